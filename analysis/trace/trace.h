@@ -1,0 +1,94 @@
+// The in-memory model of a run: ranks, their tracks, their slices as columns.
+//
+// A slice is a named stretch of time on a track (a function, an NVTX range, an MPI call). Slices of one track nest:
+// sorted by start, and where starts are equal by depth. Times are signed 64-bit nanoseconds from the run's zero (the
+// earliest process start), on one clock for all ranks.
+//
+// A slice costs 24 bytes; arguments are sparse and kept beside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/trace/names.h"
+
+namespace paceline::analysis {
+
+using NameId = std::uint32_t;  // 0 is the empty string
+
+enum class TrackKind : std::uint8_t { thread, mpi, stream, nccl, copy, counter };
+
+// What a slice belongs to: the NVTX domain and category, or "mpi" and "collective", "point-to-point", ….
+struct SliceClass {
+  NameId domain = 0;
+  NameId category = 0;
+  bool operator==(const SliceClass&) const = default;
+};
+
+struct Slices {
+  std::vector<std::int64_t> start_ns;
+  std::vector<std::int64_t> duration_ns;  // 0 for marks
+  std::vector<NameId> name;
+  std::vector<std::uint16_t> slice_class;  // index into Trace::classes
+  std::vector<std::uint16_t> depth;        // 0 = outermost
+
+  std::size_t size() const { return start_ns.size(); }
+  std::int64_t end_ns(std::size_t i) const { return start_ns[i] + duration_ns[i]; }
+};
+
+// A value beside a slice; kept sorted by slice. Keys: "payload", "bytes", "communicator", "sequence", "root", "peer",
+// "tag", "unfinished" (the process ended inside), ….
+struct Argument {
+  std::uint32_t slice = 0;
+  NameId key = 0;
+  double number = 0;     // exact for integers below 2^53
+  NameId text = 0;       // not 0: the value is this text
+};
+
+struct Track {
+  TrackKind kind = TrackKind::thread;
+  std::string label;            // "main thread", "thread 4711", "MPI", …
+  std::uint64_t thread_id = 0;
+  bool main = false;            // the thread whose phases are the rank's
+  Slices slices;
+  Slices marks;
+  std::vector<Argument> slice_arguments;
+  std::vector<Argument> mark_arguments;
+  std::uint16_t depths = 0;     // number of nesting levels used
+};
+
+struct Rank {
+  int rank = 0, world_size = 1, local_rank = 0;
+  std::string path, format, host, boot_id;
+  std::int64_t pid = 0;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> set;
+  std::int64_t start_ns = 0, end_ns = 0;  // process start, last event; wall time is the difference
+  std::map<std::string, std::uint64_t> dropped;  // events lost, by cause
+  bool damaged = false;
+  std::string damage;
+  std::string clock_source;               // "tsc", "monotonic_raw", "utc", …
+  double clock_error_ns = 0;              // bound of the error against the run's reference clock
+  std::uint64_t nvtx_events = 0, mpi_events = 0, cuda_events = 0, nccl_events = 0, counter_events = 0;
+  std::vector<Track> tracks;
+};
+
+struct Trace {
+  Names names;
+  std::vector<SliceClass> classes;   // class 0 is {0, 0}
+  std::vector<Rank> ranks;           // sorted by rank
+  std::int64_t span_ns() const;      // from the run's zero to the last rank's end
+
+  std::uint16_t class_of(std::string_view domain, std::string_view category);  // interned
+};
+
+// The number beside slice i under `key`, if there is one. O(log n).
+std::optional<double> argument(const std::vector<Argument>& arguments, std::uint32_t slice, NameId key);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,80 @@
+# Which parts can be built here. paceline_part(NAME REASON… ) turns an option of AUTO, ON, OFF and the packages found
+# into PACELINE_HAVE_NAME, and says in one line what is left out and which package brings it.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+# Required everywhere.
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+# MISSING: the list of Debian packages that were not found, empty where all are there.
+function(paceline_part name what missing)
+  set(have OFF)
+  if(PACELINE_${name} STREQUAL "OFF")
+    message(STATUS "Paceline: ${what} left out (PACELINE_${name}=OFF)")
+  elseif(missing STREQUAL "")
+    set(have ON)
+  elseif(PACELINE_${name} STREQUAL "ON")
+    message(FATAL_ERROR "Paceline: ${what} needs ${missing} (Debian's names)")
+  else()
+    message(STATUS "Paceline: ${what} left out: install ${missing} (Debian's names) to have it")
+  endif()
+  set(PACELINE_HAVE_${name} ${have} PARENT_SCOPE)
+endfunction()
+
+# NVTX 3 headers: the CUDA toolkit's, else those that samples/setup.sh unpacks from PyPI's nvidia-nvtx.
+find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h
+          HINTS ENV CUDA_HOME ENV NVTX_HOME
+          PATHS /usr/local/cuda $ENV{HOME}/.local/share/paceline/nvtx PATH_SUFFIXES include)
+if(NOT NVTX_INCLUDE_DIR)
+  message(FATAL_ERROR "Paceline: the NVTX 3 headers are missing: run samples/setup.sh, or set NVTX_INCLUDE_DIR")
+endif()
+add_library(paceline_nvtx INTERFACE)
+target_include_directories(paceline_nvtx SYSTEM INTERFACE ${NVTX_INCLUDE_DIR})
+target_link_libraries(paceline_nvtx INTERFACE ${CMAKE_DL_LIBS})
+
+find_package(MPI QUIET COMPONENTS C)
+set(missing "")
+if(NOT MPI_C_FOUND)
+  set(missing "libopenmpi-dev openmpi-bin")
+endif()
+paceline_part(MPI "MPI in the trainer and the tests" "${missing}")
+
+# Debian's own CMake file for oneDNN asks for OpenCL, which a CPU build does not use: found by hand instead.
+find_path(DNNL_INCLUDE_DIR dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
+set(missing "")
+if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+  add_library(paceline_dnnl INTERFACE)
+  target_include_directories(paceline_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+  target_link_libraries(paceline_dnnl INTERFACE ${DNNL_LIBRARY})
+else()
+  list(APPEND missing libdnnl-dev)
+endif()
+if(NOT PACELINE_HAVE_MPI)
+  list(APPEND missing libopenmpi-dev)
+endif()
+list(JOIN missing " " missing)
+paceline_part(TRAINER "the trainer" "${missing}")
+
+find_package(Qt6 6.4 QUIET COMPONENTS Widgets)
+set(missing "")
+if(NOT Qt6_FOUND)
+  set(missing "qt6-base-dev")
+endif()
+paceline_part(VIEWER "the viewer" "${missing}")
+
+find_package(GTest QUIET)
+find_package(benchmark QUIET)
+set(missing "")
+if(NOT GTest_FOUND)
+  list(APPEND missing libgtest-dev libgmock-dev)
+endif()
+if(NOT benchmark_FOUND)
+  list(APPEND missing libbenchmark-dev)
+endif()
+list(JOIN missing " " missing)
+paceline_part(TESTS "the tests" "${missing}")

@@ -1,0 +1,83 @@
+// The .pace file on disk: header, live area, blocks.
+//
+//   [ header, a multiple of 4096 bytes ][ live area: chunks, while recording ][ blocks … ]
+//
+// While a process records, its threads write events into chunks of the live area, a shared file mapping: what is
+// written there survives the process however it ends. A full chunk is compressed into a block at the end of the file
+// and its chunk is used again. A file that was closed has its live area's events in blocks and no live area
+// (live_bytes = 0). A reader takes the blocks, then the live chunks that no block holds yet (by sequence).
+//
+// All integers are little-endian. docs/trace-format.md is the full text.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace paceline::format {
+
+inline constexpr char file_magic[8] = {'P', 'A', 'C', 'E', 'L', 'I', 'N', 'E'};
+inline constexpr std::uint32_t file_version = 1;
+inline constexpr std::size_t page_bytes = 4096;
+inline constexpr std::size_t chunk_bytes = 64 * 1024;
+
+enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
+
+// Why an event was not recorded; each has its counter in the header.
+enum class DropCause : std::uint32_t { no_free_chunk = 0, too_long = 1, too_many_names = 2, disk = 3 };
+inline constexpr std::size_t drop_causes = 8;
+
+// First bytes of the file. Fields marked * may change while recording, by one aligned store each.
+struct FileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t header_bytes;       // where the live area starts; a multiple of page_bytes
+  std::uint64_t live_bytes;         // * 0 once the file is closed
+  std::uint64_t file_id;            // random, so that two recordings are never taken for one
+  ClockSource clock_source;
+  std::uint32_t pid;
+  double ticks_per_second;          // nominal, for a first reading; the clock pairs give the exact one
+  std::uint64_t start_ticks;        // absolute; events count from it
+  std::int64_t start_utc_ns;        // CLOCK_REALTIME at start_ticks
+  std::int64_t process_start_utc_ns;// when the system started the process; 0 = not known
+  std::int32_t rank;                // * -1 = not known
+  std::int32_t world_size;          // * -1 = not known
+  std::int32_t local_rank;          // * -1 = not known
+  std::uint32_t text_bytes;         // length of the JSON text that follows this struct
+  std::uint64_t text_hash;          // XXH3 64 of it
+  std::uint64_t dropped[drop_causes];  // * events not recorded, by DropCause
+  std::uint64_t closed;             // * 1 = closed by the recorder, 0 = the process ended without it
+};
+// JSON text: {"host","boot_id","command":[…],"directory","job","environment":{…},"set":{…}}; all but host are optional.
+
+enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2 };
+
+// First slot-aligned bytes of each chunk of the live area; slots follow to the chunk's end.
+struct ChunkHeader {
+  std::uint32_t state;     // * ChunkState
+  std::uint32_t track;     // which thread's: dense from 0, in order of first event
+  std::uint64_t sequence;  // number of this chunk in the file, from 1, in order of opening
+  std::uint64_t thread_id; // the system's
+  std::uint64_t reserved[5];
+};
+static_assert(sizeof(ChunkHeader) == 64);
+
+inline constexpr std::size_t slots_per_chunk = (chunk_bytes - sizeof(ChunkHeader)) / 16;
+
+// Before each block's payload.
+struct BlockHeader {
+  char magic[4];                 // "PBLK"
+  std::uint32_t kind;            // 1 = events of one chunk
+  std::uint32_t track;
+  std::uint32_t slots;           // slots in the payload, once decoded
+  std::uint64_t sequence;        // the chunk's
+  std::uint64_t thread_id;
+  std::uint32_t payload_bytes;   // as stored
+  std::uint32_t raw_bytes;       // before compression
+  std::uint64_t hash;            // XXH3 64 of the payload as stored, seeded with `sequence`
+};
+static_assert(sizeof(BlockHeader) == 48);
+
+inline constexpr char block_magic[4] = {'P', 'B', 'L', 'K'};
+
+}  // namespace paceline::format

@@ -1,0 +1,40 @@
+// Reads a .pace file, whole or damaged, from a running, ended or killed process.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "profiler/format/event.h"
+#include "profiler/format/layout.h"
+
+namespace paceline::format {
+
+struct Track {
+  std::uint32_t id = 0;
+  std::uint64_t thread_id = 0;
+  std::vector<Slot> slots;  // heads with their extension slots, in the order written
+};
+
+struct TraceFile {
+  std::filesystem::path path;
+  FileHeader header{};
+  std::string host, boot_id, directory, job;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> set;  // what `paceline record --set` described
+  std::vector<Track> tracks;
+  bool damaged = false;      // cut, or a block's checksum does not fit; the rest was read
+  std::string damage;        // where and what, one line, for people
+};
+
+// True if the file starts as a .pace file does. Costs one read of 8 bytes.
+bool is_trace_file(const std::filesystem::path& path);
+
+// Throws Error where not even a header can be read. Damage after the header is no error: what can be read is returned,
+// with `damaged` set. Cost: linear in the file.
+TraceFile read_trace_file(const std::filesystem::path& path);
+
+}  // namespace paceline::format

@@ -1,0 +1,84 @@
+// A trainable model: what the training loop sees of a network, whatever backend computes it.
+//
+// All weights lie in one flat fp32 buffer, all gradients in another of the same shape, each parameter a span of both.
+// A backend may keep a parameter in a blocked layout; element-wise work (optimizers, the sum over ranks) does not
+// care, and to_plain() gives the published layout (OIHW, …) for checkpoints and comparisons.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::train {
+
+enum class Mode { train, evaluate };
+
+struct Parameter {
+  std::string name;             // torchvision's, e.g. "layer1.0.conv1.weight"
+  std::size_t offset = 0;       // first element in the flat buffers
+  std::size_t size = 0;         // elements there, padding included; padding stays zero
+  std::vector<std::int64_t> shape;  // as published
+  bool batch_norm = false;      // scale or shift of a batch norm
+};
+
+struct Score {
+  double loss_sum = 0;       // over the samples, not their mean: sums can be added over batches and ranks
+  std::int64_t correct = 0;
+  std::int64_t samples = 0;
+};
+
+// Opened and closed around every layer's forward or backward, for the ranges that profilers show.
+struct LayerObserver {
+  virtual ~LayerObserver() = default;
+  virtual void begin(const std::string& layer, Mode mode, bool backward) = 0;
+  virtual void end() = 0;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // images: samples × channels × height × width, plain, fp32; labels: one a sample. samples ≤ the batch size given at
+  // construction. Returns sums over these samples. In Mode::train keeps what backward needs.
+  virtual Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) = 0;
+
+  // Gradients of loss_sum × scale, overwritten in gradients(). After forward in Mode::train.
+  virtual void backward(float scale) = 0;
+
+  virtual std::span<float> weights() = 0;
+  virtual std::span<float> gradients() = 0;
+  virtual const std::vector<Parameter>& parameters() const = 0;
+
+  // Running means and variances of the batch norms, flat; averaged over ranks before evaluation.
+  virtual std::span<float> statistics() = 0;
+
+  // A parameter's weights or gradients in its published layout; and back.
+  virtual std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const = 0;
+  virtual void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const = 0;
+
+  virtual double forward_flops_per_image() const = 0;  // 2 × multiply-adds of convolutions and linear layers
+  virtual double train_flops_per_image() const = 0;    // forward, plus both gradients, less the stem's data gradient
+
+  LayerObserver* observer = nullptr;
+};
+
+struct ModelOptions {
+  std::string name = "resnet18";   // torchvision's names
+  std::int64_t batch_size = 32;
+  std::int64_t image_size = 32;
+  std::int64_t channels = 3;
+  std::int64_t classes = 10;
+  std::uint64_t seed = 1;          // of the initial weights
+  bool freeze_batch_norm = false;  // normalise with the running statistics, do not update them
+  bool cifar_stem = true;          // 3×3 stem of stride 1 without max-pooling
+};
+
+// Throws std::invalid_argument with the list of known names.
+std::unique_ptr<Model> make_cpu_model(const ModelOptions& options);
+
+}  // namespace paceline::train
