@@ -28,7 +28,7 @@ endfunction()
 # NVTX 3 headers: the CUDA toolkit's, else those that samples/setup.sh unpacks from PyPI's nvidia-nvtx.
 find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h
           HINTS ENV CUDA_HOME ENV NVTX_HOME
-          PATHS /usr/local/cuda $ENV{HOME}/.local/share/paceline/nvtx PATH_SUFFIXES include)
+          PATHS /usr/local/cuda ${CMAKE_SOURCE_DIR}/build/deps/nvtx PATH_SUFFIXES include)
 if(NOT NVTX_INCLUDE_DIR)
   message(FATAL_ERROR "Paceline: the NVTX 3 headers are missing: run samples/setup.sh, or set NVTX_INCLUDE_DIR")
 endif()

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Installs what Paceline needs on Debian and Ubuntu, and nothing that is there already.
+# usage: samples/setup.sh [--tests]      --tests adds what only the tests need
+# Needs root, or sudo. Other systems: install the counterparts of the packages listed here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
+          libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libzstd-dev libxxhash-dev libjs-chart.js
+          libdnnl-dev libopenmpi-dev openmpi-bin
+          qt6-base-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
+if [ "${1:-}" = --tests ]; then
+  packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv python3-mpi4py gfortran iproute2)
+elif [ $# -gt 0 ]; then
+  echo "setup.sh: unknown option '$1'; the only one is --tests" >&2
+  exit 2
+fi
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else echo "setup.sh: needs root to run: $*" >&2; exit 1
+  fi
+}
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup.sh: this is not Debian or Ubuntu; install the counterparts of: ${packages[*]}" >&2
+  exit 1
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "Installing ${#missing[@]} Debian packages: ${missing[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# The NVTX 3 headers: the CUDA toolkit's where there is one, else those of PyPI's package, unpacked beside the build.
+have_nvtx() {
+  local folder
+  for folder in "${NVTX_HOME:-}" "${CUDA_HOME:-}" /usr/local/cuda /usr "$PWD/build/deps/nvtx"; do
+    [ -n "$folder" ] && [ -e "$folder/include/nvtx3/nvToolsExt.h" ] && return 0
+  done
+  return 1
+}
+if ! have_nvtx; then
+  echo "Fetching the NVTX headers (PyPI: nvidia-nvtx)"
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  python3 -m pip download -q --no-deps --only-binary=:all: -d "$folder" nvidia-nvtx
+  python3 - "$folder" build/deps/nvtx <<'PY'
+import pathlib, sys, zipfile
+wheel = next(pathlib.Path(sys.argv[1]).glob("*.whl"))
+target = pathlib.Path(sys.argv[2]) / "include"
+with zipfile.ZipFile(wheel) as archive:
+    for name in archive.namelist():
+        before, found, after = name.partition("/include/")
+        if found and after and not name.endswith("/"):
+            file = target / after
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(archive.read(name))
+PY
+  have_nvtx || { echo "setup.sh: PyPI's nvidia-nvtx holds no nvtx3/nvToolsExt.h; set NVTX_HOME to a folder with include/nvtx3" >&2; exit 1; }
+fi

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds everything, runs all tests: optimised, then those of the readers and the recorder
+# again under AddressSanitizer and UndefinedBehaviorSanitizer.
+# usage: tests/run.sh [release|asan|tsan …]        default: release asan
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- release asan
+
+samples/setup.sh --tests
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_plm_rsh_agent=""
+export QT_QPA_PLATFORM=offscreen
+
+failed=()
+for preset in "$@"; do
+  printf '\n== %s: build\n' "$preset"
+  cmake --preset "$preset" -DPACELINE_TESTS=ON -DPACELINE_TRAINER=ON -DPACELINE_VIEWER=ON >build-configure.log 2>&1 ||
+    { cat build-configure.log >&2; exit 1; }
+  grep '^-- Paceline' build-configure.log || true
+  rm -f build-configure.log
+  cmake --build --preset "$preset"
+  printf '\n== %s: tests\n' "$preset"
+  ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" || failed+=("$preset")
+done
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "Failed: ${failed[*]}" >&2
+  exit 1
+fi
