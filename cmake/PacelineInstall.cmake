@@ -1,0 +1,11 @@
+# `cmake --install` gives a prefix that runs from anywhere: programs look for the recorder in ../lib beside them.
+foreach(target paceline paceline-train paceline-view)
+  if(TARGET ${target})
+    install(TARGETS ${target} RUNTIME DESTINATION bin)
+  endif()
+endforeach()
+if(TARGET paceline-inject)
+  install(TARGETS paceline-inject LIBRARY DESTINATION lib)
+endif()
+install(FILES README.md CHANGELOG.md DESTINATION share/doc/paceline)
+install(DIRECTORY docs/ DESTINATION share/doc/paceline/docs)
