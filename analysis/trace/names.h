@@ -12,6 +12,8 @@ namespace paceline::analysis {
 class Names {
  public:
   Names() { intern(""); }
+  Names(Names&&) = default;  // the map views into the texts, so a copy of it would view into another's
+  Names& operator=(Names&&) = default;
 
   std::uint32_t intern(std::string_view text) {
     if (const auto found = ids_.find(text); found != ids_.end()) return found->second;

@@ -4,6 +4,10 @@
 // sorted by start, and where starts are equal by depth. Times are signed 64-bit nanoseconds from the run's zero (the
 // earliest process start), on one clock for all ranks.
 //
+// MPI calls are slices of the thread that made them, nested in the ranges around them (domain "mpi", category by kind:
+// "collective", "point-to-point", "wait", "management", "one-sided", "file"), so that the innermost slice tells what a
+// thread did. A row of their own is a view on them: mpi_row.h.
+//
 // A slice costs 24 bytes; arguments are sparse and kept beside.
 #pragma once
 
@@ -11,9 +15,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/trace/names.h"
@@ -42,25 +46,26 @@ struct Slices {
   std::int64_t end_ns(std::size_t i) const { return start_ns[i] + duration_ns[i]; }
 };
 
-// A value beside a slice; kept sorted by slice. Keys: "payload", "bytes", "communicator", "sequence", "root", "peer",
-// "tag", "unfinished" (the process ended inside), ….
+// A value beside a slice; kept sorted by slice. Keys: "payload", "bytes", "communicator" (a text: equal on all members
+// of one communicator, different for different ones), "sequence", "root", "peer", "tag", "unfinished" (1: the process
+// ended inside, and the slice is given the rank's end), ….
 struct Argument {
   std::uint32_t slice = 0;
   NameId key = 0;
-  double number = 0;     // exact for integers below 2^53
-  NameId text = 0;       // not 0: the value is this text
+  double number = 0;  // exact for integers below 2^53
+  NameId text = 0;    // not 0: the value is this text
 };
 
 struct Track {
   TrackKind kind = TrackKind::thread;
-  std::string label;            // "main thread", "thread 4711", "MPI", …
+  std::string label;  // "main thread", "thread 4711", "MPI", …
   std::uint64_t thread_id = 0;
-  bool main = false;            // the thread whose phases are the rank's
+  bool main = false;  // the thread whose phases are the rank's
   Slices slices;
   Slices marks;
   std::vector<Argument> slice_arguments;
   std::vector<Argument> mark_arguments;
-  std::uint16_t depths = 0;     // number of nesting levels used
+  std::uint16_t depths = 0;  // number of nesting levels used
 };
 
 struct Rank {
@@ -69,26 +74,33 @@ struct Rank {
   std::int64_t pid = 0;
   std::vector<std::string> command;
   std::map<std::string, std::string> set;
-  std::int64_t start_ns = 0, end_ns = 0;  // process start, last event; wall time is the difference
+  std::int64_t start_ns = 0, end_ns = 0;         // process start, last event; wall time is the difference
   std::map<std::string, std::uint64_t> dropped;  // events lost, by cause
   bool damaged = false;
   std::string damage;
-  std::string clock_source;               // "tsc", "monotonic_raw", "utc", …
-  double clock_error_ns = 0;              // bound of the error against the run's reference clock
+  std::string clock_source;   // "tsc", "monotonic_raw", "utc", …
+  double clock_error_ns = 0;  // bound of the error against the run's reference clock
   std::uint64_t nvtx_events = 0, mpi_events = 0, cuda_events = 0, nccl_events = 0, counter_events = 0;
   std::vector<Track> tracks;
 };
 
 struct Trace {
   Names names;
-  std::vector<SliceClass> classes;   // class 0 is {0, 0}
-  std::vector<Rank> ranks;           // sorted by rank
-  std::int64_t span_ns() const;      // from the run's zero to the last rank's end
+  std::vector<SliceClass> classes;  // class 0 is {0, 0}
+  std::vector<Rank> ranks;          // sorted by rank
+  std::int64_t span_ns() const;     // from the run's zero to the last rank's end
 
-  std::uint16_t class_of(std::string_view domain, std::string_view category);  // interned
+  std::uint16_t class_of(std::string_view domain, std::string_view category);  // interned; O(classes)
 };
 
-// The number beside slice i under `key`, if there is one. O(log n).
+// The main thread's track, or nullptr where the rank has none.
+const Track* main_track(const Rank& rank);
+
+// All values beside slice i. O(log n).
+std::span<const Argument> arguments_of(const std::vector<Argument>& arguments, std::uint32_t slice);
+
+// The value, or only the number, beside slice i under `key`, if there is one. O(log n).
+const Argument* find_argument(const std::vector<Argument>& arguments, std::uint32_t slice, NameId key);
 std::optional<double> argument(const std::vector<Argument>& arguments, std::uint32_t slice, NameId key);
 
 }  // namespace paceline::analysis

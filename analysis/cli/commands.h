@@ -1,0 +1,19 @@
+// The subcommands of `paceline`, one file each. add_X declares its options and says what to run when it is chosen.
+//
+// A command returns the program's exit status, or throws Error for status 1 with one line on standard error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace paceline::cli {
+
+using Command = std::function<int()>;
+
+void add_record(CLI::App& app, Command& chosen);
+void add_info(CLI::App& app, Command& chosen);
+void add_report(CLI::App& app, Command& chosen);
+void add_export(CLI::App& app, Command& chosen);
+void add_programs(CLI::App& app, Command& chosen);  // `train` and `view`: programs of their own, started in our place
+
+}  // namespace paceline::cli

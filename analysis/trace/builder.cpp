@@ -1,0 +1,236 @@
+#include "analysis/trace/builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "profiler/format/error.h"
+
+namespace paceline::analysis {
+namespace {
+
+constexpr std::int64_t still_open = std::numeric_limits<std::int64_t>::min();
+
+std::uint32_t append(Slices& slices, std::int64_t start_ns, std::int64_t duration_ns, NameId name,
+                     std::uint16_t slice_class) {
+  if (slices.size() == std::numeric_limits<std::uint32_t>::max())
+    throw Error("more than 4,294,967,295 slices in a track");
+  slices.start_ns.push_back(start_ns);
+  slices.duration_ns.push_back(duration_ns);
+  slices.name.push_back(name);
+  slices.slice_class.push_back(slice_class);
+  slices.depth.push_back(0);
+  return static_cast<std::uint32_t>(slices.size() - 1);
+}
+
+// The slices at `order`, in that order; `arguments` follow them.
+Slices select(const Slices& from, const std::vector<std::uint32_t>& order) {
+  Slices to;
+  const auto pick = [&](auto& target, const auto& source) {
+    target.reserve(order.size());
+    for (const std::uint32_t i : order) target.push_back(source[i]);
+  };
+  pick(to.start_ns, from.start_ns);
+  pick(to.duration_ns, from.duration_ns);
+  pick(to.name, from.name);
+  pick(to.slice_class, from.slice_class);
+  pick(to.depth, from.depth);
+  return to;
+}
+
+std::vector<Argument> select(const std::vector<Argument>& from, const std::vector<std::uint32_t>& order,
+                             std::size_t slices) {
+  constexpr std::uint32_t elsewhere = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> position(slices, elsewhere);
+  for (std::uint32_t i = 0; i < order.size(); ++i) position[order[i]] = i;
+  std::vector<Argument> to;
+  to.reserve(from.size());
+  for (Argument argument : from) {
+    argument.slice = position[argument.slice];
+    if (argument.slice != elsewhere) to.push_back(argument);
+  }
+  std::ranges::stable_sort(to, {}, &Argument::slice);
+  return to;
+}
+
+// Outer slices before the slices inside them; what starts and ends together stays as it came.
+bool begins_before(const Slices& slices, std::uint32_t a, std::uint32_t b) {
+  if (slices.start_ns[a] != slices.start_ns[b]) return slices.start_ns[a] < slices.start_ns[b];
+  return slices.duration_ns[a] > slices.duration_ns[b];
+}
+
+bool sorted(const Slices& slices) {
+  for (std::uint32_t i = 1; i < slices.size(); ++i) {
+    if (begins_before(slices, i, i - 1)) return false;
+  }
+  return true;
+}
+
+// Sets depths; returns the slices that cross an earlier one, whose depths mean nothing.
+std::vector<std::uint32_t> nest(Slices& slices, std::uint16_t& depths) {
+  std::vector<std::uint32_t> crossing;
+  std::vector<std::int64_t> open_ends;
+  std::size_t deepest = 0;
+  for (std::uint32_t i = 0; i < slices.size(); ++i) {
+    const std::int64_t end = slices.end_ns(i);
+    while (!open_ends.empty() && open_ends.back() <= slices.start_ns[i]) open_ends.pop_back();
+    if (!open_ends.empty() && end > open_ends.back()) {
+      crossing.push_back(i);
+      continue;
+    }
+    slices.depth[i] = static_cast<std::uint16_t>(std::min<std::size_t>(open_ends.size(), 65535));
+    open_ends.push_back(end);
+    deepest = std::max(deepest, open_ends.size());
+  }
+  depths = static_cast<std::uint16_t>(std::min<std::size_t>(deepest, 65535));
+  return crossing;
+}
+
+}  // namespace
+
+TrackBuilder::TrackBuilder(Trace& trace, TrackKind kind, std::string label, std::uint64_t thread_id, bool main)
+    : trace_(&trace) {
+  track_.kind = kind;
+  track_.label = std::move(label);
+  track_.thread_id = thread_id;
+  track_.main = main;
+}
+
+std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns, NameId name,
+                                      std::uint16_t slice_class) {
+  return append(track_.slices, start_ns, std::max<std::int64_t>(end_ns - start_ns, 0), name, slice_class);
+}
+
+std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns, std::string_view name,
+                                      std::string_view domain, std::string_view category) {
+  return add_slice(start_ns, end_ns, trace_->names.intern(name), trace_->class_of(domain, category));
+}
+
+std::uint32_t TrackBuilder::push(std::int64_t start_ns, NameId name, std::uint16_t slice_class) {
+  open_.push_back(append(track_.slices, start_ns, still_open, name, slice_class));
+  return open_.back();
+}
+
+std::uint32_t TrackBuilder::push(std::int64_t start_ns, std::string_view name, std::string_view domain,
+                                 std::string_view category) {
+  return push(start_ns, trace_->names.intern(name), trace_->class_of(domain, category));
+}
+
+bool TrackBuilder::pop(std::int64_t end_ns) {
+  if (open_.empty()) return false;
+  const std::uint32_t slice = open_.back();
+  open_.pop_back();
+  track_.slices.duration_ns[slice] = std::max<std::int64_t>(end_ns - track_.slices.start_ns[slice], 0);
+  return true;
+}
+
+std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, NameId name, std::uint16_t slice_class) {
+  return append(track_.marks, time_ns, 0, name, slice_class);
+}
+
+std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, std::string_view name, std::string_view domain,
+                                     std::string_view category) {
+  return add_mark(time_ns, trace_->names.intern(name), trace_->class_of(domain, category));
+}
+
+void TrackBuilder::argument(std::string_view key, double number) {
+  argument(static_cast<std::uint32_t>(track_.slices.size() - 1), trace_->names.intern(key), number);
+}
+
+void TrackBuilder::text_argument(std::string_view key, std::string_view text) {
+  text_argument(static_cast<std::uint32_t>(track_.slices.size() - 1), trace_->names.intern(key),
+                trace_->names.intern(text));
+}
+
+void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
+  const NameId unfinished = open_.empty() ? 0 : trace_->names.intern("unfinished");
+  while (!open_.empty()) {
+    argument(open_.back(), unfinished, 1.0);
+    pop(end_ns);
+  }
+
+  std::vector<std::uint32_t> order;
+  const auto bring_in_order = [&](Slices& slices, std::vector<Argument>& arguments) {
+    if (!sorted(slices)) {
+      order.resize(slices.size());
+      std::iota(order.begin(), order.end(), 0U);
+      std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return begins_before(slices, a, b); });
+      arguments = select(arguments, order, slices.size());
+      slices = select(slices, order);
+    } else if (!std::ranges::is_sorted(arguments, {}, &Argument::slice)) {
+      std::ranges::stable_sort(arguments, {}, &Argument::slice);
+    }
+  };
+  bring_in_order(track_.marks, mark_arguments_);
+  track_.mark_arguments = std::move(mark_arguments_);
+  bring_in_order(track_.slices, arguments_);
+
+  // Each turn keeps what nests and carries the rest over to a track of its own.
+  const std::string label = track_.label;
+  for (int number = 1;; ++number) {
+    const std::vector<std::uint32_t> crossing = nest(track_.slices, track_.depths);
+    if (number > 1) track_.label = label + " (" + std::to_string(number) + ")";
+    if (crossing.empty()) {
+      track_.slice_arguments = std::move(arguments_);
+      tracks.push_back(std::move(track_));
+      return;
+    }
+    std::vector<std::uint32_t> nesting;
+    nesting.reserve(track_.slices.size() - crossing.size());
+    for (std::uint32_t i = 0, next = 0; i < track_.slices.size(); ++i) {
+      if (next < crossing.size() && crossing[next] == i) {
+        ++next;
+      } else {
+        nesting.push_back(i);
+      }
+    }
+    Track rest;
+    rest.kind = track_.kind;
+    rest.thread_id = track_.thread_id;
+    rest.slices = select(track_.slices, crossing);
+    std::vector<Argument> rest_arguments = select(arguments_, crossing, track_.slices.size());
+    track_.slice_arguments = select(arguments_, nesting, track_.slices.size());
+    track_.slices = select(track_.slices, nesting);
+    tracks.push_back(std::move(track_));
+    track_ = std::move(rest);
+    arguments_ = std::move(rest_arguments);
+  }
+}
+
+TrackBuilder& RankBuilder::add_track(TrackKind kind, std::string label, std::uint64_t thread_id, bool main) {
+  return tracks_.emplace_back(*trace_, kind, std::move(label), thread_id, main);
+}
+
+Rank RankBuilder::finish() {
+  if (rank_.end_ns <= rank_.start_ns) {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
+    for (const TrackBuilder& track : tracks_) {
+      for (const Slices* slices : {&track.track_.slices, &track.track_.marks}) {
+        for (std::size_t i = 0; i < slices->size(); ++i) {
+          first = std::min(first, slices->start_ns[i]);
+          last = std::max(last, slices->start_ns[i] + std::max<std::int64_t>(slices->duration_ns[i], 0));
+        }
+      }
+    }
+    if (first <= last) rank_.start_ns = first, rank_.end_ns = last;
+  }
+  for (TrackBuilder& track : tracks_) track.finish(rank_.end_ns, rank_.tracks);
+  return std::move(rank_);
+}
+
+RankBuilder& TraceBuilder::add_rank(int rank, int world_size) {
+  Rank info;
+  info.rank = rank;
+  info.world_size = world_size;
+  info.host = "localhost";
+  return add_rank(std::move(info));
+}
+
+Trace TraceBuilder::finish() {
+  for (RankBuilder& rank : ranks_) trace_.ranks.push_back(rank.finish());
+  ranks_.clear();
+  std::ranges::stable_sort(trace_.ranks, {}, &Rank::rank);
+  return std::move(trace_);
+}
+
+}  // namespace paceline::analysis

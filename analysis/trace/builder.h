@@ -1,0 +1,112 @@
+// Makes a Trace out of events as they come: what importers write into, and how tests make a trace by hand.
+//
+//   TraceBuilder run;
+//   RankBuilder& rank = run.add_rank(0);
+//   TrackBuilder& main = rank.add_main_thread();
+//   main.push(0, "iteration", "paceline.trainer", "iteration");
+//   main.argument("payload", 0);
+//   main.push(10, "forward", "paceline.trainer", "forward");
+//   main.pop(60);
+//   main.pop(100);
+//   Trace trace = run.finish();
+//
+// Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, and moves slices that
+// cross another one (begin inside it and end after it) onto further tracks, so that every track nests. Cost: linear
+// where slices come in the order of their starts, as a thread makes them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/trace/trace.h"
+
+namespace paceline::analysis {
+
+class TrackBuilder {
+ public:
+  TrackBuilder(Trace& trace, TrackKind kind, std::string label, std::uint64_t thread_id, bool main);
+
+  // A whole slice. Returns its handle, for argument().
+  std::uint32_t add_slice(std::int64_t start_ns, std::int64_t end_ns, NameId name, std::uint16_t slice_class);
+  std::uint32_t add_slice(std::int64_t start_ns, std::int64_t end_ns, std::string_view name,
+                          std::string_view domain = "", std::string_view category = "");
+
+  // A slice whose end is not known yet; pop() ends the latest one and says whether there was one to end.
+  std::uint32_t push(std::int64_t start_ns, NameId name, std::uint16_t slice_class);
+  std::uint32_t push(std::int64_t start_ns, std::string_view name, std::string_view domain = "",
+                     std::string_view category = "");
+  bool pop(std::int64_t end_ns);
+  std::size_t open() const { return open_.size(); }
+
+  std::uint32_t add_mark(std::int64_t time_ns, NameId name, std::uint16_t slice_class);
+  std::uint32_t add_mark(std::int64_t time_ns, std::string_view name, std::string_view domain = "",
+                         std::string_view category = "");
+
+  // A value beside a slice or a mark, by handle; without a handle beside the slice that came last.
+  void argument(std::uint32_t slice, NameId key, double number) { arguments_.push_back({slice, key, number, 0}); }
+  void text_argument(std::uint32_t slice, NameId key, NameId text) { arguments_.push_back({slice, key, 0, text}); }
+  void argument(std::string_view key, double number);
+  void text_argument(std::string_view key, std::string_view text);
+  void mark_argument(std::uint32_t mark, NameId key, double number) {
+    mark_arguments_.push_back({mark, key, number, 0});
+  }
+
+  void set_label(std::string label) { track_.label = std::move(label); }
+  const std::string& label() const { return track_.label; }
+
+ private:
+  friend class RankBuilder;
+  // Appends the finished track, and one more for each set of slices that cross it. What is still open ends at `end_ns`.
+  void finish(std::int64_t end_ns, std::vector<Track>& tracks);
+
+  Trace* trace_;
+  Track track_;  // its slices in the order they came; depths are filled in by finish()
+  std::vector<Argument> arguments_, mark_arguments_;
+  std::vector<std::uint32_t> open_;
+};
+
+class RankBuilder {
+ public:
+  RankBuilder(Trace& trace, Rank rank) : trace_(&trace), rank_(std::move(rank)) {}
+
+  // The reference stays good until finish().
+  TrackBuilder& add_track(TrackKind kind, std::string label, std::uint64_t thread_id = 0, bool main = false);
+  TrackBuilder& add_main_thread() { return add_track(TrackKind::thread, "main thread", 1, true); }
+
+  // Everything but the tracks. Where end_ns is not above start_ns, finish() takes the first and last event instead.
+  Rank& info() { return rank_; }
+
+ private:
+  friend class TraceBuilder;
+  Rank finish();
+
+  Trace* trace_;
+  Rank rank_;
+  std::deque<TrackBuilder> tracks_;
+};
+
+class TraceBuilder {
+ public:
+  TraceBuilder() { trace_.classes.push_back({}); }
+  TraceBuilder(const TraceBuilder&) = delete;  // the builders below it point at its trace
+  TraceBuilder& operator=(const TraceBuilder&) = delete;
+
+  RankBuilder& add_rank(Rank rank) { return ranks_.emplace_back(trace_, std::move(rank)); }
+  RankBuilder& add_rank(int rank, int world_size = 1);
+  Names& names() { return trace_.names; }
+  std::uint16_t class_of(std::string_view domain, std::string_view category) {
+    return trace_.class_of(domain, category);
+  }
+
+  // The trace, its ranks sorted by rank. The builder is empty afterwards.
+  Trace finish();
+
+ private:
+  Trace trace_;
+  std::deque<RankBuilder> ranks_;
+};
+
+}  // namespace paceline::analysis

@@ -1,0 +1,128 @@
+// A trace made by hand, or by an importer, nests, is sorted, and keeps its arguments at the right slices.
+#include "analysis/trace/builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paceline::analysis {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string> names_of(const Trace& trace, const Track& track) {
+  std::vector<std::string> names;
+  for (const NameId name : track.slices.name) names.push_back(trace.names[name]);
+  return names;
+}
+
+TEST(TraceBuilder, GivesEachPushedSliceItsDepthAndEnd) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  main.push(0, "iteration");
+  main.push(10, "forward");
+  EXPECT_TRUE(main.pop(60));
+  main.push(60, "backward");
+  EXPECT_TRUE(main.pop(90));
+  EXPECT_TRUE(main.pop(100));
+  const Trace trace = run.finish();
+  const Track& track = trace.ranks.at(0).tracks.at(0);
+  EXPECT_THAT(names_of(trace, track), ElementsAre("iteration", "forward", "backward"));
+  EXPECT_THAT(track.slices.start_ns, ElementsAre(0, 10, 60));
+  EXPECT_THAT(track.slices.duration_ns, ElementsAre(100, 50, 30));
+  EXPECT_THAT(track.slices.depth, ElementsAre(0, 1, 1));
+  EXPECT_EQ(track.depths, 2);
+  EXPECT_EQ(trace.ranks[0].start_ns, 0);
+  EXPECT_EQ(trace.ranks[0].end_ns, 100);
+  EXPECT_EQ(trace.span_ns(), 100);
+}
+
+TEST(TraceBuilder, APopWithoutAPushIsRefusedAndChangesNothing) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  EXPECT_FALSE(main.pop(5));
+  EXPECT_TRUE(run.finish().ranks[0].tracks[0].slices.start_ns.empty());
+}
+
+TEST(TraceBuilder, WhatIsStillOpenEndsWithTheRankAndSaysSo) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  rank.info().end_ns = 500;
+  TrackBuilder& main = rank.add_main_thread();
+  main.push(100, "iteration");
+  main.push(200, "forward");
+  const Trace trace = run.finish();
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(track.slices.duration_ns, ElementsAre(400, 300));
+  const NameId unfinished = trace.names.find("unfinished");
+  EXPECT_EQ(argument(track.slice_arguments, 0, unfinished), 1.0);
+  EXPECT_EQ(argument(track.slice_arguments, 1, unfinished), 1.0);
+}
+
+TEST(TraceBuilder, SlicesInAnyOrderComeOutByStartWithTheirArguments) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  main.add_slice(50, 60, "late");
+  main.argument("payload", 3);
+  main.add_slice(0, 20, "inner");
+  main.argument("payload", 2);
+  main.add_slice(0, 40, "outer");
+  main.text_argument("communicator", "world");
+  const Trace trace = run.finish();
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, track), ElementsAre("outer", "inner", "late"));
+  EXPECT_THAT(track.slices.depth, ElementsAre(0, 1, 0));
+  const NameId payload = trace.names.find("payload");
+  EXPECT_EQ(argument(track.slice_arguments, 0, payload), std::nullopt);
+  EXPECT_EQ(argument(track.slice_arguments, 1, payload), 2.0);
+  EXPECT_EQ(argument(track.slice_arguments, 2, payload), 3.0);
+  const Argument* communicator = find_argument(track.slice_arguments, 0, trace.names.find("communicator"));
+  ASSERT_NE(communicator, nullptr);
+  EXPECT_EQ(trace.names[communicator->text], "world");
+}
+
+TEST(TraceBuilder, SlicesThatCrossOthersMoveToFurtherTracks) {
+  TraceBuilder run;
+  TrackBuilder& track = run.add_rank(0).add_track(TrackKind::thread, "ranges", 7);
+  track.add_slice(0, 10, "a");
+  track.add_slice(5, 15, "b");  // crosses a
+  track.argument("payload", 2);
+  track.add_slice(8, 20, "c");   // crosses a and b
+  track.add_slice(10, 12, "d");  // begins where a ends: no crossing
+  const Trace trace = run.finish();
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 3U);
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("a", "d"));
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[1]), ElementsAre("b"));
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[2]), ElementsAre("c"));
+  EXPECT_EQ(trace.ranks[0].tracks[1].label, "ranges (2)");
+  EXPECT_EQ(trace.ranks[0].tracks[2].label, "ranges (3)");
+  EXPECT_EQ(trace.ranks[0].tracks[2].thread_id, 7U);
+  EXPECT_EQ(argument(trace.ranks[0].tracks[1].slice_arguments, 0, trace.names.find("payload")), 2.0);
+}
+
+TEST(TraceBuilder, EqualStringsHaveOneIdInAllRanksAndRanksAreSorted) {
+  TraceBuilder run;
+  run.add_rank(1, 2).add_main_thread().add_slice(0, 1, "forward", "trainer", "step");
+  run.add_rank(0, 2).add_main_thread().add_slice(0, 1, "forward", "trainer", "step");
+  const Trace trace = run.finish();
+  EXPECT_EQ(trace.ranks[0].rank, 0);
+  EXPECT_EQ(trace.ranks[1].rank, 1);
+  EXPECT_EQ(trace.ranks[0].tracks[0].slices.name, trace.ranks[1].tracks[0].slices.name);
+  EXPECT_EQ(trace.ranks[0].tracks[0].slices.slice_class, trace.ranks[1].tracks[0].slices.slice_class);
+  EXPECT_EQ(trace.classes.size(), 2U);
+}
+
+TEST(TraceBuilder, MarksAreSortedAndKeepTheirValues) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  const NameId payload = run.names().intern("payload");
+  main.mark_argument(main.add_mark(20, "accuracy"), payload, 0.9);
+  main.mark_argument(main.add_mark(10, "accuracy"), payload, 0.5);
+  const Trace trace = run.finish();
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(track.marks.start_ns, ElementsAre(10, 20));
+  EXPECT_EQ(argument(track.mark_arguments, 0, payload), 0.5);
+  EXPECT_EQ(argument(track.mark_arguments, 1, payload), 0.9);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
