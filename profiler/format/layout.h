@@ -4,8 +4,9 @@
 //
 // While a process records, its threads write events into chunks of the live area, a shared file mapping: what is
 // written there survives the process however it ends. A full chunk is compressed into a block at the end of the file
-// and its chunk is used again. A file that was closed has its live area's events in blocks and no live area
-// (live_bytes = 0). A reader takes the blocks, then the live chunks that no block holds yet (by sequence).
+// and its chunk is used again. A file that was closed has its live area's events in blocks; its live area is gone
+// (live_bytes = 0), or all of its chunks are free and its pages given back (a hole), where the file system cannot cut
+// a range out of a file. A reader takes the blocks, and the live chunks that no block holds yet (by sequence).
 //
 // All integers are little-endian. docs/trace-format.md is the full text.
 #pragma once
@@ -20,6 +21,7 @@ inline constexpr char file_magic[8] = {'P', 'A', 'C', 'E', 'L', 'I', 'N', 'E'};
 inline constexpr std::uint32_t file_version = 1;
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
+inline constexpr std::size_t max_header_bytes = 1024 * 1024;
 
 enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
 
@@ -27,37 +29,44 @@ enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
 enum class DropCause : std::uint32_t { no_free_chunk = 0, too_long = 1, too_many_names = 2, disk = 3 };
 inline constexpr std::size_t drop_causes = 8;
 
-// First bytes of the file. Fields marked * may change while recording, by one aligned store each.
+// First bytes of the file. Fields marked * change while recording, by one aligned store each; `hash` covers the others.
 struct FileHeader {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t header_bytes;       // where the live area starts; a multiple of page_bytes
-  std::uint64_t live_bytes;         // * 0 once the file is closed
-  std::uint64_t file_id;            // random, so that two recordings are never taken for one
+  std::uint32_t header_bytes;  // where the live area starts; a multiple of page_bytes, at most max_header_bytes
+  std::uint64_t file_id;       // random, so that two recordings are never taken for one
   ClockSource clock_source;
   std::uint32_t pid;
-  double ticks_per_second;          // nominal, for a first reading; the clock pairs give the exact one
-  std::uint64_t start_ticks;        // absolute; events count from it
-  std::int64_t start_utc_ns;        // CLOCK_REALTIME at start_ticks
-  std::int64_t process_start_utc_ns;// when the system started the process; 0 = not known
-  std::int32_t rank;                // * -1 = not known
-  std::int32_t world_size;          // * -1 = not known
-  std::int32_t local_rank;          // * -1 = not known
-  std::uint32_t text_bytes;         // length of the JSON text that follows this struct
-  std::uint64_t text_hash;          // XXH3 64 of it
+  double ticks_per_second;             // nominal, for a first reading; the clock pairs give the exact one
+  std::uint64_t start_ticks;           // absolute; events count from it
+  std::int64_t start_utc_ns;           // CLOCK_REALTIME at start_ticks
+  std::int64_t process_start_utc_ns;   // when the system started the process; 0 = not known
+  std::uint32_t text_bytes;            // length of the JSON text that follows this struct
+  std::uint32_t reserved;              // 0
+  std::uint64_t text_hash;             // XXH3 64 of it
+  std::uint64_t hash;                  // XXH3 64 of the bytes before this field
+  std::uint64_t live_bytes;            // * length of the live area, a multiple of chunk_bytes; 0 = none (any more)
+  std::uint64_t blocks_end;            // * where the last whole block ends; what follows was being written. A block is
+                                       //   appended, then this is stored, then its chunk is set free. It starts as
+                                       //   header_bytes + live_bytes. In a closed file it is the file's length.
+  std::int32_t rank;                   // * -1 = not known
+  std::int32_t world_size;             // * -1 = not known
+  std::int32_t local_rank;             // * -1 = not known
+  std::uint32_t closed;                // * 1 = closed by the recorder, 0 = the process runs, or ended without it
   std::uint64_t dropped[drop_causes];  // * events not recorded, by DropCause
-  std::uint64_t closed;             // * 1 = closed by the recorder, 0 = the process ended without it
 };
+static_assert(sizeof(FileHeader) == 184);
 // JSON text: {"host","boot_id","command":[…],"directory","job","environment":{…},"set":{…}}; all but host are optional.
 
+// A chunk is set free before it is zeroed, and opened (sequence, then state) after.
 enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2 };
 
 // First slot-aligned bytes of each chunk of the live area; slots follow to the chunk's end.
 struct ChunkHeader {
-  std::uint32_t state;     // * ChunkState
-  std::uint32_t track;     // which thread's: dense from 0, in order of first event
-  std::uint64_t sequence;  // number of this chunk in the file, from 1, in order of opening
-  std::uint64_t thread_id; // the system's
+  std::uint32_t state;      // * ChunkState
+  std::uint32_t track;      // which thread's: dense from 0, in order of first event
+  std::uint64_t sequence;   // number of this chunk in the file, from 1, in order of opening
+  std::uint64_t thread_id;  // the system's
   std::uint64_t reserved[5];
 };
 static_assert(sizeof(ChunkHeader) == 64);
@@ -66,17 +75,21 @@ inline constexpr std::size_t slots_per_chunk = (chunk_bytes - sizeof(ChunkHeader
 
 // Before each block's payload.
 struct BlockHeader {
-  char magic[4];                 // "PBLK"
-  std::uint32_t kind;            // 1 = events of one chunk
+  char magic[4];       // "PBLK"
+  std::uint32_t kind;  // 1 = events of one chunk
   std::uint32_t track;
-  std::uint32_t slots;           // slots in the payload, once decoded
-  std::uint64_t sequence;        // the chunk's
+  std::uint32_t slots;     // slots in the payload, once decoded
+  std::uint64_t sequence;  // the chunk's
   std::uint64_t thread_id;
-  std::uint32_t payload_bytes;   // as stored
-  std::uint32_t raw_bytes;       // before compression
-  std::uint64_t hash;            // XXH3 64 of the payload as stored, seeded with `sequence`
+  std::uint32_t payload_bytes;  // as stored
+  std::uint32_t raw_bytes;      // before compression
+  std::uint64_t hash;           // XXH3 64 of the payload as stored, seeded with the XXH3 64 of the 40 bytes before
 };
 static_assert(sizeof(BlockHeader) == 48);
+
+// Limits that a reader may rely on: a decoded block has at most slots_per_chunk slots.
+inline constexpr std::size_t max_raw_bytes = 2 * chunk_bytes;
+inline constexpr std::size_t max_payload_bytes = max_raw_bytes + page_bytes;
 
 inline constexpr char block_magic[4] = {'P', 'B', 'L', 'K'};
 

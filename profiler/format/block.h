@@ -1,0 +1,47 @@
+// A block: the events of one chunk, transposed into columns and compressed.
+//
+//   BlockEncoder encoder;                                  // allocates all that it ever needs
+//   std::span<const std::byte> block = encoder.encode(chunk_header, slots, count);
+//   write(file, block.data(), block.size());               // header and payload in one piece
+//
+// Encoding runs inside the recorded program, on the drain thread: libc, zstd and xxhash only; no exceptions, no global
+// state. The columns are described in docs/trace-format.md; the idea is that of every column store: values of one kind
+// side by side compress better than whole events do. Cost seen: 60 to 100 ns an event, 5 to 6 bytes a range.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "profiler/format/event.h"
+#include "profiler/format/layout.h"
+
+namespace paceline::format {
+
+// How many of the first `count` slots form whole events: up to the first head that was never written (high = 0), whose
+// type is unknown, or whose extension slots would lie behind the end. Cost: linear in events.
+std::size_t whole_slots(const Slot* slots, std::size_t count) noexcept;
+
+class BlockEncoder {
+ public:
+  BlockEncoder() noexcept;
+  ~BlockEncoder();
+  BlockEncoder(const BlockEncoder&) = delete;
+  BlockEncoder& operator=(const BlockEncoder&) = delete;
+
+  // False if there was no memory for the scratch buffers (about 1.5 MiB); encode() then returns nothing.
+  bool ok() const noexcept { return raw_ != nullptr; }
+
+  // Encodes whole_slots(slots, count) of a chunk; of its header, track, sequence and thread_id are used. `count` is at
+  // most slots_per_chunk. The result is the block, ready to be appended to the file, valid until the next call. Empty
+  // if there is no whole event, or zstd failed.
+  std::span<const std::byte> encode(const ChunkHeader& chunk, const Slot* slots, std::size_t count) noexcept;
+
+ private:
+  std::byte* raw_ = nullptr;      // the columns, one after another
+  std::byte* block_ = nullptr;    // BlockHeader and compressed payload
+  std::uint32_t* heads_ = nullptr;  // index of each event's head
+  void* compressor_ = nullptr;    // ZSTD_CCtx
+};
+
+}  // namespace paceline::format

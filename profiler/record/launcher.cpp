@@ -1,0 +1,121 @@
+#include "profiler/record/launcher.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/record/environment.h"
+
+namespace paceline::record {
+namespace {
+
+// A variable that is there and not empty, else null.
+const char* variable(const char* name) noexcept {
+  const char* value = getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+std::int32_t number(const char* name) noexcept {
+  const char* value = variable(name);
+  if (value == nullptr) return -1;
+  char* end = nullptr;
+  const long parsed = strtol(value, &end, 10);
+  return *end == '\0' && parsed >= 0 && parsed <= INT32_MAX ? static_cast<std::int32_t>(parsed) : -1;
+}
+
+struct Launcher {
+  const char *rank, *world_size, *local_rank;
+};
+constexpr Launcher launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+    {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK"},
+};
+
+std::size_t length_written(int printed, std::size_t capacity) noexcept {
+  if (printed <= 0 || capacity == 0) return 0;
+  const auto length = static_cast<std::size_t>(printed);
+  return length < capacity ? length : capacity - 1;
+}
+
+// The process that started this one, by id and start time: for launchers that tell no job, all ranks of one host have
+// the same. Empty where /proc is missing.
+std::size_t parent_identity(const char* launcher, char* out, std::size_t capacity) noexcept {
+  const auto parent = static_cast<int>(getppid());
+  char text[1024];
+  snprintf(text, sizeof text, "/proc/%d/stat", parent);
+  FILE* file = fopen(text, "re");
+  if (file == nullptr) return 0;
+  const std::size_t bytes = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[bytes] = '\0';
+  const char* at = strrchr(text, ')');  // the program's name, in brackets, may hold anything
+  if (at == nullptr) return 0;
+  // proc(5): starttime is field 22, and the first one after the bracket is field 3.
+  for (int field = 2; field < 22 && at != nullptr; ++field) at = strchr(at + 1, ' ');
+  if (at == nullptr) return 0;
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return length_written(snprintf(out, capacity, "%s-%s-%d-%lld", launcher, host, parent, strtoll(at, nullptr, 10)),
+                        capacity);
+}
+
+}  // namespace
+
+LaunchedRank launched_rank() noexcept {
+  for (const Launcher& launcher : launchers) {
+    LaunchedRank found{number(launcher.rank), number(launcher.world_size), number(launcher.local_rank)};
+    if (found.rank < 0) continue;
+    // torchrun's RANK is too common a word to be taken without its companion.
+    if (strcmp(launcher.rank, "RANK") == 0 && found.world_size < 0) continue;
+    if (found.world_size >= 0 && found.rank >= found.world_size) continue;
+    return found;
+  }
+  return {};
+}
+
+std::size_t job_identity(char* out, std::size_t capacity) noexcept {
+  if (capacity == 0) return 0;
+  out[0] = '\0';
+  const auto is = [](const char* name) { return variable(name) != nullptr; };
+  const auto or_empty = [](const char* name) {
+    const char* value = variable(name);
+    return value != nullptr ? value : "";
+  };
+  if (const char* given = variable(env_job)) return length_written(snprintf(out, capacity, "%s", given), capacity);
+  if (is("OMPI_COMM_WORLD_RANK") && (is("PMIX_NAMESPACE") || is("OMPI_MCA_ess_base_jobid"))) {
+    // The name space is made of host and process id; Open MPI 4 also has a random key per job.
+    return length_written(snprintf(out, capacity, "openmpi-%s-%s",
+                                   or_empty(is("PMIX_NAMESPACE") ? "PMIX_NAMESPACE" : "OMPI_MCA_ess_base_jobid"),
+                                   or_empty("OMPI_MCA_orte_precondition_transports")),
+                          capacity);
+  }
+  if (is("TORCHELASTIC_RUN_ID") && is("RANK")) {
+    const char* run = or_empty("TORCHELASTIC_RUN_ID");
+    // The default id is "none". On one host the agent, which started all ranks, tells two runs apart.
+    const bool one_host = strcmp(or_empty("LOCAL_WORLD_SIZE"), or_empty("WORLD_SIZE")) == 0;
+    if (strcmp(run, "none") == 0 && one_host) return parent_identity("torchrun", out, capacity);
+    return length_written(
+        snprintf(out, capacity, "torchrun-%s-%s-%s", run, or_empty("MASTER_ADDR"), or_empty("MASTER_PORT")), capacity);
+  }
+  if (is("SLURM_JOB_ID") && is("SLURM_STEP_ID")) {
+    return length_written(snprintf(out, capacity, "slurm-%s.%s", or_empty("SLURM_JOB_ID"), or_empty("SLURM_STEP_ID")),
+                          capacity);
+  }
+  if (is("PMIX_NAMESPACE")) {
+    return length_written(snprintf(out, capacity, "pmix-%s", or_empty("PMIX_NAMESPACE")), capacity);
+  }
+  if (is("PMI_RANK")) {
+    const char* batch = variable("PBS_JOBID");
+    if (batch == nullptr) batch = variable("LSB_JOBID");
+    if (batch != nullptr) return length_written(snprintf(out, capacity, "batch-%s", batch), capacity);
+    return parent_identity("pmi", out, capacity);
+  }
+  return 0;
+}
+
+}  // namespace paceline::record
