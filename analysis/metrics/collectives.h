@@ -2,6 +2,9 @@
 //
 // For one collective: wait(rank) = last start over ranks − own start; transfer = last end − last start. Calls are
 // matched by (communicator, sequence number) where both are known, else by order within communicator and operation.
+// Nonblocking ones (MPI_Iallreduce) are left out: their slice is only the start of the work. Times of two hosts are as
+// good as their clocks' error bounds (Rank::clock_error_ns).
+//
 // busbw = bytes ÷ transfer × factor, by operation and members n (nccl-tests, doc/PERFORMANCE.md): allreduce 2(n−1)/n;
 // reduce-scatter, all-gather, all-to-all (n−1)/n; broadcast, reduce and others 1; barriers carry nothing and have none.
 #pragma once
@@ -46,7 +49,7 @@ struct CollectiveRow {
 struct Collectives {
   std::vector<Collective> matched;    // by last start
   std::vector<CollectiveRow> rows;    // by time, the largest sum of wait and transfer first
-  std::uint64_t unmatched_calls = 0;  // no partner was recorded: a rank without recorder, a killed rank, dropped events
+  std::uint64_t unmatched_calls = 0;  // a partner is missing (not recorded, dropped) or was killed inside
 };
 
 // Cost: linear in the collective calls (hashing), and n log n for the order of the result.

@@ -1,4 +1,10 @@
 // Where each nanosecond of a rank went: every one belongs to exactly one phase.
+//
+// The innermost slice of the main thread that the rules (phase_rules.h) give a phase decides, with one exception: what
+// is computed for a start-up, an evaluation or a checkpoint (preprocess, forward, backward, optimizer inside it) is
+// theirs. Communication is communication wherever it happens. Outside all ruled slices, time before the first iteration
+// is `startup` (in a program without iterations: before the end of MPI_Init, or else before the first slice); later
+// time is `other`.
 #pragma once
 
 #include <array>
@@ -11,7 +17,18 @@
 namespace paceline::analysis {
 
 enum class Phase : std::uint8_t {
-  startup, preprocess, forward, backward, optimizer, communication, evaluate, checkpoint, copy, launch, idle, other
+  startup,
+  preprocess,
+  forward,
+  backward,
+  optimizer,
+  communication,
+  evaluate,
+  checkpoint,
+  copy,
+  launch,
+  idle,
+  other
 };
 inline constexpr std::size_t phase_count = 12;
 

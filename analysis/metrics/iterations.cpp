@@ -1,0 +1,69 @@
+#include "analysis/metrics/iterations.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "analysis/metrics/phase_rules.h"
+#include "analysis/metrics/statistics.h"
+
+namespace paceline::analysis {
+namespace {
+
+// The digits at the end of "ProfilerStep#12".
+std::optional<std::int64_t> trailing_number(std::string_view name) {
+  const std::size_t last_other = name.find_last_not_of("0123456789");
+  const std::string_view digits = name.substr(last_other == std::string_view::npos ? 0 : last_other + 1);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (digits.empty() || error != std::errc{}) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::vector<Iteration> iterations_of(const Trace& trace, const Rank& rank, const RankPhases& phases) {
+  std::vector<Iteration> iterations;
+  const Track* main = main_track(rank);
+  if (main == nullptr) return iterations;
+
+  const NameId payload = trace.names.find("payload"), unfinished = trace.names.find("unfinished");
+  const Slices& slices = main->slices;
+  PhaseTable table(trace);
+  std::int64_t latest_end = rank.start_ns;
+  for (std::uint32_t i = 0; i < slices.size(); ++i) {
+    if (!table.iteration(slices.slice_class[i], slices.name[i])) continue;
+    if (slices.start_ns[i] < latest_end) continue;  // inside another iteration
+    latest_end = slices.end_ns(i);
+    Iteration iteration;
+    iteration.start_ns = slices.start_ns[i];
+    iteration.duration_ns = slices.duration_ns[i];
+    iteration.finished = unfinished == 0 || !argument(main->slice_arguments, i, unfinished);
+    const auto given = payload == 0 ? std::nullopt : argument(main->slice_arguments, i, payload);
+    iteration.number =
+        given ? static_cast<std::int64_t>(*given)
+              : trailing_number(trace.names[slices.name[i]]).value_or(static_cast<std::int64_t>(iterations.size()));
+    iterations.push_back(iteration);
+  }
+
+  auto interval = phases.intervals.begin();
+  for (Iteration& iteration : iterations) {
+    const std::int64_t end = iteration.start_ns + iteration.duration_ns;
+    while (interval != phases.intervals.end() && interval->end_ns <= iteration.start_ns) ++interval;
+    for (auto part = interval; part != phases.intervals.end() && part->start_ns < end; ++part) {
+      iteration.phase_ns[static_cast<std::size_t>(part->phase)] +=
+          std::min(part->end_ns, end) - std::max(part->start_ns, iteration.start_ns);
+    }
+  }
+  return iterations;
+}
+
+IterationSummary summarize(const std::vector<Iteration>& iterations) {
+  std::vector<std::int64_t> durations;
+  for (const Iteration& iteration : iterations) {
+    if (iteration.finished) durations.push_back(iteration.duration_ns);
+  }
+  return {durations.size(), median(durations), quantile(durations, 0.95)};
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,144 @@
+#include "analysis/metrics/phase_rules.h"
+
+#include <algorithm>
+
+namespace paceline::analysis {
+namespace {
+
+constexpr std::nullopt_t none = std::nullopt;
+
+// domain, category, name, phase
+constexpr PhaseRule phase_table[] = {
+    // Our trainer: the category says it all. Layers and iterations take the phase around them.
+    {"paceline.trainer", "layer", "", none},
+    {"paceline.trainer", "iteration", "", none},
+
+    // MPI. Making communicators and file access belong to whatever they are done for.
+    {"mpi", "", "MPI_Init*", Phase::startup},
+    {"mpi", "", "MPI_Finalize", Phase::other},
+    {"mpi", "collective", "", Phase::communication},
+    {"mpi", "point-to-point", "", Phase::communication},
+    {"mpi", "wait", "", Phase::communication},
+    {"mpi", "one-sided", "", Phase::communication},
+    {"mpi", "", "", none},
+
+    // NCCL's own ranges, and its kernels.
+    {"", "", "ncclCommInit*", Phase::startup},
+    {"", "", "ncclGetUniqueId*", Phase::startup},
+    {"NCCL", "", "", Phase::communication},
+    {"", "", "nccl*", Phase::communication},
+    {"", "", "*ncclKernel*", Phase::communication},
+    {"", "", "*ncclDevKernel*", Phase::communication},
+
+    // Categories, in any domain.
+    {"", "startup", "", Phase::startup},
+    {"", "preprocess", "", Phase::preprocess},
+    {"", "forward", "", Phase::forward},
+    {"", "backward", "", Phase::backward},
+    {"", "allreduce", "", Phase::communication},
+    {"", "communication", "", Phase::communication},
+    {"", "optimizer", "", Phase::optimizer},
+    {"", "evaluate", "", Phase::evaluate},
+    {"", "checkpoint", "", Phase::checkpoint},
+
+    // PyTorch: record_function and emit_nvtx.
+    {"", "", "*DataLoader*", Phase::preprocess},
+    {"", "", "DistributedDataParallel.forward*", Phase::forward},
+    {"", "", "autograd::engine::*", Phase::backward},
+    {"", "", "Optimizer.*", Phase::optimizer},
+    {"", "", "*.zero_grad*", Phase::optimizer},
+    {"", "", "record_param_comms*", Phase::communication},
+    {"", "", "c10d::*", Phase::communication},
+    {"", "", "gloo:*", Phase::communication},
+
+    // Horovod.
+    {"", "", "HOROVOD_*", Phase::communication},
+    {"", "", "horovod*", Phase::communication},
+
+    // The words that people give their ranges.
+    {"", "", "startup*", Phase::startup},
+    {"", "", "preprocess*", Phase::preprocess},
+    {"", "", "data*load*", Phase::preprocess},
+    {"", "", "load*batch*", Phase::preprocess},
+    {"", "", "forward*", Phase::forward},
+    {"", "", "loss", Phase::forward},
+    {"", "", "backward*", Phase::backward},
+    {"", "", "allreduce*", Phase::communication},
+    {"", "", "all_reduce*", Phase::communication},
+    {"", "", "communicat*", Phase::communication},
+    {"", "", "optimizer*", Phase::optimizer},
+    {"", "", "zero_grad*", Phase::optimizer},
+    {"", "", "evaluat*", Phase::evaluate},
+    {"", "", "eval", Phase::evaluate},
+    {"", "", "validat*", Phase::evaluate},
+    {"", "", "checkpoint*", Phase::checkpoint},
+    {"", "", "save*checkpoint*", Phase::checkpoint},
+};
+
+constexpr PhaseRule iteration_table[] = {
+    {"", "iteration", "", none},      {"", "", "iteration", none},      {"", "", "iteration *", none},
+    {"", "", "step", none},           {"", "", "step *", none},         {"", "", "train_step*", none},
+    {"", "", "training_step*", none}, {"", "", "ProfilerStep#*", none},
+};
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+const PhaseRule* first_match(std::span<const PhaseRule> rules, const Trace& trace, SliceClass slice_class,
+                             NameId name) {
+  const std::string& domain = trace.names[slice_class.domain];
+  const std::string& category = trace.names[slice_class.category];
+  const auto found = std::ranges::find_if(rules, [&](const PhaseRule& rule) {
+    return matches(rule.domain, domain) && matches(rule.category, category) && matches(rule.name, trace.names[name]);
+  });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::span<const PhaseRule> phase_rules() { return phase_table; }
+std::span<const PhaseRule> iteration_rules() { return iteration_table; }
+
+bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return true;
+  // Greedy with one step back to the latest star: linear but for pathological patterns.
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && lower(pattern[p]) == lower(text[t])) {
+      ++p, ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+const PhaseTable::Cell& PhaseTable::cell(std::uint16_t slice_class, NameId name) {
+  std::vector<Cell>& row = cells_[slice_class];
+  if (row.empty()) row.resize(trace_.names.size());
+  Cell& cell = row[name];
+  if (cell.known == 0) {
+    const SliceClass of = trace_.classes[slice_class];
+    const PhaseRule* rule = first_match(phase_table, trace_, of, name);
+    cell.known = 1;
+    cell.phase = rule != nullptr && rule->phase ? static_cast<std::uint8_t>(static_cast<int>(*rule->phase) + 1) : 0;
+    cell.iteration = first_match(iteration_table, trace_, of, name) != nullptr ? 1 : 0;
+  }
+  return cell;
+}
+
+std::optional<Phase> PhaseTable::phase(std::uint16_t slice_class, NameId name) {
+  const Cell& found = cell(slice_class, name);
+  if (found.phase == 0) return std::nullopt;
+  return static_cast<Phase>(found.phase - 1);
+}
+
+bool PhaseTable::iteration(std::uint16_t slice_class, NameId name) { return cell(slice_class, name).iteration != 0; }
+
+}  // namespace paceline::analysis

@@ -1,0 +1,110 @@
+#include "analysis/metrics/phases.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "analysis/metrics/phase_rules.h"
+
+namespace paceline::analysis {
+namespace {
+
+constexpr std::string_view names[phase_count] = {"startup",   "preprocess",    "forward",  "backward",
+                                                 "optimizer", "communication", "evaluate", "checkpoint",
+                                                 "copy",      "launch",        "idle",     "other"};
+
+bool holds_its_compute(Phase phase) {
+  return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
+}
+bool is_compute(Phase phase) {
+  return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
+}
+
+// Where time without a ruled slice stops being start-up.
+std::int64_t end_of_startup(const Trace& trace, const Rank& rank, const Slices& slices, PhaseTable& table) {
+  const NameId mpi = trace.names.find("mpi");
+  std::optional<std::int64_t> end_of_init;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (table.iteration(slices.slice_class[i], slices.name[i])) return slices.start_ns[i];
+    if (mpi != 0 && !end_of_init && trace.classes[slices.slice_class[i]].domain == mpi &&
+        table.phase(slices.slice_class[i], slices.name[i]) == Phase::startup) {
+      end_of_init = slices.end_ns(i);
+    }
+  }
+  if (end_of_init) return *end_of_init;
+  return slices.size() > 0 ? slices.start_ns.front() : rank.start_ns;
+}
+
+// Cuts a rank's wall time, from left to right, into intervals.
+class Cutter {
+ public:
+  Cutter(const Rank& rank, std::int64_t startup_end, RankPhases& out)
+      : cursor_(rank.start_ns), end_(rank.end_ns), startup_end_(startup_end), out_(out) {}
+
+  // Gives the time from where the last call ended to `until` to the phase; without one, to start-up or other.
+  void cut(std::int64_t until, std::optional<Phase> phase) {
+    until = std::min(until, end_);
+    if (phase) return give(until, *phase);
+    give(std::min(until, startup_end_), Phase::startup);
+    give(until, Phase::other);
+  }
+
+ private:
+  void give(std::int64_t until, Phase phase) {
+    if (until <= cursor_) return;
+    out_.total_ns[static_cast<std::size_t>(phase)] += until - cursor_;
+    if (!out_.intervals.empty() && out_.intervals.back().phase == phase) {
+      out_.intervals.back().end_ns = until;
+    } else {
+      out_.intervals.push_back({cursor_, until, phase});
+    }
+    cursor_ = until;
+  }
+
+  std::int64_t cursor_, end_, startup_end_;
+  RankPhases& out_;
+};
+
+}  // namespace
+
+std::string_view phase_name(Phase phase) { return names[static_cast<std::size_t>(phase)]; }
+
+RankPhases phases_of(const Trace& trace, const Rank& rank) {
+  RankPhases result;
+  const Track* main = main_track(rank);
+  const Slices no_slices;
+  const Slices& slices = main != nullptr ? main->slices : no_slices;
+  PhaseTable table(trace);
+  Cutter cutter(rank, end_of_startup(trace, rank, slices, table), result);
+
+  struct Open {
+    std::int64_t end_ns;
+    std::optional<Phase> phase;   // its own, else that of the slice around it
+    std::optional<Phase> holder;  // the start-up, evaluation or checkpoint that it is, or is part of
+  };
+  std::vector<Open> open;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const std::int64_t start = slices.start_ns[i];
+    for (; !open.empty() && open.back().end_ns <= start; open.pop_back())
+      cutter.cut(open.back().end_ns, open.back().phase);
+    Open inner{slices.end_ns(i), table.phase(slices.slice_class[i], slices.name[i]), std::nullopt};
+    if (!open.empty()) {
+      cutter.cut(start, open.back().phase);
+      inner.holder = open.back().holder;
+      if (!inner.phase) inner.phase = open.back().phase;
+    } else {
+      cutter.cut(start, std::nullopt);
+    }
+    if (inner.phase && is_compute(*inner.phase) && inner.holder) inner.phase = inner.holder;
+    if (inner.phase && holds_its_compute(*inner.phase)) inner.holder = inner.phase;
+    open.push_back(inner);
+  }
+  for (; !open.empty(); open.pop_back()) cutter.cut(open.back().end_ns, open.back().phase);
+  cutter.cut(rank.end_ns, std::nullopt);
+  return result;
+}
+
+Phase phase_of_slice(const Trace& trace, const Rank&, const Track& track, std::size_t slice) {
+  return PhaseTable(trace).phase(track.slices.slice_class[slice], track.slices.name[slice]).value_or(Phase::other);
+}
+
+}  // namespace paceline::analysis
