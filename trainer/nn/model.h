@@ -19,15 +19,15 @@ namespace paceline::train {
 enum class Mode { train, evaluate };
 
 struct Parameter {
-  std::string name;             // torchvision's, e.g. "layer1.0.conv1.weight"
-  std::size_t offset = 0;       // first element in the flat buffers
-  std::size_t size = 0;         // elements there, padding included; padding stays zero
+  std::string name;                 // torchvision's, e.g. "layer1.0.conv1.weight"
+  std::size_t offset = 0;           // first element in the flat buffers
+  std::size_t size = 0;             // elements there, padding included; padding stays zero
   std::vector<std::int64_t> shape;  // as published
-  bool batch_norm = false;      // scale or shift of a batch norm
+  bool batch_norm = false;          // scale or shift of a batch norm
 };
 
 struct Score {
-  double loss_sum = 0;       // over the samples, not their mean: sums can be added over batches and ranks
+  double loss_sum = 0;  // over the samples, not their mean: sums can be added over batches and ranks
   std::int64_t correct = 0;
   std::int64_t samples = 0;
 };
@@ -68,7 +68,7 @@ class Model {
 };
 
 struct ModelOptions {
-  std::string name = "resnet18";   // torchvision's names
+  std::string name = "resnet18";  // torchvision's names
   std::int64_t batch_size = 32;
   std::int64_t image_size = 32;
   std::int64_t channels = 3;

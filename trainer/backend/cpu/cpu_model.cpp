@@ -1,0 +1,226 @@
+#include "trainer/backend/cpu/cpu_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "trainer/backend/cpu/kernels.h"
+#include "trainer/backend/cpu/layers.h"
+#include "trainer/nn/init.h"
+#include "trainer/nn/models.h"
+
+namespace paceline::train {
+
+CpuParameter& CpuBuild::add_parameter(const ParameterShape& shape, const onednn::Desc& layout, bool batch_norm) {
+  CpuParameter& added = parameters.emplace_back();
+  added.parameter.name = shape.name;
+  added.parameter.shape = shape.shape;
+  added.parameter.size = onednn::bytes(layout) / sizeof(float);
+  added.parameter.batch_norm = batch_norm;
+  added.layout = layout;
+  added.weights = dnnl::memory(layout, engine, DNNL_MEMORY_NONE);
+  added.gradient = dnnl::memory(layout, engine, DNNL_MEMORY_NONE);
+  return added;
+}
+
+namespace {
+
+constexpr std::size_t line = 64 / sizeof(float);  // every parameter starts a cache line
+
+std::size_t round_up(std::size_t count) { return (count + line - 1) / line * line; }
+
+std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build) {
+  switch (layer.kind) {
+    case LayerKind::convolution:
+      return make_convolution(layer, build);
+    case LayerKind::batch_norm:
+      return make_batch_norm(layer, build);
+    case LayerKind::relu:
+      return make_relu(layer, build);
+    case LayerKind::add_relu:
+      return make_add_relu(layer, build);
+    case LayerKind::max_pool:
+    case LayerKind::average_pool:
+      return make_pooling(layer, build);
+    case LayerKind::linear:
+      return make_linear(layer, build);
+    case LayerKind::dropout:
+      return make_dropout(layer, build);
+    case LayerKind::input:
+      break;
+  }
+  throw std::logic_error("the input is not a layer to compute");
+}
+
+class CpuModel final : public Model {
+ public:
+  CpuModel(const Network& network, const ModelOptions& options)
+      : network_(network),
+        engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_),
+        build_{engine_, stream_, MemoryPlan(engine_), options.batch_size, options.freeze_batch_norm, {}, {}, {}} {
+    if (options.batch_size < 1) throw std::invalid_argument("the batch size must be at least 1");
+    // Constructors of layers hold references into these.
+    build_.activations.reserve(network_.layers().size());
+    build_.parameters.reserve(2 * network_.layers().size());
+    build_.activations.emplace_back().needs_gradient = false;  // the image
+    for (std::size_t i = 1; i < network_.layers().size(); ++i) {
+      layers_.push_back(make_layer(network_.layers()[i], build_));
+    }
+    const Activation& logits = build_.activations.back();
+    logits_ = logits.value;
+    logits_gradient_ = build_.plan.acquire(logits_.get_desc());
+    build_.activations.back().gradients.push_back(logits_gradient_);
+    for (std::size_t i = layers_.size(); i-- > 0;) layers_[i]->plan_backward(build_, build_.activations[i + 1]);
+
+    image_ = dnnl::memory(onednn::plain_layout(build_.dims(network_.layers()[0].out)), engine_, DNNL_MEMORY_NONE);
+    const dnnl::memory& input = build_.activations[0].value;
+    image_to_input_ = {dnnl::reorder(image_, input), {{DNNL_ARG_FROM, image_}, {DNNL_ARG_TO, input}}};
+    build_.plan.allocate();
+    place_parameters();
+    initialise(options.seed);
+  }
+
+  Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) override {
+    const auto image_size = static_cast<std::size_t>(network_.layers()[0].out.size());
+    const auto batch = static_cast<std::size_t>(build_.batch);
+    if (images.size() != labels.size() * image_size) throw std::invalid_argument("as many labels as images, please");
+    if (labels.size() > batch) throw std::invalid_argument("more samples than the model's batch size");
+    if (mode == Mode::train && labels.size() != batch) {
+      throw std::invalid_argument("training needs full batches: batch statistics of a part would differ");
+    }
+    if (labels.size() < batch) {
+      padded_.assign(batch * image_size, 0.0f);
+      std::copy(images.begin(), images.end(), padded_.begin());
+      images = padded_;
+    }
+    image_.set_data_handle(const_cast<float*>(images.data()));
+    image_to_input_.run(stream_);
+    for (const auto& layer : layers_) {
+      if (observer) observer->begin(layer->layer().name, mode, false);
+      layer->forward(mode);
+      if (observer) observer->end();
+    }
+    if (mode == Mode::train) labels_.assign(labels.begin(), labels.end());
+    return kernels::cross_entropy(data(logits_), labels, classes());
+  }
+
+  void backward(float scale) override {
+    kernels::cross_entropy_backward(data(logits_), labels_, classes(), scale, data(logits_gradient_));
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+      if (observer) observer->begin(layers_[i]->layer().name, Mode::train, true);
+      layers_[i]->backward();
+      if (observer) observer->end();
+    }
+  }
+
+  std::span<float> weights() override { return {data(weights_), elements(weights_)}; }
+  std::span<float> gradients() override { return {data(gradients_), elements(gradients_)}; }
+  const std::vector<Parameter>& parameters() const override { return parameters_; }
+  std::span<float> statistics() override { return {data(statistics_), elements(statistics_)}; }
+
+  std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {
+    const onednn::Desc& layout = find(parameter).layout;
+    std::vector<float> plain(published_size(parameter));
+    copy(layout, flat.data() + parameter.offset, onednn::plain_layout(onednn::dims(layout)), plain.data());
+    return plain;
+  }
+
+  void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const override {
+    if (plain.size() != published_size(parameter)) {
+      throw std::invalid_argument(parameter.name + " has " + std::to_string(published_size(parameter)) +
+                                  " elements, not " + std::to_string(plain.size()));
+    }
+    const onednn::Desc& layout = find(parameter).layout;
+    copy(onednn::plain_layout(onednn::dims(layout)), plain.data(), layout, flat.data() + parameter.offset);
+  }
+
+  double forward_flops_per_image() const override { return network_.forward_flops(); }
+  double train_flops_per_image() const override { return network_.train_flops(); }
+
+ private:
+  std::int64_t classes() const { return network_.layers().back().out.channels; }
+
+  static std::size_t published_size(const Parameter& parameter) {
+    std::size_t size = 1;
+    for (const std::int64_t extent : parameter.shape) size *= static_cast<std::size_t>(extent);
+    return size;
+  }
+
+  const CpuParameter& find(const Parameter& parameter) const {
+    const auto found = std::find_if(build_.parameters.begin(), build_.parameters.end(),
+                                    [&](const CpuParameter& p) { return p.parameter.offset == parameter.offset; });
+    if (found == build_.parameters.end()) throw std::logic_error("parameter of another model: " + parameter.name);
+    return *found;
+  }
+
+  void copy(const onednn::Desc& from_layout, const float* from, const onednn::Desc& to_layout, float* to) const {
+    dnnl::memory source(from_layout, engine_, const_cast<float*>(from));
+    dnnl::memory target(to_layout, engine_, to);
+    dnnl::reorder(source, target).execute(stream_, source, target);
+  }
+
+  // Lays all parameters, and all running statistics, one after another and tells oneDNN where.
+  void place_parameters() {
+    std::size_t total = 0;
+    for (CpuParameter& p : build_.parameters) {
+      p.parameter.offset = total;
+      total += round_up(p.parameter.size);
+      parameters_.push_back(p.parameter);
+    }
+    std::size_t statistics = 0;
+    for (const dnnl::memory& memory : build_.statistics) statistics += round_up(elements(memory));
+    const auto vector = [](std::size_t size) {
+      return onednn::plain_layout({static_cast<dnnl::memory::dim>(std::max(size, line))});
+    };
+    weights_ = flat_.acquire(vector(total));
+    gradients_ = flat_.acquire(vector(total));
+    statistics_ = flat_.acquire(vector(statistics));
+    flat_.allocate();
+    for (const CpuParameter& p : build_.parameters) {
+      p.weights.set_data_handle(data(weights_) + p.parameter.offset);
+      p.gradient.set_data_handle(data(gradients_) + p.parameter.offset);
+    }
+    float* next = data(statistics_);
+    bool variance = false;
+    for (const dnnl::memory& memory : build_.statistics) {
+      memory.set_data_handle(next);
+      std::fill_n(next, elements(memory), variance ? 1.0f : 0.0f);
+      next += round_up(elements(memory));
+      variance = !variance;
+    }
+  }
+
+  void initialise(std::uint64_t seed) {
+    std::size_t next = 0;
+    for (const Layer& layer : network_.layers()) {
+      for (const ParameterShape& shape : layer.parameters()) {
+        from_plain(parameters_[next++], initial_values(layer, shape, seed), weights());
+      }
+    }
+  }
+
+  Network network_;
+  dnnl::engine engine_;
+  mutable dnnl::stream stream_;
+  CpuBuild build_;
+  MemoryPlan flat_{engine_};
+  std::vector<std::unique_ptr<CpuLayer>> layers_;
+  std::vector<Parameter> parameters_;
+  dnnl::memory image_, logits_, logits_gradient_, weights_, gradients_, statistics_;
+  Call image_to_input_;
+  std::vector<float> padded_;
+  std::vector<std::int32_t> labels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_cpu_model(const Network& network, const ModelOptions& options) {
+  return std::make_unique<CpuModel>(network, options);
+}
+
+std::unique_ptr<Model> make_cpu_model(const ModelOptions& options) {
+  return make_cpu_model(build_network(options), options);
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,136 @@
+// ReLU, its form for the join of a residual block, and dropout. Their gradients are computed in place.
+#include <algorithm>
+
+#include "trainer/backend/cpu/kernels.h"
+#include "trainer/backend/cpu/layers.h"
+
+namespace paceline::train {
+
+void SummedGradient::plan(Activation& output, CpuBuild& build, bool overwrite) {
+  sum_ = output.gradients.front();
+  others_.assign(output.gradients.begin() + 1, output.gradients.end());
+  if ((overwrite || !others_.empty()) && build.plan.owners(sum_) > 1) {  // another layer has still to read it
+    shared_ = sum_;
+    sum_ = build.plan.acquire(shared_.get_desc());
+    build.plan.release(shared_);
+  }
+  for (const dnnl::memory& other : others_) build.plan.release(other);
+}
+
+void SummedGradient::run() const {
+  if (shared_) std::copy_n(data(shared_), elements(sum_), data(sum_));
+  for (const dnnl::memory& other : others_) kernels::add_to(data(other), data(sum_), elements(sum_));
+}
+
+namespace {
+
+class CpuRelu final : public CpuLayer {
+ public:
+  CpuRelu(const Layer& layer, CpuBuild& build) : CpuLayer(layer), input_(build.activation(layer.input).value) {
+    output_ = build.plan.acquire(input_.get_desc());
+    build.activations.emplace_back().value = output_;
+  }
+
+  void plan_backward(CpuBuild& build, Activation& output) override {
+    gradient_.plan(output, build, true);
+    build.activation(layer_.input).gradients.push_back(gradient_.memory());
+  }
+
+  void forward(Mode) override { kernels::relu(data(input_), data(output_), elements(output_)); }
+
+  void backward() override {
+    gradient_.run();
+    kernels::relu_backward(data(output_), data(gradient_.memory()), elements(output_));
+  }
+
+ private:
+  dnnl::memory input_, output_;
+  SummedGradient gradient_;
+};
+
+class CpuAddRelu final : public CpuLayer {
+ public:
+  CpuAddRelu(const Layer& layer, CpuBuild& build)
+      : CpuLayer(layer),
+        input_(build.activation(layer.input).value),
+        residual_(build.activation(layer.residual).value) {
+    output_ = build.plan.acquire(input_.get_desc());
+    build.activations.emplace_back().value = output_;
+  }
+
+  // Both summands get the same gradient. Of the usual two contributions the second is added on the way.
+  void plan_backward(CpuBuild& build, Activation& output) override {
+    if (output.gradients.size() == 2 && build.plan.owners(output.gradients[1]) == 1) {
+      other_ = output.gradients[0];
+      output.gradients.erase(output.gradients.begin());
+      build.plan.release(other_);
+    }
+    gradient_.plan(output, build, true);
+    build.plan.share(gradient_.memory());
+    build.activation(layer_.input).gradients.push_back(gradient_.memory());
+    build.activation(layer_.residual).gradients.push_back(gradient_.memory());
+  }
+
+  void forward(Mode) override { kernels::add_relu(data(input_), data(residual_), data(output_), elements(output_)); }
+
+  void backward() override {
+    gradient_.run();
+    float* sum = data(gradient_.memory());
+    if (other_) {
+      kernels::relu_backward(data(output_), data(other_), sum, elements(output_));
+    } else {
+      kernels::relu_backward(data(output_), sum, elements(output_));
+    }
+  }
+
+ private:
+  dnnl::memory input_, residual_, output_, other_;
+  SummedGradient gradient_;
+};
+
+class CpuDropout final : public CpuLayer {
+ public:
+  CpuDropout(const Layer& layer, CpuBuild& build)
+      : CpuLayer(layer),
+        input_(build.activation(layer.input).value),
+        output_(build.plan.acquire(input_.get_desc())),
+        mask_(build.plan.acquire(input_.get_desc())),
+        seed_(build.activations.size()) {
+    build.activations.emplace_back().value = output_;
+  }
+
+  void plan_backward(CpuBuild& build, Activation& output) override {
+    gradient_.plan(output, build, true);
+    build.activation(layer_.input).gradients.push_back(gradient_.memory());
+  }
+
+  void forward(Mode mode) override {
+    const float drop = mode == Mode::train ? layer_.drop : 0;
+    seed_ = seed_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // another mask each time
+    kernels::dropout(data(input_), data(mask_), data(output_), elements(output_), drop, seed_);
+  }
+
+  void backward() override {
+    gradient_.run();
+    kernels::multiply(data(mask_), data(gradient_.memory()), elements(mask_));
+  }
+
+ private:
+  dnnl::memory input_, output_, mask_;
+  std::uint64_t seed_;
+  SummedGradient gradient_;
+};
+
+}  // namespace
+
+std::unique_ptr<CpuLayer> make_relu(const Layer& layer, CpuBuild& build) {
+  return std::make_unique<CpuRelu>(layer, build);
+}
+std::unique_ptr<CpuLayer> make_add_relu(const Layer& layer, CpuBuild& build) {
+  return std::make_unique<CpuAddRelu>(layer, build);
+}
+std::unique_ptr<CpuLayer> make_dropout(const Layer& layer, CpuBuild& build) {
+  return std::make_unique<CpuDropout>(layer, build);
+}
+
+}  // namespace paceline::train

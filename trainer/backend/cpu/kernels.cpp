@@ -1,0 +1,137 @@
+#include "trainer/backend/cpu/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "trainer/nn/vectorize.h"
+
+namespace paceline::train::kernels {
+namespace {
+
+constexpr std::size_t chunk =
+    16384;  // elements that one thread takes at a time: 64 KiB, within a first-level cache's reach
+
+// Calls body(first, count) over [0, count) in chunks, on all threads.
+template <class Body>
+void in_chunks(std::size_t count, Body body) {
+  const auto chunks = static_cast<std::ptrdiff_t>((count + chunk - 1) / chunk);
+#pragma omp parallel for schedule(static) if (chunks > 1)
+  for (std::ptrdiff_t i = 0; i < chunks; ++i) {
+    const std::size_t first = static_cast<std::size_t>(i) * chunk;
+    body(first, std::min(chunk, count - first));
+  }
+}
+
+PACELINE_VECTORIZE void add_relu_chunk(const float* __restrict a, const float* __restrict b, float* __restrict out,
+                                       std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float sum = a[i] + b[i];
+    out[i] = sum > 0 ? sum : 0;
+  }
+}
+
+PACELINE_VECTORIZE void relu_chunk(const float* __restrict in, float* __restrict out, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = in[i] > 0 ? in[i] : 0;
+}
+
+PACELINE_VECTORIZE void relu_backward_chunk(const float* __restrict out, float* __restrict gradient,
+                                            std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) gradient[i] = out[i] > 0 ? gradient[i] : 0;
+}
+
+PACELINE_VECTORIZE void relu_backward_two_chunk(const float* __restrict out, const float* __restrict other,
+                                                float* __restrict gradient, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float sum = gradient[i] + other[i];
+    gradient[i] = out[i] > 0 ? sum : 0;
+  }
+}
+
+PACELINE_VECTORIZE void add_to_chunk(const float* __restrict other, float* __restrict sum, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sum[i] += other[i];
+}
+
+PACELINE_VECTORIZE void multiply_chunk(const float* __restrict factor, float* __restrict values, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) values[i] *= factor[i];
+}
+
+}  // namespace
+
+void add_relu(const float* a, const float* b, float* out, std::size_t count) {
+  in_chunks(count, [=](std::size_t i, std::size_t n) { add_relu_chunk(a + i, b + i, out + i, n); });
+}
+
+void relu(const float* in, float* out, std::size_t count) {
+  in_chunks(count, [=](std::size_t i, std::size_t n) { relu_chunk(in + i, out + i, n); });
+}
+
+void relu_backward(const float* out, float* gradient, std::size_t count) {
+  in_chunks(count, [=](std::size_t i, std::size_t n) { relu_backward_chunk(out + i, gradient + i, n); });
+}
+
+void relu_backward(const float* out, const float* other, float* gradient, std::size_t count) {
+  in_chunks(count, [=](std::size_t i, std::size_t n) { relu_backward_two_chunk(out + i, other + i, gradient + i, n); });
+}
+
+void add_to(const float* other, float* sum, std::size_t count) {
+  in_chunks(count, [=](std::size_t i, std::size_t n) { add_to_chunk(other + i, sum + i, n); });
+}
+
+void dropout(const float* in, float* mask, float* out, std::size_t count, float drop, std::uint64_t seed) {
+  const float keep = 1 / (1 - drop);
+  in_chunks(count, [=](std::size_t first, std::size_t n) {
+    for (std::size_t i = first; i < first + n; ++i) {
+      std::uint64_t z = seed + 0x9e3779b97f4a7c15u * (i + 1);  // SplitMix64's i-th value
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+      z ^= z >> 31;
+      mask[i] = static_cast<float>(z >> 40) * 0x1p-24f < drop ? 0 : keep;
+      out[i] = in[i] * mask[i];
+    }
+  });
+}
+
+void multiply(const float* factor, float* values, std::size_t count) {
+  in_chunks(count, [=](std::size_t i, std::size_t n) { multiply_chunk(factor + i, values + i, n); });
+}
+
+void move_average(const float* batch, float* running, std::size_t count, float momentum, float scale) {
+  for (std::size_t i = 0; i < count; ++i) running[i] += momentum * (scale * batch[i] - running[i]);
+}
+
+Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes) {
+  Score score;
+  for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+    const std::int32_t label = labels[sample];
+    if (label < 0 || label >= classes) {
+      throw std::invalid_argument("label " + std::to_string(label) + " of sample " + std::to_string(sample) +
+                                  " is outside the " + std::to_string(classes) + " classes");
+    }
+    const float* row = logits + static_cast<std::int64_t>(sample) * classes;
+    const float* top = std::max_element(row, row + classes);
+    double sum = 0;
+    for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(row[c]) - *top);
+    score.loss_sum += std::log(sum) + *top - row[label];
+    score.correct += top - row == label;
+  }
+  score.samples = static_cast<std::int64_t>(labels.size());
+  return score;
+}
+
+void cross_entropy_backward(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes,
+                            float scale, float* gradient) {
+  for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+    const float* row = logits + static_cast<std::int64_t>(sample) * classes;
+    float* out = gradient + static_cast<std::int64_t>(sample) * classes;
+    const float top = *std::max_element(row, row + classes);
+    double sum = 0;
+    for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(row[c]) - top);
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const double probability = std::exp(static_cast<double>(row[c]) - top) / sum;
+      out[c] = static_cast<float>(scale * (probability - (c == labels[sample] ? 1 : 0)));
+    }
+  }
+}
+
+}  // namespace paceline::train::kernels

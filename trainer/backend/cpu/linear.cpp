@@ -1,0 +1,91 @@
+#include <stdexcept>
+
+#include "trainer/backend/cpu/layers.h"
+
+namespace paceline::train {
+namespace {
+
+class CpuLinear final : public CpuLayer {
+ public:
+  CpuLinear(const Layer& layer, CpuBuild& build) : CpuLayer(layer), stream_(build.stream) {
+    Activation& input = build.activation(layer.input);
+    Activation& output = build.activations.emplace_back();
+    const dnnl::memory::dim outputs = layer.out.channels;
+    dnnl::memory::dims weights{outputs, layer.in.channels, layer.in.height, layer.in.width};
+    source_ = input.value;
+    // One pixel in blocks of channels is a plain vector, for which there are faster primitives; when the channels do
+    // not fill their blocks it is not, and the image's layout is kept.
+    const onednn::Desc vector = onednn::plain_layout({build.batch, layer.in.channels});
+    flat_ = layer.in.height * layer.in.width == 1 && elements(input.value) * sizeof(float) == onednn::bytes(vector);
+    if (flat_) {
+      weights = {outputs, layer.in.channels};
+      source_ = build.plan.view(input.value, vector);
+    }
+    descs_ = onednn::linear(build.engine, source_.get_desc(), weights, onednn::plain_layout({build.batch, outputs}),
+                            input.needs_gradient);
+    output.value = build.plan.acquire(descs_.forward.dst_desc());
+
+    const std::vector<ParameterShape> shapes = layer.parameters();
+    const CpuParameter& weight = build.add_parameter(shapes[0], descs_.forward.weights_desc());
+    weights_ = weight.weights;
+    const dnnl::memory weights_gradient = weight.gradient;
+    const CpuParameter& bias = build.add_parameter(shapes[1], onednn::plain_layout({outputs}));
+    forward_ = {dnnl::inner_product_forward(descs_.forward),
+                {{DNNL_ARG_SRC, source_},
+                 {DNNL_ARG_WEIGHTS, weights_},
+                 {DNNL_ARG_BIAS, bias.weights},
+                 {DNNL_ARG_DST, output.value}}};
+    backward_weights_ = {
+        dnnl::inner_product_backward_weights(descs_.backward_weights),
+        {{DNNL_ARG_SRC, source_}, {DNNL_ARG_DIFF_WEIGHTS, weights_gradient}, {DNNL_ARG_DIFF_BIAS, bias.gradient}}};
+  }
+
+  void plan_backward(CpuBuild& build, Activation& output) override {
+    gradient_.plan(output, build);
+    backward_weights_.arguments[DNNL_ARG_DIFF_DST] = gradient_.memory();
+    Activation& input = build.activation(layer_.input);
+    if (descs_.backward_data) {
+      const dnnl::memory source_gradient = build.plan.acquire(input.value.get_desc());
+      const onednn::Desc wanted = descs_.backward_data->weights_desc();
+      dnnl::memory weights = weights_;
+      if (!onednn::same_layout(wanted, weights_.get_desc())) {
+        weights = build.plan.acquire(wanted);
+        reorder_ = {dnnl::reorder(weights_, weights), {{DNNL_ARG_FROM, weights_}, {DNNL_ARG_TO, weights}}};
+        build.plan.release(weights);
+      }
+      backward_data_ = {
+          dnnl::inner_product_backward_data(*descs_.backward_data),
+          {{DNNL_ARG_DIFF_DST, gradient_.memory()},
+           {DNNL_ARG_WEIGHTS, weights},
+           {DNNL_ARG_DIFF_SRC, flat_ ? build.plan.view(source_gradient, source_.get_desc()) : source_gradient}}};
+      input.gradients.push_back(source_gradient);
+    }
+    build.plan.release(gradient_.memory());
+  }
+
+  void forward(Mode) override { forward_.run(stream_); }
+
+  void backward() override {
+    gradient_.run();
+    backward_weights_.run(stream_);
+    if (!backward_data_) return;
+    if (reorder_) reorder_.run(stream_);
+    backward_data_.run(stream_);
+  }
+
+ private:
+  dnnl::stream stream_;
+  onednn::Linear descs_;
+  bool flat_ = false;
+  dnnl::memory source_, weights_;
+  SummedGradient gradient_;
+  Call forward_, backward_weights_, backward_data_, reorder_;
+};
+
+}  // namespace
+
+std::unique_ptr<CpuLayer> make_linear(const Layer& layer, CpuBuild& build) {
+  return std::make_unique<CpuLinear>(layer, build);
+}
+
+}  // namespace paceline::train

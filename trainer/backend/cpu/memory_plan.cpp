@@ -1,0 +1,80 @@
+#include "trainer/backend/cpu/memory_plan.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+namespace paceline::train {
+namespace {
+constexpr std::size_t page = std::size_t{2} << 20;  // a huge page
+// Blocks of a multiple of 4 KiB would put equal positions of all tensors into the same cache sets.
+constexpr std::size_t stagger = 4096 + 256;
+std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+}  // namespace
+
+dnnl::memory MemoryPlan::acquire(const onednn::Desc& desc) {
+  const std::size_t need = onednn::bytes(desc);
+  // The smallest free block that is large enough; else the largest, grown; else a new one.
+  std::size_t best = blocks_.size();
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (!blocks_[i].free) continue;
+    if (best == blocks_.size()) {
+      best = i;
+      continue;
+    }
+    const bool fits = blocks_[i].bytes >= need, best_fits = blocks_[best].bytes >= need;
+    if (fits ? !best_fits || blocks_[i].bytes < blocks_[best].bytes
+             : !best_fits && blocks_[i].bytes > blocks_[best].bytes) {
+      best = i;
+    }
+  }
+  if (best == blocks_.size()) blocks_.push_back({0, true});
+  blocks_[best].free = false;
+  blocks_[best].bytes = std::max(blocks_[best].bytes, need);
+  tensors_.push_back({dnnl::memory(desc, engine_, DNNL_MEMORY_NONE), best, 1});
+  return tensors_.back().memory;
+}
+
+const MemoryPlan::Tensor& MemoryPlan::find(const dnnl::memory& memory) const {
+  const auto found = std::find_if(tensors_.begin(), tensors_.end(),
+                                  [&](const Tensor& tensor) { return tensor.memory.get() == memory.get(); });
+  if (found == tensors_.end()) throw std::logic_error("memory of another plan");
+  return *found;
+}
+
+void MemoryPlan::share(const dnnl::memory& memory) { ++const_cast<Tensor&>(find(memory)).owners; }
+
+void MemoryPlan::release(const dnnl::memory& memory) {
+  auto& tensor = const_cast<Tensor&>(find(memory));
+  if (--tensor.owners == 0) blocks_[tensor.block].free = true;
+}
+
+int MemoryPlan::owners(const dnnl::memory& memory) const { return find(memory).owners; }
+
+dnnl::memory MemoryPlan::view(const dnnl::memory& memory, const onednn::Desc& desc) {
+  const Tensor& base = find(memory);
+  if (onednn::bytes(desc) > blocks_[base.block].bytes) throw std::logic_error("a view larger than its tensor");
+  const std::size_t block = base.block;
+  tensors_.push_back({dnnl::memory(desc, engine_, DNNL_MEMORY_NONE), block, 0});
+  return tensors_.back().memory;
+}
+
+void MemoryPlan::allocate() {
+  std::vector<std::size_t> offsets;
+  std::size_t total = 0;
+  for (const Block& block : blocks_) {
+    offsets.push_back(total);
+    total += round_up(block.bytes, 4096) + stagger;
+  }
+  bytes_ = round_up(std::max<std::size_t>(total, 1), page);
+  storage_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes_)));
+  if (!storage_) throw std::bad_alloc();
+  madvise(storage_.get(), bytes_, MADV_HUGEPAGE);
+  std::memset(storage_.get(), 0, bytes_);
+  for (const Tensor& tensor : tensors_) tensor.memory.set_data_handle(storage_.get() + offsets[tensor.block]);
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,52 @@
+// Memory of a whole network, planned before any is allocated. acquire() and release() are called in the order in which
+// training will need the tensors; tensors whose lives do not overlap share a block. allocate() then gets the memory,
+// once, on huge pages where the kernel has them.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "trainer/backend/cpu/onednn.h"
+
+namespace paceline::train {
+
+class MemoryPlan {
+ public:
+  explicit MemoryPlan(dnnl::engine engine) : engine_(std::move(engine)) {}
+
+  dnnl::memory acquire(const onednn::Desc& desc);  // with one owner; has no address before allocate()
+  void share(const dnnl::memory& memory);          // one owner more
+  void release(const dnnl::memory& memory);        // one owner less; the block of an unowned tensor is used again
+  int owners(const dnnl::memory& memory) const;
+
+  // Another description of the same bytes.
+  dnnl::memory view(const dnnl::memory& memory, const onednn::Desc& desc);
+
+  void allocate();  // zeroed
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Tensor {
+    dnnl::memory memory;
+    std::size_t block;
+    int owners;
+  };
+  struct Block {
+    std::size_t bytes;
+    bool free;
+  };
+  struct Free {
+    void operator()(void* pointer) const { std::free(pointer); }
+  };
+
+  const Tensor& find(const dnnl::memory& memory) const;
+
+  dnnl::engine engine_;
+  std::vector<Tensor> tensors_;
+  std::vector<Block> blocks_;
+  std::unique_ptr<std::byte, Free> storage_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace paceline::train

@@ -1,0 +1,143 @@
+#include "trainer/backend/cpu/onednn.h"
+
+#include <dnnl_version.h>
+
+namespace paceline::train::onednn {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::prop_kind;
+using Flags = dnnl::normalization_flags;
+
+// Builds a primitive descriptor from the operation's arguments. oneDNN 2 wants the gradients' forward descriptor (the
+// hint) after an operation descriptor of the rest; oneDNN 3 takes all of them at once, the engine first.
+#if DNNL_VERSION_MAJOR < 3
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc forward_desc(const dnnl::engine& engine, Arguments&&... arguments) {
+  return {typename Primitive::desc(std::forward<Arguments>(arguments)...), engine};
+}
+template <class Primitive, class Hint, class... Arguments>
+typename Primitive::primitive_desc backward_desc(const dnnl::engine& engine, const Hint& hint,
+                                                 Arguments&&... arguments) {
+  return {typename Primitive::desc(std::forward<Arguments>(arguments)...), engine, hint};
+}
+#else
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc forward_desc(const dnnl::engine& engine, Arguments&&... arguments) {
+  return {engine, std::forward<Arguments>(arguments)...};
+}
+template <class Primitive, class Hint, class... Arguments>
+typename Primitive::primitive_desc backward_desc(const dnnl::engine& engine, const Hint& hint,
+                                                 Arguments&&... arguments) {
+  return {engine, std::forward<Arguments>(arguments)..., hint};
+}
+#endif
+
+}  // namespace
+
+Desc plain_layout(const Dims& dims) {
+  Dims strides(dims.size());
+  dnnl::memory::dim stride = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= dims[i];
+  }
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+Dims dims(const Desc& desc) {
+#if DNNL_VERSION_MAJOR < 3
+  return desc.dims();
+#else
+  return desc.get_dims();
+#endif
+}
+
+bool same_layout(const Desc& a, const Desc& b) { return a == b; }
+
+std::size_t bytes(const Desc& desc) { return desc.get_size(); }
+
+Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
+                        const Dims& output, const Window& window, bool data_gradient) {
+  const auto& [kernel, stride, padding] = window;
+  const Desc any_weights = any_layout(weights);
+  const Desc any_output = any_layout(output);
+  const Desc bias = has_bias ? plain_layout({output[1]}) : Desc();
+  Convolution result;
+  result.forward =
+      forward_desc<dnnl::convolution_forward>(engine, prop_kind::forward_training, algorithm::convolution_direct,
+                                              source, any_weights, bias, any_output, stride, padding, padding);
+  const Desc src = result.forward.src_desc();
+  const Desc dst = result.forward.dst_desc();
+  result.backward_weights = backward_desc<dnnl::convolution_backward_weights>(
+      engine, result.forward, algorithm::convolution_direct, src, result.forward.weights_desc(), bias, dst, stride,
+      padding, padding);
+  if (data_gradient) {
+    result.backward_data = backward_desc<dnnl::convolution_backward_data>(
+        engine, result.forward, algorithm::convolution_direct, src, any_weights, dst, stride, padding, padding);
+  }
+  return result;
+}
+
+BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen) {
+  Flags flags = Flags::use_scale | Flags::use_shift;
+  if (relu) flags |= Flags::fuse_norm_relu;
+  const Flags given = flags | Flags::use_global_stats;
+  const Flags train = frozen ? given : flags;
+#if DNNL_VERSION_MAJOR < 3
+  const auto forward = [&](prop_kind kind, Flags f) {
+    return forward_desc<dnnl::batch_normalization_forward>(engine, kind, data, epsilon, f);
+  };
+#else
+  const auto forward = [&](prop_kind kind, Flags f) {
+    return forward_desc<dnnl::batch_normalization_forward>(engine, kind, data, data, epsilon, f);
+  };
+#endif
+  BatchNorm result;
+  result.train = forward(prop_kind::forward_training, train);
+  result.evaluate = forward(prop_kind::forward_inference, given);
+#if DNNL_VERSION_MAJOR < 3
+  result.backward = backward_desc<dnnl::batch_normalization_backward>(engine, result.train, prop_kind::backward, data,
+                                                                      data, epsilon, train);
+#else
+  result.backward = backward_desc<dnnl::batch_normalization_backward>(engine, result.train, prop_kind::backward, data,
+                                                                      data, data, epsilon, train);
+#endif
+  return result;
+}
+
+Pooling pooling(const dnnl::engine& engine, algorithm algorithm, const Desc& source, const Dims& output,
+                const Window& window) {
+  const auto& [kernel, stride, padding] = window;
+  Pooling result;
+#if DNNL_VERSION_MAJOR < 3
+  result.forward = forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
+                                                       any_layout(output), stride, kernel, padding, padding);
+  result.backward = backward_desc<dnnl::pooling_backward>(engine, result.forward, algorithm, source,
+                                                          result.forward.dst_desc(), stride, kernel, padding, padding);
+#else
+  const Dims dense{0, 0};  // dilation
+  result.forward = forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
+                                                       any_layout(output), stride, kernel, dense, padding, padding);
+  result.backward = backward_desc<dnnl::pooling_backward>(
+      engine, result.forward, algorithm, source, result.forward.dst_desc(), stride, kernel, dense, padding, padding);
+#endif
+  return result;
+}
+
+Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output,
+              bool data_gradient) {
+  const Desc bias = plain_layout({weights[0]});
+  Linear result;
+  result.forward = forward_desc<dnnl::inner_product_forward>(engine, prop_kind::forward_training, source,
+                                                             any_layout(weights), bias, output);
+  result.backward_weights = backward_desc<dnnl::inner_product_backward_weights>(
+      engine, result.forward, source, result.forward.weights_desc(), bias, output);
+  if (data_gradient) {
+    result.backward_data =
+        backward_desc<dnnl::inner_product_backward_data>(engine, result.forward, source, any_layout(weights), output);
+  }
+  return result;
+}
+
+}  // namespace paceline::train::onednn

@@ -1,0 +1,57 @@
+// The primitive descriptors that this backend needs, written once for oneDNN 2 (operation descriptors) and once for
+// oneDNN 3 (none). No other file knows which version it is built with.
+#pragma once
+
+#include <dnnl.hpp>
+#include <optional>
+
+namespace paceline::train::onednn {
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+// A description that leaves the layout to the primitive.
+inline Desc any_layout(const Dims& dims) { return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any}; }
+Desc plain_layout(const Dims& dims);  // row-major
+Dims dims(const Desc& desc);
+bool same_layout(const Desc& a, const Desc& b);
+std::size_t bytes(const Desc& desc);
+
+struct Window {
+  Dims kernel, stride, padding;  // two extents each; padding is the same on both sides
+};
+
+struct Convolution {
+  dnnl::convolution_forward::primitive_desc forward;
+  dnnl::convolution_backward_weights::primitive_desc backward_weights;
+  std::optional<dnnl::convolution_backward_data::primitive_desc> backward_data;
+};
+// source: its layout may be any. The layouts of forward hold for the backward primitives too, except that the weights
+// of backward_data may be laid out differently. has_bias: of as many elements as output has channels.
+Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
+                        const Dims& output, const Window& window, bool data_gradient);
+
+struct BatchNorm {
+  dnnl::batch_normalization_forward::primitive_desc train, evaluate;
+  dnnl::batch_normalization_backward::primitive_desc backward;
+};
+// frozen: train normalises with given statistics too.
+BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen);
+
+struct Pooling {
+  dnnl::pooling_forward::primitive_desc forward;
+  dnnl::pooling_backward::primitive_desc backward;
+};
+Pooling pooling(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& source, const Dims& output,
+                const Window& window);
+
+struct Linear {
+  dnnl::inner_product_forward::primitive_desc forward;
+  dnnl::inner_product_backward_weights::primitive_desc backward_weights;
+  std::optional<dnnl::inner_product_backward_data::primitive_desc> backward_data;
+};
+// As for convolution().
+Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output,
+              bool data_gradient);
+
+}  // namespace paceline::train::onednn

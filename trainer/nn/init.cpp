@@ -1,0 +1,59 @@
+#include "trainer/nn/init.h"
+
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+namespace paceline::train {
+namespace {
+
+// FNV-1a, so that the value does not depend on the standard library.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325u;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return value;
+}
+
+// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): passes BigCrush, and any state is a good state.
+class SplitMix64 {
+ public:
+  explicit SplitMix64(std::uint64_t state) : state_(state) {}
+  std::uint64_t next() {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
+
+ private:
+  std::uint64_t state_;
+};
+
+// Box–Muller, two values a turn.
+std::vector<float> normal(std::size_t count, double deviation, std::uint64_t seed) {
+  SplitMix64 random(seed);
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; i += 2) {
+    const double radius = deviation * std::sqrt(-2 * std::log(random.uniform()));
+    const double angle = 2 * std::numbers::pi * random.uniform();
+    values[i] = static_cast<float>(radius * std::cos(angle));
+    if (i + 1 < count) values[i + 1] = static_cast<float>(radius * std::sin(angle));
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<float> initial_values(const Layer& layer, const ParameterShape& parameter, std::uint64_t seed) {
+  std::size_t count = 1;
+  for (const std::int64_t extent : parameter.shape) count *= static_cast<std::size_t>(extent);
+  const bool weight = parameter.name.ends_with(".weight");
+  if (weight && layer.kind == LayerKind::batch_norm) return std::vector<float>(count, 1.0f);
+  if (!weight) return std::vector<float>(count, 0.0f);
+  const double fan_out = static_cast<double>(layer.kernel * layer.kernel * layer.out.channels);
+  const double deviation = layer.kind == LayerKind::convolution ? std::sqrt(2 / fan_out) : 0.01;
+  return normal(count, deviation, SplitMix64(seed ^ hash(parameter.name)).next());
+}
+
+}  // namespace paceline::train

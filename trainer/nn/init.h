@@ -1,0 +1,16 @@
+// Initial weights: a function of the seed, the parameter's name and its shape alone, so that every rank, backend and
+// layout starts from the same network.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/nn/network.h"
+
+namespace paceline::train {
+
+// Convolutions: normal of variance 2 / (kernel² × output channels), the fan-out form of He et al. (arXiv 1502.01852).
+// Linear layers: normal of deviation 0.01. Batch norms: scale 1. Every bias or shift: 0. In the published layout.
+std::vector<float> initial_values(const Layer& layer, const ParameterShape& parameter, std::uint64_t seed);
+
+}  // namespace paceline::train

@@ -1,0 +1,18 @@
+// The published networks by torchvision's names. A new member of a family is one line in models.cpp's table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainer/nn/model.h"
+#include "trainer/nn/network.h"
+
+namespace paceline::train {
+
+std::vector<std::string> model_names();
+
+// Uses name, image_size, channels, classes and cifar_stem. Throws std::invalid_argument with the list of known names,
+// or when the images are too small.
+Network build_network(const ModelOptions& options);
+
+}  // namespace paceline::train

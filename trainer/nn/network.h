@@ -1,0 +1,69 @@
+// What a network computes, without saying how: a list of layers in the order of computation. Every backend and the
+// float64 reference of the tests walk the same list. A model is a function that builds one (models.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace paceline::train {
+
+enum class LayerKind { input, convolution, batch_norm, relu, add_relu, max_pool, average_pool, linear, dropout };
+
+// Of one image.
+struct Shape {
+  std::int64_t channels = 0, height = 1, width = 1;
+  std::int64_t size() const { return channels * height * width; }
+  bool operator==(const Shape&) const = default;
+};
+
+struct ParameterShape {
+  std::string name;
+  std::vector<std::int64_t> shape;  // weights are OIHW for convolutions, out × in for linear layers
+};
+
+// Layer i writes tensor i. Layer 0 is the input image; the last layer's tensor holds the logits.
+struct Layer {
+  LayerKind kind = LayerKind::input;
+  std::string name;  // torchvision's
+  int input = -1;
+  int residual = -1;  // add_relu: the second summand
+  Shape in, out;
+  std::int64_t kernel = 1, stride = 1, padding = 0;  // convolution and pooling, equal in both directions
+  bool bias = false;                                 // convolution; linear layers always have one
+  bool relu = false;                                 // batch_norm: followed by a ReLU
+  float drop = 0;                                    // dropout: probability of a zero
+
+  std::vector<ParameterShape> parameters() const;
+  double multiply_adds() const;  // of one image's forward pass; convolutions and linear layers only
+};
+
+class Network {
+ public:
+  explicit Network(Shape image);
+
+  // Each appends a layer and returns its index.
+  int convolution(std::string name, int input, std::int64_t channels, std::int64_t kernel, std::int64_t stride,
+                  bool bias);  // padded by kernel / 2
+  int batch_norm(std::string name, int input, bool relu);
+  int relu(std::string name, int input);
+  int add_relu(std::string name, int input, int residual);
+  int max_pool(std::string name, int input, std::int64_t kernel, std::int64_t stride, std::int64_t padding);
+  int average_pool(std::string name, int input, std::int64_t kernel);  // of stride kernel
+  int linear(std::string name, int input, std::int64_t outputs);
+  int dropout(std::string name, int input, float drop);
+
+  const std::vector<Layer>& layers() const { return layers_; }
+  const Shape& out(int layer) const { return layers_[static_cast<std::size_t>(layer)].out; }
+
+  std::int64_t parameter_count() const;
+  double forward_flops() const;  // of one image; 2 × multiply-adds
+  double train_flops() const;    // forward and both gradients; there is none of the image
+
+ private:
+  int append(Layer layer);
+  std::vector<Layer> layers_;
+};
+
+}  // namespace paceline::train

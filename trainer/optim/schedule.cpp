@@ -1,0 +1,36 @@
+#include "trainer/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace paceline::train {
+
+Schedule constant_rate(double rate) {
+  return [rate](std::int64_t) { return rate; };
+}
+
+Schedule stepped_rate(double rate, double factor, std::vector<std::int64_t> boundaries) {
+  return [=, boundaries = std::move(boundaries)](std::int64_t iteration) {
+    const auto passed = std::upper_bound(boundaries.begin(), boundaries.end(), iteration) - boundaries.begin();
+    return rate * std::pow(factor, static_cast<double>(passed));
+  };
+}
+
+Schedule cosine_rate(double rate, std::int64_t iterations) {
+  return [=](std::int64_t iteration) {
+    const double done = std::min(1.0, static_cast<double>(iteration) / static_cast<double>(iterations));
+    return rate * 0.5 * (1 + std::cos(std::numbers::pi * done));
+  };
+}
+
+Schedule warmed_up(Schedule schedule, double first, std::int64_t iterations) {
+  return [=, schedule = std::move(schedule)](std::int64_t iteration) {
+    if (iteration >= iterations) return schedule(iteration);
+    const double done = static_cast<double>(iteration) / static_cast<double>(iterations);
+    return first + done * (schedule(iterations) - first);
+  };
+}
+
+}  // namespace paceline::train

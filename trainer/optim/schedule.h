@@ -1,0 +1,26 @@
+// Learning-rate schedules: pure functions of the iteration, counted from 0 over the whole run, so that a resumed run
+// needs to know nothing else.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace paceline::train {
+
+using Schedule = std::function<double(std::int64_t iteration)>;
+
+Schedule constant_rate(double rate);
+
+// Multiplied by factor at each boundary (an iteration; ascending).
+Schedule stepped_rate(double rate, double factor, std::vector<std::int64_t> boundaries);
+
+// From rate at iteration 0 along half a cosine to 0 at `iterations` (Loshchilov and Hutter, arXiv 1608.03983, without
+// restarts).
+Schedule cosine_rate(double rate, std::int64_t iterations);
+
+// For the first `iterations` linearly from `first` towards what `schedule` says at `iterations`, then `schedule`
+// itself: gradual warm-up (Goyal et al., arXiv 1706.02677, 2.2), where first = rate ÷ ranks.
+Schedule warmed_up(Schedule schedule, double first, std::int64_t iterations);
+
+}  // namespace paceline::train
