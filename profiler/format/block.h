@@ -38,10 +38,11 @@ class BlockEncoder {
   std::span<const std::byte> encode(const ChunkHeader& chunk, const Slot* slots, std::size_t count) noexcept;
 
  private:
-  std::byte* raw_ = nullptr;      // the columns, one after another
-  std::byte* block_ = nullptr;    // BlockHeader and compressed payload
-  std::uint32_t* heads_ = nullptr;  // index of each event's head
-  void* compressor_ = nullptr;    // ZSTD_CCtx
+  std::byte* raw_ = nullptr;              // the columns, one after another; also the one allocation
+  std::byte* block_ = nullptr;            // BlockHeader and compressed payload
+  std::uint64_t* differences_ = nullptr;  // of ticks
+  std::uint32_t* heads_ = nullptr;        // index of each event's head, sorted by type
+  void* compressor_ = nullptr;            // ZSTD_CCtx
 };
 
 }  // namespace paceline::format

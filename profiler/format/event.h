@@ -26,38 +26,42 @@ enum class EventType : std::uint8_t {
 
   // Definitions. They precede the first use on the same track, or come from another track of the same file: a reader
   // takes all definitions of a file before it resolves names.
-  name = 1,         // low: id:32 | bytes:32; text. A string's id, from 1; 0 is the empty string.
-  domain = 2,       // low: domain:16 | unused:16 | name:32. NVTX domain; 0 is the default domain.
-  category = 3,     // low: domain:16 | unused:16 | category:32; ext.high = name id. NVTX category of a domain.
-  thread_name = 4,  // low: unused:32 | name:32; ext.high = thread id of the system. Names that thread's track.
-  communicator = 5, // low: communicator:32 | size:32; ext.high = identity hash, equal on all members and different from
-                    // every other communicator's; ext.low = rank of this process in it:32 | name:32.
+  name = 1,          // low: id:32 | bytes:32; text. A string's id, from 1; 0 is the empty string.
+  domain = 2,        // low: domain:16 | unused:16 | name:32. NVTX domain; 0 is the default domain.
+  category = 3,      // low: domain:16 | unused:16 | category:32; ext.high = name id. NVTX category of a domain.
+  thread_name = 4,   // low: unused:32 | name:32; ext.high = thread id of the system. Names that thread's track.
+  communicator = 5,  // low: communicator:32 | size:32; ext.high = identity hash, equal on all members and different
+                     // from every other communicator's; ext.low = rank of this process in it:32 | name:32.
 
   // Ranges and marks (NVTX). `scope` = name:32 | category:16 | domain:16.
-  push = 16,          // low: scope
-  push_payload = 17,  // low: scope; ext.high = PayloadType, ext.low = value bits
-  pop = 18,           // low: 0
-  mark = 19,          // low: scope
-  mark_payload = 20,  // as push_payload
-  start = 21,         // low: scope; ext.high = range id (unique in the process)
-  start_payload = 22, // low: scope; ext.high = range id, ext.low = value bits; ext2.high = PayloadType
-  end = 23,           // low: range id
+  push = 16,           // low: scope
+  push_payload = 17,   // low: scope; ext.high = PayloadType, ext.low = value bits
+  pop = 18,            // low: 0
+  mark = 19,           // low: scope
+  mark_payload = 20,   // as push_payload
+  start = 21,          // low: scope; ext.high = range id (unique in the process)
+  start_payload = 22,  // low: scope; ext.high = range id, ext.low = value bits; ext2.high = PayloadType
+  end = 23,            // low: range id
 
   // MPI calls, as begin and end, so that a call that never returned is seen.
-  mpi_begin = 32,       // low: function:16 | unused:48 (a name id would do, but the list is closed: mpi_functions.h)
-  mpi_begin_peer = 33,  // low: function:16 | tag:32 << 16; ext.high = bytes; ext.low = communicator:32 | peer:32 (signed)
+  mpi_begin = 32,  // low: function:16 | unused:48 (a name id would do, but the list is closed: mpi_functions.h)
+  mpi_begin_peer =
+      33,  // low: function:16 | tag:32 << 16; ext.high = bytes; ext.low = communicator:32 | peer:32 (signed)
   mpi_begin_coll = 34,  // low: function:16 | root:32 << 16 (signed, -1: none); ext.high = bytes;
                         // ext.low = communicator:32 | sequence:32 (collectives begun on that communicator before this)
   mpi_end = 35,         // low: function:16 | unused:48. Ends the latest open call of this track.
 
   // The clock. Local pairs tie ticks to the system's clocks; exchanges tie two processes' ticks to one another.
-  clock_pair = 48,      // low: CLOCK_REALTIME, ns; ext.high = CLOCK_MONOTONIC_RAW, ns; ext.low = width of the bracket, ticks
-  clock_exchange = 49,  // one round trip with the rank that keeps the reference clock. low: peer rank:32 | phase:32
-                        // (0 = at MPI_Init, 1 = at MPI_Finalize, 2 = between); head's ticks: own ticks at send, relative
-                        // as always; ext.high = own ABSOLUTE ticks at receive, ext.low = peer's ABSOLUTE ticks between.
-  setting = 56,         // low: key name:32 | value name:32. A fact learned while running: "rank", "world_size", "mpi_library", …
+  clock_pair =
+      48,  // low: CLOCK_REALTIME, ns; ext.high = CLOCK_MONOTONIC_RAW, ns; ext.low = width of the bracket, ticks
+  clock_exchange =
+      49,  // one round trip with the rank that keeps the reference clock. low: peer rank:32 | phase:32
+           // (0 = at MPI_Init, 1 = at MPI_Finalize, 2 = between); head's ticks: own ticks at send, relative
+           // as always; ext.high = own ABSOLUTE ticks at receive, ext.low = peer's ABSOLUTE ticks between.
+  setting =
+      56,  // low: key name:32 | value name:32. A fact learned while running: "rank", "world_size", "mpi_library", …
 
-  process_end = 63,     // low: exit kind (0 = normal). The last event of a process that ended by itself.
+  process_end = 63,  // low: exit kind (0 = normal). The last event of a process that ended by itself.
 };
 
 enum class PayloadType : std::uint64_t { none = 0, unsigned_integer = 1, signed_integer = 2, floating = 3 };
@@ -75,7 +79,8 @@ constexpr std::uint64_t pack_scope(std::uint32_t name, std::uint16_t category, s
 // Extension slots after the head; for texts it depends on `low`.
 constexpr std::uint32_t extension_slots(const Slot& head) {
   switch (type_of(head)) {
-    case EventType::name: return static_cast<std::uint32_t>(((head.low >> 32) + 15) / 16);
+    case EventType::name:
+      return static_cast<std::uint32_t>(((head.low >> 32) + 15) / 16);
     case EventType::category:
     case EventType::thread_name:
     case EventType::communicator:
@@ -85,9 +90,12 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::mpi_begin_peer:
     case EventType::mpi_begin_coll:
     case EventType::clock_pair:
-    case EventType::clock_exchange: return 1;
-    case EventType::start_payload: return 2;
-    default: return 0;
+    case EventType::clock_exchange:
+      return 1;
+    case EventType::start_payload:
+      return 2;
+    default:
+      return 0;
   }
 }
 

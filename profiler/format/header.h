@@ -29,12 +29,12 @@ struct HeaderFacts {
   std::int32_t local_rank = -1;
   std::uint64_t live_bytes = 0;
   const char* host = "";
-  const char* boot_id = "";        // "" or null, here and below: left out
-  ZeroSeparated command;           // what does not fit into 64 KiB is left out, and "…" put in its place
+  const char* boot_id = "";  // "" or null, here and below: left out
+  ZeroSeparated command;     // what does not fit into 64 KiB is left out, and "…" put in its place
   const char* directory = "";
   const char* job = "";
-  ZeroSeparated environment;       // each NAME=VALUE
-  const char* set = "";            // lines KEY=VALUE; of equal keys the last counts
+  ZeroSeparated environment;  // each NAME=VALUE
+  const char* set = "";       // lines KEY=VALUE; of equal keys the last counts
 };
 
 // Writes the header into `out` and returns its length, a multiple of page_bytes, which is also header_bytes; 0 if it

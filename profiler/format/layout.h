@@ -91,6 +91,7 @@ static_assert(sizeof(BlockHeader) == 48);
 inline constexpr std::size_t max_raw_bytes = 2 * chunk_bytes;
 inline constexpr std::size_t max_payload_bytes = max_raw_bytes + page_bytes;
 
+inline constexpr std::uint32_t block_kind_events = 1;
 inline constexpr char block_magic[4] = {'P', 'B', 'L', 'K'};
 
 }  // namespace paceline::format

@@ -26,8 +26,8 @@ struct TraceFile {
   std::vector<std::string> command;
   std::map<std::string, std::string> set;  // what `paceline record --set` described
   std::vector<Track> tracks;
-  bool damaged = false;      // cut, or a block's checksum does not fit; the rest was read
-  std::string damage;        // where and what, one line, for people
+  bool damaged = false;  // cut, or a block's checksum does not fit; the rest was read
+  std::string damage;    // where and what, one line, for people
 };
 
 // True if the file starts as a .pace file does. Costs one read of 8 bytes.

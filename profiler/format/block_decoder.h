@@ -1,0 +1,31 @@
+// Turns a block's payload back into slots. Every byte may be hostile: sizes and counts are checked before they are
+// used, and at most max_raw_bytes are ever decompressed.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "profiler/format/event.h"
+#include "profiler/format/layout.h"
+
+namespace paceline::format {
+
+class BlockDecoder {
+ public:
+  BlockDecoder();
+  ~BlockDecoder();
+  BlockDecoder(const BlockDecoder&) = delete;
+  BlockDecoder& operator=(const BlockDecoder&) = delete;
+
+  // Appends the block's slots to `slots` and returns nullptr; or leaves `slots` as they are and returns what is wrong,
+  // in a few words. `payload` are the bytes after the header. Cost: linear in slots.
+  const char* decode(const BlockHeader& header, std::span<const std::byte> payload, std::vector<Slot>& slots);
+
+ private:
+  struct Scratch;
+  std::unique_ptr<Scratch> scratch_;
+};
+
+}  // namespace paceline::format

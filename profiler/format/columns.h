@@ -1,0 +1,125 @@
+// Which columns a block has: for each event type, the fields that its words are split into.
+//
+// Encoder, decoder and docs/trace-format.md all follow this one table. The fields of a type cover every bit of its
+// `low` and extension slots, so a block gives back exactly what was put in; a field that is always 0 costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "profiler/format/event.h"
+
+namespace paceline::format {
+
+// plain: the value. delta: the difference from the value before it in the same column, modulo 2^64, zigzag-coded
+// (0, -1, 1, -2, … as 0, 1, 2, 3, …); the first is a difference from 0.
+enum class Coding : std::uint8_t { plain, delta };
+
+// An event's 64-bit words after `high`: 0 = low, 1 = ext.high, 2 = ext.low, 3 = ext2.high, 4 = ext2.low.
+inline constexpr std::size_t event_words = 5;
+
+struct Field {
+  std::uint8_t word, shift, bits;
+  Coding coding = Coding::plain;
+};
+
+namespace fields {
+inline constexpr Coding delta = Coding::delta;
+inline constexpr Field name[] = {{0, 0, 32, delta}, {0, 32, 32}};  // and the text column
+inline constexpr Field domain[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}};
+inline constexpr Field category[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 0, 64, delta}, {2, 0, 64}};
+inline constexpr Field thread_name[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
+inline constexpr Field communicator[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 32}, {2, 32, 32}};
+inline constexpr Field scope[] = {{0, 0, 32}, {0, 32, 16}, {0, 48, 16}};
+inline constexpr Field scope_payload[] = {{0, 0, 32}, {0, 32, 16}, {0, 48, 16}, {1, 0, 64}, {2, 0, 64}};
+inline constexpr Field whole[] = {{0, 0, 64}};
+inline constexpr Field start[] = {{0, 0, 32}, {0, 32, 16}, {0, 48, 16}, {1, 0, 64, delta}, {2, 0, 64}};
+inline constexpr Field start_payload[] = {{0, 0, 32}, {0, 32, 16}, {0, 48, 16}, {1, 0, 64, delta},
+                                          {2, 0, 64}, {3, 0, 64},  {4, 0, 64}};
+inline constexpr Field end[] = {{0, 0, 64, delta}};
+inline constexpr Field function[] = {{0, 0, 16}, {0, 16, 48}};
+inline constexpr Field peer[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16}, {1, 0, 64}, {2, 0, 32}, {2, 32, 32}};
+inline constexpr Field collective[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16},
+                                       {1, 0, 64}, {2, 0, 32},  {2, 32, 32, delta}};
+inline constexpr Field clock_pair[] = {{0, 0, 64, delta}, {1, 0, 64, delta}, {2, 0, 64}};
+inline constexpr Field clock_exchange[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, delta}, {2, 0, 64, delta}};
+inline constexpr Field two_names[] = {{0, 0, 32}, {0, 32, 32}};
+}  // namespace fields
+
+constexpr std::uint64_t field_mask(const Field& field) {
+  return field.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << field.bits) - 1;
+}
+
+constexpr std::uint64_t zigzag(std::uint64_t difference) { return difference << 1 ^ (0 - (difference >> 63)); }
+constexpr std::uint64_t undo_zigzag(std::uint64_t coded) { return coded >> 1 ^ (0 - (coded & 1)); }
+
+// The fields of a type, in the order of their columns; none for a type that version 1 of the format does not know.
+constexpr std::span<const Field> fields_of(EventType type) {
+  switch (type) {
+    case EventType::none:
+      return {};
+    case EventType::name:
+      return fields::name;
+    case EventType::domain:
+      return fields::domain;
+    case EventType::category:
+      return fields::category;
+    case EventType::thread_name:
+      return fields::thread_name;
+    case EventType::communicator:
+      return fields::communicator;
+    case EventType::push:
+    case EventType::mark:
+      return fields::scope;
+    case EventType::push_payload:
+    case EventType::mark_payload:
+      return fields::scope_payload;
+    case EventType::pop:
+    case EventType::process_end:
+      return fields::whole;
+    case EventType::start:
+      return fields::start;
+    case EventType::start_payload:
+      return fields::start_payload;
+    case EventType::end:
+      return fields::end;
+    case EventType::mpi_begin:
+    case EventType::mpi_end:
+      return fields::function;
+    case EventType::mpi_begin_peer:
+      return fields::peer;
+    case EventType::mpi_begin_coll:
+      return fields::collective;
+    case EventType::clock_pair:
+      return fields::clock_pair;
+    case EventType::clock_exchange:
+      return fields::clock_exchange;
+    case EventType::setting:
+      return fields::two_names;
+  }
+  return {};
+}
+
+// Each type's fields cover each bit of its words exactly once.
+constexpr bool covers_all_bits(EventType type, std::uint32_t extension_slots) {
+  std::uint64_t covered[event_words] = {};
+  for (const Field& field : fields_of(type)) {
+    const std::uint64_t mask = field_mask(field) << field.shift;
+    if ((covered[field.word] & mask) != 0) return false;
+    covered[field.word] |= mask;
+  }
+  for (std::size_t word = 0; word < event_words; ++word) {
+    if (covered[word] != (word < 1 + 2 * extension_slots ? ~std::uint64_t{0} : 0)) return false;
+  }
+  return true;
+}
+constexpr bool all_types_are_covered() {
+  for (unsigned type = 1; type < 256; ++type) {
+    const Slot head{type, 0};  // no text: a name has no extension slot then
+    if (!fields_of(type_of(head)).empty() && !covers_all_bits(type_of(head), extension_slots(head))) return false;
+  }
+  return true;
+}
+static_assert(all_types_are_covered());
+
+}  // namespace paceline::format

@@ -1,0 +1,195 @@
+#include "profiler/format/block.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "profiler/format/block_decoder.h"
+#include "profiler/format/hash.h"
+#include "tests/unit/profiler/events.h"
+
+namespace paceline::format {
+
+// For printing and comparing in tests.
+static bool operator==(const Slot& a, const Slot& b) { return a.high == b.high && a.low == b.low; }
+
+namespace {
+
+using namespace testing;
+
+struct Block {
+  BlockHeader header{};
+  std::vector<std::byte> payload;
+};
+
+Block encode(const std::vector<Slot>& slots, const ChunkHeader& chunk = {}) {
+  BlockEncoder encoder;
+  const std::span<const std::byte> bytes = encoder.encode(chunk, slots.data(), slots.size());
+  Block block;
+  if (bytes.size() < sizeof block.header) return block;
+  std::memcpy(&block.header, bytes.data(), sizeof block.header);
+  block.payload.assign(bytes.begin() + sizeof block.header, bytes.end());
+  return block;
+}
+
+std::vector<Slot> decode(const Block& block) {
+  std::vector<Slot> slots;
+  EXPECT_STREQ(BlockDecoder().decode(block.header, block.payload, slots), nullptr);
+  return slots;
+}
+
+TEST(Block, HeaderTellsTheChunkAndTheSizes) {
+  ChunkHeader chunk{};
+  chunk.track = 3;
+  chunk.sequence = 17;
+  chunk.thread_id = 4711;
+  const Block block = encode(trainer_stream(1000, 10).slots, chunk);
+  EXPECT_EQ(std::memcmp(block.header.magic, "PBLK", 4), 0);
+  EXPECT_EQ(block.header.kind, 1U);
+  EXPECT_EQ(block.header.track, 3U);
+  EXPECT_EQ(block.header.sequence, 17U);
+  EXPECT_EQ(block.header.thread_id, 4711U);
+  EXPECT_EQ(block.header.slots, trainer_stream(1000, 10).slots.size());
+  EXPECT_EQ(block.header.payload_bytes, block.payload.size());
+  EXPECT_EQ(block.header.hash, block_hash(block.header, block.payload.data()));
+}
+
+TEST(Block, GivesBackEachTypeAlone) {
+  for (const EventType type : all_types) {
+    if (type == EventType::name) continue;
+    std::vector<Slot> slots;
+    for (const std::uint64_t word : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{1} << 63}) {
+      const Slot head{pack_high(5, type), word};
+      slots.push_back(head);
+      slots.insert(slots.end(), extension_slots(head), Slot{~word, word});
+    }
+    EXPECT_EQ(decode(encode(slots)), slots) << "type " << static_cast<int>(type);
+  }
+}
+
+TEST(Block, GivesBackNamesOfAnyLengthAndBytes) {
+  std::vector<Slot> slots;
+  for (std::uint32_t length = 0; length < 70; ++length) append_name(slots, length, length, std::string(length, '\xe9'));
+  append_name(slots, 0, 0xffff'ffff, std::string(60'000, 'x'));
+  EXPECT_EQ(decode(encode(slots)), slots);
+}
+
+TEST(Block, GivesBackTicksThatJumpAndRunBackwards) {
+  std::vector<Slot> slots;
+  const std::uint64_t top = (std::uint64_t{1} << 56) - 1;
+  for (const std::uint64_t ticks : {std::uint64_t{0}, top, std::uint64_t{0}, top - 1, std::uint64_t{127},
+                                    std::uint64_t{128}, std::uint64_t{255}, top / 2, std::uint64_t{1}}) {
+    append(slots, ticks, EventType::pop, 0);
+  }
+  EXPECT_EQ(decode(encode(slots)), slots);
+}
+
+TEST(Block, GivesBackRandomChunks) {
+  std::mt19937_64 random(20260101);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Slot> slots;
+    const std::size_t limit = 1 + random() % slots_per_chunk;
+    for (;;) {
+      std::vector<Slot> event;
+      append_random(event, random);
+      if (slots.size() + event.size() > limit) break;
+      slots.insert(slots.end(), event.begin(), event.end());
+    }
+    if (slots.empty()) continue;
+    ASSERT_EQ(decode(encode(slots)), slots) << "round " << round;
+  }
+}
+
+TEST(Block, HoldsTheLargestColumnsThatAChunkCanGive) {
+  std::vector<Slot> slots;
+  std::mt19937_64 random(1);
+  while (slots.size() + 2 <= slots_per_chunk) {
+    append(slots, slots.size() % 4 == 0 ? 0 : ~std::uint64_t{0} >> 8, EventType::mpi_begin_coll,
+           random() | std::uint64_t{1} << 63, {{random() | std::uint64_t{1} << 63, random() | std::uint64_t{1} << 63}});
+  }
+  EXPECT_EQ(decode(encode(slots)), slots);
+  slots.clear();
+  while (slots.size() < slots_per_chunk) append(slots, slots.size() % 2 * 77, EventType::push, ~std::uint64_t{0});
+  EXPECT_EQ(decode(encode(slots)), slots);
+}
+
+TEST(Block, EndsAtTheFirstEventThatIsNotWhole) {
+  std::vector<Slot> whole;
+  append(whole, 1, EventType::push, 1);
+  append(whole, 2, EventType::push_payload, 2, {{1, 2}});
+  const auto followed_by = [&](std::vector<Slot> tail) {
+    std::vector<Slot> slots = whole;
+    slots.insert(slots.end(), tail.begin(), tail.end());
+    return slots;
+  };
+  const std::vector<Slot> never_written = followed_by({{0, 7}, {pack_high(9, EventType::pop), 0}});
+  const std::vector<Slot> unknown_type = followed_by({{pack_high(9, static_cast<EventType>(200)), 0}});
+  const std::vector<Slot> without_extension = followed_by({{pack_high(9, EventType::start_payload), 0}, {1, 1}});
+  const std::vector<Slot> text_behind_the_end = followed_by({{pack_high(9, EventType::name), 0xffff'ffff'0000'0001}});
+  for (const auto& slots : {never_written, unknown_type, without_extension, text_behind_the_end}) {
+    EXPECT_EQ(whole_slots(slots.data(), slots.size()), whole.size());
+    EXPECT_EQ(decode(encode(slots)), whole);
+  }
+  const Slot nothing{};
+  BlockEncoder encoder;
+  EXPECT_TRUE(encoder.encode({}, &nothing, 1).empty());
+  EXPECT_TRUE(encoder.encode({}, &nothing, 0).empty());
+}
+
+TEST(Block, IsTheSameForTheSameSlots) {
+  BlockEncoder encoder;
+  const auto a = trainer_stream(slots_per_chunk, 20, 1).slots, b = trainer_stream(slots_per_chunk, 30, 2).slots;
+  const auto bytes = [&](const std::vector<Slot>& slots) {
+    const auto block = encoder.encode({}, slots.data(), slots.size());
+    return std::vector<std::byte>(block.begin(), block.end());
+  };
+  const auto first = bytes(a);
+  EXPECT_NE(bytes(b), first);
+  EXPECT_EQ(bytes(a), first);
+}
+
+// A range is a push and its pop; a chunk holds some 2000 of them.
+TEST(Block, TakesAtMostEightBytesForARange) {
+  for (const std::size_t layers : {5, 20, 60}) {
+    const TrainerStream stream = trainer_stream(slots_per_chunk, layers);
+    const Block block = encode(stream.slots);
+    const double bytes = static_cast<double>(sizeof block.header + block.payload.size());
+    RecordProperty("bytes_per_range_" + std::to_string(layers), std::to_string(bytes / stream.ranges));
+    EXPECT_LE(bytes / static_cast<double>(stream.ranges), 8.0) << layers << " layers";
+  }
+}
+
+TEST(Block, TakesAtMostFortyBytesForACollective) {
+  std::vector<Slot> slots;
+  std::mt19937_64 random(3);
+  std::uint64_t ticks = 1'000'000'000;
+  std::uint64_t collectives = 0;
+  for (; slots.size() + 3 <= slots_per_chunk; ++collectives) {
+    const std::uint64_t communicator = random() % 4;
+    append(slots, ticks += random() % 10'000'000, EventType::mpi_begin_coll, (random() % 9) | 0xffff'ffffULL << 16,
+           {{random() % 100'000'000, communicator | collectives << 32}});
+    append(slots, ticks += random() % 10'000'000, EventType::mpi_end, random() % 9);
+  }
+  const Block block = encode(slots);
+  EXPECT_LE(static_cast<double>(sizeof block.header + block.payload.size()) / static_cast<double>(collectives), 40.0);
+}
+
+TEST(BlockDecoder, RefusesAnyChangedByteOfHeaderOrPayload) {
+  const Block good = encode(trainer_stream(300, 5).slots);
+  BlockDecoder decoder;
+  std::vector<Slot> slots;
+  for (std::size_t i = 0; i < offsetof(BlockHeader, hash) + 8; ++i) {
+    Block bad = good;
+    reinterpret_cast<unsigned char*>(&bad.header)[i] ^= 0x10;
+    EXPECT_NE(decoder.decode(bad.header, bad.payload, slots), nullptr) << "header byte " << i;
+  }
+  for (std::size_t i = 0; i < good.payload.size(); ++i) {
+    Block bad = good;
+    bad.payload[i] ^= std::byte{1};
+    EXPECT_NE(decoder.decode(bad.header, bad.payload, slots), nullptr) << "payload byte " << i;
+  }
+  EXPECT_THAT(slots, ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace paceline::format
