@@ -13,7 +13,7 @@ class CpuConvolution final : public CpuLayer {
         build.engine, input.value ? input.value.get_desc() : onednn::any_layout(source),
         {layer.out.channels, layer.in.channels, layer.kernel, layer.kernel}, layer.bias, build.dims(layer.out),
         {{layer.kernel, layer.kernel}, {layer.stride, layer.stride}, {layer.padding, layer.padding}},
-        input.needs_gradient);
+        input.needs_gradient, build.winograd);
     if (!input.value) input.value = build.plan.acquire(descs_.forward.src_desc());  // the image in the stem's layout
     output.value = build.plan.acquire(descs_.forward.dst_desc());
 

@@ -55,10 +55,15 @@ std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build) {
 class CpuModel final : public Model {
  public:
   CpuModel(const Network& network, const ModelOptions& options)
-      : network_(network),
-        engine_(dnnl::engine::kind::cpu, 0),
-        stream_(engine_),
-        build_{engine_, stream_, MemoryPlan(engine_), options.batch_size, options.freeze_batch_norm, {}, {}, {}} {
+      : network_(network), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), build_{engine_,
+                                                                                         stream_,
+                                                                                         MemoryPlan(engine_),
+                                                                                         options.batch_size,
+                                                                                         options.freeze_batch_norm,
+                                                                                         options.winograd,
+                                                                                         {},
+                                                                                         {},
+                                                                                         {}} {
     if (options.batch_size < 1) throw std::invalid_argument("the batch size must be at least 1");
     // Constructors of layers hold references into these.
     build_.activations.reserve(network_.layers().size());

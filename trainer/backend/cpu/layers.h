@@ -34,7 +34,7 @@ struct CpuBuild {
   dnnl::stream stream;
   MemoryPlan plan;
   std::int64_t batch;
-  bool freeze_batch_norm;
+  bool freeze_batch_norm, winograd;
   std::vector<Activation> activations;   // by layer
   std::vector<CpuParameter> parameters;  // in order of the layers
   std::vector<dnnl::memory> statistics;  // running means and variances
