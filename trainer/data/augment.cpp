@@ -1,0 +1,41 @@
+#include "trainer/data/augment.h"
+
+#include "trainer/data/random.h"
+
+namespace paceline::train {
+
+Augmentation augmentation_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t sample, std::int64_t image_size) {
+  const std::int64_t padding = image_size / 8;
+  Random random{augmenting, seed, epoch, sample};
+  const auto shift = [&] {
+    return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * padding + 1))) - padding;
+  };
+  Augmentation result;
+  result.shift_x = shift();
+  result.shift_y = shift();
+  result.flip = random.below(2) == 1;
+  return result;
+}
+
+void prepare_image(const Dataset& data, std::size_t sample, const Normalization& normalization,
+                   const Augmentation& augmentation, std::span<float> out) {
+  const std::span<const std::uint8_t> image = data.image(sample);
+  const std::int64_t size = data.image_size;
+  float* to = out.data();
+  for (std::int64_t channel = 0; channel < data.channels; ++channel) {
+    const float mean = normalization.mean[static_cast<std::size_t>(channel)];
+    const float scale = normalization.scale[static_cast<std::size_t>(channel)];
+    for (std::int64_t y = 0; y < size; ++y) {
+      const std::int64_t from_y = y + augmentation.shift_y;
+      const bool row_inside = from_y >= 0 && from_y < size;
+      const std::uint8_t* row = image.data() + (channel * size + (row_inside ? from_y : 0)) * size;
+      for (std::int64_t x = 0; x < size; ++x) {
+        const std::int64_t from_x = (augmentation.flip ? size - 1 - x : x) + augmentation.shift_x;
+        const bool inside = row_inside && from_x >= 0 && from_x < size;
+        *to++ = inside ? (static_cast<float>(row[from_x]) - mean) * scale : 0.0f;
+      }
+    }
+  }
+}
+
+}  // namespace paceline::train

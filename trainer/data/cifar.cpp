@@ -1,0 +1,79 @@
+#include "trainer/data/cifar.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "trainer/atomic_file.h"
+#include "trainer/error.h"
+
+namespace paceline::train {
+
+void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
+  std::error_code code;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, code);
+  if (code) throw Error(fmt::format("{}: {}", file.string(), code.message()));
+  if (bytes == 0 || bytes % cifar_record_bytes != 0) {
+    throw Error(fmt::format("{}: {} bytes is not a whole number of records of {} bytes: copy or download the file again",
+                            file.string(), bytes, cifar_record_bytes));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::vector<char> content(bytes);
+  if (!in.read(content.data(), static_cast<std::streamsize>(bytes))) {
+    throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+  }
+  const std::size_t records = bytes / cifar_record_bytes;
+  data.labels.reserve(data.labels.size() + records);
+  data.pixels.reserve(data.pixels.size() + records * cifar_image_bytes);
+  for (std::size_t record = 0; record < records; ++record) {
+    const char* start = content.data() + record * cifar_record_bytes;
+    const auto label = static_cast<std::uint8_t>(start[0]);
+    if (label > 9) {
+      throw Error(fmt::format("{}: record {} has label {}, above 9: this is not a CIFAR-10 batch file", file.string(),
+                              record, label));
+    }
+    data.labels.push_back(label);
+    data.pixels.insert(data.pixels.end(), start + 1, start + cifar_record_bytes);
+  }
+}
+
+TrainAndTest read_cifar10(const std::filesystem::path& directory) {
+  if (!std::filesystem::is_directory(directory)) {
+    throw Error(fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0} --train 4096 "
+                            "--test 1024",
+                            directory.string()));
+  }
+  TrainAndTest data;
+  const auto missing = [&](const char* name) {
+    return Error(fmt::format("{0}: no {1} in it; unpack CIFAR-10's binary version there, or draw a set with: "
+                             "paceline-train make-dataset {0} --train 4096 --test 1024",
+                             directory.string(), name));
+  };
+  for (int number = 1; number <= 5; ++number) {
+    const std::filesystem::path file = directory / fmt::format("data_batch_{}.bin", number);
+    if (std::filesystem::exists(file)) {
+      read_cifar_batch(file, data.train);
+    } else if (number == 1) {
+      throw missing("data_batch_1.bin");
+    }
+  }
+  const std::filesystem::path test = directory / "test_batch.bin";
+  if (!std::filesystem::exists(test)) throw missing("test_batch.bin");
+  read_cifar_batch(test, data.test);
+  return data;
+}
+
+void write_cifar_batch(const std::filesystem::path& file, const Dataset& data, std::size_t first, std::size_t count) {
+  std::string content;
+  content.reserve(count * cifar_record_bytes);
+  for (std::size_t sample = first; sample < first + count; ++sample) {
+    const auto image = data.image(sample);
+    content.push_back(static_cast<char>(data.labels[sample]));
+    content.append(reinterpret_cast<const char*>(image.data()), image.size());
+  }
+  write_file_atomically(file, content);
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,27 @@
+// CIFAR-10's binary version, as published (https://www.cs.toronto.edu/~kriz/cifar.html): records of 3,073 bytes, one
+// label and 3,072 pixels (red, green, blue planes of 32 × 32, row by row). Here a file may hold any number of records.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "trainer/data/dataset.h"
+
+namespace paceline::train {
+
+inline constexpr std::size_t cifar_image_bytes = 3072;
+inline constexpr std::size_t cifar_record_bytes = 1 + cifar_image_bytes;
+
+// Reads data_batch_1.bin … data_batch_5.bin (those that are there, at least the first) and test_batch.bin.
+// Throws Error: directory or file missing, size not a multiple of 3,073 bytes, empty, label above 9.
+TrainAndTest read_cifar10(const std::filesystem::path& directory);
+
+// Appends the records of one batch file. Throws Error likewise.
+void read_cifar_batch(const std::filesystem::path& file, Dataset& data);
+
+// Writes samples first … first + count − 1 as a batch file, under another name first and then renamed, so that a file of
+// that name is always whole. Throws Error when it cannot be written.
+void write_cifar_batch(const std::filesystem::path& file, const Dataset& data, std::size_t first, std::size_t count);
+
+}  // namespace paceline::train

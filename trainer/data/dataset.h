@@ -1,0 +1,42 @@
+// Images and labels in memory, as bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace paceline::train {
+
+struct Dataset {
+  std::int64_t image_size = 32;  // pixels on each side
+  std::int64_t channels = 3;
+  std::int64_t classes = 10;
+  std::vector<std::uint8_t> labels;  // one a sample
+  std::vector<std::uint8_t> pixels;  // image after image, each channels × height × width
+
+  std::size_t size() const { return labels.size(); }
+  std::size_t image_bytes() const { return static_cast<std::size_t>(channels * image_size * image_size); }
+
+  // A set may store fewer images than it has samples and repeat them (synthetic data of any length fits in memory).
+  std::span<const std::uint8_t> image(std::size_t sample) const {
+    const std::size_t stored = pixels.size() / image_bytes();
+    return {pixels.data() + (sample % stored) * image_bytes(), image_bytes()};
+  }
+};
+
+struct TrainAndTest {
+  Dataset train, test;
+};
+
+// Per channel: (byte − mean) × scale has mean 0 and variance 1 over the set.
+struct Normalization {
+  std::array<float, 3> mean{}, scale{};
+};
+
+// Over all pixels, in integers, hence exact. Three channels at most.
+Normalization normalization_of(const Dataset& data);
+
+}  // namespace paceline::train

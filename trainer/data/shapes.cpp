@@ -1,0 +1,141 @@
+#include "trainer/data/shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "trainer/data/cifar.h"
+#include "trainer/data/random.h"
+#include "trainer/data/sharding.h"
+#include "trainer/error.h"
+
+namespace paceline::train {
+namespace {
+
+constexpr int size = 32;
+constexpr double pi = std::numbers::pi;
+
+// What one picture looks like; x and y of the shapes are in units of the radius, turned, seen from the centre.
+struct Picture {
+  int kind = 0;
+  double centre_x = 0, centre_y = 0, radius = 0, cosine = 1, sine = 0;  // shapes
+  double period = 0, phase_x = 0, phase_y = 0, share = 0.5;             // textures: share of the period that is covered
+};
+
+Picture compose(int kind, Random& random) {
+  Picture picture;
+  picture.kind = kind;
+  picture.radius = random.uniform(6, 11);
+  picture.centre_x = random.uniform(picture.radius, size - picture.radius);
+  picture.centre_y = random.uniform(picture.radius, size - picture.radius);
+  double angle = random.uniform(-0.35, 0.35);  // shapes: up to 20°
+  if (kind >= 5) angle = random.uniform(-0.15, 0.15);
+  if (kind == 7) angle += random.below(2) == 1 ? pi / 4 : -pi / 4;
+  picture.cosine = std::cos(angle);
+  picture.sine = std::sin(angle);
+  picture.period = random.uniform(5, 11);
+  picture.phase_x = random.uniform(0, picture.period);
+  picture.phase_y = random.uniform(0, picture.period);
+  picture.share = random.uniform(0.4, 0.6);
+  return picture;
+}
+
+// Whether the foreground covers a point.
+bool covers(const Picture& picture, double at_x, double at_y) {
+  const bool texture = picture.kind >= 5;
+  const double from_x = texture ? at_x - size / 2.0 : at_x - picture.centre_x;
+  const double from_y = texture ? at_y - size / 2.0 : at_y - picture.centre_y;
+  const double turned_x = picture.cosine * from_x + picture.sine * from_y;
+  const double turned_y = picture.cosine * from_y - picture.sine * from_x;
+  if (texture) {
+    const auto fraction = [&](double value, double phase) {
+      const double periods = (value + phase) / picture.period;
+      return periods - std::floor(periods);
+    };
+    const double u = fraction(turned_x, picture.phase_x), v = fraction(turned_y, picture.phase_y);
+    switch (picture.kind) {
+      case 5: return v < picture.share;
+      case 6:
+      case 7: return u < picture.share;
+      case 8: return (u < 0.5) != (v < 0.5);
+      default: return std::hypot(u - 0.5, v - 0.5) < 0.6 * picture.share;
+    }
+  }
+  const double x = turned_x / picture.radius, y = turned_y / picture.radius, r = std::hypot(x, y);
+  switch (picture.kind) {
+    case 0: return r < 0.9;
+    case 1: return std::max(std::abs(x), std::abs(y)) < 0.8;
+    case 2: return y < 0.75 && y > 2.0 * std::abs(x) - 1.0;  // apex up
+    case 3: return r < 1.0 && r > 0.6;
+    default: return std::max(std::abs(x), std::abs(y)) < 1.0 && std::min(std::abs(x), std::abs(y)) < 0.28;
+  }
+}
+
+// Share of a pixel that the foreground covers, from 3 × 3 points.
+double coverage(const Picture& picture, int x, int y) {
+  int covered = 0;
+  for (int i = 0; i < 9; ++i) covered += covers(picture, x + (i % 3 + 0.5) / 3, y + (i / 3 + 0.5) / 3);
+  return covered / 9.0;
+}
+
+}  // namespace
+
+std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t index, std::span<std::uint8_t> pixels) {
+  Random random{drawing, seed, part, index};
+  const auto kind = static_cast<std::uint8_t>(random.below(shape_names.size()));
+  const Picture picture = compose(kind, random);
+
+  // Two colours that differ visibly, each with a slope across the picture, and noise over all.
+  std::array<double, 3> back, front;
+  double difference = 0;
+  do {
+    difference = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      back[c] = random.uniform(30, 225);
+      front[c] = random.uniform(30, 225);
+      difference += std::abs(back[c] - front[c]);
+    }
+  } while (difference < 140);
+  const double slope_x = random.uniform(-40, 40), slope_y = random.uniform(-40, 40), noise = random.uniform(4, 22);
+
+  for (int y = 0; y < size; ++y) {
+    for (int x = 0; x < size; ++x) {
+      const double cover = coverage(picture, x, y);
+      const double light = slope_x * (x - size / 2) / size + slope_y * (y - size / 2) / size;
+      for (std::size_t c = 0; c < 3; ++c) {
+        // The sum of three uniform numbers is close enough to a normal one.
+        const double grain = noise * 2 * (random.uniform() + random.uniform() + random.uniform() - 1.5);
+        const double value = back[c] + (front[c] - back[c]) * cover + light + grain;
+        pixels[(c * size + static_cast<std::size_t>(y)) * size + static_cast<std::size_t>(x)] =
+            static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0));
+      }
+    }
+  }
+  return kind;
+}
+
+void make_dataset(const std::filesystem::path& directory, std::size_t train, std::size_t test, std::uint64_t seed) {
+  if (train < 5 || test < 1) throw Error("make-dataset: at least 5 training samples and 1 test sample", Status::usage);
+  std::error_code code;
+  std::filesystem::create_directories(directory, code);
+  if (code) throw Error(fmt::format("{}: cannot be made: {}", directory.string(), code.message()));
+  const auto draw = [&](std::size_t samples, std::uint64_t part) {
+    Dataset data;
+    data.labels.resize(samples);
+    data.pixels.resize(samples * cifar_image_bytes);
+    for (std::size_t i = 0; i < samples; ++i) {
+      data.labels[i] = draw_shape(seed, part, i, std::span(data.pixels).subspan(i * cifar_image_bytes, cifar_image_bytes));
+    }
+    return data;
+  };
+  const Dataset training = draw(train, 0);
+  for (int file = 0; file < 5; ++file) {
+    const Part part = part_of(train, file, 5);
+    write_cifar_batch(directory / fmt::format("data_batch_{}.bin", file + 1), training, part.first, part.count);
+  }
+  write_cifar_batch(directory / "test_batch.bin", draw(test, 1), 0, test);
+}
+
+}  // namespace paceline::train

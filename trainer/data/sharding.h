@@ -1,0 +1,36 @@
+// Which samples a rank works on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace paceline::train {
+
+// A random order of the samples 0 … samples − 1, a function of seed and epoch alone: every rank computes the same
+// without a word to the others. Fisher–Yates (Knuth, TAOCP 2, algorithm P); linear cost.
+std::vector<std::uint32_t> epoch_order(std::uint64_t seed, std::uint64_t epoch, std::size_t samples);
+
+// Consecutive parts of 0 … samples − 1 that cover it exactly and differ in length by one at most.
+struct Part {
+  std::size_t first = 0, count = 0;
+};
+Part part_of(std::size_t samples, int rank, int ranks);
+
+// How an epoch is cut into iterations: iteration i takes the order's next ranks × batch samples, rank r the r-th batch
+// of these. So an iteration of 2 ranks with batch b sees the samples of 1 rank with batch 2b. What is left at the end,
+// less than one iteration's worth, is dropped, other samples each epoch: all ranks take the same number of iterations
+// and all gradients weigh the same.
+struct EpochPlan {
+  std::size_t samples = 0, batch = 0;
+  int rank = 0, ranks = 1;
+
+  std::size_t iterations() const { return samples / (batch * static_cast<std::size_t>(ranks)); }
+
+  std::span<const std::uint32_t> batch_of(std::span<const std::uint32_t> order, std::size_t iteration) const {
+    return order.subspan((iteration * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(rank)) * batch, batch);
+  }
+};
+
+}  // namespace paceline::train

@@ -1,0 +1,39 @@
+#include "trainer/loop/evaluator.h"
+
+#include <algorithm>
+#include <array>
+
+#include "trainer/data/augment.h"
+#include "trainer/data/sharding.h"
+
+namespace paceline::train {
+
+Score evaluate(Model& model, Communicator& communicator, const Dataset& data, const Normalization& normalization,
+               std::size_t batch) {
+  // Every rank has gathered statistics of its own samples: their mean is the best estimate, and one model is scored.
+  communicator.allreduce_mean(model.statistics());
+
+  const Part part = part_of(data.size(), communicator.rank(), communicator.size());
+  const std::size_t image = data.image_bytes();
+  std::vector<float> images(batch * image);
+  std::vector<std::int32_t> labels(batch);
+  Score score;
+  for (std::size_t done = 0; done < part.count; done += batch) {
+    const std::size_t count = std::min(batch, part.count - done);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t sample = part.first + done + i;
+      prepare_image(data, sample, normalization, {}, std::span(images).subspan(i * image, image));
+      labels[i] = data.labels[sample];
+    }
+    const Score of_batch =
+        model.forward(std::span(images).first(count * image), std::span(labels).first(count), Mode::evaluate);
+    score.loss_sum += of_batch.loss_sum;
+    score.correct += of_batch.correct;
+    score.samples += of_batch.samples;
+  }
+  std::array sums = {score.loss_sum, static_cast<double>(score.correct), static_cast<double>(score.samples)};
+  communicator.allreduce_sum(sums);
+  return {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,50 @@
+// The command line of paceline-train.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace paceline::train {
+
+struct TrainOptions {
+  std::string model = "resnet18";
+  std::string data;        // directory; empty: synthetic
+  bool synthetic = false;
+  std::int64_t image_size = 32, classes = 10;            // of synthetic data
+  std::size_t train_images = 2048, test_images = 512;    // of synthetic data
+  std::int64_t batch_size = 32;                          // per rank
+  std::uint64_t epochs = 1;
+  std::uint64_t iterations = 0;                          // of the whole run; 0: as many as the epochs have
+  int threads = 0;                                       // 0: cores ÷ ranks of this host
+  double learning_rate = 0.05, momentum = 0.9, weight_decay = 5e-4;
+  std::string schedule = "cosine";
+  double warmup_epochs = 0;
+  std::uint64_t seed = 1;
+  std::string dtype = "f32";
+  std::string communicator = "mpi";
+  std::string log, checkpoint;  // files; empty: none
+  bool resume = false;
+  std::uint64_t eval_every = 1;  // epochs; 0: at the end only
+  double target_accuracy = 0.9;
+  bool freeze_batch_norm = false;
+};
+
+struct MakeDatasetOptions {
+  std::filesystem::path directory;
+  std::size_t train = 4096, test = 1024;
+  std::uint64_t seed = 1;
+};
+
+struct CommandLine {
+  enum class Action { train, make_dataset, exit } action = Action::train;
+  int status = 0;  // with Action::exit: --help was printed (0), or one line that says what is wrong (2)
+  TrainOptions train;
+  MakeDatasetOptions make_dataset;
+};
+
+// Prints the help text on standard output. What is wrong goes to standard error, once for the whole job: ranks other
+// than the first, as the launcher's environment numbers them, stay silent.
+CommandLine parse_command_line(int argc, char** argv);
+
+}  // namespace paceline::train

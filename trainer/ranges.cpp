@@ -1,0 +1,84 @@
+#include "trainer/ranges.h"
+
+#include <array>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace paceline::train {
+namespace {
+
+constexpr std::array category_names = {"",         "iteration",  "preprocess", "forward", "backward", "allreduce", "optimizer",
+                                       "evaluate", "checkpoint", "startup",    "layer",   "run",      "accuracy"};
+
+struct Domain {
+  nvtxDomainHandle_t handle = nvtxDomainCreateA("paceline.trainer");
+  std::array<nvtxStringHandle_t, category_names.size()> strings{};
+
+  Domain() {
+    for (std::uint32_t category = 1; category < category_names.size(); ++category) {
+      nvtxDomainNameCategoryA(handle, category, category_names[category]);
+      strings[category] = nvtxDomainRegisterStringA(handle, category_names[category]);
+    }
+  }
+};
+
+// Never destroyed: ranges may still close while the program ends.
+Domain& domain() {
+  static Domain* const instance = new Domain;
+  return *instance;
+}
+
+nvtxEventAttributes_t attributes(Category category) {
+  nvtxEventAttributes_t event{};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.category = static_cast<std::uint32_t>(category);
+  event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  event.message.registered = domain().strings[event.category];
+  return event;
+}
+
+}  // namespace
+
+Range::Range(Category category) {
+  const nvtxEventAttributes_t event = attributes(category);
+  nvtxDomainRangePushEx(domain().handle, &event);
+}
+
+Range::Range(Category category, std::uint64_t payload) {
+  nvtxEventAttributes_t event = attributes(category);
+  event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  event.payload.ullValue = payload;
+  nvtxDomainRangePushEx(domain().handle, &event);
+}
+
+Range::~Range() { nvtxDomainRangePop(domain().handle); }
+
+void mark_run(const std::string& json) {
+  nvtxEventAttributes_t event = attributes(Category::run);
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = json.c_str();
+  nvtxDomainMarkEx(domain().handle, &event);
+}
+
+void mark_accuracy(double accuracy) {
+  nvtxEventAttributes_t event = attributes(Category::accuracy);
+  event.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+  event.payload.dValue = accuracy;
+  nvtxDomainMarkEx(domain().handle, &event);
+}
+
+void name_this_thread(const char* name) { nvtxNameOsThreadA(static_cast<std::uint32_t>(syscall(SYS_gettid)), name); }
+
+void LayerRanges::begin(const std::string& layer, Mode, bool) {
+  auto [entry, added] = names_.try_emplace(layer);
+  if (added) entry->second = nvtxDomainRegisterStringA(domain().handle, layer.c_str());
+  nvtxEventAttributes_t event = attributes(Category::layer);
+  event.message.registered = entry->second;
+  nvtxDomainRangePushEx(domain().handle, &event);
+}
+
+void LayerRanges::end() { nvtxDomainRangePop(domain().handle); }
+
+}  // namespace paceline::train
