@@ -10,8 +10,7 @@ namespace paceline::train {
 enum class Status { failed = 1, usage = 2 };
 
 struct Error : std::runtime_error {
-  explicit Error(const std::string& what, Status status = Status::failed)
-      : std::runtime_error(what), status(status) {}
+  explicit Error(const std::string& what, Status status = Status::failed) : std::runtime_error(what), status(status) {}
   Status status;
 };
 

@@ -8,8 +8,9 @@
 namespace paceline::train {
 namespace {
 
-constexpr std::array category_names = {"",         "iteration",  "preprocess", "forward", "backward", "allreduce", "optimizer",
-                                       "evaluate", "checkpoint", "startup",    "layer",   "run",      "accuracy"};
+constexpr std::array category_names = {"",          "iteration", "preprocess", "forward",    "backward",
+                                       "allreduce", "optimizer", "evaluate",   "checkpoint", "startup",
+                                       "layer",     "run",       "accuracy"};
 
 struct Domain {
   nvtxDomainHandle_t handle = nvtxDomainCreateA("paceline.trainer");

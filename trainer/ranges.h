@@ -1,5 +1,5 @@
-// What profilers are told: NVTX ranges and marks of the domain `paceline.trainer`. With no tool attached each call costs
-// 1 to 2 ns. Names are registered strings, so that a tool need not copy them.
+// What profilers are told: NVTX ranges and marks of the domain `paceline.trainer`. With no tool attached each call
+// costs 1 to 2 ns. Names are registered strings, so that a tool need not copy them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,18 @@ namespace paceline::train {
 
 // The number is the NVTX category; its name is the enumerator's, and that of the range too unless a layer's.
 enum class Category : std::uint32_t {
-  iteration = 1, preprocess, forward, backward, allreduce, optimizer, evaluate, checkpoint, startup, layer, run, accuracy
+  iteration = 1,
+  preprocess,
+  forward,
+  backward,
+  allreduce,
+  optimizer,
+  evaluate,
+  checkpoint,
+  startup,
+  layer,
+  run,
+  accuracy
 };
 
 // A range on the calling thread from construction to destruction, named like its category.

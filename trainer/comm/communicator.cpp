@@ -30,7 +30,8 @@ std::unique_ptr<Communicator> make_communicator(const std::string& name) {
   for (const Algorithm& algorithm : algorithms) {
     if (name == algorithm.name) return algorithm.make();
   }
-  throw Error(fmt::format("no communicator '{}'; known: {}", name, fmt::join(communicator_names(), ", ")), Status::usage);
+  throw Error(fmt::format("no communicator '{}'; known: {}", name, fmt::join(communicator_names(), ", ")),
+              Status::usage);
 }
 
 }  // namespace paceline::train

@@ -53,9 +53,8 @@ void MpiCommunicator::broadcast(std::span<float> values, int root) {
 }
 
 void MpiCommunicator::broadcast(std::span<std::uint64_t> values, int root) {
-  in_calls(values, [root](std::uint64_t* data, int count) {
-    MPI_Bcast(data, count, MPI_UINT64_T, root, MPI_COMM_WORLD);
-  });
+  in_calls(values,
+           [root](std::uint64_t* data, int count) { MPI_Bcast(data, count, MPI_UINT64_T, root, MPI_COMM_WORLD); });
 }
 
 }  // namespace paceline::train

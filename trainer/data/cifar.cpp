@@ -16,8 +16,9 @@ void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
   const std::uintmax_t bytes = std::filesystem::file_size(file, code);
   if (code) throw Error(fmt::format("{}: {}", file.string(), code.message()));
   if (bytes == 0 || bytes % cifar_record_bytes != 0) {
-    throw Error(fmt::format("{}: {} bytes is not a whole number of records of {} bytes: copy or download the file again",
-                            file.string(), bytes, cifar_record_bytes));
+    throw Error(
+        fmt::format("{}: {} bytes is not a whole number of records of {} bytes: copy or download the file again",
+                    file.string(), bytes, cifar_record_bytes));
   }
   std::ifstream in(file, std::ios::binary);
   std::vector<char> content(bytes);
@@ -41,15 +42,17 @@ void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
 
 TrainAndTest read_cifar10(const std::filesystem::path& directory) {
   if (!std::filesystem::is_directory(directory)) {
-    throw Error(fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0} --train 4096 "
-                            "--test 1024",
-                            directory.string()));
+    throw Error(
+        fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0} --train 4096 "
+                    "--test 1024",
+                    directory.string()));
   }
   TrainAndTest data;
   const auto missing = [&](const char* name) {
-    return Error(fmt::format("{0}: no {1} in it; unpack CIFAR-10's binary version there, or draw a set with: "
-                             "paceline-train make-dataset {0} --train 4096 --test 1024",
-                             directory.string(), name));
+    return Error(
+        fmt::format("{0}: no {1} in it; unpack CIFAR-10's binary version there, or draw a set with: "
+                    "paceline-train make-dataset {0} --train 4096 --test 1024",
+                    directory.string(), name));
   };
   for (int number = 1; number <= 5; ++number) {
     const std::filesystem::path file = directory / fmt::format("data_batch_{}.bin", number);

@@ -20,8 +20,8 @@ TrainAndTest read_cifar10(const std::filesystem::path& directory);
 // Appends the records of one batch file. Throws Error likewise.
 void read_cifar_batch(const std::filesystem::path& file, Dataset& data);
 
-// Writes samples first … first + count − 1 as a batch file, under another name first and then renamed, so that a file of
-// that name is always whole. Throws Error when it cannot be written.
+// Writes samples first … first + count − 1 as a batch file, under another name first and then renamed, so that a file
+// of that name is always whole. Throws Error when it cannot be written.
 void write_cifar_batch(const std::filesystem::path& file, const Dataset& data, std::size_t first, std::size_t count);
 
 }  // namespace paceline::train

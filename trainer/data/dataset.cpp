@@ -22,7 +22,8 @@ Normalization normalization_of(const Dataset& data) {
     const double mean = static_cast<double>(sum) / count;
     const double variance = static_cast<double>(squares) / count - mean * mean;
     result.mean[channel] = static_cast<float>(mean);
-    result.scale[channel] = static_cast<float>(1 / std::sqrt(std::max(variance, 1.0)));  // a set of one colour: no blow-up
+    result.scale[channel] =
+        static_cast<float>(1 / std::sqrt(std::max(variance, 1.0)));  // a set of one colour: no blow-up
   }
   return result;
 }

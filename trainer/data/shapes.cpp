@@ -56,20 +56,29 @@ bool covers(const Picture& picture, double at_x, double at_y) {
     };
     const double u = fraction(turned_x, picture.phase_x), v = fraction(turned_y, picture.phase_y);
     switch (picture.kind) {
-      case 5: return v < picture.share;
+      case 5:
+        return v < picture.share;
       case 6:
-      case 7: return u < picture.share;
-      case 8: return (u < 0.5) != (v < 0.5);
-      default: return std::hypot(u - 0.5, v - 0.5) < 0.6 * picture.share;
+      case 7:
+        return u < picture.share;
+      case 8:
+        return (u < 0.5) != (v < 0.5);
+      default:
+        return std::hypot(u - 0.5, v - 0.5) < 0.6 * picture.share;
     }
   }
   const double x = turned_x / picture.radius, y = turned_y / picture.radius, r = std::hypot(x, y);
   switch (picture.kind) {
-    case 0: return r < 0.9;
-    case 1: return std::max(std::abs(x), std::abs(y)) < 0.8;
-    case 2: return y < 0.75 && y > 2.0 * std::abs(x) - 1.0;  // apex up
-    case 3: return r < 1.0 && r > 0.6;
-    default: return std::max(std::abs(x), std::abs(y)) < 1.0 && std::min(std::abs(x), std::abs(y)) < 0.28;
+    case 0:
+      return r < 0.9;
+    case 1:
+      return std::max(std::abs(x), std::abs(y)) < 0.8;
+    case 2:
+      return y < 0.75 && y > 2.0 * std::abs(x) - 1.0;  // apex up
+    case 3:
+      return r < 1.0 && r > 0.6;
+    default:
+      return std::max(std::abs(x), std::abs(y)) < 1.0 && std::min(std::abs(x), std::abs(y)) < 0.28;
   }
 }
 
@@ -126,7 +135,8 @@ void make_dataset(const std::filesystem::path& directory, std::size_t train, std
     data.labels.resize(samples);
     data.pixels.resize(samples * cifar_image_bytes);
     for (std::size_t i = 0; i < samples; ++i) {
-      data.labels[i] = draw_shape(seed, part, i, std::span(data.pixels).subspan(i * cifar_image_bytes, cifar_image_bytes));
+      data.labels[i] =
+          draw_shape(seed, part, i, std::span(data.pixels).subspan(i * cifar_image_bytes, cifar_image_bytes));
     }
     return data;
   };

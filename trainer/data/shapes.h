@@ -9,8 +9,9 @@
 
 namespace paceline::train {
 
-inline constexpr std::array shape_names = {"disc",     "square",   "triangle", "ring",    "cross",
-                                           "horizontal stripes", "vertical stripes", "diagonal stripes", "checkerboard", "dots"};
+inline constexpr std::array shape_names = {
+    "disc",         "square", "triangle", "ring", "cross", "horizontal stripes", "vertical stripes", "diagonal stripes",
+    "checkerboard", "dots"};
 
 // Draws sample `index` of a part (0 training, 1 test) as 3 planes of 32 × 32 bytes and returns its class. A function of
 // its arguments alone. About 30 µs.

@@ -27,40 +27,59 @@ bool first_rank_by_environment() {
 void add_training_options(CLI::App& app, TrainOptions& o) {
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names")->capture_default_str();
-  auto* data = app.add_option("--data", o.data, "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin)");
+  auto* data =
+      app.add_option("--data", o.data, "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin)");
   app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
   app.add_option("--image-size", o.image_size, "synthetic: pixels on each side")
-      ->check(CLI::Range(8, 4096))->capture_default_str();
-  app.add_option("--classes", o.classes, "synthetic: number of classes")->check(CLI::Range(2, 256))->capture_default_str();
+      ->check(CLI::Range(8, 4096))
+      ->capture_default_str();
+  app.add_option("--classes", o.classes, "synthetic: number of classes")
+      ->check(CLI::Range(2, 256))
+      ->capture_default_str();
   app.add_option("--train-images", o.train_images, "synthetic: training images an epoch")
-      ->check(positive)->capture_default_str();
+      ->check(positive)
+      ->capture_default_str();
   app.add_option("--test-images", o.test_images, "synthetic: test images")->check(positive)->capture_default_str();
   app.add_option("--batch-size", o.batch_size, "images per rank and iteration")->check(positive)->capture_default_str();
-  auto* epochs = app.add_option("--epochs", o.epochs, "passes over the training images")->check(positive)->capture_default_str();
+  auto* epochs =
+      app.add_option("--epochs", o.epochs, "passes over the training images")->check(positive)->capture_default_str();
   app.add_option("--iterations", o.iterations, "iterations of the whole run, instead of --epochs")
-      ->check(positive)->excludes(epochs);
+      ->check(positive)
+      ->excludes(epochs);
   app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
       ->check(CLI::Range(1, 4096));
   app.add_option("--lr", o.learning_rate, "learning rate after the warm-up")
-      ->check(CLI::PositiveNumber)->capture_default_str();
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--momentum", o.momentum, "of the gradient")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--weight-decay", o.weight_decay, "added to the gradient, times the weight")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--schedule", o.schedule, "of the learning rate: constant or cosine (to 0 at the end of the run)")
-      ->check(CLI::IsMember({"constant", "cosine"}))->capture_default_str();
-  app.add_option("--warmup-epochs", o.warmup_epochs, "epochs, fractions allowed, over which the rate rises from 0 to --lr")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--schedule", o.schedule,
+                 "of the learning rate: constant, cosine (to 0 at the end), step (÷ 10 at 1/2 and 3/4 of the run)")
+      ->check(CLI::IsMember({"constant", "cosine", "step"}))
+      ->capture_default_str();
+  app.add_option("--warmup-epochs", o.warmup_epochs,
+                 "epochs, fractions allowed, over which the rate rises from 0 to --lr")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")->capture_default_str();
-  app.add_option("--dtype", o.dtype, "of the arithmetic: f32")->check(CLI::IsMember({"f32", "bf16"}))->capture_default_str();
+  app.add_option("--dtype", o.dtype, "of the arithmetic: f32")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
   app.add_option("--communicator", o.communicator, "how gradients are averaged over the ranks: mpi")
-      ->check(CLI::IsMember(communicator_names()))->capture_default_str();
+      ->check(CLI::IsMember(communicator_names()))
+      ->capture_default_str();
   app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)");
-  auto* checkpoint = app.add_option("--checkpoint", o.checkpoint, "file written after every epoch and when interrupted (rank 0 writes)");
+  auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
+                                    "file written after every epoch and when interrupted (rank 0 writes)");
   app.add_flag("--resume", o.resume, "go on from the --checkpoint file where it exists")->needs(checkpoint);
   app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")->capture_default_str();
   app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
-      ->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_flag("--freeze-batch-norm", o.freeze_batch_norm, "normalise with the running statistics and leave them alone");
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_flag("--freeze-batch-norm", o.freeze_batch_norm,
+               "normalise with the running statistics and leave them alone");
 }
 
 }  // namespace
@@ -69,7 +88,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   CommandLine result;
   CLI::App app(description, "paceline-train");
   add_training_options(app, result.train);
-  CLI::App* make = app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures in CIFAR-10's format");
+  CLI::App* make =
+      app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures in CIFAR-10's format");
   make->add_option("directory", result.make_dataset.directory, "made if needed")->required();
   make->add_option("--train", result.make_dataset.train, "training images")->capture_default_str();
   make->add_option("--test", result.make_dataset.test, "test images")->capture_default_str();

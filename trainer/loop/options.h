@@ -9,14 +9,14 @@ namespace paceline::train {
 
 struct TrainOptions {
   std::string model = "resnet18";
-  std::string data;        // directory; empty: synthetic
+  std::string data;  // directory; empty: synthetic
   bool synthetic = false;
-  std::int64_t image_size = 32, classes = 10;            // of synthetic data
-  std::size_t train_images = 2048, test_images = 512;    // of synthetic data
-  std::int64_t batch_size = 32;                          // per rank
+  std::int64_t image_size = 32, classes = 10;          // of synthetic data
+  std::size_t train_images = 2048, test_images = 512;  // of synthetic data
+  std::int64_t batch_size = 32;                        // per rank
   std::uint64_t epochs = 1;
-  std::uint64_t iterations = 0;                          // of the whole run; 0: as many as the epochs have
-  int threads = 0;                                       // 0: cores ÷ ranks of this host
+  std::uint64_t iterations = 0;  // of the whole run; 0: as many as the epochs have
+  int threads = 0;               // 0: cores ÷ ranks of this host
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 5e-4;
   std::string schedule = "cosine";
   double warmup_epochs = 0;

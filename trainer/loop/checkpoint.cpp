@@ -1,0 +1,125 @@
+#include "trainer/loop/checkpoint.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "trainer/atomic_file.h"
+#include "trainer/error.h"
+
+namespace paceline::train {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "checkpoints are written as they lie in memory");
+
+constexpr std::string_view magic = "paceline-checkpoint 1\n";
+
+void append(std::string& content, std::uint64_t value) {
+  content.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append(std::string& content, std::span<const float> values) {
+  content.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+std::size_t elements(const Parameter& parameter) {
+  std::size_t count = 1;
+  for (const std::int64_t extent : parameter.shape) count *= static_cast<std::size_t>(extent);
+  return count;
+}
+
+// Takes from the front of what is left; empty when there is too little.
+std::string_view take(std::string_view& rest, std::size_t bytes) {
+  if (rest.size() < bytes) return {};
+  const std::string_view taken = rest.substr(0, bytes);
+  rest.remove_prefix(bytes);
+  return taken;
+}
+
+std::uint64_t number_at(std::string_view bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+std::vector<float> floats_of(std::string_view bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+nlohmann::json shapes_of(const Model& model) {
+  auto shapes = nlohmann::json::array();
+  for (const Parameter& parameter : model.parameters()) {
+    shapes.push_back({{"name", parameter.name}, {"shape", parameter.shape}});
+  }
+  return shapes;
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Sgd& optimizer) {
+  const std::string header =
+      nlohmann::json{{"model", position.model},         {"image_size", position.image_size},
+                     {"classes", position.classes},     {"seed", position.seed},
+                     {"iteration", position.iteration}, {"iterations_per_epoch", position.iterations_per_epoch},
+                     {"parameters", shapes_of(model)},  {"statistics", model.statistics().size()}}
+          .dump();
+  std::string content;
+  content.reserve(2 * model.weights().size_bytes() + model.statistics().size_bytes() + header.size() + 64);
+  content.append(magic);
+  append(content, header.size());
+  content.append(header);
+  for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, model.weights()));
+  append(content, model.statistics());
+  for (const Parameter& parameter : model.parameters())
+    append(content, model.to_plain(parameter, optimizer.velocity()));
+  append(content, XXH3_64bits(content.data(), content.size()));
+  write_file_atomically(file, content);
+}
+
+Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Sgd& optimizer) {
+  const auto refuse = [&](const std::string& what) { return Error(fmt::format("{}: {}", file.string(), what)); };
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw refuse(fmt::format("cannot be opened: {}", std::strerror(errno)));
+  const std::string content(std::istreambuf_iterator<char>(in), {});
+
+  std::string_view rest = content;
+  if (take(rest, magic.size()) != magic) throw refuse("not a checkpoint of paceline-train");
+  const auto damaged = [&] { return refuse("damaged checkpoint (its checksum does not match): use an older one"); };
+  if (rest.size() < 2 * sizeof(std::uint64_t)) throw damaged();
+  const std::size_t hashed = content.size() - sizeof(std::uint64_t);
+  if (XXH3_64bits(content.data(), hashed) != number_at(std::string_view(content).substr(hashed))) throw damaged();
+  rest.remove_suffix(sizeof(std::uint64_t));
+
+  // From here on the content is what was once written, so JSON and lengths fit each other.
+  const std::uint64_t header_bytes = number_at(take(rest, sizeof(std::uint64_t)));
+  const nlohmann::json header = nlohmann::json::parse(take(rest, header_bytes));
+  Position position{header.at("model"), header.at("image_size"), header.at("classes"),
+                    header.at("seed"),  header.at("iteration"),  header.at("iterations_per_epoch")};
+  if (position.model != expected.model || position.image_size != expected.image_size ||
+      position.classes != expected.classes || header.at("parameters") != shapes_of(model)) {
+    throw refuse(fmt::format(
+        "is of a {} for {} classes of {}-pixel images, not of a {} for {} classes of {}-pixel images", position.model,
+        position.classes, position.image_size, expected.model, expected.classes, expected.image_size));
+  }
+  const auto fill = [&](std::span<float> flat) {
+    for (const Parameter& parameter : model.parameters()) {
+      model.from_plain(parameter, floats_of(take(rest, elements(parameter) * sizeof(float))), flat);
+    }
+  };
+  fill(model.weights());
+  const std::vector<float> statistics = floats_of(take(rest, model.statistics().size_bytes()));
+  std::copy(statistics.begin(), statistics.end(), model.statistics().begin());
+  fill(optimizer.velocity());
+  return position;
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,93 @@
+#include "trainer/loop/journal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "trainer/error.h"
+
+namespace paceline::train {
+
+Journal::Journal(int rank, const std::string& log, bool append)
+    : speaks_(rank == 0), terminal_(speaks_ && isatty(STDOUT_FILENO) == 1), name_(log) {
+  if (!speaks_ || log.empty()) return;
+  log_.open(log, append ? std::ios::app : std::ios::trunc);
+  if (!log_) throw Error(fmt::format("{}: the log cannot be written: does its directory exist?", log));
+}
+
+void Journal::write(const nlohmann::json& object) {
+  if (!log_.is_open()) return;
+  log_ << object.dump() << std::endl;  // flushed: whoever reads along sees whole lines, and a killed run has its log
+  if (!log_) throw Error(fmt::format("{}: the log cannot be written: is the disk full?", name_));
+}
+
+void Journal::line(const std::string& text) {
+  if (!speaks_) return;
+  fmt::print("{}{}\n", terminal_ ? "\r\033[K" : "", text);
+  std::fflush(stdout);
+}
+
+void Journal::start(const nlohmann::json& run) {
+  nlohmann::json object = run;
+  object["event"] = "start";
+  write(object);
+}
+
+void Journal::iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds) {
+  write({{"event", "iteration"}, {"iteration", iteration}, {"loss", loss}, {"seconds", seconds}});
+  if (!terminal_) return;
+  fmt::print("\r\033[Kiteration {} of {}, loss {:.4f}, {:.3f} s", iteration + 1, iterations, loss, seconds);
+  std::fflush(stdout);
+}
+
+void Journal::epoch(const EpochReport& r) {
+  nlohmann::json object = {{"event", "epoch"},
+                           {"epoch", r.epoch},
+                           {"train_loss", r.train_loss},
+                           {"train_accuracy", r.train_accuracy},
+                           {"images_per_s", r.images_per_s},
+                           {"gflops", r.gflops},
+                           {"seconds", r.seconds}};
+  if (r.test_accuracy) {
+    object["test_loss"] = *r.test_loss;
+    object["test_accuracy"] = *r.test_accuracy;
+    object["test_images"] = r.test_images;
+  }
+  write(object);
+  const std::string test = r.test_accuracy ? fmt::format(", test accuracy {:.2f} %", 100 * *r.test_accuracy) : "";
+  line(fmt::format("epoch {}/{}: loss {:.4f}, training accuracy {:.2f} %{}, {:.1f} images/s, {:.1f} GFLOP/s", r.epoch,
+                   r.epochs, r.train_loss, 100 * r.train_accuracy, test, r.images_per_s, r.gflops));
+}
+
+void Journal::end(const EndReport& r) {
+  nlohmann::json object = {{"event", "end"},
+                           {"images", r.images},
+                           {"seconds", r.seconds},
+                           {"images_per_s", static_cast<double>(r.images) / r.seconds},
+                           {"steady_images_per_s", r.steady_images_per_s},
+                           {"target_accuracy", r.target_accuracy}};
+  if (r.test_accuracy) object["test_accuracy"] = *r.test_accuracy;
+  if (r.seconds_to_accuracy) object["seconds_to_accuracy"] = *r.seconds_to_accuracy;
+  write(object);
+  const std::string reached =
+      r.seconds_to_accuracy ? fmt::format("reached after {:.1f} s", *r.seconds_to_accuracy) : "not reached";
+  line(fmt::format("{} images in {:.1f} s: {:.1f} images/s; {:g} % test accuracy {}", r.images, r.seconds,
+                   static_cast<double>(r.images) / r.seconds, 100 * r.target_accuracy, reached));
+}
+
+double steady_rate(std::vector<double> seconds, double images_per_iteration) {
+  if (seconds.empty()) return 0;
+  const std::size_t warm_up = seconds.size() == 1 ? 0 : std::max<std::size_t>(1, seconds.size() / 10);
+  seconds.erase(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(warm_up));
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  double median = *middle;
+  if (seconds.size() % 2 == 0) median = (median + *std::max_element(seconds.begin(), middle)) / 2;
+  return images_per_iteration / median;
+}
+
+}  // namespace paceline::train

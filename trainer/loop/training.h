@@ -1,0 +1,73 @@
+// A whole run: construction is start-up, run() is the rest.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "trainer/comm/communicator.h"
+#include "trainer/data/loader.h"
+#include "trainer/loop/checkpoint.h"
+#include "trainer/loop/journal.h"
+#include "trainer/loop/options.h"
+#include "trainer/loop/updater.h"
+#include "trainer/optim/schedule.h"
+#include "trainer/ranges.h"
+
+namespace paceline::train {
+
+// Thrown on every rank in the same place: the job can end in order, each rank for itself. `reporter` is the rank that
+// says so; the others are silent.
+struct AgreedError : std::runtime_error {
+  AgreedError(const std::string& what, int status, int reporter)
+      : std::runtime_error(what), status(status), reporter(reporter) {}
+  int status, reporter;
+};
+
+class Training {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Loads the data, builds the model, gives every rank rank 0's weights (or the checkpoint's). All ranks construct
+  // together; an error on any of them becomes an AgreedError on all. `start`: the program's start.
+  Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start);
+
+  // All iterations, evaluations and checkpoints. Throws AgreedError: loss not finite, interrupted. Any other exception
+  // concerns this rank alone, and the others wait for it in vain: the caller must abort the job.
+  void run();
+
+ private:
+  void prepare();      // what may fail on one rank alone: no communication in it
+  void load_data();    // part of prepare
+  void share_state();  // rank 0's weights, statistics, velocity and position to all
+  void save(const Position& position);
+  void finish_epoch(std::uint64_t iteration);
+  void stop_early(std::uint64_t iteration, const StepResult& result);
+  double seconds_since_start() const;
+
+  const TrainOptions options_;
+  Communicator& communicator_;
+  const Clock::time_point start_;
+
+  TrainAndTest data_;
+  Normalization normalization_;
+  EpochPlan plan_;
+  std::uint64_t first_ = 0, iterations_ = 0;  // of the run: the first to do and the number of all
+  std::unique_ptr<Model> model_;
+  LayerRanges layer_ranges_;
+  std::unique_ptr<Sgd> optimizer_;
+  Schedule schedule_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<SynchronousUpdater> updater_;
+  std::unique_ptr<Loader> loader_;
+
+  Score epoch_score_;  // of the training images since the epoch's start
+  Clock::time_point epoch_start_;
+  std::vector<double> iteration_seconds_;
+  EndReport end_;
+};
+
+}  // namespace paceline::train
