@@ -1,7 +1,7 @@
 // Confidence intervals by the circular block bootstrap (D. N. Politis, J. P. Romano, 1992): whole iterations are drawn
-// in blocks of neighbours, because neighbours are alike (a warm cache, a slow minute); the series is closed to a ring so
-// that each is drawn equally often. An iteration is one value for all ranks together. Deterministic: a seed gives the
-// same interval on every machine.
+// in blocks of neighbours, because neighbours are alike (a warm cache, a slow minute); the series is closed to a ring
+// so that each is drawn equally often. An iteration is one value for all ranks together. Deterministic: a seed gives
+// the same interval on every machine.
 #pragma once
 
 #include <cstddef>

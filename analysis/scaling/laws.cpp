@@ -90,8 +90,10 @@ Usl fit_usl(std::span<const SpeedupPoint> points) {
   // With both coefficients at least 0, the optimum is the free one where it is allowed, else on an edge.
   const double determinant = xx * zz - xz * xz;
   Usl usl{(xy * zz - zy * xz) / determinant, (zy * xx - xy * xz) / determinant};
-  if (usl.kappa < 0) usl = {std::max(0.0, xy / xx), 0};
-  else if (usl.sigma < 0) usl = {0, std::max(0.0, zy / zz)};
+  if (usl.kappa < 0)
+    usl = {std::max(0.0, xy / xx), 0};
+  else if (usl.sigma < 0)
+    usl = {0, std::max(0.0, zy / zz)};
   return usl;
 }
 

@@ -30,7 +30,8 @@ struct SpeedupPoint {
   double speedup = 1;
 };
 
-// The s of [0, 1] with the least Σ(S − S_Amdahl(s, N))²: the curve goes through S(1) = 1. At least one point with N > 1.
+// The s of [0, 1] with the least Σ(S − S_Amdahl(s, N))²: the curve goes through S(1) = 1. At least one point with N
+// > 1.
 double fit_amdahl(std::span<const SpeedupPoint> points);
 
 // The same with the speed of one rank fitted as well: the curve is c·S_Amdahl(s, N), so that it need not go through

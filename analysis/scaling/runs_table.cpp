@@ -51,7 +51,9 @@ class TableReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw Error(fmt::format("{}:{}: {}", name_, row_line_, what)); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(fmt::format("{}:{}: {}", name_, row_line_, what));
+  }
 
   // The next row that is neither empty nor a comment; a quoted field may hold commas and line ends.
   bool next_row(std::vector<std::string>& fields) {
@@ -145,7 +147,8 @@ class TableReader {
       const std::string& text = fields[i];
       if (column == "ranks") {
         const double ranks = positive(column, text);
-        if (ranks != std::floor(ranks) || ranks > 1e8) fail(fmt::format("ranks is {}: it must be a whole number", text));
+        if (ranks != std::floor(ranks) || ranks > 1e8)
+          fail(fmt::format("ranks is {}: it must be a whole number", text));
         run.ranks = static_cast<int>(ranks);
       } else if (column == "epochs") {
         run.epochs = positive(column, text);

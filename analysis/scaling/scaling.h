@@ -15,12 +15,12 @@
 namespace paceline::analysis {
 
 struct ScalingRun {
-  std::string label;                          // where it comes from: "runs.csv:2", a directory's name
+  std::string label;  // where it comes from: "runs.csv:2", a directory's name
   int ranks = 1;
-  double epochs = 0;                          // 0: not known
-  double images = 0;                          // over the whole job, all epochs and ranks
-  double seconds = 0;                         // wall time of the whole job
-  std::optional<double> accuracy;             // 0 to 1
+  double epochs = 0;               // 0: not known
+  double images = 0;               // over the whole job, all epochs and ranks
+  double seconds = 0;              // wall time of the whole job
+  std::optional<double> accuracy;  // 0 to 1
   std::optional<double> seconds_to_accuracy;
   std::map<std::string, std::string> config;  // runs of one series agree in all of it
   std::vector<double> iteration_seconds;      // for intervals; empty where only the total is known
@@ -35,12 +35,12 @@ struct ScalingPoint {
   std::vector<std::size_t> runs;  // indexes into the input
   int ranks = 1;
   double epochs = 0, images = 0, seconds = 0;
-  double throughput = 0;          // images/s over the whole job
+  double throughput = 0;  // images/s over the whole job
   std::optional<double> accuracy, seconds_to_accuracy;
   std::map<std::string, std::string> config;
 
-  std::optional<std::size_t> baseline;   // the point of one rank with equal work that it is compared with
-  std::vector<Difference> differences;   // between the baseline's configuration and this one's
+  std::optional<std::size_t> baseline;  // the point of one rank with equal work that it is compared with
+  std::vector<Difference> differences;  // between the baseline's configuration and this one's
   std::optional<double> speedup, efficiency, karp_flatt;
   std::optional<Interval> speedup_ci95, efficiency_ci95, karp_flatt_ci95;
 };
@@ -49,9 +49,9 @@ struct ScalingPoint {
 struct AmdahlFit {
   std::vector<std::size_t> points;  // with the one of 1 rank
   double serial_fraction = 0;
-  std::optional<Interval> ci95;     // nothing where runs give no spread: one run each, no iterations
-  std::optional<Usl> usl;           // from 3 rank counts on
-  bool usl_weak = true;             // fewer than 6 rank counts
+  std::optional<Interval> ci95;  // nothing where runs give no spread: one run each, no iterations
+  std::optional<Usl> usl;        // from 3 rank counts on
+  bool usl_weak = true;          // fewer than 6 rank counts
   // The point that the curve misses most, and the share missed of the measured speed-up.
   std::size_t worst_point = 0;
   double worst_miss = 0;
@@ -60,14 +60,14 @@ struct AmdahlFit {
 // Points of equal work that look like a series but must not be joined: their configurations differ.
 struct RefusedFit {
   std::vector<std::size_t> points;
-  std::vector<std::string> columns;  // that differ
-  bool karp_flatt_falls = false;     // by more than a tenth from one rank count to a higher one
+  std::vector<std::string> columns;     // that differ
+  bool karp_flatt_falls = false;        // by more than a tenth from one rank count to a higher one
   std::optional<std::size_t> stranger;  // the first point at which it falls
   // What the one curve would have been.
   double serial_fraction = 0;             // through S(1) = 1
   double serial_fraction_free_start = 0;  // with T(1) fitted as well
   std::size_t worst_point = 0;
-  double curve_speedup = 0;               // at worst_point, where points[worst_point].speedup was measured
+  double curve_speedup = 0;  // at worst_point, where points[worst_point].speedup was measured
 };
 
 struct TimeModelRow {
@@ -75,8 +75,8 @@ struct TimeModelRow {
   std::map<std::string, std::string> config;
   std::vector<std::size_t> points;  // by epochs
   TimeModel model;
-  std::optional<double> speedup_limit;      // epoch(1)/epoch(N): what S tends to in long runs
-  std::vector<Difference> differences;      // between the 1-rank row's configuration and this one's
+  std::optional<double> speedup_limit;  // epoch(1)/epoch(N): what S tends to in long runs
+  std::vector<Difference> differences;  // between the 1-rank row's configuration and this one's
 };
 
 struct Scaling {

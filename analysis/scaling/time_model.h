@@ -12,7 +12,7 @@ struct RunLength {
 };
 
 struct TimeModel {
-  double fixed_s = 0;      // before and beside training: the same for any number of epochs
+  double fixed_s = 0;  // before and beside training: the same for any number of epochs
   double per_epoch_s = 0;
   double seconds(double epochs) const { return fixed_s + epochs * per_epoch_s; }
 };

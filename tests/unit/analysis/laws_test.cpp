@@ -1,0 +1,77 @@
+#include "analysis/scaling/laws.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "analysis/scaling/time_model.h"
+
+namespace paceline::analysis {
+namespace {
+
+TEST(Laws, AmdahlsLawOfAKnownShare) {
+  EXPECT_DOUBLE_EQ(amdahl_speedup(0, 8), 8);
+  EXPECT_DOUBLE_EQ(amdahl_speedup(1, 8), 1);
+  EXPECT_DOUBLE_EQ(amdahl_speedup(0.1, 4), 4 / 1.3);
+}
+
+TEST(Laws, GustafsonsLawOfAKnownShare) {
+  EXPECT_DOUBLE_EQ(gustafson_speedup(0, 8), 8);
+  EXPECT_DOUBLE_EQ(gustafson_speedup(0.25, 8), 6.25);
+}
+
+TEST(Laws, KarpFlattGivesBackAmdahlsShare) {
+  for (const double n : {2.0, 4.0, 64.0}) EXPECT_NEAR(karp_flatt(amdahl_speedup(0.07, n), n), 0.07, 1e-15);
+}
+
+TEST(Laws, UslWithoutCoherencyIsAmdahlsLaw) {
+  EXPECT_DOUBLE_EQ((Usl{0.1, 0}.capacity(4)), amdahl_speedup(0.1, 4));
+  EXPECT_TRUE(std::isinf((Usl{0.1, 0}.peak_ranks())));
+  EXPECT_DOUBLE_EQ((Usl{0.1, 0.001}.peak_ranks()), 30);
+}
+
+TEST(Laws, FitsGiveBackTheLawThatMadeThePoints) {
+  std::vector<SpeedupPoint> amdahl, scaled, usl;
+  for (const double n : {2.0, 4.0, 8.0, 16.0, 32.0, 64.0}) {
+    amdahl.push_back({n, amdahl_speedup(0.037, n)});
+    scaled.push_back({n, 0.9 * amdahl_speedup(0.037, n)});
+    usl.push_back({n, Usl{0.05, 0.0004}.capacity(n)});
+  }
+  EXPECT_NEAR(fit_amdahl(amdahl), 0.037, 1e-8);
+  EXPECT_NEAR(fit_amdahl_free_start(scaled), 0.037, 1e-8);
+  const Usl fit = fit_usl(usl);
+  EXPECT_NEAR(fit.sigma, 0.05, 1e-12);
+  EXPECT_NEAR(fit.kappa, 0.0004, 1e-12);
+}
+
+TEST(Laws, AmdahlThroughOnePointIsItsKarpFlatt) {
+  const std::vector<SpeedupPoint> one{{2, 1.7}};
+  EXPECT_NEAR(fit_amdahl(one), karp_flatt(1.7, 2), 1e-8);
+}
+
+TEST(Laws, FitsStayWithinTheirRanges) {
+  const std::vector<SpeedupPoint> faster{{2, 2.3}, {4, 4.9}}, slower{{2, 0.5}, {4, 0.4}};
+  EXPECT_NEAR(fit_amdahl(faster), 0, 1e-9);
+  EXPECT_NEAR(fit_amdahl(slower), 1, 1e-9);
+  EXPECT_EQ(fit_usl(faster).sigma, 0);
+  EXPECT_EQ(fit_usl(faster).kappa, 0);
+}
+
+TEST(TimeModel, TwoLengthsGiveBothTerms) {
+  const std::vector<RunLength> runs{{4, 20}, {10, 44}};
+  const auto model = fit_time_model(runs);
+  ASSERT_TRUE(model);
+  EXPECT_DOUBLE_EQ(model->per_epoch_s, 4);
+  EXPECT_DOUBLE_EQ(model->fixed_s, 4);
+  EXPECT_DOUBLE_EQ(model->seconds(100), 404);
+}
+
+TEST(TimeModel, OneLengthGivesNone) {
+  const std::vector<RunLength> runs{{4, 20}, {4, 21}};
+  EXPECT_FALSE(fit_time_model(runs));
+  EXPECT_FALSE(fit_time_model({}));
+}
+
+}  // namespace
+}  // namespace paceline::analysis
