@@ -6,7 +6,9 @@
 // written there survives the process however it ends. A full chunk is compressed into a block at the end of the file
 // and its chunk is used again. A file that was closed has its live area's events in blocks; its live area is gone
 // (live_bytes = 0), or all of its chunks are free and its pages given back (a hole), where the file system cannot cut
-// a range out of a file. A reader takes the blocks, and the live chunks that no block holds yet (by sequence).
+// a range out of a file. (Where it can: FALLOC_FL_COLLAPSE_RANGE, then blocks_end, live_bytes and closed are stored, in
+// this order; a reader knows each state between by what it finds at header_bytes, a chunk or a block.) A reader takes
+// the blocks, and the live chunks that no block holds yet (by sequence).
 //
 // All integers are little-endian. docs/trace-format.md is the full text.
 #pragma once
@@ -22,6 +24,7 @@ inline constexpr std::uint32_t file_version = 1;
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t max_header_bytes = 1024 * 1024;
+inline constexpr std::size_t max_live_bytes = std::size_t{1} << 30;
 
 enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
 
@@ -45,7 +48,8 @@ struct FileHeader {
   std::uint32_t reserved;              // 0
   std::uint64_t text_hash;             // XXH3 64 of it
   std::uint64_t hash;                  // XXH3 64 of the bytes before this field
-  std::uint64_t live_bytes;            // * length of the live area, a multiple of chunk_bytes; 0 = none (any more)
+  std::uint64_t live_bytes;            // * length of the live area, a multiple of chunk_bytes, at most max_live_bytes;
+                                       //   0 = none (any more)
   std::uint64_t blocks_end;            // * where the last whole block ends; what follows was being written. A block is
                                        //   appended, then this is stored, then its chunk is set free. It starts as
                                        //   header_bytes + live_bytes. In a closed file it is the file's length.

@@ -24,17 +24,19 @@ struct TraceFile {
   FileHeader header{};
   std::string host, boot_id, directory, job;
   std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
   std::map<std::string, std::string> set;  // what `paceline record --set` described
-  std::vector<Track> tracks;
-  bool damaged = false;  // cut, or a block's checksum does not fit; the rest was read
-  std::string damage;    // where and what, one line, for people
+  std::vector<Track> tracks;               // by id
+  bool damaged = false;                    // cut, or a checksum does not fit; the rest was read
+  std::string damage;                      // where and what, one line, for people
 };
 
 // True if the file starts as a .pace file does. Costs one read of 8 bytes.
 bool is_trace_file(const std::filesystem::path& path);
 
 // Throws Error where not even a header can be read. Damage after the header is no error: what can be read is returned,
-// with `damaged` set. Cost: linear in the file.
+// with `damaged` set. A process that still runs, or was killed, left no damage (header.closed tells). Every byte may be
+// hostile. Of a running process, whole events up to some moment during the call are returned. Cost: linear in the file.
 TraceFile read_trace_file(const std::filesystem::path& path);
 
 }  // namespace paceline::format
