@@ -10,7 +10,7 @@ namespace paceline::cli {
 
 using Command = std::function<int()>;
 
-void add_record(CLI::App& app, Command& chosen);
+// `record` is paceline::record::add_record(app, chosen), of profiler/record/record.h.
 void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);

@@ -114,6 +114,11 @@ class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : file_(path) { trace_.path = path; }
 
+  TraceFile read_header_alone() {
+    read_header();
+    return std::move(trace_);
+  }
+
   TraceFile read() {
     read_header();
     std::vector<Piece> live = read_live_area();
@@ -343,5 +348,7 @@ bool is_trace_file(const std::filesystem::path& path) {
 }
 
 TraceFile read_trace_file(const std::filesystem::path& path) { return Reader(path).read(); }
+
+TraceFile read_trace_header(const std::filesystem::path& path) { return Reader(path).read_header_alone(); }
 
 }  // namespace paceline::format

@@ -39,4 +39,7 @@ bool is_trace_file(const std::filesystem::path& path);
 // hostile. Of a running process, whole events up to some moment during the call are returned. Cost: linear in the file.
 TraceFile read_trace_file(const std::filesystem::path& path);
 
+// The header alone, without tracks. Throws Error as above. Costs two small reads.
+TraceFile read_trace_header(const std::filesystem::path& path);
+
 }  // namespace paceline::format

@@ -1,0 +1,101 @@
+#include "profiler/record/output_directory.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "profiler/format/error.h"
+#include "profiler/format/reader.h"
+#include "profiler/record/environment.h"
+#include "profiler/record/file_name.h"
+#include "profiler/record/launcher.h"
+
+namespace paceline::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view ending = ".pace";
+
+std::string filled_in(const std::string& pattern) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  std::array<char, 4096> name{};
+  const FileNameParts parts{host.data(), launched_rank().rank, static_cast<std::uint32_t>(getpid())};
+  if (expand_file_name(pattern.c_str(), parts, name.data(), name.size()) == 0) {
+    throw Error(fmt::format("-o {}: unknown placeholder; there are %h, %r, %p, %q{{VARIABLE}} and %%", pattern));
+  }
+  return name.data();
+}
+
+std::vector<fs::path> trace_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() == ending && entry.is_regular_file()) files.push_back(entry.path());
+  }
+  return files;
+}
+
+// The job that a file says it belongs to; nothing if it has no readable header (yet).
+std::optional<std::string> job_of(const fs::path& file) {
+  try {
+    return format::read_trace_header(file).job;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool belongs_to(const fs::path& file, const std::string& job) {
+  using std::chrono::steady_clock;
+  const auto give_up = steady_clock::now() + std::chrono::seconds(2);
+  for (;;) {
+    if (const auto found = job_of(file)) return *found == job;
+    if (steady_clock::now() > give_up) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace
+
+OutputPlace output_place(const std::string& option) {
+  const fs::path path = option.empty() ? fs::path(default_output) : fs::path(option);
+  OutputPlace place;
+  if (path.extension() == ending) {
+    place.pattern = path.filename();
+    filled_in(place.pattern);
+  } else {
+    place.pattern = default_pattern;
+  }
+  const fs::path directory = path.extension() == ending ? path.parent_path() : path;
+  place.directory = fs::absolute(directory.empty() ? "." : filled_in(directory)).lexically_normal();
+  return place;
+}
+
+void claim_directory(const fs::path& directory, const std::string& job, bool force) {
+  try {
+    fs::create_directories(directory);
+    if (access(directory.c_str(), W_OK | X_OK) != 0) {
+      throw fs::filesystem_error("access", directory, std::error_code(errno, std::generic_category()));
+    }
+    for (const fs::path& file : trace_files(directory)) {
+      if (belongs_to(file, job)) continue;
+      if (!force) {
+        throw Error(
+            fmt::format("{} has traces of another run ({}); choose another directory with -o, or --force to "
+                        "remove them",
+                        directory.string(), file.filename().string()));
+      }
+      fs::remove(file);
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw Error(fmt::format("{}: {}; choose another directory with -o", directory.string(), error.code().message()));
+  }
+}
+
+}  // namespace paceline::record

@@ -1,0 +1,25 @@
+// Where a recording's files go, and whether they may: the ranks of one job share a directory, two jobs do not.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace paceline::record {
+
+struct OutputPlace {
+  std::filesystem::path directory;  // absolute
+  std::string pattern;              // of file names, see file_name.h
+};
+
+// Splits what -o says: a last component that ends in ".pace" is the pattern of the files, all else is the directory,
+// whose placeholders are filled in for this process. Throws Error if a placeholder is wrong.
+OutputPlace output_place(const std::string& option);
+
+// Makes the directory if need be. Throws Error if it cannot be written to, or has trace files of another job than `job`
+// (those are removed with `force`).
+//
+// The ranks of a job come here one by one, some after others have begun to record. So a file that cannot be read yet
+// is looked at again for up to two seconds before it is taken for another job's.
+void claim_directory(const std::filesystem::path& directory, const std::string& job, bool force);
+
+}  // namespace paceline::record
