@@ -36,7 +36,7 @@ enum class EventType : std::uint8_t {
   // Ranges and marks (NVTX). `scope` = name:32 | category:16 | domain:16.
   push = 16,           // low: scope
   push_payload = 17,   // low: scope; ext.high = PayloadType, ext.low = value bits
-  pop = 18,            // low: 0
+  pop = 18,            // low: domain:16. Ends the latest open push of that domain on this track.
   mark = 19,           // low: scope
   mark_payload = 20,   // as push_payload
   start = 21,          // low: scope; ext.high = range id (unique in the process)

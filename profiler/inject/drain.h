@@ -1,0 +1,16 @@
+// The drain: one thread that sleeps until a chunk is full, writes it out as a compressed block, and sets it free. It
+// also records a clock pair each second. It never spins and takes no signal.
+#pragma once
+
+namespace paceline::inject {
+
+// Without a thread (no resources) recording goes on until the live area is full.
+void start_drain();
+
+// Lock-free; a system call only where the drain sleeps.
+void wake_drain();
+
+// Writes out every chunk, also those still open, and compacts the file. Called once, at the end.
+void finish_drain();
+
+}  // namespace paceline::inject

@@ -1,0 +1,60 @@
+#include "profiler/inject/mpi_session.h"
+
+#include <stdio.h>
+
+#include <string_view>
+
+#include "profiler/inject/mpi_call.h"
+#include "profiler/inject/names.h"
+#include "profiler/inject/session.h"
+
+namespace paceline::inject {
+namespace {
+
+MpiDepth found_depth = MpiDepth::nothing;
+
+void record_setting(const char* key, const char* value) {
+  const std::uint64_t low = intern(std::string_view(key)) | std::uint64_t{intern(std::string_view(value))} << 32;
+  emit_surely(EventType::setting, low);
+}
+
+// What MPI says is what counts; the launcher's variables were a guess.
+void correct_rank() {
+  int rank = -1, size = -1;
+  if (mpi.comm_rank(mpi.world, &rank) != 0 || mpi.comm_size(mpi.world, &size) != 0) return;
+  std::atomic_ref<std::int32_t>(session.file.header->rank).store(rank, std::memory_order_relaxed);
+  std::atomic_ref<std::int32_t>(session.file.header->world_size).store(size, std::memory_order_relaxed);
+  char text[16];
+  snprintf(text, sizeof text, "%d", rank);
+  record_setting("rank", text);
+  snprintf(text, sizeof text, "%d", size);
+  record_setting("world_size", text);
+}
+
+}  // namespace
+
+void before_init() {
+  if (found_depth != MpiDepth::nothing || !open_recorder()) return;
+  char version[256];
+  found_depth = open_mpi_library(version, sizeof version);
+  record_setting("mpi_library", version);
+  // Communicators can be asked for only after MPI_Init: until then, times.
+  mpi_depth.store(MpiDepth::times, std::memory_order_release);
+}
+
+void after_init() {
+  if (found_depth != MpiDepth::full || !file_is_open()) return;
+  if (mpi_depth.load(std::memory_order_relaxed) == MpiDepth::full) return;
+  note_predefined_communicators();
+  correct_rank();
+  mpi_depth.store(MpiDepth::full, std::memory_order_release);
+}
+
+void before_finalize() {}
+
+void after_finalize() {
+  // Nothing may be asked of MPI any more.
+  mpi_depth.store(MpiDepth::nothing, std::memory_order_release);
+}
+
+}  // namespace paceline::inject

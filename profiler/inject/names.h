@@ -1,0 +1,21 @@
+// Texts of events, each recorded once and named by a number afterwards.
+//
+// Looking up a text that is known takes no lock: a hash, a probe, a comparison (about 15 ns for 20 letters). A new
+// text takes a lock and records a `name` event.
+#pragma once
+
+#include <stddef.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace paceline::inject {
+
+inline constexpr std::size_t longest_name = 32 * 1024;  // longer texts are cut, and end in "…"
+inline constexpr std::uint32_t most_names = 1u << 18;   // later ones share one name, and are counted
+
+// The number of a text, from 1; 0 for the empty text. Needs an open file.
+std::uint32_t intern(std::string_view text);
+std::uint32_t intern(const wchar_t* text);  // converted to UTF-8
+
+}  // namespace paceline::inject

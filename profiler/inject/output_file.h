@@ -1,0 +1,35 @@
+// The .pace file while it is recorded: made with its live area mapped, blocks appended, compacted at the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "profiler/format/layout.h"
+
+namespace paceline::inject {
+
+struct OutputFile {
+  int descriptor = -1;
+  char path[4096] = "";
+  format::FileHeader* header = nullptr;  // mapped; the live area follows at header_bytes
+  std::byte* live = nullptr;
+  std::uint32_t chunks = 0;
+
+  format::ChunkHeader* chunk(std::uint32_t number) const {
+    return reinterpret_cast<format::ChunkHeader*>(live + std::size_t{number} * format::chunk_bytes);
+  }
+};
+
+// Makes the file as the environment says (record/environment.h), preallocated, mapped and populated. Its zero is
+// `start_ticks` and `start_utc_ns`. On failure it says why in one line, leaves nothing behind and returns false.
+bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns);
+
+// Appends a block and moves blocks_end. False if the disk did not take it; the file is then as before.
+bool append_block(OutputFile& file, std::span<const std::byte> block);
+
+// Replaces the file by a copy without the live area, closed. Where that fails the file is closed as it is, its free
+// live area given back to the disk.
+void compact_output(OutputFile& file);
+
+}  // namespace paceline::inject

@@ -1,0 +1,212 @@
+#include "profiler/inject/recorder.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/inject/chunk_set.h"
+#include "profiler/inject/drain.h"
+#include "profiler/inject/output_file.h"
+#include "profiler/inject/say.h"
+#include "profiler/inject/session.h"
+
+namespace paceline::inject {
+
+Gate gate;
+thread_local constinit ThreadWriter writer;
+std::uint64_t start_ticks = 0;
+Session session;
+
+namespace {
+
+using format::ChunkHeader;
+using format::ChunkState;
+using format::FileHeader;
+
+pthread_once_t opened_once = PTHREAD_ONCE_INIT;
+pthread_key_t thread_end_key;
+std::atomic<bool> close_began{false};
+std::atomic<std::uint32_t> next_track{0};
+std::atomic<std::uint64_t> next_sequence{1};
+std::atomic<bool> switched_on{true};
+
+void retire_chunk() {
+  const auto number = static_cast<std::uint32_t>((reinterpret_cast<std::byte*>(writer.chunk) - session.file.live) /
+                                                 format::chunk_bytes);
+  std::atomic_ref<std::uint32_t>(writer.chunk->state)
+      .store(static_cast<std::uint32_t>(ChunkState::full), std::memory_order_release);
+  writer.chunk = nullptr;
+  writer.next = writer.end = nullptr;
+  session.full.insert(number);
+  wake_drain();
+}
+
+// A thread ends: its chunk is drained, so that a program of many short threads does not use up the live area.
+void thread_ended(void*) {
+  if (writer.chunk != nullptr && gate.accepting.load(std::memory_order_acquire) != 0) retire_chunk();
+}
+
+void close_gate_in_child() {
+  gate.on.store(0, std::memory_order_relaxed);
+  gate.open.store(0, std::memory_order_relaxed);
+  gate.accepting.store(0, std::memory_order_relaxed);
+}
+
+void emit_clock_pair() {
+  const ClockPair pair = read_clock_pair();
+  emit_surely_at(pair.ticks, EventType::clock_pair, static_cast<std::uint64_t>(pair.realtime_ns),
+                 Slot{static_cast<std::uint64_t>(pair.monotonic_raw_ns), pair.width});
+}
+
+void open_once() {
+  start_clock();
+  start_ticks = ticks();
+  if (!create_output(session.file, start_ticks, system_ns(CLOCK_REALTIME))) return;
+  // Kernels before 4.14 cannot wipe; there the handler does it, for fork() at least.
+  madvise(&gate, sizeof gate, MADV_WIPEONFORK);
+  pthread_atfork(nullptr, nullptr, close_gate_in_child);
+  pthread_key_create(&thread_end_key, thread_ended);
+  for (std::uint32_t chunk = 0; chunk < session.file.chunks; ++chunk) session.free.insert(chunk);
+  session.owner = getpid();
+  gate.accepting.store(1, std::memory_order_release);
+  gate.open.store(1, std::memory_order_release);
+  gate.on.store(switched_on.load(std::memory_order_relaxed), std::memory_order_release);
+  emit_clock_pair();
+  start_drain();
+}
+
+}  // namespace
+
+bool open_recorder() {
+  pthread_once(&opened_once, open_once);
+  return file_is_open();
+}
+
+void close_recorder() {
+  if (session.file.header == nullptr || session.owner != getpid()) return;
+  if (close_began.exchange(true)) return;
+  gate.on.store(0, std::memory_order_relaxed);
+  gate.open.store(0, std::memory_order_relaxed);
+  emit_clock_pair();
+  const std::uint64_t normal = 0;
+  emit_surely(EventType::process_end, normal);
+  finish_drain();
+}
+
+bool set_recording(bool on) {
+  const bool before = switched_on.exchange(on);
+  if (file_is_open()) gate.on.store(on, std::memory_order_relaxed);
+  return before;
+}
+
+void count_dropped(format::DropCause cause, std::uint64_t events) {
+  if (session.file.header == nullptr) return;
+  std::atomic_ref<std::uint64_t>(session.file.header->dropped[static_cast<std::uint32_t>(cause)])
+      .fetch_add(events, std::memory_order_relaxed);
+}
+
+Slot* next_chunk(std::uint32_t slots) {
+  if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
+  if (writer.chunk != nullptr) retire_chunk();
+  const std::uint32_t number = session.free.take(session.file.chunks);
+  if (number == ChunkSet::none) return nullptr;
+  if (!writer.known) {
+    writer.known = true;
+    writer.track = next_track.fetch_add(1, std::memory_order_relaxed);
+    writer.thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  }
+  pthread_setspecific(thread_end_key, &writer);
+  ChunkHeader* chunk = session.file.chunk(number);
+  chunk->track = writer.track;
+  chunk->thread_id = writer.thread_id;
+  std::atomic_ref<std::uint64_t>(chunk->sequence)
+      .store(next_sequence.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+  std::atomic_ref<std::uint32_t>(chunk->state)
+      .store(static_cast<std::uint32_t>(ChunkState::open), std::memory_order_release);
+  writer.chunk = chunk;
+  writer.next = reinterpret_cast<Slot*>(chunk + 1);
+  writer.end = writer.next + format::slots_per_chunk;
+
+  const std::uint64_t now = ticks();
+  for (std::uint8_t pop = 0; pop < writer.owed_pops; ++pop) {
+    publish(writer.next, 1, EventType::pop, writer.owed_pop[pop], now);
+  }
+  if (writer.owed_mpi_end != 0) publish(writer.next, 1, EventType::mpi_end, writer.owed_mpi_end, now);
+  writer.owed_pops = 0;
+  writer.owed_mpi_end = 0;
+  return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : nullptr;
+}
+
+namespace {
+
+// Room for a rare event. Waiting is no deadlock: the drain sets chunks free whatever becomes of their contents.
+Slot* claim_surely(std::uint32_t slots) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    Slot* slot = writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : next_chunk(slots);
+    if (slot != nullptr) return slot;
+    if (gate.accepting.load(std::memory_order_acquire) == 0) return nullptr;
+    wake_drain();
+    usleep(1000);
+  }
+  count_dropped(format::DropCause::no_free_chunk);
+  return nullptr;
+}
+
+}  // namespace
+
+bool emit_surely(EventType type, std::uint64_t low) {
+  Slot* slot = claim_surely(1);
+  if (slot == nullptr) return false;
+  publish(slot, 1, type, low, ticks());
+  return true;
+}
+
+bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
+  return emit_surely_at(ticks(), type, low, extension);
+}
+
+bool emit_surely_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
+  Slot* slot = claim_surely(2);
+  if (slot == nullptr) return false;
+  slot[1] = extension;
+  publish(slot, 2, type, low, at);
+  return true;
+}
+
+bool emit_text(EventType type, std::uint64_t low, std::string_view text) {
+  const auto slots = static_cast<std::uint32_t>(1 + (text.size() + sizeof(Slot) - 1) / sizeof(Slot));
+  Slot* slot = claim_surely(slots);
+  if (slot == nullptr) return false;
+  memcpy(static_cast<void*>(slot + 1), text.data(), text.size());  // the rest of the last slot is zero already
+  publish(slot, slots, type, low, ticks());
+  return true;
+}
+
+void emit_pop_slowly(std::uint64_t low) {
+  if (writer.lost_pops != 0) {
+    --writer.lost_pops;
+    count_dropped(format::DropCause::no_free_chunk);
+    return;
+  }
+  if (!emit(EventType::pop, low) && writer.owed_pops < std::size(writer.owed_pop)) {
+    writer.owed_pop[writer.owed_pops++] = low;
+  }
+}
+
+void emit_mpi_end(std::uint64_t low) {
+  if (!emit(EventType::mpi_end, low)) writer.owed_mpi_end = low;
+}
+
+}  // namespace paceline::inject
+
+// For programs that measure the recorder itself: turns recording on (1) or off (0) and returns what it was. Switch
+// where no range is open. Found with dlsym(RTLD_DEFAULT, "paceline_recording").
+extern "C" __attribute__((visibility("default"))) int paceline_recording(int on) {
+  return paceline::inject::set_recording(on != 0) ? 1 : 0;
+}
+
+// Runs after every exit handler and destructor of the program itself.
+__attribute__((destructor)) static void program_ends() { paceline::inject::close_recorder(); }
