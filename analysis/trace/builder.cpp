@@ -106,21 +106,24 @@ std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns
   return add_slice(start_ns, end_ns, trace_->names.intern(name), trace_->class_of(domain, category));
 }
 
-std::uint32_t TrackBuilder::push(std::int64_t start_ns, NameId name, std::uint16_t slice_class) {
-  open_.push_back(append(track_.slices, start_ns, still_open, name, slice_class));
-  return open_.back();
+std::uint32_t TrackBuilder::begin_slice(std::int64_t start_ns, NameId name, std::uint16_t slice_class) {
+  return append(track_.slices, start_ns, still_open, name, slice_class);
+}
+
+void TrackBuilder::end_slice(std::uint32_t slice, std::int64_t end_ns) {
+  track_.slices.duration_ns[slice] = std::max<std::int64_t>(end_ns - track_.slices.start_ns[slice], 0);
 }
 
 std::uint32_t TrackBuilder::push(std::int64_t start_ns, std::string_view name, std::string_view domain,
                                  std::string_view category) {
-  return push(start_ns, trace_->names.intern(name), trace_->class_of(domain, category));
+  open_.push_back(begin_slice(start_ns, trace_->names.intern(name), trace_->class_of(domain, category)));
+  return open_.back();
 }
 
 bool TrackBuilder::pop(std::int64_t end_ns) {
   if (open_.empty()) return false;
-  const std::uint32_t slice = open_.back();
+  end_slice(open_.back(), end_ns);
   open_.pop_back();
-  track_.slices.duration_ns[slice] = std::max<std::int64_t>(end_ns - track_.slices.start_ns[slice], 0);
   return true;
 }
 
@@ -143,10 +146,10 @@ void TrackBuilder::text_argument(std::string_view key, std::string_view text) {
 }
 
 void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
-  const NameId unfinished = open_.empty() ? 0 : trace_->names.intern("unfinished");
-  while (!open_.empty()) {
-    argument(open_.back(), unfinished, 1.0);
-    pop(end_ns);
+  for (std::uint32_t i = 0; i < track_.slices.size(); ++i) {
+    if (track_.slices.duration_ns[i] != still_open) continue;
+    argument(i, trace_->names.intern("unfinished"), 1.0);
+    end_slice(i, end_ns);
   }
 
   std::vector<std::uint32_t> order;

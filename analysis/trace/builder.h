@@ -34,12 +34,14 @@ class TrackBuilder {
   std::uint32_t add_slice(std::int64_t start_ns, std::int64_t end_ns, std::string_view name,
                           std::string_view domain = "", std::string_view category = "");
 
-  // A slice whose end is not known yet; pop() ends the latest one and says whether there was one to end.
-  std::uint32_t push(std::int64_t start_ns, NameId name, std::uint16_t slice_class);
+  // A slice whose end is not known yet, and its end; what is never ended ends with the rank, "unfinished".
+  std::uint32_t begin_slice(std::int64_t start_ns, NameId name, std::uint16_t slice_class);
+  void end_slice(std::uint32_t slice, std::int64_t end_ns);
+
+  // The same for slices that end in reverse order; pop() ends the latest one and says whether there was one to end.
   std::uint32_t push(std::int64_t start_ns, std::string_view name, std::string_view domain = "",
                      std::string_view category = "");
   bool pop(std::int64_t end_ns);
-  std::size_t open() const { return open_.size(); }
 
   std::uint32_t add_mark(std::int64_t time_ns, NameId name, std::uint16_t slice_class);
   std::uint32_t add_mark(std::int64_t time_ns, std::string_view name, std::string_view domain = "",
@@ -53,9 +55,6 @@ class TrackBuilder {
   void mark_argument(std::uint32_t mark, NameId key, double number) {
     mark_arguments_.push_back({mark, key, number, 0});
   }
-
-  void set_label(std::string label) { track_.label = std::move(label); }
-  const std::string& label() const { return track_.label; }
 
  private:
   friend class RankBuilder;

@@ -88,6 +88,7 @@ struct Trace {
   Names names;
   std::vector<SliceClass> classes;  // class 0 is {0, 0}
   std::vector<Rank> ranks;          // sorted by rank
+  std::vector<std::string> notes;   // what was left out while loading, one line each, for people
   std::int64_t span_ns() const;     // from the run's zero to the last rank's end
 
   std::uint16_t class_of(std::string_view domain, std::string_view category);  // interned; O(classes)

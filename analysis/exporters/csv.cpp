@@ -1,0 +1,64 @@
+#include "analysis/exporters/export.h"
+#include "analysis/exporters/text_output.h"
+
+namespace paceline::analysis {
+namespace {
+
+std::string quoted(std::string_view field) {
+  if (field.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(field);
+  std::string text = "\"";
+  for (const char c : field) {
+    if (c == '"') text += '"';
+    text += c;
+  }
+  return text + '"';
+}
+
+class CsvWriter {
+ public:
+  CsvWriter(const Trace& trace, std::FILE* file)
+      : trace_(trace), out_(file), json_(trace), fields_(trace.names.size()) {}
+
+  void write() {
+    out_.text("rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n");
+    for (const Rank& rank : trace_.ranks) {
+      for (const Track& track : rank.tracks) {
+        before_ = fmt::format("{},{},{},{}", rank.rank, quoted(rank.host), rank.pid, quoted(track.label));
+        lines(track.slices, track.slice_arguments, "slice");
+        lines(track.marks, track.mark_arguments, "mark");
+      }
+    }
+    out_.flush();
+  }
+
+ private:
+  const std::string& field(NameId name) {
+    std::string& text = fields_[name];
+    if (text.empty()) text = quoted(trace_.names[name]);
+    return text;
+  }
+
+  void lines(const Slices& slices, const std::vector<Argument>& arguments, std::string_view kind) {
+    ArgumentCursor cursor(arguments);
+    for (std::uint32_t i = 0; i < slices.size(); ++i) {
+      const SliceClass slice_class = trace_.classes[slices.slice_class[i]];
+      arguments_.clear();
+      append_json_arguments(arguments_, slice_class.domain, cursor.of(i), json_);
+      out_.print("{},{},{},{},{},{},{},{}\n", before_, kind, field(slices.name[i]), field(slice_class.category),
+                 slices.start_ns[i], slices.duration_ns[i], slices.depth[i], quoted(arguments_));
+      out_.line_done();
+    }
+  }
+
+  const Trace& trace_;
+  TextOutput out_;
+  JsonNames json_;
+  std::vector<std::string> fields_;  // names as CSV fields, each made once
+  std::string before_, arguments_;
+};
+
+}  // namespace
+
+void export_csv(const Trace& trace, std::FILE* out) { CsvWriter(trace, out).write(); }
+
+}  // namespace paceline::analysis

@@ -1,0 +1,473 @@
+#include "analysis/importers/pace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+#include "analysis/importers/clock_alignment.h"
+#include "analysis/importers/pace_definitions.h"
+#include "analysis/trace/builder.h"
+#include "profiler/format/error.h"
+#include "profiler/format/mpi_functions.h"
+
+namespace paceline::analysis {
+namespace {
+
+using format::EventType;
+using format::Slot;
+
+constexpr std::string_view category_of(format::MpiKind kind) {
+  switch (kind) {
+    case format::MpiKind::management:
+      return "management";
+    case format::MpiKind::point_to_point:
+      return "point-to-point";
+    case format::MpiKind::wait:
+      return "wait";
+    case format::MpiKind::collective:
+      return "collective";
+    case format::MpiKind::one_sided:
+      return "one-sided";
+    case format::MpiKind::file:
+      return "file";
+  }
+  return "";
+}
+
+double number_of(std::uint64_t type, std::uint64_t bits) {
+  switch (static_cast<format::PayloadType>(type)) {
+    case format::PayloadType::signed_integer:
+      return static_cast<double>(static_cast<std::int64_t>(bits));
+    case format::PayloadType::floating:
+      return std::bit_cast<double>(bits);
+    default:
+      return static_cast<double>(bits);
+  }
+}
+
+// Names and classes that all files of a run share.
+class Vocabulary {
+ public:
+  explicit Vocabulary(TraceBuilder& run)
+      : run_(run),
+        payload(run.names().intern("payload")),
+        bytes(run.names().intern("bytes")),
+        communicator(run.names().intern("communicator")),
+        sequence(run.names().intern("sequence")),
+        root(run.names().intern("root")),
+        peer(run.names().intern("peer")),
+        tag(run.names().intern("tag")) {
+    for (const format::MpiFunction& function : format::mpi_functions) {
+      const auto id = static_cast<std::size_t>(function.id);
+      if (mpi_.size() <= id) mpi_.resize(id + 1);
+      mpi_[id] = {run.names().intern(function.name), run.class_of("mpi", category_of(function.kind))};
+    }
+  }
+
+  struct MpiCall {
+    NameId name = 0;
+    std::uint16_t slice_class = 0;
+  };
+  // Of a function that this version does not know, the number is its name.
+  MpiCall mpi(std::uint32_t function) {
+    if (mpi_.size() <= function) mpi_.resize(function + 1);
+    MpiCall& call = mpi_[function];
+    if (call.name == 0)
+      call = {run_.names().intern(fmt::format("MPI function {}", function)), run_.class_of("mpi", "")};
+    return call;
+  }
+
+  // The text that tells a communicator from all others: its name where only one has that name.
+  NameId communicator_text(std::uint64_t identity, std::string_view name) {
+    NameId& text = communicators_[identity];
+    if (text == 0) {
+      const bool free = !name.empty() && communicator_names_.insert(std::string(name)).second;
+      text = run_.names().intern(free ? std::string(name)
+                                      : fmt::format("{}{}{:016x}", name, name.empty() ? "" : " ", identity));
+    }
+    return text;
+  }
+
+ private:
+  TraceBuilder& run_;
+  std::vector<MpiCall> mpi_;
+  std::unordered_map<std::uint64_t, NameId> communicators_;
+  std::set<std::string> communicator_names_;
+
+ public:
+  const NameId payload, bytes, communicator, sequence, root, peer, tag;
+};
+
+// Reads the tracks of one file into one rank.
+class FileImport {
+ public:
+  FileImport(TraceBuilder& run, Vocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
+             double ns_at_start, double ns_per_tick)
+      : run_(run),
+        words_(words),
+        rank_(rank),
+        definitions_(definitions),
+        ns_at_start_(ns_at_start),
+        ns_per_tick_(ns_per_tick) {
+    names_.reserve(definitions.names.size());
+    for (const std::string& name : definitions.names) names_.push_back(run.names().intern(name));
+    for (const auto& [local, communicator] : definitions.communicators) {
+      communicators_[local] = words.communicator_text(communicator.identity, definitions.name(communicator.name));
+    }
+  }
+
+  std::int64_t time(std::uint64_t ticks) const {
+    return std::llround(ns_at_start_ + ns_per_tick_ * static_cast<double>(ticks));
+  }
+
+  void track(const format::Track& from, std::uint32_t index, bool main) {
+    std::string label = main ? "main thread" : fmt::format("thread {}", from.thread_id);
+    if (const auto named = definitions_.thread_names.find(from.thread_id); named != definitions_.thread_names.end()) {
+      label = definitions_.name(named->second);
+    }
+    Open open;
+    TrackBuilder& track = rank_.add_track(TrackKind::thread, label, from.thread_id, main);
+    each_event(from.slots,
+               [&](const Slot& head, const Slot* extension) { event(track, index, open, head, extension); });
+    place_ranges(track, label, from.thread_id, open.ranges);
+  }
+
+ private:
+  // A range by start and end, which need not nest with anything.
+  struct Range {
+    std::uint64_t start_ticks = 0, end_ticks = 0;
+    std::uint64_t scope = 0;
+    bool has_payload = false, ended = false, crosses = false;
+    double payload = 0;
+  };
+  struct Open {
+    std::vector<std::uint32_t> pushes, calls;  // slices
+    std::vector<Range> ranges;
+    // What is open, the innermost last: ranges by index, and pushes as -1. A range that is not the innermost when it
+    // ends, or that is around an end it began inside of, crosses its neighbours.
+    std::vector<std::int64_t> nesting;
+    std::unordered_map<std::uint64_t, std::size_t> range_of_id;
+  };
+
+  NameId name(std::uint64_t scope) const {
+    const auto id = static_cast<std::uint32_t>(scope);
+    return id < names_.size() ? names_[id] : 0;
+  }
+
+  std::uint16_t slice_class(std::uint64_t scope) {
+    const auto key = static_cast<std::uint32_t>(scope >> 32);
+    if (key == last_key_) return last_class_;
+    const auto [found, fresh] = classes_.try_emplace(key, std::uint16_t{0});
+    if (fresh) {
+      const std::uint32_t category = key & 0xffff, domain = key >> 16;
+      std::string_view domain_name, category_name;
+      if (domain < definitions_.domains.size()) domain_name = definitions_.name(definitions_.domains[domain]);
+      if (domain < definitions_.categories.size()) {
+        const auto named = definitions_.categories[domain].find(category);
+        if (named != definitions_.categories[domain].end()) category_name = definitions_.name(named->second);
+      }
+      found->second = run_.class_of(domain_name, category_name);
+    }
+    last_key_ = key;
+    return last_class_ = found->second;
+  }
+
+  void event(TrackBuilder& track, std::uint32_t index, Open& open, const Slot& head, const Slot* extension) {
+    const std::uint64_t ticks = ticks_of(head);
+    Rank& info = rank_.info();
+    switch (type_of(head)) {
+      case EventType::push:
+      case EventType::push_payload: {
+        ++info.nvtx_events;
+        const std::uint32_t slice = track.begin_slice(time(ticks), name(head.low), slice_class(head.low));
+        if (type_of(head) == EventType::push_payload) {
+          track.argument(slice, words_.payload, number_of(extension->high, extension->low));
+        }
+        open.pushes.push_back(slice);
+        open.nesting.push_back(-1);
+        break;
+      }
+      case EventType::pop:
+        // One without a push is the end of a range that began before the recording.
+        if (open.pushes.empty()) break;
+        track.end_slice(open.pushes.back(), time(ticks));
+        open.pushes.pop_back();
+        for (; open.nesting.back() != -1; open.nesting.pop_back()) {
+          open.ranges[static_cast<std::size_t>(open.nesting.back())].crosses = true;
+        }
+        open.nesting.pop_back();
+        break;
+      case EventType::mark:
+      case EventType::mark_payload: {
+        ++info.nvtx_events;
+        const std::uint32_t mark = track.add_mark(time(ticks), name(head.low), slice_class(head.low));
+        if (type_of(head) == EventType::mark_payload) {
+          track.mark_argument(mark, words_.payload, number_of(extension->high, extension->low));
+        }
+        break;
+      }
+      case EventType::start:
+      case EventType::start_payload:
+        ++info.nvtx_events;
+        start_range(index, open, head, extension);
+        break;
+      case EventType::end:
+        end_range(open, head.low);
+        break;
+      case EventType::mpi_begin:
+      case EventType::mpi_begin_peer:
+      case EventType::mpi_begin_coll:
+        ++info.mpi_events;
+        open.calls.push_back(begin_call(track, head, extension));
+        break;
+      case EventType::mpi_end:
+        if (open.calls.empty()) break;
+        track.end_slice(open.calls.back(), time(ticks));
+        open.calls.pop_back();
+        break;
+      default:
+        break;
+    }
+  }
+
+  std::uint32_t begin_call(TrackBuilder& track, const Slot& head, const Slot* extension) {
+    const Vocabulary::MpiCall call = words_.mpi(head.low & 0xffff);
+    const std::uint32_t slice = track.begin_slice(time(ticks_of(head)), call.name, call.slice_class);
+    if (type_of(head) == EventType::mpi_begin) return slice;
+    const auto root_or_tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(head.low >> 16));
+    track.argument(slice, words_.bytes, static_cast<double>(extension->high));
+    const auto communicator = communicators_.find(static_cast<std::uint32_t>(extension->low));
+    if (communicator != communicators_.end()) track.text_argument(slice, words_.communicator, communicator->second);
+    if (type_of(head) == EventType::mpi_begin_coll) {
+      track.argument(slice, words_.sequence, static_cast<double>(extension->low >> 32));
+      if (root_or_tag >= 0) track.argument(slice, words_.root, root_or_tag);
+    } else {
+      track.argument(slice, words_.peer, static_cast<std::int32_t>(extension->low >> 32));
+      track.argument(slice, words_.tag, root_or_tag);
+    }
+    return slice;
+  }
+
+  void start_range(std::uint32_t index, Open& open, const Slot& head, const Slot* extension) {
+    Range range;
+    range.start_ticks = ticks_of(head);
+    range.scope = head.low;
+    const std::uint64_t id = extension->high;
+    if (type_of(head) == EventType::start_payload) {
+      range.has_payload = true;
+      range.payload = number_of(extension[1].high, extension->low);
+    }
+    const auto end = definitions_.range_ends.find(id);
+    if (end != definitions_.range_ends.end() && end->second.ticks >= range.start_ticks) {
+      range.ended = true;
+      range.end_ticks = end->second.ticks;
+      range.crosses = end->second.track != index;  // ended by another thread
+    }
+    if (!range.crosses) {
+      open.nesting.push_back(static_cast<std::int64_t>(open.ranges.size()));
+      open.range_of_id[id] = open.ranges.size();
+    }
+    open.ranges.push_back(range);
+  }
+
+  void end_range(Open& open, std::uint64_t id) {
+    const auto found = open.range_of_id.find(id);
+    if (found == open.range_of_id.end()) return;
+    const auto range = static_cast<std::int64_t>(found->second);
+    open.range_of_id.erase(found);
+    const auto at = std::find(open.nesting.rbegin(), open.nesting.rend(), range);
+    if (at == open.nesting.rend()) return;  // crossed a pop before
+    open.ranges[static_cast<std::size_t>(range)].crosses = at != open.nesting.rbegin();
+    open.nesting.erase(std::next(at).base());
+  }
+
+  void place_ranges(TrackBuilder& track, const std::string& label, std::uint64_t thread_id,
+                    const std::vector<Range>& ranges) {
+    TrackBuilder* crossing = nullptr;
+    for (const Range& range : ranges) {
+      if (range.crosses && crossing == nullptr) {
+        crossing = &rank_.add_track(TrackKind::thread, label + ": ranges", thread_id);
+      }
+      TrackBuilder& to = range.crosses ? *crossing : track;
+      const std::uint32_t slice = to.begin_slice(time(range.start_ticks), name(range.scope), slice_class(range.scope));
+      if (range.ended) to.end_slice(slice, time(range.end_ticks));
+      if (range.has_payload) to.argument(slice, words_.payload, range.payload);
+    }
+  }
+
+  TraceBuilder& run_;
+  Vocabulary& words_;
+  RankBuilder& rank_;
+  const PaceDefinitions& definitions_;
+  double ns_at_start_, ns_per_tick_;
+  std::vector<NameId> names_;
+  std::unordered_map<std::uint32_t, NameId> communicators_;
+  std::unordered_map<std::uint32_t, std::uint16_t> classes_;  // by the upper half of a scope
+  std::uint32_t last_key_ = 0xffffffff;
+  std::uint16_t last_class_ = 0;
+};
+
+int setting(const PaceDefinitions& definitions, const char* key, int from_header) {
+  if (from_header >= 0) return from_header;
+  const auto found = definitions.settings.find(key);
+  int value = -1;
+  if (found != definitions.settings.end()) {
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+  }
+  return value;
+}
+
+void refuse_mixed_jobs(const std::vector<format::TraceFile>& files) {
+  const format::TraceFile* first = nullptr;
+  for (const format::TraceFile& file : files) {
+    if (file.job.empty()) continue;
+    if (first == nullptr) first = &file;
+    if (file.job != first->job) {
+      throw Error(
+          fmt::format("{} and {} are of different runs (jobs {} and {}): give the files of one run, or record each "
+                      "run into a directory of its own",
+                      first->path.string(), file.path.string(), first->job, file.job));
+    }
+  }
+}
+
+// One process of the run: its file and what is known of it.
+struct Process {
+  format::TraceFile file;
+  PaceDefinitions definitions;
+  int rank = -1, world_size = -1, local_rank = -1;
+};
+
+// Of several processes of one rank, keeps the one with the most events.
+void keep_one_a_rank(std::vector<Process>& processes, std::vector<std::string>& notes) {
+  std::ranges::stable_sort(processes, [](const Process& a, const Process& b) {
+    if (a.rank != b.rank) return a.rank < b.rank;
+    return a.definitions.events > b.definitions.events;
+  });
+  for (std::size_t i = 1; i < processes.size();) {
+    const Process &kept = processes[i - 1], &other = processes[i];
+    if (other.rank < 0 || other.rank != kept.rank) {
+      ++i;
+      continue;
+    }
+    notes.push_back(fmt::format("{} left out: process {} is rank {} too, and recorded fewer events than process {}",
+                                other.file.path.string(), other.file.header.pid, other.rank, kept.file.header.pid));
+    processes.erase(processes.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void number_the_rest(std::vector<Process>& processes) {
+  std::set<int> taken;
+  for (const Process& process : processes) taken.insert(process.rank);
+  std::vector<Process*> unnumbered;
+  for (Process& process : processes) {
+    if (process.rank < 0) unnumbered.push_back(&process);
+  }
+  std::ranges::stable_sort(unnumbered, {}, [](const Process* process) { return process->file.header.start_utc_ns; });
+  int next = 0;
+  for (Process* process : unnumbered) {
+    while (taken.contains(next)) ++next;
+    process->rank = next++;
+  }
+}
+
+ClockReadings readings_of(const Process& process) {
+  const format::FileHeader& header = process.file.header;
+  ClockReadings readings;
+  readings.rank = process.rank;
+  readings.ticks_are_ns = header.clock_source == format::ClockSource::monotonic_raw;
+  readings.domain = fmt::format("{}\n{}\n{}", process.file.boot_id, process.file.host, readings.ticks_are_ns);
+  readings.ticks_per_second = header.ticks_per_second;
+  readings.start_ticks = header.start_ticks;
+  readings.end_ticks = header.start_ticks + process.definitions.last_ticks;
+  readings.start_utc_ns = header.start_utc_ns;
+  readings.process_start_utc_ns = header.process_start_utc_ns;
+  readings.pairs = process.definitions.pairs;
+  readings.exchanges = process.definitions.exchanges;
+  return readings;
+}
+
+Rank facts_of(const Process& process, const AlignedClock& clock, int processes) {
+  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk"};
+  const format::TraceFile& file = process.file;
+  Rank rank;
+  rank.rank = process.rank;
+  rank.world_size = process.world_size >= 0 ? process.world_size : processes;
+  rank.local_rank = std::max(process.local_rank, 0);
+  rank.path = file.path.string();
+  rank.format = "pace";
+  rank.host = file.host;
+  rank.boot_id = file.boot_id;
+  rank.pid = file.header.pid;
+  rank.command = file.command;
+  rank.set = file.set;
+  for (std::size_t i = 0; i < format::drop_causes; ++i) {
+    if (file.header.dropped[i] == 0) continue;
+    rank.dropped[i < std::size(causes) ? causes[i] : "other"] += file.header.dropped[i];
+  }
+  rank.damaged = file.damaged;
+  rank.damage = file.damage;
+  rank.clock_source = clock.by_utc                                           ? "utc"
+                      : file.header.clock_source == format::ClockSource::tsc ? "tsc"
+                                                                             : "monotonic_raw";
+  rank.clock_error_ns = clock.error_ns;
+  return rank;
+}
+
+}  // namespace
+
+Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress) {
+  refuse_mixed_jobs(files);
+  std::vector<Process> processes;
+  std::vector<std::string> notes;
+  for (format::TraceFile& file : files) {
+    Process process{std::move(file), {}};
+    process.definitions = definitions_of(process.file);
+    process.rank = setting(process.definitions, "rank", process.file.header.rank);
+    process.world_size = setting(process.definitions, "world_size", process.file.header.world_size);
+    process.local_rank = setting(process.definitions, "local_rank", process.file.header.local_rank);
+    processes.push_back(std::move(process));
+  }
+  keep_one_a_rank(processes, notes);
+  number_the_rest(processes);
+  std::ranges::stable_sort(processes, {}, &Process::rank);
+
+  std::vector<ClockReadings> readings;
+  for (const Process& process : processes) readings.push_back(readings_of(process));
+  const std::vector<AlignedClock> clocks = align_clocks(readings);
+  double zero = clocks.empty() ? 0 : clocks.front().process_start_ns;
+  for (const AlignedClock& clock : clocks) zero = std::min(zero, clock.process_start_ns);
+
+  TraceBuilder run;
+  Vocabulary words(run);
+  for (std::size_t p = 0; p < processes.size(); ++p) {
+    Process& process = processes[p];
+    const AlignedClock& clock = clocks[p];
+    RankBuilder& rank = run.add_rank(facts_of(process, clock, static_cast<int>(processes.size())));
+    FileImport import(run, words, rank, process.definitions, clock.start_ns - zero, clock.ns_per_tick);
+    rank.info().start_ns = std::llround(clock.process_start_ns - zero);
+    rank.info().end_ns = import.time(process.definitions.last_ticks);
+    const auto is_main = [&](const format::Track& track) { return track.thread_id == process.file.header.pid; };
+    const auto main = std::ranges::find_if(process.file.tracks, is_main);
+    const std::size_t main_index =
+        main == process.file.tracks.end() ? 0 : static_cast<std::size_t>(main - process.file.tracks.begin());
+    for (std::uint32_t t = 0; t < process.file.tracks.size(); ++t) {
+      import.track(process.file.tracks[t], t, t == main_index);
+      process.file.tracks[t].slots = {};
+    }
+    if (progress && !progress(static_cast<double>(p + 1) / static_cast<double>(processes.size()))) {
+      throw Error("loading was stopped");
+    }
+  }
+  Trace trace = run.finish();
+  trace.notes = std::move(notes);
+  return trace;
+}
+
+}  // namespace paceline::analysis

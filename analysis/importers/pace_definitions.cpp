@@ -1,0 +1,75 @@
+#include "analysis/importers/pace_definitions.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace paceline::analysis {
+namespace {
+
+using format::EventType;
+using format::Slot;
+
+constexpr std::uint32_t most_names = 1U << 26;  // beyond what a recorder hands out: damage, not memory's worth
+
+std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+std::uint32_t high_half(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
+
+template <typename T>
+T& grow_to(std::vector<T>& values, std::size_t index) {
+  if (values.size() <= index) values.resize(index + 1);
+  return values[index];
+}
+
+}  // namespace
+
+PaceDefinitions definitions_of(const format::TraceFile& file) {
+  PaceDefinitions found;
+  const std::uint64_t start = file.header.start_ticks;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> settings;  // resolved at the end, when all names are known
+  for (std::uint32_t t = 0; t < file.tracks.size(); ++t) {
+    each_event(file.tracks[t].slots, [&](const Slot& head, const Slot* extension) {
+      ++found.events;
+      found.last_ticks = std::max(found.last_ticks, ticks_of(head));
+      switch (type_of(head)) {
+        case EventType::name:
+          if (low_half(head.low) < most_names) {
+            grow_to(found.names, low_half(head.low))
+                .assign(reinterpret_cast<const char*>(extension), high_half(head.low));
+          }
+          break;
+        case EventType::domain:
+          grow_to(found.domains, head.low & 0xffff) = high_half(head.low);
+          break;
+        case EventType::category:
+          grow_to(found.categories, head.low & 0xffff)[high_half(head.low)] = low_half(extension->high);
+          break;
+        case EventType::thread_name:
+          found.thread_names[extension->high] = high_half(head.low);
+          break;
+        case EventType::communicator:
+          found.communicators[low_half(head.low)] = {extension->high, high_half(extension->low)};
+          break;
+        case EventType::end:
+          found.range_ends[head.low] = {t, ticks_of(head)};
+          break;
+        case EventType::clock_pair:
+          found.pairs.push_back({start + ticks_of(head), extension->low, static_cast<std::int64_t>(head.low),
+                                 static_cast<std::int64_t>(extension->high)});
+          break;
+        case EventType::clock_exchange:
+          found.exchanges.push_back({static_cast<int>(low_half(head.low)), static_cast<int>(high_half(head.low)),
+                                     start + ticks_of(head), extension->high, extension->low});
+          break;
+        case EventType::setting:
+          settings.emplace_back(low_half(head.low), high_half(head.low));
+          break;
+        default:
+          break;
+      }
+    });
+  }
+  for (const auto& [key, value] : settings) found.settings[std::string(found.name(key))] = found.name(value);
+  return found;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,55 @@
+// What a .pace file's events refer to: names, domains, communicators, clocks. Gathered before its ranges are read,
+// because a definition may stand on another track than its use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/importers/clock_alignment.h"
+#include "profiler/format/reader.h"
+
+namespace paceline::analysis {
+
+struct PaceDefinitions {
+  struct Communicator {
+    std::uint64_t identity = 0;
+    std::uint32_t name = 0;  // id in the file
+  };
+  struct RangeEnd {
+    std::uint32_t track = 0;  // index into TraceFile::tracks
+    std::uint64_t ticks = 0;  // relative, as in events
+  };
+
+  std::vector<std::string> names;                                            // by the file's id; lost ones are empty
+  std::vector<std::uint32_t> domains;                                        // name id, by domain
+  std::vector<std::unordered_map<std::uint32_t, std::uint32_t>> categories;  // by domain: category to name id
+  std::unordered_map<std::uint64_t, std::uint32_t> thread_names;
+  std::unordered_map<std::uint32_t, Communicator> communicators;
+  std::map<std::string, std::string> settings;
+  std::unordered_map<std::uint64_t, RangeEnd> range_ends;  // of NVTX start/end ranges, by range id
+  std::vector<ClockPairReading> pairs;
+  std::vector<ClockExchangeReading> exchanges;
+  std::uint64_t last_ticks = 0;  // of any event, relative
+  std::uint64_t events = 0;
+
+  std::string_view name(std::uint32_t id) const { return id < names.size() ? std::string_view(names[id]) : ""; }
+};
+
+PaceDefinitions definitions_of(const format::TraceFile& file);
+
+// Calls visit(head, extension slots) for each whole event of a track.
+template <typename Visit>
+void each_event(const std::vector<format::Slot>& slots, Visit&& visit) {
+  for (std::size_t i = 0; i < slots.size();) {
+    const std::size_t next = i + 1 + format::extension_slots(slots[i]);
+    if (next > slots.size()) return;
+    visit(slots[i], slots.data() + i + 1);
+    i = next;
+  }
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,81 @@
+// Exports are, byte for byte, what is written here.
+#include "analysis/exporters/export.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+namespace {
+
+Trace small_run() {
+  TraceBuilder run;
+  Rank info;
+  info.rank = 1;
+  info.host = "node,7";
+  info.pid = 4711;
+  TrackBuilder& main = run.add_rank(std::move(info)).add_main_thread();
+  main.push(1'234'567, "iteration", "paceline.trainer", "iteration");
+  main.argument("payload", 3);
+  main.push(1'234'600, "MPI_Allreduce", "mpi", "collective");
+  main.argument("bytes", 44'700'000);
+  main.text_argument("communicator", "MPI_COMM_WORLD");
+  main.pop(1'300'000);
+  main.pop(2'000'001);
+  main.mark_argument(main.add_mark(5, "a \"mark\"\n"), run.names().intern("payload"), 0.5);
+  return run.finish();
+}
+
+template <typename Export>
+std::string exported(Export&& write, const Trace& trace) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* file = open_memstream(&text, &size);
+  write(trace, file);
+  std::fclose(file);
+  std::string result(text, size);
+  std::free(text);
+  return result;
+}
+
+TEST(ExportChrome, IsTheTextWrittenHere) {
+  EXPECT_EQ(exported(export_chrome, small_run()), R"({"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"rank 1 (node,7)"
+}
+},
+{"ph":"M","pid":1,"tid":0,"name":"process_sort_index","args":{"sort_index":1}},
+{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"main thread"}},
+{"ph":"M","pid":1,"tid":1,"name":"thread_sort_index","args":{"sort_index":1}},
+{"ph":"X","pid":1,"tid":1,"ts":1234.567,"dur":765.434,"name":"iteration","cat":"iteration","args":{"domain":"paceline.trainer","payload":3}},
+{"ph":"X","pid":1,"tid":1,"ts":1234.600,"dur":65.400,"name":"MPI_Allreduce","cat":"collective","args":{"domain":"mpi","bytes":44700000,"communicator":"MPI_COMM_WORLD"}},
+{"ph":"i","s":"t","pid":1,"tid":1,"ts":0.005,"name":"a \"mark\"\n","cat":"","args":{"payload":0.5}}
+]
+}
+)");
+}
+
+TEST(ExportChrome, IsJsonEvenWithBytesThatAreNotUtf8AndNumbersThatAreNotFinite) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  main.add_slice(0, 1, "bad \xff\xfe bytes");
+  main.argument("payload", 1.0 / 0.0);
+  const auto document = nlohmann::json::parse(exported(export_chrome, run.finish()));
+  EXPECT_EQ(document["traceEvents"].back()["name"], "bad \xEF\xBF\xBD\xEF\xBF\xBD bytes");
+  EXPECT_TRUE(document["traceEvents"].back()["args"]["payload"].is_null());
+}
+
+TEST(ExportCsv, IsTheTextWrittenHere) {
+  EXPECT_EQ(exported(export_csv, small_run()),
+            "rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"
+            "1,\"node,7\",4711,main thread,slice,iteration,iteration,1234567,765434,0,"
+            "\"{\"\"domain\"\":\"\"paceline.trainer\"\",\"\"payload\"\":3}\"\n"
+            "1,\"node,7\",4711,main thread,slice,MPI_Allreduce,collective,1234600,65400,1,"
+            "\"{\"\"domain\"\":\"\"mpi\"\",\"\"bytes\"\":44700000,\"\"communicator\"\":\"\"MPI_COMM_WORLD\"\"}\"\n"
+            "1,\"node,7\",4711,main thread,mark,\"a \"\"mark\"\"\n\",,5,0,0,\"{\"\"payload\"\":0.5}\"\n");
+}
+
+}  // namespace
+}  // namespace paceline::analysis

@@ -1,0 +1,304 @@
+// What a .pace file's events become in the model.
+#include "analysis/importers/pace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profiler/format/error.h"
+#include "tests/unit/analysis/pace_file.h"
+
+namespace paceline::analysis {
+namespace {
+
+using format::MpiId;
+using format::pack_scope;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::PaceFile;
+
+template <typename... Files>
+Trace import(Files&... files) {
+  std::vector<format::TraceFile> all;
+  (all.push_back(files.file), ...);
+  return import_pace(std::move(all));
+}
+
+std::vector<std::string> names_of(const Trace& trace, const Track& track) {
+  std::vector<std::string> names;
+  for (const NameId name : track.slices.name) names.push_back(trace.names[name]);
+  return names;
+}
+
+std::string class_text(const Trace& trace, const Track& track, std::size_t slice) {
+  const SliceClass found = trace.classes[track.slices.slice_class[slice]];
+  return trace.names[found.domain] + "/" + trace.names[found.category];
+}
+
+const Track& track_labelled(const Rank& rank, std::string_view label) {
+  for (const Track& track : rank.tracks) {
+    if (track.label == label) return track;
+  }
+  throw std::runtime_error("no track " + std::string(label));
+}
+
+TEST(PaceImport, PairsPushAndPopAndResolvesNamesDomainsAndCategories) {
+  PaceFile file;
+  file.domain(1, "paceline.trainer");
+  file.category(1, 3, "iteration");
+  file.category(1, 4, "forward");
+  const auto iteration = file.name("iteration"), forward = file.name("forward of a model with a long name");
+  file.add(100, format::EventType::push_payload, pack_scope(iteration, 3, 1));
+  file.extension(static_cast<std::uint64_t>(format::PayloadType::unsigned_integer), 12);
+  file.push(110, pack_scope(forward, 4, 1));
+  file.pop(150);
+  file.pop(200);
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  const Track& track = trace.ranks[0].tracks.at(0);
+  EXPECT_TRUE(track.main);
+  EXPECT_EQ(track.label, "main thread");
+  EXPECT_THAT(names_of(trace, track), ElementsAre("iteration", "forward of a model with a long name"));
+  EXPECT_EQ(class_text(trace, track, 0), "paceline.trainer/iteration");
+  EXPECT_EQ(class_text(trace, track, 1), "paceline.trainer/forward");
+  EXPECT_THAT(track.slices.start_ns, ElementsAre(100, 110));
+  EXPECT_THAT(track.slices.duration_ns, ElementsAre(100, 40));
+  EXPECT_THAT(track.slices.depth, ElementsAre(0, 1));
+  EXPECT_EQ(argument(track.slice_arguments, 0, trace.names.find("payload")), 12.0);
+  EXPECT_EQ(trace.ranks[0].nvtx_events, 2U);
+  EXPECT_EQ(trace.ranks[0].end_ns, 200);
+}
+
+TEST(PaceImport, ReadsSignedAndFloatingPayloadsOfMarks) {
+  PaceFile file;
+  const auto accuracy = file.name("accuracy");
+  file.add(10, format::EventType::mark_payload, pack_scope(accuracy, 0, 0));
+  file.extension(static_cast<std::uint64_t>(format::PayloadType::floating), std::bit_cast<std::uint64_t>(0.925));
+  file.add(20, format::EventType::mark_payload, pack_scope(accuracy, 0, 0));
+  file.extension(static_cast<std::uint64_t>(format::PayloadType::signed_integer), static_cast<std::uint64_t>(-3));
+  const Trace trace = import(file);
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(track.marks.start_ns, ElementsAre(10, 20));
+  EXPECT_EQ(argument(track.mark_arguments, 0, trace.names.find("payload")), 0.925);
+  EXPECT_EQ(argument(track.mark_arguments, 1, trace.names.find("payload")), -3.0);
+}
+
+TEST(PaceImport, APopWithoutAPushIsLeftOut) {
+  PaceFile file;
+  const auto work = file.name("work");
+  file.pop(5);
+  file.push(10, pack_scope(work, 0, 0));
+  file.pop(20);
+  const Trace trace = import(file);
+  EXPECT_THAT(trace.ranks[0].tracks[0].slices.start_ns, ElementsAre(10));
+}
+
+TEST(PaceImport, WhatAKilledProcessLeftOpenEndsWithItsLastEvent) {
+  PaceFile file;
+  const auto work = file.name("work");
+  file.push(10, pack_scope(work, 0, 0));
+  file.mpi_begin(20, MpiId::Barrier);
+  file.use_thread(7);
+  file.add(90, format::EventType::mark, pack_scope(work, 0, 0));
+  const Trace trace = import(file);
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, track), ElementsAre("work", "MPI_Barrier"));
+  EXPECT_THAT(track.slices.duration_ns, ElementsAre(80, 70));
+  EXPECT_EQ(argument(track.slice_arguments, 0, trace.names.find("unfinished")), 1.0);
+  EXPECT_EQ(argument(track.slice_arguments, 1, trace.names.find("unfinished")), 1.0);
+}
+
+TEST(PaceImport, MpiCallsNestInTheirThreadWithTheirArguments) {
+  PaceFile file;
+  file.communicator(5, 2, 0xabcdef, 0, "MPI_COMM_WORLD");
+  const auto step = file.name("step");
+  file.push(10, pack_scope(step, 0, 0));
+  file.mpi_collective(20, MpiId::Allreduce, -1, 4096, 5, 17);
+  file.mpi_end(30, MpiId::Allreduce);
+  file.mpi_collective(31, MpiId::Bcast, 1, 64, 5, 18);
+  file.mpi_end(33, MpiId::Bcast);
+  file.mpi_peer(40, MpiId::Send, 99, 512, 5, 1);
+  file.mpi_end(45, MpiId::Send);
+  file.mpi_peer(46, MpiId::Recv, -1, 512, 5, -2);
+  file.mpi_end(47, MpiId::Recv);
+  file.pop(50);
+  const Trace trace = import(file);
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, track), ElementsAre("step", "MPI_Allreduce", "MPI_Bcast", "MPI_Send", "MPI_Recv"));
+  EXPECT_THAT(track.slices.depth, ElementsAre(0, 1, 1, 1, 1));
+  EXPECT_EQ(class_text(trace, track, 1), "mpi/collective");
+  EXPECT_EQ(class_text(trace, track, 3), "mpi/point-to-point");
+  const auto number = [&](std::uint32_t slice, const char* key) {
+    return argument(track.slice_arguments, slice, trace.names.find(key));
+  };
+  EXPECT_EQ(number(1, "bytes"), 4096.0);
+  EXPECT_EQ(number(1, "sequence"), 17.0);
+  EXPECT_EQ(number(1, "root"), std::nullopt);
+  EXPECT_EQ(number(2, "root"), 1.0);
+  EXPECT_EQ(number(3, "peer"), 1.0);
+  EXPECT_EQ(number(3, "tag"), 99.0);
+  EXPECT_EQ(number(4, "peer"), -2.0);
+  EXPECT_EQ(number(4, "tag"), -1.0);
+  const Argument* communicator = find_argument(track.slice_arguments, 1, trace.names.find("communicator"));
+  ASSERT_NE(communicator, nullptr);
+  EXPECT_EQ(trace.names[communicator->text], "MPI_COMM_WORLD");
+  EXPECT_EQ(trace.ranks[0].mpi_events, 4U);
+}
+
+TEST(PaceImport, CommunicatorsAreToldApartByIdentityNotByName) {
+  PaceFile a(0, 4), b(1, 4), c(2, 4);
+  a.communicator(1, 2, 111, 0, "row");
+  b.communicator(9, 2, 111, 1, "row");  // the same one under another local number
+  c.communicator(1, 2, 222, 0, "row");  // another of the same name
+  for (PaceFile* file : {&a, &b, &c}) {
+    file->mpi_collective(10, MpiId::Barrier, -1, 0, file == &b ? 9 : 1, 0);
+    file->mpi_end(20, MpiId::Barrier);
+  }
+  const Trace trace = import(a, b, c);
+  std::vector<NameId> texts;
+  for (const Rank& rank : trace.ranks) {
+    texts.push_back(find_argument(rank.tracks[0].slice_arguments, 0, trace.names.find("communicator"))->text);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_NE(texts[0], texts[2]);
+}
+
+TEST(PaceImport, StartEndRangesThatNestStayOnTheirThread) {
+  PaceFile file;
+  const auto outer = file.name("outer"), inner = file.name("inner"), push = file.name("push");
+  file.start(10, pack_scope(outer, 0, 0), 1);
+  file.push(20, pack_scope(push, 0, 0));
+  file.start(25, pack_scope(inner, 0, 0), 2);
+  file.end(28, 2);
+  file.pop(30);
+  file.end(40, 1);
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 1U);
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, track), ElementsAre("outer", "push", "inner"));
+  EXPECT_THAT(track.slices.depth, ElementsAre(0, 1, 2));
+}
+
+TEST(PaceImport, StartEndRangesThatCrossPushedOnesMoveAndThePushedOnesStay) {
+  PaceFile file;
+  const auto range = file.name("range"), push = file.name("push"), tail = file.name("tail");
+  file.start(10, pack_scope(range, 0, 0), 1);  // ends inside the push that began inside it
+  file.push(20, pack_scope(push, 0, 0));
+  file.end(30, 1);
+  file.start(35, pack_scope(tail, 0, 0), 2);  // ends after the push that it began in
+  file.pop(40);
+  file.end(50, 2);
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("push"));
+  const Track& ranges = track_labelled(trace.ranks[0], "main thread: ranges");
+  EXPECT_THAT(names_of(trace, ranges), ElementsAre("range", "tail"));
+  EXPECT_THAT(ranges.slices.start_ns, ElementsAre(10, 35));
+  EXPECT_THAT(ranges.slices.duration_ns, ElementsAre(20, 15));
+  EXPECT_FALSE(ranges.main);
+}
+
+TEST(PaceImport, ARangeEndedByAnotherThreadKeepsItsTimes) {
+  PaceFile file;
+  const auto request = file.name("request");
+  file.start(10, pack_scope(request, 0, 0), 42);
+  file.use_thread(7);
+  file.end(35, 42);
+  const Trace trace = import(file);
+  const Track& ranges = track_labelled(trace.ranks[0], "main thread: ranges");
+  EXPECT_THAT(ranges.slices.start_ns, ElementsAre(10));
+  EXPECT_THAT(ranges.slices.duration_ns, ElementsAre(25));
+}
+
+TEST(PaceImport, ThreadsHaveTheirNamesEvenIfGivenByAnotherThread) {
+  PaceFile file;
+  file.use_thread(7);
+  file.pop(5);
+  file.use_thread(100);
+  file.thread_name(7, "loader");
+  const Trace trace = import(file);
+  EXPECT_FALSE(track_labelled(trace.ranks[0], "loader").main);
+  EXPECT_TRUE(track_labelled(trace.ranks[0], "main thread").main);
+}
+
+TEST(PaceImport, RanksWithoutANumberGetTheFreeOnesInOrderOfStart) {
+  PaceFile a(-1, -1), b(-1, -1), c(1, 3);
+  a.file.header.start_utc_ns += 2000;
+  a.file.path = "late.pace", b.file.path = "early.pace", c.file.path = "one.pace";
+  const Trace trace = import(a, b, c);
+  ASSERT_EQ(trace.ranks.size(), 3U);
+  EXPECT_EQ(trace.ranks[0].path, "early.pace");
+  EXPECT_EQ(trace.ranks[1].path, "one.pace");
+  EXPECT_EQ(trace.ranks[2].path, "late.pace");
+  EXPECT_EQ(trace.ranks[2].rank, 2);
+  EXPECT_EQ(trace.ranks[2].world_size, 3);  // as many as there are
+}
+
+TEST(PaceImport, ARankLearnedWhileRunningCounts) {
+  PaceFile file(-1, -1);
+  file.setting("rank", "5");
+  file.setting("world_size", "8");
+  const Trace trace = import(file);
+  EXPECT_EQ(trace.ranks[0].rank, 5);
+  EXPECT_EQ(trace.ranks[0].world_size, 8);
+}
+
+TEST(PaceImport, FilesOfTwoRunsAreRefused) {
+  PaceFile a(0, 1), b(0, 1);
+  a.file.job = "123.0", b.file.job = "124.0";
+  a.file.path = "a.pace", b.file.path = "b.pace";
+  try {
+    import(a, b);
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a.pace and b.pace are of different runs (jobs 123.0 and 124.0)"));
+  }
+}
+
+TEST(PaceImport, OfTwoProcessesOfOneRankTheBusierIsTakenAndTheOtherNoted) {
+  PaceFile shell(0, 1), program(0, 1);
+  shell.file.path = "shell.pace", program.file.path = "program.pace";
+  program.mpi_begin(10, MpiId::Init);
+  program.mpi_end(20, MpiId::Init);
+  const Trace trace = import(shell, program);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  EXPECT_EQ(trace.ranks[0].path, "program.pace");
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], HasSubstr("shell.pace left out"));
+}
+
+TEST(PaceImport, CountsDropsByCauseAndKeepsDamage) {
+  PaceFile file;
+  file.file.header.dropped[static_cast<std::size_t>(format::DropCause::no_free_chunk)] = 12;
+  file.file.damaged = true;
+  file.file.damage = "cut at byte 4096";
+  const Trace trace = import(file);
+  EXPECT_THAT(trace.ranks[0].dropped, ElementsAre(std::pair<const std::string, std::uint64_t>("no_free_chunk", 12)));
+  EXPECT_TRUE(trace.ranks[0].damaged);
+  EXPECT_EQ(trace.ranks[0].damage, "cut at byte 4096");
+}
+
+TEST(PaceImport, TheRunBeginsWithItsFirstProcess) {
+  PaceFile file;
+  file.file.header.process_start_utc_ns = file.file.header.start_utc_ns - 30'000'000;
+  file.clock_pair(1000, file.file.header.start_utc_ns + 1000, 5'000'000'000, 20);
+  const auto work = file.name("work");
+  file.push(2000, pack_scope(work, 0, 0));
+  file.pop(3000);
+  const Trace trace = import(file);
+  EXPECT_EQ(trace.ranks[0].start_ns, 0);
+  EXPECT_EQ(trace.ranks[0].tracks[0].slices.start_ns[0], 30'002'000);
+  EXPECT_EQ(trace.ranks[0].end_ns, 30'003'000);
+}
+
+TEST(PaceImport, CutEventsAtTheEndOfATrackAreLeftOut) {
+  PaceFile file;
+  const auto work = file.name("work");
+  file.push(10, pack_scope(work, 0, 0));
+  file.pop(20);
+  file.add(30, format::EventType::push_payload, pack_scope(work, 0, 0));  // its extension is missing
+  const Trace trace = import(file);
+  EXPECT_EQ(trace.ranks[0].tracks[0].slices.size(), 1U);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
