@@ -1,0 +1,175 @@
+// Runs `record` as a program of its own, with a recorder library that records nothing.
+#include "profiler/record/record.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "profiler/format/error.h"
+#include "profiler/format/writer.h"
+
+namespace paceline::record {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int status = -1;     // as a shell sees it
+  std::string output;  // standard output and error
+};
+
+class Record : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() /
+                 (std::string("paceline-record-") + ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                  "-" + std::to_string(getpid()));
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  // Runs `record` with these arguments, in a shell whose environment has no launcher's variables but those in `before`.
+  Outcome record(const std::string& arguments, const std::string& before = "") const {
+    const std::string line = "cd " + directory_.string() + " && env -i PATH=\"$PATH\" HOME=/ " + before + " " +
+                             RECORD_COMMAND + " record " + arguments + " 2>&1";
+    FILE* pipe = popen(line.c_str(), "r");
+    Outcome outcome;
+    char buffer[4096];
+    for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, got);
+    const int status = pclose(pipe);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return outcome;
+  }
+  // Leaves a trace of `job` in the directory `run`.
+  fs::path leave_trace(const std::string& job, const std::string& name = "old.pace") const {
+    fs::create_directories(directory_ / "run");
+    format::HeaderFacts facts;
+    facts.job = job.c_str();
+    format::write_trace_file(directory_ / "run" / name, facts, {});
+    return directory_ / "run" / name;
+  }
+
+  fs::path directory_;
+};
+
+constexpr char open_mpi[] =
+    "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 PMIX_NAMESPACE=77 "
+    "OMPI_MCA_orte_precondition_transports=ab-cd";
+
+TEST_F(Record, EndsWithTheCommandsOwnStatus) {
+  EXPECT_EQ(record("-- true").status, 0);
+  EXPECT_EQ(record("-- sh -c 'exit 7'").status, 7);
+  EXPECT_EQ(record("-- sh -c 'kill -9 $$'").status, 128 + 9);
+}
+
+TEST_F(Record, SaysInOneLineThatACommandCannotBeStarted) {
+  const Outcome missing = record("-- no-such-command");
+  EXPECT_EQ(missing.status, 127);
+  EXPECT_EQ(missing.output, "paceline record: no-such-command: command not found\n");
+  const Outcome directory = record("-- /tmp");
+  EXPECT_EQ(directory.status, 126);
+  EXPECT_EQ(directory.output, "paceline record: /tmp: Permission denied\n");
+}
+
+TEST_F(Record, PutsTheRecorderIntoTheEnvironment) {
+  const std::string library = fs::path(RECORD_COMMAND).parent_path().parent_path() / "lib/libpaceline-inject.so";
+  const Outcome outcome = record("-o run --set model=resnet18 --set 'note=a b' --buffer 4M -- env");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("LD_PRELOAD=" + library + "\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("NVTX_INJECTION64_PATH=" + library + "\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_OUTPUT=" + (directory_ / "run").string() + "\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_PATTERN=%h-r%r-p%p.pace\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_SET=model=resnet18\nnote=a b\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_BUFFER_BYTES=4194304\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_JOB=record-"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("PACELINE_FORCE")));
+  EXPECT_TRUE(fs::is_directory(directory_ / "run"));
+}
+
+TEST_F(Record, KeepsWhatWasPreloadedAndSaysThatAnotherToolIsReplaced) {
+  const std::string libc_preload = "LD_PRELOAD=libm.so.6 ";
+  EXPECT_THAT(record("-- env", libc_preload).output, HasSubstr("libpaceline-inject.so:libm.so.6\n"));
+  const Outcome replaced = record("-- env", "NVTX_INJECTION64_PATH=/opt/tool.so");
+  EXPECT_EQ(replaced.status, 0);
+  EXPECT_THAT(replaced.output, StartsWith("paceline record: NVTX_INJECTION64_PATH=/opt/tool.so is replaced: NVTX takes "
+                                          "one tool, which is the recorder now\n"));
+}
+
+TEST_F(Record, TakesADirectoryAPatternOrBothFromO) {
+  EXPECT_THAT(record("-- env").output, HasSubstr("PACELINE_OUTPUT=" + (directory_ / "paceline-run").string() + "\n"));
+  const Outcome both = record("-o a/b/r%r.pace -- env");
+  EXPECT_THAT(both.output, HasSubstr("PACELINE_OUTPUT=" + (directory_ / "a/b").string() + "\n"));
+  EXPECT_THAT(both.output, HasSubstr("PACELINE_PATTERN=r%r.pace\n"));
+  EXPECT_THAT(record("-o %p.pace -- env").output, HasSubstr("PACELINE_OUTPUT=" + directory_.string()));
+  EXPECT_THAT(record("-o 'job-%q{JOB}-%r' -- env", std::string("JOB=5 ") + open_mpi).output,
+              HasSubstr("PACELINE_OUTPUT=" + (directory_ / "job-5-1").string() + "\n"));
+}
+
+TEST_F(Record, EverythingAfterTheCommandIsTheCommands) {
+  EXPECT_EQ(record("-- echo -o x --force --set -- --help").output, "-o x --force --set -- --help\n");
+  EXPECT_EQ(record("-o run echo --force -- x").output, "--force -- x\n");
+}
+
+TEST_F(Record, WrongUsageEndsWithStatusTwo) {
+  for (const char* arguments : {"", "-o run", "--bogus -- true", "--set novalue -- true", "--set =v -- true",
+                                "-o 'run-%z' -- true", "-o '%q{X.pace' -- true", "--buffer 3 -- true"}) {
+    const Outcome outcome = record(arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments << outcome.output;
+    EXPECT_THAT(outcome.output, Not(testing::IsEmpty())) << arguments;
+  }
+  EXPECT_EQ(record("--help").status, 0);
+}
+
+TEST_F(Record, RefusesADirectoryItCannotUse) {
+  std::ofstream(directory_ / "file") << "x";
+  const Outcome outcome = record("-o file -- true");
+  EXPECT_EQ(outcome.status, 125);
+  EXPECT_THAT(outcome.output, AllOf(StartsWith("paceline record: " + (directory_ / "file").string()),
+                                    EndsWith("choose another directory with -o\n")));
+}
+
+TEST_F(Record, RefusesTheTracesOfAnotherRunUnlessForced) {
+  const fs::path old = leave_trace("record-1");
+  const Outcome refused = record("-o run -- true");
+  EXPECT_EQ(refused.status, 125);
+  EXPECT_EQ(refused.output, "paceline record: " + (directory_ / "run").string() +
+                                " has traces of another run (old.pace); choose another directory with -o, or --force "
+                                "to remove them\n");
+  EXPECT_TRUE(fs::exists(old));
+  std::ofstream(directory_ / "run" / "notes.txt") << "mine";
+  const Outcome forced = record("-o run --force -- env");
+  EXPECT_EQ(forced.status, 0);
+  EXPECT_THAT(forced.output, HasSubstr("PACELINE_FORCE=1\n"));
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(directory_ / "run" / "notes.txt"));
+}
+
+TEST_F(Record, TheRanksOfOneJobShareADirectory) {
+  leave_trace("openmpi-77-ab-cd");
+  EXPECT_EQ(record("-o run -- true", open_mpi).status, 0);
+  leave_trace("openmpi-77-ff-ff", "new.pace");  // the same name space, another job
+  EXPECT_EQ(record("-o run -- true", open_mpi).status, 125);
+}
+
+TEST_F(Record, WaitsForAFileWhoseHeaderAnotherRankIsAboutToWrite) {
+  fs::create_directories(directory_ / "run");
+  const fs::path file = directory_ / "run" / "r0.pace";
+  std::ofstream(file) << std::string(4096, '\0');
+  format::HeaderFacts facts;
+  facts.job = "openmpi-77-ab-cd";
+  format::write_trace_file(directory_ / "whole", facts, {});
+  const Outcome outcome = record(
+      "-o run -- true", "sh -c '(sleep 0.2; mv whole run/r0.pace) & exec \"$@\"' sh env " + std::string(open_mpi));
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+}
+
+}  // namespace
+}  // namespace paceline::record
