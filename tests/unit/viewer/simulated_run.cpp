@@ -1,0 +1,137 @@
+#include "tests/unit/viewer/simulated_run.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "analysis/trace/builder.h"
+
+namespace paceline::viewer {
+namespace {
+
+using analysis::RankBuilder;
+using analysis::TrackBuilder;
+
+constexpr const char* domain = "paceline.trainer";
+
+std::vector<std::string> resnet18_layers() {
+  std::vector<std::string> layers{"conv1", "bn1", "relu"};
+  for (int stage = 1; stage <= 4; ++stage) {
+    for (int block = 0; block < 2; ++block) {
+      const std::string prefix = "layer" + std::to_string(stage) + "." + std::to_string(block) + ".";
+      for (const char* part : {"conv1", "bn1", "relu1", "conv2", "bn2"}) layers.push_back(prefix + part);
+      if (block == 0 && stage > 1) layers.push_back(prefix + "downsample");
+      layers.push_back(prefix + "relu2");
+    }
+  }
+  layers.insert(layers.end(), {"avgpool", "fc", "loss"});
+  return layers;
+}
+
+struct RankState {
+  RankBuilder* rank;
+  TrackBuilder *main, *loader;
+  std::int64_t now = 0;
+};
+
+}  // namespace
+
+analysis::Trace simulate(const SimulatedRun& what) {
+  std::mt19937_64 random(7);
+  const auto about = [&](double ns, double spread) {
+    return static_cast<std::int64_t>(ns * std::lognormal_distribution<double>(0, spread)(random));
+  };
+  const std::vector<std::string> layers = resnet18_layers();
+  analysis::TraceBuilder builder;
+  std::vector<RankState> states;
+  for (int r = 0; r < what.ranks; ++r) {
+    RankBuilder& rank = builder.add_rank(r, what.ranks);
+    rank.info().host = r * 2 < what.ranks ? "node01" : "node02";
+    rank.info().pid = 4710 + r;
+    rank.info().command = {"paceline-train", "--model", "resnet18", "--data", "cifar-10", "--batch-size", "64"};
+    rank.info().clock_source = "tsc";
+    rank.info().clock_error_ns = r == 0 ? 0 : 1900 + 350.0 * r;
+    rank.info().format = "pace";
+    RankState state{&rank, &rank.add_main_thread(), &rank.add_track(analysis::TrackKind::thread, "loader", 2), 0};
+    state.now = 40'000'000 + about(3e6, 0.3);
+    state.main->push(6'000'000 + about(1e6, 0.2), "startup", domain, "startup");
+    state.main->add_slice(12'000'000, 12'000'000 + about(16e6, 0.05), "MPI_Init_thread", "mpi", "management");
+    state.now = std::max<std::int64_t>(state.now, 32'000'000);
+    state.main->add_mark(state.now, "run", domain, "run");
+    state.main->pop(state.now += about(60e6, 0.1));
+    states.push_back(state);
+  }
+
+  const auto run_layers = [&](RankState& state, bool backward, double total_ns) {
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::string& layer = layers[backward ? layers.size() - 1 - i : i];
+      const double weight = layer.find("conv") != std::string::npos         ? 1.0
+                            : layer.find("downsample") != std::string::npos ? 0.35
+                            : layer.find("bn") != std::string::npos         ? 0.22
+                                                                            : 0.1;
+      const std::int64_t took = about(total_ns * weight / 26.2, 0.12);
+      if (what.layers) state.main->add_slice(state.now, state.now + took, layer, domain, "layer");
+      state.now += took;
+    }
+  };
+  const auto meet = [&](const char* call, double transfer_ns, double bytes) {
+    std::int64_t last = 0;
+    for (RankState& state : states) last = std::max(last, state.now);
+    for (RankState& state : states) {
+      const std::int64_t end = last + about(transfer_ns, 0.05);
+      state.main->add_slice(state.now, end, call, "mpi", "collective");
+      state.main->argument("bytes", bytes);
+      state.main->text_argument("communicator", "world");
+      state.now = end;
+    }
+  };
+
+  int iteration = 0;
+  for (int epoch = 0; epoch < what.epochs; ++epoch) {
+    for (int i = 0; i < what.iterations; ++i, ++iteration) {
+      for (RankState& state : states) {
+        state.loader->add_slice(state.now, state.now + about(9e6, 0.25), "preprocess", domain, "preprocess");
+        state.now += about(4e4, 0.2);
+        state.main->push(state.now, "iteration", domain, "iteration");
+        state.main->argument("payload", iteration);
+        state.main->push(state.now, "preprocess", domain, "preprocess");
+        state.main->pop(state.now += about(iteration % 7 == 3 ? 6e6 : 6e5, 0.4));
+        state.main->push(state.now, "forward", domain, "forward");
+        run_layers(state, false, 18e6);
+        state.main->pop(state.now += about(5e4, 0.1));
+        state.main->push(state.now, "backward", domain, "backward");
+        run_layers(state, true, 36e6 * (state.rank->info().rank == 1 ? 1.08 : 1.0));
+        state.main->pop(state.now += about(5e4, 0.1));
+        state.main->push(state.now, "allreduce", domain, "allreduce");
+        state.main->argument("payload", 44'689'440);
+      }
+      meet("MPI_Allreduce", 9e6, 44'689'440);
+      for (RankState& state : states) {
+        state.main->pop(state.now += about(2e5, 0.1));
+        state.main->push(state.now, "optimizer", domain, "optimizer");
+        state.main->pop(state.now += about(3.2e6, 0.05));
+        state.main->pop(state.now += about(2e4, 0.1));
+      }
+    }
+    for (RankState& state : states) {
+      state.main->push(state.now, "evaluate", domain, "evaluate");
+      run_layers(state, false, 70e6);
+    }
+    meet("MPI_Allreduce", 5e4, 8);
+    for (RankState& state : states) {
+      state.main->pop(state.now);
+      state.main->add_mark(state.now, "accuracy", domain, "accuracy");
+    }
+    RankState& first = states.front();
+    first.main->push(first.now, "checkpoint", domain, "checkpoint");
+    first.main->pop(first.now += about(24e6, 0.1));
+  }
+  for (RankState& state : states) {
+    state.rank->info().start_ns = 0;
+    state.rank->info().end_ns = state.now + about(4e6, 0.3);
+  }
+  return builder.finish();
+}
+
+}  // namespace paceline::viewer

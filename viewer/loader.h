@@ -1,0 +1,36 @@
+// Opens a run beside the window, which stays alive: progress, cancel, then the run or the reason why not.
+#pragma once
+
+#include <QThread>
+#include <atomic>
+#include <memory>
+
+#include "viewer/run.h"
+
+namespace paceline::viewer {
+
+class Loader : public QThread {
+  Q_OBJECT
+
+ public:
+  explicit Loader(QString path, QObject* parent = nullptr) : QThread(parent), path_(std::move(path)) {}
+  ~Loader() override;
+
+  const QString& path() const { return path_; }
+  void cancel() { cancelled_ = true; }
+  bool cancelled() const { return cancelled_; }
+
+ signals:
+  void progressed(int percent);
+  void loaded(std::shared_ptr<const paceline::viewer::Run> run);
+  void failed(const QString& why);
+
+ protected:
+  void run() override;
+
+ private:
+  QString path_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace paceline::viewer

@@ -1,0 +1,66 @@
+#include "viewer/options.h"
+
+#include <CLI/CLI.hpp>
+#include <QRegularExpression>
+#include <cmath>
+
+#include "viewer/time_text.h"
+
+namespace paceline::viewer {
+namespace {
+
+std::optional<double> time_option(const std::string& name, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const double ns = time_from_text(QString::fromStdString(text));
+  if (std::isnan(ns)) {
+    throw CLI::ValidationError(name, "'" + text + "' is not a time: write seconds, or a number with s, ms, us or ns");
+  }
+  return ns;
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  CLI::App app{"Shows runs of a training job on a timeline.", "paceline-view"};
+  std::vector<std::string> runs;
+  std::string screenshot, size = "1600x900", from, to, iterations, select, theme;
+  Options options;
+  app.add_option("RUN", runs, "Directories of traces, or single traces of any format that paceline reads");
+  app.add_option("--screenshot", screenshot,
+                 "Write a picture of the window to this file (PNG) and end; needs no display")
+      ->type_name("FILE");
+  app.add_option("--size", size, "Size of the window")->type_name("WxH")->capture_default_str();
+  app.add_option("--from", from, "Begin of the view: seconds, or with a unit as in 12.5ms")->type_name("T");
+  app.add_option("--to", to, "End of the view")->type_name("T");
+  app.add_option("--iterations", iterations, "Show iterations A to B, both included")->type_name("A:B");
+  app.add_option("--select", select, "Select the first slice of this name in the view")->type_name("NAME");
+  app.add_option("--theme", theme, "light or dark; without it, the desktop's")->check(CLI::IsMember({"light", "dark"}));
+  app.add_flag("--fold", options.fold, "Show only the phases of each rank");
+  try {
+    app.parse(argc, argv);
+    static const QRegularExpression size_form("^([0-9]{2,5})x([0-9]{2,5})$"), pair_form("^([0-9]+)(?::([0-9]+))?$");
+    const auto sizes = size_form.match(QString::fromStdString(size));
+    if (!sizes.hasMatch()) throw CLI::ValidationError("--size", "'" + size + "' is not of the form 1600x900");
+    options.size = {sizes.captured(1).toInt(), sizes.captured(2).toInt()};
+    if (!iterations.empty()) {
+      const auto pair = pair_form.match(QString::fromStdString(iterations));
+      if (!pair.hasMatch()) {
+        throw CLI::ValidationError("--iterations", "'" + iterations + "' is not of the form 10:12");
+      }
+      const std::int64_t first = pair.captured(1).toLongLong();
+      options.iterations = {first, pair.captured(2).isEmpty() ? first : pair.captured(2).toLongLong()};
+    }
+    options.from_ns = time_option("--from", from);
+    options.to_ns = time_option("--to", to);
+    if (!screenshot.empty() && runs.size() != 1) throw CLI::ValidationError("--screenshot", "give one RUN to draw");
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error) == 0 ? 0 : 2);
+  }
+  for (const std::string& run : runs) options.runs << QString::fromStdString(run);
+  options.screenshot = QString::fromStdString(screenshot);
+  options.select = QString::fromStdString(select);
+  options.theme = QString::fromStdString(theme);
+  return options;
+}
+
+}  // namespace paceline::viewer

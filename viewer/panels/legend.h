@@ -1,0 +1,30 @@
+// The colours of the phases that occur in a run, in the order that every view keeps.
+#pragma once
+
+#include <QWidget>
+#include <memory>
+#include <vector>
+
+#include "viewer/run.h"
+
+namespace paceline::viewer {
+
+class Legend : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit Legend(const Run& run, QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {100, sizeHint().height()}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::vector<analysis::Phase> phases_;
+};
+
+// Those in which any rank spent time, in the order of phase_order.
+std::vector<analysis::Phase> phases_present(const Run& run);
+
+}  // namespace paceline::viewer

@@ -1,0 +1,13 @@
+// The sheet of keys and mouse moves that `?` shows.
+#pragma once
+
+#include <QDialog>
+
+namespace paceline::viewer {
+
+class ShortcutSheet : public QDialog {
+ public:
+  explicit ShortcutSheet(QWidget* parent = nullptr);
+};
+
+}  // namespace paceline::viewer

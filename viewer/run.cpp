@@ -1,0 +1,63 @@
+#include "viewer/run.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <algorithm>
+
+#include "profiler/format/error.h"
+
+namespace paceline::viewer {
+
+QString Run::title() const {
+  const QString name = QFileInfo(QDir::cleanPath(path)).fileName();
+  return name.isEmpty() || name == "." ? QDir(path).dirName() : name;
+}
+
+std::uint64_t Run::slices() const {
+  std::uint64_t count = 0;
+  for (const auto& rank : trace.ranks) {
+    for (const auto& track : rank.tracks) count += track.slices.size();
+  }
+  return count;
+}
+
+double Run::clock_error_ns() const {
+  double error = 0;
+  for (const auto& rank : trace.ranks) error = std::max(error, rank.clock_error_ns);
+  return error;
+}
+
+std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress) {
+  auto run = std::make_shared<Run>();
+  run->path = std::move(path);
+  run->trace = std::move(trace);
+  const auto& ranks = run->trace.ranks;
+  run->ranks.resize(ranks.size());
+  bool first = true;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    RankIndex& index = run->ranks[r];
+    index.phases = analysis::phases_of(run->trace, ranks[r]);
+    index.totals = analysis::PhaseTotals(index.phases.intervals);
+    index.iterations = analysis::iterations_of(run->trace, ranks[r], index.phases);
+    for (const auto& track : ranks[r].tracks) {
+      index.slices.emplace_back(track.slices);
+      index.marks.emplace_back(track.marks);
+    }
+    const auto begin = static_cast<double>(ranks[r].start_ns), end = static_cast<double>(ranks[r].end_ns);
+    run->begin_ns = first ? begin : std::min(run->begin_ns, begin);
+    run->end_ns = first ? end : std::max(run->end_ns, end);
+    first = false;
+    if (progress && !progress(0.9 + 0.1 * static_cast<double>(r + 1) / static_cast<double>(ranks.size()))) {
+      throw Error(run->path.toStdString() + ": loading was cancelled");
+    }
+  }
+  return run;
+}
+
+std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress) {
+  analysis::Progress reading;
+  if (progress) reading = [&](double share) { return progress(0.9 * share); };
+  return index_run(path, analysis::load_run(path.toStdString(), reading), progress);
+}
+
+}  // namespace paceline::viewer

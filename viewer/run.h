@@ -1,0 +1,54 @@
+// One loaded run with everything that drawing it needs; made in a worker thread, never changed after.
+#pragma once
+
+#include <QString>
+#include <memory>
+#include <vector>
+
+#include "analysis/metrics/phases.h"
+#include "analysis/metrics/selection.h"
+#include "analysis/trace/level_of_detail.h"
+#include "analysis/trace/load.h"
+#include "analysis/trace/trace.h"
+
+namespace paceline::viewer {
+
+struct RankIndex {
+  analysis::RankPhases phases;
+  analysis::PhaseTotals totals;  // of phases
+  std::vector<analysis::Iteration> iterations;
+  std::vector<analysis::LevelOfDetail> slices, marks;  // one a track
+};
+
+struct Run {
+  QString path;
+  analysis::Trace trace;
+  std::vector<RankIndex> ranks;     // as trace.ranks
+  double begin_ns = 0, end_ns = 0;  // first start to last end of any rank
+
+  // The name for titles: the last part of the path.
+  QString title() const;
+  std::uint64_t slices() const;
+  // The largest bound of any rank's clock error.
+  double clock_error_ns() const;
+};
+
+// Throws Error as analysis::load_run does. The phases and the indices of drawing are the last tenth of `progress`.
+std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress = {});
+// The same for a trace that is in memory.
+std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
+
+// What a user can point at.
+struct SliceRef {
+  std::size_t rank = 0, track = 0;  // indices, not the rank's number
+  std::uint32_t slice = 0;
+  bool mark = false;
+  bool operator==(const SliceRef&) const = default;
+};
+
+inline const analysis::Slices& slices_of(const Run& run, const SliceRef& ref) {
+  const auto& track = run.trace.ranks[ref.rank].tracks[ref.track];
+  return ref.mark ? track.marks : track.slices;
+}
+
+}  // namespace paceline::viewer

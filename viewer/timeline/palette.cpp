@@ -1,0 +1,107 @@
+#include "viewer/timeline/palette.h"
+
+namespace paceline::viewer {
+
+using analysis::Phase;
+
+Theme Theme::light() {
+  return {.dark = false,
+          .background = 0xffffffff,
+          .row = 0xfff8f9fb,
+          .row_line = 0xffe4e7ec,
+          .header = 0xfff2f4f7,
+          .header_text = 0xff1f2733,
+          .faint_text = 0xff6b7482,
+          .text = 0xff1f2733,
+          .grid = 0xffe9ecf0,
+          .ruler = 0xfff8f9fb,
+          .container = 0xffd5dbe4,
+          .selection = 0xff111827,
+          .crosshair = 0xff8a94a3};
+}
+
+Theme Theme::night() {
+  return {.dark = true,
+          .background = 0xff16191d,
+          .row = 0xff1a1e23,
+          .row_line = 0xff2b3138,
+          .header = 0xff1f242a,
+          .header_text = 0xffe6e9ee,
+          .faint_text = 0xff98a2b0,
+          .text = 0xffe6e9ee,
+          .grid = 0xff262c33,
+          .ruler = 0xff1a1e23,
+          .container = 0xff3d4651,
+          .selection = 0xffffffff,
+          .crosshair = 0xff7c8694};
+}
+
+Theme Theme::of(const QPalette& palette) {
+  return palette.color(QPalette::Window).lightness() < 128 ? night() : light();
+}
+
+QRgb phase_colour(Phase phase, const Theme& theme) {
+  switch (phase) {
+    case Phase::startup:
+      return theme.dark ? 0xff7f8791 : 0xff8a919c;
+    case Phase::preprocess:
+      return 0xffe69f00;
+    case Phase::forward:
+      return 0xff56b4e9;
+    case Phase::backward:
+      return theme.dark ? 0xff1a84c7 : 0xff0072b2;
+    case Phase::optimizer:
+      return 0xff009e73;
+    case Phase::communication:
+      return 0xffd55e00;
+    case Phase::evaluate:
+      return 0xffcc79a7;
+    case Phase::checkpoint:
+      return 0xff882255;
+    case Phase::copy:
+      return 0xfff0e442;
+    case Phase::launch:
+      return 0xff999933;
+    case Phase::idle:
+      return theme.dark ? 0xff343b44 : 0xffdfe3e8;
+    case Phase::other:
+      return theme.dark ? 0xff565f6b : 0xffb9c0ca;
+  }
+  return 0xffb9c0ca;
+}
+
+QRgb name_colour(std::string_view name, const Theme& theme) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : name) {
+    if (c >= '0' && c <= '9') continue;
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  hash ^= hash >> 29;
+  // Soft colours, so that the phases stay the strong ones.
+  const int hue = static_cast<int>(hash % 24) * 15;
+  const int step = static_cast<int>(hash / 24 % 3);
+  return theme.dark ? QColor::fromHsl(hue, 60 + 15 * step, 92 + 12 * step).rgb()
+                    : QColor::fromHsl(hue, 90 + 25 * step, 196 - 12 * step).rgb();
+}
+
+QRgb text_colour_on(QRgb background) {
+  const int luminance = (qRed(background) * 299 + qGreen(background) * 587 + qBlue(background) * 114) / 1000;
+  return luminance >= 132 ? 0xff15191f : 0xffffffff;
+}
+
+QRgb SliceColours::of(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice) {
+  const std::uint64_t key = std::uint64_t{track.slices.name[slice]} << 32 |
+                            std::uint64_t{track.slices.slice_class[slice]} << 8 |
+                            static_cast<std::uint64_t>(track.kind) << 1 | (track.main ? 1 : 0);
+  const auto [entry, is_new] = known_.try_emplace(key, 0);
+  if (is_new) {
+    const Phase phase = analysis::phase_of_slice(*trace_, rank, track, slice);
+    const auto& category = trace_->names[trace_->classes[track.slices.slice_class[slice]].category];
+    entry->second = phase != Phase::other     ? phase_colour(phase, theme_)
+                    : category == "iteration" ? theme_.container
+                                              : name_colour(trace_->names[track.slices.name[slice]], theme_);
+  }
+  return entry->second;
+}
+
+}  // namespace paceline::viewer

@@ -1,0 +1,104 @@
+#include "viewer/timeline/phase_strip.h"
+
+#include <QFontMetrics>
+#include <algorithm>
+#include <cmath>
+
+namespace paceline::viewer {
+namespace {
+
+using analysis::Phase;
+
+QString text_of(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
+                           const Theme& theme, bool labels) {
+  DrawCounts counts;
+  const auto& intervals = rank.phases.intervals;
+  const TimeRange visible = axis.visible();
+  int drawn_to = 0;
+  for (std::size_t i = rank.totals.interval_at(static_cast<std::int64_t>(visible.begin_ns)); i < intervals.size();) {
+    // Neighbours of the same phase are one stretch to the eye.
+    std::size_t end = i + 1;
+    while (end < intervals.size() && intervals[end].phase == intervals[i].phase &&
+           intervals[end].start_ns == intervals[end - 1].end_ns) {
+      ++end;
+    }
+    const double from = axis.x_of(static_cast<double>(intervals[i].start_ns));
+    if (from >= axis.width()) break;
+    const double to = axis.x_of(static_cast<double>(intervals[end - 1].end_ns));
+    const int left = std::max(drawn_to, static_cast<int>(std::lround(std::max(from, 0.0))));
+    const int right = static_cast<int>(std::lround(std::min(to, double(axis.width()))));
+    if (right > left) {
+      const QRgb colour = phase_colour(intervals[i].phase, theme);
+      const QRect box(rect.left() + left, rect.top(), right - left, rect.height());
+      painter.fillRect(box, QColor(colour));
+      ++counts.rectangles;
+      if (labels && paint_label(painter, box, text_of(analysis::phase_name(intervals[i].phase)), colour)) {
+        ++counts.labels;
+      }
+      drawn_to = right;
+    }
+    i = end;
+  }
+  return counts;
+}
+
+DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
+                        const Theme& theme, int bin) {
+  DrawCounts counts;
+  for (int x = 0; x < axis.width(); x += bin) {
+    const int width = std::min(bin, axis.width() - x);
+    const auto from = static_cast<std::int64_t>(axis.time_at(x));
+    const auto to = static_cast<std::int64_t>(axis.time_at(x + width));
+    const auto totals = rank.totals.between(from, to);
+    const double whole = static_cast<double>(std::max<std::int64_t>(to - from, 1));
+    // The rank may begin or end within the column: its time fills the column from below as far as it goes.
+    double sum = 0;
+    int bottom = rect.bottom() + 1;
+    for (const Phase phase : phase_order) {
+      const std::int64_t ns = totals[static_cast<std::size_t>(phase)];
+      if (ns == 0) continue;
+      sum += static_cast<double>(ns);
+      const int top = rect.bottom() + 1 - static_cast<int>(std::lround(sum / whole * rect.height()));
+      if (top >= bottom) continue;
+      painter.fillRect(rect.left() + x, top, width, bottom - top, QColor(phase_colour(phase, theme)));
+      ++counts.rectangles;
+      bottom = top;
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
+                        const Theme& theme, bool labels) {
+  const TimeRange visible = axis.visible();
+  const std::size_t intervals = rank.totals.interval_at(static_cast<std::int64_t>(visible.end_ns)) -
+                                rank.totals.interval_at(static_cast<std::int64_t>(visible.begin_ns));
+  const auto width = static_cast<std::size_t>(axis.width());
+  // At two pixels an interval and more, the intervals themselves. Below, bins of about two dozen intervals each: in
+  // narrower ones the iterations beat against the columns.
+  if (2 * intervals <= width) return paint_intervals(painter, rank, axis, rect, theme, labels);
+  const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 1, 12));
+  return paint_shares(painter, rank, axis, rect, theme, bin);
+}
+
+bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background) {
+  constexpr int margin = 4;
+  const int room = rect.width() - 2 * margin;
+  const QFontMetrics metrics = painter.fontMetrics();
+  if (room < 2 * metrics.averageCharWidth() || text.isEmpty()) return false;
+  QString shown = text;
+  if (metrics.horizontalAdvance(text) > room) {
+    shown = metrics.elidedText(text, Qt::ElideRight, room);
+    if (shown.size() < 4) return false;  // two letters and the ellipsis say nothing
+  }
+  painter.setPen(QColor(text_colour_on(background)));
+  const int baseline = rect.top() + (rect.height() + metrics.ascent() - metrics.descent()) / 2;
+  painter.drawText(rect.left() + margin, baseline, shown);
+  return true;
+}
+
+}  // namespace paceline::viewer

@@ -1,0 +1,32 @@
+// A rank's phases as one strip. Where the intervals are wide enough each is drawn; where they are not, every column
+// shows the shares of the phases in its stretch of time, stacked, so that a whole run still says where its time went.
+#pragma once
+
+#include <QPainter>
+#include <QRect>
+
+#include "viewer/run.h"
+#include "viewer/timeline/palette.h"
+#include "viewer/timeline/time_axis.h"
+
+namespace paceline::viewer {
+
+// What painting took; tests hold it against the number of pixels.
+struct DrawCounts {
+  std::size_t rectangles = 0, labels = 0;
+  DrawCounts& operator+=(const DrawCounts& more) {
+    rectangles += more.rectangles;
+    labels += more.labels;
+    return *this;
+  }
+};
+
+// `axis` is as wide as `rect`. Labels are left out where `labels` is false.
+DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
+                        const Theme& theme, bool labels);
+
+// Text centred in height, from the left edge, elided to fit; nothing where not even two letters would. Returns whether
+// something was drawn.
+bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background);
+
+}  // namespace paceline::viewer

@@ -1,0 +1,42 @@
+// The application's window: a tab for each run, menus, the status bar.
+#pragma once
+
+#include <QLabel>
+#include <QMainWindow>
+#include <QTabWidget>
+#include <functional>
+#include <memory>
+
+#include "viewer/run_page.h"
+
+namespace paceline::viewer {
+
+class Window : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  Window();
+
+  // Loads in the background; a new tab shows the progress, then the run or the reason why not.
+  // `opened` is called with the run's page; what it throws is shown in the status bar.
+  void open(const QString& path, std::function<void(RunPage&)> opened = {});
+  // Shows a run that is in memory, in a new tab or in the place of a page.
+  RunPage* show_run(std::shared_ptr<const Run> run, QWidget* instead_of = nullptr);
+  RunPage* current_page() const;
+
+ private:
+  void make_menus();
+  void make_empty_page();
+  void ask_for_directory();
+  void ask_for_file();
+  void close_tab(int index);
+  void put(QWidget* page, const QString& title);  // in a new tab, or where no run is open
+  void replace(QWidget* page, QWidget* by, const QString& title);
+  void page_changed();
+
+  QTabWidget* tabs_;
+  QLabel* status_;
+  QWidget* empty_ = nullptr;  // the page that says so, while no run is open
+};
+
+}  // namespace paceline::viewer
