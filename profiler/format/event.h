@@ -43,23 +43,25 @@ enum class EventType : std::uint8_t {
   start_payload = 22,  // low: scope; ext.high = range id, ext.low = value bits; ext2.high = PayloadType
   end = 23,            // low: range id
 
-  // MPI calls, as begin and end, so that a call that never returned is seen.
-  mpi_begin = 32,  // low: function:16 | unused:48 (a name id would do, but the list is closed: mpi_functions.h)
-  mpi_begin_peer =
-      33,  // low: function:16 | tag:32 << 16; ext.high = bytes; ext.low = communicator:32 | peer:32 (signed)
-  mpi_begin_coll = 34,  // low: function:16 | root:32 << 16 (signed, -1: none); ext.high = bytes;
+  // MPI calls, as begin and end, so that a call that never returned is seen. `function` is an id of mpi_functions.h.
+  mpi_begin = 32,       // low: function:16 | unused:48
+  mpi_begin_peer = 33,  // low: function:16 | tag:32 | unused:16; ext.high = bytes;
+                        // ext.low = communicator:32 | peer:32 (signed)
+  mpi_begin_coll = 34,  // low: function:16 | root:32 (signed, -1: none) | unused:16; ext.high = bytes;
                         // ext.low = communicator:32 | sequence:32 (collectives begun on that communicator before this)
   mpi_end = 35,         // low: function:16 | unused:48. Ends the latest open call of this track.
 
-  // The clock. Local pairs tie ticks to the system's clocks; exchanges tie two processes' ticks to one another.
-  clock_pair =
-      48,  // low: CLOCK_REALTIME, ns; ext.high = CLOCK_MONOTONIC_RAW, ns; ext.low = width of the bracket, ticks
-  clock_exchange =
-      49,  // one round trip with the rank that keeps the reference clock. low: peer rank:32 | phase:32
-           // (0 = at MPI_Init, 1 = at MPI_Finalize, 2 = between); head's ticks: own ticks at send, relative
-           // as always; ext.high = own ABSOLUTE ticks at receive, ext.low = peer's ABSOLUTE ticks between.
-  setting =
-      56,  // low: key name:32 | value name:32. A fact learned while running: "rank", "world_size", "mpi_library", …
+  // The clock. A pair ties ticks to the system's clocks. low: CLOCK_REALTIME, ns; ext.high = CLOCK_MONOTONIC_RAW, ns;
+  // ext.low = ticks that reading both took.
+  clock_pair = 48,
+  // An exchange ties two processes' ticks to one another: one round trip with the rank that keeps the reference clock.
+  // The head's ticks are its own at sending, relative as always. low: peer rank:32 | phase:32 (0 = at MPI_Init, 1 = at
+  // MPI_Finalize, 2 = between); ext.high = own ABSOLUTE ticks at receiving; ext.low = the peer's ABSOLUTE ticks
+  // between.
+  clock_exchange = 49,
+
+  // A fact learned while running: "rank", "world_size", "mpi_library", … low: key name:32 | value name:32.
+  setting = 56,
 
   process_end = 63,  // low: exit kind (0 = normal). The last event of a process that ended by itself.
 };

@@ -5,10 +5,8 @@
 // While a process records, its threads write events into chunks of the live area, a shared file mapping: what is
 // written there survives the process however it ends. A full chunk is compressed into a block at the end of the file
 // and its chunk is used again. A file that was closed has its live area's events in blocks; its live area is gone
-// (live_bytes = 0), or all of its chunks are free and its pages given back (a hole), where the file system cannot cut
-// a range out of a file. (Where it can: FALLOC_FL_COLLAPSE_RANGE, then blocks_end, live_bytes and closed are stored, in
-// this order; a reader knows each state between by what it finds at header_bytes, a chunk or a block.) A reader takes
-// the blocks, and the live chunks that no block holds yet (by sequence).
+// (live_bytes = 0: the closed file is a copy that took the first one's place), or, where there was no room for a copy,
+// all of its chunks are free. A reader takes the blocks, and the live chunks that no block holds yet (by sequence).
 //
 // All integers are little-endian. docs/trace-format.md is the full text.
 #pragma once

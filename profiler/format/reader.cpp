@@ -206,13 +206,6 @@ class Reader {
       damage(fmt::format("the length of the live area, {} bytes, is out of range", header.live_bytes));
       header.live_bytes = 0;
     }
-    char first[sizeof block_magic];
-    if (header.live_bytes > 0 && file_.read(header.header_bytes, first, sizeof first) == sizeof first &&
-        std::memcmp(first, block_magic, sizeof first) == 0) {
-      // The process ended just after it had cut the live area out of the file.
-      if (header.blocks_end == size_ + header.live_bytes) header.blocks_end = size_;
-      header.live_bytes = 0;
-    }
     std::vector<std::byte> bytes(chunk_bytes);
     const std::uint64_t end = header.header_bytes + header.live_bytes;
     for (std::uint64_t at = header.header_bytes; at < end; at += chunk_bytes) {

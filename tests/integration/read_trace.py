@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Reads a .pace trace with nothing but docs/trace-format.md and Python's own library.
+
+usage: read_trace.py FILE      prints the header and the events, one JSON object a line
+
+It shares no code with Paceline: it shows that the text is enough, and it is a start for a reader of your own. Hashes
+are not checked. Zstandard comes from libzstd, which every Linux distribution has.
+"""
+import ctypes
+import ctypes.util
+import json
+import struct
+import sys
+
+CHUNK_BYTES = 65536
+SLOT = struct.Struct("<QQ")
+U64 = 2**64
+
+# Type: (name, extension slots, columns). A column is (word, first bit, bits, delta?); words are low, ext.high, ext.low,
+# ext2.high, ext2.low.
+LOW, EXT_HIGH, EXT_LOW, EXT2_HIGH, EXT2_LOW = range(5)
+
+
+def plain(word, first=0, bits=64):
+    return word, first, bits, False
+
+
+def delta(word, first=0, bits=64):
+    return word, first, bits, True
+
+
+SCOPE = [plain(LOW, 0, 32), plain(LOW, 32, 16), plain(LOW, 48, 16)]
+TWO = [plain(LOW, 0, 32), plain(LOW, 32, 32)]
+PEER = [plain(LOW, 0, 16), plain(LOW, 16, 32), plain(LOW, 48, 16), plain(EXT_HIGH), plain(EXT_LOW, 0, 32)]
+FUNCTION = [plain(LOW, 0, 16), plain(LOW, 16, 48)]
+TYPES = {
+    1: ("name", None, [delta(LOW, 0, 32), plain(LOW, 32, 32)]),
+    2: ("domain", 0, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32)]),
+    3: ("category", 1, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32), delta(EXT_HIGH), plain(EXT_LOW)]),
+    4: ("thread_name", 1, TWO + [plain(EXT_HIGH), plain(EXT_LOW)]),
+    5: ("communicator", 1, TWO + [plain(EXT_HIGH), plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32)]),
+    16: ("push", 0, SCOPE),
+    17: ("push_payload", 1, SCOPE + [plain(EXT_HIGH), plain(EXT_LOW)]),
+    18: ("pop", 0, [plain(LOW)]),
+    19: ("mark", 0, SCOPE),
+    20: ("mark_payload", 1, SCOPE + [plain(EXT_HIGH), plain(EXT_LOW)]),
+    21: ("start", 1, SCOPE + [delta(EXT_HIGH), plain(EXT_LOW)]),
+    22: ("start_payload", 2, SCOPE + [delta(EXT_HIGH), plain(EXT_LOW), plain(EXT2_HIGH), plain(EXT2_LOW)]),
+    23: ("end", 0, [delta(LOW)]),
+    32: ("mpi_begin", 0, FUNCTION),
+    33: ("mpi_begin_peer", 1, PEER + [plain(EXT_LOW, 32, 32)]),
+    34: ("mpi_begin_coll", 1, PEER + [delta(EXT_LOW, 32, 32)]),
+    35: ("mpi_end", 0, FUNCTION),
+    48: ("clock_pair", 1, [delta(LOW), delta(EXT_HIGH), plain(EXT_LOW)]),
+    49: ("clock_exchange", 1, TWO + [delta(EXT_HIGH), delta(EXT_LOW)]),
+    56: ("setting", 0, TWO),
+    63: ("process_end", 0, [plain(LOW)]),
+}
+PAYLOADS = {1: "<Q", 2: "<q", 3: "<d"}
+
+zstd = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+zstd.ZSTD_decompress.restype = ctypes.c_size_t
+zstd.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+
+
+class Event:
+    """One event: its type's number and name, its ticks, its words after `high`, and the bytes of a name."""
+
+    def __init__(self, type, ticks, words, text=b""):
+        self.type, self.ticks, self.words, self.text = type, ticks, words, text
+        self.name = TYPES[type][0]
+
+    def extension_slots(self):
+        return (self.words[LOW] >> 32) + 15 >> 4 if self.name == "name" else TYPES[self.type][1]
+
+
+def decompress(payload, raw_bytes):
+    raw = ctypes.create_string_buffer(raw_bytes)
+    if zstd.ZSTD_decompress(raw, raw_bytes, payload, len(payload)) != raw_bytes:
+        raise ValueError("a block does not decompress")
+    return raw.raw
+
+
+def numbers(column, count):
+    """The LEB128 numbers of a column; an empty one stands for zeros."""
+    if not column:
+        return [0] * count
+    values, value, shift = [], 0, 0
+    for byte in column:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value = shift = 0
+    assert len(values) == count and shift == 0
+    return values
+
+
+def decode_block(raw):
+    """The events of a block's decompressed payload."""
+    at = 0
+
+    def column():
+        nonlocal at
+        (length,) = struct.unpack_from("<I", raw, at)
+        at += 4 + length
+        return raw[at - length : at]
+
+    types = column()
+    differences, going_on = [0] * len(types), list(range(len(types)))
+    for plane in range(8):
+        column_bytes = column()
+        assert len(column_bytes) == len(going_on)
+        for event, byte in zip(going_on, column_bytes):
+            differences[event] |= (byte & 127) << 7 * plane
+        going_on = [event for event, byte in zip(going_on, column_bytes) if byte >= 128]
+    events, ticks = [], 0
+    for type, difference in zip(types, differences):
+        ticks = (ticks + difference) % 2**56
+        events.append(Event(type, ticks, [0] * 5))
+    for type in sorted(set(types)):
+        of_type = [event for event in events if event.type == type]
+        for word, first, bits, is_delta in TYPES[type][2]:
+            before = 0
+            for event, value in zip(of_type, numbers(column(), len(of_type))):
+                if is_delta:
+                    value = (before + (value >> 1 ^ -(value & 1))) % U64
+                    before = value
+                event.words[word] |= value << first
+        if type == 1:
+            texts, start = column(), 0
+            for event in of_type:
+                length = event.words[LOW] >> 32
+                event.text = texts[start : start + length]
+                start += length
+    assert at == len(raw)
+    return events
+
+
+def decode_chunk(chunk):
+    """The events of a live chunk, up to the first head that was not written."""
+    slots, events, at = list(SLOT.iter_unpack(chunk[64:])), [], 0
+    while at < len(slots) and slots[at][0] & 255 in TYPES:
+        high, low = slots[at]
+        event = Event(high & 255, high >> 8, [low])
+        extension = slots[at + 1 : at + 1 + event.extension_slots()]
+        if event.name == "name":
+            event.text = b"".join(SLOT.pack(*slot) for slot in extension)[: low >> 32]
+        else:
+            event.words += [word for slot in extension for word in slot]
+        event.words += [0] * (5 - len(event.words))
+        at += 1 + event.extension_slots()
+        if at <= len(slots):
+            events.append(event)
+    return events
+
+
+class Trace:
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read()
+        self.read_header(data)
+        header = self.header
+        pieces = {}  # sequence → (track, thread id, events)
+        at = header["header_bytes"] + header["live_bytes"]
+        while at < min(header["blocks_end"], len(data)):
+            magic, kind, track, slots, sequence, thread_id, size, raw_bytes = struct.unpack_from("<4sIIIQQII", data, at)
+            if magic != b"PBLK" or at + 48 + size > len(data):
+                break  # a reader for damaged files would search for the next block
+            events = decode_block(decompress(data[at + 48 : at + 48 + size], raw_bytes))
+            assert sum(1 + event.extension_slots() for event in events) == slots
+            pieces[sequence] = track, thread_id, events
+            at += 48 + size
+        for at in range(header["header_bytes"], header["header_bytes"] + header["live_bytes"], CHUNK_BYTES):
+            state, track, sequence, thread_id = struct.unpack_from("<IIQQ", data, at)
+            if state in (1, 2) and sequence not in pieces:
+                pieces[sequence] = track, thread_id, decode_chunk(data[at : at + CHUNK_BYTES])
+        self.tracks, self.thread_ids = {}, {}
+        for sequence in sorted(pieces):
+            track, thread_id, events = pieces[sequence]
+            self.tracks.setdefault(track, []).extend(events)
+            self.thread_ids[track] = thread_id
+        self.collect_definitions()
+
+    def read_header(self, data):
+        names = ("magic version header_bytes file_id clock_source pid ticks_per_second start_ticks start_utc_ns "
+                 "process_start_utc_ns text_bytes reserved text_hash hash live_bytes blocks_end rank world_size "
+                 "local_rank closed").split()
+        values = struct.unpack_from("<8sIIQIIdQqqIIQQQQiiiI", data)
+        self.header = dict(zip(names, values))
+        if self.header.pop("magic") != b"PACELINE" or self.header["version"] != 1:
+            raise ValueError("not a .pace file of version 1")
+        self.header["dropped"] = list(struct.unpack_from("<8Q", data, 120))
+        self.text = json.loads(data[184 : 184 + self.header["text_bytes"]])
+
+    def collect_definitions(self):
+        self.names, self.domains, self.categories = {0: ""}, {0: ""}, {}
+        definitions = [event for events in self.tracks.values() for event in events if event.type < 16]
+        for event in definitions:
+            if event.name == "name":
+                self.names[event.words[LOW] & 0xFFFFFFFF] = event.text.decode()
+        for event in definitions:
+            low = event.words[LOW]
+            if event.name == "domain":
+                self.domains[low & 0xFFFF] = self.names[low >> 32]
+            elif event.name == "category":
+                self.categories[low & 0xFFFF, low >> 32] = self.names[event.words[EXT_HIGH]]
+
+    def nanoseconds(self, event):
+        """Since the recording began, by the nominal frequency."""
+        return event.ticks * 1e9 / self.header["ticks_per_second"]
+
+    def scope(self, event):
+        """Name, domain and category of a push, mark or start."""
+        low = event.words[LOW]
+        domain = low >> 48
+        category = self.categories.get((domain, low >> 32 & 0xFFFF), "")
+        return self.names[low & 0xFFFFFFFF], self.domains[domain], category
+
+    def payload(self, event):
+        type, value = {
+            "push_payload": (EXT_HIGH, EXT_LOW), "mark_payload": (EXT_HIGH, EXT_LOW), "start_payload": (EXT2_HIGH, EXT_LOW)
+        }.get(event.name, (None, None))
+        if type is None or event.words[type] not in PAYLOADS:
+            return None
+        return struct.unpack(PAYLOADS[event.words[type]], struct.pack("<Q", event.words[value]))[0]
+
+    def ranges(self):
+        """(track, begin, end, name, domain, category, payload) of all ranges of pushes that were popped, as they end."""
+        for track, events in self.tracks.items():
+            open_pushes = {}
+            for event in events:
+                if event.name in ("push", "push_payload"):
+                    open_pushes.setdefault(event.words[LOW] >> 48, []).append(event)
+                elif event.name == "pop" and open_pushes.get(event.words[LOW] & 0xFFFF):
+                    push = open_pushes[event.words[LOW] & 0xFFFF].pop()
+                    yield track, self.nanoseconds(push), self.nanoseconds(event), *self.scope(push), self.payload(push)
+
+
+def main():
+    trace = Trace(sys.argv[1])
+    print(json.dumps(trace.header | {"text": trace.text}))
+    for track, events in trace.tracks.items():
+        for event in events:
+            line = {"track": track, "thread": trace.thread_ids[track], "ns": trace.nanoseconds(event), "type": event.name}
+            if event.name in ("push", "push_payload", "mark", "mark_payload", "start", "start_payload"):
+                line["name"], line["domain"], line["category"] = trace.scope(event)
+                line["payload"] = trace.payload(event)
+            else:
+                line["words"] = event.words
+            print(json.dumps(line))
+
+
+if __name__ == "__main__":
+    main()
