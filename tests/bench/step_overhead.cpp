@@ -1,0 +1,117 @@
+// What the recorder costs a training step: recording is switched on and off step by step inside one process, in pairs,
+// so that the machine's drift meets both alike. Prints the difference of the pairs with its 95 % interval (bootstrap
+// over pairs), and beside it the bound that the events themselves give.
+//
+//   paceline record -o DIR -- step_overhead [PAIRS [BATCH]]
+#include <mpi.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include "trainer/comm/mpi_communicator.h"
+#include "trainer/loop/updater.h"
+#include "trainer/nn/model.h"
+#include "trainer/ranges.h"
+
+namespace {
+
+using namespace paceline::train;
+
+double seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int pairs = argc > 1 ? std::atoi(argv[1]) : 300;
+  const int batch_size = argc > 2 ? std::atoi(argv[2]) : 8;
+  if (pairs < 10 || batch_size < 1) {
+    std::fprintf(stderr, "usage: paceline record -o DIR -- step_overhead [PAIRS ≥ 10 [BATCH ≥ 1]]\n");
+    return 2;
+  }
+  using Switch = int (*)(int);
+  const auto recording = reinterpret_cast<Switch>(dlsym(RTLD_DEFAULT, "paceline_recording"));
+  if (recording == nullptr) {
+    std::fprintf(stderr, "step_overhead: no recorder here; run it as: paceline record -o DIR -- step_overhead\n");
+    return 1;
+  }
+  {
+    ModelOptions options;
+    options.batch_size = batch_size;
+    const auto model = make_cpu_model(options);
+    LayerRanges ranges;
+    model->observer = &ranges;
+    Sgd optimizer(model->weights().size(), {});
+    MpiCommunicator communicator;
+    SynchronousUpdater updater(*model, communicator, optimizer);
+    Batch batch;
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    batch.images.resize(static_cast<std::size_t>(batch_size) * 3 * 32 * 32);
+    for (float& value : batch.images) value = normal(random);
+    for (int i = 0; i < batch_size; ++i) batch.labels.push_back(i % 10);
+
+    std::uint64_t number = 0;
+    // Wall time, and the CPU time of the whole process (the drain thread's included).
+    struct Cost {
+      double wall, cpu;
+    };
+    const auto step = [&](bool on) {
+      recording(on);
+      const Cost start{seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID)};
+      {
+        const Range iteration(Category::iteration, number++);
+        updater.step(batch, 1e-4, false);
+      }
+      return Cost{seconds(CLOCK_MONOTONIC) - start.wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - start.cpu};
+    };
+    for (int i = 0; i < 10; ++i) step(i % 2 == 0);
+
+    std::vector<double> off_seconds, wall, cpu;
+    for (int i = 0; i < pairs; ++i) {
+      const bool on_first = random() % 2 == 0;  // neither order may profit from what the step before left behind
+      const Cost first = step(on_first);
+      const Cost second = step(!on_first);
+      const Cost& on = on_first ? first : second;
+      const Cost& off = on_first ? second : first;
+      off_seconds.push_back(off.wall);
+      wall.push_back((on.wall - off.wall) / off.wall);
+      cpu.push_back((on.cpu - off.cpu) / off.cpu);
+    }
+    recording(1);
+
+    const auto print = [&](const char* what, const std::vector<double>& differences) {
+      std::vector<double> medians;
+      std::vector<double> sample(differences.size());
+      for (int i = 0; i < 2000; ++i) {
+        for (double& value : sample) value = differences[random() % differences.size()];
+        medians.push_back(median(sample));
+      }
+      std::sort(medians.begin(), medians.end());
+      std::printf("%s: recording on against off: median %+.3f %%, 95 %% interval %+.3f … %+.3f %%\n", what,
+                  100 * median(differences), 100 * medians[50], 100 * medians[1949]);
+    };
+    std::printf("ResNet-18, batch %d, %d steps in pairs, median step %.2f ms\n", batch_size, 2 * pairs,
+                1e3 * median(off_seconds));
+    print("wall time", wall);
+    print("CPU time ", cpu);
+  }
+  MPI_Finalize();
+  return 0;
+}
