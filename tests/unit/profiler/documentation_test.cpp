@@ -1,4 +1,5 @@
 // docs/trace-format.md is what other programs are written from: where it lists things, it lists all of them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -19,8 +20,7 @@ std::string documentation() {
 TEST(Documentation, ListsEachMpiFunctionUnderItsNumber) {
   const std::string text = documentation();
   for (const MpiFunction& function : mpi_functions) {
-    const std::string entry =
-        " " + std::to_string(static_cast<int>(function.id)) + " " + std::string(function.name.substr(4));
+    const std::string entry = fmt::format(" {} {}", static_cast<int>(function.id), function.name.substr(4));
     EXPECT_TRUE(text.find(entry + ",") != std::string::npos || text.find(entry + " |") != std::string::npos) << entry;
   }
 }
@@ -31,7 +31,7 @@ TEST(Documentation, ListsEachEventType) {
   for (unsigned type = 1; type < 256; ++type) {
     if (fields_of(static_cast<EventType>(type)).empty()) continue;
     ++known;
-    EXPECT_NE(text.find("\n| " + std::to_string(type) + " | "), std::string::npos) << type;
+    EXPECT_NE(text.find(fmt::format("\n| {} | ", type)), std::string::npos) << type;
   }
   EXPECT_EQ(known, static_cast<int>(std::size(testing::all_types)));
 }
