@@ -12,6 +12,7 @@
 #include <new>
 
 #include "profiler/format/block.h"
+#include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/say.h"
 #include "profiler/inject/session.h"
@@ -75,16 +76,6 @@ void drain_full_chunks() {
   }
 }
 
-void record_clock_pair() {
-  const ClockPair pair = read_clock_pair();
-  Slot extension{static_cast<std::uint64_t>(pair.monotonic_raw_ns), pair.width};
-  // Never waits for a chunk: this thread is who makes them free.
-  Slot* slot = writer.end - writer.next >= 2 ? writer.next : next_chunk(2);
-  if (slot == nullptr) return;
-  slot[1] = extension;
-  publish(slot, 2, EventType::clock_pair, static_cast<std::uint64_t>(pair.realtime_ns), pair.ticks);
-}
-
 void sleep_until(const timespec& deadline) {
   sleeping.store(true, std::memory_order_seq_cst);
   drain_full_chunks();  // those that came before `sleeping` was seen
@@ -95,9 +86,11 @@ void sleep_until(const timespec& deadline) {
 
 void* run(void*) {
   pthread_setname_np(pthread_self(), "paceline");
+  populate_chunks(first_chunks, session.file.chunks);
   timespec next_pair{};
   clock_gettime(CLOCK_MONOTONIC, &next_pair);
   ++next_pair.tv_sec;
+  int pairs = 0;
   while (!finishing.load(std::memory_order_acquire)) {
     sleep_until(next_pair);
     drain_full_chunks();
@@ -105,6 +98,7 @@ void* run(void*) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec > next_pair.tv_sec || (now.tv_sec == next_pair.tv_sec && now.tv_nsec >= next_pair.tv_nsec)) {
       record_clock_pair();
+      if (++pairs % 30 == 0) exchange_clocks(ExchangePhase::between);
       next_pair = now;
       ++next_pair.tv_sec;
     }
@@ -132,7 +126,9 @@ void start_drain() {
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   has_thread = error == 0;
-  if (!has_thread) say("%s: no thread to write events out: %s", session.file.path, strerror(error));
+  if (has_thread) return;
+  populate_chunks(first_chunks, session.file.chunks);
+  say("%s: no thread to write events out: %s", session.file.path, strerror(error));
 }
 
 void wake_drain() {

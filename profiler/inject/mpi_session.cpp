@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/mpi_call.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/session.h"
@@ -38,6 +39,7 @@ void before_init() {
   char version[256];
   found_depth = open_mpi_library(version, sizeof version);
   record_setting("mpi_library", version);
+  publish_clock();
   // Communicators can be asked for only after MPI_Init: until then, times.
   mpi_depth.store(MpiDepth::times, std::memory_order_release);
 }
@@ -48,9 +50,14 @@ void after_init() {
   note_predefined_communicators();
   correct_rank();
   mpi_depth.store(MpiDepth::full, std::memory_order_release);
+  find_clocks();
+  exchange_clocks(ExchangePhase::at_init);
 }
 
-void before_finalize() {}
+// The rank with the reference clock still answers: no rank leaves MPI_Finalize before all have entered it.
+void before_finalize() {
+  if (file_is_open()) exchange_clocks(ExchangePhase::at_finalize);
+}
 
 void after_finalize() {
   // Nothing may be asked of MPI any more.

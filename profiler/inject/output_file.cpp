@@ -1,5 +1,6 @@
 #include "profiler/inject/output_file.h"
 
+#define XXH_INLINE_ALL
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <atomic>
 
@@ -151,15 +153,6 @@ void move_above_standard_streams(int& descriptor) {
   descriptor = moved;
 }
 
-void populate(void* area, std::size_t bytes) {
-#ifdef MADV_POPULATE_WRITE
-  if (madvise(area, bytes, MADV_POPULATE_WRITE) == 0) return;
-#endif
-  for (std::size_t at = 0; at < bytes; at += format::page_bytes) {
-    std::atomic_ref<char>(static_cast<char*>(area)[at]).fetch_or(0, std::memory_order_relaxed);
-  }
-}
-
 bool write_whole(int descriptor, const void* bytes, std::size_t size, std::uint64_t at) {
   const char* from = static_cast<const char*>(bytes);
   while (size > 0) {
@@ -189,7 +182,7 @@ bool copy_range(int from, std::uint64_t from_at, int to, std::uint64_t to_at, st
   return true;
 }
 
-std::size_t fill_header(void* out, std::uint64_t start_ticks, std::int64_t start_utc_ns, std::uint32_t chunks) {
+std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
   const record::LaunchedRank launched = record::launched_rank();
   gethostname(texts.host, sizeof texts.host - 1);
   read_whole("/proc/sys/kernel/random/boot_id", texts.boot_id, sizeof texts.boot_id);
@@ -198,6 +191,9 @@ std::size_t fill_header(void* out, std::uint64_t start_ticks, std::int64_t start
     snprintf(texts.boot_id, sizeof texts.boot_id, "test-%s", clock_state.test_domain);
   }
   record::job_identity(texts.job, sizeof texts.job);
+  file.job = XXH3_64bits(texts.job, strlen(texts.job));
+  file.clock_domain =
+      XXH3_64bits_withSeed(texts.host, strlen(texts.host), XXH3_64bits(texts.boot_id, strlen(texts.boot_id)));
   if (getcwd(texts.directory, sizeof texts.directory) == nullptr) texts.directory[0] = '\0';
 
   format::HeaderFacts facts;
@@ -211,7 +207,7 @@ std::size_t fill_header(void* out, std::uint64_t start_ticks, std::int64_t start
   facts.rank = launched.rank;
   facts.world_size = launched.world_size;
   facts.local_rank = launched.local_rank;
-  facts.live_bytes = std::uint64_t{chunks} * format::chunk_bytes;
+  facts.live_bytes = std::uint64_t{file.chunks} * format::chunk_bytes;
   facts.host = texts.host;
   facts.boot_id = texts.boot_id;
   facts.command = {texts.command, read_whole("/proc/self/cmdline", texts.command, sizeof texts.command)};
@@ -237,7 +233,7 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   void* scratch = mmap(nullptr, format::max_header_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (scratch == MAP_FAILED) return false;
   file.chunks = wanted_chunks();
-  const std::size_t header_bytes = fill_header(scratch, start_ticks, start_utc_ns, file.chunks);
+  const std::size_t header_bytes = fill_header(file, scratch, start_ticks, start_utc_ns);
   const auto* header = static_cast<const FileHeader*>(scratch);
   const std::size_t mapped_bytes = header_bytes + std::size_t{file.chunks} * format::chunk_bytes;
 
@@ -267,7 +263,6 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   } else {
     void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);
     if (mapped != MAP_FAILED) {
-      populate(mapped, mapped_bytes);
       file.header = static_cast<FileHeader*>(mapped);
       file.live = static_cast<std::byte*>(mapped) + header_bytes;
     } else {
@@ -283,6 +278,15 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
     file.descriptor = -1;
   }
   return file.header != nullptr;
+}
+
+void populate(void* area, std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(area, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  for (std::size_t at = 0; at < bytes; at += format::page_bytes) {
+    std::atomic_ref<char>(static_cast<char*>(area)[at]).fetch_or(0, std::memory_order_relaxed);
+  }
 }
 
 bool append_block(OutputFile& file, std::span<const std::byte> block) {

@@ -15,15 +15,20 @@ struct OutputFile {
   format::FileHeader* header = nullptr;  // mapped; the live area follows at header_bytes
   std::byte* live = nullptr;
   std::uint32_t chunks = 0;
+  std::uint64_t job = 0;           // hash of the job's identity
+  std::uint64_t clock_domain = 0;  // hash of host name and boot id: equal where the clock is the same
 
   format::ChunkHeader* chunk(std::uint32_t number) const {
     return reinterpret_cast<format::ChunkHeader*>(live + std::size_t{number} * format::chunk_bytes);
   }
 };
 
-// Makes the file as the environment says (record/environment.h), preallocated, mapped and populated. Its zero is
+// Makes the file as the environment says (record/environment.h), preallocated and mapped. Its zero is
 // `start_ticks` and `start_utc_ns`. On failure it says why in one line, leaves nothing behind and returns false.
 bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns);
+
+// Makes the system give memory to a part of the live area now, instead of at the first event there.
+void populate(void* area, std::size_t bytes);
 
 // Appends a block and moves blocks_end. False if the disk did not take it; the file is then as before.
 bool append_block(OutputFile& file, std::span<const std::byte> block);

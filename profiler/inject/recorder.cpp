@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/inject/chunk_set.h"
+#include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/drain.h"
 #include "profiler/inject/output_file.h"
 #include "profiler/inject/say.h"
@@ -55,12 +56,6 @@ void close_gate_in_child() {
   gate.accepting.store(0, std::memory_order_relaxed);
 }
 
-void emit_clock_pair() {
-  const ClockPair pair = read_clock_pair();
-  emit_surely_at(pair.ticks, EventType::clock_pair, static_cast<std::uint64_t>(pair.realtime_ns),
-                 Slot{static_cast<std::uint64_t>(pair.monotonic_raw_ns), pair.width});
-}
-
 void open_once() {
   start_clock();
   start_ticks = ticks();
@@ -69,16 +64,23 @@ void open_once() {
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
   pthread_atfork(nullptr, nullptr, close_gate_in_child);
   pthread_key_create(&thread_end_key, thread_ended);
-  for (std::uint32_t chunk = 0; chunk < session.file.chunks; ++chunk) session.free.insert(chunk);
+  populate_chunks(0, first_chunks);  // the others by the drain, while the program goes on
   session.owner = getpid();
   gate.accepting.store(1, std::memory_order_release);
   gate.open.store(1, std::memory_order_release);
   gate.on.store(switched_on.load(std::memory_order_relaxed), std::memory_order_release);
-  emit_clock_pair();
+  record_clock_pair();
   start_drain();
 }
 
 }  // namespace
+
+void populate_chunks(std::uint32_t from, std::uint32_t to) {
+  for (std::uint32_t chunk = from; chunk < to && chunk < session.file.chunks; ++chunk) {
+    populate(session.file.chunk(chunk), format::chunk_bytes);
+    session.free.insert(chunk);
+  }
+}
 
 bool open_recorder() {
   pthread_once(&opened_once, open_once);
@@ -90,9 +92,10 @@ void close_recorder() {
   if (close_began.exchange(true)) return;
   gate.on.store(0, std::memory_order_relaxed);
   gate.open.store(0, std::memory_order_relaxed);
-  emit_clock_pair();
+  record_clock_pair();
   const std::uint64_t normal = 0;
   emit_surely(EventType::process_end, normal);
+  withdraw_clock();
   finish_drain();
 }
 
@@ -100,6 +103,12 @@ bool set_recording(bool on) {
   const bool before = switched_on.exchange(on);
   if (file_is_open()) gate.on.store(on, std::memory_order_relaxed);
   return before;
+}
+
+void record_clock_pair() {
+  const ClockPair pair = read_clock_pair();
+  emit_at(pair.ticks, EventType::clock_pair, static_cast<std::uint64_t>(pair.realtime_ns),
+          Slot{static_cast<std::uint64_t>(pair.monotonic_raw_ns), pair.width});
 }
 
 void count_dropped(format::DropCause cause, std::uint64_t events) {
@@ -165,12 +174,19 @@ bool emit_surely(EventType type, std::uint64_t low) {
 }
 
 bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
-  return emit_surely_at(ticks(), type, low, extension);
-}
-
-bool emit_surely_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
   Slot* slot = claim_surely(2);
   if (slot == nullptr) return false;
+  slot[1] = extension;
+  publish(slot, 2, type, low, ticks());
+  return true;
+}
+
+bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
+  Slot* slot = writer.end - writer.next >= 2 ? writer.next : next_chunk(2);
+  if (slot == nullptr) {
+    count_dropped(format::DropCause::no_free_chunk);
+    return false;
+  }
   slot[1] = extension;
   publish(slot, 2, type, low, at);
   return true;

@@ -72,6 +72,9 @@ bool set_recording(bool on);
 // Another chunk for this thread with room for `slots`; nullptr: none is free. A bit search and a few stores.
 Slot* next_chunk(std::uint32_t slots);
 
+// A clock pair, now.
+void record_clock_pair();
+
 void count_dropped(format::DropCause cause, std::uint64_t events = 1);
 
 inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64_t low, std::uint64_t at) {
@@ -100,10 +103,12 @@ inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensi
   return true;
 }
 
+// An event with a time of its own, absolute ticks. Never waits: for the drain thread as well.
+bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot& extension);
+
 // A definition or another rare event: waits up to a second for a chunk before it is dropped.
 bool emit_surely(EventType type, std::uint64_t low);
 bool emit_surely(EventType type, std::uint64_t low, const Slot& extension);
-bool emit_surely_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot& extension);
 bool emit_text(EventType type, std::uint64_t low, std::string_view text);
 
 void emit_pop_slowly(std::uint64_t low);

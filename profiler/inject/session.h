@@ -16,4 +16,11 @@ struct Session {
 };
 extern Session session;
 
+// The chunks that are ready when recording starts; the drain readies the rest, because touching 16 MiB of a file for
+// the first time takes tens of milliseconds.
+inline constexpr std::uint32_t first_chunks = 16;
+
+// Touches the chunks `from` up to before `to`, and sets them free.
+void populate_chunks(std::uint32_t from, std::uint32_t to);
+
 }  // namespace paceline::inject

@@ -42,19 +42,17 @@ std::string exported(Export&& write, const Trace& trace) {
 }
 
 TEST(ExportChrome, IsTheTextWrittenHere) {
-  const char* expected = R"({"displayTimeUnit":"ns","traceEvents":[
-{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"rank 1 (node,7)"
-}
-},
+  const char* expected = R"json({"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"rank 1 (node,7)"}},
 {"ph":"M","pid":1,"tid":0,"name":"process_sort_index","args":{"sort_index":1}},
 {"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"main thread"}},
 {"ph":"M","pid":1,"tid":1,"name":"thread_sort_index","args":{"sort_index":1}},
 {"ph":"X","pid":1,"tid":1,"ts":1234.567,"dur":765.434,"name":"iteration","cat":"iteration","args":{"domain":"paceline.trainer","payload":3}},
 {"ph":"X","pid":1,"tid":1,"ts":1234.600,"dur":65.400,"name":"MPI_Allreduce","cat":"collective","args":{"domain":"mpi","bytes":44700000,"communicator":"MPI_COMM_WORLD"}},
 {"ph":"i","s":"t","pid":1,"tid":1,"ts":0.005,"name":"a \"mark\"\n","cat":"","args":{"payload":0.5}}
-]
-}
-)");
+]}
+)json";
+  EXPECT_EQ(exported(export_chrome, small_run()), expected);
 }
 
 TEST(ExportChrome, IsJsonEvenWithBytesThatAreNotUtf8AndNumbersThatAreNotFinite) {
