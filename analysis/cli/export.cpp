@@ -1,0 +1,57 @@
+#include "analysis/exporters/export.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "analysis/cli/commands.h"
+#include "analysis/trace/load.h"
+#include "profiler/format/error.h"
+
+namespace paceline::cli {
+namespace {
+
+struct Options {
+  std::string to, output, run;
+};
+
+int export_run(const Options& options) {
+  const analysis::Trace trace = analysis::load_run(options.run);
+  for (const std::string& note : trace.notes) fmt::print(stderr, "paceline export: {}\n", note);
+  const auto write = options.to == "chrome" ? analysis::export_chrome : analysis::export_csv;
+  if (options.output.empty() || options.output == "-") {
+    write(trace, stdout);
+    return 0;
+  }
+  std::FILE* file = std::fopen(options.output.c_str(), "wb");
+  if (file == nullptr) throw Error(fmt::format("{}: {}", options.output, std::strerror(errno)));
+  try {
+    write(trace, file);
+  } catch (...) {
+    std::fclose(file);
+    std::remove(options.output.c_str());  // half an export is worse than none
+    throw;
+  }
+  if (std::fclose(file) != 0) throw Error(fmt::format("{}: {}", options.output, std::strerror(errno)));
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Command& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("export", "Write a run in another tool's form");
+  command->add_option("--to", options->to, "chrome (JSON for Perfetto and chrome://tracing) or csv")
+      ->required()
+      ->type_name("FORM")
+      ->check(CLI::IsMember({"chrome", "csv"}));
+  command->add_option("-o,--output", options->output, "File to write; standard output if left out")->type_name("FILE");
+  command->add_option("RUN", options->run, "Run directory or trace file")->required()->type_name("");
+  command->callback([&chosen, options] { chosen = [options] { return export_run(*options); }; });
+}
+
+}  // namespace paceline::cli

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/cli/commands.h"
+#include "analysis/importers/pace.h"
+#include "analysis/trace/load.h"
+#include "profiler/format/error.h"
+
+namespace paceline::cli {
+namespace {
+
+using analysis::Rank;
+using analysis::Trace;
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string format = "text";
+  std::vector<std::string> paths;
+};
+
+// All runs below one path: a directory may hold several.
+struct Found {
+  std::vector<Trace> runs;
+  std::vector<std::string> failures;  // files without a readable header
+};
+
+Found find_runs(const std::string& path) {
+  Found found;
+  std::map<std::string, std::vector<format::TraceFile>> jobs;
+  try {
+    for (const std::filesystem::path& file : analysis::trace_files(path)) {
+      try {
+        format::TraceFile read = format::read_trace_file(file);
+        const std::string job = read.job;
+        jobs[job].push_back(std::move(read));
+      } catch (const Error& error) {
+        found.failures.emplace_back(error.what());
+      }
+    }
+  } catch (const Error& error) {
+    found.failures.emplace_back(error.what());
+  }
+  for (auto& [job, files] : jobs) found.runs.push_back(analysis::import_pace(std::move(files)));
+  return found;
+}
+
+std::uint64_t dropped_of(const Rank& rank) {
+  std::uint64_t sum = 0;
+  for (const auto& [cause, count] : rank.dropped) sum += count;
+  return sum;
+}
+
+ordered_json json_of(const Rank& rank) {
+  ordered_json trace = {{"path", rank.path},
+                        {"format", rank.format},
+                        {"rank", rank.rank},
+                        {"world_size", rank.world_size},
+                        {"host", rank.host},
+                        {"pid", rank.pid},
+                        {"command", rank.command},
+                        {"span_ns", rank.end_ns - rank.start_ns},
+                        {"dropped", dropped_of(rank)},
+                        {"damaged", rank.damaged},
+                        {"events",
+                         {{"nvtx", rank.nvtx_events},
+                          {"mpi", rank.mpi_events},
+                          {"cuda", rank.cuda_events},
+                          {"nccl", rank.nccl_events},
+                          {"counter", rank.counter_events}}},
+                        {"clock", {{"source", rank.clock_source}, {"error_ns", rank.clock_error_ns}}}};
+  if (!rank.dropped.empty()) trace["dropped_by_cause"] = rank.dropped;
+  if (rank.damaged) trace["damage"] = rank.damage;
+  if (!rank.set.empty()) trace["set"] = rank.set;
+  return trace;
+}
+
+std::string seconds(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
+
+std::string clock_error(double ns) {
+  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  return ns < 1e6 ? fmt::format("{:.1f} µs", ns * 1e-3) : fmt::format("{:.1f} ms", ns * 1e-6);
+}
+
+void print_text(const std::string& path, const Trace& run) {
+  std::set<std::string> hosts;
+  for (const Rank& rank : run.ranks) hosts.insert(rank.host);
+  fmt::print("{}: {} rank{} on {} host{}, {}\n", path, run.ranks.size(), run.ranks.size() == 1 ? "" : "s", hosts.size(),
+             hosts.size() == 1 ? "" : "s", seconds(run.span_ns()));
+  if (!run.ranks.empty() && !run.ranks.front().command.empty()) {
+    fmt::print("  command  {}\n", fmt::join(run.ranks.front().command, " "));
+  }
+  std::size_t host_width = 4;
+  for (const std::string& host : hosts) host_width = std::max(host_width, host.size());
+  fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>8}  clock\n", "rank", "host", host_width, "pid",
+             "span", "NVTX", "MPI", "dropped");
+  for (const Rank& rank : run.ranks) {
+    fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
+               fmt::format("{} of {}", rank.rank, rank.world_size), rank.host, host_width, rank.pid,
+               seconds(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events, dropped_of(rank),
+               rank.clock_source, clock_error(rank.clock_error_ns));
+    if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
+    for (const auto& [cause, count] : rank.dropped) fmt::print("             {} events dropped: {}\n", count, cause);
+  }
+  for (const std::string& note : run.notes) fmt::print("  {}\n", note);
+}
+
+int info(const Options& options) {
+  ordered_json document = {{"schema", "paceline.info/1"}, {"traces", ordered_json::array()}};
+  bool failed = false;
+  for (const std::string& path : options.paths) {
+    const Found found = find_runs(path);
+    for (const Trace& run : found.runs) {
+      if (options.format == "text") print_text(path, run);
+      for (const Rank& rank : run.ranks) document["traces"].push_back(json_of(rank));
+      for (const std::string& note : run.notes) document["notes"].push_back(note);
+    }
+    for (const std::string& failure : found.failures) fmt::print(stderr, "paceline info: {}\n", failure);
+    failed = failed || !found.failures.empty();
+  }
+  if (options.format == "json") {
+    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Command& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("info", "Say what is in traces: ranks, hosts, clocks, events, drops, damage");
+  command->add_option("--format", options->format, "text (default) or json")
+      ->type_name("FORM")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->add_option("PATH", options->paths, "Run directories or trace files")->required()->type_name("");
+  command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });
+}
+
+}  // namespace paceline::cli
