@@ -38,14 +38,17 @@ int main(int argc, char** argv) {
   paceline::cli::add_export(app, chosen);
   paceline::cli::add_programs(app, chosen);
 
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  const auto has_name = [&](const CLI::App* command) { return command->check_name(argv[1]); };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(has_name).empty()) {
     return refuse("paceline", fmt::format("there is no command '{}'", argv[1]));
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return refuse(command_line_so_far(app), error.what());
+    const bool option_alone = app.get_subcommands().empty() && argc > 1;
+    return refuse(command_line_so_far(app),
+                  option_alone ? fmt::format("there is no option '{}'", argv[1]) : error.what());
   }
   try {
     return chosen();
