@@ -208,7 +208,7 @@ void emit_pop_slowly(std::uint64_t low) {
     return;
   }
   if (!emit(EventType::pop, low) && writer.owed_pops < std::size(writer.owed_pop)) {
-    writer.owed_pop[writer.owed_pops++] = low;
+    writer.owed_pop[writer.owed_pops++] = static_cast<std::uint16_t>(low);
   }
 }
 

@@ -45,8 +45,8 @@ struct ThreadWriter {
   // write, with the next chunk, because only they were dropped.
   std::uint8_t owed_pops = 0;
   std::uint32_t lost_pops = 0;
-  std::uint64_t owed_pop[8] = {};
-  std::uint64_t owed_mpi_end = 0;  // `low` of the event; 0 = none
+  std::uint16_t owed_pop[32] = {};  // the domains
+  std::uint64_t owed_mpi_end = 0;   // `low` of the event; 0 = none
 };
 extern thread_local constinit ThreadWriter writer __attribute__((tls_model("initial-exec")));
 

@@ -13,9 +13,9 @@
 namespace paceline::test {
 
 struct RecordedEvent {
-  format::EventType type;
-  std::uint64_t ticks;  // since the file's zero
-  std::uint32_t track;
+  format::EventType type = format::EventType::none;
+  std::uint64_t ticks = 0;  // since the file's zero
+  std::uint32_t track = 0;
   std::string name;  // of ranges, marks, definitions; of MPI calls the function
   std::string domain;
   std::uint32_t category = 0;

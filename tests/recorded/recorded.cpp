@@ -1,4 +1,4 @@
-#include "tests/integration/recorded.h"
+#include "tests/recorded/recorded.h"
 
 #include <algorithm>
 #include <map>
@@ -37,7 +37,11 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
     if (type_of(head) == EventType::domain) domains[head.low & 0xffff] = names[head.low >> 32];
   });
   for_each_event(recorded.file.tracks, [&](const Slot& head, const Slot* extension, std::uint32_t track) {
-    RecordedEvent event{.type = type_of(head), .ticks = ticks_of(head), .track = track, .head = head};
+    RecordedEvent event;
+    event.type = type_of(head);
+    event.ticks = ticks_of(head);
+    event.track = track;
+    event.head = head;
     for (std::uint32_t slot = 0; slot < format::extension_slots(head) && slot < 2; ++slot) {
       event.extension[slot] = extension[slot];
     }

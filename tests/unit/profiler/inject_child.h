@@ -1,0 +1,46 @@
+// A recording in a child process: a process records once, and only its end shows the whole file.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/recorded/recorded.h"
+
+namespace paceline::test {
+
+// An empty directory that recordings go to; removed at the end.
+class RecordingTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char place[] = "/tmp/paceline-inject-XXXXXX";
+    ASSERT_NE(mkdtemp(place), nullptr);
+    directory = place;
+    setenv("PACELINE_OUTPUT", (directory / "run").c_str(), 1);
+    unsetenv("PACELINE_BUFFER_BYTES");
+  }
+  void TearDown() override { std::filesystem::remove_all(directory); }
+
+  // The one file of the directory.
+  RecordedFile only_file() const {
+    std::vector<RecordedFile> files = read_recorded_directory(directory / "run");
+    EXPECT_EQ(files.size(), 1u);
+    if (files.empty()) return {};
+    return files.front();
+  }
+
+  std::filesystem::path directory;
+};
+
+// Runs the statement in a child, which then ends normally.
+#define RECORD(statement) \
+  EXPECT_EXIT(            \
+      {                   \
+        statement;        \
+        exit(0);          \
+      },                  \
+      ::testing::ExitedWithCode(0), "")
+
+}  // namespace paceline::test
