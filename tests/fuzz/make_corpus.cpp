@@ -1,0 +1,60 @@
+// usage: make_corpus FOLDER: the first inputs of fuzz_reader's corpus (tests/data/fuzz-reader), small and well-formed.
+#include <zstd.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "profiler/format/block.h"
+#include "profiler/format/writer.h"
+#include "tests/unit/profiler/events.h"
+
+int main(int, char** arguments) {
+  using namespace paceline::format;
+  const std::filesystem::path folder = arguments[1];
+  const auto store = [&](const std::string& name, char kind, const std::string& bytes) {
+    std::ofstream(folder / name, std::ios::binary) << kind << bytes;
+  };
+  const auto file_of = [&](const std::vector<Track>& tracks, Ending ending) {
+    HeaderFacts facts;
+    facts.host = "h";
+    facts.set = "a=b";
+    write_trace_file(folder / "made.pace", facts, tracks, ending);
+    std::ifstream file(folder / "made.pace", std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    std::filesystem::remove(folder / "made.pace");
+    return bytes;
+  };
+  std::mt19937_64 random(1);
+  std::vector<Slot> all;
+  for (int i = 0; i < 60; ++i) testing::append_random(all, random);
+  const std::vector<Track> tracks = {{0, 1, all}, {1, 2, testing::trainer_stream(120, 2).slots}};
+  store("closed", 1, file_of(tracks, Ending::closed));
+  std::string killed = file_of(tracks, Ending::killed);
+  store("killed", 1, killed.substr(0, 4096 + 65536 + 64 + 2000));  // cut in its first live chunk
+  store("empty", 0, file_of({}, Ending::closed));
+
+  const auto columns = [&](const std::string& name, const std::vector<Slot>& slots) {
+    BlockEncoder encoder;
+    const auto block = encoder.encode({}, slots.data(), slots.size());
+    BlockHeader header;
+    std::memcpy(&header, block.data(), sizeof header);
+    std::string raw(2 + header.raw_bytes, '\0');
+    const auto count = static_cast<std::uint16_t>(slots.size());
+    std::memcpy(raw.data(), &count, 2);
+    if (ZSTD_decompress(&raw[2], header.raw_bytes, &block[sizeof header], header.payload_bytes) == header.raw_bytes) {
+      store(name, 2, raw);
+    }
+  };
+  columns("columns-random", all);
+  columns("columns-trainer", tracks[1].slots);
+  for (const EventType type : testing::all_types) {
+    std::vector<Slot> slots;
+    for (std::uint64_t word : {std::uint64_t{3}, std::uint64_t{300} << 32}) {
+      const Slot head{pack_high(word, type), type == EventType::name ? 5 | std::uint64_t{20} << 32 : word};
+      slots.push_back(head);
+      slots.insert(slots.end(), extension_slots(head), Slot{word, ~word});
+    }
+    columns("columns-type-" + std::to_string(static_cast<int>(type)), slots);
+  }
+}
