@@ -11,46 +11,11 @@
 
 namespace paceline::train {
 
-CpuParameter& CpuBuild::add_parameter(const ParameterShape& shape, const onednn::Desc& layout, bool batch_norm) {
-  CpuParameter& added = parameters.emplace_back();
-  added.parameter.name = shape.name;
-  added.parameter.shape = shape.shape;
-  added.parameter.size = onednn::bytes(layout) / sizeof(float);
-  added.parameter.batch_norm = batch_norm;
-  added.layout = layout;
-  added.weights = dnnl::memory(layout, engine, DNNL_MEMORY_NONE);
-  added.gradient = dnnl::memory(layout, engine, DNNL_MEMORY_NONE);
-  return added;
-}
-
 namespace {
 
 constexpr std::size_t line = 64 / sizeof(float);  // every parameter starts a cache line
 
 std::size_t round_up(std::size_t count) { return (count + line - 1) / line * line; }
-
-std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build) {
-  switch (layer.kind) {
-    case LayerKind::convolution:
-      return make_convolution(layer, build);
-    case LayerKind::batch_norm:
-      return make_batch_norm(layer, build);
-    case LayerKind::relu:
-      return make_relu(layer, build);
-    case LayerKind::add_relu:
-      return make_add_relu(layer, build);
-    case LayerKind::max_pool:
-    case LayerKind::average_pool:
-      return make_pooling(layer, build);
-    case LayerKind::linear:
-      return make_linear(layer, build);
-    case LayerKind::dropout:
-      return make_dropout(layer, build);
-    case LayerKind::input:
-      break;
-  }
-  throw std::logic_error("the input is not a layer to compute");
-}
 
 class CpuModel final : public Model {
  public:

@@ -1,26 +1,8 @@
 // ReLU, its form for the join of a residual block, and dropout. Their gradients are computed in place.
-#include <algorithm>
-
 #include "trainer/backend/cpu/kernels.h"
 #include "trainer/backend/cpu/layers.h"
 
 namespace paceline::train {
-
-void SummedGradient::plan(Activation& output, CpuBuild& build, bool overwrite) {
-  sum_ = output.gradients.front();
-  others_.assign(output.gradients.begin() + 1, output.gradients.end());
-  if ((overwrite || !others_.empty()) && build.plan.owners(sum_) > 1) {  // another layer has still to read it
-    shared_ = sum_;
-    sum_ = build.plan.acquire(shared_.get_desc());
-    build.plan.release(shared_);
-  }
-  for (const dnnl::memory& other : others_) build.plan.release(other);
-}
-
-void SummedGradient::run() const {
-  if (shared_) std::copy_n(data(shared_), elements(sum_), data(sum_));
-  for (const dnnl::memory& other : others_) kernels::add_to(data(other), data(sum_), elements(sum_));
-}
 
 namespace {
 

@@ -72,6 +72,8 @@ class CpuLayer {
   Layer layer_;
 };
 
+// Appends the layer's activation to the build's. The activations' capacity must suffice.
+std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_convolution(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_pooling(const Layer& layer, CpuBuild& build);

@@ -1,0 +1,257 @@
+// Whole networks of the CPU backend against the float64 reference, and what the training loop relies on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "tests/unit/trainer/reference/reference_model.h"
+#include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/nn/models.h"
+#include "trainer/optim/sgd.h"
+
+namespace paceline::train {
+namespace {
+
+using reference::ReferenceModel;
+using reference::relative_error;
+using reference::Tensor;
+
+struct Batch {
+  std::vector<float> images;
+  std::vector<std::int32_t> labels;
+
+  Batch(std::size_t samples, std::int64_t size, std::int32_t classes = 10) {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    images.resize(samples * 3 * static_cast<std::size_t>(size * size));
+    for (float& value : images) value = normal(random);
+    for (std::size_t i = 0; i < samples; ++i) labels.push_back(static_cast<std::int32_t>(random() % classes));
+  }
+
+  Tensor tensor(std::int64_t size) const {
+    Tensor result(static_cast<std::int64_t>(labels.size()), {3, size, size});
+    result.values.assign(images.begin(), images.end());
+    return result;
+  }
+};
+
+struct Case {
+  const char* model;
+  std::int64_t size, batch;
+  bool frozen, winograd;
+  double loss_bound, bound;  // of the loss; of every parameter's gradient, relative by tensor
+};
+
+class WholeNetwork : public testing::TestWithParam<Case> {};
+
+TEST_P(WholeNetwork, HasTheReferencesLossAndGradients) {
+  const Case& c = GetParam();
+  ModelOptions options;
+  options.name = c.model;
+  options.image_size = c.size;
+  options.batch_size = c.batch;
+  options.freeze_batch_norm = c.frozen;
+  options.winograd = c.winograd;
+  const auto model = make_cpu_model(options);
+  ReferenceModel expected(build_network(options), options.seed, c.frozen);
+  const Batch batch(static_cast<std::size_t>(c.batch), c.size);
+
+  const Score score = model->forward(batch.images, batch.labels, Mode::train);
+  model->backward(1.0f / static_cast<float>(c.batch));
+  const double loss = expected.forward(batch.tensor(c.size), batch.labels, Mode::train);
+  expected.backward(1.0 / static_cast<double>(c.batch));
+
+  EXPECT_NEAR(score.loss_sum, loss, c.loss_bound * loss);
+  double largest = 0;
+  for (const auto& [name, gradient] : expected.gradients) {
+    largest = std::max(largest, std::sqrt(std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0)));
+  }
+  for (const Parameter& parameter : model->parameters()) {
+    const std::vector<float> fast = model->to_plain(parameter, model->gradients());
+    const reference::Values& gradient = expected.gradients.at(parameter.name);
+    const double norm = std::sqrt(std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0));
+    if (norm < 1e-12 * largest) {  // a bias before a batch norm has no effect: what is left is rounding
+      const double rest = std::sqrt(std::inner_product(fast.begin(), fast.end(), fast.begin(), 0.0));
+      EXPECT_LT(rest, c.bound * largest) << parameter.name;
+    } else {
+      EXPECT_LT(relative_error(fast, gradient), c.bound) << parameter.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WholeNetwork,
+                         testing::Values(Case{"resnet18", 16, 4, false, false, 1e-6, 1e-5},
+                                         Case{"resnet18", 32, 3, true, false, 1e-6, 1e-5},
+                                         Case{"resnet18", 32, 3, false, true, 1e-5, 1e-4},
+                                         Case{"vgg11_bn", 32, 2, false, false, 1e-6, 1e-5}),
+                         [](const auto& info) {
+                           return std::string(info.param.model) + (info.param.frozen ? "_frozen" : "") +
+                                  (info.param.winograd ? "_winograd" : "");
+                         });
+
+ModelOptions small(std::int64_t batch) {
+  ModelOptions options;
+  options.image_size = 8;
+  options.batch_size = batch;
+  return options;
+}
+
+TEST(CpuModel, RerunIsEqualToTheBit) {
+  const Batch batch(4, 8);
+  std::vector<float> first;
+  for (int run = 0; run < 2; ++run) {
+    const auto model = make_cpu_model(small(4));
+    Sgd sgd(model->weights().size(), {0.9f, 5e-4f, false});
+    for (int step = 0; step < 3; ++step) {
+      model->forward(batch.images, batch.labels, Mode::train);
+      model->backward(0.25f);
+      sgd.step(model->weights(), model->gradients(), 0.05f);
+    }
+    if (run == 0) first.assign(model->weights().begin(), model->weights().end());
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), model->weights().begin()));
+  }
+}
+
+TEST(CpuModel, LearnsABatchByHeart) {
+  const Batch batch(8, 8);
+  const auto model = make_cpu_model(small(8));
+  Sgd sgd(model->weights().size(), {0.9f, 0, false});
+  for (int step = 0; step < 20; ++step) {
+    model->forward(batch.images, batch.labels, Mode::train);
+    model->backward(1.0f / 8);
+    sgd.step(model->weights(), model->gradients(), 0.02f);
+  }
+  const Score score = model->forward(batch.images, batch.labels, Mode::train);
+  EXPECT_EQ(score.correct, 8);
+  EXPECT_LT(score.loss_sum / 8, 0.1);
+}
+
+TEST(CpuModel, EvaluatesPartOfABatchAsThatPartOfAWholeOne) {
+  const Batch batch(8, 8);
+  const auto model = make_cpu_model(small(8));
+  for (int step = 0; step < 5; ++step) model->forward(batch.images, batch.labels, Mode::train);
+  const std::span<const float> images(batch.images);
+  const std::span<const std::int32_t> labels(batch.labels);
+  const std::size_t image = 3 * 8 * 8;
+  const Score whole = model->forward(images, labels, Mode::evaluate);
+  const Score head = model->forward(images.first(3 * image), labels.first(3), Mode::evaluate);
+  const Score tail = model->forward(images.subspan(3 * image), labels.subspan(3), Mode::evaluate);
+  EXPECT_EQ(head.samples, 3);
+  EXPECT_EQ(whole.samples, 8);
+  EXPECT_EQ(head.correct + tail.correct, whole.correct);
+  EXPECT_NEAR(head.loss_sum + tail.loss_sum, whole.loss_sum, 1e-6 * whole.loss_sum);
+}
+
+TEST(CpuModel, EvaluatesWithTheReferencesRunningStatistics) {
+  const Batch batch(4, 16);
+  ModelOptions options = small(4);
+  options.image_size = 16;
+  const auto model = make_cpu_model(options);
+  ReferenceModel expected(build_network(options), options.seed, false);
+  for (int step = 0; step < 2; ++step) {
+    model->forward(batch.images, batch.labels, Mode::train);
+    expected.forward(batch.tensor(16), batch.labels, Mode::train);
+  }
+  const double loss = expected.forward(batch.tensor(16), batch.labels, Mode::evaluate);
+  EXPECT_NEAR(model->forward(batch.images, batch.labels, Mode::evaluate).loss_sum, loss, 1e-5 * loss);
+}
+
+TEST(CpuModel, EvaluationChangesNeitherStatisticsNorGradients) {
+  const Batch batch(4, 8);
+  const auto model = make_cpu_model(small(4));
+  model->forward(batch.images, batch.labels, Mode::train);
+  model->backward(1);
+  const std::vector<float> statistics(model->statistics().begin(), model->statistics().end());
+  const std::vector<float> gradients(model->gradients().begin(), model->gradients().end());
+  model->forward(batch.images, batch.labels, Mode::evaluate);
+  EXPECT_TRUE(std::equal(statistics.begin(), statistics.end(), model->statistics().begin()));
+  EXPECT_TRUE(std::equal(gradients.begin(), gradients.end(), model->gradients().begin()));
+}
+
+TEST(CpuModel, FrozenBatchNormKeepsItsStatisticsAndLearnsScaleAndShift) {
+  const Batch batch(4, 8);
+  ModelOptions options = small(4);
+  options.freeze_batch_norm = true;
+  const auto model = make_cpu_model(options);
+  const std::vector<float> before(model->statistics().begin(), model->statistics().end());
+  model->forward(batch.images, batch.labels, Mode::train);
+  model->backward(1);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), model->statistics().begin()));
+  for (const Parameter& parameter : model->parameters()) {
+    if (!parameter.batch_norm) continue;
+    EXPECT_THAT(model->to_plain(parameter, model->gradients()), testing::Contains(testing::Ne(0.0f))) << parameter.name;
+  }
+}
+
+TEST(CpuModel, ReturnsPlainWeightsAsTheyWereGiven) {
+  const auto model = make_cpu_model(small(2));
+  std::vector<float> other(model->weights().size(), 0.0f);
+  for (const Parameter& parameter : model->parameters()) {
+    std::vector<float> plain = model->to_plain(parameter, model->weights());
+    std::iota(plain.begin(), plain.end(), 1.0f);
+    model->from_plain(parameter, plain, other);
+    EXPECT_EQ(model->to_plain(parameter, other), plain) << parameter.name;
+  }
+}
+
+TEST(CpuModel, TellsItsObserverEachLayerForwardAndBackward) {
+  struct Recorder : LayerObserver {
+    void begin(const std::string& layer, Mode, bool backward) override {
+      (backward ? backward_layers : forward_layers).push_back(layer);
+      ++open;
+    }
+    void end() override { --open; }
+    std::vector<std::string> forward_layers, backward_layers;
+    int open = 0;
+  } recorder;
+  const Batch batch(2, 8);
+  const auto model = make_cpu_model(small(2));
+  model->observer = &recorder;
+  model->forward(batch.images, batch.labels, Mode::train);
+  model->backward(1);
+  EXPECT_EQ(recorder.open, 0);
+  EXPECT_EQ(recorder.forward_layers.front(), "conv1");
+  EXPECT_EQ(recorder.forward_layers.back(), "fc");
+  EXPECT_THAT(recorder.forward_layers, testing::Contains("layer1.0.conv1"));
+  std::reverse(recorder.backward_layers.begin(), recorder.backward_layers.end());
+  EXPECT_EQ(recorder.backward_layers, recorder.forward_layers);
+}
+
+TEST(CpuModel, RefusesWhatItCannotTrainOn) {
+  const Batch batch(4, 8);
+  const std::span<const float> images(batch.images);
+  const auto model = make_cpu_model(small(4));
+  const std::vector<std::int32_t> wrong{0, 1, 2, 10};
+  EXPECT_THROW(model->forward(images, wrong, Mode::train), std::invalid_argument);
+  EXPECT_THROW(model->forward(images, std::vector<std::int32_t>{0, 1, 2}, Mode::train), std::invalid_argument);
+  EXPECT_THROW(model->forward(images.first(3 * 64), std::vector<std::int32_t>{0}, Mode::train), std::invalid_argument);
+}
+
+// Adds layers' gradients in ways that the published networks do not.
+TEST(CpuModel, AddsTheGradientsOfATensorThatIsReadThrice) {
+  Network net({3, 8, 8});
+  const int stem = net.relu("relu1", net.convolution("conv1", 0, 16, 3, 1, true));
+  const int branch = net.relu("relu2", net.convolution("conv2", stem, 16, 3, 1, true));
+  const int first = net.add_relu("add1", branch, stem);
+  const int second = net.add_relu("add2", first, stem);
+  const int both = net.add_relu("add3", net.relu("relu3", second), net.relu("relu4", second));
+  net.linear("fc", net.average_pool("pool", both, 8), 10);
+  ModelOptions options = small(4);
+  options.winograd = false;
+  const auto model = make_cpu_model(net, options);
+  ReferenceModel expected(net, options.seed, false);
+  const Batch batch(4, 8);
+  model->forward(batch.images, batch.labels, Mode::train);
+  model->backward(1);
+  expected.forward(batch.tensor(8), batch.labels, Mode::train);
+  expected.backward(1);
+  for (const Parameter& parameter : model->parameters()) {
+    EXPECT_LT(relative_error(model->to_plain(parameter, model->gradients()), expected.gradients[parameter.name]), 1e-6)
+        << parameter.name;
+  }
+}
+
+}  // namespace
+}  // namespace paceline::train

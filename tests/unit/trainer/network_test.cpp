@@ -1,0 +1,124 @@
+// The published networks: their sizes, their work and where they start.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "trainer/nn/init.h"
+#include "trainer/nn/models.h"
+
+namespace paceline::train {
+namespace {
+
+ModelOptions imagenet(const std::string& name) {
+  ModelOptions options;
+  options.name = name;
+  options.image_size = 224;
+  options.classes = 1000;
+  options.cifar_stem = false;
+  return options;
+}
+
+struct Published {
+  const char* name;
+  double forward_gmac, train_gflop;  // 0: not published
+  std::int64_t parameters;           // torchvision's models
+};
+
+class PublishedNetwork : public testing::TestWithParam<Published> {};
+
+TEST_P(PublishedNetwork, HasThePublishedWorkAndParameters) {
+  const Network network = build_network(imagenet(GetParam().name));
+  EXPECT_EQ(network.parameter_count(), GetParam().parameters);
+  if (GetParam().forward_gmac > 0) {
+    EXPECT_NEAR(network.forward_flops() / 2e9, GetParam().forward_gmac, 0.0005);
+    EXPECT_NEAR(network.train_flops() / 1e9, GetParam().train_gflop, 0.005);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PublishedNetwork,
+                         testing::Values(Published{"resnet18", 1.814, 10.65, 11689512},  //
+                                         Published{"resnet34", 0, 0, 21797672},          //
+                                         Published{"resnet50", 4.089, 24.30, 25557032},  //
+                                         Published{"resnet101", 0, 0, 44549160},         //
+                                         Published{"resnet152", 11.514, 68.85, 60192808},
+                                         Published{"vgg11", 0, 0, 132863336},           //
+                                         Published{"vgg13", 0, 0, 133047848},           //
+                                         Published{"vgg16", 15.470, 92.65, 138357544},  //
+                                         Published{"vgg19", 0, 0, 143667240},           //
+                                         Published{"vgg11_bn", 0, 0, 132868840},        //
+                                         Published{"vgg13_bn", 0, 0, 133053736},        //
+                                         Published{"vgg16_bn", 0, 0, 138365992},        //
+                                         Published{"vgg19_bn", 0, 0, 143678248}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Network, NamesItsParametersAsTorchvisionDoes) {
+  std::set<std::string> names;
+  for (const char* model : {"resnet18", "resnet50", "vgg16_bn"}) {
+    const Network network = build_network(imagenet(model));
+    for (const Layer& layer : network.layers()) {
+      for (const ParameterShape& parameter : layer.parameters()) names.insert(parameter.name);
+    }
+  }
+  for (const char* name : {"conv1.weight", "layer1.0.bn1.bias", "layer2.0.downsample.1.weight", "layer3.5.conv3.weight",
+                           "fc.bias", "features.0.weight", "features.41.bias", "classifier.6.weight"}) {
+    EXPECT_THAT(names, testing::Contains(name));
+  }
+}
+
+TEST(Network, RefusesUnknownNamesAndListsTheKnown) {
+  ModelOptions options;
+  options.name = "resnet19";
+  EXPECT_THAT([&] { build_network(options); },
+              testing::ThrowsMessage<std::invalid_argument>(
+                  testing::AllOf(testing::HasSubstr("resnet19"), testing::HasSubstr("resnet18, resnet34"))));
+}
+
+TEST(Network, RefusesImagesThatPoolingLeavesNothingOf) {
+  ModelOptions options;
+  options.name = "vgg16_bn";
+  options.image_size = 16;
+  EXPECT_THROW(build_network(options), std::invalid_argument);
+}
+
+Layer convolution(std::int64_t in, std::int64_t out) {
+  Network network({in, 8, 8});
+  network.convolution("c", 0, out, 3, 1, true);
+  return network.layers().back();
+}
+
+TEST(Initialisation, DependsOnSeedAndNameAlone) {
+  const Layer layer = convolution(16, 32);
+  const ParameterShape shape = layer.parameters()[0];
+  EXPECT_EQ(initial_values(layer, shape, 1), initial_values(layer, shape, 1));
+  EXPECT_NE(initial_values(layer, shape, 1), initial_values(layer, shape, 2));
+  EXPECT_NE(initial_values(layer, {"d.weight", shape.shape}, 1), initial_values(layer, shape, 1));
+}
+
+TEST(Initialisation, IsTheSameOnEveryMachine) {
+  const Layer layer = convolution(16, 32);
+  const std::vector<float> values = initial_values(layer, layer.parameters()[0], 1);
+  EXPECT_FLOAT_EQ(values[0], 0.07860366f);
+  EXPECT_FLOAT_EQ(values.back(), -0.06665692f);
+}
+
+TEST(Initialisation, OfConvolutionsHasVarianceTwoOverFanOut) {
+  const Layer layer = convolution(64, 128);
+  const std::vector<float> values = initial_values(layer, layer.parameters()[0], 1);
+  double sum = 0, squares = 0, fourth = 0;
+  for (const double v : values) {
+    sum += v;
+    squares += v * v;
+    fourth += v * v * v * v;
+  }
+  const auto count = static_cast<double>(values.size());
+  const double variance = 2.0 / (9 * 128);
+  EXPECT_NEAR(sum / count, 0, 4 * std::sqrt(variance / count));
+  EXPECT_NEAR(squares / count, variance, 4 * variance * std::sqrt(2 / count));
+  EXPECT_NEAR(fourth / (variance * variance * count), 3, 4 * std::sqrt(96 / count));  // a normal's fourth moment
+  EXPECT_THAT(initial_values(layer, layer.parameters()[1], 1), testing::Each(0.0f));
+}
+
+}  // namespace
+}  // namespace paceline::train
