@@ -160,8 +160,10 @@ double ReferenceModel::distance_to_kink() const {
                   window.push_back(x.at(n, c, iy, ix));
                 }
               }
+              if (window.size() < 2) continue;
               std::sort(window.rbegin(), window.rend());
-              if (window.size() > 1) distance = std::min(distance, window[0] - window[1]);
+              const bool all_off = window[0] == 0 && window[1] == 0;  // behind a ReLU: no gradient goes on
+              if (!all_off) distance = std::min(distance, window[0] - window[1]);
             }
     }
   }
