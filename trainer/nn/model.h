@@ -77,7 +77,7 @@ struct ModelOptions {
   bool freeze_batch_norm = false;  // normalise with the running statistics, do not update them
   bool cifar_stem = true;          // 3×3 stem of stride 1 without max-pooling
   bool winograd = true;            // 3×3 convolutions by Winograd's algorithm where that is faster: about half the
-                                   // time for a few times the rounding error (batch, not rank count, decides where)
+                                   // time for a few times the rounding error
 };
 
 // Throws std::invalid_argument with the list of known names.
