@@ -13,7 +13,7 @@ using Config = std::map<std::string, std::string>;
 bool equal_within_1_percent(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(std::abs(a), std::abs(b)); }
 
 bool equal_work(const ScalingPoint& a, const ScalingPoint& b) {
-  return a.epochs == b.epochs && equal_within_1_percent(a.images, b.images);
+  return equal_within_1_percent(a.epochs, b.epochs) && equal_within_1_percent(a.images, b.images);
 }
 
 std::vector<Difference> differences_between(const Config& from, const Config& to) {

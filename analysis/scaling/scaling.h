@@ -89,7 +89,7 @@ struct Scaling {
   int rank_counts = 0;  // different ones among the points
 };
 
-// Work is equal where epochs agree and images differ by at most 1 % (a dropped last batch). Cost: 2,000 resamples of
+// Work is equal where epochs and images each differ by at most 1 % (a dropped last batch). Cost: 2,000 resamples of
 // each run's iterations. Never fails: what cannot be computed is absent.
 Scaling scaling_of(const std::vector<ScalingRun>& runs);
 

@@ -1,0 +1,122 @@
+// paceline report: the breakdown of a run; of several runs, or of a table of runs, the scaling report.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "analysis/cli/commands.h"
+#include "analysis/report/build.h"
+#include "analysis/report/render.h"
+#include "analysis/scaling/runs_table.h"
+#include "analysis/trace/load.h"
+#include "profiler/format/error.h"
+
+namespace paceline::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Format {
+  const char* name;
+  const char* extension;
+  std::string (*render)(const analysis::Report&);
+};
+
+constexpr Format formats[] = {{"html", ".html", analysis::render_html},
+                              {"md", ".md", analysis::render_markdown},
+                              {"json", ".json", analysis::render_json},
+                              {"csv", ".csv", analysis::render_csv},
+                              {"text", ".txt", analysis::render_text}};
+
+struct Options {
+  std::vector<std::string> formats;
+  std::string output;
+  std::vector<std::string> runs;
+};
+
+const Format& format_named(const std::string& name) {
+  for (const auto& format : formats) {
+    if (format.name == name) return format;
+  }
+  throw Error(fmt::format("--format {}: no such format", name));  // not reached: the names were checked
+}
+
+bool is_directory_name(const std::string& path) {
+  std::error_code error;
+  return path.ends_with('/') || fs::is_directory(path, error);
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file)
+    throw Error(
+        fmt::format("{}: cannot be written: check the directory, its permissions and its space", path.string()));
+}
+
+analysis::Report read_and_build(const std::vector<std::string>& paths) {
+  std::vector<analysis::RunReport> runs;
+  std::vector<analysis::ScalingRun> rows;
+  for (const auto& path : paths) {
+    if (analysis::looks_like_runs_table(path)) {
+      for (auto& row : analysis::read_runs_table(path)) rows.push_back(std::move(row));
+    } else {
+      runs.push_back(analysis::report_run(analysis::load_run(path), path));  // one trace in memory at a time
+    }
+  }
+  return analysis::build_report(std::move(runs), std::move(rows));
+}
+
+int report(const Options& options) {
+  std::vector<std::string> names = options.formats;
+  if (names.empty()) {
+    // The output's name says it: -o report.html.
+    names.push_back("text");
+    for (const auto& format : formats) {
+      if (!options.output.empty() && fs::path(options.output).extension() == format.extension)
+        names.back() = format.name;
+    }
+  }
+  const auto built = read_and_build(options.runs);
+  if (options.output.empty()) {
+    std::cout << format_named(names.front()).render(built) << std::flush;
+    return 0;
+  }
+  const bool directory = names.size() > 1 || is_directory_name(options.output);
+  for (const auto& name : names) {
+    const Format& format = format_named(name);
+    const fs::path path =
+        directory ? fs::path(options.output) / (std::string("report") + format.extension) : fs::path(options.output);
+    write_file(path, format.render(built));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Command& chosen) {
+  auto* command = app.add_subcommand("report", "Say where the time of a run went, and how several runs scale");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("--format", options->formats, "html, md, json, csv or text, several with commas; text if not given")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"html", "md", "json", "csv", "text"}));
+  command->add_option("-o,--output", options->output,
+                      "the file, or the directory, to write; standard output if not given");
+  command
+      ->add_option("RUN", options->runs,
+                   "run directories, trace files, or tables of runs (CSV: ranks,epochs,images,seconds)")
+      ->required();
+  command->callback([options, &chosen] {
+    if (options->formats.size() > 1 && options->output.empty()) {
+      throw CLI::ValidationError("--format", "several formats need -o DIRECTORY");
+    }
+    chosen = [options] { return report(*options); };
+  });
+}
+
+}  // namespace paceline::cli

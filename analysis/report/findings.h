@@ -1,0 +1,31 @@
+// The sentences of a report: what the figures mean, in plain words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/report/model.h"
+
+namespace paceline::analysis {
+
+// Fills report.headline and report.findings from everything else in the report.
+void write_findings(Report& report);
+
+// The parts of it.
+void add_scaling_findings(const Report& report, std::vector<Finding>& out);
+void add_run_findings(const RunReport& run, const std::string& name, std::vector<Finding>& out);
+
+// The speed-up to remember: of the fewest differences from its 1-rank run, then of the most ranks, then of the longest
+// run. Null where there is none.
+const ScalingPoint* headline_point(const Scaling& scaling);
+
+// "program: chainer → chainermn; batch: 32 → 64"
+std::string differences_text(const std::vector<Difference>& differences);
+
+// "4 epochs", or "10,000 images" where epochs are not known.
+std::string work_text(const ScalingPoint& point);
+
+// "1, 2 and 4"
+std::string list_text(const std::vector<std::string>& items);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,238 @@
+#include "analysis/report/render.h"
+
+#include <cmath>
+
+namespace paceline::analysis {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Whole numbers without a point.
+json number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 0x1p53) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+json interval(const Interval& ci95) { return json::array({ci95.low, ci95.high}); }
+
+template <class T>
+void set(json& object, const char* key, const std::optional<T>& value) {
+  if (value) object[key] = *value;
+}
+void set(json& object, const char* key, const std::optional<Interval>& value) {
+  if (value) object[key] = interval(*value);
+}
+
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::info:
+      return "info";
+    case Severity::warning:
+      return "warning";
+    case Severity::problem:
+      return "problem";
+  }
+  return "";
+}
+
+const char* counts_as_name(CountsAs kind) {
+  switch (kind) {
+    case CountsAs::parallel:
+      return "parallel";
+    case CountsAs::serial:
+      return "serial";
+    case CountsAs::overhead:
+      return "overhead";
+  }
+  return "";
+}
+
+json breakdown_json(const Breakdown& b) {
+  json out = {{"wall_ns", b.wall_ns},         {"parallel_ns", b.parallel_ns},   {"serial_ns", b.serial_ns},
+              {"overhead_ns", b.overhead_ns}, {"serial_share", b.serial_share}, {"rows", json::array()}};
+  set(out, "serial_share_ci95", b.serial_share_ci95);
+  for (const auto& row : b.rows) {
+    out["rows"].push_back({{"phase", phase_name(row.phase)},
+                           {"in_iterations", row.inside_iterations},
+                           {"counts_as", counts_as_name(row.counts_as)},
+                           {"ns", row.ns}});
+  }
+  return out;
+}
+
+json rank_json(const RunReport& run, const RankReport& rank) {
+  json phases = json::object();
+  for (std::size_t p = 0; p < phase_count; ++p) {
+    const auto phase = static_cast<Phase>(p);
+    // A phase that nothing was seen of is absent rather than 0; `other` is what is left, and always there.
+    const bool seen =
+        rank.phase_ns[p] > 0 || phase == Phase::other || (phase == Phase::communication && run.communication_observed);
+    if (seen) phases[std::string(phase_name(phase))] = rank.phase_ns[p];
+  }
+  json out = {{"rank", rank.rank}, {"host", rank.host}, {"wall_ns", rank.wall_ns}, {"phases", std::move(phases)}};
+  if (rank.overlap) {
+    out["overlap"] = {{"communication_ns", rank.overlap->communication_ns}, {"hidden_ns", rank.overlap->hidden_ns}};
+  }
+  if (!run.collectives.empty()) {
+    out["waits"] = {{"waited_ns", rank.waited_ns}, {"caused_ns", rank.caused_ns}, {"last_count", rank.last_count}};
+  }
+  return out;
+}
+
+json run_json(const RunReport& run) {
+  json out = {{"path", run.path},          {"format", run.format},
+              {"ranks", run.ranks},        {"hosts", run.hosts},
+              {"span_ns", run.span_ns},    {"wall_ns", run.wall_ns},
+              {"config", run.config},      {"communication_observed", run.communication_observed},
+              {"per_rank", json::array()}, {"collectives", json::array()}};
+  set(out, "accuracy", run.accuracy);
+  set(out, "best_accuracy", run.best_accuracy);
+  set(out, "seconds_to_accuracy", run.seconds_to_accuracy);
+  if (run.accuracy) out["target_accuracy"] = run.target_accuracy;
+  const auto& it = run.iterations;
+  if (it.count > 0) {
+    json iterations = {{"count", it.count},
+                       {"median_ns", it.median_ns},
+                       {"p95_ns", it.p95_ns},
+                       {"warmup_excluded", it.warmup},
+                       {"steady_median_ns", it.steady_median_ns}};
+    if (run.images) iterations["images"] = number(*run.images);
+    set(iterations, "steady_images_per_s", it.steady_images_per_s);
+    set(iterations, "steady_images_per_s_ci95", it.steady_ci95);
+    out["iterations"] = std::move(iterations);
+  }
+  if (run.images && run.wall_ns > 0) out["images_per_s"] = *run.images / (1e-9 * static_cast<double>(run.wall_ns));
+  if (run.breakdown) out["breakdown"] = breakdown_json(*run.breakdown);
+  set(out, "communication_share_of_step", run.communication_share_of_step);
+  for (const auto& rank : run.per_rank) out["per_rank"].push_back(rank_json(run, rank));
+  for (const auto& row : run.collectives) {
+    json collective = {{"operation", row.operation}, {"bytes", row.bytes},     {"count", row.count},
+                       {"members", row.members},     {"wait_ns", row.wait_ns}, {"transfer_ns", row.transfer_ns}};
+    if (row.busbw_bytes_per_s > 0) collective["busbw_bytes_per_s"] = row.busbw_bytes_per_s;
+    out["collectives"].push_back(std::move(collective));
+  }
+  if (run.unmatched_calls > 0) out["unmatched_collective_calls"] = run.unmatched_calls;
+  if (run.dropped > 0) out["dropped"] = run.dropped;
+  if (!run.damage.empty()) out["damaged"] = run.damage;
+  return out;
+}
+
+json differences_json(const std::vector<Difference>& differences) {
+  json out = json::array();
+  for (const auto& d : differences) out.push_back({{"column", d.column}, {"from", d.from}, {"to", d.to}});
+  return out;
+}
+
+json ranks_json(const Scaling& scaling, const std::vector<std::size_t>& points) {
+  json out = json::array();
+  for (const std::size_t p : points) out.push_back(scaling.points[p].ranks);
+  return out;
+}
+
+json fit_json(const Scaling& scaling, const AmdahlFit& fit) {
+  json out = {{"serial_fraction", fit.serial_fraction},
+              {"ranks", ranks_json(scaling, fit.points)},
+              {"worst_miss", fit.worst_miss}};
+  set(out, "ci95", fit.ci95);
+  const auto& first = scaling.points[fit.points.front()];
+  if (first.epochs > 0) out["epochs"] = number(first.epochs);
+  if (first.images > 0) out["images"] = number(first.images);
+  if (fit.usl) out["usl"] = {{"sigma", fit.usl->sigma}, {"kappa", fit.usl->kappa}, {"weak", fit.usl_weak}};
+  if (fit.usl && fit.usl->kappa > 0) out["usl"]["peak_ranks"] = fit.usl->peak_ranks();
+  return out;
+}
+
+json refused_json(const Scaling& scaling, const RefusedFit& refused) {
+  json out = {{"ranks", ranks_json(scaling, refused.points)},
+              {"differs_in", refused.columns},
+              {"karp_flatt_falls", refused.karp_flatt_falls},
+              {"serial_fraction", refused.serial_fraction},
+              {"serial_fraction_free_start", refused.serial_fraction_free_start},
+              {"at_ranks", scaling.points[refused.worst_point].ranks},
+              {"curve_speedup", refused.curve_speedup},
+              {"measured_speedup", *scaling.points[refused.worst_point].speedup}};
+  const auto& first = scaling.points[refused.points.front()];
+  if (first.epochs > 0) out["epochs"] = number(first.epochs);
+  if (refused.stranger) out["not_of_the_series"] = scaling.points[*refused.stranger].ranks;
+  return out;
+}
+
+json scaling_json(const Report& report) {
+  const Scaling& scaling = report.scaling;
+  json out = {{"points", json::array()}};
+  for (const auto& point : scaling.points) {
+    json p = {{"ranks", point.ranks}};
+    if (point.epochs > 0) p["epochs"] = number(point.epochs);
+    if (point.images > 0) {
+      p["images"] = number(point.images);
+      p["throughput"] = point.throughput;
+    }
+    p["seconds"] = point.seconds;
+    p["runs"] = json::array();
+    for (const std::size_t r : point.runs) p["runs"].push_back(report.scaling_runs[r].label);
+    set(p, "speedup", point.speedup);
+    set(p, "speedup_ci95", point.speedup_ci95);
+    set(p, "efficiency", point.efficiency);
+    set(p, "efficiency_ci95", point.efficiency_ci95);
+    set(p, "karp_flatt", point.karp_flatt);
+    set(p, "karp_flatt_ci95", point.karp_flatt_ci95);
+    set(p, "accuracy", point.accuracy);
+    set(p, "seconds_to_accuracy", point.seconds_to_accuracy);
+    if (!point.config.empty()) p["config"] = point.config;
+    if (!point.differences.empty()) p["differences"] = differences_json(point.differences);
+    out["points"].push_back(std::move(p));
+  }
+  if (!scaling.fits.empty()) {
+    out["amdahl"] = fit_json(scaling, scaling.fits.front());
+    out["fits"] = json::array();
+    for (const auto& fit : scaling.fits) out["fits"].push_back(fit_json(scaling, fit));
+  }
+  for (const auto& refused : scaling.refused) out["refused_fits"].push_back(refused_json(scaling, refused));
+  for (const auto& row : scaling.time_model) {
+    json r = {{"ranks", row.ranks}, {"fixed_s", row.model.fixed_s}, {"per_epoch_s", row.model.per_epoch_s}};
+    set(r, "speedup_limit", row.speedup_limit);
+    if (!row.differences.empty()) r["differences"] = differences_json(row.differences);
+    out["time_model"].push_back(std::move(r));
+  }
+  for (const auto& lost : report.lost_time) {
+    out["lost_time"].push_back({{"ranks", lost.ranks},
+                                {"ideal_s", lost.ideal_s},
+                                {"actual_s", lost.actual_s},
+                                {"serial_s", lost.serial_s},
+                                {"overhead_s", lost.overhead_s},
+                                {"waiting_s", lost.waiting_s},
+                                {"slowdown_s", lost.slowdown_s}});
+  }
+  for (const auto& run : report.runs) {
+    if (run.ranks != 1 || !run.breakdown || out.contains("measured_serial_share")) continue;
+    out["measured_serial_share"] = {{"serial_fraction", run.breakdown->serial_share}};
+    set(out["measured_serial_share"], "ci95", run.breakdown->serial_share_ci95);
+  }
+  if (scaling.speedup_limit) {
+    out["speedup_limit"] = *scaling.speedup_limit;
+    out["speedup_limit_from"] = scaling.limit_from_time_model ? "time_model" : "amdahl";
+  }
+  return out;
+}
+
+}  // namespace
+
+json report_json(const Report& report) {
+  json out = {{"schema", "paceline.report/1"},
+              {"headline", report.headline},
+              {"runs", json::array()}};
+  for (const auto& run : report.runs) out["runs"].push_back(run_json(run));
+  if (!report.scaling.points.empty()) out["scaling"] = scaling_json(report);
+  out["findings"] = json::array();
+  for (const auto& finding : report.findings) {
+    out["findings"].push_back({{"severity", severity_name(finding.severity)}, {"text", finding.text}});
+  }
+  return out;
+}
+
+std::string render_json(const Report& report) {
+  // Names in traces may be any bytes: what is no UTF-8 is replaced.
+  return report_json(report).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace paceline::analysis

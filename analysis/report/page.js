@@ -1,0 +1,91 @@
+// Draws the array `charts`, which the report writes before this script, with Chart.js 3 or newer.
+(() => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  // One colour a phase, the same in the viewer; light enough apart for colour-blind readers.
+  const phaseColours = { startup: "#8c8c8c", preprocess: "#e0a100", forward: "#4c8bf5", backward: "#1b4fa8",
+    optimizer: "#6b4fbb", communication: "#e4572e", evaluate: "#2a9d8f", checkpoint: "#9c6b3f", copy: "#c77dba",
+    launch: "#b8a100", idle: "#c9ccd1", other: "#a3a8ae" };
+  let drawn = [];
+
+  // Draws the 95 % intervals of points that have one.
+  const intervals = { id: "intervals", afterDatasetsDraw(chart) {
+    const context = chart.ctx;
+    chart.data.datasets.forEach((set, index) => {
+      chart.getDatasetMeta(index).data.forEach((element, i) => {
+        const point = set.data[i];
+        if (!point || !point.ci) return;
+        const low = chart.scales.y.getPixelForValue(point.ci[0]), high = chart.scales.y.getPixelForValue(point.ci[1]);
+        context.save();
+        context.strokeStyle = set.borderColor; context.lineWidth = 1.5; context.beginPath();
+        context.moveTo(element.x, low); context.lineTo(element.x, high);
+        for (const y of [low, high]) { context.moveTo(element.x - 5, y); context.lineTo(element.x + 5, y); }
+        context.stroke(); context.restore();
+      });
+    });
+  } };
+
+  function draw() {
+    drawn.forEach(chart => chart.destroy());
+    const style = getComputedStyle(document.documentElement);
+    const colour = name => style.getPropertyValue(name).trim();
+    const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line"), accent = colour("--accent");
+    const measured = [accent, "#e4572e", "#2a9d8f", "#6b4fbb", "#e0a100"];
+    Chart.defaults.color = soft; Chart.defaults.borderColor = line; Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+    Chart.defaults.font.size = 12; Chart.defaults.animation = false; Chart.defaults.maintainAspectRatio = false;
+    Chart.defaults.plugins.legend.labels.boxWidth = 12; Chart.defaults.plugins.legend.position = "bottom";
+    const axis = title => ({ title: { display: true, text: title }, grid: { color: line }, border: { display: false } });
+    const seconds = value => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+
+    const kinds = {
+      speedup(d) {
+        const sets = d.series.map((s, i) => ({ label: s.label, data: s.points, borderColor: measured[i % 5], backgroundColor: measured[i % 5],
+          pointRadius: 5, pointHoverRadius: 7, showLine: false }));
+        d.curves.forEach(c => sets.push({ label: c.label, data: c.points, borderColor: ink, borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0 }));
+        sets.push({ label: "ideal", data: [{ x: 1, y: 1 }, { x: d.most, y: d.most }], borderColor: soft, borderDash: [5, 5], borderWidth: 1.5,
+          pointRadius: 0, pointHitRadius: 0 });
+        return { type: "line", data: { datasets: sets }, plugins: [intervals], options: { scales: {
+          x: { ...axis("ranks"), type: "linear", min: 1, max: d.most, ticks: { precision: 0 }, offset: true },
+          y: { ...axis("speed-up"), min: 0, suggestedMax: d.most } },
+          plugins: { tooltip: { callbacks: { title: items => items[0].raw.x + " ranks",
+            label: item => "S = " + item.raw.y.toFixed(3) + (item.raw.ci ? " (95 %: " + item.raw.ci.map(v => v.toFixed(3)).join("–") + ")" : "") } } } } };
+      },
+      lost(d) {
+        const names = ["T(1)/N", "serial work", "communication: transfer", "communication: waiting", "slower parallel work"];
+        const colours = [accent, "#8c8c8c", "#e4572e", "#f2a48d", "#6b4fbb"];
+        return stacked(d.rows.map(r => r.label), names.map((name, i) => ({ label: name, data: d.rows.map(r => r.values[i]),
+          backgroundColor: colours[i] })));
+      },
+      throughput(d) {
+        return { type: "bar", data: { labels: d.rows.map(r => r.label), datasets: [{ data: d.rows.map(r => r.value), backgroundColor: accent,
+          maxBarThickness: 48 }] }, options: { plugins: { legend: { display: false } }, scales: { x: { ...axis("ranks × epochs"), grid: { display: false } }, y: axis("images/s") } } };
+      },
+      phases(d) {
+        return stacked(d.ranks, d.phases.map(p => ({ label: p.name, data: p.seconds, backgroundColor: phaseColours[p.name] })));
+      },
+      iterations(d) {
+        const last = d.points[d.points.length - 1].x;
+        return { type: "line", data: { datasets: [
+          { label: "iteration", data: d.points, borderColor: accent, backgroundColor: accent, borderWidth: 1, pointRadius: d.points.length > 200 ? 0 : 1.5 },
+          { label: "median", data: [{ x: 0, y: d.median }, { x: last, y: d.median }], borderColor: ink, borderDash: [4, 4], borderWidth: 1, pointRadius: 0 } ] },
+          options: { parsing: false, scales: { x: { ...axis("iteration"), type: "linear", max: last, ticks: { precision: 0 } }, y: { ...axis("ms"), min: 0 } },
+            plugins: { tooltip: { callbacks: { title: items => "iteration " + items[0].raw.x, label: item => item.raw.y.toFixed(2) + " ms" } } } } };
+      },
+      accuracy(d) {
+        const last = d.points[d.points.length - 1].x;
+        return { type: "line", data: { datasets: [
+          { label: "test accuracy", data: d.points, borderColor: "#2a9d8f", backgroundColor: "#2a9d8f", borderWidth: 1.5, pointRadius: 3 },
+          { label: "target", data: [{ x: 0, y: d.target }, { x: last, y: d.target }], borderColor: soft, borderDash: [4, 4], borderWidth: 1, pointRadius: 0 } ] },
+          options: { scales: { x: { ...axis("seconds"), type: "linear", min: 0 }, y: { ...axis("%"), min: 0, max: 100 } } } };
+      },
+    };
+    function stacked(labels, datasets) {
+      datasets.forEach(set => { set.maxBarThickness = 30; });
+      return { type: "bar", data: { labels, datasets }, options: { indexAxis: "y", scales: {
+        x: { ...axis("seconds"), stacked: true }, y: { stacked: true, grid: { display: false } } },
+        plugins: { tooltip: { callbacks: { label: item => item.dataset.label + ": " + seconds(item.raw) + " s" } } } } };
+    }
+    drawn = charts.map((d, i) => new Chart(document.getElementById("chart" + i), kinds[d.kind](d)));
+  }
+  draw();
+  dark.addEventListener("change", draw);
+})();

@@ -1,0 +1,21 @@
+// The renderings of a report. Each returns the whole document, ending in a newline.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/report/model.h"
+
+namespace paceline::analysis {
+
+// The schema paceline.report/1; what does not apply is absent. Everything else renders the same figures.
+nlohmann::ordered_json report_json(const Report& report);
+
+std::string render_json(const Report& report);
+std::string render_text(const Report& report);  // for the terminal
+std::string render_markdown(const Report& report);
+std::string render_csv(const Report& report);   // one row a run and rank, and one a table's row
+std::string render_html(const Report& report);  // one file, nothing loaded from elsewhere
+
+}  // namespace paceline::analysis

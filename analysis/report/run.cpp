@@ -1,0 +1,207 @@
+// One trace's figures.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+#include "analysis/metrics/collectives.h"
+#include "analysis/metrics/iterations.h"
+#include "analysis/metrics/statistics.h"
+#include "analysis/metrics/stragglers.h"
+#include "analysis/report/breakdown.h"
+#include "analysis/report/build.h"
+
+namespace paceline::analysis {
+namespace {
+
+// `--set KEY=VALUE` gives text; what is a number or a word of JSON is taken as one.
+nlohmann::json value_of(const std::string& text) {
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text);
+}
+
+std::optional<double> number(const nlohmann::json& config, const char* key) {
+  const auto found = config.find(key);
+  if (found == config.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+template <class Visit>
+void visit_marks(const Trace& trace, std::string_view category, Visit&& visit) {
+  const NameId wanted = trace.names.find(category);
+  if (wanted == 0) return;
+  for (const Rank& rank : trace.ranks) {
+    for (const Track& track : rank.tracks) {
+      for (std::uint32_t i = 0; i < track.marks.size(); ++i) {
+        if (trace.classes[track.marks.slice_class[i]].category == wanted) visit(rank, track, i);
+      }
+    }
+  }
+}
+
+// What the run was: what the program said in its mark `run`, on top of what the user said to the recorder.
+nlohmann::json config_of(const Trace& trace) {
+  auto config = nlohmann::json::object();
+  for (const Rank& rank : trace.ranks) {
+    for (const auto& [key, value] : rank.set) config.emplace(key, value_of(value));
+  }
+  visit_marks(trace, "run", [&](const Rank& rank, const Track& track, std::uint32_t mark) {
+    if (&rank != &trace.ranks.front()) return;
+    const auto said = nlohmann::json::parse(trace.names[track.marks.name[mark]], nullptr, false);
+    if (said.is_object()) config.update(said);
+  });
+  return config;
+}
+
+std::vector<AccuracyPoint> accuracy_of(const Trace& trace) {
+  std::vector<AccuracyPoint> curve;
+  const Rank* source = nullptr;  // the first rank that says any; the others repeat it
+  const NameId payload = trace.names.find("payload");
+  visit_marks(trace, "accuracy", [&](const Rank& rank, const Track& track, std::uint32_t mark) {
+    const auto value = argument(track.mark_arguments, mark, payload);
+    if (!value || (source != nullptr && source != &rank)) return;
+    source = &rank;
+    curve.push_back({track.marks.start_ns[mark], *value});
+  });
+  std::stable_sort(curve.begin(), curve.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  return curve;
+}
+
+// One value an iteration: the mean over the ranks, where all of them finished it.
+IterationReport combine(const std::vector<std::vector<Iteration>>& by_rank) {
+  struct Sum {
+    double ns = 0;
+    std::size_t ranks = 0;
+  };
+  std::map<std::int64_t, Sum> sums;
+  std::size_t ranks = 0;
+  for (const auto& iterations : by_rank) {
+    ranks += !iterations.empty();
+    for (const auto& iteration : iterations) {
+      if (!iteration.finished) continue;
+      auto& sum = sums[iteration.number];
+      sum.ns += static_cast<double>(iteration.duration_ns);
+      ++sum.ranks;
+    }
+  }
+  IterationReport report;
+  std::vector<std::int64_t> durations;
+  for (const auto& [iteration, sum] : sums) {
+    if (sum.ranks < ranks) continue;
+    const double mean = sum.ns / static_cast<double>(sum.ranks);
+    report.seconds.push_back(mean * 1e-9);
+    durations.push_back(static_cast<std::int64_t>(mean + 0.5));
+  }
+  report.count = durations.size();
+  report.median_ns = median(durations);
+  report.p95_ns = quantile(durations, 0.95);
+  report.warmup = report.count < 2 ? 0 : std::max<std::size_t>(1, report.count / 10);
+  durations.erase(durations.begin(), durations.begin() + static_cast<std::ptrdiff_t>(report.warmup));
+  report.steady_median_ns = median(durations);
+  return report;
+}
+
+void add_throughput(IterationReport& report, std::optional<double> images_per_iteration) {
+  if (!images_per_iteration || report.steady_median_ns <= 0) return;
+  report.steady_images_per_s = *images_per_iteration / (1e-9 * static_cast<double>(report.steady_median_ns));
+  const std::span<const double> steady(report.seconds.begin() + static_cast<std::ptrdiff_t>(report.warmup),
+                                       report.seconds.end());
+  if (steady.size() < 2) return;
+  const Interval median = bootstrap_median(steady);
+  report.steady_ci95 = Interval{*images_per_iteration / median.high, *images_per_iteration / median.low};
+}
+
+void add_collectives(const Trace& trace, RunReport& run) {
+  const Collectives collectives = match_collectives(trace);
+  run.unmatched_calls = collectives.unmatched_calls;
+  for (const auto& row : collectives.rows) {
+    run.collectives.push_back({trace.names[row.operation], row.bytes, row.count, row.members, row.wait_ns,
+                               row.transfer_ns, row.busbw_bytes_per_s});
+  }
+  for (const auto& straggler : stragglers_of(trace, collectives)) {
+    auto& rank = run.per_rank[straggler.rank];
+    rank.last_count = straggler.last_count;
+    rank.caused_ns = straggler.caused_ns;
+    rank.waited_ns = straggler.waited_ns;
+  }
+}
+
+}  // namespace
+
+RunReport report_run(const Trace& trace, const std::string& path) {
+  RunReport run;
+  run.path = path;
+  const std::filesystem::path named = std::filesystem::path(path).lexically_normal();
+  run.name = named.has_filename() ? named.filename().string() : named.parent_path().filename().string();
+  if (run.name.empty() || run.name == ".") run.name = path;
+  run.ranks = static_cast<int>(trace.ranks.size());
+  for (const Rank& rank : trace.ranks) run.ranks = std::max(run.ranks, rank.world_size);
+  run.span_ns = trace.span_ns();
+  run.config = config_of(trace);
+
+  std::vector<std::vector<Iteration>> iterations;
+  std::uint64_t communication_events = 0;
+  constexpr auto communication = static_cast<std::size_t>(Phase::communication);
+  for (const Rank& rank : trace.ranks) {
+    if (run.format.empty()) run.format = rank.format;
+    if (std::find(run.hosts.begin(), run.hosts.end(), rank.host) == run.hosts.end()) run.hosts.push_back(rank.host);
+    const RankPhases phases = phases_of(trace, rank);
+    iterations.push_back(iterations_of(trace, rank, phases));
+    RankReport out;
+    out.rank = rank.rank;
+    out.host = rank.host;
+    out.wall_ns = rank.end_ns - rank.start_ns;
+    out.phase_ns = phases.total_ns;
+    out.overlap = overlap_of(trace, rank, phases);
+    run.wall_ns = std::max(run.wall_ns, out.wall_ns);
+    communication_events += rank.mpi_events + rank.nccl_events + (phases.total_ns[communication] > 0 ? 1 : 0);
+    for (const auto& [cause, lost] : rank.dropped) run.dropped += lost;
+    if (rank.damaged) run.damage.push_back(rank.path + ": " + rank.damage);
+    run.clock_error_ns = std::max(run.clock_error_ns, rank.clock_error_ns);
+    run.per_rank.push_back(std::move(out));
+  }
+  add_collectives(trace, run);
+  run.communication_observed = communication_events > 0 || !run.collectives.empty();
+
+  run.accuracy_curve = accuracy_of(trace);
+  if (const auto target = number(run.config, "target_accuracy")) run.target_accuracy = *target;
+  for (const auto& point : run.accuracy_curve) {
+    run.accuracy = point.accuracy;
+    run.best_accuracy = std::max(run.best_accuracy.value_or(0), point.accuracy);
+    if (!run.seconds_to_accuracy && point.accuracy >= run.target_accuracy) {
+      run.seconds_to_accuracy = 1e-9 * static_cast<double>(point.time_ns);
+    }
+  }
+
+  run.iterations = combine(iterations);
+  const auto images_per_iteration = number(run.config, "images_per_iteration");
+  run.images = number(run.config, "images");
+  if (!run.images && images_per_iteration && run.iterations.count > 0) {
+    run.images = *images_per_iteration * static_cast<double>(run.iterations.count);
+  }
+  add_throughput(run.iterations, images_per_iteration);
+
+  std::int64_t step_ns = 0, step_communication_ns = 0, training_ns = 0;
+  for (const auto& of_rank : iterations) {
+    for (const auto& iteration : of_rank) {
+      step_ns += iteration.duration_ns;
+      step_communication_ns += iteration.phase_ns[communication];
+    }
+  }
+  for (const auto& rank : run.per_rank) {
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::optimizer}) {
+      training_ns += rank.phase_ns[static_cast<std::size_t>(phase)];
+    }
+  }
+  if (step_ns > 0 && run.ranks > 1 && run.communication_observed) {
+    run.communication_share_of_step = static_cast<double>(step_communication_ns) / static_cast<double>(step_ns);
+  }
+  if (step_ns > 0 || training_ns > 0) {
+    const BreakdownRules rules{run.ranks, run.config.value("evaluate", nlohmann::json()) == "all ranks", false};
+    run.breakdown = break_down(run.per_rank, iterations, rules);
+    classify(*run.breakdown, rules, run.iterations.seconds);
+  }
+  return run;
+}
+
+}  // namespace paceline::analysis

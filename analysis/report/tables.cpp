@@ -1,0 +1,334 @@
+#include "analysis/report/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "analysis/report/findings.h"
+#include "analysis/report/numbers.h"
+
+namespace paceline::analysis {
+namespace {
+
+const std::string none = "–";
+
+template <class T, class Write>
+std::string or_none(const std::optional<T>& value, Write&& write) {
+  return value ? write(*value) : none;
+}
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string with_share(std::int64_t part, std::int64_t whole) {
+  return fmt::format("{} ({})", duration(part), percent(ratio(part, whole)));
+}
+
+Table points_table(const Report& report) {
+  Table table{.id = "scaling",
+              .title = "Speed-up at equal work",
+              .columns = {"run", "ranks", "epochs", "images", "time", "throughput", "S(N)", "E(N)", "Karp–Flatt"},
+              .rows = {},
+              .text_columns = 1,
+              .note =
+                  "S(N) = T(1)/T(N), E = S/N; T is the whole job, from process start to end. In brackets the 95 % "
+                  "interval, from resampled iterations or repeats."};
+  const auto& points = report.scaling.points;
+  const bool accuracy = std::any_of(points.begin(), points.end(), [](const auto& p) { return p.accuracy.has_value(); });
+  const bool differences =
+      std::any_of(points.begin(), points.end(), [](const auto& p) { return !p.differences.empty(); });
+  if (accuracy) table.columns.insert(table.columns.end(), {"accuracy", "time to target"});
+  if (differences) table.columns.push_back("differs from its 1-rank run in");
+  table.last_is_text = differences;
+  for (const auto& point : points) {
+    const std::size_t first = point.runs.front();
+    const std::string label = report.run_of_scaling_run[first]
+                                  ? report.runs[*report.run_of_scaling_run[first]].name
+                                  : std::filesystem::path(report.scaling_runs[first].label).filename().string();
+    const auto figure = [](const std::optional<double>& value, const std::optional<Interval>& ci95, int decimals) {
+      if (!value) return none;
+      if (!ci95) return fixed(*value, decimals);
+      return fmt::format("{} [{}–{}]", fixed(*value, decimals), fixed(ci95->low, decimals),
+                         fixed(ci95->high, decimals));
+    };
+    std::vector<std::string> row = {
+        point.runs.size() > 1 ? fmt::format("{} and {} more", label, point.runs.size() - 1) : label,
+        std::to_string(point.ranks),
+        point.epochs > 0 ? count(point.epochs) : none,
+        point.images > 0 ? count(point.images) : none,
+        seconds(point.seconds),
+        point.images > 0 ? images_per_second(point.throughput) : none,
+        figure(point.speedup, point.speedup_ci95, 3),
+        or_none(point.efficiency, [](double e) { return percent(e); }),
+        or_none(point.karp_flatt, [](double e) { return significant(e, 3); })};
+    if (accuracy) {
+      row.push_back(or_none(point.accuracy, [](double a) { return percent(a); }));
+      row.push_back(or_none(point.seconds_to_accuracy, [](double s) { return seconds(s); }));
+    }
+    if (differences) row.push_back(point.differences.empty() ? none : differences_text(point.differences));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table serial_share_table(const Report& report) {
+  Table table{.id = "serial-share",
+              .title = "Serial share: fitted beside measured",
+              .columns = {"from", "s", "95 % interval", "limit 1/s"},
+              .rows = {},
+              .text_columns = 1,
+              .note =
+                  "The fit sees total times only and takes communication and slowed-down parallel work for serial; the "
+                  "breakdown of the 1-rank run counts only seconds that stay."};
+  const auto row = [&](const std::string& from, double s, const std::optional<Interval>& ci95) {
+    table.rows.push_back({from, fixed(s, 4),
+                          ci95 ? fmt::format("{}–{}", fixed(ci95->low, 4), fixed(ci95->high, 4)) : none,
+                          s > 0 ? significant(1 / s, 3) : none});
+  };
+  for (const auto& fit : report.scaling.fits) {
+    std::vector<std::string> ranks;
+    for (const std::size_t p : fit.points) ranks.push_back(std::to_string(report.scaling.points[p].ranks));
+    row(fmt::format("Amdahl's law through {} ranks, {}", list_text(ranks),
+                    work_text(report.scaling.points[fit.points.front()])),
+        fit.serial_fraction, fit.ci95);
+  }
+  for (const auto& run : report.runs) {
+    if (run.ranks == 1 && run.breakdown && !report.scaling.fits.empty()) {
+      row(fmt::format("breakdown of {}", run.name), run.breakdown->serial_share, run.breakdown->serial_share_ci95);
+    }
+  }
+  return table;
+}
+
+Table time_model_table(const Report& report) {
+  Table table{.id = "time-model",
+              .title = "Time model: T = fixed + epochs × epoch",
+              .columns = {"ranks", "fixed", "an epoch", "S of long runs"},
+              .rows = {},
+              .text_columns = 0,
+              .note = "From runs of different lengths; fixed is what is spent before and beside training."};
+  for (const auto& row : report.scaling.time_model) {
+    table.rows.push_back({std::to_string(row.ranks), fixed(row.model.fixed_s, 2) + " s",
+                          fixed(row.model.per_epoch_s, 3) + " s",
+                          or_none(row.speedup_limit, [](double s) { return fixed(s, 3); })});
+  }
+  return table;
+}
+
+Table lost_time_table(const Report& report) {
+  Table table{
+      .id = "lost-time",
+      .title = "What keeps the speed-up from N",
+      .columns = {"ranks", "T(1)/N", "serial work", "communication", "of it waiting", "slower parallel work", "T(N)"},
+      .rows = {},
+      .text_columns = 0,
+      .note = "T(1)/N + serial + communication + slower parallel work = T(N), in wall time averaged over ranks."};
+  for (const auto& lost : report.lost_time) {
+    table.rows.push_back({std::to_string(lost.ranks), seconds(lost.ideal_s), seconds(lost.serial_s),
+                          seconds(lost.overhead_s), seconds(lost.waiting_s), seconds(lost.slowdown_s),
+                          seconds(lost.actual_s)});
+  }
+  return table;
+}
+
+Table breakdown_table(const RunReport& run) {
+  Table table{.id = "breakdown",
+              .title = "What shrinks when ranks are added",
+              .columns = {"time in", "counts as", "mean over ranks", "share"},
+              .rows = {},
+              .text_columns = 2,
+              .note = ""};
+  if (!run.breakdown) return table;
+  const Breakdown& b = *run.breakdown;
+  for (const auto& row : b.rows) {
+    const bool ambiguous =
+        std::count_if(b.rows.begin(), b.rows.end(), [&](const auto& r) { return r.phase == row.phase; }) > 1;
+    const std::string where = !ambiguous ? "" : row.inside_iterations ? ", in iterations" : ", outside iterations";
+    table.rows.push_back({std::string(phase_name(row.phase)) + where, counts_as_text(row.counts_as), duration(row.ns),
+                          percent(ratio(row.ns, b.wall_ns))});
+  }
+  const auto total = [&](const char* name, const char* kind, std::int64_t ns) {
+    table.rows.push_back({name, kind, duration(ns), percent(ratio(ns, b.wall_ns))});
+  };
+  total("all parallel", "1/N with N ranks", b.parallel_ns);
+  total("all serial", "stays", b.serial_ns);
+  total("all overhead", "comes with N > 1", b.overhead_ns);
+  total("wall time", "", b.wall_ns);
+  table.note = "parallel + serial + overhead = wall time, exactly.";
+  if (run.global_batch_kept) table.note += " The runs share one global batch, so the optimizer counts as serial.";
+  return table;
+}
+
+bool is_shown(const RunReport& run, Phase phase) {
+  if (phase == Phase::communication) return run.communication_observed;
+  return std::any_of(run.per_rank.begin(), run.per_rank.end(),
+                     [&](const auto& rank) { return rank.phase_ns[static_cast<std::size_t>(phase)] > 0; });
+}
+
+Table phases_table(const RunReport& run) {
+  Table table{.id = "phases",
+              .title = "Phases of each rank",
+              .columns = {"rank", "host", "wall"},
+              .rows = {},
+              .text_columns = 2,
+              .note = "The phases of a rank add up to its wall time exactly."};
+  for (std::size_t p = 0; p < phase_count; ++p) {
+    if (is_shown(run, static_cast<Phase>(p))) table.columns.emplace_back(phase_name(static_cast<Phase>(p)));
+  }
+  for (const auto& rank : run.per_rank) {
+    std::vector<std::string> row = {std::to_string(rank.rank), rank.host, duration(rank.wall_ns)};
+    for (std::size_t p = 0; p < phase_count; ++p) {
+      if (is_shown(run, static_cast<Phase>(p))) row.push_back(with_share(rank.phase_ns[p], rank.wall_ns));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table waits_table(const RunReport& run) {
+  Table table{
+      .id = "waits",
+      .title = "Who waits for whom",
+      .columns = {"rank", "host", "waited for others", "made others wait", "last in"},
+      .rows = {},
+      .text_columns = 2,
+      .note =
+          "A rank waits in a collective until the last one has come; last in: collectives in which it was that one."};
+  if (run.collectives.empty()) return table;
+  for (const auto& rank : run.per_rank) {
+    table.rows.push_back({std::to_string(rank.rank), rank.host, with_share(rank.waited_ns, rank.wall_ns),
+                          duration(rank.caused_ns), count(static_cast<double>(rank.last_count))});
+  }
+  return table;
+}
+
+Table collectives_table(const RunReport& run) {
+  Table table{
+      .id = "collectives",
+      .title = "Collectives",
+      .columns = {"operation", "size", "ranks", "count", "wait a rank", "transfer", "transfer in all", "bus bandwidth"},
+      .rows = {},
+      .text_columns = 1,
+      .note =
+          "Wait: from a rank's own start to the last rank's start, mean over calls. Transfer: from the last start to "
+          "the "
+          "last end, mean over collectives. Bus bandwidth: bytes/transfer × 2(n−1)/n for allreduce (nccl-tests)."};
+  for (const auto& row : run.collectives) {
+    const double calls = static_cast<double>(row.count) * row.members;
+    table.rows.push_back(
+        {row.operation, row.bytes > 0 ? bytes(static_cast<double>(row.bytes)) : none, std::to_string(row.members),
+         count(static_cast<double>(row.count)), seconds(1e-9 * static_cast<double>(row.wait_ns) / std::max(1.0, calls)),
+         seconds(1e-9 * static_cast<double>(row.transfer_ns) / std::max<double>(1, static_cast<double>(row.count))),
+         duration(row.transfer_ns), row.busbw_bytes_per_s > 0 ? bytes_per_second(row.busbw_bytes_per_s) : none});
+  }
+  return table;
+}
+
+Table overlap_table(const RunReport& run) {
+  Table table{.id = "overlap",
+              .title = "Communication beside the main thread",
+              .columns = {"rank", "communication", "hidden under compute"},
+              .rows = {},
+              .text_columns = 1,
+              .note = "Reported beside the phases, never added to them."};
+  for (const auto& rank : run.per_rank) {
+    if (!rank.overlap) continue;
+    table.rows.push_back({std::to_string(rank.rank), duration(rank.overlap->communication_ns),
+                          with_share(rank.overlap->hidden_ns, rank.overlap->communication_ns)});
+  }
+  return table;
+}
+
+Table figures_table(const RunReport& run) {
+  Table table{.id = "figures",
+              .title = "Main figures",
+              .columns = {"figure", "value"},
+              .rows = {},
+              .text_columns = 1,
+              .note = ""};
+  const auto add = [&](const std::string& name, const std::string& value) { table.rows.push_back({name, value}); };
+  add("wall time", seconds(1e-9 * static_cast<double>(run.wall_ns)));
+  if (run.images) {
+    add("images", count(*run.images));
+    if (run.wall_ns > 0) {
+      add("throughput, whole job", images_per_second(*run.images / (1e-9 * static_cast<double>(run.wall_ns))));
+    }
+  }
+  const auto& it = run.iterations;
+  if (it.steady_images_per_s) {
+    std::string value = images_per_second(*it.steady_images_per_s);
+    if (it.steady_ci95) {
+      value += fmt::format(" [{}–{}]", fixed(it.steady_ci95->low, 1), fixed(it.steady_ci95->high, 1));
+    }
+    add(fmt::format("throughput, steady (first {} excluded)", plural(it.warmup, "iteration", "iterations")), value);
+  }
+  if (it.count > 0) {
+    add("iterations", count(static_cast<double>(it.count)));
+    add("iteration, median", duration(it.median_ns));
+    add("iteration, 95th percentile", duration(it.p95_ns));
+  }
+  if (run.accuracy) add("test accuracy", percent(*run.accuracy));
+  if (run.accuracy) {
+    add(fmt::format("time to {:g} % accuracy", 100 * run.target_accuracy),
+        run.seconds_to_accuracy ? seconds(*run.seconds_to_accuracy) : "not reached");
+  }
+  if (run.per_rank.size() > 1) add("clock error between ranks, at most", seconds(run.clock_error_ns * 1e-9));
+  return table;
+}
+
+void keep_filled(std::vector<Table>& tables) {
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+}
+
+}  // namespace
+
+std::string counts_as_text(CountsAs kind) {
+  switch (kind) {
+    case CountsAs::parallel:
+      return "parallel";
+    case CountsAs::serial:
+      return "serial";
+    case CountsAs::overhead:
+      return "overhead";
+  }
+  return "";
+}
+
+std::vector<Table> scaling_tables(const Report& report) {
+  std::vector<Table> tables;
+  if (report.scaling.points.size() > 1 || report.runs.empty()) tables.push_back(points_table(report));
+  tables.push_back(lost_time_table(report));
+  tables.push_back(serial_share_table(report));
+  tables.push_back(time_model_table(report));
+  keep_filled(tables);
+  return tables;
+}
+
+std::vector<Table> run_tables(const RunReport& run) {
+  std::vector<Table> tables = {figures_table(run),     phases_table(run), breakdown_table(run),
+                               collectives_table(run), waits_table(run),  overlap_table(run)};
+  keep_filled(tables);
+  return tables;
+}
+
+std::string run_summary(const RunReport& run) {
+  std::vector<std::string> parts;
+  const auto from_config = [&](const char* key, const std::string& before, const std::string& after) {
+    const auto found = run.config.find(key);
+    if (found == run.config.end()) return;
+    parts.push_back(before + (found->is_string() ? found->get<std::string>() : found->dump()) + after);
+  };
+  from_config("program", "", "");
+  from_config("model", "", "");
+  parts.push_back(plural(static_cast<std::size_t>(run.ranks), "rank", "ranks") + " on " + list_text(run.hosts));
+  from_config("batch_per_rank", "batch ", " a rank");
+  from_config("dtype", "", "");
+  from_config("communicator", "communicator ", "");
+  std::string text;
+  for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+}  // namespace paceline::analysis
