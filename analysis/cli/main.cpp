@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   paceline::cli::Command chosen;
   paceline::record::add_record(app, chosen);
   paceline::cli::add_info(app, chosen);
+  paceline::cli::add_report(app, chosen);
   paceline::cli::add_export(app, chosen);
   paceline::cli::add_programs(app, chosen);
 
