@@ -1,0 +1,161 @@
+// However a program ends, its file can be read and holds what was recorded; and the recorder never harms the program.
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "tests/integration/record/run.h"
+
+namespace paceline::test {
+namespace {
+
+using format::DropCause;
+using format::EventType;
+
+class RecordEnds : public RecordTest {
+ protected:
+  RecordedFile only_file() const {
+    std::vector<RecordedFile> all = files();
+    EXPECT_EQ(all.size(), 1u);
+    return all.empty() ? RecordedFile{} : all.front();
+  }
+};
+
+// Rank 1 counts its ranges in a file of its own while it is killed; what it counted must be in its trace.
+TEST_F(RecordEnds, AKilledRankLeavesEveryRangeThatEnded) {
+  std::mt19937 random(std::random_device{}());
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::filesystem::remove_all(directory / "run");
+    const std::filesystem::path progress = directory / "progress";
+    std::filesystem::remove(progress);
+    Ended ended;
+    std::thread job([&] { ended = run(mpirun() + "-n 2 " + recorded() + WAYS " kill " + progress.string()); });
+    std::uint64_t counted[2] = {};
+    const auto read_progress = [&] {
+      std::ifstream in(progress, std::ios::binary);
+      in.read(reinterpret_cast<char*>(counted), sizeof counted);
+    };
+    for (int wait = 0; wait < 3000 && counted[0] == 0; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      read_progress();
+    }
+    ASSERT_NE(counted[0], 0u);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 300'000));
+    kill(static_cast<pid_t>(counted[0]), SIGKILL);
+    job.join();
+    read_progress();
+    EXPECT_FALSE(ended.by_itself(0));
+    const std::vector<RecordedFile> ranks = files();
+    ASSERT_EQ(ranks.size(), 2u);
+    for (const RecordedFile& file : ranks) {
+      EXPECT_FALSE(file.file.damaged) << file.file.damage;
+      EXPECT_EQ(file.dropped(), 0u);
+    }
+    const std::uint64_t pops = ranks[1].of(EventType::pop).size();
+    EXPECT_GE(pops, counted[1] + 10);
+    EXPECT_LE(pops, counted[1] + 11);
+    EXPECT_EQ(ranks[1].file.header.closed, 0u);
+    EXPECT_EQ(ranks[0].of(EventType::pop).size(), 10u);
+  }
+}
+
+TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
+  struct Way {
+    const char* mode;
+    int shell_status;
+  };
+  for (const Way& way : {Way{"abort", 128 + SIGABRT}, Way{"crash", 128 + SIGSEGV}, Way{"quick_exit", 5}}) {
+    std::filesystem::remove_all(directory / "run");
+    const Ended ended = run(recorded() + WAYS " " + way.mode + " 30000; exit $?");
+    EXPECT_TRUE(ended.by_itself(way.shell_status)) << way.mode << ": " << ended.status << ended.err;
+    EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
+    const RecordedFile file = only_file();
+    EXPECT_FALSE(file.file.damaged) << file.file.damage;
+    EXPECT_EQ(file.of(EventType::push).size(), 30'000u) << way.mode;
+    EXPECT_EQ(file.of(EventType::pop).size(), 30'000u) << way.mode;
+  }
+}
+
+TEST_F(RecordEnds, AProgramThatReplacesItselfLeavesTwoFiles) {
+  const Ended ended = run(recorded() + WAYS " exec 300");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  const std::vector<RecordedFile> both = files();
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].file.header.pid, both[1].file.header.pid);
+  const bool swapped = both[0].file.path.string().ends_with("-2.pace");
+  EXPECT_TRUE(both[swapped ? 0 : 1].file.path.string().ends_with("-2.pace"));
+  EXPECT_EQ(both[swapped ? 1 : 0].of(EventType::push).size(), 300u);
+  EXPECT_EQ(both[swapped ? 0 : 1].of(EventType::push).size(), 500u);
+}
+
+TEST_F(RecordEnds, AChildOfForkIsNotRecorded) {
+  const Ended ended = run(recorded() + WAYS " fork 300");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.file.header.closed, 1u);
+  EXPECT_EQ(file.of(EventType::push).size(), 301u);
+}
+
+TEST_F(RecordEnds, ProgramsThatEmitNothingLeaveNoFile) {
+  const Ended ended = run(recorded() + "sh -c \"ls / | sort >list; " WAYS " nothing; echo done\"");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_FALSE(std::filesystem::exists(directory / "run"));
+}
+
+TEST_F(RecordEnds, ADirectoryThatCannotBeWrittenCostsOneLine) {
+  const Ended ended = run(recorded("PACELINE_OUTPUT=/proc/none") + WAYS " return");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_NE(ended.err.find("/proc/none"), std::string::npos) << ended.err;
+}
+
+TEST_F(RecordEnds, ALimitOnFileSizesCostsOneLine) {
+  const Ended ended = run("ulimit -f 1000; " + recorded() + WAYS " return");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(RecordEnds, AFullDiskCostsOneLineAndTheEventsThatDidNotFit) {
+  const std::filesystem::path small = directory / "run";
+  std::filesystem::create_directory(small);
+  if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  const Ended ended = run(recorded("PACELINE_BUFFER_BYTES=2097152") + WAYS " return 3000000");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_NE(ended.err.find("No space left"), std::string::npos) << ended.err;
+  {
+    const RecordedFile file = only_file();
+    EXPECT_FALSE(file.file.damaged) << file.file.damage;
+    EXPECT_GT(file.file.header.dropped[static_cast<int>(DropCause::disk)], 0u);
+    EXPECT_GT(file.of(EventType::push).size(), 10'000u);
+  }
+  umount(small.c_str());
+}
+
+TEST_F(RecordEnds, ADiskThatIsFullAtTheStartCostsOneLine) {
+  const std::filesystem::path small = directory / "run";
+  std::filesystem::create_directory(small);
+  if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  const Ended ended = run(recorded() + WAYS " return");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_TRUE(std::filesystem::is_empty(small));
+  umount(small.c_str());
+}
+
+}  // namespace
+}  // namespace paceline::test

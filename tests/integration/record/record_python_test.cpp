@@ -1,0 +1,70 @@
+// Python programs, which load MPI and NVTX by way of modules.
+#include "tests/integration/record/run.h"
+
+namespace paceline::test {
+namespace {
+
+using format::EventType;
+
+class RecordPython : public RecordTest {};
+
+TEST_F(RecordPython, AScriptWithMpi4pyIsRecorded) {
+  if (!run("/usr/bin/python3 -c \"import mpi4py\"").by_itself(0)) GTEST_SKIP() << "python3-mpi4py is not installed";
+  const Ended ended = run(mpirun() + "-n 2 " + recorded() + "/usr/bin/python3 " SCRIPTS "/mpi_ranks.py");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 2u);
+  for (int rank = 0; rank < 2; ++rank) {
+    const RecordedFile& file = ranks[rank];
+    EXPECT_EQ(file.file.header.rank, rank);
+    EXPECT_EQ(file.file.header.closed, 1u);
+    const auto reductions = file.named(EventType::mpi_begin_coll, "MPI_Allreduce");
+    ASSERT_EQ(reductions.size(), 20u);
+    EXPECT_EQ(reductions[19].extension[0].high, 8000u);
+    EXPECT_EQ(file.named(EventType::mpi_begin_coll, "MPI_Barrier").size(), 1u);
+    EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Comm_split").size(), 1u);
+    EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Finalize").size(), 1u);
+    EXPECT_EQ(file.named(EventType::mpi_begin_peer, "MPI_Send").size(), rank == 0 ? 1u : 0u);
+  }
+}
+
+TEST_F(RecordPython, AScriptWithTheNvtxModuleIsRecorded) {
+  // The module comes from PyPI; the environment is kept between runs.
+  const std::string python = VENV "/bin/python";
+  if (!run(python + " -c \"import nvtx\"").by_itself(0)) {
+    const Ended made = run("/usr/bin/python3 -m venv " VENV " && " + python +
+                           " -m pip install --quiet --disable-pip-version-check --retries 0 --timeout 10 nvtx");
+    if (!made.by_itself(0)) GTEST_SKIP() << "PyPI's nvtx cannot be installed here: " << made.err;
+  }
+  const Ended ended = run(recorded() + python + " " SCRIPTS "/nvtx_ranges.py");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> all = files();
+  ASSERT_EQ(all.size(), 1u);
+  const RecordedFile& file = all[0];
+  EXPECT_EQ(file.file.header.closed, 1u);
+  const auto of_any = [&](EventType plain, EventType payload, const char* name) {
+    std::vector<RecordedEvent> found = file.named(plain, name);
+    for (const RecordedEvent& event : file.named(payload, name)) found.push_back(event);
+    return found;
+  };
+  const auto steps = of_any(EventType::push, EventType::push_payload, "step");
+  const auto forward = of_any(EventType::push, EventType::push_payload, "forward");
+  EXPECT_EQ(steps.size(), 50u);
+  ASSERT_EQ(forward.size(), 50u);
+  EXPECT_EQ(of_any(EventType::push, EventType::push_payload, "backward").size(), 50u);
+  EXPECT_EQ(file.of(EventType::pop).size(), 150u);
+  EXPECT_EQ(forward[0].domain, "network");
+  for (std::uint64_t step = 0; step < 50; ++step) {
+    EXPECT_EQ(forward[step].type, EventType::push_payload);
+    EXPECT_EQ(forward[step].extension[0].low, step);
+  }
+  const auto categories = file.named(EventType::category, "layers");
+  ASSERT_EQ(categories.size(), 1u);
+  EXPECT_EQ(categories[0].category, forward[0].category);
+  EXPECT_EQ(of_any(EventType::mark, EventType::mark_payload, "end").size(), 1u);
+  EXPECT_EQ(of_any(EventType::start, EventType::start_payload, "asynchronous").size(), 1u);
+  EXPECT_EQ(file.of(EventType::end).size(), 1u);
+}
+
+}  // namespace
+}  // namespace paceline::test

@@ -1,0 +1,58 @@
+#include "tests/integration/record/run.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <iterator>
+
+namespace paceline::test {
+namespace {
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+bool Ended::by_itself(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
+
+int Ended::recorder_lines() const {
+  int lines = 0;
+  for (std::size_t at = 0; (at = err.find("paceline: ", at)) != std::string::npos; ++at) ++lines;
+  return lines;
+}
+
+void RecordTest::SetUp() {
+  if (std::string(SANITIZER) != "") GTEST_SKIP() << "a sanitizer's build cannot be loaded into the system's programs";
+  char place[] = "/tmp/paceline-record-XXXXXX";
+  ASSERT_NE(mkdtemp(place), nullptr);
+  directory = place;
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+}
+
+void RecordTest::TearDown() {
+  if (!directory.empty()) std::filesystem::remove_all(directory);
+}
+
+Ended RecordTest::run(const std::string& command) const {
+  Ended ended;
+  const std::string script = "cd " + directory.string() + " && exec timeout -k 5 60 sh -c '" + command +
+                             "' >stdout.txt 2>stderr.txt </dev/null";
+  ended.status = std::system(script.c_str());
+  ended.out = read_text(directory / "stdout.txt");
+  ended.err = read_text(directory / "stderr.txt");
+  return ended;
+}
+
+std::string RecordTest::recorded(const std::string& variables) const {
+  return "env PACELINE_OUTPUT=" + (directory / "run").string() +
+         " PACELINE_JOB=test NVTX_INJECTION64_PATH=" RECORDER " LD_PRELOAD=" RECORDER " " + variables + " ";
+}
+
+std::string RecordTest::mpirun() { return MPIRUN " --bind-to none "; }
+
+}  // namespace paceline::test

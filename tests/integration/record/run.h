@@ -1,0 +1,39 @@
+// Runs programs with the recorder loaded, as `paceline record` would, and reads what they left.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/recorded/recorded.h"
+
+namespace paceline::test {
+
+struct Ended {
+  int status = 0;  // as waitpid gives it
+  std::string out, err;
+  bool by_itself(int code) const;  // ended with this exit code
+  // Lines of standard error that the recorder wrote.
+  int recorder_lines() const;
+};
+
+class RecordTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  // Runs a shell command in `directory`; killed after a minute.
+  Ended run(const std::string& command) const;
+
+  // The start of a command line that records what follows, with further variables for it.
+  std::string recorded(const std::string& variables = "") const;
+  // mpirun with what it needs on any machine.
+  static std::string mpirun();
+
+  std::vector<RecordedFile> files() const { return read_recorded_directory(directory / "run"); }
+
+  std::filesystem::path directory;
+};
+
+}  // namespace paceline::test

@@ -1,0 +1,65 @@
+// Ways to run and to end: ways MODE [ARGUMENT]. It knows nothing of Paceline.
+#include <fcntl.h>
+#include <mpi.h>
+#include <nvtx3/nvToolsExt.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void ranges(long count) {
+  for (long i = 0; i < count; ++i) {
+    nvtxRangePushA("range");
+    nvtxRangePop();
+  }
+}
+
+// Counts ranges in a file that outlives this process, until it is killed: FILE holds the pid, then the count.
+static void count_until_killed(const char* path) {
+  const int file = open(path, O_RDWR | O_CREAT, 0666);
+  if (file < 0 || ftruncate(file, 16) != 0) exit(1);
+  volatile uint64_t* shared = mmap(NULL, 16, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  const struct timespec pause = {0, 1000};
+  for (;;) {
+    ranges(1);
+    ++shared[1];
+    shared[0] = (uint64_t)getpid();
+    nanosleep(&pause, NULL);
+  }
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const char* mode = argv[1];
+  if (strcmp(mode, "nothing") == 0) return 0;
+  if (strcmp(mode, "kill") == 0) {
+    MPI_Init(&argc, &argv);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    ranges(10);
+    if (rank == 1) count_until_killed(argv[2]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+  }
+  ranges(argc > 2 ? atol(argv[2]) : 1000);
+  if (strcmp(mode, "abort") == 0) abort();
+  if (strcmp(mode, "crash") == 0) raise(SIGSEGV);
+  if (strcmp(mode, "quick_exit") == 0) quick_exit(5);
+  if (strcmp(mode, "exec") == 0) execl(argv[0], argv[0], "return", "500", (char*)NULL);
+  if (strcmp(mode, "fork") == 0) {
+    if (fork() == 0) {
+      ranges(100);
+      exit(0);
+    }
+    wait(NULL);
+    ranges(1);
+  }
+  puts("done");
+  return 0;
+}
