@@ -146,6 +146,7 @@ void TrackBuilder::text_argument(std::string_view key, std::string_view text) {
 }
 
 void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
+  if (track_.slices.size() == 0 && track_.marks.size() == 0 && !track_.main) return;
   for (std::uint32_t i = 0; i < track_.slices.size(); ++i) {
     if (track_.slices.duration_ns[i] != still_open) continue;
     argument(i, trace_->names.intern("unfinished"), 1.0);

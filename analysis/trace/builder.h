@@ -10,9 +10,10 @@
 //   main.pop(100);
 //   Trace trace = run.finish();
 //
-// Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, and moves slices that
-// cross another one (begin inside it and end after it) onto further tracks, so that every track nests. Cost: linear
-// where slices come in the order of their starts, as a thread makes them.
+// Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, moves slices that
+// cross another one (begin inside it and end after it) onto further tracks, so that every track nests, and leaves out
+// tracks without slices and marks but for the main thread's. Cost: linear where slices come in the order of their
+// starts, as a thread makes them.
 #pragma once
 
 #include <cstdint>

@@ -211,11 +211,15 @@ TEST(PaceImport, ARangeEndedByAnotherThreadKeepsItsTimes) {
 
 TEST(PaceImport, ThreadsHaveTheirNamesEvenIfGivenByAnotherThread) {
   PaceFile file;
+  const auto work = file.name("work");
   file.use_thread(7);
-  file.pop(5);
+  file.push(5, pack_scope(work, 0, 0));
+  file.use_thread(8);
+  file.pop(5);  // nothing to show
   file.use_thread(100);
   file.thread_name(7, "loader");
   const Trace trace = import(file);
+  EXPECT_EQ(trace.ranks[0].tracks.size(), 2U);
   EXPECT_FALSE(track_labelled(trace.ranks[0], "loader").main);
   EXPECT_TRUE(track_labelled(trace.ranks[0], "main thread").main);
 }

@@ -1,0 +1,220 @@
+// `paceline info` and `paceline export` as a user meets them: what they print, and what they say to bad input.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+
+#include "profiler/format/mpi_functions.h"
+#include "profiler/format/writer.h"
+
+namespace paceline {
+namespace {
+
+namespace fs = std::filesystem;
+using format::EventType;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int status = -1;
+  std::string output, errors;
+};
+
+class PacelineCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = fs::temp_directory_path() / (std::string("paceline-cli-") + test->name() + std::to_string(getpid()));
+    fs::create_directories(directory_ / "run");
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  // Runs `paceline ARGUMENTS` in the test's directory.
+  Outcome paceline(const std::string& arguments) const {
+    const std::string command = "cd '" + directory_.string() + "' && '" PACELINE_PROGRAM "' " + arguments + " 2>errors";
+    Outcome outcome;
+    std::FILE* pipe = popen(command.c_str(), "r");
+    char buffer[4096];
+    for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, n);
+    const int status = pclose(pipe);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    std::ifstream errors(directory_ / "errors");
+    outcome.errors.assign(std::istreambuf_iterator<char>(errors), {});
+    return outcome;
+  }
+
+  void expect_refused(const std::string& arguments, int status, const std::string& what) const {
+    const Outcome outcome = paceline(arguments);
+    EXPECT_EQ(outcome.status, status) << arguments;
+    EXPECT_THAT(outcome.errors, HasSubstr(what)) << arguments;
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+    EXPECT_EQ(outcome.output, "");
+  }
+
+  // A rank that made `iterations` iterations of 1 ms with an allreduce each, then ended or was killed. Noise makes the
+  // allreduces' ends, and with them the file, incompressible.
+  void write_rank(int rank, int iterations, format::Ending ending = format::Ending::closed, const char* job = "7",
+                  bool noise = false) const {
+    format::HeaderFacts facts;
+    facts.file_id = 40 + static_cast<std::uint64_t>(rank);
+    facts.pid = 100 + static_cast<std::uint32_t>(rank);
+    facts.ticks_per_second = 1e9;
+    facts.start_ticks = 5'000'000;
+    facts.start_utc_ns = 1'700'000'000'000'000'000;
+    facts.rank = rank;
+    facts.world_size = 2;
+    facts.host = "node";
+    facts.boot_id = "boot";
+    facts.job = job;
+    format::TraceWriter writer(facts);
+    const auto iteration = writer.scope("iteration", "paceline.trainer", "iteration");
+    const auto allreduce = static_cast<std::uint64_t>(format::MpiId::Allreduce);
+    std::mt19937 random(1);
+    for (int i = 0; i < iterations; ++i) {
+      const std::uint64_t t = 1'000'000 * static_cast<std::uint64_t>(i);
+      writer.add(0, t, EventType::push, iteration);
+      writer.add(0, t + 600'000, EventType::mpi_begin_coll, allreduce | std::uint64_t{0xffffffff} << 16,
+                 {{4096, std::uint64_t(i) << 32}});
+      writer.add(0, t + 700'000 + (noise ? random() % 200'000 : 0), EventType::mpi_end, allreduce);
+      writer.add(0, t + 1'000'000, EventType::pop, 0);
+    }
+    writer.write(directory_ / "run" / ("rank" + std::to_string(rank) + ".pace"), ending);
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(PacelineCommand, InfoTellsEachTraceInJson) {
+  write_rank(0, 3);
+  write_rank(1, 3);
+  const Outcome outcome = paceline("info --format json run");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  const json document = json::parse(outcome.output);
+  EXPECT_EQ(document["schema"], "paceline.info/1");
+  ASSERT_EQ(document["traces"].size(), 2U);
+  const json& trace = document["traces"][1];
+  EXPECT_EQ(trace["path"], "run/rank1.pace");
+  EXPECT_EQ(trace["format"], "pace");
+  EXPECT_EQ(trace["rank"], 1);
+  EXPECT_EQ(trace["world_size"], 2);
+  EXPECT_EQ(trace["host"], "node");
+  EXPECT_EQ(trace["pid"], 101);
+  EXPECT_EQ(trace["span_ns"], 3'000'000);
+  EXPECT_EQ(trace["dropped"], 0);
+  EXPECT_EQ(trace["damaged"], false);
+  EXPECT_EQ(trace["events"], (json{{"nvtx", 3}, {"mpi", 3}, {"cuda", 0}, {"nccl", 0}, {"counter", 0}}));
+  EXPECT_EQ(trace["clock"], (json{{"source", "tsc"}, {"error_ns", 0}}));
+}
+
+TEST_F(PacelineCommand, InfoTellsPeopleRanksAndSpan) {
+  write_rank(0, 3);
+  write_rank(1, 3);
+  const Outcome outcome = paceline("info run");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("run: 2 ranks on 1 host, 0.003 s"));
+}
+
+TEST_F(PacelineCommand, AFileCutAnywhereIsReadUpToTheCutAndSaidToBeDamaged) {
+  constexpr int iterations = 12'000;
+  write_rank(0, iterations, format::Ending::closed, "7", true);
+  const fs::path whole = directory_ / "run" / "rank0.pace", cut = directory_ / "cut.pace";
+  const auto size = fs::file_size(whole);
+  ASSERT_GT(size, 30'000U);
+  std::uint64_t before = 0;
+  for (std::uintmax_t length = 1000; length < size; length += 1000) {
+    fs::copy_file(whole, cut, fs::copy_options::overwrite_existing);
+    fs::resize_file(cut, length);
+    const Outcome outcome = paceline("info --format json cut.pace");
+    if (length < 4096) {  // the header's page is not whole
+      EXPECT_EQ(outcome.status, 1) << length;
+      continue;
+    }
+    ASSERT_EQ(outcome.status, 0) << length << ": " << outcome.errors;
+    const json trace = json::parse(outcome.output)["traces"][0];
+    EXPECT_EQ(trace["damaged"], true) << length;
+    EXPECT_FALSE(trace["damage"].get<std::string>().empty());
+    const std::uint64_t events = trace["events"]["mpi"];
+    EXPECT_GE(events, before) << length;
+    EXPECT_LT(events, iterations) << length;
+    before = events;
+  }
+  EXPECT_GT(before, iterations / 2);
+}
+
+TEST_F(PacelineCommand, AKilledProcessLeavesAReadableFile) {
+  write_rank(0, 100, format::Ending::killed);
+  const Outcome outcome = paceline("info --format json run");
+  ASSERT_EQ(outcome.status, 0);
+  EXPECT_EQ(json::parse(outcome.output)["traces"][0]["events"]["nvtx"], 100);
+}
+
+TEST_F(PacelineCommand, AReadableRankIsToldBesideAnUnreadableOneAndTheStatusSaysSo) {
+  write_rank(0, 3);
+  write_rank(1, 3);
+  fs::resize_file(directory_ / "run" / "rank1.pace", 100);
+  const Outcome outcome = paceline("info --format json run");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("rank1.pace"));
+  EXPECT_EQ(json::parse(outcome.output)["traces"].size(), 1U);
+}
+
+TEST_F(PacelineCommand, ExportWritesCsvAndChromeToAFileOrToStandardOutput) {
+  write_rank(0, 3);
+  const Outcome csv = paceline("export --to csv run");
+  EXPECT_EQ(csv.status, 0);
+  EXPECT_TRUE(csv.output.starts_with("rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"));
+  EXPECT_EQ(std::count(csv.output.begin(), csv.output.end(), '\n'), 7);
+  EXPECT_THAT(csv.output, HasSubstr("0,node,100,main thread,slice,MPI_Allreduce,collective,1600000,100000,1,"));
+  ASSERT_EQ(paceline("export --to chrome -o out.json run/rank0.pace").status, 0);
+  std::ifstream file(directory_ / "out.json");
+  EXPECT_EQ(json::parse(file)["traceEvents"].size(), 10U);  // 4 names and orders, 6 slices
+}
+
+TEST_F(PacelineCommand, AnExportThatCannotBeWrittenFailsAndLeavesNothing) {
+  write_rank(0, 3);
+  expect_refused("export --to csv -o missing/out.csv run", 1, "missing/out.csv: No such file or directory");
+  expect_refused("export --to csv run > /dev/full", 1, "No space left on device");
+}
+
+TEST_F(PacelineCommand, BadInputIsOneLineAndStatus1) {
+  fs::create_directories(directory_ / "empty");
+  std::ofstream(directory_ / "text.pace") << "not a trace at all";
+  expect_refused("info missing", 1, "paceline info: missing: no such file or directory");
+  expect_refused("export --to csv empty", 1, "no traces in empty: record some with paceline record -o empty");
+  expect_refused("export --to csv text.pace", 1, "text.pace: not a trace file");
+  write_rank(0, 3, format::Ending::closed, "7");
+  write_rank(1, 3, format::Ending::closed, "8");
+  expect_refused("export --to csv run", 1, "are of different runs (jobs 7 and 8)");
+}
+
+TEST_F(PacelineCommand, WrongUsageIsOneLineAndStatus2) {
+  expect_refused("", 2, "see paceline --help");
+  expect_refused("fly", 2, "paceline: there is no command 'fly'; see paceline --help");
+  expect_refused("--fly", 2, "paceline: there is no option '--fly'; see paceline --help");
+  expect_refused("info", 2, "PATH is required; see paceline info --help");
+  expect_refused("info --format xml run", 2, "see paceline info --help");
+  expect_refused("info --fly run", 2, "--fly");
+  expect_refused("export run", 2, "--to is required; see paceline export --help");
+  expect_refused("export --to svg run", 2, "svg");
+  expect_refused("record", 2, "see paceline record --help");
+}
+
+TEST_F(PacelineCommand, HelpAndVersionAreNoFailures) {
+  EXPECT_EQ(paceline("--help").status, 0);
+  EXPECT_THAT(paceline("--version").output, ::testing::StartsWith("paceline "));
+  for (const char* command : {"record", "info", "export"}) {
+    const Outcome outcome = paceline(std::string(command) + " --help");
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_THAT(outcome.output, HasSubstr("Usage:")) << command;
+  }
+}
+
+}  // namespace
+}  // namespace paceline
