@@ -15,7 +15,7 @@
 
 #include <dlfcn.h>
 
-#include "trainer/comm/mpi_communicator.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/loop/updater.h"
 #include "trainer/nn/model.h"
 #include "trainer/ranges.h"
@@ -58,8 +58,8 @@ int main(int argc, char** argv) {
     LayerRanges ranges;
     model->observer = &ranges;
     Sgd optimizer(model->weights().size(), {});
-    MpiCommunicator communicator;
-    SynchronousUpdater updater(*model, communicator, optimizer);
+    const auto communicator = make_communicator("mpi");
+    SynchronousUpdater updater(*model, *communicator, optimizer);
     Batch batch;
     std::mt19937 random(1);
     std::normal_distribution<float> normal;

@@ -2,6 +2,7 @@
 // same order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,8 +20,17 @@ class Communicator {
   virtual int local_rank() const = 0;  // among the ranks of this host
   virtual int local_size() const = 0;
 
-  // Replaces the values by their mean over the ranks: the sum, then one division, the same bits on every rank.
+  // Where the parameters lie in the gradient: their first positions, ascending, and last the gradient's length. A mean
+  // over as many values goes by parameter where the algorithm does so (naive); other lengths go as one.
+  virtual void set_segments(std::vector<std::size_t>) {}
+
+  // Replaces the values by their mean over the ranks, the same bits on every rank. In fp32 that is the sum, then one
+  // division. In a 16-bit type each rank divides first, so that the sum stays in range, and rounds to that type; each
+  // addition rounds too.
   virtual void allreduce_mean(std::span<float> values) = 0;
+
+  // Bytes that a mean over so many values takes from each rank: what profilers and bandwidths go by.
+  virtual std::size_t payload_bytes(std::size_t values) const { return values * sizeof(float); }
 
   // Replaces the values by their sum over the ranks.
   virtual void allreduce_sum(std::span<double> values) = 0;
@@ -30,9 +40,17 @@ class Communicator {
   virtual void broadcast(std::span<std::uint64_t> values, int root) = 0;
 };
 
-// Known names, and the one of that name over all ranks of the job. Throws Error (usage) for another name. MPI must be
-// initialised.
+// The known algorithms, each with one line that says what it does, and the types that a mean may travel in.
+struct CommunicatorName {
+  std::string name, summary;
+};
+std::vector<CommunicatorName> communicator_summaries();
 std::vector<std::string> communicator_names();
-std::unique_ptr<Communicator> make_communicator(const std::string& name);
+std::vector<std::string> allreduce_dtypes();  // f32, f16, bf16
+
+// The communicator of that name over all ranks of the job; a collective call. Throws Error (usage) for another name or
+// type, and on all ranks where the job's hosts do not suit the algorithm. MPI must be initialised, and finalised later
+// than the communicator ends.
+std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::string& dtype = "f32");
 
 }  // namespace paceline::train

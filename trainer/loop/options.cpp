@@ -24,6 +24,25 @@ bool first_rank_by_environment() {
   return true;
 }
 
+std::string communicator_help() {
+  std::string help = "how gradients are averaged over the ranks:";
+  for (const auto& [name, summary] : communicator_summaries()) help += fmt::format("\n{}: {}", name, summary);
+  return help;
+}
+
+void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
+  app.add_option("--sizes", o.sizes, "bytes of what is reduced, e.g. 4K,25M")->delimiter(',')->capture_default_str();
+  app.add_option("--communicators", o.communicators, "names, separated by commas; default: all that suit the job")
+      ->delimiter(',')
+      ->check(CLI::IsMember(communicator_names()));
+  app.add_option("--dtype", o.dtype, "type that the values travel in")
+      ->check(CLI::IsMember(allreduce_dtypes()))
+      ->capture_default_str();
+  app.add_option("--iterations", o.iterations, "of which the median is printed")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+}
+
 void add_training_options(CLI::App& app, TrainOptions& o) {
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names")->capture_default_str();
@@ -67,8 +86,11 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--dtype", o.dtype, "of the arithmetic: f32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--communicator", o.communicator, "how gradients are averaged over the ranks: mpi")
+  app.add_option("--communicator", o.communicator, communicator_help())
       ->check(CLI::IsMember(communicator_names()))
+      ->capture_default_str();
+  app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients travel in; the 16-bit ones round")
+      ->check(CLI::IsMember(allreduce_dtypes()))
       ->capture_default_str();
   app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)");
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
@@ -94,6 +116,9 @@ CommandLine parse_command_line(int argc, char** argv) {
   make->add_option("--train", result.make_dataset.train, "training images")->capture_default_str();
   make->add_option("--test", result.make_dataset.test, "test images")->capture_default_str();
   make->add_option("--seed", result.make_dataset.seed, "of everything drawn")->capture_default_str();
+  CLI::App* bench =
+      app.add_subcommand("bench-allreduce", "time the communicators against each other, under mpirun as for training");
+  add_bench_allreduce(*bench, result.bench_allreduce);
 
   const auto refuse = [&](const std::string& what) {
     if (first_rank_by_environment()) fmt::print(stderr, "paceline-train: {} (see paceline-train --help)\n", what);
@@ -112,6 +137,10 @@ CommandLine parse_command_line(int argc, char** argv) {
   }
   if (make->parsed()) {
     result.action = CommandLine::Action::make_dataset;
+    return result;
+  }
+  if (bench->parsed()) {
+    result.action = CommandLine::Action::bench_allreduce;
     return result;
   }
   if (result.train.data.empty() && !result.train.synthetic) return refuse("--data DIR or --synthetic is required");

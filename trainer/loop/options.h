@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "trainer/comm/bench.h"
+
 namespace paceline::train {
 
 struct TrainOptions {
@@ -23,6 +25,7 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   std::string dtype = "f32";
   std::string communicator = "mpi";
+  std::string allreduce_dtype = "f32";
   std::string log, checkpoint;  // files; empty: none
   bool resume = false;
   std::uint64_t eval_every = 1;  // epochs; 0: at the end only
@@ -37,10 +40,11 @@ struct MakeDatasetOptions {
 };
 
 struct CommandLine {
-  enum class Action { train, make_dataset, exit } action = Action::train;
+  enum class Action { train, make_dataset, bench_allreduce, exit } action = Action::train;
   int status = 0;  // with Action::exit: --help was printed (0), or one line that says what is wrong (2)
   TrainOptions train;
   MakeDatasetOptions make_dataset;
+  BenchAllreduceOptions bench_allreduce;
 };
 
 // Prints the help text on standard output. What is wrong goes to standard error, once for the whole job: ranks other

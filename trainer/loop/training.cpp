@@ -63,6 +63,7 @@ nlohmann::json describe_run(const TrainOptions& options, const Communicator& com
                         {"images_per_iteration", global_batch},
                         {"dtype", options.dtype},
                         {"communicator", options.communicator},
+                        {"allreduce_dtype", options.allreduce_dtype},
                         {"updater", "synchronous"},
                         {"seed", options.seed},
                         {"epochs", epochs},
@@ -161,6 +162,10 @@ void Training::load_data() {
 }
 
 void Training::share_state() {
+  std::vector<std::size_t> segments;
+  for (const Parameter& parameter : model_->parameters()) segments.push_back(parameter.offset);
+  segments.push_back(model_->gradients().size());
+  communicator_.set_segments(std::move(segments));
   communicator_.broadcast(model_->weights(), 0);
   communicator_.broadcast(model_->statistics(), 0);
   communicator_.broadcast(optimizer_->velocity(), 0);

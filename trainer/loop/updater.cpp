@@ -20,7 +20,7 @@ StepResult SynchronousUpdater::step(const Batch& batch, double rate, bool stop) 
   StepResult result;
   {
     const std::span<float> gradients = model_.gradients();
-    const Range range(Category::allreduce, gradients.size_bytes());
+    const Range range(Category::allreduce, communicator_.payload_bytes(gradients.size()));
     communicator_.allreduce_mean(gradients);
     // Right after the gradients, when nobody has to wait any more.
     std::array sums = {local.loss_sum, static_cast<double>(local.correct), static_cast<double>(local.samples),

@@ -1,0 +1,229 @@
+// Every communicator on real ranks: run by mpirun with eight, of which the first p take part. Means are of integers, so
+// that what is expected is exact in every type. Rank groups play hosts.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "trainer/comm/host_communicator.h"
+#include "trainer/error.h"
+
+namespace paceline::train {
+namespace {
+
+int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+// The first `size` ranks of the job; MPI_COMM_NULL on the others.
+class FirstRanks {
+ public:
+  explicit FirstRanks(int size) {
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank() < size ? 0 : MPI_UNDEFINED, world_rank(), &comm);
+  }
+  ~FirstRanks() {
+    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+  }
+  explicit operator bool() const { return comm != MPI_COMM_NULL; }
+  MPI_Comm comm = MPI_COMM_NULL;
+};
+
+// Hosts as tests want them: all on one, halves, and uneven ones whose ranks are not neighbours; each where it differs
+// from those before.
+std::vector<std::vector<int>> groupings(int size) {
+  std::vector<int> one, halves, uneven;
+  for (int rank = 0; rank < size; ++rank) {
+    one.push_back(7);
+    halves.push_back(2 * rank / size);
+    uneven.push_back(rank % 3 == 2 ? 1 : rank == 0 ? 2 : 0);
+  }
+  if (size == 1) return {one};
+  if (size == 2) return {one, halves};
+  return {one, halves, uneven};
+}
+
+// What rank `rank` has in position i, ÷ ranks; sums of eight stay exact in bf16, within 256. It repeats every 31.
+constexpr std::size_t period = 31;
+float share(std::size_t i, int rank) {
+  return static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 5) % period);
+}
+
+void expect_means(HostCommunicator& communicator, std::size_t count, const std::string& what) {
+  const int ranks = communicator.size();
+  std::vector<float> own, means;
+  for (std::size_t i = 0; i < period; ++i) {
+    own.push_back(share(i, communicator.rank()) * static_cast<float>(ranks));
+    means.push_back(0);
+    for (int rank = 0; rank < ranks; ++rank) means.back() += share(i, rank);
+  }
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = own[i % period];
+  communicator.allreduce_mean(values);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < count; ++i) wrong += values[i] != means[i % period];
+  EXPECT_EQ(wrong, 0u) << what << ", " << count << " values, " << ranks << " ranks";
+}
+
+// Values of many digits: the means are those of double within p + 1 roundings of the type, `half_unit` the largest
+// relative one, and have the same bits on every rank.
+void expect_rounded_means(HostCommunicator& communicator, double half_unit, const std::string& what) {
+  constexpr std::size_t count = 5'003;
+  const int ranks = communicator.size();
+  std::vector<double> means(count);
+  std::vector<float> values(count);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::minstd_rand generator(static_cast<unsigned>(rank) + 100);
+    std::uniform_real_distribution<float> uniform(0.5f, 1.0f);
+    for (std::size_t i = 0; i < count; ++i) {
+      const float value = uniform(generator);
+      means[i] += static_cast<double>(value) / ranks;
+      if (rank == communicator.rank()) values[i] = value;
+    }
+  }
+  communicator.allreduce_mean(values);
+  std::vector<float> first = values;
+  communicator.broadcast(std::span(first), 0);
+  EXPECT_EQ(std::memcmp(values.data(), first.data(), count * sizeof(float)), 0) << what << ", " << ranks << " ranks";
+  double worst = 0;
+  for (std::size_t i = 0; i < count; ++i) worst = std::max(worst, std::abs(values[i] - means[i]) / means[i]);
+  EXPECT_LE(worst, half_unit * (ranks + 1)) << what << ", " << ranks << " ranks";
+}
+
+class AllreduceTest : public testing::TestWithParam<int> {
+ protected:
+  void TearDown() override { MPI_Barrier(MPI_COMM_WORLD); }
+};
+
+TEST_P(AllreduceTest, MeansAreExactAndEqualBitByBitForEveryAlgorithmTypeAndGrouping) {
+  const int p = GetParam();
+  const FirstRanks ranks(p);
+  if (!ranks) return;
+  const auto size = static_cast<std::size_t>(p);
+  for (const std::vector<int>& hosts : groupings(p)) {
+    for (const std::string& name : communicator_names()) {
+      if (name == "single_node" && hosts != groupings(p).front()) continue;
+      for (const auto& [dtype, half_unit] : {std::pair{"f32", 0x1p-24}, {"f16", 0x1p-11}, {"bf16", 0x1p-8}}) {
+        const auto communicator = make_host_communicator(name, dtype, std::make_unique<Ranks>(ranks.comm, hosts));
+        const std::string what = fmt::format("{} {} with {} hosts", name, dtype, communicator->ranks().hosts);
+        // The largest is above three_phase's limit for copies in every type.
+        for (const std::size_t count :
+             {std::size_t{0}, std::size_t{1}, size - 1, size, size + 1, std::size_t{1023}, std::size_t{140'007}}) {
+          expect_means(*communicator, count, what);
+        }
+        expect_rounded_means(*communicator, half_unit, what);
+      }
+    }
+  }
+}
+
+TEST_P(AllreduceTest, RingsAndHalvingsOfManyPiecesAreExact) {
+  const int p = GetParam();
+  const FirstRanks ranks(p);
+  if (!ranks) return;
+  for (const char* name : {"ring", "halving_doubling"}) {
+    const auto communicator = make_host_communicator(name, "f32", std::make_unique<Ranks>(ranks.comm));
+    expect_means(*communicator, 2'000'003, name);
+    expect_means(*communicator, 999, name);  // buffers of the larger call are reused
+  }
+}
+
+TEST_P(AllreduceTest, NaiveGoesByParameterWhereTheLengthIsTheGradients) {
+  const int p = GetParam();
+  const FirstRanks ranks(p);
+  if (!ranks) return;
+  for (const std::string& dtype : allreduce_dtypes()) {
+    const auto communicator = make_host_communicator("naive", dtype, std::make_unique<Ranks>(ranks.comm));
+    communicator->set_segments({0, 64, 64, 70, 1000, 2048});
+    expect_means(*communicator, 2048, "naive by parameter");
+    expect_means(*communicator, 100, "naive on a part");
+  }
+}
+
+TEST_P(AllreduceTest, MeansNearTheTopOfHalfDoNotOverflow) {
+  const int p = GetParam();
+  const FirstRanks ranks(p);
+  if (!ranks) return;
+  for (const std::string& name : communicator_names()) {
+    const auto communicator = make_host_communicator(name, "f16", std::make_unique<Ranks>(ranks.comm));
+    std::vector<float> values(33, 32768.0f);
+    communicator->allreduce_mean(values);
+    for (const float value : values) EXPECT_NEAR(value, 32768.0f, 32768.0f * 0x1p-10f * static_cast<float>(p)) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ranks, AllreduceTest, testing::Range(1, 9), testing::PrintToStringParamName());
+
+TEST(Ranks, AreGroupedByHostInTheOrderOfTheWorld) {
+  const Ranks ranks(MPI_COMM_WORLD, {0, 1, 0, 1, 2, 1, 0, 1});
+  const std::vector<int> local_rank = {0, 0, 1, 1, 0, 2, 2, 3}, local_size = {3, 4, 3, 4, 1, 4, 3, 4};
+  const std::vector<int> peers = {3, 3, 2, 2, 3, 2, 2, 1};
+  const auto rank = static_cast<std::size_t>(ranks.rank);
+  EXPECT_EQ(ranks.local_rank, local_rank[rank]);
+  EXPECT_EQ(ranks.local_size, local_size[rank]);
+  EXPECT_EQ(ranks.hosts, 3);
+  EXPECT_EQ(ranks.smallest_local_size, 1);
+  int size = 0;
+  MPI_Comm_size(ranks.peers, &size);
+  EXPECT_EQ(size, peers[rank]);
+}
+
+TEST(Ranks, OfOneMachineAreOnOneHost) {
+  const Ranks ranks(MPI_COMM_WORLD);
+  EXPECT_EQ(ranks.hosts, 1);
+  EXPECT_EQ(ranks.local_rank, ranks.rank);
+  EXPECT_EQ(ranks.local_size, 8);
+}
+
+TEST(Ranks, AreWhereTheTestsEnvironmentVariableHasThem) {
+  setenv("PACELINE_TEST_HOST_OF_RANK", "0,0,0,0,0,1,1,1", 1);
+  EXPECT_EQ(Ranks(MPI_COMM_WORLD).local_size, world_rank() < 5 ? 5 : 3);
+  setenv("PACELINE_TEST_HOST_OF_RANK", "0,1", 1);
+  EXPECT_THROW(Ranks{MPI_COMM_WORLD}, Error);
+  unsetenv("PACELINE_TEST_HOST_OF_RANK");
+}
+
+TEST(Ranks, TakeAListOfNumbersOnly) {
+  EXPECT_EQ(parse_host_of_rank("0,12,0", 3), (std::vector{0, 12, 0}));
+  for (const char* wrong : {"", "0,1", "0,1,", "0,1,x", "0,1,-1", "0 1 2", "0,1,99999999999"}) {
+    EXPECT_THROW(parse_host_of_rank(wrong, 3), Error) << wrong;
+  }
+}
+
+TEST(Communicators, ThatCannotDoTheJobSaySoOnEveryRank) {
+  const std::vector<int> two_hosts = {0, 0, 0, 0, 0, 0, 0, 1};
+  try {
+    make_host_communicator("single_node", "f32", std::make_unique<Ranks>(MPI_COMM_WORLD, two_hosts));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status, Status::usage);
+    EXPECT_STREQ(error.what(), "communicator single_node: the 8 ranks are on 2 hosts; take another, e.g. hierarchical");
+  }
+  EXPECT_THROW(make_communicator("rings"), Error);
+  EXPECT_THROW(make_communicator("ring", "f64"), Error);
+}
+
+TEST(Communicators, TellTheBytesThatTravel) {
+  EXPECT_EQ(make_communicator("ring")->payload_bytes(10), 40u);
+  EXPECT_EQ(make_communicator("ring", "bf16")->payload_bytes(10), 20u);
+}
+
+}  // namespace
+}  // namespace paceline::train
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  if (paceline::train::world_rank() != 0) GTEST_FLAG_SET(brief, true);  // failures only
+  testing::InitGoogleTest(&argc, argv);
+  const int status = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,79 @@
+#include "trainer/comm/element.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+
+#include "trainer/comm/cast.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/error.h"
+#include "trainer/nn/vectorize.h"
+
+namespace paceline::train {
+namespace {
+
+PACELINE_VECTORIZE void add_floats(float* into, const float* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) into[i] += from[i];
+}
+
+PACELINE_VECTORIZE void divide_floats(float* values, std::size_t count, float divisor) {
+  for (std::size_t i = 0; i < count; ++i) values[i] /= divisor;
+}
+
+std::uint16_t* halves(std::byte* values) { return reinterpret_cast<std::uint16_t*>(values); }
+const std::uint16_t* halves(const std::byte* values) { return reinterpret_cast<const std::uint16_t*>(values); }
+
+template <void (*Add)(std::uint16_t*, const std::uint16_t*, std::size_t)>
+void add_in_mpi(void* in, void* in_out, int* count, MPI_Datatype*) {
+  Add(static_cast<std::uint16_t*>(in_out), static_cast<const std::uint16_t*>(in), static_cast<std::size_t>(*count));
+}
+
+}  // namespace
+
+Element::Element(const std::string& dtype) {
+  constexpr int commutative = 1;
+  if (dtype == "f32") {
+    bytes_ = 4;
+    type_ = MPI_FLOAT;
+    sum_ = MPI_SUM;
+    add_ = [](std::byte* into, const std::byte* from, std::size_t count) {
+      add_floats(reinterpret_cast<float*>(into), reinterpret_cast<const float*>(from), count);
+    };
+  } else if (dtype == "f16") {
+    bytes_ = 2;
+    type_ = MPI_UINT16_T;
+    MPI_Op_create(add_in_mpi<add_half>, commutative, &sum_);
+    add_ = [](std::byte* into, const std::byte* from, std::size_t count) {
+      add_half(halves(into), halves(from), count);
+    };
+    narrow_ = [](std::span<const float> values, float divisor, std::byte* out) {
+      to_half(values, divisor, halves(out));
+    };
+    widen_ = [](const std::byte* values, std::span<float> out) { from_half(halves(values), out); };
+  } else if (dtype == "bf16") {
+    bytes_ = 2;
+    type_ = MPI_UINT16_T;
+    MPI_Op_create(add_in_mpi<add_bfloat16>, commutative, &sum_);
+    add_ = [](std::byte* into, const std::byte* from, std::size_t count) {
+      add_bfloat16(halves(into), halves(from), count);
+    };
+    narrow_ = [](std::span<const float> values, float divisor, std::byte* out) {
+      to_bfloat16(values, divisor, halves(out));
+    };
+    widen_ = [](const std::byte* values, std::span<float> out) { from_bfloat16(halves(values), out); };
+  } else {
+    throw Error(fmt::format("no type '{}' to reduce in; known: {}", dtype, fmt::join(allreduce_dtypes(), ", ")),
+                Status::usage);
+  }
+}
+
+Element::~Element() {
+  if (sum_ != MPI_SUM && sum_ != MPI_OP_NULL) MPI_Op_free(&sum_);
+}
+
+void Element::divide(std::byte* values, std::size_t count, float divisor) const {
+  divide_floats(reinterpret_cast<float*>(values), count, divisor);
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,46 @@
+// The number types that gradients travel in, as MPI and our own loops add them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace paceline::train {
+
+// One type: f32, f16 (IEEE 754 binary16) or bf16 (the upper half of an fp32). MPI knows no 16-bit floating-point
+// numbers: they travel as integers of two bytes with an operation of ours, which adds in fp32 and rounds to nearest
+// even. That is the correctly rounded sum: fp32 has more than twice the digits and two (Figueroa, 1995).
+class Element {
+ public:
+  // Throws Error (usage) for another name. MPI must be initialised.
+  explicit Element(const std::string& dtype);
+  ~Element();
+  Element(const Element&) = delete;
+  Element& operator=(const Element&) = delete;
+
+  std::size_t bytes() const { return bytes_; }
+  MPI_Datatype type() const { return type_; }
+  MPI_Op sum() const { return sum_; }
+
+  // into[i] += from[i]
+  void add(std::byte* into, const std::byte* from, std::size_t count) const { add_(into, from, count); }
+
+  // f32 only: values[i] /= divisor
+  void divide(std::byte* values, std::size_t count, float divisor) const;
+
+  // values ÷ divisor, rounded to this type and back. For f32 there is nothing to cast.
+  void narrow(std::span<const float> values, float divisor, std::byte* out) const { narrow_(values, divisor, out); }
+  void widen(const std::byte* values, std::span<float> out) const { widen_(values, out); }
+
+ private:
+  std::size_t bytes_ = 0;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  MPI_Op sum_ = MPI_OP_NULL;
+  void (*add_)(std::byte*, const std::byte*, std::size_t) = nullptr;
+  void (*narrow_)(std::span<const float>, float, std::byte*) = nullptr;
+  void (*widen_)(const std::byte*, std::span<float>) = nullptr;
+};
+
+}  // namespace paceline::train

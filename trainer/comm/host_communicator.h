@@ -1,0 +1,45 @@
+// A communicator on host memory over MPI, around one allreduce algorithm: casts, divides, cuts into what MPI can count.
+#pragma once
+
+#include <memory>
+
+#include "trainer/comm/allreduce.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/ranks.h"
+
+namespace paceline::train {
+
+// Errors of MPI calls end the job: MPI's own default handler prints the reason and the rank.
+class HostCommunicator : public Communicator {
+ public:
+  HostCommunicator(std::unique_ptr<Ranks> ranks, std::unique_ptr<Element> element,
+                   std::unique_ptr<Allreduce> allreduce);
+
+  int rank() const override { return ranks_->rank; }
+  int size() const override { return ranks_->size; }
+  int local_rank() const override { return ranks_->local_rank; }
+  int local_size() const override { return ranks_->local_size; }
+  const Ranks& ranks() const { return *ranks_; }
+
+  void set_segments(std::vector<std::size_t> offsets) override { segments_ = std::move(offsets); }
+  void allreduce_mean(std::span<float> values) override;
+  std::size_t payload_bytes(std::size_t values) const override { return values * element_->bytes(); }
+  void allreduce_sum(std::span<double> values) override;
+  void broadcast(std::span<float> values, int root) override;
+  void broadcast(std::span<std::uint64_t> values, int root) override;
+
+ private:
+  void reduce(Slice slice, std::byte* data, float divisor);
+
+  std::unique_ptr<Ranks> ranks_;
+  std::unique_ptr<Element> element_;
+  std::unique_ptr<Allreduce> allreduce_;
+  std::vector<std::size_t> segments_;
+  std::vector<std::byte> narrow_;  // the values as 16-bit numbers
+};
+
+// make_communicator over ranks that are chosen: those of a part of the job, or with hosts as a test wants them.
+std::unique_ptr<HostCommunicator> make_host_communicator(const std::string& name, const std::string& dtype,
+                                                         std::unique_ptr<Ranks> ranks);
+
+}  // namespace paceline::train

@@ -1,0 +1,103 @@
+// `ring`: reduce-scatter and allgather around a ring of all ranks (Patarasuk & Yuan, Bandwidth optimal all-reduce
+// algorithms for clusters of workstations, 2009). The chunks go in pieces: one that has been added to is sent on at
+// once, while the next is under way and it still lies in the cache; Gloo's ring_chunked does so with two pieces.
+#include <algorithm>
+#include <vector>
+
+#include "trainer/comm/algorithms.h"
+#include "trainer/comm/ring_schedule.h"
+
+namespace paceline::train {
+
+std::vector<RingStep> ring_schedule(int rank, int size) {
+  const auto chunk = [size](int number) { return (number % size + size) % size; };
+  std::vector<RingStep> steps;
+  for (int s = 0; s + 1 < size; ++s) steps.push_back({chunk(rank - s), chunk(rank - s - 1), true});
+  for (int s = 0; s + 1 < size; ++s) steps.push_back({chunk(rank + 1 - s), chunk(rank - s), false});
+  return steps;
+}
+
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+constexpr std::size_t receives_ahead = 3;
+constexpr int tag = 1;
+
+class Ring : public Allreduce {
+ public:
+  explicit Ring(const Ranks& ranks)
+      : ranks_(ranks),
+        schedule_(ring_schedule(ranks.rank, ranks.size)),
+        next_((ranks.rank + 1) % ranks.size),
+        previous_((ranks.rank + ranks.size - 1) % ranks.size) {}
+
+  // Message m is piece m % pieces_ of step m / pieces_.
+  void reduce(const Values& values) override {
+    if (ranks_.size == 1) return values.divide(values.all());
+    const std::size_t longest = values.count / size() + 1;
+    pieces_ = (longest * values.element.bytes() + piece_bytes - 1) / piece_bytes;
+    piece_room_ = (longest / pieces_ + 1) * values.element.bytes();
+    if (received_.size() < receives_ahead * piece_room_) received_.resize(receives_ahead * piece_room_);
+    const std::size_t messages = schedule_.size() * pieces_;
+    sends_.assign(messages, MPI_REQUEST_NULL);
+    receives_.assign(messages, MPI_REQUEST_NULL);
+
+    for (std::size_t m = 0; m < pieces_; ++m) send(values, m);
+    for (std::size_t m = 0; m < std::min(receives_ahead, messages); ++m) receive(values, m);
+    for (std::size_t m = 0; m < messages; ++m) {
+      MPI_Wait(&receives_[m], MPI_STATUS_IGNORE);
+      const RingStep& step = schedule_[m / pieces_];
+      const Slice slice = piece(values, step.receive, m);
+      if (step.add) values.add(slice, room(m));
+      const bool complete = step.add && m / pieces_ + 2 == size();
+      if (complete) values.divide(slice);
+      if (m + pieces_ < messages) send(values, m + pieces_);
+      if (m + receives_ahead < messages) receive(values, m + receives_ahead);
+    }
+    MPI_Waitall(static_cast<int>(messages), sends_.data(), MPI_STATUSES_IGNORE);
+  }
+
+ private:
+  std::size_t size() const { return static_cast<std::size_t>(ranks_.size); }
+  std::byte* room(std::size_t m) { return received_.data() + m % receives_ahead * piece_room_; }
+
+  Slice piece(const Values& values, int chunk, std::size_t m) const {
+    const Slice whole = slice_of(values.count, size(), static_cast<std::size_t>(chunk));
+    const Slice part = slice_of(whole.count, pieces_, m % pieces_);
+    return {whole.first + part.first, part.count};
+  }
+
+  void send(const Values& values, std::size_t m) {
+    const Slice slice = piece(values, schedule_[m / pieces_].send, m);
+    MPI_Isend(values.at(slice.first), static_cast<int>(slice.count), values.element.type(), next_, tag, ranks_.world,
+              &sends_[m]);
+  }
+
+  void receive(const Values& values, std::size_t m) {
+    const RingStep& step = schedule_[m / pieces_];
+    const Slice slice = piece(values, step.receive, m);
+    std::byte* to = room(m);
+    if (!step.add) {
+      to = values.at(slice.first);
+      // Step s of the allgather overwrites what step s of the reduce-scatter sent.
+      MPI_Wait(&sends_[m - messages_of_reduce_scatter()], MPI_STATUS_IGNORE);
+    }
+    MPI_Irecv(to, static_cast<int>(slice.count), values.element.type(), previous_, tag, ranks_.world, &receives_[m]);
+  }
+
+  std::size_t messages_of_reduce_scatter() const { return (size() - 1) * pieces_; }
+
+  const Ranks& ranks_;
+  const std::vector<RingStep> schedule_;
+  const int next_, previous_;
+  std::size_t pieces_ = 1;      // of a chunk
+  std::size_t piece_room_ = 0;  // bytes, at least those of the longest piece
+  std::vector<std::byte> received_;
+  std::vector<MPI_Request> sends_, receives_;
+};
+
+}  // namespace
+
+std::unique_ptr<Allreduce> make_ring(const Ranks& ranks) { return std::make_unique<Ring>(ranks); }
+
+}  // namespace paceline::train
