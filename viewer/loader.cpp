@@ -13,12 +13,12 @@ void Loader::run() {
   try {
     int shown = -1;
     auto opened = open_run(path_, [&](double share) {
-      if (const int percent = static_cast<int>(share * 100); percent != shown) emit progressed(shown = percent);
+      if (const int percent = static_cast<int>(share * 100); percent != shown) Q_EMIT progressed(shown = percent);
       return !cancelled_;
     });
-    if (!cancelled_) emit loaded(std::move(opened));
+    if (!cancelled_) Q_EMIT loaded(std::move(opened));
   } catch (const std::exception& error) {  // Error, or no memory for so large a run
-    if (!cancelled_) emit failed(QString::fromUtf8(error.what()));
+    if (!cancelled_) Q_EMIT failed(QString::fromUtf8(error.what()));
   }
 }
 

@@ -20,7 +20,7 @@ class Loader : public QThread {
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
 
- signals:
+ Q_SIGNALS:
   void progressed(int percent);
   void loaded(std::shared_ptr<const paceline::viewer::Run> run);
   void failed(const QString& why);

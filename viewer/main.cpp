@@ -17,6 +17,11 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+// Off screen Qt warns of what only a desktop has.
+void show_only_failures(QtMsgType type, const QMessageLogContext&, const QString& message) {
+  if (type == QtCriticalMsg || type == QtFatalMsg) std::cerr << "paceline-view: " << message.toStdString() << '\n';
+}
+
 // The range and the selection that the command line asks for.
 void apply_view(RunPage& page, const Options& options) {
   TimelineWidget& timeline = page.timeline();
@@ -40,9 +45,9 @@ void apply_view(RunPage& page, const Options& options) {
   }
 }
 
-void save_screenshot(const Options& options) {
+void save_screenshot(const Options& options, std::shared_ptr<const Run> run) {
   Window window;
-  RunPage* page = window.show_run(open_run(options.runs.front()));
+  RunPage* page = window.show_run(std::move(run));
   window.resize(options.size);
   window.show();
   QApplication::processEvents();
@@ -58,6 +63,8 @@ void save_screenshot(const Options& options) {
 
 int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
+  std::shared_ptr<const Run> drawn;  // opened first: what cannot be read is then the only thing said
+  if (!options.screenshot.isEmpty()) drawn = open_run(options.runs.front());
   if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("QT_QPA_PLATFORM")) {
     if (options.screenshot.isEmpty()) {
       throw Error("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; use --screenshot FILE.png, or ssh -X");
@@ -65,6 +72,7 @@ int run(int argc, char** argv) {
     // Qt aborts where there is no display; this has to come before its application.
     std::cerr << "paceline-view: no display, drawing off screen\n";
     qputenv("QT_QPA_PLATFORM", "offscreen");
+    qInstallMessageHandler(&show_only_failures);
   }
   QApplication application(argc, argv);
   QApplication::setApplicationName("paceline-view");
@@ -77,7 +85,7 @@ int run(int argc, char** argv) {
     QApplication::setFont(font);
   }
   if (!options.screenshot.isEmpty()) {
-    save_screenshot(options);
+    save_screenshot(options, std::move(drawn));
     return 0;
   }
   Window window;

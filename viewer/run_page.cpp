@@ -56,7 +56,7 @@ RunPage::RunPage(std::shared_ptr<const Run> run, QWidget* parent) : QWidget(pare
   connect(timeline_, &TimelineWidget::selection_changed, this, [this] { details_->show_slice(timeline_->selected()); });
   connect(timeline_, &TimelineWidget::range_changed, this, [this] {
     breakdown_->show_range(timeline_->selected_range());
-    emit status_changed();
+    Q_EMIT status_changed();
   });
   connect(timeline_, &TimelineWidget::view_changed, this, &RunPage::status_changed);
   connect(search_, &SearchBar::hit_chosen, timeline_, &TimelineWidget::reveal);

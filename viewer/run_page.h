@@ -30,7 +30,7 @@ class RunPage : public QWidget {
   // Selects the first slice of this name that begins in the view, else the first in the run; false where none has it.
   bool select_name(const QString& name);
 
- signals:
+ Q_SIGNALS:
   void status_changed();
 
  private:

@@ -86,7 +86,7 @@ void SearchBar::step(int steps) {
   if (count == 0) return;
   current_ = current_ < 0 ? (steps > 0 ? 0 : count - 1) : ((current_ + steps) % count + count) % count;
   show_count();
-  emit hit_chosen(hits_.found[static_cast<std::size_t>(current_)]);
+  Q_EMIT hit_chosen(hits_.found[static_cast<std::size_t>(current_)]);
 }
 
 void SearchBar::show_count() {
@@ -109,7 +109,7 @@ bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
       return true;
     }
     if (key->key() == Qt::Key_Escape) {
-      emit left();
+      Q_EMIT left();
       return true;
     }
   }

@@ -32,7 +32,7 @@ class SearchBar : public QWidget {
   void step(int steps);
   const Hits& hits() const { return hits_; }
 
- signals:
+ Q_SIGNALS:
   void hit_chosen(const SliceRef& slice);
   void left();  // Escape: the keyboard goes back to the timeline
 

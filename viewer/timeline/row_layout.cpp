@@ -29,11 +29,9 @@ int order_of(const analysis::Track& track) {
 
 }  // namespace
 
-int TrackRows::depth_y(unsigned depth) const {
-  return y + mark_height + static_cast<int>(depth) * RowLayout::depth_height;
-}
+int TrackRows::depth_y(unsigned depth) const { return y + mark_height + static_cast<int>(depth) * depth_height; }
 int RankRows::strip_y() const { return y + RowLayout::margin; }
-int RankRows::strip_end_y() const { return strip_y() + RowLayout::strip_height; }
+int RankRows::strip_end_y() const { return strip_y() + strip_height; }
 
 RowLayout::RowLayout(const Run& run) : run_(&run) {
   for (std::size_t rank = 0; rank < run.trace.ranks.size(); ++rank) ranks_.push_back({.rank = rank, .tracks = {}});
@@ -45,10 +43,24 @@ void RowLayout::set_collapsed(std::size_t rank, bool collapsed) {
   place();
 }
 
+void RowLayout::set_room(int pixels) {
+  if (pixels == room_) return;
+  room_ = pixels;
+  place();
+}
+
 void RowLayout::place() {
+  for (int height = highest_row; height >= lowest_row; height -= 2) {
+    if (place_with(height) <= room_) return;
+  }
+}
+
+int RowLayout::place_with(int depth_height) {
+  depth_height_ = depth_height;
   int y = 0;
   for (RankRows& rank : ranks_) {
     rank.y = y;
+    rank.strip_height = strip_height();
     rank.tracks.clear();
     y = rank.strip_end_y() + margin;
     if (!rank.collapsed) {
@@ -60,13 +72,14 @@ void RowLayout::place() {
       for (const std::size_t t : order) {
         if (tracks[t].slices.size() == 0 && tracks[t].marks.size() == 0) continue;
         const unsigned depths = std::max(run_->ranks[rank.rank].slices[t].depths(), 1u);
-        rank.tracks.push_back({rank.rank, t, y, tracks[t].marks.size() > 0 ? mark_lane : 0, depths});
+        rank.tracks.push_back({rank.rank, t, y, tracks[t].marks.size() > 0 ? mark_lane : 0, depths, depth_height});
         y = rank.tracks.back().end_y() + margin;
       }
     }
     rank.end_y = y + (rank.collapsed ? 0 : margin);
     y = rank.end_y;
   }
+  return y;
 }
 
 std::optional<RowLayout::Hit> RowLayout::at(int y) const {
@@ -76,7 +89,7 @@ std::optional<RowLayout::Hit> RowLayout::at(int y) const {
     for (const TrackRows& track : rank.tracks) {
       if (y < track.y || y >= track.end_y()) continue;
       hit.track = track.track;
-      if (y >= track.depth_y(0)) hit.depth = static_cast<unsigned>((y - track.depth_y(0)) / depth_height);
+      if (y >= track.depth_y(0)) hit.depth = static_cast<unsigned>((y - track.depth_y(0)) / track.depth_height);
     }
     return hit;
   }

@@ -1,5 +1,6 @@
 // Which row of the timeline is where. A rank has a strip of phases, and below it, unless it is collapsed, its tracks;
-// a track has a lane of marks, if it has marks, and one row for each level of nesting.
+// a track has a lane of marks, if it has marks, and one row for each level of nesting. Where there is room to spare the
+// rows are taller.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@ struct TrackRows {
   int y = 0;                        // of the lane of marks; the first level follows it
   int mark_height = 0;              // 0: no marks
   unsigned depths = 0;
+  int depth_height = 0;
 
   int depth_y(unsigned depth) const;
   int end_y() const { return depth_y(depths); }
@@ -23,6 +25,7 @@ struct TrackRows {
 struct RankRows {
   std::size_t rank = 0;
   int y = 0, end_y = 0;
+  int strip_height = 0;
   bool collapsed = false;
   std::vector<TrackRows> tracks;  // empty when collapsed
 
@@ -32,9 +35,14 @@ struct RankRows {
 
 class RowLayout {
  public:
-  static constexpr int strip_height = 24, depth_height = 18, mark_lane = 12, margin = 4;
+  static constexpr int lowest_row = 18, highest_row = 26, mark_lane = 12, margin = 4;
 
   explicit RowLayout(const Run& run);
+
+  // The height that all rows should fill, if they can.
+  void set_room(int pixels);
+  int depth_height() const { return depth_height_; }
+  int strip_height() const { return depth_height_ + 6; }
 
   void set_collapsed(std::size_t rank, bool collapsed);
   bool collapsed(std::size_t rank) const { return ranks_[rank].collapsed; }
@@ -54,8 +62,10 @@ class RowLayout {
 
  private:
   void place();
+  int place_with(int depth_height);  // returns the height of all rows
 
   const Run* run_;
+  int room_ = 0, depth_height_ = lowest_row;
   std::vector<RankRows> ranks_;
 };
 

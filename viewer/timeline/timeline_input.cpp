@@ -28,7 +28,7 @@ void TimelineWidget::wheelEvent(QWheelEvent* event) {
   if (modifiers & Qt::ShiftModifier || (turned.y() == 0 && !(modifiers & Qt::AltModifier))) {
     pan(-steps * pan_share * axis_.width());
   } else if (modifiers & Qt::AltModifier || at.x() < header_width) {
-    verticalScrollBar()->setValue(scroll_y() - static_cast<int>(std::lround(steps * 3 * RowLayout::depth_height)));
+    verticalScrollBar()->setValue(scroll_y() - static_cast<int>(std::lround(steps * 3 * rows_.depth_height())));
   } else {
     // Ctrl for fine steps.
     zoom(at.x() - header_width, std::pow(modifiers & Qt::ControlModifier ? 1.1 : 1.35, -steps));
@@ -107,7 +107,7 @@ void TimelineWidget::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void TimelineWidget::keyPressEvent(QKeyEvent* event) {
-  const int page = std::max(RowLayout::depth_height, viewport()->height() - ruler_height - RowLayout::depth_height);
+  const int page = std::max(rows_.depth_height(), viewport()->height() - ruler_height - rows_.depth_height());
   QScrollBar* bar = verticalScrollBar();
   switch (event->key()) {
     case Qt::Key_W:

@@ -64,7 +64,7 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Ti
     painter.setClipRect(header_width, top, size.width() - header_width, bottom - top);
     painter.translate(header_width, 0);
     painter.setFont(small_);
-    const QRect strip(0, rank.strip_y(), axis.width(), RowLayout::strip_height);
+    const QRect strip(0, rank.strip_y(), axis.width(), rank.strip_height);
     counts += paint_phases(painter, run_.ranks[rank.rank], axis, strip, theme_, true);
     for (const TrackRows& track : rank.tracks) {
       if (track.end_y() > top && track.y < bottom) counts += paint_track(painter, track, axis, top, bottom, marked);
@@ -107,7 +107,7 @@ void TimelinePainter::paint_ruler(QPainter& painter, const QSize& size, const Ti
 
 void TimelinePainter::paint_header(QPainter& painter, const RankRows& rank) {
   const auto& model = run_.trace.ranks[rank.rank];
-  const int middle = rank.strip_y() + RowLayout::strip_height / 2;
+  const int middle = rank.strip_y() + rank.strip_height / 2;
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setPen(Qt::NoPen);
@@ -121,7 +121,7 @@ void TimelinePainter::paint_header(QPainter& painter, const RankRows& rank) {
   painter.setPen(QColor(theme_.header_text));
   const QString name = QString("Rank %1").arg(model.rank);
   const int name_width = painter.fontMetrics().horizontalAdvance(name);
-  const QRect line(26, rank.strip_y(), header_width - 36, RowLayout::strip_height);
+  const QRect line(26, rank.strip_y(), header_width - 36, rank.strip_height);
   painter.drawText(line, Qt::AlignVCenter | Qt::AlignLeft, name);
   painter.setFont(small_);
   painter.setPen(QColor(theme_.faint_text));
@@ -131,7 +131,7 @@ void TimelinePainter::paint_header(QPainter& painter, const RankRows& rank) {
 
   for (const TrackRows& rows : rank.tracks) {
     const auto& track = model.tracks[rows.track];
-    const QRect box(26, rows.depth_y(0), header_width - 36, RowLayout::depth_height);
+    const QRect box(26, rows.depth_y(0), header_width - 36, rows.depth_height);
     painter.setPen(QColor(track.main ? theme_.header_text : theme_.faint_text));
     painter.drawText(
         box, Qt::AlignVCenter | Qt::AlignLeft,
@@ -149,7 +149,7 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
   if (rows.mark_height > 0) paint_marks(painter, rows, axis, counts);
   for (unsigned depth = 0; depth < level.depths(); ++depth) {
     const int y = rows.depth_y(depth);
-    if (y + RowLayout::depth_height <= top || y >= bottom) continue;
+    if (y + rows.depth_height <= top || y >= bottom) continue;
     level.items(track.slices, depth, columns, items_);
     // What fills most of its column gives a fold its colour; else what is in the middle, fainter where that is a gap.
     const auto colour_of = [&](const analysis::LevelOfDetail::Item& item) {
@@ -175,7 +175,7 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
       i = next;
       if (right <= left) continue;
       const bool alone = item.count == 1 && item.end - item.first >= 3;
-      const QRect box(left, y, right - left - (alone ? 1 : 0), RowLayout::depth_height - 1);
+      const QRect box(left, y, right - left - (alone ? 1 : 0), rows.depth_height - 1);
       painter.fillRect(box, QColor(colour));
       ++counts.rectangles;
       if (!alone) continue;

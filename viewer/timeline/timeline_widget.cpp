@@ -26,7 +26,7 @@ TimelineWidget::TimelineWidget(std::shared_ptr<const Run> run, QWidget* parent)
   viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
   viewport()->setMouseTracking(true);
   viewport()->setCursor(Qt::ArrowCursor);
-  verticalScrollBar()->setSingleStep(RowLayout::depth_height);
+  verticalScrollBar()->setSingleStep(RowLayout::lowest_row);
   painter_ = std::make_unique<TimelinePainter>(*run_, Theme::of(palette()), font());
 }
 
@@ -39,7 +39,7 @@ void TimelineWidget::redraw() {
 
 void TimelineWidget::after_move() {
   redraw();
-  emit view_changed();
+  Q_EMIT view_changed();
 }
 
 void TimelineWidget::jump_to(TimeRange range) {
@@ -116,7 +116,7 @@ void TimelineWidget::select(std::optional<SliceRef> slice) {
   selected_ = slice;
   redraw();
   announce_selection();
-  emit selection_changed();
+  Q_EMIT selection_changed();
 }
 
 void TimelineWidget::reveal(const SliceRef& ref) {
@@ -135,9 +135,9 @@ void TimelineWidget::reveal(const SliceRef& ref) {
   if (const TrackRows* rows = rows_.rows_of(ref.rank, ref.track)) {
     const int y = ref.mark ? rows->y : rows->depth_y(slices.depth[ref.slice]);
     const int room = viewport()->height() - ruler_height;
-    if (y < scroll_y()) verticalScrollBar()->setValue(y - RowLayout::depth_height);
-    if (y + RowLayout::depth_height > scroll_y() + room) {
-      verticalScrollBar()->setValue(y + 2 * RowLayout::depth_height - room);
+    if (y < scroll_y()) verticalScrollBar()->setValue(y - rows_.depth_height());
+    if (y + rows_.depth_height() > scroll_y() + room) {
+      verticalScrollBar()->setValue(y + 2 * rows_.depth_height() - room);
     }
   }
   select(ref);
@@ -162,7 +162,7 @@ void TimelineWidget::select_range(std::optional<TimeRange> range) {
   if (range == selected_range_) return;
   selected_range_ = range;
   viewport()->update();
-  emit range_changed();
+  Q_EMIT range_changed();
 }
 
 void TimelineWidget::set_all_collapsed(bool collapsed) {
@@ -200,7 +200,7 @@ std::optional<QRect> TimelineWidget::box_of(const SliceRef& ref) const {
   const double to = std::clamp(axis_.x_of(double(slices.end_ns(ref.slice))), -4.0, width + 4);
   const int left = static_cast<int>(std::lround(from)), right = std::max(left + 1, static_cast<int>(std::lround(to)));
   const int y = (ref.mark ? rows->y : rows->depth_y(slices.depth[ref.slice])) + ruler_height - scroll_y();
-  return QRect(header_width + left, y, right - left, (ref.mark ? RowLayout::mark_lane : RowLayout::depth_height) - 1);
+  return QRect(header_width + left, y, right - left, (ref.mark ? RowLayout::mark_lane : rows_.depth_height()) - 1);
 }
 
 void TimelineWidget::paintEvent(QPaintEvent*) {
@@ -284,6 +284,7 @@ void TimelineWidget::paint_range(QPainter& painter, const TimeRange& range) {
 
 void TimelineWidget::update_scroll_bar() {
   const int room = std::max(0, viewport()->height() - ruler_height);
+  rows_.set_room(room);
   verticalScrollBar()->setPageStep(room);
   verticalScrollBar()->setRange(0, std::max(0, rows_.height() - room));
 }

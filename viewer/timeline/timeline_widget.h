@@ -57,7 +57,7 @@ class TimelineWidget : public QAbstractScrollArea {
   // What the last full drawing took.
   DrawCounts draw_counts() const { return counts_; }
 
- signals:
+ Q_SIGNALS:
   void view_changed();
   void selection_changed();
   void range_changed();

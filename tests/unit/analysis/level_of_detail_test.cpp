@@ -1,0 +1,152 @@
+#include "analysis/trace/level_of_detail.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace paceline::analysis {
+namespace {
+
+using Item = LevelOfDetail::Item;
+
+// The definition, read off the slices one by one.
+std::vector<Item> naive_items(const Slices& slices, unsigned depth, const PixelColumns& columns) {
+  std::vector<Item> items;
+  std::optional<std::size_t> fold;  // the item that narrow slices of this column join
+  for (std::uint32_t i = 0; i < slices.size(); ++i) {
+    if (slices.depth[i] != depth) continue;
+    const double from = columns.x(slices.start_ns[i]), to = columns.x(slices.end_ns(i));
+    if ((from < 0 && to <= 0) || from >= columns.count) continue;
+    const auto inside = [&](double x) { return static_cast<int>(std::clamp(x, -1.0, double(columns.count))); };
+    if (static_cast<double>(slices.duration_ns[i]) >= columns.ns_per_pixel) {
+      const int first = inside(std::round(from));
+      items.push_back({first, std::max(first + 1, inside(std::round(to))), i, i, 1});
+      fold.reset();
+      continue;
+    }
+    const int column = columns.column(slices.start_ns[i]);
+    if (!fold || items[*fold].first != column) {
+      fold = items.size();
+      items.push_back({column, column + 1, i, i, 0});
+    }
+    Item& item = items[*fold];
+    ++item.count;
+    if (slices.duration_ns[i] > slices.duration_ns[item.slice]) item.slice = i;
+    if (from <= column + 0.5) item.middle = i;
+  }
+  return items;
+}
+
+// Slices that nest, with durations from nanoseconds to seconds, in the order that a trace keeps.
+Slices random_slices(std::mt19937_64& random, std::size_t count) {
+  Slices slices;
+  std::int64_t now = 0;
+  const auto log_uniform = [&](double decades) {
+    return static_cast<std::int64_t>(std::pow(10.0, std::uniform_real_distribution<double>(0, decades)(random)));
+  };
+  const auto add = [&](std::int64_t start, std::int64_t duration, std::uint16_t depth) {
+    slices.start_ns.push_back(start);
+    slices.duration_ns.push_back(duration);
+    slices.name.push_back(0);
+    slices.slice_class.push_back(0);
+    slices.depth.push_back(depth);
+  };
+  while (slices.size() < count) {
+    now += random() % 3 == 0 ? 0 : log_uniform(6);
+    const std::int64_t length = log_uniform(8);
+    add(now, length, 0);
+    std::int64_t inner = now;
+    for (std::uint64_t n = random() % 5; n > 0; --n) {
+      const std::int64_t part = std::min(log_uniform(7), now + length - inner);
+      if (part <= 0) break;
+      add(inner, part, 1);
+      inner += part + static_cast<std::int64_t>(random() % 100);
+    }
+    now += length;
+  }
+  return slices;
+}
+
+TEST(LevelOfDetail, GivesWhatAScanOfAllSlicesGives) {
+  std::mt19937_64 random(20180918);
+  for (int round = 0; round < 300; ++round) {
+    const Slices slices = random_slices(random, 1 + random() % 3000);
+    const LevelOfDetail index(slices);
+    const auto span = static_cast<double>(slices.end_ns(slices.size() - 1) + slices.duration_ns.back());
+    for (int view = 0; view < 8; ++view) {
+      const int width = 1 + static_cast<int>(random() % 500);
+      const double length = span * std::pow(10.0, -std::uniform_real_distribution<double>(0, 5)(random));
+      const double begin = std::uniform_real_distribution<double>(-0.1 * length, span)(random);
+      const PixelColumns columns{begin, length / width, width};
+      for (unsigned depth = 0; depth < index.depths(); ++depth) {
+        std::vector<Item> items;
+        index.items(slices, depth, columns, items);
+        ASSERT_EQ(items, naive_items(slices, depth, columns))
+            << "round " << round << ", view " << view << ", depth " << depth;
+      }
+    }
+  }
+}
+
+TEST(LevelOfDetail, HasAtMostTwoItemsAColumnHoweverManySlices) {
+  std::mt19937_64 random(3);
+  const Slices slices = random_slices(random, 400'000);
+  const LevelOfDetail index(slices);
+  const double span = static_cast<double>(slices.end_ns(slices.size() - 1));
+  std::vector<Item> items;
+  for (const int width : {100, 1000, 4000}) {
+    index.items(slices, 1, {0, span / width, width}, items);
+    EXPECT_GT(items.size(), static_cast<std::size_t>(width) / 4);
+    EXPECT_LE(items.size(), 2 * static_cast<std::size_t>(width));
+  }
+}
+
+TEST(LevelOfDetail, CountsEverySliceOnce) {
+  std::mt19937_64 random(4);
+  const Slices slices = random_slices(random, 50'000);
+  const LevelOfDetail index(slices);
+  std::vector<Item> items;
+  std::size_t counted = 0;
+  for (unsigned depth = 0; depth < index.depths(); ++depth) {
+    index.items(slices, depth, {-1, static_cast<double>(slices.end_ns(slices.size() - 1) + 10) / 800, 800}, items);
+    for (const Item& item : items) counted += item.count;
+  }
+  EXPECT_EQ(counted, slices.size());
+}
+
+TEST(LevelOfDetail, TakesLessThanFiveBytesASlice) {
+  std::mt19937_64 random(5);
+  const Slices slices = random_slices(random, 100'000);
+  EXPECT_LT(LevelOfDetail(slices).bytes(), slices.size() * 5);
+}
+
+TEST(LevelOfDetail, FindsTheSliceUnderAPointAndNothingInAGap) {
+  Slices slices;
+  slices.start_ns = {0, 100, 200};
+  slices.duration_ns = {50, 100, 10};
+  slices.name = {0, 0, 0};
+  slices.slice_class = {0, 0, 0};
+  slices.depth = {0, 0, 0};
+  const LevelOfDetail index(slices);
+  EXPECT_EQ(index.slice_at(slices, 0, 25, 0), 0u);
+  EXPECT_EQ(index.slice_at(slices, 0, 75, 0), std::nullopt);
+  EXPECT_EQ(index.slice_at(slices, 0, 75, 26), 1u);  // of two in reach the longer
+  EXPECT_EQ(index.slice_at(slices, 0, 150, 0), 1u);
+  EXPECT_EQ(index.slice_at(slices, 0, 205, 1), 2u);
+  EXPECT_EQ(index.slice_at(slices, 0, 300, 0), std::nullopt);
+  EXPECT_EQ(index.slice_at(slices, 7, 25, 0), std::nullopt);
+}
+
+TEST(LevelOfDetail, OfNothingIsNothing) {
+  const Slices none;
+  const LevelOfDetail index(none);
+  EXPECT_EQ(index.depths(), 0u);
+  std::vector<Item> items{{}};
+  index.items(none, 0, {0, 1, 100}, items);
+  EXPECT_TRUE(items.empty());
+}
+
+}  // namespace
+}  // namespace paceline::analysis

@@ -1,0 +1,18 @@
+// main() of the tests that need a QApplication: off screen, with the font that the pictures are drawn with.
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QFont>
+
+#include "viewer/appearance.h"
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  testing::InitGoogleTest(&argc, argv);
+  QApplication application(argc, argv);
+  paceline::viewer::apply_theme("light");
+  QFont font("DejaVu Sans");
+  font.setPixelSize(12);
+  QApplication::setFont(font);
+  return RUN_ALL_TESTS();
+}
