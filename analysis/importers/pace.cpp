@@ -146,8 +146,13 @@ class FileImport {
     bool has_payload = false, ended = false, crosses = false;
     double payload = 0;
   };
+  struct Push {
+    std::uint32_t slice = 0;
+    std::uint16_t domain = 0;  // each NVTX domain pushes and pops on its own
+  };
   struct Open {
-    std::vector<std::uint32_t> pushes, calls;  // slices
+    std::vector<std::uint32_t> calls;  // slices
+    std::vector<Push> pushes;
     std::vector<Range> ranges;
     // What is open, the innermost last: ranges by index, and pushes as -1. A range that is not the innermost when it
     // ends, or that is around an end it began inside of, crosses its neighbours.
@@ -189,19 +194,12 @@ class FileImport {
         if (type_of(head) == EventType::push_payload) {
           track.argument(slice, words_.payload, number_of(extension->high, extension->low));
         }
-        open.pushes.push_back(slice);
+        open.pushes.push_back({slice, static_cast<std::uint16_t>(head.low >> 48)});
         open.nesting.push_back(-1);
         break;
       }
       case EventType::pop:
-        // One without a push is the end of a range that began before the recording.
-        if (open.pushes.empty()) break;
-        track.end_slice(open.pushes.back(), time(ticks));
-        open.pushes.pop_back();
-        for (; open.nesting.back() != -1; open.nesting.pop_back()) {
-          open.ranges[static_cast<std::size_t>(open.nesting.back())].crosses = true;
-        }
-        open.nesting.pop_back();
+        pop(track, open, head);
         break;
       case EventType::mark:
       case EventType::mark_payload: {
@@ -234,6 +232,24 @@ class FileImport {
       default:
         break;
     }
+  }
+
+  void pop(TrackBuilder& track, Open& open, const Slot& head) {
+    const auto domain = static_cast<std::uint16_t>(head.low);
+    const auto push = std::find_if(open.pushes.rbegin(), open.pushes.rend(),
+                                   [&](const Push& candidate) { return candidate.domain == domain; });
+    if (push == open.pushes.rend()) return;  // the end of a range that began before the recording
+    track.end_slice(push->slice, time(ticks_of(head)));
+    auto pushes_above = push - open.pushes.rbegin();
+    open.pushes.erase(std::next(push).base());
+    // Ranges that began inside this push cross its end; pushes of other domains stay.
+    auto entry = std::prev(open.nesting.end());
+    for (; *entry != -1 || pushes_above-- > 0; --entry) {
+      if (*entry == -1) continue;
+      open.ranges[static_cast<std::size_t>(*entry)].crosses = true;
+      entry = open.nesting.erase(entry);
+    }
+    open.nesting.erase(entry);
   }
 
   std::uint32_t begin_call(TrackBuilder& track, const Slot& head, const Slot* extension) {

@@ -83,7 +83,7 @@ class PacelineCommand : public ::testing::Test {
       writer.add(0, t + 600'000, EventType::mpi_begin_coll, allreduce | std::uint64_t{0xffffffff} << 16,
                  {{4096, std::uint64_t(i) << 32}});
       writer.add(0, t + 700'000 + (noise ? random() % 200'000 : 0), EventType::mpi_end, allreduce);
-      writer.add(0, t + 1'000'000, EventType::pop, 0);
+      writer.add(0, t + 1'000'000, EventType::pop, iteration >> 48);
     }
     writer.write(directory_ / "run" / ("rank" + std::to_string(rank) + ".pace"), ending);
   }

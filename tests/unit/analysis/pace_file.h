@@ -79,7 +79,7 @@ class PaceFile {
   }
 
   void push(std::uint64_t ticks, std::uint64_t scope) { add(ticks, EventType::push, scope); }
-  void pop(std::uint64_t ticks) { add(ticks, EventType::pop); }
+  void pop(std::uint64_t ticks, std::uint16_t domain = 0) { add(ticks, EventType::pop, domain); }
   void start(std::uint64_t ticks, std::uint64_t scope, std::uint64_t id) {
     add(ticks, EventType::start, scope);
     extension(id, 0);

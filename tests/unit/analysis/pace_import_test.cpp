@@ -50,8 +50,8 @@ TEST(PaceImport, PairsPushAndPopAndResolvesNamesDomainsAndCategories) {
   file.add(100, format::EventType::push_payload, pack_scope(iteration, 3, 1));
   file.extension(static_cast<std::uint64_t>(format::PayloadType::unsigned_integer), 12);
   file.push(110, pack_scope(forward, 4, 1));
-  file.pop(150);
-  file.pop(200);
+  file.pop(150, 1);
+  file.pop(200, 1);
   const Trace trace = import(file);
   ASSERT_EQ(trace.ranks.size(), 1U);
   const Track& track = trace.ranks[0].tracks.at(0);
@@ -90,6 +90,25 @@ TEST(PaceImport, APopWithoutAPushIsLeftOut) {
   file.pop(20);
   const Trace trace = import(file);
   EXPECT_THAT(trace.ranks[0].tracks[0].slices.start_ns, ElementsAre(10));
+}
+
+TEST(PaceImport, EachDomainPopsItsOwnRanges) {
+  PaceFile file;
+  file.domain(1, "one");
+  file.domain(2, "two");
+  const auto a = file.name("a"), b = file.name("b"), c = file.name("c");
+  file.push(10, pack_scope(a, 0, 1));
+  file.push(20, pack_scope(b, 0, 2));
+  file.pop(30, 1);  // ends a, though b is the latest
+  file.push(35, pack_scope(c, 0, 1));
+  file.pop(38, 1);
+  file.pop(40, 2);
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);  // a and b cross
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("a", "c"));
+  EXPECT_THAT(trace.ranks[0].tracks[0].slices.duration_ns, ElementsAre(20, 3));
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[1]), ElementsAre("b"));
+  EXPECT_THAT(trace.ranks[0].tracks[1].slices.duration_ns, ElementsAre(20));
 }
 
 TEST(PaceImport, WhatAKilledProcessLeftOpenEndsWithItsLastEvent) {
