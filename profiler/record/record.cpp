@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "profiler/format/error.h"
 #include "profiler/format/layout.h"
@@ -87,6 +89,12 @@ std::string check_setting(const std::string& setting) {
   return {};
 }
 
+std::string check_buffer(const std::string& bytes) {
+  const std::uint64_t value = std::strtoull(bytes.c_str(), nullptr, 10);
+  const bool fits = value >= 4 * format::chunk_bytes && value <= format::max_live_bytes;
+  return fits ? "" : "a buffer has 256K to 1G bytes";
+}
+
 std::string check_output(const std::string& output) {
   try {
     output_place(output);
@@ -106,6 +114,7 @@ void add_record(CLI::App& app, std::function<int()>& chosen) {
       ->add_option("-o,--output", options->output,
                    "Directory for the traces, or DIR/PATTERN.pace with %h host, %r rank, %p process id, %q{VARIABLE}"
                    " (default: paceline-run, and in it %h-r%r-p%p.pace)")
+      ->type_name("DIR")
       ->check(CLI::Validator(check_output, ""));
   record->add_option("--set", options->settings, "What to keep in the traces about this run, e.g. --set batch=128")
       ->type_name("KEY=VALUE")
@@ -113,9 +122,10 @@ void add_record(CLI::App& app, std::function<int()>& chosen) {
       ->allow_extra_args(false)
       ->check(CLI::Validator(check_setting, ""));
   record->add_flag("--force", options->force, "Remove the traces of an earlier run from the directory");
-  record->add_option("--buffer", options->buffer_bytes, "Memory for events that are not written yet, e.g. 16M")
+  record->add_option("--buffer", options->buffer_bytes, "Memory for events that are not written yet (default: 16M)")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(static_cast<double>(2 * format::chunk_bytes), static_cast<double>(format::max_live_bytes)));
+      ->check(CLI::Validator(check_buffer, ""))
+      ->type_name("SIZE");
   record->add_option("CMD", options->command, "The command and its arguments")->type_name("")->required();
   record->positionals_at_end();  // what follows the command's name is the command's
   record->footer(

@@ -248,6 +248,8 @@ def main():
                 line["payload"] = trace.payload(event)
             else:
                 line["words"] = event.words
+                if event.name == "name":
+                    line["text"] = event.text.decode(errors="replace")
             print(json.dumps(line))
 
 

@@ -119,8 +119,9 @@ TEST_F(Record, EverythingAfterTheCommandIsTheCommands) {
 }
 
 TEST_F(Record, WrongUsageEndsWithStatusTwo) {
-  for (const char* arguments : {"", "-o run", "--bogus -- true", "--set novalue -- true", "--set =v -- true",
-                                "-o 'run-%z' -- true", "-o '%q{X.pace' -- true", "--buffer 3 -- true"}) {
+  for (const char* arguments :
+       {"", "-o run", "--bogus -- true", "--set novalue -- true", "--set =v -- true", "-o 'run-%z' -- true",
+        "-o '%q{X.pace' -- true", "--buffer 3 -- true", "--buffer 2G -- true"}) {
     const Outcome outcome = record(arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << outcome.output;
     EXPECT_THAT(outcome.output, Not(testing::IsEmpty())) << arguments;
