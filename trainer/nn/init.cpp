@@ -14,29 +14,26 @@ std::uint64_t hash(std::string_view text) {
   return value;
 }
 
-// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): passes BigCrush, and any state is a good state.
-class SplitMix64 {
- public:
-  explicit SplitMix64(std::uint64_t state) : state_(state) {}
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
+// Value i of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which passes BigCrush. Each is a function of its index,
+// so threads can share a tensor.
+std::uint64_t split_mix(std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
 
- private:
-  std::uint64_t state_;
-};
+double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
 
 // Box–Muller, two values a turn.
 std::vector<float> normal(std::size_t count, double deviation, std::uint64_t seed) {
-  SplitMix64 random(seed);
   std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; i += 2) {
-    const double radius = deviation * std::sqrt(-2 * std::log(random.uniform()));
-    const double angle = 2 * std::numbers::pi * random.uniform();
+  const auto pairs = static_cast<std::ptrdiff_t>((count + 1) / 2);
+#pragma omp parallel for schedule(static) if (pairs > 65536)
+  for (std::ptrdiff_t pair = 0; pair < pairs; ++pair) {
+    const std::size_t i = 2 * static_cast<std::size_t>(pair);
+    const double radius = deviation * std::sqrt(-2 * std::log(uniform(split_mix(seed, i))));
+    const double angle = 2 * std::numbers::pi * uniform(split_mix(seed, i + 1));
     values[i] = static_cast<float>(radius * std::cos(angle));
     if (i + 1 < count) values[i + 1] = static_cast<float>(radius * std::sin(angle));
   }
@@ -53,7 +50,7 @@ std::vector<float> initial_values(const Layer& layer, const ParameterShape& para
   if (!weight) return std::vector<float>(count, 0.0f);
   const double fan_out = static_cast<double>(layer.kernel * layer.kernel * layer.out.channels);
   const double deviation = layer.kind == LayerKind::convolution ? std::sqrt(2 / fan_out) : 0.01;
-  return normal(count, deviation, SplitMix64(seed ^ hash(parameter.name)).next());
+  return normal(count, deviation, split_mix(seed ^ hash(parameter.name), 0));
 }
 
 }  // namespace paceline::train
