@@ -89,6 +89,29 @@ double coverage(const Picture& picture, int x, int y) {
   return covered / 9.0;
 }
 
+// Hue in degrees; saturation and value 0 to 1 (Smith, Color Gamut Transform Pairs, SIGGRAPH 1978).
+std::array<double, 3> colour(double hue, double saturation, double value) {
+  std::array<double, 3> result{};
+  const double offsets[] = {5, 3, 1};
+  for (std::size_t c = 0; c < 3; ++c) {
+    const double k = std::fmod(offsets[c] + hue / 60, 6);
+    result[c] = 255 * value * (1 - saturation * std::clamp(std::min(k, 4 - k), 0.0, 1.0));
+  }
+  return result;
+}
+
+// Each class has a hue of its own, but strays from it so far that it meets those of two others, a shape those of
+// textures: the colour is a hint that helps the first iterations, and no answer.
+std::array<double, 3> foreground(int kind, Random& random) {
+  const int place = kind < 5 ? 2 * kind : 2 * (kind - 5) + 1;
+  const double hue = 36 * place + random.uniform(-40, 40);
+  return colour(hue + 360, random.uniform(0.5, 1), random.uniform(0.6, 1));
+}
+
+std::array<double, 3> background(Random& random) {
+  return colour(random.uniform(0, 360), random.uniform(0, 0.4), random.uniform(0.1, 0.4));
+}
+
 }  // namespace
 
 std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t index, std::span<std::uint8_t> pixels) {
@@ -96,17 +119,7 @@ std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t in
   const auto kind = static_cast<std::uint8_t>(random.below(shape_names.size()));
   const Picture picture = compose(kind, random);
 
-  // Two colours that differ visibly, each with a slope across the picture, and noise over all.
-  std::array<double, 3> back, front;
-  double difference = 0;
-  do {
-    difference = 0;
-    for (std::size_t c = 0; c < 3; ++c) {
-      back[c] = random.uniform(30, 225);
-      front[c] = random.uniform(30, 225);
-      difference += std::abs(back[c] - front[c]);
-    }
-  } while (difference < 140);
+  const std::array<double, 3> front = foreground(kind, random), back = background(random);
   const double slope_x = random.uniform(-40, 40), slope_y = random.uniform(-40, 40), noise = random.uniform(4, 22);
 
   for (int y = 0; y < size; ++y) {

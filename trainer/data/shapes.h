@@ -1,5 +1,5 @@
 // A drawn data set of ten classes, shapes and textures, for machines that cannot download CIFAR-10: learnable in a few
-// minutes on one core, yet not by colour or position, which are drawn at random.
+// minutes on one core, yet not by position, which is random, nor by colour alone, which is only a hint.
 #pragma once
 
 #include <array>

@@ -95,7 +95,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)");
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
                                     "file written after every epoch and when interrupted (rank 0 writes)");
-  app.add_flag("--resume", o.resume, "go on from the --checkpoint file where it exists")->needs(checkpoint);
+  app.add_flag("--resume", o.resume, "go on from the --checkpoint file where it exists; a complete run is evaluated again")->needs(checkpoint);
   app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")->capture_default_str();
   app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
       ->check(CLI::Range(0.0, 1.0))

@@ -201,7 +201,11 @@ void Training::run() {
     if (!std::isfinite(loss) || (result.stop && !last)) stop_early(iteration, result);
     if (last || (iteration + 1) % plan_.iterations() == 0) finish_epoch(iteration);
   }
-  if (first_ >= iterations_) journal_->line("nothing left to do: the checkpoint is of a complete run");
+  if (first_ >= iterations_) {
+    const Score score = evaluate_now();
+    journal_->line(
+        fmt::format("the checkpoint is of a complete run: {} of {} test images right", score.correct, score.samples));
+  }
   end_.seconds = seconds_since_start();
   end_.steady_images_per_s =
       steady_rate(iteration_seconds_, static_cast<double>(plan_.batch * static_cast<std::size_t>(plan_.ranks)));
@@ -239,16 +243,10 @@ void Training::finish_epoch(std::uint64_t iteration) {
 
   const bool last = iteration + 1 == iterations_;
   if (last || (options_.eval_every > 0 && report.epoch % options_.eval_every == 0)) {
-    const Range range(Category::evaluate);
-    const Score score = evaluate(*model_, communicator_, data_.test, normalization_, plan_.batch);
+    const Score score = evaluate_now();
     report.test_loss = score.loss_sum / static_cast<double>(score.samples);
-    report.test_accuracy = static_cast<double>(score.correct) / static_cast<double>(score.samples);
+    report.test_accuracy = end_.test_accuracy;
     report.test_images = score.samples;
-    mark_accuracy(*report.test_accuracy);
-    end_.test_accuracy = report.test_accuracy;
-    if (!end_.seconds_to_accuracy && *report.test_accuracy >= options_.target_accuracy) {
-      end_.seconds_to_accuracy = seconds_since_start();
-    }
   }
   report.seconds = seconds_since_start();
   journal_->epoch(report);
@@ -258,6 +256,18 @@ void Training::finish_epoch(std::uint64_t iteration) {
   }
   epoch_score_ = {};
   epoch_start_ = Clock::now();
+}
+
+Score Training::evaluate_now() {
+  const Range range(Category::evaluate);
+  const Score score = evaluate(*model_, communicator_, data_.test, normalization_, plan_.batch);
+  const double accuracy = static_cast<double>(score.correct) / static_cast<double>(score.samples);
+  mark_accuracy(accuracy);
+  end_.test_accuracy = accuracy;
+  if (!end_.seconds_to_accuracy && accuracy >= options_.target_accuracy) {
+    end_.seconds_to_accuracy = seconds_since_start();
+  }
+  return score;
 }
 
 void Training::save(const Position& position) {

@@ -40,9 +40,10 @@ class Training {
   void run();
 
  private:
-  void prepare();      // what may fail on one rank alone: no communication in it
-  void load_data();    // part of prepare
-  void share_state();  // rank 0's weights, statistics, velocity and position to all
+  void prepare();        // what may fail on one rank alone: no communication in it
+  void load_data();      // part of prepare
+  void share_state();    // rank 0's weights, statistics, velocity and position to all
+  Score evaluate_now();  // and keeps the accuracy for the end's report
   void save(const Position& position);
   void finish_epoch(std::uint64_t iteration);
   void stop_early(std::uint64_t iteration, const StepResult& result);
