@@ -42,16 +42,14 @@ void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
 
 TrainAndTest read_cifar10(const std::filesystem::path& directory) {
   if (!std::filesystem::is_directory(directory)) {
-    throw Error(
-        fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0} --train 4096 "
-                    "--test 1024",
-                    directory.string()));
+    throw Error(fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0}",
+                            directory.string()));
   }
   TrainAndTest data;
   const auto missing = [&](const char* name) {
     return Error(
         fmt::format("{0}: no {1} in it; unpack CIFAR-10's binary version there, or draw a set with: "
-                    "paceline-train make-dataset {0} --train 4096 --test 1024",
+                    "paceline-train make-dataset {0}",
                     directory.string(), name));
   };
   for (int number = 1; number <= 5; ++number) {

@@ -1,4 +1,6 @@
-// What a run needs to go on as if it had never stopped, in one file, independent of backend and number of ranks:
+// What a run needs to go on as if it had never stopped, in one file, independent of backend and number of ranks. To the
+// bit, but for one thing: in mid-epoch each rank has running statistics of its own, of which their mean is kept
+// (weights do not depend on them, and an epoch's evaluation takes the mean anyway).
 //   "paceline-checkpoint 1\n", length of the header (8 bytes, little-endian), the header (JSON: model, image_size,
 //   classes, seed, iteration, iterations_per_epoch, parameters with name and shape, statistics: how many), then fp32
 //   arrays: each parameter in its published layout, the statistics, each parameter's velocity; last XXH3-64 of all

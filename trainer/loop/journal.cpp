@@ -11,9 +11,14 @@
 #include "trainer/error.h"
 
 namespace paceline::train {
+namespace {
+
+constexpr const char* clear_line = "\r\033[K";
+
+}  // namespace
 
 Journal::Journal(int rank, const std::string& log, bool append)
-    : speaks_(rank == 0), terminal_(speaks_ && isatty(STDOUT_FILENO) == 1), name_(log) {
+    : speaks_(rank == 0), terminal_(speaks_ && isatty(STDERR_FILENO) == 1), name_(log) {
   if (!speaks_ || log.empty()) return;
   log_.open(log, append ? std::ios::app : std::ios::trunc);
   if (!log_) throw Error(fmt::format("{}: the log cannot be written: does its directory exist?", log));
@@ -27,7 +32,8 @@ void Journal::write(const nlohmann::json& object) {
 
 void Journal::line(const std::string& text) {
   if (!speaks_) return;
-  fmt::print("{}{}\n", terminal_ ? "\r\033[K" : "", text);
+  if (terminal_) fmt::print(stderr, "{}", clear_line);
+  fmt::print("{}\n", text);
   std::fflush(stdout);
 }
 
@@ -40,8 +46,8 @@ void Journal::start(const nlohmann::json& run) {
 void Journal::iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds) {
   write({{"event", "iteration"}, {"iteration", iteration}, {"loss", loss}, {"seconds", seconds}});
   if (!terminal_) return;
-  fmt::print("\r\033[Kiteration {} of {}, loss {:.4f}, {:.3f} s", iteration + 1, iterations, loss, seconds);
-  std::fflush(stdout);
+  fmt::print(stderr, "{}iteration {} of {}, loss {:.4f}, {:.3f} s", clear_line, iteration + 1, iterations, loss,
+             seconds);
 }
 
 void Journal::epoch(const EpochReport& r) {

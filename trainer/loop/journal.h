@@ -45,7 +45,9 @@ class Journal {
  private:
   void write(const nlohmann::json& object);
 
-  bool speaks_ = false, terminal_ = false;
+  bool speaks_ = false;
+  bool terminal_ =
+      false;  // standard error is one: progress goes there (mpirun makes a terminal of any standard output)
   std::string name_;
   std::ofstream log_;
 };

@@ -78,8 +78,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
                  "of the learning rate: constant, cosine (to 0 at the end), step (÷ 10 at 1/2 and 3/4 of the run)")
       ->check(CLI::IsMember({"constant", "cosine", "step"}))
       ->capture_default_str();
-  app.add_option("--warmup-epochs", o.warmup_epochs,
-                 "epochs, fractions allowed, over which the rate rises from 0 to --lr")
+  app.add_option("--warmup-epochs", o.warmup_epochs, "epochs, fractions allowed, over which the rate rises to --lr")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")->capture_default_str();
@@ -95,7 +94,9 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)");
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
                                     "file written after every epoch and when interrupted (rank 0 writes)");
-  app.add_flag("--resume", o.resume, "go on from the --checkpoint file where it exists; a complete run is evaluated again")->needs(checkpoint);
+  app.add_flag("--resume", o.resume,
+               "go on from the --checkpoint file where it exists; a complete run is evaluated again")
+      ->needs(checkpoint);
   app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")->capture_default_str();
   app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
       ->check(CLI::Range(0.0, 1.0))

@@ -16,12 +16,12 @@ struct TrainOptions {
   std::int64_t image_size = 32, classes = 10;          // of synthetic data
   std::size_t train_images = 2048, test_images = 512;  // of synthetic data
   std::int64_t batch_size = 32;                        // per rank
-  std::uint64_t epochs = 1;
+  std::uint64_t epochs = 3;
   std::uint64_t iterations = 0;  // of the whole run; 0: as many as the epochs have
   int threads = 0;               // 0: cores ÷ ranks of this host
-  double learning_rate = 0.05, momentum = 0.9, weight_decay = 5e-4;
+  double learning_rate = 0.02, momentum = 0.9, weight_decay = 5e-4;
   std::string schedule = "cosine";
-  double warmup_epochs = 0;
+  double warmup_epochs = 0.25;
   std::uint64_t seed = 1;
   std::string dtype = "f32";
   std::string communicator = "mpi";
@@ -35,7 +35,7 @@ struct TrainOptions {
 
 struct MakeDatasetOptions {
   std::filesystem::path directory;
-  std::size_t train = 4096, test = 1024;
+  std::size_t train = 2048, test = 512;
   std::uint64_t seed = 1;
 };
 

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# usage: errors.sh PACELINE-TRAIN
+# What is wrong is said in one line, with the right status.
+source "$(dirname "$0")/setup.sh"
+tiny=(--synthetic --image-size 8 --train-images 16 --test-images 4 --batch-size 4 --threads 1 --iterations 2)
+
+status 2 "$TRAIN" --data data --no-such-option
+says "--no-such-option"
+status 2 "$TRAIN"
+says "--data DIR or --synthetic"
+status 2 "$TRAIN" "${tiny[@]}" --model resnet19
+says "resnet19" "resnet18"
+status 2 "$TRAIN" "${tiny[@]}" --communicator pigeon
+says "pigeon"
+status 2 "$TRAIN" "${tiny[@]}" --dtype bf16
+says "bf16 is not available"
+status 2 "$TRAIN" "${tiny[@]}" --batch-size many
+says "--batch-size"
+status 2 "$TRAIN" make-dataset
+says "directory"
+status 0 "$TRAIN" --help
+grep -q -- --batch-size stdout || fail "no help"
+
+status 1 "$TRAIN" --data missing
+says "missing: no such data set directory" "paceline-train make-dataset missing"
+"$TRAIN" make-dataset data --train 20 --test 5 >/dev/null
+cp -r data cut
+truncate -s -1 cut/data_batch_3.bin
+status 1 "$TRAIN" --data cut
+says "cut/data_batch_3.bin: 12291 bytes" "3073"
+cp -r data labelled
+printf '\x0b' | dd of=labelled/test_batch.bin bs=1 seek=6146 conv=notrunc status=none
+status 1 "$TRAIN" --data labelled
+says "labelled/test_batch.bin: record 2 has label 11"
+status 1 "$TRAIN" --data data --batch-size 32
+says "20 training images" "--batch-size"
+status 1 "$TRAIN" "${tiny[@]}" --log no/such/log.jsonl
+says "no/such/log.jsonl"
+status 1 "$TRAIN" "${tiny[@]}" --checkpoint no/such/checkpoint
+says "no/such/checkpoint"
+head -c 1000 /dev/zero >zeros
+status 1 "$TRAIN" "${tiny[@]}" --checkpoint zeros --resume
+says "zeros: not a checkpoint"
+status 1 "$TRAIN" "${tiny[@]/%2/8}" --lr 1e38 --schedule constant
+says "no longer a finite number" "--lr"
+
+# Two ranks: the rank that sees the error names itself, once; the launcher adds its own lines.
+status 1 mpirun --bind-to none -n 2 "$TRAIN" --data missing
+[ "$(grep -c 'paceline-train: rank 0 on .*: missing: no such data set directory' stderr)" -eq 1 ] || fail "$(cat stderr)"
+[ "$(grep -c 'no such data set' stderr)" -eq 1 ] || fail "said twice: $(cat stderr)"
+# Only rank 1 cannot read its data; rank 0 does not wait for ever.
+status 1 mpirun --bind-to none -n 1 "$TRAIN" --data data --batch-size 4 --threads 1 : \
+  -n 1 "$TRAIN" --data missing --batch-size 4 --threads 1
+grep -q 'paceline-train: rank 1 on .*: missing: no such' stderr || fail "$(cat stderr)"
+# A failure of one rank in mid-run ends the job.
+status 1 mpirun --bind-to none -n 2 "$TRAIN" "${tiny[@]}" --checkpoint no/such/checkpoint
+grep -q 'paceline-train: rank 0 on .*no/such/checkpoint' stderr || fail "$(cat stderr)"

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# usage: runs.sh PACELINE-TRAIN COMPARE-CHECKPOINTS
+# Whole runs on 1 and 2 ranks: log, counts, and the same training whatever the number of ranks.
+source "$(dirname "$0")/setup.sh"
+compare=$2
+"$TRAIN" make-dataset data --train 40 --test 11 --seed 3 >/dev/null
+small=(--synthetic --image-size 8 --train-images 26 --test-images 11 --lr 0.01)
+
+# Two ranks: 26 images are 3 iterations of 2 × 4 and 2 left over; --iterations cuts the second epoch short; the 11 test
+# images are counted once each.
+ranks 2 "${small[@]}" --batch-size 4 --iterations 5 --log log.jsonl >stdout
+[ "$(grep -c '^epoch [12]/2: loss .* test accuracy .* images/s, .* GFLOP/s$' stdout)" -eq 2 ] || fail "$(cat stdout)"
+[ "$(wc -l <stdout)" -eq 3 ] || fail "more than the epochs and the end: $(cat stdout)"
+python3 - <<'PY'
+import json
+lines = [json.loads(line) for line in open("log.jsonl")]
+assert [line["event"] for line in lines] == ["start"] + ["iteration"] * 3 + ["epoch"] + ["iteration"] * 2 + ["epoch", "end"], lines
+start, end = lines[0], lines[-1]
+expected = {"program": "paceline-train", "model": "resnet18", "batch_per_rank": 4, "global_batch": 8,
+            "images_per_iteration": 8, "dtype": "f32", "communicator": "mpi", "updater": "synchronous", "seed": 1,
+            "epochs": 5 / 3, "ranks": 2, "evaluate": "all ranks"}
+for key, value in expected.items():
+    assert start[key] == value, (key, start[key])
+assert [line["iteration"] for line in lines if line["event"] == "iteration"] == list(range(5))
+assert all(line["loss"] > 0 and line["seconds"] > 0 for line in lines if line["event"] == "iteration")
+for number, epoch in enumerate([line for line in lines if line["event"] == "epoch"], 1):
+    assert epoch["epoch"] == number and epoch["train_loss"] > 0 and epoch["images_per_s"] > 0, epoch
+    assert epoch["test_images"] == 11, epoch
+    assert abs(epoch["test_accuracy"] * 11 - round(epoch["test_accuracy"] * 11)) < 1e-9, epoch
+    images = 24 if number == 1 else 16
+    assert abs(epoch["train_accuracy"] * images - round(epoch["train_accuracy"] * images)) < 1e-9, epoch
+assert end["images"] == 40 and end["steady_images_per_s"] > 0, end
+assert abs(end["images_per_s"] - end["images"] / end["seconds"]) < 1e-9, end
+PY
+
+# The same weights are right on the same test images, whichever the ranks and batches that count them.
+ranks 1 --data data --batch-size 8 --epochs 1 --checkpoint run.checkpoint >/dev/null
+for count in 1 3; do
+  ranks "$count" --data data --batch-size 5 --epochs 1 --checkpoint run.checkpoint --resume --log "$count.jsonl" >"$count.out"
+done
+grep -q ' of 11 test images right' 1.out || fail "$(cat 1.out)"
+cmp <(head -1 1.out) <(head -1 3.out) || fail "the counts differ"
+
+# Two ranks with batch b take the step of one with batch 2b where no statistics of the batch are used.
+same=("${small[@]}" --schedule constant --warmup-epochs 0 --iterations 1 --freeze-batch-norm --eval-every 0)
+ranks 1 "${same[@]}" --batch-size 8 --checkpoint one.checkpoint >/dev/null
+ranks 2 "${same[@]}" --batch-size 4 --checkpoint two.checkpoint >/dev/null
+"$compare" one.checkpoint two.checkpoint 10 8 1e-5 || fail "two ranks take another step than one"
