@@ -21,6 +21,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 
 #include "profiler/inject/names.h"
@@ -60,7 +61,7 @@ Beacon own;
 Beacon reference;
 char beacon_path[sizeof OutputFile::path + 512];
 int own_socket = -1;
-bool asks = false;  // this process is the one of its clock that asks the reference
+std::atomic<bool> asks{false};  // this process is the one of its clock that asks the reference
 int peer_socket = -1;
 pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 

@@ -86,7 +86,8 @@ void sleep_until(const timespec& deadline) {
 
 void* run(void*) {
   pthread_setname_np(pthread_self(), "paceline");
-  populate_chunks(first_chunks, session.file.chunks);
+  while (!finishing.load(std::memory_order_relaxed) && populate_chunk()) {
+  }
   timespec next_pair{};
   clock_gettime(CLOCK_MONOTONIC, &next_pair);
   ++next_pair.tv_sec;
@@ -126,9 +127,7 @@ void start_drain() {
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   has_thread = error == 0;
-  if (has_thread) return;
-  populate_chunks(first_chunks, session.file.chunks);
-  say("%s: no thread to write events out: %s", session.file.path, strerror(error));
+  if (!has_thread) say("%s: no thread to write events out: %s", session.file.path, strerror(error));
 }
 
 void wake_drain() {

@@ -3,9 +3,11 @@
 #define XXH_INLINE_ALL
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -139,10 +141,23 @@ bool make_file(OutputFile& file, const char* directory, const char* name, const 
     }
     if (force && !is_predecessor(file.path, header)) unlink(file.path);
     file.descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.descriptor >= 0) return true;
+    if (file.descriptor >= 0) break;
     if (errno != EEXIST) return false;
   }
-  return false;
+  struct stat made {};
+  if (file.descriptor < 0 || fstat(file.descriptor, &made) != 0) return false;
+  file.device = made.st_dev;
+  file.inode = made.st_ino;
+#ifdef FS_NOCOW_FL
+  // Where writing means copying (btrfs), a full disk would be noticed only when the program writes to the mapping, and
+  // kill it.
+  int flags = 0;
+  if (ioctl(file.descriptor, FS_IOC_GETFLAGS, &flags) == 0) {
+    flags |= FS_NOCOW_FL;
+    ioctl(file.descriptor, FS_IOC_SETFLAGS, &flags);
+  }
+#endif
+  return true;
 }
 
 // Descriptors 0 to 2 may be free in a daemon; the program's own output must never end up in the trace.
@@ -226,6 +241,21 @@ std::uint32_t wanted_chunks() {
   return chunks < ChunkSet::capacity ? static_cast<std::uint32_t>(chunks) : ChunkSet::capacity;
 }
 
+// True if the descriptor still means our file; opens the file again where the program closed it. Without this, blocks
+// could end up in a file of the program.
+bool is_ours(OutputFile& file) {
+  struct stat now {};
+  const auto same = [&] { return now.st_dev == file.device && now.st_ino == file.inode; };
+  if (fstat(file.descriptor, &now) == 0 && same()) return true;
+  int again = open(file.path, O_RDWR | O_CLOEXEC);
+  if (again < 0) return false;
+  move_above_standard_streams(again);
+  file.descriptor = again;
+  if (fstat(again, &now) == 0 && same()) return true;
+  errno = EBADF;
+  return false;
+}
+
 }  // namespace
 
 bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
@@ -292,6 +322,7 @@ void populate(void* area, std::size_t bytes) {
 bool append_block(OutputFile& file, std::span<const std::byte> block) {
   std::atomic_ref<std::uint64_t> end(file.header->blocks_end);
   const std::uint64_t at = end.load(std::memory_order_relaxed);
+  if (!is_ours(file)) return false;
   if (!write_whole(file.descriptor, block.data(), block.size(), at)) {
     [[maybe_unused]] const int cut = ftruncate(file.descriptor, static_cast<off_t>(at));
     return false;
@@ -301,6 +332,7 @@ bool append_block(OutputFile& file, std::span<const std::byte> block) {
 }
 
 void compact_output(OutputFile& file) {
+  if (!is_ours(file)) return;
   const FileHeader& header = *file.header;
   const std::uint64_t blocks_start = header.header_bytes + header.live_bytes;
   const std::uint64_t blocks_bytes = header.blocks_end - blocks_start;

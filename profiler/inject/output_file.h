@@ -1,6 +1,8 @@
 // The .pace file while it is recorded: made with its live area mapped, blocks appended, compacted at the end.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,6 +13,8 @@ namespace paceline::inject {
 
 struct OutputFile {
   int descriptor = -1;
+  dev_t device = 0;  // which file it is: a program that closes what it does not know may get our number for its own
+  ino_t inode = 0;
   char path[4096] = "";
   format::FileHeader* header = nullptr;  // mapped; the live area follows at header_bytes
   std::byte* live = nullptr;

@@ -34,6 +34,8 @@ std::atomic<std::uint32_t> next_track{0};
 std::atomic<std::uint64_t> next_sequence{1};
 std::atomic<bool> switched_on{true};
 
+constexpr int chunks_at_start = 16;
+
 void retire_chunk() {
   const auto number = static_cast<std::uint32_t>((reinterpret_cast<std::byte*>(writer.chunk) - session.file.live) /
                                                  format::chunk_bytes);
@@ -64,7 +66,7 @@ void open_once() {
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
   pthread_atfork(nullptr, nullptr, close_gate_in_child);
   pthread_key_create(&thread_end_key, thread_ended);
-  populate_chunks(0, first_chunks);  // the others by the drain, while the program goes on
+  for (int chunk = 0; chunk < chunks_at_start; ++chunk) populate_chunk();
   session.owner = getpid();
   gate.accepting.store(1, std::memory_order_release);
   gate.open.store(1, std::memory_order_release);
@@ -75,11 +77,18 @@ void open_once() {
 
 }  // namespace
 
-void populate_chunks(std::uint32_t from, std::uint32_t to) {
-  for (std::uint32_t chunk = from; chunk < to && chunk < session.file.chunks; ++chunk) {
-    populate(session.file.chunk(chunk), format::chunk_bytes);
-    session.free.insert(chunk);
-  }
+std::uint32_t take_unused_chunk() {
+  if (session.unused.load(std::memory_order_relaxed) >= session.file.chunks) return ChunkSet::none;
+  const std::uint32_t number = session.unused.fetch_add(1, std::memory_order_relaxed);
+  return number < session.file.chunks ? number : ChunkSet::none;
+}
+
+bool populate_chunk() {
+  const std::uint32_t number = take_unused_chunk();
+  if (number == ChunkSet::none) return false;
+  populate(session.file.chunk(number), format::chunk_bytes);
+  session.free.insert(number);
+  return true;
 }
 
 bool open_recorder() {
@@ -120,7 +129,8 @@ void count_dropped(format::DropCause cause, std::uint64_t events) {
 Slot* next_chunk(std::uint32_t slots) {
   if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
   if (writer.chunk != nullptr) retire_chunk();
-  const std::uint32_t number = session.free.take(session.file.chunks);
+  std::uint32_t number = session.free.take(session.file.chunks);
+  if (number == ChunkSet::none) number = take_unused_chunk();
   if (number == ChunkSet::none) return nullptr;
   if (!writer.known) {
     writer.known = true;

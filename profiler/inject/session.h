@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+
 #include "profiler/inject/chunk_set.h"
 #include "profiler/inject/output_file.h"
 
@@ -10,17 +12,18 @@ namespace paceline::inject {
 
 struct Session {
   OutputFile file;
-  ChunkSet free;  // zeroed, ready to be taken
-  ChunkSet full;  // waiting for the drain
+  ChunkSet free;                         // zeroed, ready to be taken
+  ChunkSet full;                         // waiting for the drain
+  std::atomic<std::uint32_t> unused{0};  // chunks from here on were never in use; they are ready too, but slow at first
   pid_t owner = 0;
 };
 extern Session session;
 
-// The chunks that are ready when recording starts; the drain readies the rest, because touching 16 MiB of a file for
-// the first time takes tens of milliseconds.
-inline constexpr std::uint32_t first_chunks = 16;
+// A chunk that was never in use, or ChunkSet::none. Lock-free.
+std::uint32_t take_unused_chunk();
 
-// Touches the chunks `from` up to before `to`, and sets them free.
-void populate_chunks(std::uint32_t from, std::uint32_t to);
+// Gives memory to a chunk that was never in use, and sets it free; false if there is none. Touching 16 MiB of a file
+// for the first time takes tens of milliseconds: the drain does it while the program goes on.
+bool populate_chunk();
 
 }  // namespace paceline::inject
