@@ -90,10 +90,18 @@ QRgb text_colour_on(QRgb background) {
 }
 
 QRgb SliceColours::of(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice) {
-  const std::uint64_t key = std::uint64_t{track.slices.name[slice]} << 32 |
-                            std::uint64_t{track.slices.slice_class[slice]} << 8 |
-                            static_cast<std::uint64_t>(track.kind) << 1 | (track.main ? 1 : 0);
-  const auto [entry, is_new] = known_.try_emplace(key, 0);
+  const auto name = track.slices.name[slice];
+  // Bit 0 is always set, so that no kind is 0.
+  const std::uint64_t kind = std::uint64_t{name} << 32 | std::uint64_t{track.slices.slice_class[slice]} << 8 |
+                             static_cast<std::uint64_t>(track.kind) << 2 | (track.main ? 2 : 0) | 1;
+  Latest& latest = latest_[name];
+  if (latest.kind != kind) latest = {kind, look_up(rank, track, slice, kind)};
+  return latest.colour;
+}
+
+QRgb SliceColours::look_up(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice,
+                           std::uint64_t kind) {
+  const auto [entry, is_new] = known_.try_emplace(kind, 0);
   if (is_new) {
     const Phase phase = analysis::phase_of_slice(*trace_, rank, track, slice);
     const auto& category = trace_->names[trace_->classes[track.slices.slice_class[slice]].category];

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "analysis/metrics/phases.h"
 #include "analysis/trace/trace.h"
@@ -44,17 +45,25 @@ QRgb name_colour(std::string_view name, const Theme& theme);
 // Black or white, whichever is easier to read on it.
 QRgb text_colour_on(QRgb background);
 
-// The colours of a run's slices: their phase's where the rules give them one, else their name's. Each kind of slice is
-// looked up once.
+// The colours of a run's slices: their phase's where the rules give them one, else their name's. The rules are asked
+// once for each kind of slice; after that a colour is one look into a table.
 class SliceColours {
  public:
-  SliceColours(const analysis::Trace& trace, const Theme& theme) : trace_(&trace), theme_(theme) {}
+  SliceColours(const analysis::Trace& trace, const Theme& theme)
+      : trace_(&trace), theme_(theme), latest_(trace.names.size()) {}
 
   QRgb of(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice);
 
  private:
   const analysis::Trace* trace_;
   Theme theme_;
+  struct Latest {
+    std::uint64_t kind = 0;
+    QRgb colour = 0;
+  };
+  QRgb look_up(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice, std::uint64_t kind);
+
+  std::vector<Latest> latest_;  // by name: names are rarely of two kinds
   std::unordered_map<std::uint64_t, QRgb> known_;
 };
 

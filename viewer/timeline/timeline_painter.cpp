@@ -41,8 +41,7 @@ TimelinePainter::TimelinePainter(const Run& run, const Theme& theme, const QFont
       bold_(with_size(font, 12, true)),
       small_(with_size(font, 11, false)),
       colours_(run.trace, theme),
-      iteration_(run.trace.names.find("iteration")),
-      payload_(run.trace.names.find("payload")) {}
+      iteration_(run.trace.names.find("iteration")) {}
 
 DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const TimeAxis& axis, const RowLayout& rows,
                                   int scroll_y, std::optional<analysis::NameId> marked) {
@@ -159,17 +158,19 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
       const bool busy = double(track.slices.end_ns(item.middle)) > middle_ns;
       return blend(colours_.of(rank, track, item.middle), theme_.background, busy ? 80 : 35);
     };
+    QRgb next_colour = items_.empty() ? 0 : colour_of(items_.front());
     for (std::size_t i = 0; i < items_.size();) {
       const auto& item = items_[i];
-      const QRgb colour = colour_of(item);
+      const QRgb colour = next_colour;
       int left = std::max(item.first, 0), right = std::min(item.end, columns.count);
       std::size_t next = i + 1;
-      if (item.count > 1 || item.end - item.first < 3) {
+      if (next < items_.size()) next_colour = colour_of(items_[next]);
+      if (item.end - item.first < 3) {
         // Narrow ones of one colour side by side become one rectangle.
         while (next < items_.size() && items_[next].first <= right && items_[next].end - items_[next].first < 3 &&
-               colour_of(items_[next]) == colour) {
+               next_colour == colour) {
           right = std::max(right, std::min(items_[next].end, columns.count));
-          ++next;
+          if (++next < items_.size()) next_colour = colour_of(items_[next]);
         }
       }
       i = next;
@@ -212,11 +213,18 @@ void TimelinePainter::paint_marks(QPainter& painter, const TrackRows& rows, cons
 }
 
 QString TimelinePainter::label_of(const analysis::Track& track, std::uint32_t slice, int width) {
+  const QFontMetrics metrics(small_);
+  const auto fits = [&](const QString& text) { return metrics.horizontalAdvance(text) + 12 <= width; };
   QString title = slice_title(run_, track, track.slices, slice);
-  // With room to spare, the duration too.
-  if (width < 110) return title;
-  const QString longer = title + "   " + duration_text(track.slices.duration_ns[slice]);
-  return QFontMetrics(small_).horizontalAdvance(longer) + 12 <= width ? longer : title;
+  // With room to spare the duration too; without, an iteration's number says more than the beginning of its name.
+  if (width >= 110) {
+    const QString longer = title + "   " + duration_text(track.slices.duration_ns[slice]);
+    if (fits(longer)) return longer;
+  }
+  const auto category = run_.trace.classes[track.slices.slice_class[slice]].category;
+  if (iteration_ == 0 || category != iteration_ || fits(title)) return title;
+  const QString number = title.mid(title.lastIndexOf(' ') + 1);
+  return number.size() < title.size() && fits(number) ? number : QString();
 }
 
 }  // namespace paceline::viewer

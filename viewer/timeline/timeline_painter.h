@@ -8,7 +8,6 @@
 #include <QPainter>
 #include <QSize>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "viewer/run.h"
@@ -44,8 +43,7 @@ class TimelinePainter {
   Theme theme_;
   QFont font_, bold_, small_;
   SliceColours colours_;
-  analysis::NameId iteration_, payload_;
-  std::unordered_map<analysis::NameId, int> name_widths_;
+  analysis::NameId iteration_;
   std::vector<analysis::LevelOfDetail::Item> items_;  // reused from row to row
 };
 
