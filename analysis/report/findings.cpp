@@ -40,7 +40,7 @@ std::string breakdown_sentence(const RunReport& run) {
   return text;
 }
 
-void add_wait_finding(const RunReport& run, const std::string& name, std::vector<Finding>& out) {
+void add_wait_finding(const RunReport& run, std::vector<Finding>& out) {
   if (run.collectives.empty()) return;
   std::int64_t waited = 0, wall = 0;
   std::uint64_t matched = 0;
@@ -53,7 +53,7 @@ void add_wait_finding(const RunReport& run, const std::string& name, std::vector
                                       [](const auto& a, const auto& b) { return a.caused_ns < b.caused_ns; });
   const auto ranks = static_cast<double>(run.per_rank.size());
   std::string text = fmt::format(
-      "{}In its collectives a rank waited {} for the last one ({} of its wall time, on average).", name,
+      "In its collectives a rank waited {} for the last one ({} of its wall time, on average).",
       duration(static_cast<std::int64_t>(static_cast<double>(waited) / ranks)), percent(share(waited, wall)));
   const double last_share = share(static_cast<std::int64_t>(worst->last_count), static_cast<std::int64_t>(matched));
   // A rank that is last by chance is last in 1/n of them; one that is last much more often is slow.
@@ -68,9 +68,9 @@ void add_wait_finding(const RunReport& run, const std::string& name, std::vector
   out.push_back({slow && share(waited, wall) > 0.05 ? Severity::warning : Severity::info, std::move(text)});
 }
 
-void add_accuracy_finding(const RunReport& run, const std::string& name, std::vector<Finding>& out) {
+void add_accuracy_finding(const RunReport& run, std::vector<Finding>& out) {
   if (!run.accuracy) return;
-  std::string text = fmt::format("{}The test accuracy reached is {}", name, percent(*run.accuracy));
+  std::string text = fmt::format("The test accuracy reached is {}", percent(*run.accuracy));
   if (run.seconds_to_accuracy) {
     text += fmt::format("; {:g} % were reached {} after the start.", 100 * run.target_accuracy,
                         seconds(*run.seconds_to_accuracy));
@@ -81,50 +81,49 @@ void add_accuracy_finding(const RunReport& run, const std::string& name, std::ve
   }
 }
 
-void add_quality_findings(const RunReport& run, const std::string& name, std::vector<Finding>& out) {
+void add_quality_findings(const RunReport& run, std::vector<Finding>& out) {
   for (const auto& damage : run.damage) {
-    out.push_back(
-        {Severity::problem, fmt::format("{}The trace is cut off ({}): figures cover what was read, and the run "
-                                        "is left out of the scaling section.",
-                                        name, damage)});
+    out.push_back({Severity::problem, fmt::format("The trace is cut off ({}): figures cover what was read, and the run "
+                                                  "is left out of the scaling section.",
+                                                  damage)});
   }
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
     out.push_back({Severity::problem,
-                   fmt::format("{}Only {} of {} ranks have a trace here: collect the other ranks' files into the same "
+                   fmt::format("Only {} of {} ranks have a trace here: collect the other ranks' files into the same "
                                "directory.",
-                               name, run.per_rank.size(), run.ranks)});
+                               run.per_rank.size(), run.ranks)});
   }
   if (run.dropped > 0) {
     out.push_back(
-        {Severity::warning, fmt::format("{}{} were lost while recording: times of what they belong to are too short.",
-                                        name, plural(run.dropped, "event", "events"))});
+        {Severity::warning, fmt::format("{} were lost while recording: times of what they belong to are too short.",
+                                        plural(run.dropped, "event", "events"))});
   }
   if (!run.communication_observed) {
     out.push_back(
         {Severity::warning,
-         name + "Communication was not observed: no source saw any, so it is part of other phases here. The "
-                "recorder sees MPI and NVTX ranges; put a range named \"allreduce\" around other libraries' calls."});
+         "Communication was not observed: no source saw any, so it is part of other phases here. The "
+         "recorder sees MPI and NVTX ranges; put a range named \"allreduce\" around other libraries' calls."});
   }
   if (run.unmatched_calls > 0) {
     out.push_back(
-        {Severity::warning, fmt::format("{}{} found no partner on other ranks and {} left out of waits and transfers.",
-                                        name, plural(run.unmatched_calls, "collective call", "collective calls"),
+        {Severity::warning, fmt::format("{} found no partner on other ranks and {} left out of waits and transfers.",
+                                        plural(run.unmatched_calls, "collective call", "collective calls"),
                                         run.unmatched_calls == 1 ? "is" : "are")});
   }
   if (run.iterations.count == 0) {
-    out.push_back({Severity::warning, name +
-                                          "No iterations were seen: put an NVTX range named \"iteration\" around a "
-                                          "training step to have steps, throughput and what would shrink with ranks."});
+    out.push_back({Severity::warning,
+                   "No iterations were seen: put an NVTX range named \"iteration\" around a "
+                   "training step to have steps, throughput and what would shrink with ranks."});
   } else if (!run.images) {
-    out.push_back(
-        {Severity::warning, name + "The number of images is not known: record with `--set images_per_iteration=N` "
-                                   "to have images/s and speed-ups."});
+    out.push_back({Severity::warning,
+                   "The number of images is not known: record with `--set images_per_iteration=N` "
+                   "to have images/s and speed-ups."});
   }
   const OfWall other = phase_of_wall(run, Phase::other);
   if (run.iterations.count > 0 && other.share() > 0.02) {
     out.push_back(
         {Severity::warning,
-         fmt::format("{}{} of the time ({}) belong to no phase: NVTX ranges around that code would name them.", name,
+         fmt::format("{} of the time ({}) belong to no phase: NVTX ranges around that code would name them.",
                      percent(other.share()), duration(other.ns / static_cast<std::int64_t>(run.per_rank.size())))});
   }
 }
@@ -151,9 +150,9 @@ const ScalingPoint* headline_point(const Scaling& scaling) {
   return best;
 }
 
-void add_run_findings(const RunReport& run, const std::string& name, std::vector<Finding>& out) {
+void add_run_findings(const RunReport& run, std::vector<Finding>& out) {
   if (run.breakdown) {
-    std::string text = name + breakdown_sentence(run) + ".";
+    std::string text = breakdown_sentence(run) + ".";
     if (run.ranks == 1 && run.breakdown->serial_share > 0) {
       text += fmt::format(
           " The serial share is s = {}{}: by Amdahl's law alone no number of ranks is more than {} times as fast.",
@@ -168,7 +167,7 @@ void add_run_findings(const RunReport& run, const std::string& name, std::vector
   }
   if (run.communication_share_of_step) {
     const double s = *run.communication_share_of_step;
-    std::string text = fmt::format("{}Allreduce and other communication take {} of a step", name, percent(s));
+    std::string text = fmt::format("Allreduce and other communication take {} of a step", percent(s));
     text += s > 0 ? fmt::format(
                         ". Read as Amdahl's serial share, as lectures do, it would hold this job below {} times the "
                         "speed of one rank; it holds only while that share stays as N grows.",
@@ -176,23 +175,23 @@ void add_run_findings(const RunReport& run, const std::string& name, std::vector
                   : ".";
     out.push_back({s > 0.25 ? Severity::warning : Severity::info, std::move(text)});
   }
-  add_wait_finding(run, name, out);
+  add_wait_finding(run, out);
   const OfWall preprocess = phase_of_wall(run, Phase::preprocess);
   if (preprocess.share() > 0.05) {
     out.push_back(
-        {Severity::warning, fmt::format("{}{} of the time the training waits for input: more loader threads, or "
+        {Severity::warning, fmt::format("{} of the time the training waits for input: more loader threads, or "
                                         "prefetching further ahead, would hide it.",
-                                        name, percent(preprocess.share()))});
+                                        percent(preprocess.share()))});
   }
   const OfWall startup = phase_of_wall(run, Phase::startup);
   if (startup.share() > 0.1) {
     out.push_back(
         {Severity::info,
-         fmt::format("{}Start-up takes {} of the wall time ({}); it weighs less in longer runs.", name,
+         fmt::format("Start-up takes {} of the wall time ({}); it weighs less in longer runs.",
                      percent(startup.share()), duration(startup.ns / static_cast<std::int64_t>(run.per_rank.size())))});
   }
-  add_accuracy_finding(run, name, out);
-  add_quality_findings(run, name, out);
+  add_accuracy_finding(run, out);
+  add_quality_findings(run, out);
 }
 
 void write_findings(Report& report) {
@@ -216,8 +215,12 @@ void write_findings(Report& report) {
   }
   add_scaling_findings(report, findings);
   for (const auto& run : report.runs) {
-    const std::string name = report.runs.size() == 1 ? "" : fmt::format("{}: ", run.name);
-    add_run_findings(run, name, findings);
+    std::vector<Finding> of_run;
+    add_run_findings(run, of_run);
+    for (auto& finding : of_run) {
+      if (report.runs.size() > 1) finding.run = static_cast<std::size_t>(&run - report.runs.data());
+      findings.push_back(std::move(finding));
+    }
   }
   // Problems first; what else was said first stays first.
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {

@@ -13,7 +13,7 @@ void write_findings(Report& report);
 
 // The parts of it.
 void add_scaling_findings(const Report& report, std::vector<Finding>& out);
-void add_run_findings(const RunReport& run, const std::string& name, std::vector<Finding>& out);
+void add_run_findings(const RunReport& run, std::vector<Finding>& out);
 
 // The speed-up to remember: of the fewest differences from its 1-rank run, then of the most ranks, then of the longest
 // run. Null where there is none.

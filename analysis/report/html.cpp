@@ -44,7 +44,7 @@ class Page {
 
   std::string write() {
     header();
-    for (const auto& run : report_.runs) run_section(run);
+    for (std::size_t r = 0; r < report_.runs.size(); ++r) run_section(r);
     footer();
     return std::move(out_);
   }
@@ -58,7 +58,9 @@ class Page {
         html_style(), escaped(report_.headline));
     key_figures();
     out_ += "</header>\n";
-    findings();
+    out_ += "<section>\n<h2>What the figures say</h2>\n";
+    findings(std::nullopt);
+    out_ += "</section>\n";
     const auto tables = scaling_tables(report_);
     if (tables.empty()) return;
     out_ += "<section>\n<h2>Scaling</h2>\n";
@@ -127,9 +129,10 @@ class Page {
     out_ += "</div>\n";
   }
 
-  void findings() {
-    out_ += "<section>\n<h2>What the figures say</h2>\n<ul class=\"findings\">\n";
+  void findings(std::optional<std::size_t> about) {
+    out_ += "<ul class=\"findings\">\n";
     for (const auto& finding : report_.findings) {
+      if (finding.run != about) continue;
       const char* kind = finding.severity == Severity::info      ? "info"
                          : finding.severity == Severity::warning ? "warning"
                                                                  : "problem";
@@ -138,7 +141,7 @@ class Page {
                                                                  : "<em>Problem</em> ";
       out_ += fmt::format("<li class=\"{}\">{}{}</li>\n", kind, word, escaped(finding.text));
     }
-    out_ += "</ul>\n</section>\n";
+    out_ += "</ul>\n";
   }
 
   void print(const Table& table) {
@@ -276,9 +279,11 @@ class Page {
     chart("Test accuracy over time, %", "accuracy", {{"points", points}, {"target", 100 * run.target_accuracy}}, 240);
   }
 
-  void run_section(const RunReport& run) {
+  void run_section(std::size_t index) {
+    const RunReport& run = report_.runs[index];
     out_ +=
         fmt::format("<section>\n<h2>{}</h2>\n<p class=\"what\">{}</p>\n", escaped(run.name), escaped(run_summary(run)));
+    if (report_.runs.size() > 1) findings(index);
     for (const auto& table : run_tables(run)) {
       if (table.id == "phases") {
         out_ += "<div class=\"charts wide\">\n";

@@ -65,8 +65,8 @@ json rank_json(const RunReport& run, const RankReport& rank) {
   for (std::size_t p = 0; p < phase_count; ++p) {
     const auto phase = static_cast<Phase>(p);
     // A phase that nothing was seen of is absent rather than 0; `other` is what is left, and always there.
-    const bool seen =
-        rank.phase_ns[p] > 0 || phase == Phase::other || (phase == Phase::communication && run.communication_observed);
+    const bool seen = rank.phase_ns[p] > 0 || phase == Phase::other ||
+                      (phase == Phase::communication && run.communication_observed && run.ranks > 1);
     if (seen) phases[std::string(phase_name(phase))] = rank.phase_ns[p];
   }
   json out = {{"rank", rank.rank}, {"host", rank.host}, {"wall_ns", rank.wall_ns}, {"phases", std::move(phases)}};
@@ -218,14 +218,14 @@ json scaling_json(const Report& report) {
 }  // namespace
 
 json report_json(const Report& report) {
-  json out = {{"schema", "paceline.report/1"},
-              {"headline", report.headline},
-              {"runs", json::array()}};
+  json out = {{"schema", "paceline.report/1"}, {"headline", report.headline}, {"runs", json::array()}};
   for (const auto& run : report.runs) out["runs"].push_back(run_json(run));
   if (!report.scaling.points.empty()) out["scaling"] = scaling_json(report);
   out["findings"] = json::array();
   for (const auto& finding : report.findings) {
-    out["findings"].push_back({{"severity", severity_name(finding.severity)}, {"text", finding.text}});
+    json f = {{"severity", severity_name(finding.severity)}, {"text", finding.text}};
+    if (finding.run) f["run"] = report.runs[*finding.run].path;
+    out["findings"].push_back(std::move(f));
   }
   return out;
 }

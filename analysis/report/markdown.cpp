@@ -35,17 +35,23 @@ void print_table(const Table& table, const char* heading, std::string& out) {
 
 std::string render_markdown(const Report& report) {
   std::string out = fmt::format("# Paceline report\n\n**{}**\n\n", escaped(report.headline));
-  for (const auto& finding : report.findings) {
-    const char* word = finding.severity == Severity::info      ? ""
-                       : finding.severity == Severity::warning ? "**Warning:** "
-                                                               : "**Problem:** ";
-    out += fmt::format("- {}{}\n", word, escaped(finding.text));
-  }
+  const auto say = [&](std::optional<std::size_t> about) {
+    for (const auto& finding : report.findings) {
+      if (finding.run != about) continue;
+      const char* word = finding.severity == Severity::info      ? ""
+                         : finding.severity == Severity::warning ? "**Warning:** "
+                                                                 : "**Problem:** ";
+      out += fmt::format("- {}{}\n", word, escaped(finding.text));
+    }
+  };
+  say(std::nullopt);
   const auto scaling = scaling_tables(report);
   if (!scaling.empty()) out += "\n## Scaling\n";
   for (const auto& table : scaling) print_table(table, "###", out);
-  for (const auto& run : report.runs) {
-    out += fmt::format("\n## {}\n\n{}\n", escaped(run.name), escaped(run_summary(run)));
+  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+    const auto& run = report.runs[r];
+    out += fmt::format("\n## {}\n\n{}\n\n", escaped(run.name), escaped(run_summary(run)));
+    say(r);
     for (const auto& table : run_tables(run)) print_table(table, "###", out);
   }
   return out;

@@ -20,7 +20,8 @@ enum class Severity { info, warning, problem };
 
 struct Finding {
   Severity severity = Severity::info;
-  std::string text;  // whole sentences, figures with units
+  std::string text;                     // whole sentences, figures with units
+  std::optional<std::size_t> run = {};  // which one of several it is about
 };
 
 // Does the time shrink when ranks are added?

@@ -161,7 +161,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
     run.per_rank.push_back(std::move(out));
   }
   add_collectives(trace, run);
-  run.communication_observed = communication_events > 0 || !run.collectives.empty();
+  run.communication_observed = run.ranks == 1 || communication_events > 0 || !run.collectives.empty();
 
   run.accuracy_curve = accuracy_of(trace);
   if (const auto target = number(run.config, "target_accuracy")) run.target_accuracy = *target;

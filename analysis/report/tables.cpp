@@ -162,7 +162,7 @@ Table breakdown_table(const RunReport& run) {
 }
 
 bool is_shown(const RunReport& run, Phase phase) {
-  if (phase == Phase::communication) return run.communication_observed;
+  if (phase == Phase::communication && run.ranks > 1) return run.communication_observed;
   return std::any_of(run.per_rank.begin(), run.per_rank.end(),
                      [&](const auto& rank) { return rank.phase_ns[static_cast<std::size_t>(phase)] > 0; });
 }
@@ -262,7 +262,7 @@ Table figures_table(const RunReport& run) {
     if (it.steady_ci95) {
       value += fmt::format(" [{}–{}]", fixed(it.steady_ci95->low, 1), fixed(it.steady_ci95->high, 1));
     }
-    add(fmt::format("throughput, steady (first {} excluded)", plural(it.warmup, "iteration", "iterations")), value);
+    add(fmt::format("throughput, steady (after {} of warm-up)", plural(it.warmup, "iteration", "iterations")), value);
   }
   if (it.count > 0) {
     add("iterations", count(static_cast<double>(it.count)));

@@ -74,10 +74,18 @@ const char* sign(Severity severity) {
 std::string render_text(const Report& report) {
   std::string out = wrapped(report.headline, 110, "", "");
   out += "\n";
-  for (const auto& finding : report.findings) out += wrapped(finding.text, 110, sign(finding.severity), "    ");
+  const auto say = [&](std::optional<std::size_t> about) {
+    for (const auto& finding : report.findings) {
+      if (finding.run == about) out += wrapped(finding.text, 110, sign(finding.severity), "    ");
+    }
+  };
+  say(std::nullopt);
   for (const auto& table : scaling_tables(report)) print_table(table, out);
-  for (const auto& run : report.runs) {
+  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+    const auto& run = report.runs[r];
     out += fmt::format("\n── {}: {}\n", run.name, run_summary(run));
+    if (report.runs.size() > 1) out += "\n";
+    say(r);
     for (const auto& table : run_tables(run)) print_table(table, out);
   }
   return out;

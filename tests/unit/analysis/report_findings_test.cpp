@@ -1,0 +1,149 @@
+// The sentences say what the figures mean.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/report/build.h"
+#include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/report_job.h"
+
+namespace paceline::analysis {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Report of_jobs(std::initializer_list<Job> jobs) {
+  std::vector<RunReport> runs;
+  for (const auto& job : jobs) runs.push_back(report_run(make_trace(job), "ranks-" + std::to_string(job.ranks)));
+  return build_report(std::move(runs));
+}
+
+std::string sentences(const Report& report) {
+  std::string all;
+  for (const auto& finding : report.findings) all += finding.text + "\n";
+  return all;
+}
+
+std::string sentences_of_table(const char* text) { return sentences(build_report({}, parse_runs_table(text, "t"))); }
+
+TEST(Findings, OfThePublishedTable) {
+  const std::string said = sentences(build_report({}, read_runs_table(PACELINE_TEST_DATA "/reedbush-2018.csv")));
+  EXPECT_THAT(said, HasSubstr("S(2) = 1.694"));
+  EXPECT_THAT(said, HasSubstr("S(4) = 3.350"));
+  EXPECT_THAT(said, HasSubstr("S(2) = 1.845"));
+  EXPECT_THAT(said, HasSubstr("e(2) = 0.180"));
+  EXPECT_THAT(said, HasSubstr("e(4) = 0.0647"));
+  EXPECT_THAT(said, HasSubstr("program: chainer → chainermn"));
+  EXPECT_THAT(said, HasSubstr("1 rank: 47.850 s an epoch and 1.77 s before and beside training"));
+  EXPECT_THAT(said, HasSubstr("2 ranks: 25.738 s an epoch and 11.06 s before and beside training"));
+  EXPECT_THAT(said, HasSubstr("tends to 47.850/25.738 = 1.859"));
+  EXPECT_THAT(said, HasSubstr("The 11 s that the 2-rank program spends before and beside training, against 1.8 s on 1 "
+                              "rank, explain why the run of 4 epochs shows only 1.69."));
+  EXPECT_THAT(said,
+              HasSubstr("No Amdahl curve is laid through 1, 2 and 4 ranks at 4 epochs: the runs differ in program"));
+  EXPECT_THAT(said, HasSubstr("Karp–Flatt's e falls from 0.180 at 2 ranks to 0.0647 at 4"));
+  EXPECT_THAT(said, HasSubstr("would give S(2) = 1.87 where 1.69 was measured"));
+  EXPECT_THAT(said, HasSubstr("The 4-rank run does not belong to the series."));
+}
+
+TEST(Findings, OfATableOfOneSeries) {
+  const std::string said = sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n4,1,100,40\n");
+  EXPECT_THAT(said, HasSubstr("Amdahl's law through 1, 2 and 4 ranks at 1 epoch: serial share s = 0.2000"));
+  EXPECT_THAT(said, HasSubstr("no number of ranks is more than 5.00 times as fast"));
+  EXPECT_THAT(said, HasSubstr("weak evidence"));
+  EXPECT_THAT(said, HasSubstr("no intervals can be given"));
+  EXPECT_THAT(said, Not(HasSubstr("No Amdahl curve")));
+}
+
+TEST(Findings, ACurveThatMissesTheRunsIsSaidTo) {
+  const std::string said = sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n4,1,100,27\n");
+  EXPECT_THAT(said, HasSubstr("The curve does not describe the runs: it gives S(2)"));
+}
+
+TEST(Findings, OneRankCountHasNoFitAndSaysSo) {
+  EXPECT_THAT(
+      sentences_of_table("ranks,epochs,images,seconds\n4,1,100,100\n"),
+      HasSubstr("No speed-up and no law: all runs have 4 ranks, and a fit needs at least two rank counts. Run the "
+                "same work on 1 rank as well."));
+  EXPECT_THAT(sentences(of_jobs({{.ranks = 1}})), HasSubstr("all runs have 1 rank"));
+}
+
+TEST(Findings, UnequalWorkIsSaid) {
+  EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,400,100\n"),
+              HasSubstr("No speed-up for 2 ranks at 1 epoch (400 images): there is no run of 1 rank with equal work."));
+}
+
+TEST(Findings, MoreThanNTimesAsFastIsDoubted) {
+  EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,45\n"), HasSubstr("is above 2"));
+}
+
+TEST(Findings, SpeedBoughtWithAccuracy) {
+  const std::string said =
+      sentences_of_table("ranks,epochs,images,seconds,accuracy\n1,1,100,100,0.93\n2,1,100,60,0.88\n");
+  EXPECT_THAT(said,
+              HasSubstr("Speed bought with accuracy: 2 ranks are 1.67 times as fast but reach 88.0 % where 1 rank "
+                        "reaches 93.0 %."));
+  EXPECT_THAT(sentences(of_jobs({{.ranks = 1, .accuracy = 0.95}, {.ranks = 2, .accuracy = 0.80}})),
+              AllOf(HasSubstr("Speed bought with accuracy"), HasSubstr("is never reached by 2 ranks")));
+}
+
+TEST(Findings, OfTwoTracesSayWhereTheSpeedUpWent) {
+  const Report report = of_jobs({{.ranks = 1}, {.ranks = 2}});
+  ASSERT_EQ(report.lost_time.size(), 1u);
+  const LostTime& lost = report.lost_time[0];
+  EXPECT_NEAR(lost.ideal_s, 1, 1e-12);
+  EXPECT_NEAR(lost.actual_s, 1.605, 1e-12);
+  EXPECT_NEAR(lost.serial_s, 0.525, 1e-12);
+  EXPECT_NEAR(lost.overhead_s, 0.06, 1e-12);
+  EXPECT_NEAR(lost.waiting_s, 0.02, 1e-12);
+  EXPECT_NEAR(lost.slowdown_s, 0.02, 1e-12);
+  EXPECT_NEAR(*report.scaling.points[1].speedup, 2000.0 / 1605, 1e-12);
+  EXPECT_NEAR(report.scaling.fits.at(0).serial_fraction, 1605.0 / 1000 - 1, 1e-8);
+  const std::string said = sentences(report);
+  EXPECT_THAT(
+      said, HasSubstr("2 ranks took 1.61 s where half of the 1-rank run is 1.00 s. Of the 605 ms between them, serial "
+                      "work that does not shrink keeps 525 ms, communication 60.0 ms (20.0 ms of it waiting"));
+  EXPECT_THAT(said, HasSubstr("They differ by more than their intervals, because the fit knows only total times"));
+  EXPECT_THAT(said, HasSubstr("Rank 1 on alice was the last in 4 of 4 collectives and caused 100.0 % of that waiting"));
+}
+
+TEST(Findings, RunsOfAnotherModelAreNotOneSeries) {
+  Job other{.ranks = 2};
+  other.config["model"] = "vgg16_bn";
+  const Report report = of_jobs({{.ranks = 1}, other});
+  EXPECT_TRUE(report.scaling.fits.empty());
+  EXPECT_THAT(sentences(report), HasSubstr("the two runs differ in model: resnet18 → vgg16_bn"));
+}
+
+TEST(Findings, SeedGlobalBatchAndTheOneRanksCommunicatorDoNotPartASeries) {
+  Job other{.ranks = 2};
+  other.config["seed"] = 2;
+  EXPECT_EQ(of_jobs({{.ranks = 1}, other}).scaling.fits.size(), 1u);
+}
+
+TEST(Findings, ACutTraceIsAProblemAndLeftOutOfScaling) {
+  Trace trace = make_trace({.ranks = 2});
+  trace.ranks[1].damaged = true;
+  trace.ranks[1].path = "r1.pace";
+  trace.ranks[1].damage = "ends inside a block";
+  const Report report = build_report({report_run(make_trace({.ranks = 1}), "a"), report_run(trace, "b")});
+  EXPECT_EQ(report.findings.at(0).severity, Severity::problem);
+  EXPECT_THAT(report.findings.at(0).text, HasSubstr("r1.pace: ends inside a block"));
+  EXPECT_EQ(report.scaling.points.size(), 1u);
+}
+
+TEST(Findings, WhatNothingObservedIsNotZero) {
+  TraceBuilder builder;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = builder.add_rank(r, 2).add_main_thread();
+    for (int i = 0; i < 3; ++i) main.add_slice(10 * i, 10 * i + 10, "step " + std::to_string(i));
+  }
+  const Report report = build_report({report_run(builder.finish(), "gloo")});
+  EXPECT_FALSE(report.runs[0].communication_observed);
+  EXPECT_THAT(sentences(report), HasSubstr("Communication was not observed"));
+  EXPECT_FALSE(report.runs[0].communication_share_of_step);
+}
+
+}  // namespace
+}  // namespace paceline::analysis

@@ -1,0 +1,145 @@
+// Every rendering says the same; JSON keeps to its schema, and HTML loads nothing.
+#include "analysis/report/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "analysis/report/build.h"
+#include "analysis/report/html_parts.h"
+#include "analysis/report/numbers.h"
+#include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/report_job.h"
+
+namespace paceline::analysis {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Report two_runs() {
+  return build_report(
+      {report_run(make_trace({.ranks = 1}), "runs/ranks-1"), report_run(make_trace({.ranks = 2}), "runs/ranks-2")});
+}
+
+void expect_keys(const nlohmann::ordered_json& object, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) EXPECT_TRUE(object.contains(key)) << key << " in " << object.dump();
+}
+
+TEST(Json, HasTheKeysThatScriptsRelyOn) {
+  const auto json = nlohmann::ordered_json::parse(render_json(two_runs()));
+  EXPECT_EQ(json["schema"], "paceline.report/1");
+  const auto& run = json["runs"][1];
+  expect_keys(run, {"path", "ranks", "hosts", "span_ns", "config", "accuracy", "seconds_to_accuracy", "iterations",
+                    "breakdown", "per_rank", "collectives"});
+  expect_keys(run["iterations"], {"count", "images", "median_ns", "p95_ns"});
+  expect_keys(run["breakdown"], {"parallel_ns", "serial_ns", "overhead_ns"});
+  expect_keys(run["per_rank"][0], {"rank", "wall_ns", "phases"});
+  expect_keys(run["collectives"][0], {"operation", "bytes", "count", "wait_ns", "transfer_ns", "busbw_bytes_per_s"});
+  const auto& scaling = json["scaling"];
+  expect_keys(scaling["points"][1],
+              {"ranks", "epochs", "images", "seconds", "throughput", "speedup", "efficiency", "karp_flatt"});
+  expect_keys(scaling["amdahl"], {"serial_fraction", "ci95"});
+  expect_keys(scaling, {"speedup_limit"});
+  expect_keys(json["findings"][0], {"severity", "text"});
+  EXPECT_EQ(run["path"], "runs/ranks-2");
+  EXPECT_EQ(run["iterations"]["images"].dump(), "256");
+  std::int64_t sum = 0;
+  for (const auto& [phase, ns] : run["per_rank"][0]["phases"].items()) sum += ns.get<std::int64_t>();
+  EXPECT_EQ(sum, run["per_rank"][0]["wall_ns"]);
+}
+
+TEST(Json, LeavesOutWhatDoesNotApply) {
+  const auto json = report_json(build_report({}, read_runs_table(PACELINE_TEST_DATA "/reedbush-2018.csv")));
+  EXPECT_TRUE(json["runs"].empty());
+  EXPECT_FALSE(json["scaling"].contains("amdahl"));
+  EXPECT_FALSE(json["scaling"]["points"][0].contains("karp_flatt"));
+  EXPECT_FALSE(json["scaling"]["points"][0].contains("accuracy"));
+  expect_keys(json["scaling"]["time_model"][1], {"ranks", "fixed_s", "per_epoch_s"});
+  EXPECT_NEAR(json["scaling"]["speedup_limit"].get<double>(), 1.859, 0.0005);
+  const auto one = report_json(build_report({report_run(make_trace({.ranks = 1}), "a")}));
+  EXPECT_FALSE(one["runs"][0]["per_rank"][0]["phases"].contains("copy"));
+}
+
+TEST(Html, LoadsNothingFromElsewhere) {
+  const std::string html = render_html(two_runs());
+  const std::regex load(R"((src|href)\s*=|@import|url\()", std::regex::icase);
+  const std::string library(html_chart_library());
+  std::string own = html;
+  if (const auto at = own.find(library); !library.empty() && at != std::string::npos) own.erase(at, library.size());
+  EXPECT_FALSE(std::regex_search(own, load));
+  EXPECT_THAT(own, Not(HasSubstr("http")));
+}
+
+TEST(Html, HasChartsAndTablesThatNeedNoScript) {
+  const std::string html = render_html(two_runs());
+  if (!html_chart_library().empty()) {
+    EXPECT_THAT(html, HasSubstr("new Chart("));
+  }
+  for (const char* kind : {"speedup", "lost", "phases", "iterations"}) {
+    EXPECT_THAT(html, HasSubstr("\"kind\":\"" + std::string(kind) + "\""));
+  }
+  EXPECT_THAT(html, HasSubstr("<td>MPI_Allreduce</td>"));
+  EXPECT_THAT(html, HasSubstr("prefers-color-scheme: dark"));
+}
+
+TEST(Html, EscapesWhatATraceSays) {
+  Job job{.ranks = 1};
+  job.config["model"] = "</script><b>&\"";
+  const std::string html = render_html(build_report({report_run(make_trace(job), "<run>")}));
+  EXPECT_THAT(html, Not(HasSubstr("<run>")));
+  EXPECT_THAT(html, Not(HasSubstr("</script><b>")));
+  EXPECT_THAT(html, HasSubstr("&lt;/script&gt;&lt;b&gt;&amp;&quot;"));
+}
+
+TEST(Markdown, HasTablesAndEscapesBars) {
+  const std::string md = render_markdown(two_runs());
+  EXPECT_THAT(md, HasSubstr("# Paceline report"));
+  EXPECT_THAT(md, HasSubstr("| MPI\\_Allreduce | 1.00 MB | 2 | 4 | 5.00 ms | 10.0 ms | 40.0 ms | 100 MB/s |"));
+  const std::string named =
+      render_markdown(build_report({}, parse_runs_table("ranks,epochs,images,seconds\n1,1,1,1\n", "a|b")));
+  EXPECT_THAT(named, HasSubstr("a\\|b:2"));
+}
+
+TEST(Csv, HasOneRowARunAndRankAndOneATablesRow) {
+  const std::string runs = render_csv(two_runs());
+  EXPECT_EQ(std::count(runs.begin(), runs.end(), '\n'), 1 + 1 + 2);
+  const std::string table = render_csv(build_report({}, read_runs_table(PACELINE_TEST_DATA "/reedbush-2018.csv")));
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 5);
+  std::istringstream lines(runs + table);
+  std::ptrdiff_t commas = -1;
+  for (std::string line; std::getline(lines, line);) {
+    if (commas < 0) commas = std::count(line.begin(), line.end(), ',');
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), commas) << line;
+  }
+}
+
+TEST(Text, SaysTheHeadlineFirstAndAlignsColumns) {
+  const std::string text = render_text(two_runs());
+  EXPECT_TRUE(text.starts_with("2 ranks train 1.25 times as fast as one: an efficiency of 62.3 %.\n")) << text;
+  EXPECT_THAT(text, HasSubstr("Phases of each rank\n  rank  host     wall"));
+}
+
+TEST(Numbers, CarryUnitsAndNoMoreDigitsThanAreKnown) {
+  EXPECT_EQ(significant(0.064729, 3), "0.0647");
+  EXPECT_EQ(significant(0.18041, 3), "0.180");
+  EXPECT_EQ(significant(9.996, 3), "10.0");
+  EXPECT_EQ(significant(1234567, 3), "1,230,000");
+  EXPECT_EQ(fixed(-0.0001, 2), "0.00");
+  EXPECT_EQ(fixed(-1234.5, 1), "-1,234.5");
+  EXPECT_EQ(percent(0.1234), "12.3 %");
+  EXPECT_EQ(percent(0.00123), "0.12 %");
+  EXPECT_EQ(seconds(47.85), "47.85 s");
+  EXPECT_EQ(seconds(2394.27), "2,394.3 s");
+  EXPECT_EQ(seconds(0.0123), "12.3 ms");
+  EXPECT_EQ(seconds(8.5e-7), "850 ns");
+  EXPECT_EQ(duration(1500), "1.50 µs");
+  EXPECT_EQ(bytes(44.7e6), "44.7 MB");
+  EXPECT_EQ(bytes_per_second(1.25e9), "1.25 GB/s");
+  EXPECT_EQ(count(10000), "10,000");
+  EXPECT_EQ(plural(1, "rank", "ranks"), "1 rank");
+}
+
+}  // namespace
+}  // namespace paceline::analysis

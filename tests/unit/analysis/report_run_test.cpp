@@ -1,0 +1,155 @@
+// The figures of a job made by hand are those worked out on paper, to the nanosecond.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/report/breakdown.h"
+#include "analysis/report/build.h"
+#include "tests/unit/analysis/report_job.h"
+
+namespace paceline::analysis {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+RunReport report_of(const Job& job) { return report_run(make_trace(job), "runs/hand"); }
+
+std::int64_t in(const RankReport& rank, Phase phase) { return rank.phase_ns[static_cast<std::size_t>(phase)]; }
+
+TEST(RunReport, PhasesOfEachRankAddUpToItsWallTime) {
+  const RunReport run = report_of({.ranks = 2});
+  ASSERT_EQ(run.per_rank.size(), 2u);
+  for (const auto& rank : run.per_rank) {
+    std::int64_t sum = 0;
+    for (const std::int64_t ns : rank.phase_ns) sum += ns;
+    EXPECT_EQ(sum, rank.wall_ns);
+    EXPECT_EQ(rank.wall_ns, 1605 * ms);
+  }
+  EXPECT_EQ(in(run.per_rank[0], Phase::startup), 1000 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::preprocess), 20 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::forward), 120 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::backward), 200 * ms);
+  EXPECT_EQ(in(run.per_rank[1], Phase::backward), 240 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::communication), 80 * ms);
+  EXPECT_EQ(in(run.per_rank[1], Phase::communication), 40 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::optimizer), 40 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::evaluate), 75 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::checkpoint), 50 * ms);
+  EXPECT_EQ(in(run.per_rank[0], Phase::other), 20 * ms);
+}
+
+TEST(RunReport, BreakdownOfOneRank) {
+  const RunReport run = report_of({.ranks = 1});
+  ASSERT_TRUE(run.breakdown);
+  EXPECT_EQ(run.breakdown->wall_ns, 2000 * ms);
+  EXPECT_EQ(run.breakdown->parallel_ns, 950 * ms);  // 8 iterations of 100, evaluate 150
+  EXPECT_EQ(run.breakdown->serial_ns, 1050 * ms);   // start-up, checkpoint
+  EXPECT_EQ(run.breakdown->overhead_ns, 0);
+  EXPECT_DOUBLE_EQ(run.breakdown->serial_share, 0.525);
+  ASSERT_TRUE(run.breakdown->serial_share_ci95);  // all iterations are alike
+  EXPECT_NEAR(run.breakdown->serial_share_ci95->low, 0.525, 1e-12);
+  EXPECT_NEAR(run.breakdown->serial_share_ci95->high, 0.525, 1e-12);
+}
+
+TEST(RunReport, BreakdownOfTwoRanks) {
+  const RunReport run = report_of({.ranks = 2});
+  EXPECT_EQ(run.breakdown->wall_ns, 1605 * ms);
+  EXPECT_EQ(run.breakdown->parallel_ns, 495 * ms);
+  EXPECT_EQ(run.breakdown->serial_ns, 1050 * ms);
+  EXPECT_EQ(run.breakdown->overhead_ns, 60 * ms);
+  EXPECT_DOUBLE_EQ(*run.communication_share_of_step, 0.125);  // (20 + 10) of 2 × 120
+}
+
+TEST(RunReport, EvaluationOnOneRankIsSerial) {
+  Job job{.ranks = 1};
+  job.config.erase("evaluate");
+  EXPECT_EQ(report_of(job).breakdown->serial_ns, 1200 * ms);
+}
+
+TEST(RunReport, IterationsImagesAndThroughput) {
+  const RunReport run = report_of({.ranks = 2});
+  EXPECT_EQ(run.iterations.count, 4u);
+  EXPECT_EQ(run.iterations.median_ns, 120 * ms);
+  EXPECT_EQ(run.iterations.p95_ns, 120 * ms);
+  EXPECT_EQ(run.iterations.warmup, 1u);
+  EXPECT_DOUBLE_EQ(*run.images, 256);
+  EXPECT_NEAR(*run.iterations.steady_images_per_s, 64 / 0.12, 1e-9);
+  EXPECT_EQ(run.wall_ns, 1605 * ms);
+  EXPECT_EQ(run.span_ns, 1605 * ms);
+}
+
+TEST(RunReport, WaitAndTransferAreApart) {
+  const RunReport run = report_of({.ranks = 2});
+  ASSERT_EQ(run.collectives.size(), 1u);
+  EXPECT_EQ(run.collectives[0].operation, "MPI_Allreduce");
+  EXPECT_EQ(run.collectives[0].count, 4u);
+  EXPECT_EQ(run.collectives[0].bytes, 1'000'000u);
+  EXPECT_EQ(run.collectives[0].wait_ns, 40 * ms);
+  EXPECT_EQ(run.collectives[0].transfer_ns, 40 * ms);
+  EXPECT_DOUBLE_EQ(run.collectives[0].busbw_bytes_per_s, 1e8);  // 1 MB in 10 ms, factor 2(2−1)/2
+  EXPECT_EQ(run.per_rank[0].waited_ns, 40 * ms);
+  EXPECT_EQ(run.per_rank[1].waited_ns, 0);
+  EXPECT_EQ(run.per_rank[1].caused_ns, 40 * ms);
+  EXPECT_EQ(run.per_rank[1].last_count, 4u);
+}
+
+TEST(RunReport, AccuracyAndTheTimeToIt) {
+  const RunReport good = report_of({.ranks = 1, .accuracy = 0.95});
+  EXPECT_DOUBLE_EQ(*good.accuracy, 0.95);
+  EXPECT_NEAR(*good.seconds_to_accuracy, 1.95, 1e-12);
+  const RunReport poor = report_of({.ranks = 1, .accuracy = 0.85});
+  EXPECT_FALSE(poor.seconds_to_accuracy);
+  Job lower{.ranks = 1, .accuracy = 0.85};
+  lower.config["target_accuracy"] = 0.8;
+  EXPECT_NEAR(*report_of(lower).seconds_to_accuracy, 1.95, 1e-12);
+}
+
+TEST(RunReport, WhatTheUserSaidDescribesARunThatSaysNothing) {
+  Trace trace = make_trace({.ranks = 1, .say_config = false});
+  EXPECT_FALSE(report_run(trace, "r").images);
+  trace.ranks[0].set = {{"images_per_iteration", "32"}, {"model", "unet"}};
+  const RunReport run = report_run(trace, "r");
+  EXPECT_EQ(run.images, 256);
+  EXPECT_EQ(run.config["model"], "unet");
+  EXPECT_EQ(run.config["images_per_iteration"], 32);
+}
+
+TEST(RunReport, ATraceWithoutEventsHasItsWallTimeOnly) {
+  TraceBuilder builder;
+  builder.add_rank(0).info().end_ns = 7;
+  const RunReport run = report_run(builder.finish(), "empty/");
+  EXPECT_EQ(run.name, "empty");
+  EXPECT_EQ(run.iterations.count, 0u);
+  EXPECT_FALSE(run.breakdown);
+  EXPECT_FALSE(run.images);
+}
+
+TEST(Breakdown, RowsAddUpToTheWallTimeWhateverTheRounding) {
+  std::vector<RankReport> ranks(3);
+  for (int r = 0; r < 3; ++r) {
+    for (std::size_t p = 0; p < phase_count; ++p) {
+      ranks[r].phase_ns[p] = 1 + static_cast<std::int64_t>(p) * 7 + r;
+      ranks[r].wall_ns += ranks[r].phase_ns[p];
+    }
+  }
+  const std::vector<std::vector<Iteration>> none(3);
+  const Breakdown b = break_down(ranks, none, {.ranks = 3});
+  std::int64_t rows = 0;
+  for (const auto& row : b.rows) rows += row.ns;
+  EXPECT_EQ(rows, b.wall_ns);
+  EXPECT_EQ(b.parallel_ns + b.serial_ns + b.overhead_ns, b.wall_ns);
+}
+
+TEST(Breakdown, WhatCountsAsWhat) {
+  const BreakdownRules one{.ranks = 1}, two{.ranks = 2}, kept{.ranks = 2, .global_batch_kept = true};
+  EXPECT_EQ(counts_as(Phase::communication, true, one), CountsAs::parallel);
+  EXPECT_EQ(counts_as(Phase::communication, true, two), CountsAs::overhead);
+  EXPECT_EQ(counts_as(Phase::communication, false, two), CountsAs::overhead);
+  EXPECT_EQ(counts_as(Phase::optimizer, true, two), CountsAs::parallel);
+  EXPECT_EQ(counts_as(Phase::optimizer, true, kept), CountsAs::serial);
+  EXPECT_EQ(counts_as(Phase::other, true, two), CountsAs::parallel);
+  EXPECT_EQ(counts_as(Phase::other, false, two), CountsAs::serial);
+  EXPECT_EQ(counts_as(Phase::startup, false, two), CountsAs::serial);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
