@@ -43,9 +43,9 @@ class CpuBatchNorm final : public CpuLayer {
                   {DNNL_ARG_MEAN, mean_},
                   {DNNL_ARG_VARIANCE, variance_},
                   {DNNL_ARG_SCALE, scale_weights},
-                  {DNNL_ARG_SHIFT, shift.weights},
                   {DNNL_ARG_DIFF_SCALE, scale_gradient},
                   {DNNL_ARG_DIFF_SHIFT, shift.gradient}}};
+    if (onednn::batch_norm_backward_takes_shift) backward_.arguments[DNNL_ARG_SHIFT] = shift.weights;
     if (layer.relu) {
       const dnnl::memory workspace = build.plan.acquire(descs_.train.workspace_desc());
       train_.arguments[DNNL_ARG_WORKSPACE] = workspace;

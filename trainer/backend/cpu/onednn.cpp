@@ -1,7 +1,5 @@
 #include "trainer/backend/cpu/onednn.h"
 
-#include <dnnl_version.h>
-
 namespace paceline::train::onednn {
 namespace {
 

@@ -2,6 +2,8 @@
 // oneDNN 3 (none). No other file knows which version it is built with.
 #pragma once
 
+#include <dnnl_version.h>
+
 #include <dnnl.hpp>
 #include <optional>
 
@@ -38,6 +40,8 @@ struct BatchNorm {
 };
 // frozen: train normalises with given statistics too.
 BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen);
+
+inline constexpr bool batch_norm_backward_takes_shift = DNNL_VERSION_MAJOR < 3;  // though it does not depend on it
 
 struct Pooling {
   dnnl::pooling_forward::primitive_desc forward;
