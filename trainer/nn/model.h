@@ -44,7 +44,7 @@ class Model {
   virtual ~Model() = default;
 
   // images: samples × channels × height × width, plain, fp32; labels: one a sample. samples ≤ the batch size given at
-  // construction. Returns sums over these samples. In Mode::train keeps what backward needs.
+  // construction, and equal to it in Mode::train, which keeps what backward needs. Returns sums over these samples.
   virtual Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) = 0;
 
   // Gradients of loss_sum × scale, overwritten in gradients(). After forward in Mode::train.
