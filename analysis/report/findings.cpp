@@ -77,7 +77,7 @@ void add_accuracy_finding(const RunReport& run, std::vector<Finding>& out) {
     out.push_back({Severity::info, std::move(text)});
   } else {
     text += fmt::format("; {:g} % were not reached.", 100 * run.target_accuracy);
-    out.push_back({Severity::warning, std::move(text)});
+    out.push_back({Severity::info, std::move(text)});
   }
 }
 
@@ -104,7 +104,7 @@ void add_quality_findings(const RunReport& run, std::vector<Finding>& out) {
          "Communication was not observed: no source saw any, so it is part of other phases here. The "
          "recorder sees MPI and NVTX ranges; put a range named \"allreduce\" around other libraries' calls."});
   }
-  if (run.unmatched_calls > 0) {
+  if (run.unmatched_calls > 0 && run.ranks > 1) {
     out.push_back(
         {Severity::warning, fmt::format("{} found no partner on other ranks and {} left out of waits and transfers.",
                                         plural(run.unmatched_calls, "collective call", "collective calls"),
@@ -199,8 +199,11 @@ void write_findings(Report& report) {
   findings.clear();
   report.headline.clear();
   if (const ScalingPoint* best = headline_point(report.scaling)) {
-    report.headline = fmt::format("{} ranks train {} times as fast as one: an efficiency of {}", best->ranks,
-                                  fixed(*best->speedup, 2), percent(*best->efficiency));
+    report.headline =
+        *best->speedup < 1
+            ? fmt::format("{} ranks are slower than one: {} times its speed", best->ranks, fixed(*best->speedup, 2))
+            : fmt::format("{} ranks train {} times as fast as one: an efficiency of {}", best->ranks,
+                          fixed(*best->speedup, 2), percent(*best->efficiency));
     std::vector<std::string> columns;
     for (const auto& difference : best->differences) columns.push_back(difference.column);
     report.headline += columns.empty() ? "." : fmt::format(", between runs that differ in {}.", list_text(columns));

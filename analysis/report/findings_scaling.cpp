@@ -48,6 +48,10 @@ class ScalingSentences {
       text += fmt::format("; the two runs differ in {}", differences_text(point.differences));
     }
     say(Severity::info, text + ".");
+    if (*point.speedup < 1) {
+      say(Severity::warning,
+          fmt::format("{} ranks are slower than one: adding ranks costs more here than it saves.", point.ranks));
+    }
     if (*point.speedup > point.ranks) {
       say(Severity::warning,
           fmt::format(
@@ -112,6 +116,13 @@ class ScalingSentences {
 
   void fitted(const AmdahlFit& fit) {
     const double s = fit.serial_fraction;
+    if (s > 1 - 1e-6) {
+      say(Severity::warning,
+          fmt::format("Amdahl's law cannot describe {} ranks at {}: even a job that is serial altogether (s = 1) is "
+                      "not made slower by more ranks. What they add, not what they share, decides here.",
+                      ranks_of(fit.points), work_text(points_[fit.points.front()])));
+      return;
+    }
     std::string text = fmt::format("Amdahl's law through {} ranks at {}: serial share s = {}", ranks_of(fit.points),
                                    work_text(points_[fit.points.front()]), with_interval(fixed(s, 4), fit.ci95, 4));
     if (s > 0)

@@ -33,6 +33,7 @@
     Chart.defaults.color = soft; Chart.defaults.borderColor = line; Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     Chart.defaults.font.size = 12; Chart.defaults.animation = false; Chart.defaults.maintainAspectRatio = false;
     Chart.defaults.plugins.legend.labels.boxWidth = 12; Chart.defaults.plugins.legend.position = "bottom";
+    Chart.defaults.plugins.legend.labels.usePointStyle = true;
     const axis = title => ({ title: { display: true, text: title }, grid: { color: line }, border: { display: false } });
     const seconds = value => value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
@@ -40,9 +41,10 @@
       speedup(d) {
         const sets = d.series.map((s, i) => ({ label: s.label, data: s.points, borderColor: measured[i % 5], backgroundColor: measured[i % 5],
           pointRadius: 5, pointHoverRadius: 7, showLine: false }));
-        d.curves.forEach(c => sets.push({ label: c.label, data: c.points, borderColor: ink, borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0 }));
+        d.curves.forEach(c => sets.push({ label: c.label, data: c.points, borderColor: ink, borderWidth: 1.5, pointStyle: "line", pointRadius: 0,
+          pointHitRadius: 0 }));
         sets.push({ label: "ideal", data: [{ x: 1, y: 1 }, { x: d.most, y: d.most }], borderColor: soft, borderDash: [5, 5], borderWidth: 1.5,
-          pointRadius: 0, pointHitRadius: 0 });
+          pointStyle: "line", pointRadius: 0, pointHitRadius: 0 });
         return { type: "line", data: { datasets: sets }, plugins: [intervals], options: { scales: {
           x: { ...axis("ranks"), type: "linear", min: 1, max: d.most, ticks: { precision: 0 }, offset: true },
           y: { ...axis("speed-up"), min: 0, suggestedMax: d.most } },
@@ -66,7 +68,7 @@
         const last = d.points[d.points.length - 1].x;
         return { type: "line", data: { datasets: [
           { label: "iteration", data: d.points, borderColor: accent, backgroundColor: accent, borderWidth: 1, pointRadius: d.points.length > 200 ? 0 : 1.5 },
-          { label: "median", data: [{ x: 0, y: d.median }, { x: last, y: d.median }], borderColor: ink, borderDash: [4, 4], borderWidth: 1, pointRadius: 0 } ] },
+          { label: "median", data: [{ x: 0, y: d.median }, { x: last, y: d.median }], borderColor: ink, borderDash: [4, 4], borderWidth: 1, pointStyle: "line", pointRadius: 0 } ] },
           options: { parsing: false, scales: { x: { ...axis("iteration"), type: "linear", max: last, ticks: { precision: 0 } }, y: { ...axis("ms"), min: 0 } },
             plugins: { tooltip: { callbacks: { title: items => "iteration " + items[0].raw.x, label: item => item.raw.y.toFixed(2) + " ms" } } } } };
       },
@@ -74,12 +76,12 @@
         const last = d.points[d.points.length - 1].x;
         return { type: "line", data: { datasets: [
           { label: "test accuracy", data: d.points, borderColor: "#2a9d8f", backgroundColor: "#2a9d8f", borderWidth: 1.5, pointRadius: 3 },
-          { label: "target", data: [{ x: 0, y: d.target }, { x: last, y: d.target }], borderColor: soft, borderDash: [4, 4], borderWidth: 1, pointRadius: 0 } ] },
+          { label: "target", data: [{ x: 0, y: d.target }, { x: last, y: d.target }], borderColor: soft, borderDash: [4, 4], borderWidth: 1, pointStyle: "line", pointRadius: 0 } ] },
           options: { scales: { x: { ...axis("seconds"), type: "linear", min: 0 }, y: { ...axis("%"), min: 0, max: 100 } } } };
       },
     };
     function stacked(labels, datasets) {
-      datasets.forEach(set => { set.maxBarThickness = 30; });
+      datasets.forEach(set => { set.maxBarThickness = 30; set.pointStyle = "rect"; });
       return { type: "bar", data: { labels, datasets }, options: { indexAxis: "y", scales: {
         x: { ...axis("seconds"), stacked: true }, y: { stacked: true, grid: { display: false } } },
         plugins: { tooltip: { callbacks: { label: item => item.dataset.label + ": " + seconds(item.raw) + " s" } } } } };

@@ -78,6 +78,12 @@ TEST(Findings, MoreThanNTimesAsFastIsDoubted) {
   EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,45\n"), HasSubstr("is above 2"));
 }
 
+TEST(Findings, RanksThatSlowTheJobDownAreSaidTo) {
+  const std::string said = sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,130\n");
+  EXPECT_THAT(said, HasSubstr("2 ranks are slower than one"));
+  EXPECT_THAT(said, HasSubstr("Amdahl's law cannot describe 1 and 2 ranks at 1 epoch"));
+}
+
 TEST(Findings, SpeedBoughtWithAccuracy) {
   const std::string said =
       sentences_of_table("ranks,epochs,images,seconds,accuracy\n1,1,100,100,0.93\n2,1,100,60,0.88\n");
