@@ -150,7 +150,8 @@ void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
     close_tab(tabs_->indexOf(page));
   });
   connect(loader, &Loader::progressed, bar, &QProgressBar::setValue);
-  connect(loader, &Loader::loaded, this, [this, page, opened](std::shared_ptr<const Run> run) {
+  // In the page's name: what a closed page's loader still had to say is dropped with it.
+  connect(loader, &Loader::loaded, page, [this, page, opened](std::shared_ptr<const Run> run) {
     RunPage* shown = show_run(std::move(run), page);
     try {
       if (opened) opened(*shown);
@@ -158,7 +159,7 @@ void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
       statusBar()->showMessage(error.what());
     }
   });
-  connect(loader, &Loader::failed, this, [this, page, title](const QString& why) {
+  connect(loader, &Loader::failed, page, [this, page, title](const QString& why) {
     replace(page, message_page("This run could not be opened", why), title);
   });
   put(page, title);

@@ -5,13 +5,13 @@
 namespace paceline::analysis {
 namespace {
 
-constexpr std::size_t fanout = 16;
+constexpr std::size_t fanout = 8;
 
-// The first position in [begin, end] where `beyond` holds, given that it holds from some position on; fast when that
-// position is near `begin`.
+// The first position in [begin, end] where `beyond` holds, given that it holds from some position on; fastest when that
+// position is some `step` behind `begin`.
 template <class Beyond>
-std::size_t gallop(std::size_t begin, std::size_t end, Beyond beyond) {
-  std::size_t step = 1, low = begin;
+std::size_t gallop(std::size_t begin, std::size_t end, std::size_t step, Beyond beyond) {
+  std::size_t low = begin;
   while (low + step < end && !beyond(low + step)) {
     low += step;
     step *= 2;
@@ -110,6 +110,7 @@ void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColum
       order.begin());
   if (i > 0 && columns.x(slices.end_ns(order[i - 1])) > 0) --i;
 
+  std::size_t step = 1;
   while (i < order.size() && columns.x(start(i)) < columns.count) {
     if (wide(i)) {
       const double first = std::clamp(std::round(columns.x(start(i))), -1.0, double(columns.count));
@@ -119,10 +120,12 @@ void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColum
       continue;
     }
     const int column = columns.column(start(i));
-    std::size_t end = gallop(i, order.size(), [&](std::size_t k) { return columns.column(start(k)) > column; });
+    std::size_t end = gallop(i, order.size(), step, [&](std::size_t k) { return columns.x(start(k)) >= column + 1; });
+    step = std::max<std::size_t>(1, (end - i) / 2);  // neighbouring columns hold about as many
     // Of slices that start in one column only the last can be a pixel wide or more.
     if (end - i > 1 && wide(end - 1)) --end;
-    const std::size_t past = gallop(i, end, [&](std::size_t k) { return columns.x(start(k)) > column + 0.5; });
+    const std::size_t past = gallop(i, end, std::max<std::size_t>(1, (end - i) / 4),
+                                    [&](std::size_t k) { return columns.x(start(k)) > column + 0.5; });
     items.push_back({column, column + 1, order[longest(slices, depth, i, end)], order[past > i ? past - 1 : i],
                      static_cast<std::uint32_t>(end - i)});
     i = end;

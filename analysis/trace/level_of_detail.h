@@ -5,8 +5,8 @@
 // the columns, not the slices: slices at least a pixel wide come one by one; a run of narrower ones that start in one
 // column is folded into a single item, which carries their number and the longest of them.
 //
-// Folds are found by galloping search over sorted starts (Bentley and Yao 1976), the longest of a fold by a 16-ary
-// implicit tree of maxima over blocks of 16 slices (an idea of Trishume's gigatrace, "iforests", 2021). 4.3 bytes a
+// Folds are found by galloping search over sorted starts (Bentley and Yao 1976), the longest of a fold by an 8-ary
+// implicit tree of maxima over blocks of 8 slices (an idea of Trishume's gigatrace, "iforests", 2021). 4.6 bytes a
 // slice; an item costs O(log n).
 #pragma once
 
@@ -71,7 +71,7 @@ class LevelOfDetail {
 
   std::vector<std::uint32_t> order_;  // slices by depth, then by start
   std::vector<std::size_t> first_;    // where a depth begins in order_; one more at the end
-  // levels_[depth][k][b]: position, within the depth, of the longest slice among 16^(k+1) from b · 16^(k+1) on.
+  // levels_[depth][k][b]: position, within the depth, of the longest slice among 8^(k+1) from b · 8^(k+1) on.
   std::vector<std::vector<std::vector<std::uint32_t>>> levels_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTabWidget>
 #include <QTemporaryDir>
@@ -163,6 +164,18 @@ TEST_F(WindowTest, SaysWhyARunCannotBeOpened) {
   ASSERT_TRUE(QTest::qWaitFor([&] { return message() != nullptr; }, 20'000));
   EXPECT_TRUE(message()->text().contains("/no/such/run"));
   EXPECT_EQ(window.current_page(), nullptr);
+}
+
+TEST_F(WindowTest, CancelEndsALoadAndLeavesNothingBehind) {
+  write_run();
+  window.show();
+  window.open(directory.path());
+  for (QPushButton* button : window.findChildren<QPushButton*>()) {
+    if (button->text() == "Cancel") button->click();
+  }
+  QTest::qWait(200);
+  EXPECT_EQ(window.current_page(), nullptr);
+  EXPECT_EQ(window.findChild<QTabWidget*>()->count(), 1) << "the page that says that no run is open";
 }
 
 TEST_F(WindowTest, ShowsSeveralRunsInTabs) {
