@@ -122,7 +122,10 @@ double bus_factor(std::string_view operation, std::uint32_t members) {
 
 Collectives match_collectives(const Trace& trace) {
   std::vector<Candidate> candidates;
-  for (std::uint32_t r = 0; r < trace.ranks.size(); ++r) collect(trace, r, candidates);
+  for (std::uint32_t r = 0; r < trace.ranks.size(); ++r) {
+    // A job of one rank has nobody to match with, and misses nobody.
+    if (trace.ranks[r].world_size > 1) collect(trace, r, candidates);
+  }
   // Stable: members stay in the order of their ranks.
   std::ranges::stable_sort(candidates, {}, &Candidate::key);
 

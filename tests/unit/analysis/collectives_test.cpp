@@ -110,6 +110,13 @@ TEST(Collectives, ThatReturnBeforeTheirWorkIsDoneAreLeftOut) {
   EXPECT_EQ(found.unmatched_calls, 0U);
 }
 
+TEST(Collectives, OfAJobOfOneRankAreNeitherMatchedNorMissed) {
+  const Trace trace = trace_of({{{100, 210, "MPI_Allreduce", 4000, "MPI_COMM_WORLD", 0}}});
+  const Collectives found = match_collectives(trace);
+  EXPECT_TRUE(found.matched.empty());
+  EXPECT_EQ(found.unmatched_calls, 0U);
+}
+
 TEST(Collectives, AreListedByOperationAndSizeTheCostliestFirst) {
   const Trace trace = trace_of({{{0, 10, "MPI_Bcast", 64, "w", 0},
                                  {20, 120, "MPI_Allreduce", 4096, "w", 1},
