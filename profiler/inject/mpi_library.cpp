@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/inject/say.h"
-
 namespace paceline::inject {
 
 std::atomic<MpiDepth> mpi_depth{MpiDepth::nothing};
@@ -75,9 +73,6 @@ MpiDepth open_mpi_library(char* version, std::size_t capacity) {
   text[strcspn(text, "\n")] = '\0';
   snprintf(version, capacity, "%s", text);
   if (strncmp(text, "Open MPI", 8) == 0 && find_open_mpi()) return MpiDepth::full;
-  say("of this MPI library only the times of calls are recorded, not bytes and communicators (known in full: Open "
-      "MPI): %.80s",
-      text[0] != '\0' ? text : "it does not say which it is");
   return MpiDepth::times;
 }
 

@@ -47,8 +47,8 @@ extern MpiLibrary mpi;
 
 inline const void* const in_place = reinterpret_cast<const void*>(1);
 
-// Looks at which library it is, before MPI_Init. Says one line if it is not one that is known in full. Returns the
-// depth to record at, and the library's own description in `version` (at least 256 bytes).
+// Looks at which library it is, before MPI_Init. Returns the depth to record at, and the library's own description in
+// `version`.
 MpiDepth open_mpi_library(char* version, std::size_t capacity);
 
 }  // namespace paceline::inject

@@ -7,6 +7,7 @@
 #include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/mpi_call.h"
 #include "profiler/inject/names.h"
+#include "profiler/inject/say.h"
 #include "profiler/inject/session.h"
 
 namespace paceline::inject {
@@ -38,6 +39,11 @@ void before_init() {
   if (found_depth != MpiDepth::nothing || !open_recorder()) return;
   char version[256];
   found_depth = open_mpi_library(version, sizeof version);
+  if (found_depth == MpiDepth::times && session.file.header->rank <= 0) {  // once in a job
+    say("of this MPI library only the times of calls are recorded, not bytes and communicators (Open MPI is known in "
+        "full): %.80s",
+        version[0] != '\0' ? version : "it does not say which it is");
+  }
   record_setting("mpi_library", version);
   publish_clock();
   // Communicators can be asked for only after MPI_Init: until then, times.

@@ -104,6 +104,20 @@ TEST_F(RecordMpi, RanksWithoutARecorderAreNotWaitedFor) {
   EXPECT_EQ(ranks[0].named(EventType::mpi_begin_coll, "MPI_Allreduce").size(), 100u);
 }
 
+#ifdef PACELINE
+TEST_F(RecordMpi, PacelineRecordAttachesTheRecorderToOneRankOfTwo) {
+  const std::string record = PACELINE " record -o " + (directory / "run").string() + " -- ";
+  const Ended ended = run(mpirun() + "-n 1 " + record + PROGRAM + " : -n 1 " PROGRAM);
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_NE(ended.out.find("rank 0 of 2 done"), std::string::npos) << ended.out;
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 1u);
+  EXPECT_EQ(ranks[0].file.command, std::vector<std::string>{PROGRAM});
+  EXPECT_EQ(ranks[0].named(EventType::mpi_begin_coll, "MPI_Allreduce").size(), 100u);
+  EXPECT_EQ(ranks[0].of(EventType::push).size(), 200u);
+}
+#endif
+
 TEST_F(RecordMpi, FortranIsRecordedOnceForEachCall) {
   if (std::string(FORTRAN_PROGRAM).empty()) GTEST_SKIP() << "no Fortran compiler";
   const Ended ended = run(mpirun() + "-n 2 " + recorded() + FORTRAN_PROGRAM);

@@ -40,7 +40,7 @@ void expect_balanced(const RecordedFile& file) {
 }
 
 TEST_F(InjectRecorder, EachThreadHasItsTrackAndAllItsEvents) {
-  constexpr int ranges = 20'000;
+  constexpr int ranges = 6'000;
   setenv("PACELINE_BUFFER_BYTES", "67108864", 1);
   RECORD({
     inject::open_recorder();
@@ -69,7 +69,7 @@ TEST_F(InjectRecorder, EachThreadHasItsTrackAndAllItsEvents) {
 
 // Four chunks for two threads that write without pause: much is lost, all of it is counted, and what is left is whole.
 TEST_F(InjectRecorder, WhatDoesNotFitIsCountedAndRangesStayBalanced) {
-  constexpr std::uint64_t ranges = 200'000;
+  constexpr std::uint64_t ranges = 60'000;
   setenv("PACELINE_BUFFER_BYTES", "1", 1);
   RECORD({
     inject::open_recorder();
