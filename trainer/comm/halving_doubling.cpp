@@ -88,8 +88,11 @@ class HalvingDoubling : public Allreduce {
   }
 
   void reduce(const Values& values) override {
-    for (const Step& step : schedule_.reduction) exchange_and_add(values, step);
-    values.divide(slice(values, schedule_.sums));
+    if (schedule_.reduction.empty()) values.divide(values.all());
+    for (const Step& step : schedule_.reduction) {
+      const bool last = &step == &schedule_.reduction.back();
+      exchange_and_add(values, step, last && !schedule_.sums.empty());
+    }
     for (const Step& step : schedule_.distribution) exchange(values, step);
   }
 
@@ -104,8 +107,9 @@ class HalvingDoubling : public Allreduce {
     return (slice.count * values.element.bytes() + piece_bytes - 1) / piece_bytes;
   }
 
-  // In pieces, so that what is received still lies in the cache when it is added.
-  void exchange_and_add(const Values& values, const Step& step) {
+  // In pieces, so that what is received still lies in the cache when it is added, and the sums, where this step
+  // completes them, when they are divided.
+  void exchange_and_add(const Values& values, const Step& step, bool completes) {
     const Slice out = slice(values, step.send), in = slice(values, step.receive);
     const MPI_Datatype type = values.element.type();
     sends_.assign(pieces(values, out), MPI_REQUEST_NULL);
@@ -126,8 +130,9 @@ class HalvingDoubling : public Allreduce {
     }
     for (std::size_t i = 0; i < receives_.size(); ++i) {
       MPI_Wait(&receives_[i], MPI_STATUS_IGNORE);
-      const Slice piece = slice_of(in.count, receives_.size(), i);
-      values.add({in.first + piece.first, piece.count}, received_.data() + i % receives_ahead * room);
+      const Slice part = slice_of(in.count, receives_.size(), i), piece{in.first + part.first, part.count};
+      values.add(piece, received_.data() + i % receives_ahead * room);
+      if (completes) values.divide(piece);
       if (i + receives_ahead < receives_.size()) receive(i + receives_ahead);
     }
     MPI_Waitall(static_cast<int>(sends_.size()), sends_.data(), MPI_STATUSES_IGNORE);

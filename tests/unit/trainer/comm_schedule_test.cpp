@@ -85,6 +85,26 @@ TEST(HalvingDoublingSchedule, CutsThreeIntoBlocksOfTwoAndOne) {
               ElementsAre(HalvingDoublingStep{1, {}, {1, 2}, false}, HalvingDoublingStep{0, {}, {0, 1}, false}));
 }
 
+// 5 = 4 + 1: rank 4 hands each of the others its quarter; 0 to 3 have these in the order of their bits reversed.
+TEST(HalvingDoublingSchedule, CutsFiveIntoBlocksOfFourAndOne) {
+  EXPECT_THAT(halving_doubling_schedule(4, 5).reduction,
+              ElementsAre(HalvingDoublingStep{0, {0, 1}, {}, true}, HalvingDoublingStep{1, {2, 3}, {}, true},
+                          HalvingDoublingStep{2, {1, 2}, {}, true}, HalvingDoublingStep{3, {3, 4}, {}, true}));
+  EXPECT_THAT(halving_doubling_schedule(2, 5).distribution,
+              ElementsAre(HalvingDoublingStep{4, {1, 2}, {}, false}, HalvingDoublingStep{0, {1, 2}, {0, 1}, false},
+                          HalvingDoublingStep{3, {0, 2}, {2, 4}, false}));
+}
+
+// 6 = 4 + 2: 4 and 5 halve first, then each serves the two ranks that have the quarters of its half.
+TEST(HalvingDoublingSchedule, CutsSixIntoBlocksOfFourAndTwo) {
+  EXPECT_THAT(halving_doubling_schedule(5, 6).reduction,
+              ElementsAre(HalvingDoublingStep{4, {0, 2}, {2, 4}, true}, HalvingDoublingStep{1, {2, 3}, {}, true},
+                          HalvingDoublingStep{3, {3, 4}, {}, true}));
+  EXPECT_THAT(halving_doubling_schedule(1, 6).reduction,
+              ElementsAre(HalvingDoublingStep{0, {0, 2}, {2, 4}, true}, HalvingDoublingStep{3, {3, 4}, {2, 3}, true},
+                          HalvingDoublingStep{5, {}, {2, 3}, true}));
+}
+
 // 7 = 4 + 2 + 1: 6 hands over to 4 and 5, and these to 0, 2 and 1, 3.
 TEST(HalvingDoublingSchedule, ChainsTheBlocksOfSevenFromTheSmallestOn) {
   EXPECT_THAT(halving_doubling_schedule(6, 7).reduction,
