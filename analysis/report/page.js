@@ -1,10 +1,11 @@
 // Draws the array `charts`, which the report writes before this script, with Chart.js 3 or newer.
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  // One colour a phase, the same in the viewer; light enough apart for colour-blind readers.
-  const phaseColours = { startup: "#8c8c8c", preprocess: "#e0a100", forward: "#4c8bf5", backward: "#1b4fa8",
-    optimizer: "#6b4fbb", communication: "#e4572e", evaluate: "#2a9d8f", checkpoint: "#9c6b3f", copy: "#c77dba",
-    launch: "#b8a100", idle: "#c9ccd1", other: "#a3a8ae" };
+  // One colour a phase, the same as in the viewer; told apart by colour-blind readers (M. Okabe, K. Ito).
+  const phaseColours = () => ({ startup: dark.matches ? "#7f8791" : "#8a919c", preprocess: "#e69f00", forward: "#56b4e9",
+    backward: dark.matches ? "#1a84c7" : "#0072b2", optimizer: "#009e73", communication: "#d55e00", evaluate: "#cc79a7",
+    checkpoint: "#882255", copy: "#f0e442", launch: "#999933", idle: dark.matches ? "#343b44" : "#dfe3e8",
+    other: dark.matches ? "#565f6b" : "#b9c0ca" });
   let drawn = [];
 
   // Draws the 95 % intervals of points that have one.
@@ -29,7 +30,7 @@
     const style = getComputedStyle(document.documentElement);
     const colour = name => style.getPropertyValue(name).trim();
     const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line"), accent = colour("--accent");
-    const measured = [accent, "#e4572e", "#2a9d8f", "#6b4fbb", "#e0a100"];
+    const measured = [accent, "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
     Chart.defaults.color = soft; Chart.defaults.borderColor = line; Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     Chart.defaults.font.size = 12; Chart.defaults.animation = false; Chart.defaults.maintainAspectRatio = false;
     Chart.defaults.plugins.legend.labels.boxWidth = 12; Chart.defaults.plugins.legend.position = "bottom";
@@ -53,7 +54,7 @@
       },
       lost(d) {
         const names = ["T(1)/N", "serial work", "communication: transfer", "communication: waiting", "slower parallel work"];
-        const colours = [accent, "#8c8c8c", "#e4572e", "#f2a48d", "#6b4fbb"];
+        const colours = ["#0072b2", "#8a919c", "#d55e00", "#f0b48a", "#009e73"];
         return stacked(d.rows.map(r => r.label), names.map((name, i) => ({ label: name, data: d.rows.map(r => r.values[i]),
           backgroundColor: colours[i] })));
       },
@@ -62,7 +63,7 @@
           maxBarThickness: 48 }] }, options: { plugins: { legend: { display: false } }, scales: { x: { ...axis("ranks × epochs"), grid: { display: false } }, y: axis("images/s") } } };
       },
       phases(d) {
-        return stacked(d.ranks, d.phases.map(p => ({ label: p.name, data: p.seconds, backgroundColor: phaseColours[p.name] })));
+        return stacked(d.ranks, d.phases.map(p => ({ label: p.name, data: p.seconds, backgroundColor: phaseColours()[p.name] })));
       },
       iterations(d) {
         const last = d.points[d.points.length - 1].x;
@@ -75,7 +76,7 @@
       accuracy(d) {
         const last = d.points[d.points.length - 1].x;
         return { type: "line", data: { datasets: [
-          { label: "test accuracy", data: d.points, borderColor: "#2a9d8f", backgroundColor: "#2a9d8f", borderWidth: 1.5, pointRadius: 3 },
+          { label: "test accuracy", data: d.points, borderColor: "#009e73", backgroundColor: "#009e73", borderWidth: 1.5, pointRadius: 3 },
           { label: "target", data: [{ x: 0, y: d.target }, { x: last, y: d.target }], borderColor: soft, borderDash: [4, 4], borderWidth: 1, pointStyle: "line", pointRadius: 0 } ] },
           options: { scales: { x: { ...axis("seconds"), type: "linear", min: 0 }, y: { ...axis("%"), min: 0, max: 100 } } } };
       },

@@ -167,21 +167,41 @@ bool is_shown(const RunReport& run, Phase phase) {
                      [&](const auto& rank) { return rank.phase_ns[static_cast<std::size_t>(phase)] > 0; });
 }
 
+// Up to this many ranks stand side by side as columns, with shares; more become rows.
+constexpr std::size_t ranks_side_by_side = 6;
+
 Table phases_table(const RunReport& run) {
   Table table{.id = "phases",
               .title = "Phases of each rank",
-              .columns = {"rank", "host", "wall"},
+              .columns = {},
               .rows = {},
-              .text_columns = 2,
+              .text_columns = 1,
               .note = "The phases of a rank add up to its wall time exactly."};
+  std::vector<std::size_t> shown;
   for (std::size_t p = 0; p < phase_count; ++p) {
-    if (is_shown(run, static_cast<Phase>(p))) table.columns.emplace_back(phase_name(static_cast<Phase>(p)));
+    if (is_shown(run, static_cast<Phase>(p))) shown.push_back(p);
   }
+  if (run.per_rank.size() <= ranks_side_by_side) {
+    table.columns.emplace_back("phase");
+    std::vector<std::string> wall = {"wall time"};
+    for (const auto& rank : run.per_rank) {
+      table.columns.push_back(fmt::format("rank {} on {}", rank.rank, rank.host));
+      wall.push_back(duration(rank.wall_ns));
+    }
+    for (const std::size_t p : shown) {
+      std::vector<std::string> row = {std::string(phase_name(static_cast<Phase>(p)))};
+      for (const auto& rank : run.per_rank) row.push_back(with_share(rank.phase_ns[p], rank.wall_ns));
+      table.rows.push_back(std::move(row));
+    }
+    table.rows.push_back(std::move(wall));
+    return table;
+  }
+  table.columns = {"rank", "host", "wall"};
+  table.text_columns = 2;
+  for (const std::size_t p : shown) table.columns.emplace_back(phase_name(static_cast<Phase>(p)));
   for (const auto& rank : run.per_rank) {
     std::vector<std::string> row = {std::to_string(rank.rank), rank.host, duration(rank.wall_ns)};
-    for (std::size_t p = 0; p < phase_count; ++p) {
-      if (is_shown(run, static_cast<Phase>(p))) row.push_back(with_share(rank.phase_ns[p], rank.wall_ns));
-    }
+    for (const std::size_t p : shown) row.push_back(duration(rank.phase_ns[p]));
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -1,0 +1,110 @@
+// `paceline report` as a user meets it: what it writes where, and what it says to bad input.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace paceline {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string table = PACELINE_TEST_DATA "/reedbush-2018.csv";
+
+struct Outcome {
+  int status = -1;
+  std::string output, errors;
+};
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class ReportCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    directory_ =
+        fs::temp_directory_path() / (std::string("paceline-report-") + test->name() + std::to_string(getpid()));
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  Outcome report(const std::string& arguments) const {
+    const std::string command =
+        "cd '" + directory_.string() + "' && '" PACELINE_PROGRAM "' report " + arguments + " 2>errors";
+    Outcome outcome;
+    std::FILE* pipe = popen(command.c_str(), "r");
+    char buffer[4096];
+    for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, n);
+    const int status = pclose(pipe);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    outcome.errors = text_of(directory_ / "errors");
+    return outcome;
+  }
+
+  void expect_refused(const std::string& arguments, int status, const std::string& what) const {
+    const Outcome outcome = report(arguments);
+    EXPECT_EQ(outcome.status, status) << arguments;
+    EXPECT_THAT(outcome.errors, HasSubstr(what)) << arguments;
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+    EXPECT_EQ(outcome.output, "");
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(ReportCommand, PrintsTheSummaryWhereNothingIsAskedFor) {
+  const Outcome outcome = report(table);
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("S(2) = 1.694"));
+  EXPECT_THAT(outcome.output, HasSubstr("No Amdahl curve is laid through 1, 2 and 4 ranks"));
+}
+
+TEST_F(ReportCommand, WritesAFormatToStandardOutput) {
+  const Outcome outcome = report("--format json " + table);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(nlohmann::json::parse(outcome.output)["schema"], "paceline.report/1");
+}
+
+TEST_F(ReportCommand, WritesSeveralFormatsIntoADirectoryThatItMakes) {
+  EXPECT_EQ(report("--format html,md,json,csv -o out/all " + table).status, 0);
+  EXPECT_THAT(text_of(directory_ / "out/all/report.html"), StartsWith("<!doctype html>"));
+  EXPECT_THAT(text_of(directory_ / "out/all/report.md"), StartsWith("# Paceline report"));
+  EXPECT_THAT(text_of(directory_ / "out/all/report.json"), StartsWith("{"));
+  EXPECT_THAT(text_of(directory_ / "out/all/report.csv"), StartsWith("run,ranks,rank,host"));
+}
+
+TEST_F(ReportCommand, TakesTheFormatFromTheOutputsName) {
+  EXPECT_EQ(report("-o r.html " + table).status, 0);
+  EXPECT_THAT(text_of(directory_ / "r.html"), StartsWith("<!doctype html>"));
+}
+
+TEST_F(ReportCommand, RefusesBadInputInOneLine) {
+  fs::create_directories(directory_ / "empty");
+  std::ofstream(directory_ / "bad.csv") << "ranks,epochs,images,seconds\n1,4,10000,193\n2,4,10000,fast\n";
+  expect_refused("missing", 1, "missing");
+  expect_refused("empty", 1, "empty");
+  expect_refused("bad.csv", 1, "bad.csv:3: seconds is \"fast\", not a number");
+  expect_refused("--format html -o /proc/none/r.html " + table, 1, "cannot be written");
+}
+
+TEST_F(ReportCommand, RefusesWrongUsageWithStatus2) {
+  expect_refused("", 2, "RUN");
+  expect_refused("--format pdf " + table, 2, "pdf");
+  expect_refused("--format html,md " + table, 2, "-o");
+  expect_refused("--no-such-option " + table, 2, "--no-such-option");
+}
+
+}  // namespace
+}  // namespace paceline
