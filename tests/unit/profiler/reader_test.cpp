@@ -300,12 +300,12 @@ TEST_F(Reader, AnyChangedByteOfALiveFileIsReadWithoutACrash) {
   const std::vector<Track> small = {{0, 1, trainer_stream(200, 3).slots}, {1, 2, trainer_stream(100, 2).slots}};
   write_trace_file(path_, facts(), small, Ending::killed);
   const std::string whole = bytes();
-  std::mt19937_64 random(7);
   const std::size_t live = header_of(whole).header_bytes;
-  for (std::size_t at = 0; at<whole.size(); at += at> live && at % chunk_bytes > 4096 + 5000 ? 997 : 3) {
-    std::string changed = whole;
-    changed[at] = static_cast<char>(random());
-    store(changed);
+  std::mt19937_64 random(7);
+  // Mostly where events are: they fill the first bytes of a chunk.
+  const auto step = [&](std::size_t at) { return at < live || (at - live) % chunk_bytes < 5000 ? 17U : 1997U; };
+  for (std::size_t at = 0; at < whole.size(); at += step(at)) {
+    change_byte(at, static_cast<char>(random()));
     try {
       EXPECT_LE(slots_of(read_trace_file(path_)), 3 * slots_per_chunk);
     } catch (const Error&) {
@@ -313,6 +313,7 @@ TEST_F(Reader, AnyChangedByteOfALiveFileIsReadWithoutACrash) {
     }
     change_byte(at, whole[at]);
   }
+  expect_same(read_trace_file(path_), small);
 }
 
 TEST_F(Reader, ReadsTheBlocksBehindABrokenOne) {
