@@ -13,6 +13,11 @@ double distance(std::uint64_t from, std::uint64_t to) {
   return static_cast<double>(static_cast<std::int64_t>(to - from));
 }
 
+// The same for nanoseconds of a system clock, which in a damaged file may be any.
+double distance(std::int64_t from, std::int64_t to) {
+  return distance(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to));
+}
+
 // A clock domain's own time: nanoseconds since its base tick. `to_run` maps it to the reference domain's.
 struct Domain {
   std::uint64_t base_ticks = 0;
@@ -32,7 +37,8 @@ struct Domain {
 double fitted_ns_per_tick(const std::vector<const ClockReadings*>& processes, std::uint64_t base) {
   const ClockReadings& first = *processes.front();
   if (first.ticks_are_ns) return 1;
-  const double nominal = first.ticks_per_second > 0 ? 1e9 / first.ticks_per_second : 1;
+  const bool plausible = first.ticks_per_second > 1e3 && first.ticks_per_second < 1e12;
+  const double nominal = plausible ? 1e9 / first.ticks_per_second : 1;
   std::optional<std::int64_t> base_ns;
   double weights = 0, x_sum = 0, y_sum = 0, xx = 0, xy = 0;
   double least = 0, most = 0;
@@ -42,7 +48,7 @@ double fitted_ns_per_tick(const std::vector<const ClockReadings*>& processes, st
         if (!base_ns) base_ns = pair.monotonic_ns;
         // Preempted readings have a wide bracket; 20 ns is what an undisturbed one is good for.
         const double half_width_ns = 0.5 * static_cast<double>(pair.width) * nominal;
-        visit(distance(base, pair.ticks), static_cast<double>(pair.monotonic_ns - *base_ns),
+        visit(distance(base, pair.ticks), distance(*base_ns, pair.monotonic_ns),
               1 / (half_width_ns * half_width_ns + 20.0 * 20.0));
       }
     }
@@ -135,7 +141,7 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
     domain.base_ticks = members[d].front()->start_ticks;
     domain.ns_per_tick = fitted_ns_per_tick(members[d], domain.base_ticks);
     const ClockPairReading pair = utc_pair(*members[d].front());
-    domain.utc_at_base_ns = static_cast<double>(pair.utc_ns - utc_epoch_ns) - domain.time(pair.ticks);
+    domain.utc_at_base_ns = distance(utc_epoch_ns, pair.utc_ns) - domain.time(pair.ticks);
     for (const ClockReadings* process : members[d]) {
       domain.first_ns = std::min(domain.first_ns, domain.time(process->start_ticks));
       domain.last_ns = std::max(domain.last_ns, domain.time(process->end_ticks));
@@ -192,8 +198,7 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
     clock.process_start_ns = clock.start_ns;
     if (process.process_start_utc_ns != 0) {
       const ClockPairReading pair = utc_pair(process);
-      const double process_start =
-          domain.time(pair.ticks) - static_cast<double>(pair.utc_ns - process.process_start_utc_ns);
+      const double process_start = domain.time(pair.ticks) - distance(process.process_start_utc_ns, pair.utc_ns);
       clock.process_start_ns = domain.to_run.offset + domain.to_run.rate * std::min(process_start, start);
     }
     clocks.push_back(clock);

@@ -40,6 +40,9 @@ constexpr std::string_view category_of(format::MpiKind kind) {
   return "";
 }
 
+// Bounded, so that the clocks of a damaged file cannot make differences of times overflow.
+std::int64_t whole_ns(double ns) { return std::llround(std::clamp(ns, -4e18, 4e18)); }
+
 double number_of(std::uint64_t type, std::uint64_t bits) {
   switch (static_cast<format::PayloadType>(type)) {
     case format::PayloadType::signed_integer:
@@ -60,6 +63,7 @@ class Vocabulary {
         bytes(run.names().intern("bytes")),
         communicator(run.names().intern("communicator")),
         sequence(run.names().intern("sequence")),
+        members(run.names().intern("members")),
         root(run.names().intern("root")),
         peer(run.names().intern("peer")),
         tag(run.names().intern("tag")) {
@@ -101,7 +105,7 @@ class Vocabulary {
   std::set<std::string> communicator_names_;
 
  public:
-  const NameId payload, bytes, communicator, sequence, root, peer, tag;
+  const NameId payload, bytes, communicator, sequence, members, root, peer, tag;
 };
 
 // Reads the tracks of one file into one rank.
@@ -118,12 +122,13 @@ class FileImport {
     names_.reserve(definitions.names.size());
     for (const std::string& name : definitions.names) names_.push_back(run.names().intern(name));
     for (const auto& [local, communicator] : definitions.communicators) {
-      communicators_[local] = words.communicator_text(communicator.identity, definitions.name(communicator.name));
+      communicators_[local] = {words.communicator_text(communicator.identity, definitions.name(communicator.name)),
+                               communicator.members};
     }
   }
 
   std::int64_t time(std::uint64_t ticks) const {
-    return std::llround(ns_at_start_ + ns_per_tick_ * static_cast<double>(ticks));
+    return whole_ns(ns_at_start_ + ns_per_tick_ * static_cast<double>(ticks));
   }
 
   void track(const format::Track& from, std::uint32_t index, bool main) {
@@ -145,6 +150,10 @@ class FileImport {
     std::uint64_t scope = 0;
     bool has_payload = false, ended = false, crosses = false;
     double payload = 0;
+  };
+  struct Communicator {
+    NameId text = 0;
+    std::uint32_t members = 0;
   };
   struct Push {
     std::uint32_t slice = 0;
@@ -259,8 +268,10 @@ class FileImport {
     const auto root_or_tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(head.low >> 16));
     track.argument(slice, words_.bytes, static_cast<double>(extension->high));
     const auto communicator = communicators_.find(static_cast<std::uint32_t>(extension->low));
-    if (communicator != communicators_.end()) track.text_argument(slice, words_.communicator, communicator->second);
+    const bool known = communicator != communicators_.end();
+    if (known) track.text_argument(slice, words_.communicator, communicator->second.text);
     if (type_of(head) == EventType::mpi_begin_coll) {
+      if (known) track.argument(slice, words_.members, communicator->second.members);
       track.argument(slice, words_.sequence, static_cast<double>(extension->low >> 32));
       if (root_or_tag >= 0) track.argument(slice, words_.root, root_or_tag);
     } else {
@@ -323,7 +334,7 @@ class FileImport {
   const PaceDefinitions& definitions_;
   double ns_at_start_, ns_per_tick_;
   std::vector<NameId> names_;
-  std::unordered_map<std::uint32_t, NameId> communicators_;
+  std::unordered_map<std::uint32_t, Communicator> communicators_;
   std::unordered_map<std::uint32_t, std::uint16_t> classes_;  // by the upper half of a scope
   std::uint32_t last_key_ = 0xffffffff;
   std::uint16_t last_class_ = 0;
@@ -467,7 +478,7 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
     const AlignedClock& clock = clocks[p];
     RankBuilder& rank = run.add_rank(facts_of(process, clock, static_cast<int>(processes.size())));
     FileImport import(run, words, rank, process.definitions, clock.start_ns - zero, clock.ns_per_tick);
-    rank.info().start_ns = std::llround(clock.process_start_ns - zero);
+    rank.info().start_ns = whole_ns(clock.process_start_ns - zero);
     rank.info().end_ns = import.time(process.definitions.last_ticks);
     const auto is_main = [&](const format::Track& track) { return track.thread_id == process.file.header.pid; };
     const auto main = std::ranges::find_if(process.file.tracks, is_main);

@@ -9,7 +9,7 @@ namespace {
 using format::EventType;
 using format::Slot;
 
-constexpr std::uint32_t most_names = 1U << 26;  // beyond what a recorder hands out: damage, not memory's worth
+constexpr std::uint32_t most_names = 1U << 20;  // four times what the recorder hands out; a higher id is damage
 
 std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 std::uint32_t high_half(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
@@ -47,7 +47,7 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
           found.thread_names[extension->high] = high_half(head.low);
           break;
         case EventType::communicator:
-          found.communicators[low_half(head.low)] = {extension->high, high_half(extension->low)};
+          found.communicators[low_half(head.low)] = {extension->high, high_half(extension->low), high_half(head.low)};
           break;
         case EventType::end:
           found.range_ends[head.low] = {t, ticks_of(head)};

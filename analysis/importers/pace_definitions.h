@@ -18,6 +18,7 @@ struct PaceDefinitions {
   struct Communicator {
     std::uint64_t identity = 0;
     std::uint32_t name = 0;  // id in the file
+    std::uint32_t members = 0;
   };
   struct RangeEnd {
     std::uint32_t track = 0;  // index into TraceFile::tracks

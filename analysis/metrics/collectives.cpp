@@ -17,6 +17,7 @@ struct Candidate {
   bool counted = false;
   bool unfinished = false;
   std::uint64_t bytes = 0;
+  std::uint32_t members = 0;  // of the communicator; 0 = not known
   CollectiveCall call;
 
   auto key() const { return std::tuple(communicator, operation, counted, sequence); }
@@ -31,7 +32,8 @@ void collect(const Trace& trace, std::uint32_t rank_index, std::vector<Candidate
   const NameId collective = trace.names.find("collective");
   if (collective == 0) return;
   const NameId bytes = trace.names.find("bytes"), communicator = trace.names.find("communicator"),
-               sequence = trace.names.find("sequence"), unfinished = trace.names.find("unfinished");
+               sequence = trace.names.find("sequence"), members = trace.names.find("members"),
+               unfinished = trace.names.find("unfinished");
   const Rank& rank = trace.ranks[rank_index];
   std::map<std::pair<NameId, NameId>, std::uint64_t> counts;  // by communicator and operation
   for (std::uint32_t t = 0; t < rank.tracks.size(); ++t) {
@@ -46,8 +48,10 @@ void collect(const Trace& trace, std::uint32_t rank_index, std::vector<Candidate
         if (argument.key == bytes) candidate.bytes = static_cast<std::uint64_t>(std::max(argument.number, 0.0));
         if (argument.key == communicator) candidate.communicator = argument.text;
         if (argument.key == sequence) candidate.sequence = static_cast<std::uint64_t>(argument.number);
+        if (argument.key == members) candidate.members = static_cast<std::uint32_t>(argument.number);
         if (argument.key == unfinished) candidate.unfinished = true;
       }
+      if (candidate.members == 1) continue;  // MPI_COMM_SELF and the like: nobody to wait for
       if (candidate.communicator == 0 || candidate.sequence == no_sequence) {
         candidate.counted = true;
         candidate.sequence = counts[{candidate.communicator, candidate.operation}]++;
@@ -68,10 +72,12 @@ bool join(const Candidate* begin, const Candidate* end, Collective& result) {
     const bool twice = candidate != begin && candidate->call.rank == candidate[-1].call.rank;
     if (twice || candidate->unfinished) return false;
     result.bytes = std::max(result.bytes, candidate->bytes);
+    result.members = std::max(result.members, candidate->members);
     result.calls.push_back(candidate->call);
     last_end = std::max(last_end, candidate->call.end_ns);
     if (candidate->call.start_ns > last->call.start_ns) last = candidate;
   }
+  result.members = std::max(result.members, static_cast<std::uint32_t>(result.calls.size()));
   result.last_rank = last->call.rank;
   result.last_start_ns = last->call.start_ns;
   result.transfer_ns = last_end - result.last_start_ns;
@@ -81,11 +87,10 @@ bool join(const Candidate* begin, const Candidate* end, Collective& result) {
 std::vector<CollectiveRow> table_of(const Trace& trace, const std::vector<Collective>& collectives) {
   std::map<std::tuple<NameId, std::uint64_t, std::uint32_t>, CollectiveRow> grouped;
   for (const Collective& collective : collectives) {
-    const auto members = static_cast<std::uint32_t>(collective.calls.size());
-    CollectiveRow& row = grouped[{collective.operation, collective.bytes, members}];
+    CollectiveRow& row = grouped[{collective.operation, collective.bytes, collective.members}];
     row.operation = collective.operation;
     row.bytes = collective.bytes;
-    row.members = members;
+    row.members = collective.members;
     ++row.count;
     for (const CollectiveCall& call : collective.calls) row.wait_ns += collective.wait_ns(call);
     row.transfer_ns += collective.transfer_ns;

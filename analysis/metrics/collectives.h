@@ -28,6 +28,7 @@ struct Collective {
   NameId operation = 0;               // "MPI_Allreduce"
   NameId communicator = 0;            // the text that tells it from others
   std::uint64_t bytes = 0;            // the largest that a member gave
+  std::uint32_t members = 0;          // of the communicator, also those that were not recorded
   std::vector<CollectiveCall> calls;  // by rank
   std::int64_t last_start_ns = 0, transfer_ns = 0;
   std::uint32_t last_rank = 0;  // index into Trace::ranks: the one that the others waited for

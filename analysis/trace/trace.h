@@ -47,8 +47,8 @@ struct Slices {
 };
 
 // A value beside a slice; kept sorted by slice. Keys: "payload", "bytes", "communicator" (a text: equal on all members
-// of one communicator, different for different ones), "sequence", "root", "peer", "tag", "unfinished" (1: the process
-// ended inside, and the slice is given the rank's end), ….
+// of one communicator, different for different ones), "members", "sequence", "root", "peer", "tag", "unfinished" (1:
+// the process ended inside, and the slice is given the rank's end), ….
 struct Argument {
   std::uint32_t slice = 0;
   NameId key = 0;

@@ -117,6 +117,31 @@ TEST(Collectives, OfAJobOfOneRankAreNeitherMatchedNorMissed) {
   EXPECT_EQ(found.unmatched_calls, 0U);
 }
 
+TEST(Collectives, OfACommunicatorOfOneMissNobody) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+    add(main, {0, 10, "MPI_Allreduce", 8, r == 0 ? "self 0" : "self 1", 0});
+    main.argument("members", 1);
+  }
+  const Trace trace = run.finish();
+  EXPECT_EQ(match_collectives(trace).unmatched_calls, 0U);
+}
+
+TEST(Collectives, CountMembersThatWereNotRecorded) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = run.add_rank(r, 4).add_main_thread();
+    add(main, {r, 1000, "MPI_Allreduce", 4000, "w", 0});
+    main.argument("members", 4);
+  }
+  const Trace trace = run.finish();
+  const Collectives found = match_collectives(trace);
+  ASSERT_EQ(found.rows.size(), 1U);
+  EXPECT_EQ(found.rows[0].members, 4U);
+  EXPECT_DOUBLE_EQ(found.rows[0].busbw_bytes_per_s, 4000 / 999e-9 * 1.5);
+}
+
 TEST(Collectives, AreListedByOperationAndSizeTheCostliestFirst) {
   const Trace trace = trace_of({{{0, 10, "MPI_Bcast", 64, "w", 0},
                                  {20, 120, "MPI_Allreduce", 4096, "w", 1},

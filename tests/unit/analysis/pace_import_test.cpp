@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "profiler/format/error.h"
 #include "tests/unit/analysis/pace_file.h"
 
@@ -151,6 +153,7 @@ TEST(PaceImport, MpiCallsNestInTheirThreadWithTheirArguments) {
   };
   EXPECT_EQ(number(1, "bytes"), 4096.0);
   EXPECT_EQ(number(1, "sequence"), 17.0);
+  EXPECT_EQ(number(1, "members"), 2.0);
   EXPECT_EQ(number(1, "root"), std::nullopt);
   EXPECT_EQ(number(2, "root"), 1.0);
   EXPECT_EQ(number(3, "peer"), 1.0);
@@ -321,6 +324,42 @@ TEST(PaceImport, CutEventsAtTheEndOfATrackAreLeftOut) {
   file.add(30, format::EventType::push_payload, pack_scope(work, 0, 0));  // its extension is missing
   const Trace trace = import(file);
   EXPECT_EQ(trace.ranks[0].tracks[0].slices.size(), 1U);
+}
+
+// Whatever a damaged file's slots hold: no crash, and the model's own promises are kept.
+TEST(PaceImport, OfRandomSlotsIsATraceThatNests) {
+  std::mt19937_64 random(11);
+  const std::uint64_t types[] = {1, 2, 3, 4, 5, 16, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 35, 48, 49, 56, 63, 40, 99};
+  for (int round = 0; round < 300; ++round) {
+    PaceFile file(round % 3 - 1, -1);
+    std::uint64_t ticks = 0;
+    for (int i = 0; i < 400; ++i) {
+      if (i % 100 == 0) file.use_thread(random() % 3);
+      ticks += random() % 50;
+      // Small numbers meet each other; large ones are the damage.
+      const auto value = [&] {
+        return random() % 4 == 0 ? random() : random() % 3 | (random() % 3) << 32 | (random() % 2) << 48;
+      };
+      file.file.tracks.back().slots.push_back({ticks << 8 | types[random() % std::size(types)], value()});
+      if (random() % 8 == 0) file.extension(value(), value());
+    }
+    const Trace trace = import(file);
+    for (const Rank& rank : trace.ranks) {
+      for (const Track& track : rank.tracks) {
+        std::vector<std::int64_t> open;
+        for (std::size_t i = 0; i < track.slices.size(); ++i) {
+          ASSERT_GE(track.slices.duration_ns[i], 0);
+          ASSERT_LT(track.slices.name[i], trace.names.size());
+          ASSERT_LT(track.slices.slice_class[i], trace.classes.size());
+          ASSERT_LE(track.slices.start_ns[i == 0 ? 0 : i - 1], track.slices.start_ns[i]);
+          while (!open.empty() && open.back() <= track.slices.start_ns[i]) open.pop_back();
+          ASSERT_EQ(open.size(), track.slices.depth[i]);
+          ASSERT_TRUE(open.empty() || track.slices.end_ns(i) <= open.back());
+          open.push_back(track.slices.end_ns(i));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
