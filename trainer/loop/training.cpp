@@ -1,35 +1,21 @@
 #include "trainer/loop/training.h"
 
 #include <fmt/format.h>
-#include <omp.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "trainer/data/cifar.h"
 #include "trainer/data/synthetic.h"
 #include "trainer/error.h"
 #include "trainer/loop/evaluator.h"
 #include "trainer/loop/interrupt.h"
+#include "trainer/loop/threads.h"
 
 namespace paceline::train {
 namespace {
-
-// An even share of the host's cores, within those that the launcher bound this rank to.
-int default_threads(int local_size) {
-  if (std::getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
-  cpu_set_t bound;
-  CPU_ZERO(&bound);
-  int own = 1;
-  if (sched_getaffinity(0, sizeof bound, &bound) == 0) own = CPU_COUNT(&bound);
-  const int share = static_cast<int>(std::thread::hardware_concurrency()) / local_size;
-  return std::clamp(share, 1, std::max(own, 1));
-}
 
 // Turns an error of any rank into one on all of them.
 void agree(Communicator& communicator, const std::string& what, int status) {
@@ -95,7 +81,7 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   nlohmann::json run = describe_run(options_, communicator_, epochs);
   mark_run(run.dump());
   run.update({{"iterations", iterations_},
-              {"threads", omp_get_max_threads()},
+              {"threads", threads_},
               {"lr", options_.learning_rate},
               {"train_images", data_.train.size()},
               {"test_images", data_.test.size()},
@@ -108,7 +94,7 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
 }
 
 void Training::prepare() {
-  omp_set_num_threads(options_.threads > 0 ? options_.threads : default_threads(communicator_.local_size()));
+  threads_ = set_threads(options_.threads, communicator_.local_size());
   load_data();
   journal_ = std::make_unique<Journal>(communicator_.rank(), options_.log, options_.resume);
 

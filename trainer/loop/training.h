@@ -53,6 +53,7 @@ class Training {
   Communicator& communicator_;
   const Clock::time_point start_;
 
+  int threads_ = 1;
   TrainAndTest data_;
   Normalization normalization_;
   EpochPlan plan_;
