@@ -14,10 +14,7 @@ export QT_QPA_PLATFORM=offscreen
 failed=()
 for preset in "$@"; do
   printf '\n== %s: build\n' "$preset"
-  cmake --preset "$preset" -DPACELINE_TESTS=ON -DPACELINE_TRAINER=ON -DPACELINE_VIEWER=ON >build-configure.log 2>&1 ||
-    { cat build-configure.log >&2; exit 1; }
-  grep '^-- Paceline' build-configure.log || true
-  rm -f build-configure.log
+  samples/configure.sh "$preset" -DPACELINE_TESTS=ON -DPACELINE_TRAINER=ON -DPACELINE_VIEWER=ON
   cmake --build --preset "$preset"
   printf '\n== %s: tests\n' "$preset"
   ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" || failed+=("$preset")

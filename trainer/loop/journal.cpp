@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "trainer/error.h"
 
@@ -15,10 +18,20 @@ namespace {
 
 constexpr const char* clear_line = "\r\033[K";
 
+// Whether a person reads standard error. A launcher puts a pipe between its ranks and the terminal, so its own standard
+// error is looked at: it is this process's parent, unless the rank runs on another host.
+bool read_on_a_terminal() {
+  if (isatty(STDERR_FILENO) == 1) return true;
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr && std::getenv("PMI_RANK") == nullptr) return false;
+  std::error_code none;
+  const auto target = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/2", getppid()), none).string();
+  return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty");
+}
+
 }  // namespace
 
 Journal::Journal(int rank, const std::string& log, bool append)
-    : speaks_(rank == 0), terminal_(speaks_ && isatty(STDERR_FILENO) == 1), name_(log) {
+    : speaks_(rank == 0), terminal_(speaks_ && read_on_a_terminal()), name_(log) {
   if (!speaks_ || log.empty()) return;
   log_.open(log, append ? std::ios::app : std::ios::trunc);
   if (!log_) throw Error(fmt::format("{}: the log cannot be written: does its directory exist?", log));

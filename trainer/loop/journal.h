@@ -46,8 +46,7 @@ class Journal {
   void write(const nlohmann::json& object);
 
   bool speaks_ = false;
-  bool terminal_ =
-      false;  // standard error is one: progress goes there (mpirun makes a terminal of any standard output)
+  bool terminal_ = false;  // progress goes to standard error (mpirun makes a terminal of any standard output)
   std::string name_;
   std::ofstream log_;
 };
