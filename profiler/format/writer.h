@@ -3,7 +3,7 @@
 //   TraceWriter writer({.pid = 7, .ticks_per_second = 1e9, .rank = 0, .world_size = 2, .host = "node1"});
 //   const auto forward = writer.scope("forward", "paceline.trainer", "forward");
 //   writer.add(0, 1000, EventType::push, forward);      // track, ticks since start_ticks, …
-//   writer.add(0, 5000, EventType::pop, 0);
+//   writer.add(0, 5000, EventType::pop, writer.domain("paceline.trainer"));
 //   writer.write("run/node1-r0-p7.pace");
 #pragma once
 

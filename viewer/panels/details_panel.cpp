@@ -19,7 +19,9 @@ class Facts {
 
   Facts& add(const QString& key, const QString& value) {
     if (!value.isEmpty()) {
-      rows_ += QString("<tr><td style='color:%1; padding-right:16px'>%2</td><td style='white-space:%4'>%3</td></tr>")
+      rows_ += QString(
+                   "<tr><td style='color:%1; padding-right:16px; white-space:nowrap'>%2</td><td "
+                   "style='white-space:%4'>%3</td></tr>")
                    .arg(faint_, key.toHtmlEscaped(), value.toHtmlEscaped(), value.size() < 40 ? "nowrap" : "normal");
     }
     return *this;

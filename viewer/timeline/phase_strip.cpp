@@ -1,6 +1,7 @@
 #include "viewer/timeline/phase_strip.h"
 
 #include <QFontMetrics>
+#include <QImage>
 #include <algorithm>
 #include <cmath>
 
@@ -44,30 +45,30 @@ DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeA
   return counts;
 }
 
+// Straight into pixels: as one rectangle a share, this would be most of a frame's time.
 DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
                         const Theme& theme, int bin) {
-  DrawCounts counts;
+  QImage strip(axis.width(), rect.height(), QImage::Format_ARGB32_Premultiplied);
+  strip.fill(Qt::transparent);
   for (int x = 0; x < axis.width(); x += bin) {
-    const int width = std::min(bin, axis.width() - x);
-    const auto from = static_cast<std::int64_t>(axis.time_at(x));
-    const auto to = static_cast<std::int64_t>(axis.time_at(x + width));
+    const int end = std::min(x + bin, axis.width());
+    const auto from = static_cast<std::int64_t>(axis.time_at(x)), to = static_cast<std::int64_t>(axis.time_at(end));
     const auto totals = rank.totals.between(from, to);
     const double whole = static_cast<double>(std::max<std::int64_t>(to - from, 1));
     // The rank may begin or end within the column: its time fills the column from below as far as it goes.
     double sum = 0;
-    int bottom = rect.bottom() + 1;
+    int y = rect.height();
     for (const Phase phase : phase_order) {
-      const std::int64_t ns = totals[static_cast<std::size_t>(phase)];
-      if (ns == 0) continue;
-      sum += static_cast<double>(ns);
-      const int top = rect.bottom() + 1 - static_cast<int>(std::lround(sum / whole * rect.height()));
-      if (top >= bottom) continue;
-      painter.fillRect(rect.left() + x, top, width, bottom - top, QColor(phase_colour(phase, theme)));
-      ++counts.rectangles;
-      bottom = top;
+      sum += static_cast<double>(totals[static_cast<std::size_t>(phase)]);
+      const int top = rect.height() - static_cast<int>(std::lround(sum / whole * rect.height()));
+      while (y > top) {
+        QRgb* line = reinterpret_cast<QRgb*>(strip.scanLine(--y));
+        std::fill(line + x, line + end, phase_colour(phase, theme));
+      }
     }
   }
-  return counts;
+  painter.drawImage(rect.topLeft(), strip);
+  return {.rectangles = 1, .labels = 0};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace paceline::viewer {
 
-// What painting took; tests hold it against the number of pixels.
+// What painting took, in calls of the painter; tests hold it against the number of pixels.
 struct DrawCounts {
   std::size_t rectangles = 0, labels = 0;
   DrawCounts& operator+=(const DrawCounts& more) {

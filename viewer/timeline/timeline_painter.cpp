@@ -146,6 +146,7 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
   const auto& level = run_.ranks[rows.rank].slices[rows.track];
   const auto columns = axis.columns();
   if (rows.mark_height > 0) paint_marks(painter, rows, axis, counts);
+  if (narrow_.width() != columns.count) narrow_ = QImage(columns.count, 1, QImage::Format_ARGB32_Premultiplied);
   for (unsigned depth = 0; depth < level.depths(); ++depth) {
     const int y = rows.depth_y(depth);
     if (y + rows.depth_height <= top || y >= bottom) continue;
@@ -158,28 +159,22 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
       const bool busy = double(track.slices.end_ns(item.middle)) > middle_ns;
       return blend(colours_.of(rank, track, item.middle), theme_.background, busy ? 80 : 35);
     };
-    QRgb next_colour = items_.empty() ? 0 : colour_of(items_.front());
-    for (std::size_t i = 0; i < items_.size();) {
-      const auto& item = items_[i];
-      const QRgb colour = next_colour;
-      int left = std::max(item.first, 0), right = std::min(item.end, columns.count);
-      std::size_t next = i + 1;
-      if (next < items_.size()) next_colour = colour_of(items_[next]);
-      if (item.end - item.first < 3) {
-        // Narrow ones of one colour side by side become one rectangle.
-        while (next < items_.size() && items_[next].first <= right && items_[next].end - items_[next].first < 3 &&
-               next_colour == colour) {
-          right = std::max(right, std::min(items_[next].end, columns.count));
-          if (++next < items_.size()) next_colour = colour_of(items_[next]);
-        }
-      }
-      i = next;
+    bool has_narrow = false;
+    for (const auto& item : items_) {
+      const QRgb colour = colour_of(item);
+      const int left = std::max(item.first, 0), right = std::min(item.end, columns.count);
       if (right <= left) continue;
-      const bool alone = item.count == 1 && item.end - item.first >= 3;
-      const QRect box(left, y, right - left - (alone ? 1 : 0), rows.depth_height - 1);
+      // What is too narrow for a label, and there may be one in every column, is collected and drawn in one go.
+      if (item.end - item.first < 3) {
+        if (!has_narrow) narrow_.fill(Qt::transparent);
+        has_narrow = true;
+        QRgb* line = reinterpret_cast<QRgb*>(narrow_.scanLine(0));
+        std::fill(line + left, line + right, colour);
+        continue;
+      }
+      const QRect box(left, y, right - left - 1, rows.depth_height - 1);
       painter.fillRect(box, QColor(colour));
       ++counts.rectangles;
-      if (!alone) continue;
       const auto name = track.slices.name[item.slice];
       if (marked == name) {
         painter.fillRect(box.left(), box.bottom() - 1, box.width(), 2, QColor(theme_.selection));
@@ -188,6 +183,10 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
       if (box.width() >= 20 && paint_label(painter, box, label_of(track, item.slice, box.width()), colour)) {
         ++counts.labels;
       }
+    }
+    if (has_narrow) {
+      painter.drawImage(QRect(0, y, columns.count, rows.depth_height - 1), narrow_);
+      ++counts.rectangles;
     }
   }
   return counts;

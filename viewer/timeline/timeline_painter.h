@@ -5,6 +5,7 @@
 #pragma once
 
 #include <QFont>
+#include <QImage>
 #include <QPainter>
 #include <QSize>
 #include <optional>
@@ -44,7 +45,9 @@ class TimelinePainter {
   QFont font_, bold_, small_;
   SliceColours colours_;
   analysis::NameId iteration_;
-  std::vector<analysis::LevelOfDetail::Item> items_;  // reused from row to row
+  // Reused from row to row.
+  std::vector<analysis::LevelOfDetail::Item> items_;
+  QImage narrow_;  // one line of pixels
 };
 
 // What a slice is called on screen: its name, and an iteration's number.

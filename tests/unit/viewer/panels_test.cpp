@@ -131,7 +131,7 @@ class WindowTest : public testing::Test {
                                   .command = {},
                                   .environment = {}});
       writer.add(0, 1'000'000, format::EventType::push, writer.scope("forward", "paceline.trainer", "forward"));
-      writer.add(0, 5'000'000, format::EventType::pop, 0);
+      writer.add(0, 5'000'000, format::EventType::pop, writer.domain("paceline.trainer"));
       writer.write((directory.path() + "/rank" + QString::number(rank) + ".pace").toStdString());
     }
   }

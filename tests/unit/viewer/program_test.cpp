@@ -48,7 +48,7 @@ class ProgramTest : public testing::Test {
          {std::pair("forward", 25), std::pair("backward", 75), std::pair("optimizer", 100)}) {
       writer.add(0, now, format::EventType::push, writer.scope(name, "paceline.trainer", name));
       now = static_cast<std::uint64_t>(until) * 1'000'000;
-      writer.add(0, now, format::EventType::pop, 0);
+      writer.add(0, now, format::EventType::pop, writer.domain("paceline.trainer"));
     }
     writer.write((directory.path() + "/rank0.pace").toStdString());
     picture = directory.path() + "/picture.png";
