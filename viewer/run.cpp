@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <algorithm>
 
+#include "analysis/trace/mpi_row.h"
 #include "profiler/format/error.h"
 
 namespace paceline::viewer {
@@ -15,8 +16,8 @@ QString Run::title() const {
 
 std::uint64_t Run::slices() const {
   std::uint64_t count = 0;
-  for (const auto& rank : trace.ranks) {
-    for (const auto& track : rank.tracks) count += track.slices.size();
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (std::size_t t = 0; t < ranks[r].own_tracks; ++t) count += trace.ranks[r].tracks[t].slices.size();
   }
   return count;
 }
@@ -31,7 +32,7 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
   auto run = std::make_shared<Run>();
   run->path = std::move(path);
   run->trace = std::move(trace);
-  const auto& ranks = run->trace.ranks;
+  auto& ranks = run->trace.ranks;
   run->ranks.resize(ranks.size());
   bool first = true;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -39,6 +40,12 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
     index.phases = analysis::phases_of(run->trace, ranks[r]);
     index.totals = analysis::PhaseTotals(index.phases.intervals);
     index.iterations = analysis::iterations_of(run->trace, ranks[r], index.phases);
+    index.own_tracks = ranks[r].tracks.size();
+    for (std::size_t t = 0; t < index.own_tracks; ++t) {
+      if (ranks[r].tracks[t].kind != analysis::TrackKind::thread) continue;
+      analysis::Track row = analysis::mpi_row(run->trace, ranks[r].tracks[t]).track;
+      if (row.slices.size() > 0) ranks[r].tracks.push_back(std::move(row));
+    }
     for (const auto& track : ranks[r].tracks) {
       index.slices.emplace_back(track.slices);
       index.marks.emplace_back(track.marks);

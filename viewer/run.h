@@ -18,6 +18,9 @@ struct RankIndex {
   analysis::PhaseTotals totals;  // of phases
   std::vector<analysis::Iteration> iterations;
   std::vector<analysis::LevelOfDetail> slices, marks;  // one a track
+  // The first so many tracks are the trace's own; behind them stand the threads' MPI calls once more, in rows of their
+  // own, which counts and searches leave out.
+  std::size_t own_tracks = 0;
 };
 
 struct Run {

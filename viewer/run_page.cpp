@@ -114,7 +114,7 @@ bool RunPage::select_name(const QString& name) {
   std::optional<SliceRef> first, in_view;
   const auto start_of = [&](const SliceRef& ref) { return slices_of(*run_, ref).start_ns[ref.slice]; };
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    for (std::size_t track = 0; track < trace.ranks[rank].tracks.size(); ++track) {
+    for (std::size_t track = 0; track < run_->ranks[rank].own_tracks; ++track) {
       const auto& slices = trace.ranks[rank].tracks[track].slices;
       for (std::uint32_t i = 0; i < slices.size(); ++i) {
         if (slices.name[i] != id) continue;

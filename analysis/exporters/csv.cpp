@@ -4,7 +4,7 @@
 namespace paceline::analysis {
 namespace {
 
-std::string quoted(std::string_view field) {
+std::string csv_field(std::string_view field) {
   if (field.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(field);
   std::string text = "\"";
   for (const char c : field) {
@@ -23,7 +23,7 @@ class CsvWriter {
     out_.text("rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n");
     for (const Rank& rank : trace_.ranks) {
       for (const Track& track : rank.tracks) {
-        before_ = fmt::format("{},{},{},{}", rank.rank, quoted(rank.host), rank.pid, quoted(track.label));
+        before_ = fmt::format("{},{},{},{}", rank.rank, csv_field(rank.host), rank.pid, csv_field(track.label));
         lines(track.slices, track.slice_arguments, "slice");
         lines(track.marks, track.mark_arguments, "mark");
       }
@@ -34,7 +34,7 @@ class CsvWriter {
  private:
   const std::string& field(NameId name) {
     std::string& text = fields_[name];
-    if (text.empty()) text = quoted(trace_.names[name]);
+    if (text.empty()) text = csv_field(trace_.names[name]);
     return text;
   }
 
@@ -45,7 +45,7 @@ class CsvWriter {
       arguments_.clear();
       append_json_arguments(arguments_, slice_class.domain, cursor.of(i), json_);
       out_.print("{},{},{},{},{},{},{},{}\n", before_, kind, field(slices.name[i]), field(slice_class.category),
-                 slices.start_ns[i], slices.duration_ns[i], slices.depth[i], quoted(arguments_));
+                 slices.start_ns[i], slices.duration_ns[i], slices.depth[i], csv_field(arguments_));
       out_.line_done();
     }
   }

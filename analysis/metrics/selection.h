@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analysis/metrics/iterations.h"
@@ -40,7 +41,7 @@ struct DurationStatistics {
   std::int64_t median_ns = 0, p95_ns = 0;  // quantiles as in statistics.h
 };
 
-// Over all threads of a rank. Linear in its slices.
-DurationStatistics durations_of(const Rank& rank, NameId name);
+// Over these tracks of a rank, all of them as a rule. Linear in their slices.
+DurationStatistics durations_of(std::span<const Track> tracks, NameId name);
 
 }  // namespace paceline::analysis

@@ -145,8 +145,9 @@ QString DetailsPanel::statistics_text(const analysis::Rank& chosen, analysis::Na
     html += QString("<td align='right' style='color:%1; padding-right:10px'>%2</td>").arg(faint, header);
   }
   html += "</tr>";
-  for (const auto& rank : run_->trace.ranks) {
-    const auto statistics = analysis::durations_of(rank, name);
+  for (std::size_t r = 0; r < run_->trace.ranks.size(); ++r) {
+    const auto& rank = run_->trace.ranks[r];
+    const auto statistics = analysis::durations_of(std::span(rank.tracks).first(run_->ranks[r].own_tracks), name);
     if (statistics.count == 0) continue;
     const QString weight = &rank == &chosen ? "bold" : "normal";
     html += "<tr>";

@@ -19,7 +19,7 @@ Hits find_by_name(const Run& run, const QString& text) {
         QString::fromStdString(trace.names[static_cast<std::uint32_t>(id)]).contains(text, Qt::CaseInsensitive);
   }
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    for (std::size_t track = 0; track < trace.ranks[rank].tracks.size(); ++track) {
+    for (std::size_t track = 0; track < run.ranks[rank].own_tracks; ++track) {
       for (const bool mark : {false, true}) {
         SliceRef ref{rank, track, 0, mark};
         const auto& slices = slices_of(run, ref);
