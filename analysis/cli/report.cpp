@@ -104,6 +104,7 @@ void add_report(CLI::App& app, Command& chosen) {
   command
       ->add_option("--format", options->formats, "html, md, json, csv or text, several with commas; text if not given")
       ->delimiter(',')
+      ->allow_extra_args(false)  // what follows is a RUN
       ->check(CLI::IsMember({"html", "md", "json", "csv", "text"}));
   command->add_option("-o,--output", options->output,
                       "the file, or the directory, to write; standard output if not given");
