@@ -125,7 +125,7 @@ class ScalingSentences {
     }
     std::string text = fmt::format("Amdahl's law through {} ranks at {}: serial share s = {}", ranks_of(fit.points),
                                    work_text(points_[fit.points.front()]), with_interval(fixed(s, 4), fit.ci95, 4));
-    if (s > 0)
+    if (s >= 1e-4)  // below, it prints as 0, and a limit of millions of ranks says nothing
       text += fmt::format("; by it no number of ranks is more than {} times as fast as one", significant(1 / s, 3));
     text += fit.points.size() == 2 ? ". Two rank counts determine it, so nothing tests whether the law holds." : ".";
     if (fit.usl) {
