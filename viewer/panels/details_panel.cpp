@@ -132,7 +132,7 @@ QString DetailsPanel::slice_text(const SliceRef& ref) const {
 
   return QString(
              "<table cellspacing='0' cellpadding='0'><tr><td "
-             "style='padding-right:24px'><p>%1</p>%2</td><td>%3</td></tr>"
+             "style='padding-right:12px'><p>%1</p>%2</td><td>%3</td></tr>"
              "</table>")
       .arg(title, facts.html(), statistics_text(rank, slices.name[ref.slice]));
 }
@@ -142,7 +142,7 @@ QString DetailsPanel::statistics_text(const analysis::Rank& chosen, analysis::Na
   QString html =
       QString("<p style='color:%1'>All of this name</p><table cellspacing='0' cellpadding='2'><tr>").arg(faint);
   for (const char* header : {"rank", "count", "median", "p95", "longest"}) {
-    html += QString("<td align='right' style='color:%1; padding-right:10px; white-space:nowrap'>%2</td>")
+    html += QString("<td align='right' style='color:%1; padding-right:5px; white-space:nowrap'>%2</td>")
                 .arg(faint, header);
   }
   html += "</tr>";
@@ -155,7 +155,7 @@ QString DetailsPanel::statistics_text(const analysis::Rank& chosen, analysis::Na
     for (const QString& value :
          {QString::number(rank.rank), count_text(statistics.count), duration_text(statistics.median_ns),
           duration_text(statistics.p95_ns), duration_text(statistics.maximum_ns)}) {
-      html += QString("<td align='right' style='padding-right:10px; font-weight:%1; white-space:nowrap'>%2</td>")
+      html += QString("<td align='right' style='padding-right:5px; font-weight:%1; white-space:nowrap'>%2</td>")
                   .arg(weight, value);
     }
     html += "</tr>";
