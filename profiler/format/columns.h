@@ -43,6 +43,7 @@ inline constexpr Field collective[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16},
                                        {1, 0, 64}, {2, 0, 32},  {2, 32, 32, delta}};
 inline constexpr Field clock_pair[] = {{0, 0, 64, delta}, {1, 0, 64, delta}, {2, 0, 64}};
 inline constexpr Field clock_exchange[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, delta}, {2, 0, 64, delta}};
+inline constexpr Field trigger[] = {{0, 0, 8}, {0, 8, 56}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field two_names[] = {{0, 0, 32}, {0, 32, 32}};
 }  // namespace fields
 
@@ -76,6 +77,7 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::scope_payload;
     case EventType::pop:
     case EventType::process_end:
+    case EventType::recording:
       return fields::whole;
     case EventType::start:
       return fields::start;
@@ -96,6 +98,8 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::clock_exchange;
     case EventType::setting:
       return fields::two_names;
+    case EventType::trigger:
+      return fields::trigger;
   }
   return {};
 }

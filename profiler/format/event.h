@@ -63,10 +63,36 @@ enum class EventType : std::uint8_t {
   // A fact learned while running: "rank", "world_size", "mpi_library", … low: key name:32 | value name:32.
   setting = 56,
 
+  // What was recorded. low: why recording is off, as bits (PauseReason); 0 = it is on from here on. With ticks 0, it was
+  // off from the beginning.
+  recording = 57,
+  // The flight recorder wrote out what it held. low: TriggerCause:8 | number:56 (of the iteration, the signal, the
+  // seconds; 0 = none); ext.high = the tick from which on everything is there (header: kept_from).
+  trigger = 58,
+
   process_end = 63,  // low: exit kind (0 = normal). The last event of a process that ended by itself.
 };
 
 enum class PayloadType : std::uint64_t { none = 0, unsigned_integer = 1, signed_integer = 2, floating = 3 };
+
+// Bits of `recording`: several may keep it off at once.
+enum PauseReason : std::uint32_t {
+  by_program = 1,        // paceline_recording(0), MPI_Pcontrol(0)
+  before_delay = 2,      // --delay
+  outside_iterations = 4,  // --iterations
+  outside_capture = 8,   // --capture-range: cudaProfilerStart, cudaProfilerStop
+  after_duration = 16,   // --duration
+  file_is_full = 32,     // --max-size
+};
+
+enum class TriggerCause : std::uint8_t { signal = 1, slow_iteration = 2, hang = 3 };
+
+// What a flight recorder keeps when it drops the events around it: all that later events refer to, or that says what was
+// recorded.
+constexpr bool outlives_ring(EventType type) {
+  const auto number = static_cast<unsigned>(type);
+  return number < 16 || (number >= 48 && number < 64);
+}
 
 constexpr std::uint64_t pack_high(std::uint64_t ticks, EventType type) {
   return ticks << 8 | static_cast<std::uint64_t>(type);
@@ -93,6 +119,7 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::mpi_begin_coll:
     case EventType::clock_pair:
     case EventType::clock_exchange:
+    case EventType::trigger:
       return 1;
     case EventType::start_payload:
       return 2;

@@ -137,6 +137,7 @@ std::size_t put_text(const HeaderFacts& facts, char* out, std::size_t capacity) 
   }
   json.member("directory", facts.directory);
   json.member("job", facts.job);
+  json.member("parent", facts.parent);
   const auto put_assignment = [&](const char* text, std::size_t size) {
     json.assignment(text, size);
     return true;

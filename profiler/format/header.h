@@ -33,6 +33,7 @@ struct HeaderFacts {
   ZeroSeparated command;     // what does not fit into 64 KiB is left out, and "…" put in its place
   const char* directory = "";
   const char* job = "";
+  const char* parent = "";    // process id of the recorded process that this one is a child of
   ZeroSeparated environment;  // each NAME=VALUE
   const char* set = "";       // lines KEY=VALUE; of equal keys the last counts
 };

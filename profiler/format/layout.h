@@ -27,8 +27,14 @@ inline constexpr std::size_t max_live_bytes = std::size_t{1} << 30;
 enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
 
 // Why an event was not recorded; each has its counter in the header.
-enum class DropCause : std::uint32_t { no_free_chunk = 0, too_long = 1, too_many_names = 2, disk = 3 };
-inline constexpr std::size_t drop_causes = 8;
+enum class DropCause : std::uint32_t {
+  no_free_chunk = 0,
+  too_long = 1,
+  too_many_names = 2,
+  disk = 3,
+  ring = 4,  // the flight recorder's memory did not last for the time that was asked for
+};
+inline constexpr std::size_t drop_causes = 7;
 
 // First bytes of the file. Fields marked * change while recording, by one aligned store each; `hash` covers the others.
 struct FileHeader {
@@ -56,9 +62,11 @@ struct FileHeader {
   std::int32_t local_rank;             // * -1 = not known
   std::uint32_t closed;                // * 1 = closed by the recorder, 0 = the process runs, or ended without it
   std::uint64_t dropped[drop_causes];  // * events not recorded, by DropCause
+  std::uint64_t kept_from;             // * flight recorder: events before this tick may have made room for later ones;
+                                       //   0 = all are there
 };
 static_assert(sizeof(FileHeader) == 184);
-// JSON text: {"host","boot_id","command":[…],"directory","job","environment":{…},"set":{…}}; all but host are optional.
+// JSON text: {"host","boot_id","command":[…],"directory","job","parent","environment":{…},"set":{…}}; all but host are optional.
 
 // A chunk is set free before it is zeroed, and opened (sequence, then state) after.
 enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2 };

@@ -188,6 +188,7 @@ class Reader {
     string("boot_id", trace_.boot_id);
     string("directory", trace_.directory);
     string("job", trace_.job);
+    string("parent", trace_.parent);
     strings("environment", trace_.environment);
     strings("set", trace_.set);
     const auto command = json.find("command");

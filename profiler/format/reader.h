@@ -23,6 +23,7 @@ struct TraceFile {
   std::filesystem::path path;
   FileHeader header{};
   std::string host, boot_id, directory, job;
+  std::string parent;  // process id of the recorded process that this one is a child of; "" if it is none
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> set;  // what `paceline record --set` described

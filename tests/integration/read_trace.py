@@ -54,6 +54,8 @@ TYPES = {
     48: ("clock_pair", 1, [delta(LOW), delta(EXT_HIGH), plain(EXT_LOW)]),
     49: ("clock_exchange", 1, TWO + [delta(EXT_HIGH), delta(EXT_LOW)]),
     56: ("setting", 0, TWO),
+    57: ("recording", 0, [plain(LOW)]),
+    58: ("trigger", 1, [plain(LOW, 0, 8), plain(LOW, 8, 56), plain(EXT_HIGH), plain(EXT_LOW)]),
     63: ("process_end", 0, [plain(LOW)]),
 }
 PAYLOADS = {1: "<Q", 2: "<q", 3: "<d"}
@@ -190,7 +192,8 @@ class Trace:
         self.header = dict(zip(names, values))
         if self.header.pop("magic") != b"PACELINE" or self.header["version"] != 1:
             raise ValueError("not a .pace file of version 1")
-        self.header["dropped"] = list(struct.unpack_from("<8Q", data, 120))
+        self.header["dropped"] = list(struct.unpack_from("<7Q", data, 120))
+        (self.header["kept_from"],) = struct.unpack_from("<Q", data, 176)
         self.text = json.loads(data[184 : 184 + self.header["text_bytes"]])
 
     def collect_definitions(self):

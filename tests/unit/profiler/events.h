@@ -16,7 +16,7 @@ inline constexpr EventType all_types[] = {
     EventType::mark,         EventType::mark_payload, EventType::start,          EventType::start_payload,
     EventType::end,          EventType::mpi_begin,    EventType::mpi_begin_peer, EventType::mpi_begin_coll,
     EventType::mpi_end,      EventType::clock_pair,   EventType::clock_exchange, EventType::setting,
-    EventType::process_end,
+    EventType::recording,    EventType::trigger,      EventType::process_end,
 };
 
 inline void append(std::vector<Slot>& slots, std::uint64_t ticks, EventType type, std::uint64_t low,
