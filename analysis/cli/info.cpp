@@ -10,6 +10,7 @@
 
 #include "analysis/cli/commands.h"
 #include "analysis/importers/pace.h"
+#include "analysis/metrics/hangs.h"
 #include "analysis/trace/load.h"
 #include "profiler/format/error.h"
 
@@ -77,6 +78,15 @@ ordered_json json_of(const Rank& rank) {
                         {"clock", {{"source", rank.clock_source}, {"error_ns", rank.clock_error_ns}}}};
   if (!rank.dropped.empty()) trace["dropped_by_cause"] = rank.dropped;
   if (rank.damaged) trace["damage"] = rank.damage;
+  if (!rank.gaps.empty()) trace["recorded_ns"] = rank.recorded_ns();
+  for (const auto& gap : rank.gaps) {
+    trace["gaps"].push_back({{"start_ns", gap.start_ns - rank.start_ns},
+                             {"duration_ns", gap.end_ns - gap.start_ns},
+                             {"reason", gap.reason}});
+  }
+  for (const auto& trigger : rank.triggers) {
+    trace["triggers"].push_back({{"time_ns", trigger.time_ns - rank.start_ns}, {"cause", trigger.cause}});
+  }
   if (!rank.set.empty()) trace["set"] = rank.set;
   return trace;
 }
@@ -86,6 +96,19 @@ std::string seconds(std::int64_t ns) { return fmt::format("{:.3f} s", static_cas
 std::string clock_error(double ns) {
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
   return ns < 1e6 ? fmt::format("{:.1f} µs", ns * 1e-3) : fmt::format("{:.1f} ms", ns * 1e-6);
+}
+
+// What of a rank's time is in its file, where that is not all.
+void print_coverage(const Rank& rank) {
+  constexpr const char* indent = "             ";
+  std::map<std::string, std::int64_t> gaps;
+  for (const auto& gap : rank.gaps) gaps[gap.reason] += gap.end_ns - gap.start_ns;
+  if (!gaps.empty()) fmt::print("{}recorded: {}", indent, seconds(rank.recorded_ns()));
+  for (const auto& [reason, ns] : gaps) fmt::print("; not {}: {}", seconds(ns), reason);
+  if (!gaps.empty()) fmt::print("\n");
+  for (const auto& trigger : rank.triggers) {
+    fmt::print("{}asked for after {}: {}\n", indent, seconds(trigger.time_ns - rank.start_ns), trigger.cause);
+  }
 }
 
 void print_text(const std::string& path, const Trace& run) {
@@ -106,8 +129,10 @@ void print_text(const std::string& path, const Trace& run) {
                seconds(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events, dropped_of(rank),
                rank.clock_source, clock_error(rank.clock_error_ns));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
+    print_coverage(rank);
     for (const auto& [cause, count] : rank.dropped) fmt::print("             {} events dropped: {}\n", count, cause);
   }
+  for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));
   for (const std::string& note : run.notes) fmt::print("  {}\n", note);
 }
 
@@ -119,6 +144,7 @@ int info(const Options& options) {
     for (const Trace& run : found.runs) {
       if (options.format == "text") print_text(path, run);
       for (const Rank& rank : run.ranks) document["traces"].push_back(json_of(rank));
+      for (const auto& hang : analysis::find_hangs(run)) document["hangs"].push_back(analysis::hang_text(run, hang));
       for (const std::string& note : run.notes) document["notes"].push_back(note);
     }
     for (const std::string& failure : found.failures) fmt::print(stderr, "paceline info: {}\n", failure);

@@ -12,6 +12,7 @@
 
 #include "analysis/importers/clock_alignment.h"
 #include "analysis/importers/pace_definitions.h"
+#include "analysis/importers/pace_gaps.h"
 #include "analysis/trace/builder.h"
 #include "profiler/format/error.h"
 #include "profiler/format/mpi_functions.h"
@@ -66,7 +67,8 @@ class Vocabulary {
         members(run.names().intern("members")),
         root(run.names().intern("root")),
         peer(run.names().intern("peer")),
-        tag(run.names().intern("tag")) {
+        tag(run.names().intern("tag")),
+        unfinished(run.names().intern("unfinished")) {
     for (const format::MpiFunction& function : format::mpi_functions) {
       const auto id = static_cast<std::size_t>(function.id);
       if (mpi_.size() <= id) mpi_.resize(id + 1);
@@ -105,18 +107,19 @@ class Vocabulary {
   std::set<std::string> communicator_names_;
 
  public:
-  const NameId payload, bytes, communicator, sequence, members, root, peer, tag;
+  const NameId payload, bytes, communicator, sequence, members, root, peer, tag, unfinished;
 };
 
 // Reads the tracks of one file into one rank.
 class FileImport {
  public:
   FileImport(TraceBuilder& run, Vocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
-             double ns_at_start, double ns_per_tick)
+             const std::vector<PaceGap>& gaps, double ns_at_start, double ns_per_tick)
       : run_(run),
         words_(words),
         rank_(rank),
         definitions_(definitions),
+        gaps_(gaps),
         ns_at_start_(ns_at_start),
         ns_per_tick_(ns_per_tick) {
     names_.reserve(definitions.names.size());
@@ -127,19 +130,41 @@ class FileImport {
     }
   }
 
+  // What the file does not cover, of the rank.
+  void gaps() {
+    Rank& info = rank_.info();
+    for (const PaceGap& gap : gaps_) {
+      const std::int64_t start = gap.off == 0 ? info.start_ns : std::max(time(gap.off), info.start_ns);
+      const std::int64_t end = std::min(time(gap.on), info.end_ns);
+      if (end > start) info.gaps.push_back({start, end, gap.reason});
+    }
+    for (const auto& trigger : definitions_.triggers)
+      info.triggers.push_back({time(trigger.ticks), trigger_text(trigger)});
+    for (const auto& [local, communicator] : communicators_) info.communicators.push_back(communicator.text);
+  }
+
   std::int64_t time(std::uint64_t ticks) const {
     return whole_ns(ns_at_start_ + ns_per_tick_ * static_cast<double>(ticks));
   }
 
-  void track(const format::Track& from, std::uint32_t index, bool main) {
+  // `process` names a child of the rank's process.
+  void track(const format::Track& from, std::uint32_t index, bool main, const std::string& process = "") {
     std::string label = main ? "main thread" : fmt::format("thread {}", from.thread_id);
     if (const auto named = definitions_.thread_names.find(from.thread_id); named != definitions_.thread_names.end()) {
       label = definitions_.name(named->second);
     }
+    label = process + label;
     Open open;
-    TrackBuilder& track = rank_.add_track(TrackKind::thread, label, from.thread_id, main);
-    each_event(from.slots,
-               [&](const Slot& head, const Slot* extension) { event(track, index, open, head, extension); });
+    TrackBuilder& track = rank_.add_track(TrackKind::thread, label, from.thread_id, main && process.empty());
+    each_event(from.slots, [&](const Slot& head, const Slot* extension) {
+      for (; open.gap < gaps_.size() && ticks_of(head) >= gaps_[open.gap].on; ++open.gap)
+        cut(track, open, gaps_[open.gap]);
+      event(track, index, open, head, extension);
+    });
+    // A pause ends ranges also where the thread did nothing after it.
+    for (; open.gap < gaps_.size(); ++open.gap) {
+      if (gaps_[open.gap].paused) cut(track, open, gaps_[open.gap]);
+    }
     place_ranges(track, label, from.thread_id, open.ranges);
   }
 
@@ -158,9 +183,15 @@ class FileImport {
   struct Push {
     std::uint32_t slice = 0;
     std::uint16_t domain = 0;  // each NVTX domain pushes and pops on its own
+    std::uint64_t ticks = 0;
+  };
+  struct Call {
+    std::uint32_t slice = 0;
+    std::uint64_t ticks = 0;
   };
   struct Open {
-    std::vector<std::uint32_t> calls;  // slices
+    std::size_t gap = 0;  // the first that is not over
+    std::vector<Call> calls;
     std::vector<Push> pushes;
     std::vector<Range> ranges;
     // What is open, the innermost last: ranges by index, and pushes as -1. A range that is not the innermost when it
@@ -203,7 +234,7 @@ class FileImport {
         if (type_of(head) == EventType::push_payload) {
           track.argument(slice, words_.payload, number_of(extension->high, extension->low));
         }
-        open.pushes.push_back({slice, static_cast<std::uint16_t>(head.low >> 48)});
+        open.pushes.push_back({slice, static_cast<std::uint16_t>(head.low >> 48), ticks});
         open.nesting.push_back(-1);
         break;
       }
@@ -231,16 +262,36 @@ class FileImport {
       case EventType::mpi_begin_peer:
       case EventType::mpi_begin_coll:
         ++info.mpi_events;
-        open.calls.push_back(begin_call(track, head, extension));
+        open.calls.push_back({begin_call(track, head, extension), ticks});
         break;
       case EventType::mpi_end:
         if (open.calls.empty()) break;
-        track.end_slice(open.calls.back(), time(ticks));
+        track.end_slice(open.calls.back().slice, time(ticks));
         open.calls.pop_back();
         break;
       default:
         break;
     }
+  }
+
+  // What is open when a gap begins has its end in it, or nobody knows where: it ends with the gap's begin, unfinished.
+  void cut(TrackBuilder& track, Open& open, const PaceGap& gap) {
+    const auto end = [&](std::uint32_t slice, std::uint64_t began) {
+      track.end_slice(slice, time(std::max(gap.off, began)));
+      track.argument(slice, words_.unfinished, 1.0);
+    };
+    const auto is_cut = [&](const auto& begun) {
+      return begun.ticks <= gap.off || (gap.paused && begun.ticks < gap.on);
+    };
+    const auto pushes = std::ranges::find_if_not(open.pushes, is_cut);
+    for (auto push = open.pushes.begin(); push != pushes; ++push) end(push->slice, push->ticks);
+    for (auto left = pushes - open.pushes.begin(); left > 0; --left)
+      open.nesting.erase(std::ranges::find(open.nesting, -1));
+    open.pushes.erase(open.pushes.begin(), pushes);
+    if (!gap.incomplete) return;  // the ends of calls are recorded in a pause
+    const auto calls = std::ranges::find_if(open.calls, [&](const Call& call) { return call.ticks > gap.off; });
+    for (auto call = open.calls.begin(); call != calls; ++call) end(call->slice, call->ticks);
+    open.calls.erase(open.calls.begin(), calls);
   }
 
   void pop(TrackBuilder& track, Open& open, const Slot& head) {
@@ -323,7 +374,15 @@ class FileImport {
       }
       TrackBuilder& to = range.crosses ? *crossing : track;
       const std::uint32_t slice = to.begin_slice(time(range.start_ticks), name(range.scope), slice_class(range.scope));
-      if (range.ended) to.end_slice(slice, time(range.end_ticks));
+      if (range.ended) {
+        to.end_slice(slice, time(range.end_ticks));
+      } else {
+        const auto gap = std::ranges::find_if(gaps_, [&](const PaceGap& g) { return g.on > range.start_ticks; });
+        if (gap != gaps_.end()) {
+          to.end_slice(slice, time(std::max(gap->off, range.start_ticks)));
+          to.argument(slice, words_.unfinished, 1.0);
+        }
+      }
       if (range.has_payload) to.argument(slice, words_.payload, range.payload);
     }
   }
@@ -332,6 +391,7 @@ class FileImport {
   Vocabulary& words_;
   RankBuilder& rank_;
   const PaceDefinitions& definitions_;
+  const std::vector<PaceGap>& gaps_;
   double ns_at_start_, ns_per_tick_;
   std::vector<NameId> names_;
   std::unordered_map<std::uint32_t, Communicator> communicators_;
@@ -369,7 +429,41 @@ struct Process {
   format::TraceFile file;
   PaceDefinitions definitions;
   int rank = -1, world_size = -1, local_rank = -1;
+  std::uint32_t child_of = 0;  // process id of the rank whose events these are as well; 0 = its own
 };
+
+bool same_machine(const Process& a, const Process& b) {
+  return a.file.host == b.file.host && a.file.boot_id == b.file.boot_id;
+}
+
+// The recorded process that this one is a child of, if its file is here; the last of a line of grandparents.
+const Process* root_of(const Process& process, const std::vector<Process>& processes) {
+  const Process* root = &process;
+  for (std::size_t step = 0; step < processes.size() && !root->file.parent.empty(); ++step) {
+    const auto parent = std::ranges::find_if(processes, [&](const Process& candidate) {
+      return same_machine(candidate, process) && std::to_string(candidate.file.header.pid) == root->file.parent;
+    });
+    if (parent == processes.end()) break;
+    root = &*parent;
+  }
+  return root == &process ? nullptr : root;
+}
+
+// Takes out the processes whose events belong to another one's rank.
+std::vector<Process> take_children(std::vector<Process>& processes) {
+  std::vector<std::uint32_t> roots;  // process ids, 0 = nobody's child
+  for (const Process& process : processes) {
+    const Process* root = root_of(process, processes);
+    roots.push_back(root != nullptr ? root->file.header.pid : 0);
+  }
+  std::vector<Process> children, others;
+  for (std::size_t p = 0; p < processes.size(); ++p) {
+    processes[p].child_of = roots[p];
+    (roots[p] != 0 ? children : others).push_back(std::move(processes[p]));
+  }
+  processes = std::move(others);
+  return children;
+}
 
 // Of several processes of one rank, keeps the one with the most events.
 void keep_one_a_rank(std::vector<Process>& processes, std::vector<std::string>& notes) {
@@ -420,8 +514,17 @@ ClockReadings readings_of(const Process& process) {
   return readings;
 }
 
+std::map<std::string, std::uint64_t> dropped_of(const format::TraceFile& file) {
+  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk", "ring"};
+  std::map<std::string, std::uint64_t> dropped;
+  for (std::size_t i = 0; i < format::drop_causes; ++i) {
+    if (file.header.dropped[i] == 0) continue;
+    dropped[i < std::size(causes) ? causes[i] : "other"] += file.header.dropped[i];
+  }
+  return dropped;
+}
+
 Rank facts_of(const Process& process, const AlignedClock& clock, int processes) {
-  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk"};
   const format::TraceFile& file = process.file;
   Rank rank;
   rank.rank = process.rank;
@@ -434,10 +537,7 @@ Rank facts_of(const Process& process, const AlignedClock& clock, int processes) 
   rank.pid = file.header.pid;
   rank.command = file.command;
   rank.set = file.set;
-  for (std::size_t i = 0; i < format::drop_causes; ++i) {
-    if (file.header.dropped[i] == 0) continue;
-    rank.dropped[i < std::size(causes) ? causes[i] : "other"] += file.header.dropped[i];
-  }
+  rank.dropped = dropped_of(file);
   rank.damaged = file.damaged;
   rank.damage = file.damage;
   rank.clock_source = clock.by_utc                                           ? "utc"
@@ -445,6 +545,21 @@ Rank facts_of(const Process& process, const AlignedClock& clock, int processes) 
                                                                              : "monotonic_raw";
   rank.clock_error_ns = clock.error_ns;
   return rank;
+}
+
+// The threads of a child, as threads of its parent's rank.
+void add_child(TraceBuilder& run, Vocabulary& words, RankBuilder& rank, Process& child, const AlignedClock& clock,
+               double zero) {
+  const std::vector<PaceGap> gaps = gaps_of(child.definitions, child.file.header.kept_from);
+  FileImport import(run, words, rank, child.definitions, gaps, clock.start_ns - zero, clock.ns_per_tick);
+  rank.info().end_ns = std::max(rank.info().end_ns, import.time(child.definitions.last_ticks));
+  for (const auto& [cause, lost] : dropped_of(child.file)) rank.info().dropped[cause] += lost;
+  const std::string name = fmt::format("process {}: ", child.file.header.pid);
+  for (std::uint32_t t = 0; t < child.file.tracks.size(); ++t) {
+    const bool main = child.file.tracks[t].thread_id == child.file.header.pid;
+    import.track(child.file.tracks[t], t, main, name);
+    child.file.tracks[t].slots = {};
+  }
 }
 
 }  // namespace
@@ -461,25 +576,34 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
     process.local_rank = setting(process.definitions, "local_rank", process.file.header.local_rank);
     processes.push_back(std::move(process));
   }
+  std::vector<Process> children = take_children(processes);
   keep_one_a_rank(processes, notes);
   number_the_rest(processes);
   std::ranges::stable_sort(processes, {}, &Process::rank);
 
   std::vector<ClockReadings> readings;
   for (const Process& process : processes) readings.push_back(readings_of(process));
+  for (const Process& child : children) readings.push_back(readings_of(child));
   const std::vector<AlignedClock> clocks = align_clocks(readings);
   double zero = clocks.empty() ? 0 : clocks.front().process_start_ns;
   for (const AlignedClock& clock : clocks) zero = std::min(zero, clock.process_start_ns);
 
   TraceBuilder run;
   Vocabulary words(run);
+  std::string iteration_name;
   for (std::size_t p = 0; p < processes.size(); ++p) {
     Process& process = processes[p];
     const AlignedClock& clock = clocks[p];
     RankBuilder& rank = run.add_rank(facts_of(process, clock, static_cast<int>(processes.size())));
-    FileImport import(run, words, rank, process.definitions, clock.start_ns - zero, clock.ns_per_tick);
+    const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
+    FileImport import(run, words, rank, process.definitions, gaps, clock.start_ns - zero, clock.ns_per_tick);
     rank.info().start_ns = whole_ns(clock.process_start_ns - zero);
     rank.info().end_ns = import.time(process.definitions.last_ticks);
+    import.gaps();
+    if (const auto named = process.definitions.settings.find("iteration_name");
+        named != process.definitions.settings.end()) {
+      iteration_name = named->second;
+    }
     const auto is_main = [&](const format::Track& track) { return track.thread_id == process.file.header.pid; };
     const auto main = std::ranges::find_if(process.file.tracks, is_main);
     const std::size_t main_index =
@@ -488,12 +612,18 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
       import.track(process.file.tracks[t], t, t == main_index);
       process.file.tracks[t].slots = {};
     }
+    for (std::size_t c = 0; c < children.size(); ++c) {
+      Process& child = children[c];
+      if (child.child_of != process.file.header.pid || !same_machine(child, process)) continue;
+      add_child(run, words, rank, child, clocks[processes.size() + c], zero);
+    }
     if (progress && !progress(static_cast<double>(p + 1) / static_cast<double>(processes.size()))) {
       throw Error("loading was stopped");
     }
   }
   Trace trace = run.finish();
   trace.notes = std::move(notes);
+  trace.iteration_name = std::move(iteration_name);
   return trace;
 }
 

@@ -63,11 +63,20 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
         case EventType::setting:
           settings.emplace_back(low_half(head.low), high_half(head.low));
           break;
+        case EventType::recording:
+          found.recording.push_back({ticks_of(head), head.low});
+          break;
+        case EventType::trigger:
+          found.triggers.push_back(
+              {ticks_of(head), extension->high, static_cast<unsigned>(head.low & 0xff), head.low >> 8});
+          break;
         default:
           break;
       }
     });
   }
+  std::ranges::stable_sort(found.recording, {}, &PaceDefinitions::RecordingState::ticks);
+  std::ranges::stable_sort(found.triggers, {}, &PaceDefinitions::TriggerEvent::ticks);
   for (const auto& [key, value] : settings) found.settings[std::string(found.name(key))] = found.name(value);
   return found;
 }

@@ -25,6 +25,15 @@ struct PaceDefinitions {
     std::uint64_t ticks = 0;  // relative, as in events
   };
 
+  struct RecordingState {  // from these ticks on; 0 reasons: it is on
+    std::uint64_t ticks = 0, reasons = 0;
+  };
+  struct TriggerEvent {
+    std::uint64_t ticks = 0, kept_from = 0;
+    unsigned cause = 0;
+    std::uint64_t number = 0;
+  };
+
   std::vector<std::string> names;                                            // by the file's id; lost ones are empty
   std::vector<std::uint32_t> domains;                                        // name id, by domain
   std::vector<std::unordered_map<std::uint32_t, std::uint32_t>> categories;  // by domain: category to name id
@@ -34,7 +43,9 @@ struct PaceDefinitions {
   std::unordered_map<std::uint64_t, RangeEnd> range_ends;  // of NVTX start/end ranges, by range id
   std::vector<ClockPairReading> pairs;
   std::vector<ClockExchangeReading> exchanges;
-  std::uint64_t last_ticks = 0;  // of any event, relative
+  std::vector<RecordingState> recording;  // by time
+  std::vector<TriggerEvent> triggers;     // by time
+  std::uint64_t last_ticks = 0;           // of any event, relative
   std::uint64_t events = 0;
 
   std::string_view name(std::uint32_t id) const { return id < names.size() ? std::string_view(names[id]) : ""; }

@@ -47,6 +47,13 @@ std::vector<Iteration> iterations_of(const Trace& trace, const Rank& rank, const
     iterations.push_back(iteration);
   }
 
+  auto gap = rank.gaps.begin();
+  for (Iteration& iteration : iterations) {
+    while (gap != rank.gaps.end() && gap->end_ns <= iteration.start_ns) ++gap;
+    const bool cut = gap != rank.gaps.end() && gap->start_ns < iteration.start_ns + iteration.duration_ns;
+    iteration.finished = iteration.finished && !cut;
+  }
+
   auto interval = phases.intervals.begin();
   for (Iteration& iteration : iterations) {
     const std::int64_t end = iteration.start_ns + iteration.duration_ns;

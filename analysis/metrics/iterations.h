@@ -16,8 +16,8 @@ namespace paceline::analysis {
 struct Iteration {
   std::int64_t number = 0;  // the range's payload; else the number that its name ends with; else counted from 0
   std::int64_t start_ns = 0, duration_ns = 0;
-  bool finished = true;                              // false: the process ended inside
-  std::array<std::int64_t, phase_count> phase_ns{};  // adds up to duration_ns exactly
+  bool finished = true;                              // false: the process ended inside, or a part was not recorded
+  std::array<std::int64_t, phase_count> phase_ns{};  // adds up to duration_ns exactly, but for gaps
 };
 
 // In the order of their starts; empty where the rank has none. Cost: linear in the main thread's slices and `phases`.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiler/format/iteration_rules.h"
+
 namespace paceline::analysis {
 namespace {
 
@@ -75,49 +77,26 @@ constexpr PhaseRule phase_table[] = {
     {"", "", "save*checkpoint*", Phase::checkpoint},
 };
 
-constexpr PhaseRule iteration_table[] = {
-    {"", "iteration", "", none},      {"", "", "iteration", none},      {"", "", "iteration *", none},
-    {"", "", "step", none},           {"", "", "step *", none},         {"", "", "train_step*", none},
-    {"", "", "training_step*", none}, {"", "", "ProfilerStep#*", none},
-};
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-const PhaseRule* first_match(std::span<const PhaseRule> rules, const Trace& trace, SliceClass slice_class,
-                             NameId name) {
+const PhaseRule* first_match(const Trace& trace, SliceClass slice_class, NameId name) {
   const std::string& domain = trace.names[slice_class.domain];
   const std::string& category = trace.names[slice_class.category];
-  const auto found = std::ranges::find_if(rules, [&](const PhaseRule& rule) {
+  const auto found = std::ranges::find_if(phase_table, [&](const PhaseRule& rule) {
     return matches(rule.domain, domain) && matches(rule.category, category) && matches(rule.name, trace.names[name]);
   });
-  return found == rules.end() ? nullptr : &*found;
+  return found == std::end(phase_table) ? nullptr : &*found;
+}
+
+bool is_iteration(const Trace& trace, SliceClass slice_class, NameId name) {
+  if (!trace.iteration_name.empty()) return matches(trace.iteration_name, trace.names[name]);
+  return format::is_iteration_category(trace.names[slice_class.category]) ||
+         format::is_iteration_name(trace.names[name]);
 }
 
 }  // namespace
 
 std::span<const PhaseRule> phase_rules() { return phase_table; }
-std::span<const PhaseRule> iteration_rules() { return iteration_table; }
 
-bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return true;
-  // Greedy with one step back to the latest star: linear but for pathological patterns.
-  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && lower(pattern[p]) == lower(text[t])) {
-      ++p, ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
+bool matches(std::string_view pattern, std::string_view text) { return format::fits_pattern(pattern, text); }
 
 const PhaseTable::Cell& PhaseTable::cell(std::uint16_t slice_class, NameId name) {
   std::vector<Cell>& row = cells_[slice_class];
@@ -125,10 +104,10 @@ const PhaseTable::Cell& PhaseTable::cell(std::uint16_t slice_class, NameId name)
   Cell& cell = row[name];
   if (cell.known == 0) {
     const SliceClass of = trace_.classes[slice_class];
-    const PhaseRule* rule = first_match(phase_table, trace_, of, name);
+    const PhaseRule* rule = first_match(trace_, of, name);
     cell.known = 1;
     cell.phase = rule != nullptr && rule->phase ? static_cast<std::uint8_t>(static_cast<int>(*rule->phase) + 1) : 0;
-    cell.iteration = first_match(iteration_table, trace_, of, name) != nullptr ? 1 : 0;
+    cell.iteration = is_iteration(trace_, of, name) ? 1 : 0;
   }
   return cell;
 }

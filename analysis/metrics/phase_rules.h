@@ -23,9 +23,6 @@ struct PhaseRule {
 // Built in: our trainer, MPI, NCCL, PyTorch, Horovod, and the field's common words.
 std::span<const PhaseRule> phase_rules();
 
-// Which ranges are iterations; `phase` has no meaning here.
-std::span<const PhaseRule> iteration_rules();
-
 bool matches(std::string_view pattern, std::string_view text);
 
 // The rules applied to one trace, each pair of class and name once. Look-ups cost two array accesses.

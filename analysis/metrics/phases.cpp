@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "analysis/metrics/phase_rules.h"
 
@@ -38,7 +39,7 @@ std::int64_t end_of_startup(const Trace& trace, const Rank& rank, const Slices& 
 class Cutter {
  public:
   Cutter(const Rank& rank, std::int64_t startup_end, RankPhases& out)
-      : cursor_(rank.start_ns), end_(rank.end_ns), startup_end_(startup_end), out_(out) {}
+      : cursor_(rank.start_ns), end_(rank.end_ns), startup_end_(startup_end), gap_(rank.gaps), out_(out) {}
 
   // Gives the time from where the last call ended to `until` to the phase; without one, to start-up or other.
   void cut(std::int64_t until, std::optional<Phase> phase) {
@@ -49,10 +50,19 @@ class Cutter {
   }
 
  private:
+  // What was not recorded is nobody's.
   void give(std::int64_t until, Phase phase) {
+    for (; !gap_.empty() && gap_.front().start_ns < until; gap_ = gap_.subspan(1)) {
+      give_recorded(gap_.front().start_ns, phase);
+      cursor_ = std::max(cursor_, std::min(gap_.front().end_ns, until));
+      if (gap_.front().end_ns > until) return;
+    }
+    give_recorded(until, phase);
+  }
+  void give_recorded(std::int64_t until, Phase phase) {
     if (until <= cursor_) return;
     out_.total_ns[static_cast<std::size_t>(phase)] += until - cursor_;
-    if (!out_.intervals.empty() && out_.intervals.back().phase == phase) {
+    if (!out_.intervals.empty() && out_.intervals.back().phase == phase && out_.intervals.back().end_ns == cursor_) {
       out_.intervals.back().end_ns = until;
     } else {
       out_.intervals.push_back({cursor_, until, phase});
@@ -61,6 +71,7 @@ class Cutter {
   }
 
   std::int64_t cursor_, end_, startup_end_;
+  std::span<const Gap> gap_;  // those that do not lie before the cursor
   RankPhases& out_;
 };
 

@@ -40,8 +40,8 @@ struct PhaseInterval {
 };
 
 struct RankPhases {
-  std::array<std::int64_t, phase_count> total_ns{};  // adds up to the rank's wall time exactly
-  std::vector<PhaseInterval> intervals;              // disjoint, sorted, covering start to end of the rank
+  std::array<std::int64_t, phase_count> total_ns{};  // adds up to the rank's recorded time exactly
+  std::vector<PhaseInterval> intervals;              // disjoint, sorted, covering start to end but for Rank::gaps
 };
 
 // Follows the rank's main thread; the innermost slice with a phase decides. Cost: linear in its slices.

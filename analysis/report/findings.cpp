@@ -81,7 +81,28 @@ void add_accuracy_finding(const RunReport& run, std::vector<Finding>& out) {
   }
 }
 
+void add_coverage_finding(const RunReport& run, std::vector<Finding>& out) {
+  std::int64_t recorded = 0, span = 0;
+  std::vector<std::string> reasons;
+  for (const auto& rank : run.per_rank) {
+    recorded += rank.wall_ns;
+    span += rank.span_ns;
+    for (const std::string& reason : rank.gaps) {
+      if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+    }
+  }
+  if (reasons.empty()) return;
+  const auto ranks = static_cast<std::int64_t>(run.per_rank.size());
+  out.push_back({Severity::info,
+                 fmt::format("Of {} that a rank ran, on average, {} ({}) were recorded: figures cover that part. The "
+                             "rest: {}.",
+                             duration(span / ranks), duration(recorded / ranks), percent(share(recorded, span)),
+                             list_text(reasons))});
+}
+
 void add_quality_findings(const RunReport& run, std::vector<Finding>& out) {
+  for (const std::string& hang : run.hangs) out.push_back({Severity::problem, hang});
+  add_coverage_finding(run, out);
   for (const auto& damage : run.damage) {
     out.push_back({Severity::problem, fmt::format("The trace is cut off ({}): figures cover what was read, and the run "
                                                   "is left out of the scaling section.",

@@ -70,6 +70,7 @@ json rank_json(const RunReport& run, const RankReport& rank) {
     if (seen) phases[std::string(phase_name(phase))] = rank.phase_ns[p];
   }
   json out = {{"rank", rank.rank}, {"host", rank.host}, {"wall_ns", rank.wall_ns}, {"phases", std::move(phases)}};
+  if (!rank.gaps.empty()) out["span_ns"] = rank.span_ns;
   if (rank.overlap) {
     out["overlap"] = {{"communication_ns", rank.overlap->communication_ns}, {"hidden_ns", rank.overlap->hidden_ns}};
   }
@@ -114,6 +115,7 @@ json run_json(const RunReport& run) {
   if (run.unmatched_calls > 0) out["unmatched_collective_calls"] = run.unmatched_calls;
   if (run.dropped > 0) out["dropped"] = run.dropped;
   if (!run.damage.empty()) out["damaged"] = run.damage;
+  if (!run.hangs.empty()) out["hangs"] = run.hangs;
   return out;
 }
 

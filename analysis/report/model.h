@@ -45,7 +45,9 @@ struct Breakdown {
 struct RankReport {
   int rank = 0;
   std::string host;
-  std::int64_t wall_ns = 0;  // process start to last event = the sum of the phases
+  std::int64_t wall_ns = 0;       // process start to last event, without what was not recorded = the sum of the phases
+  std::int64_t span_ns = 0;       // with it
+  std::vector<std::string> gaps;  // why parts were not recorded
   std::array<std::int64_t, phase_count> phase_ns{};
   std::optional<Overlap> overlap;
   std::uint64_t last_count = 0;               // matched collectives that waited for this rank
@@ -97,6 +99,7 @@ struct RunReport {
   std::uint64_t unmatched_calls = 0;
   std::uint64_t dropped = 0;
   std::vector<std::string> damage;  // one line a damaged rank
+  std::vector<std::string> hangs;   // one sentence a collective that ranks wait in
   double clock_error_ns = 0;        // the worst rank's
 };
 

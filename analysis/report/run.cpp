@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/metrics/collectives.h"
+#include "analysis/metrics/hangs.h"
 #include "analysis/metrics/iterations.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/metrics/stragglers.h"
@@ -150,7 +151,9 @@ RunReport report_run(const Trace& trace, const std::string& path) {
     RankReport out;
     out.rank = rank.rank;
     out.host = rank.host;
-    out.wall_ns = rank.end_ns - rank.start_ns;
+    out.wall_ns = rank.recorded_ns();
+    out.span_ns = rank.end_ns - rank.start_ns;
+    for (const Gap& gap : rank.gaps) out.gaps.push_back(gap.reason);
     out.phase_ns = phases.total_ns;
     out.overlap = overlap_of(trace, rank, phases);
     run.wall_ns = std::max(run.wall_ns, out.wall_ns);
@@ -161,6 +164,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
     run.per_rank.push_back(std::move(out));
   }
   add_collectives(trace, run);
+  for (const Hang& hang : find_hangs(trace)) run.hangs.push_back(hang_text(trace, hang));
   run.communication_observed = run.ranks == 1 || communication_events > 0 || !run.collectives.empty();
 
   run.accuracy_curve = accuracy_of(trace);

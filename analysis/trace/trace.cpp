@@ -7,6 +7,12 @@
 
 namespace paceline::analysis {
 
+std::int64_t Rank::recorded_ns() const {
+  std::int64_t ns = end_ns - start_ns;
+  for (const Gap& gap : gaps) ns -= gap.end_ns - gap.start_ns;
+  return ns;
+}
+
 std::int64_t Trace::span_ns() const {
   std::int64_t end = 0;
   for (const Rank& rank : ranks) end = std::max(end, rank.end_ns);

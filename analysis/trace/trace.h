@@ -68,6 +68,18 @@ struct Track {
   std::uint16_t depths = 0;  // number of nesting levels used
 };
 
+// A time that was not recorded, or of which events are missing. Its reasons are for people: "outside --iterations".
+struct Gap {
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::string reason;
+};
+
+// Why the recorder wrote something out or said something: a signal, a slow iteration, a hang.
+struct Trigger {
+  std::int64_t time_ns = 0;
+  std::string cause;
+};
+
 struct Rank {
   int rank = 0, world_size = 1, local_rank = 0;
   std::string path, format, host, boot_id;
@@ -82,6 +94,11 @@ struct Rank {
   double clock_error_ns = 0;  // bound of the error against the run's reference clock
   std::uint64_t nvtx_events = 0, mpi_events = 0, cuda_events = 0, nccl_events = 0, counter_events = 0;
   std::vector<Track> tracks;
+  std::vector<Gap> gaps;  // sorted, disjoint, within start to end; slices that a gap cuts are "unfinished"
+  std::vector<Trigger> triggers;
+  std::vector<NameId> communicators;  // that it is a member of, by the text that slices have
+
+  std::int64_t recorded_ns() const;  // wall time without the gaps
 };
 
 struct Trace {
@@ -89,6 +106,7 @@ struct Trace {
   std::vector<SliceClass> classes;  // class 0 is {0, 0}
   std::vector<Rank> ranks;          // sorted by rank
   std::vector<std::string> notes;   // what was left out while loading, one line each, for people
+  std::string iteration_name;       // pattern of the ranges that are iterations; "": the built-in rules
   std::int64_t span_ns() const;     // from the run's zero to the last rank's end
 
   std::uint16_t class_of(std::string_view domain, std::string_view category);  // interned; O(classes)

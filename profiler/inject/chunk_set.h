@@ -31,6 +31,17 @@ class ChunkSet {
     return none;
   }
 
+  // How many there are, at some moment during the call.
+  std::uint32_t count() const {
+    int members = 0;
+    for (const auto& word : words_) members += std::popcount(word.load(std::memory_order_relaxed));
+    return static_cast<std::uint32_t>(members);
+  }
+
+  void clear() {
+    for (auto& word : words_) word.store(0, std::memory_order_relaxed);
+  }
+
  private:
   std::atomic<std::uint64_t> words_[capacity / 64] = {};
 };

@@ -244,19 +244,14 @@ void publish_clock() {
   list_addresses(own);
   char name[256];
   print_beacon(own, name, sizeof name);
-  const char* slash = strrchr(session.file.path, '/');
-  snprintf(beacon_path, sizeof beacon_path, "%.*s/%s", static_cast<int>(slash - session.file.path), session.file.path,
-           name);
+  snprintf(beacon_path, sizeof beacon_path, "%s/%s", session.file.directory, name);
   const int file = open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file >= 0) close(file);
 }
 
 void find_clocks() {
   if (own_socket < 0) return;
-  char directory[sizeof OutputFile::path];
-  snprintf(directory, sizeof directory, "%s", session.file.path);
-  *strrchr(directory, '/') = '\0';
-  DIR* list = opendir(directory);
+  DIR* list = opendir(session.file.directory);
   if (list == nullptr) return;
   reference = own;
   int lowest_here = own.rank;
@@ -304,6 +299,12 @@ void withdraw_clock() {
   if (beacon_path[0] == '\0') return;
   unlink(beacon_path);
   beacon_path[0] = '\0';
+}
+
+void forget_clock() {
+  beacon_path[0] = '\0';
+  asks = false;
+  pthread_mutex_init(&asking, nullptr);
 }
 
 }  // namespace paceline::inject

@@ -28,4 +28,7 @@ void exchange_clocks(ExchangePhase phase);
 // Takes the address away. Harmless when called twice.
 void withdraw_clock();
 
+// In a forked child: the address is the parent's.
+void forget_clock();
+
 }  // namespace paceline::inject

@@ -4,23 +4,26 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <new>
 
-#include "profiler/format/block.h"
+#include "profiler/inject/chunk_writer.h"
 #include "profiler/inject/clock_exchange.h"
+#include "profiler/inject/control.h"
+#include "profiler/inject/hang.h"
 #include "profiler/inject/recorder.h"
+#include "profiler/inject/ring.h"
 #include "profiler/inject/say.h"
 #include "profiler/inject/session.h"
+#include "profiler/inject/settings.h"
 
 namespace paceline::inject {
 namespace {
 
-using format::ChunkHeader;
 using format::ChunkState;
 
 sem_t wakeups;
@@ -28,83 +31,79 @@ std::atomic<bool> sleeping{false};
 std::atomic<bool> finishing{false};
 pthread_t thread;
 bool has_thread = false;
-bool disk_complained = false;
-
-// The encoder lives in place, never destroyed: this library must not run a destructor while others still record.
-alignas(format::BlockEncoder) std::byte encoder_place[sizeof(format::BlockEncoder)];
-format::BlockEncoder* encoder = nullptr;
-
-std::uint64_t count_events(const Slot* slots, std::size_t whole) {
-  std::uint64_t events = 0;
-  for (std::size_t at = 0; at < whole; at += 1 + format::extension_slots(slots[at])) ++events;
-  return events;
-}
-
-// False, and errno says why, if the disk did not take it.
-bool write_chunk(const ChunkHeader& chunk) {
-  const auto* slots = reinterpret_cast<const Slot*>(&chunk + 1);
-  const std::size_t whole = format::whole_slots(slots, format::slots_per_chunk);
-  if (whole == 0) return true;
-  const std::span<const std::byte> block = encoder->encode(chunk, slots, whole);
-  errno = ENOMEM;
-  return !block.empty() && append_block(session.file, block);
-}
-
-// Recording goes on in the memory that there is; what does not fit on the disk is counted and said once.
-void lose_chunk(const ChunkHeader& chunk, int error) {
-  const auto* slots = reinterpret_cast<const Slot*>(&chunk + 1);
-  count_dropped(format::DropCause::disk, count_events(slots, format::whole_slots(slots, format::slots_per_chunk)));
-  if (!disk_complained) say("%s: events are lost: %s", session.file.path, strerror(error));
-  disk_complained = true;
-}
-
-void set_free(std::uint32_t number) {
-  ChunkHeader* chunk = session.file.chunk(number);
-  std::atomic_ref<std::uint32_t>(chunk->state)
-      .store(static_cast<std::uint32_t>(ChunkState::free), std::memory_order_release);
-  memset(static_cast<void*>(chunk + 1), 0, format::chunk_bytes - sizeof(ChunkHeader));
-  session.free.insert(number);
-}
 
 void drain_full_chunks() {
   for (;;) {
     const std::uint32_t number = session.full.take(session.file.chunks);
-    if (number == ChunkSet::none) return;
-    const ChunkHeader* chunk = session.file.chunk(number);
-    if (!write_chunk(*chunk)) lose_chunk(*chunk, errno);
-    set_free(number);
+    if (number == ChunkSet::none) break;
+    if (settings.ring_ns > 0) {
+      hold_chunk(number);
+    } else {
+      store_chunk(number);
+    }
+    make_room();
   }
 }
 
 void sleep_until(const timespec& deadline) {
   sleeping.store(true, std::memory_order_seq_cst);
   drain_full_chunks();  // those that came before `sleeping` was seen
-  while (sem_clockwait(&wakeups, CLOCK_MONOTONIC, &deadline) != 0 && errno == EINTR) {
+  while (!trigger_is_asked_for() && sem_clockwait(&wakeups, CLOCK_MONOTONIC, &deadline) != 0 && errno == EINTR) {
   }
   sleeping.store(false, std::memory_order_seq_cst);
 }
 
+std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 void* run(void*) {
+  constexpr std::int64_t second = 1'000'000'000;
   pthread_setname_np(pthread_self(), "paceline");
+  // A delay that is over and a full chunk must not wait for the last chunk to be populated.
   while (!finishing.load(std::memory_order_relaxed) && populate_chunk()) {
+    run_control(monotonic_ns());
+    drain_full_chunks();
   }
-  timespec next_pair{};
-  clock_gettime(CLOCK_MONOTONIC, &next_pair);
-  ++next_pair.tv_sec;
+  std::int64_t next_pair = monotonic_ns() + second;
   int pairs = 0;
   while (!finishing.load(std::memory_order_acquire)) {
-    sleep_until(next_pair);
+    const std::int64_t next_control = run_control(monotonic_ns());
+    const std::int64_t next = next_control < next_pair ? next_control : next_pair;
+    sleep_until({next / second, next % second});
     drain_full_chunks();
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > next_pair.tv_sec || (now.tv_sec == next_pair.tv_sec && now.tv_nsec >= next_pair.tv_nsec)) {
-      record_clock_pair();
-      if (++pairs % 30 == 0) exchange_clocks(ExchangePhase::between);
-      next_pair = now;
-      ++next_pair.tv_sec;
-    }
+    serve_trigger();
+    if (monotonic_ns() < next_pair) continue;
+    record_clock_pair();
+    look_for_hang();
+    if (++pairs % 30 == 0) exchange_clocks(ExchangePhase::between);
+    next_pair = monotonic_ns() + second;
   }
   return nullptr;
+}
+
+// One line, where anything was; that the disk was full has been said.
+void say_what_was_dropped() {
+  struct Cause {
+    format::DropCause cause;
+    const char* text;
+  };
+  constexpr Cause causes[] = {{format::DropCause::no_free_chunk, "no memory free (more: --buffer)"},
+                              {format::DropCause::too_long, "too long"},
+                              {format::DropCause::too_many_names, "too many different names"},
+                              {format::DropCause::disk, "disk"},
+                              {format::DropCause::ring, "ring shorter than asked for (more: --buffer)"}};
+  char list[512] = "";
+  std::size_t size = 0;
+  for (const Cause& cause : causes) {
+    const std::uint64_t events = session.file.header->dropped[static_cast<std::uint32_t>(cause.cause)];
+    if (events == 0 || size >= sizeof list) continue;
+    size += static_cast<std::size_t>(snprintf(list + size, sizeof list - size, "%s%llu: %s", size == 0 ? "" : ", ",
+                                              static_cast<unsigned long long>(events), cause.text));
+  }
+  if (size > 0) say("%s: events that are not recorded: %s", session.file.path, list);
 }
 
 sigset_t block_signals() {
@@ -118,7 +117,8 @@ sigset_t block_signals() {
 
 void start_drain() {
   sem_init(&wakeups, 0, 0);
-  encoder = new (encoder_place) format::BlockEncoder;
+  sleeping = finishing = false;
+  start_chunk_writer();
   const sigset_t before = block_signals();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -127,7 +127,9 @@ void start_drain() {
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   has_thread = error == 0;
-  if (!has_thread) say("%s: no thread to write events out: %s", session.file.path, strerror(error));
+  if (has_thread) return;
+  say("%s: no thread to write events out: %s", session.file.path, strerror(error));
+  set_pause(format::before_delay, false);  // nobody would end it
 }
 
 void wake_drain() {
@@ -135,7 +137,7 @@ void wake_drain() {
   if (sleeping.exchange(false, std::memory_order_seq_cst)) sem_post(&wakeups);
 }
 
-void finish_drain() {
+void finish_drain(std::uint64_t end_ticks) {
   finishing.store(true, std::memory_order_release);
   sem_post(&wakeups);
   if (has_thread) pthread_join(thread, nullptr);
@@ -145,21 +147,18 @@ void finish_drain() {
   const sigset_t before = block_signals();  // a file at its size limit would raise SIGXFSZ
   // What the disk does not take any more stays in the live area, where readers find it.
   bool all_written = true;
+  session.file.may_outgrow = true;  // the live area goes, so that the whole is no larger
   for (std::uint32_t number = 0; number < session.file.chunks; ++number) {
-    ChunkHeader* chunk = session.file.chunk(number);
-    std::atomic_ref<std::uint32_t> state(chunk->state);
+    std::atomic_ref<std::uint32_t> state(session.file.chunk(number)->state);
     if (state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ChunkState::free)) continue;
-    if (write_chunk(*chunk)) {
+    if (finish_chunk(number, end_ticks)) {
       state.store(static_cast<std::uint32_t>(ChunkState::free), std::memory_order_release);
     } else {
       all_written = false;
     }
   }
-  if (all_written) {
-    compact_output(session.file);
-  } else {
-    std::atomic_ref<std::uint32_t>(session.file.header->closed).store(1, std::memory_order_release);
-  }
+  say_what_was_dropped();
+  close_output(session.file, all_written);
   const timespec no_wait{};
   sigset_t file_limit;
   sigemptyset(&file_limit);

@@ -2,6 +2,8 @@
 // also records a clock pair each second. It never spins and takes no signal.
 #pragma once
 
+#include <cstdint>
+
 namespace paceline::inject {
 
 // Without a thread (no resources) recording goes on until the live area is full.
@@ -10,7 +12,8 @@ void start_drain();
 // Lock-free; a system call only where the drain sleeps.
 void wake_drain();
 
-// Writes out every chunk, also those still open, and compacts the file. Called once, at the end.
-void finish_drain();
+// Writes out every chunk, also those still open, and closes the file; a flight recorder counts its time back from
+// `end_ticks`, absolute. Called once, at the end.
+void finish_drain(std::uint64_t end_ticks);
 
 }  // namespace paceline::inject

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "profiler/format/mpi_functions.h"
+#include "profiler/inject/hang.h"
 #include "profiler/inject/mpi_communicators.h"
 #include "profiler/inject/mpi_library.h"
 #include "profiler/inject/recorder.h"
@@ -98,6 +99,7 @@ int recorded_call(Facts facts, Real real) {
   }
   const int result = real();
   if (begun) emit_mpi_end(function_low(id));
+  if constexpr (kind == MpiKind::collective) note_progress();
   --mpi_nesting;
   return result;
 }

@@ -2,6 +2,7 @@
 
 #define XXH_INLINE_ALL
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -112,6 +113,7 @@ void add(Comm handle, std::uint64_t key, bool counted) {
     made->peers = static_cast<std::uint32_t>(peers);
     made->rank = static_cast<std::uint32_t>(rank);
     made->identity = identity;
+    snprintf(made->name, sizeof made->name, "%s", name);
     emit_surely(EventType::communicator, made->id | std::uint64_t{made->size} << 32,
                 Slot{identity, made->rank | std::uint64_t{intern(std::string_view(name))} << 32});
     std::uint32_t at = place_of(handle);
@@ -157,6 +159,16 @@ Communicator* find_communicator(Comm handle) {
   if (handle == nullptr || handle == mpi.null_comm) return nullptr;
   add(handle, hash_members(handle, 0), true);
   return look_up(handle);
+}
+
+void communicator_name(std::uint32_t id, char* out, std::size_t size) {
+  snprintf(out, size, "communicator %u", id);
+  for (const std::atomic<Communicator*>& place : table) {
+    const Communicator* there = place.load(std::memory_order_acquire);
+    if (there == nullptr || there == &gone || there->id != id) continue;
+    if (there->name[0] != '\0') snprintf(out, size, "%s", there->name);
+    return;
+  }
 }
 
 }  // namespace paceline::inject

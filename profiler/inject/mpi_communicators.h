@@ -22,6 +22,7 @@ struct Communicator {
   std::uint32_t rank;
   std::uint64_t identity;
   std::atomic<std::uint32_t> sequence;
+  char name[64];  // as the program named it; may be empty
 };
 
 // Called once, after MPI_Init: notes MPI_COMM_WORLD and MPI_COMM_SELF.
@@ -36,5 +37,8 @@ void forget_communicator(Comm handle);
 // Of a valid communicator. Lock-free where it is known; one made by a function that is not recorded is noted now.
 // nullptr where no more fit (4,000 at a time).
 Communicator* find_communicator(Comm handle);
+
+// What to call the communicator of this number in a message. Slow: looks at all.
+void communicator_name(std::uint32_t id, char* out, std::size_t size);
 
 }  // namespace paceline::inject

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "profiler/inject/clock_exchange.h"
+#include "profiler/inject/hang.h"
 #include "profiler/inject/mpi_call.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/say.h"
@@ -56,6 +57,7 @@ void after_init() {
   note_predefined_communicators();
   correct_rank();
   mpi_depth.store(MpiDepth::full, std::memory_order_release);
+  note_progress();
   find_clocks();
   exchange_clocks(ExchangePhase::at_init);
 }
@@ -68,6 +70,9 @@ void before_finalize() {
 void after_finalize() {
   // Nothing may be asked of MPI any more.
   mpi_depth.store(MpiDepth::nothing, std::memory_order_release);
+  end_hang_watch();
 }
+
+void reset_mpi_in_child() { mpi_depth.store(MpiDepth::nothing, std::memory_order_relaxed); }
 
 }  // namespace paceline::inject

@@ -3,6 +3,7 @@
 // they are wrapped too, of mpif.h and of the modules mpi and mpi_f08.
 #include <type_traits>
 
+#include "profiler/inject/control.h"
 #include "profiler/inject/mpi_call.h"
 #include "profiler/inject/mpi_session.h"
 #include "profiler/inject/say.h"

@@ -8,7 +8,9 @@
 
 #include <atomic>
 
+#include "profiler/inject/iterations.h"
 #include "profiler/inject/recorder.h"
+#include "profiler/inject/settings.h"
 
 namespace paceline::inject {
 namespace {
@@ -31,6 +33,7 @@ pthread_mutex_t insertion = PTHREAD_MUTEX_INITIALIZER;
 std::uint32_t count = 0;
 char* arena = nullptr;
 std::size_t arena_left = 0;
+std::size_t arena_bytes = 0;  // all of it; bounded by Settings::names_bytes
 
 constexpr char overflow_text[] = "(more names than can be kept)";
 
@@ -53,6 +56,7 @@ Name* allocate(std::size_t length) {
   const std::size_t bytes = (sizeof(Name) + length + 7) & ~std::size_t{7};
   if (bytes > arena_left) {
     constexpr std::size_t block = std::size_t{1} << 20;
+    arena_bytes += block;
     arena = static_cast<char*>(pages(block));
     arena_left = arena != nullptr ? block : 0;
     if (arena == nullptr) return nullptr;
@@ -80,6 +84,7 @@ std::uint32_t insert(std::uint64_t hash, std::string_view text) {
   name->id = id;
   name->length = static_cast<std::uint32_t>(text.size());
   memcpy(name->text, text.data(), text.size());
+  note_name(id, text);
   std::uint32_t at = hash % entries;
   while (in[at].hash.load(std::memory_order_relaxed) != 0) at = (at + 1) % entries;
   in[at].name = name;
@@ -112,7 +117,8 @@ std::uint32_t intern(std::string_view text) {
   }
   pthread_mutex_lock(&insertion);
   std::uint32_t id = 0;
-  if (count + 1 < most_names || text == overflow_text) {
+  const bool fits = count + 1 < most_names && (arena_bytes < settings.names_bytes || text.size() + 64 < arena_left);
+  if (fits || text == overflow_text) {
     id = insert(hash, text);
     pthread_mutex_unlock(&insertion);
   } else {
@@ -121,6 +127,20 @@ std::uint32_t intern(std::string_view text) {
     id = intern(overflow_text);
   }
   return id;
+}
+
+void reset_names_in_child() { pthread_mutex_init(&insertion, nullptr); }
+
+void repeat_names() {
+  const Entry* in = table.load(std::memory_order_relaxed);
+  if (in == nullptr) return;
+  for (std::uint32_t at = 0; at < entries; ++at) {
+    if (in[at].hash.load(std::memory_order_relaxed) == 0) continue;
+    const Name* name = in[at].name;
+    const std::string_view text(name->text, name->length);
+    emit_text(EventType::name, name->id | std::uint64_t{name->length} << 32, text);
+    note_name(name->id, text);
+  }
 }
 
 std::uint32_t intern(const wchar_t* text) {

@@ -18,4 +18,9 @@ inline constexpr std::uint32_t most_names = 1u << 18;   // later ones share one 
 std::uint32_t intern(std::string_view text);
 std::uint32_t intern(const wchar_t* text);  // converted to UTF-8
 
+// In a forked child, where the numbers go on: lets go of a lock that another thread of the parent may have held; says
+// all names again, into the child's file.
+void reset_names_in_child();
+void repeat_names();
+
 }  // namespace paceline::inject

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include <bit>
+#include <type_traits>
 
+#include "profiler/inject/iterations.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/recorder.h"
+#include "profiler/inject/session.h"
 
 namespace paceline::inject {
 namespace {
@@ -113,8 +116,10 @@ void mark(std::uint16_t domain, const nvtxEventAttributes_t* given) {
 constexpr int no_depth = NVTX_NO_PUSH_POP_TRACKING;
 
 int push(std::uint16_t domain, const nvtxEventAttributes_t* given) {
-  if (!recording()) return no_depth;
+  if (!recording() && !watching()) return no_depth;
   const Attributes read = read_attributes(domain, given);
+  if (watching()) watch_push(read.scope);
+  if (!recording()) return no_depth;
   const bool kept = read.payload_type == PayloadType::none
                         ? emit(EventType::push, read.scope)
                         : emit(EventType::push_payload, read.scope,
@@ -125,13 +130,16 @@ int push(std::uint16_t domain, const nvtxEventAttributes_t* given) {
 
 int pop(std::uint16_t domain) {
   if (recording()) emit_pop(pop_low(domain));
+  if (watching()) watch_pop(domain);
   return no_depth;
 }
 
 nvtxRangeId_t start(std::uint16_t domain, const nvtxEventAttributes_t* given) {
   const std::uint64_t range = next_range.fetch_add(1, std::memory_order_relaxed);
-  if (!recording()) return range;
+  if (!recording() && !watching()) return range;
   const Attributes read = read_attributes(domain, given);
+  if (watching()) watch_start(read.scope, range);
+  if (!recording()) return range;
   if (read.payload_type == PayloadType::none) {
     emit(EventType::start, read.scope, Slot{range, 0});
   } else {
@@ -143,6 +151,7 @@ nvtxRangeId_t start(std::uint16_t domain, const nvtxEventAttributes_t* given) {
 
 void end(nvtxRangeId_t range) {
   if (recording()) emit(EventType::end, range);
+  if (watching()) watch_end(range);
 }
 
 template <class Text>
@@ -151,13 +160,19 @@ void NVTX_API mark_text(const Text* text) {
 }
 template <class Text>
 int NVTX_API push_text(const Text* text) {
-  if (recording() && !emit(EventType::push, format::pack_scope(intern_text(text), 0, 0))) lose_push();
+  if (!recording() && !watching()) return no_depth;
+  const std::uint64_t scope = format::pack_scope(intern_text(text), 0, 0);
+  if (watching()) watch_push(scope);
+  if (recording() && !emit(EventType::push, scope)) lose_push();
   return no_depth;
 }
 template <class Text>
 nvtxRangeId_t NVTX_API start_text(const Text* text) {
   const std::uint64_t range = next_range.fetch_add(1, std::memory_order_relaxed);
-  if (recording()) emit(EventType::start, format::pack_scope(intern_text(text), 0, 0), Slot{range, 0});
+  if (!recording() && !watching()) return range;
+  const std::uint64_t scope = format::pack_scope(intern_text(text), 0, 0);
+  if (watching()) watch_start(scope, range);
+  if (recording()) emit(EventType::start, scope, Slot{range, 0});
   return range;
 }
 
@@ -168,6 +183,9 @@ void NVTX_API name_category(nvtxDomainHandle_t domain, std::uint32_t category, c
   if (!file_is_open()) return;
   emit_surely(EventType::category, domain_id(domain) | std::uint64_t{narrow(category)} << 32,
               Slot{intern_text(text), 0});
+  if constexpr (std::is_same_v<Text, char>) {
+    if (text != nullptr) note_category(domain_id(domain), narrow(category), text);
+  }
 }
 
 template <class Text>
@@ -286,6 +304,9 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
 }
 
 }  // namespace
+
+void reset_nvtx_in_child() { pthread_mutex_init(&domains_lock, nullptr); }
+
 }  // namespace paceline::inject
 
 // Called by NVTX at a program's first NVTX call, once for each copy of NVTX. 1: we listen; 0: calls do nothing.

@@ -1,6 +1,5 @@
 #include "profiler/inject/output_file.h"
 
-#define XXH_INLINE_ALL
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -9,94 +8,25 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <atomic>
 
 #include "profiler/format/header.h"
-#include "profiler/inject/chunk_set.h"
-#include "profiler/inject/clock.h"
+#include "profiler/inject/file_header.h"
 #include "profiler/inject/say.h"
+#include "profiler/inject/settings.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/file_name.h"
-#include "profiler/record/launcher.h"
 
 namespace paceline::inject {
 namespace {
 
 using format::FileHeader;
 
-constexpr std::size_t default_buffer_bytes = std::size_t{16} << 20;
-
-// The texts of the header; static, because the recorder may be opened on a thread with a small stack.
-struct HeaderTexts {
-  char host[256];
-  char boot_id[128];
-  char job[256];
-  char directory[4096];
-  char command[64 * 1024];
-  char environment[16 * 1024];
-};
-HeaderTexts texts;
-
-std::size_t read_whole(const char* path, char* out, std::size_t capacity) {
-  out[0] = '\0';
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  std::size_t size = 0;
-  while (size + 1 < capacity) {
-    const ssize_t got = read(file, out + size, capacity - 1 - size);
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  close(file);
-  out[size] = '\0';
-  return size;
-}
-
-// When the system started this process, from its age in clock ticks since boot (to 10 ms); 0 if /proc is missing.
-std::int64_t process_start_utc_ns() {
-  char stat[1024];
-  if (read_whole("/proc/self/stat", stat, sizeof stat) == 0) return 0;
-  const char* field = strrchr(stat, ')');  // the name before it may hold anything
-  if (field == nullptr) return 0;
-  for (int skip = 0; skip < 20 && field != nullptr; ++skip) field = strchr(field + 1, ' ');
-  if (field == nullptr) return 0;
-  const std::int64_t ticks_a_second = sysconf(_SC_CLK_TCK);
-  const std::int64_t since_boot_ns = strtoll(field, nullptr, 10) * (1'000'000'000 / ticks_a_second);
-  timespec boot{};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  return system_ns(CLOCK_REALTIME) - (std::int64_t{boot.tv_sec} * 1'000'000'000 + boot.tv_nsec) + since_boot_ns;
-}
-
-// What of the environment says how a job ran; never all of it: it may hold secrets.
-bool is_told(const char* variable) {
-  static const char* const told[] = {"OMP_NUM_THREADS=", "OMP_PROC_BIND=",        "OMP_PLACES=",
-                                     "MKL_NUM_THREADS=", "CUDA_VISIBLE_DEVICES=", "NCCL_",
-                                     "OMPI_COMM_WORLD_", "OMPI_MCA_btl",          "SLURM_JOB_ID=",
-                                     "SLURM_JOB_NAME=",  "SLURM_NNODES=",         "SLURM_NTASKS=",
-                                     "PBS_JOBID=",       "PBS_JOBNAME="};
-  for (const char* prefix : told) {
-    if (strncmp(variable, prefix, strlen(prefix)) == 0) return true;
-  }
-  return false;
-}
-
-std::size_t told_environment(char* out, std::size_t capacity) {
-  std::size_t size = 0;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::size_t length = strlen(*variable) + 1;
-    if (!is_told(*variable) || size + length > capacity) continue;
-    memcpy(out + size, *variable, length);
-    size += length;
-  }
-  return size;
-}
+constexpr int most_numbers = 10'000;
 
 bool make_directories(const char* path) {
   char prefix[4096];
@@ -110,11 +40,6 @@ bool make_directories(const char* path) {
   return mkdir(prefix, 0777) == 0 || errno == EEXIST;
 }
 
-const char* text_or(const char* variable, const char* otherwise) {
-  const char* text = getenv(variable);
-  return text != nullptr && *text != '\0' ? text : otherwise;
-}
-
 // True if the file there was written by this process before it replaced its program (exec keeps the process id).
 bool is_predecessor(const char* path, const FileHeader& header) {
   FileHeader there{};
@@ -126,19 +51,23 @@ bool is_predecessor(const char* path, const FileHeader& header) {
          llabs(there.process_start_utc_ns - header.process_start_utc_ns) < 1'000'000'000;
 }
 
-// Makes the file under a name that nobody has: NAME.pace, NAME-2.pace, …
-bool make_file(OutputFile& file, const char* directory, const char* name, const FileHeader& header) {
-  const bool force = strcmp(text_or(record::env_force, "0"), "1") == 0;
+// NAME.pace, NAME-2.pace, …; false, and errno, if the path is too long.
+bool numbered_path(OutputFile& file, const char* directory, const char* name, int number) {
   const char* dot = strrchr(name, '.');
   const int stem = dot != nullptr ? static_cast<int>(dot - name) : static_cast<int>(strlen(name));
-  for (int number = 1; number < 10'000; ++number) {
-    char suffix[16] = "";
-    if (number > 1) snprintf(suffix, sizeof suffix, "-%d", number);
-    const int length = snprintf(file.path, sizeof file.path, "%s/%.*s%s%s", directory, stem, name, suffix, name + stem);
-    if (length < 0 || static_cast<std::size_t>(length) >= sizeof file.path) {
-      errno = ENAMETOOLONG;
-      return false;
-    }
+  char suffix[16] = "";
+  if (number > 1) snprintf(suffix, sizeof suffix, "-%d", number);
+  const int length = snprintf(file.path, sizeof file.path, "%s/%.*s%s%s", directory, stem, name, suffix, name + stem);
+  if (length >= 0 && static_cast<std::size_t>(length) < sizeof file.path) return true;
+  errno = ENAMETOOLONG;
+  return false;
+}
+
+// Makes the file under a name that nobody has.
+bool make_file(OutputFile& file, const char* directory, const char* name, const FileHeader& header) {
+  const bool force = is_switched_on(record::env_force);
+  for (int number = 1; number < most_numbers; ++number) {
+    if (!numbered_path(file, directory, name, number)) return false;
     if (force && !is_predecessor(file.path, header)) unlink(file.path);
     file.descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file.descriptor >= 0) break;
@@ -197,50 +126,6 @@ bool copy_range(int from, std::uint64_t from_at, int to, std::uint64_t to_at, st
   return true;
 }
 
-std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
-  const record::LaunchedRank launched = record::launched_rank();
-  gethostname(texts.host, sizeof texts.host - 1);
-  read_whole("/proc/sys/kernel/random/boot_id", texts.boot_id, sizeof texts.boot_id);
-  texts.boot_id[strcspn(texts.boot_id, "\n")] = '\0';
-  if (clock_state.test_domain[0] != '\0') {
-    snprintf(texts.boot_id, sizeof texts.boot_id, "test-%s", clock_state.test_domain);
-  }
-  record::job_identity(texts.job, sizeof texts.job);
-  file.job = XXH3_64bits(texts.job, strlen(texts.job));
-  file.clock_domain =
-      XXH3_64bits_withSeed(texts.host, strlen(texts.host), XXH3_64bits(texts.boot_id, strlen(texts.boot_id)));
-  if (getcwd(texts.directory, sizeof texts.directory) == nullptr) texts.directory[0] = '\0';
-
-  format::HeaderFacts facts;
-  if (getrandom(&facts.file_id, sizeof facts.file_id, GRND_NONBLOCK) != sizeof facts.file_id) facts.file_id = ticks();
-  facts.clock_source = clock_state.source;
-  facts.pid = static_cast<std::uint32_t>(getpid());
-  facts.ticks_per_second = clock_state.ticks_per_second;
-  facts.start_ticks = start_ticks;
-  facts.start_utc_ns = start_utc_ns;
-  facts.process_start_utc_ns = process_start_utc_ns();
-  facts.rank = launched.rank;
-  facts.world_size = launched.world_size;
-  facts.local_rank = launched.local_rank;
-  facts.live_bytes = std::uint64_t{file.chunks} * format::chunk_bytes;
-  facts.host = texts.host;
-  facts.boot_id = texts.boot_id;
-  facts.command = {texts.command, read_whole("/proc/self/cmdline", texts.command, sizeof texts.command)};
-  facts.directory = texts.directory;
-  facts.job = texts.job;
-  facts.environment = {texts.environment, told_environment(texts.environment, sizeof texts.environment)};
-  facts.set = text_or(record::env_set, "");
-  return format::make_header(facts, out, format::max_header_bytes);
-}
-
-std::uint32_t wanted_chunks() {
-  const char* text = getenv(record::env_buffer_bytes);
-  const std::size_t bytes = text != nullptr ? strtoull(text, nullptr, 10) : default_buffer_bytes;
-  const std::size_t chunks = (bytes + format::chunk_bytes - 1) / format::chunk_bytes;
-  if (chunks < 4) return 4;
-  return chunks < ChunkSet::capacity ? static_cast<std::uint32_t>(chunks) : ChunkSet::capacity;
-}
-
 // True if the descriptor still means our file; opens the file again where the program closed it. Without this, blocks
 // could end up in a file of the program.
 bool is_ours(OutputFile& file) {
@@ -259,16 +144,20 @@ bool is_ours(OutputFile& file) {
 }  // namespace
 
 bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
-  const char* directory = text_or(record::env_output, record::default_output);
+  const char* output = text_or(record::env_output, record::default_output);
+  const char* directory = text_or(record::env_stage, output);
+  file.staged = directory != output;
+  snprintf(file.directory, sizeof file.directory, "%s", output);
   void* scratch = mmap(nullptr, format::max_header_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (scratch == MAP_FAILED) return false;
-  file.chunks = wanted_chunks();
+  file.chunks = static_cast<std::uint32_t>(settings.live_bytes / format::chunk_bytes);
+  file.may_outgrow = false;
   const std::size_t header_bytes = fill_header(file, scratch, start_ticks, start_utc_ns);
   const auto* header = static_cast<const FileHeader*>(scratch);
   const std::size_t mapped_bytes = header_bytes + std::size_t{file.chunks} * format::chunk_bytes;
 
   char name[512];
-  const record::FileNameParts parts{texts.host, header->rank, header->pid};
+  const record::FileNameParts parts{header_host(), header->rank, header->pid};
   const char* pattern = text_or(record::env_pattern, record::default_pattern);
   rlimit limit{};
   const char* failed = nullptr;
@@ -282,7 +171,8 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
     // Writing beyond this limit would kill the program with SIGXFSZ.
     say("not recording: the limit on file sizes (ulimit -f) is below the %zu bytes that a trace file needs",
         mapped_bytes);
-  } else if (!make_directories(directory) || !make_file(file, directory, name, *header)) {
+  } else if (!make_directories(file.directory) || !make_directories(directory) ||
+             !make_file(file, directory, name, *header)) {
     say("not recording: cannot write a trace file in %s: %s", directory, strerror(errno));
   } else if (move_above_standard_streams(file.descriptor);
              (error = posix_fallocate(file.descriptor, 0, static_cast<off_t>(mapped_bytes))) != 0) {
@@ -322,25 +212,32 @@ void populate(void* area, std::size_t bytes) {
 bool append_block(OutputFile& file, std::span<const std::byte> block) {
   std::atomic_ref<std::uint64_t> end(file.header->blocks_end);
   const std::uint64_t at = end.load(std::memory_order_relaxed);
+  if (settings.max_size > 0 && !file.may_outgrow && at + block.size() > settings.max_size) {
+    errno = EFBIG;
+    return false;
+  }
   if (!is_ours(file)) return false;
   if (!write_whole(file.descriptor, block.data(), block.size(), at)) {
+    const int error = errno == EFBIG ? ENOSPC : errno;  // a limit of the system's, not ours
     [[maybe_unused]] const int cut = ftruncate(file.descriptor, static_cast<off_t>(at));
+    errno = error;
     return false;
   }
   end.store(at + block.size(), std::memory_order_release);
   return true;
 }
 
-void compact_output(OutputFile& file) {
-  if (!is_ours(file)) return;
+namespace {
+
+// Writes a closed copy without the live area.
+bool write_compacted(const OutputFile& file, const char* path) {
   const FileHeader& header = *file.header;
   const std::uint64_t blocks_start = header.header_bytes + header.live_bytes;
   const std::uint64_t blocks_bytes = header.blocks_end - blocks_start;
-  char temporary[sizeof file.path + 8];
-  snprintf(temporary, sizeof temporary, "%s.tmp", file.path);
-  const int copy = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int copy = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (copy < 0) return false;
   // The header last: a copy that was cut short is not taken for a trace.
-  bool done = copy >= 0 && copy_range(file.descriptor, blocks_start, copy, header.header_bytes, blocks_bytes) &&
+  bool done = copy_range(file.descriptor, blocks_start, copy, header.header_bytes, blocks_bytes) &&
               copy_range(file.descriptor, format::page_bytes, copy, format::page_bytes,
                          header.header_bytes - format::page_bytes);
   if (done) {
@@ -350,16 +247,75 @@ void compact_output(OutputFile& file) {
     closed->live_bytes = 0;
     closed->blocks_end = header.header_bytes + blocks_bytes;
     closed->closed = 1;
-    done = write_whole(copy, first_page, sizeof first_page, 0) && rename(temporary, file.path) == 0;
+    done = write_whole(copy, first_page, sizeof first_page, 0);
   }
-  if (copy >= 0) close(copy);
-  if (done) return;
+  done = close(copy) == 0 && done;
+  if (!done) unlink(path);
+  return done;
+}
+
+// Gives the file at `temporary` a name in the output directory that nobody has; then the staged file is no longer
+// needed. Where it cannot, `paceline record` tries again and says what is wrong.
+bool move_to_output(OutputFile& file, const char* temporary, const char* name) {
+  const OutputFile staged = file;
+  const bool force = is_switched_on(record::env_force);
+  for (int number = 1; number < most_numbers && numbered_path(file, file.directory, name, number); ++number) {
+    const bool replace = force && access(file.path, F_OK) == 0 && !is_predecessor(file.path, *file.header);
+    // A link never replaces; not every file system has them.
+    const bool linked = !replace && link(temporary, file.path) == 0;
+    const bool exists = !replace && !linked && (errno == EEXIST || access(file.path, F_OK) == 0);
+    if (linked) unlink(temporary);
+    if (linked || (!exists && rename(temporary, file.path) == 0)) {
+      unlink(staged.path);
+      return true;
+    }
+    if (!exists) break;
+  }
   unlink(temporary);
+  memcpy(file.path, staged.path, sizeof file.path);
+  return false;
+}
+
+bool compact(OutputFile& file) {
+  const char* name = strrchr(file.path, '/') + 1;
+  static char temporary[sizeof file.directory + 512];
+  if (file.staged) {
+    snprintf(temporary, sizeof temporary, "%s/.%s.%d.tmp", file.directory, name, static_cast<int>(getpid()));
+    static char own_name[512];
+    snprintf(own_name, sizeof own_name, "%s", name);
+    if (write_compacted(file, temporary) && move_to_output(file, temporary, own_name)) return true;
+  }
+  snprintf(temporary, sizeof temporary, "%s.tmp", file.path);
+  if (!write_compacted(file, temporary)) return false;
+  if (rename(temporary, file.path) == 0) return true;
+  unlink(temporary);
+  return false;
+}
+
+}  // namespace
+
+void close_output(OutputFile& file, bool all_written) {
+  if (all_written && is_ours(file)) {
+    if (compact(file)) return;
 #ifdef FALLOC_FL_PUNCH_HOLE
-  [[maybe_unused]] const int hole = fallocate(file.descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                              header.header_bytes, static_cast<off_t>(header.live_bytes));
+    [[maybe_unused]] const int hole = fallocate(file.descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                                file.header->header_bytes, static_cast<off_t>(file.header->live_bytes));
 #endif
+  }
   std::atomic_ref<std::uint32_t>(file.header->closed).store(1, std::memory_order_release);
+}
+
+void release_output(OutputFile& file) {
+  if (file.header == nullptr) return;
+  munmap(file.header, static_cast<std::size_t>(file.live - reinterpret_cast<std::byte*>(file.header)) +
+                          std::size_t{file.chunks} * format::chunk_bytes);
+  struct stat now {};
+  if (fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode) {
+    close(file.descriptor);
+  }
+  file.descriptor = -1;
+  file.header = nullptr;
+  file.live = nullptr;
 }
 
 }  // namespace paceline::inject

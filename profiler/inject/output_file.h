@@ -16,6 +16,9 @@ struct OutputFile {
   dev_t device = 0;  // which file it is: a program that closes what it does not know may get our number for its own
   ino_t inode = 0;
   char path[4096] = "";
+  char directory[4096] = "";  // where it belongs; `path` is elsewhere while it is staged
+  bool staged = false;
+  bool may_outgrow = false;              // --max-size does not count any more: the live area is about to go
   format::FileHeader* header = nullptr;  // mapped; the live area follows at header_bytes
   std::byte* live = nullptr;
   std::uint32_t chunks = 0;
@@ -34,11 +37,15 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
 // Makes the system give memory to a part of the live area now, instead of at the first event there.
 void populate(void* area, std::size_t bytes);
 
-// Appends a block and moves blocks_end. False if the disk did not take it; the file is then as before.
+// Appends a block and moves blocks_end. False if the disk did not take it; the file is then as before. errno EFBIG: it
+// has its largest size (--max-size).
 bool append_block(OutputFile& file, std::span<const std::byte> block);
 
-// Replaces the file by a copy without the live area, closed. Where that fails the file is closed as it is, its free
-// live area given back to the disk.
-void compact_output(OutputFile& file);
+// Closes the file. Where all events are in blocks it is replaced by a copy without the live area, which lies in its
+// directory even if the file was staged; where that fails the file is closed as it is and where it is.
+void close_output(OutputFile& file, bool all_written);
+
+// In a forked child: lets go of the parent's file.
+void release_output(OutputFile& file);
 
 }  // namespace paceline::inject

@@ -3,22 +3,30 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/inject/children.h"
 #include "profiler/inject/chunk_set.h"
 #include "profiler/inject/clock_exchange.h"
+#include "profiler/inject/control.h"
 #include "profiler/inject/drain.h"
+#include "profiler/inject/hang.h"
+#include "profiler/inject/iterations.h"
+#include "profiler/inject/names.h"
 #include "profiler/inject/output_file.h"
-#include "profiler/inject/say.h"
+#include "profiler/inject/ring.h"
 #include "profiler/inject/session.h"
+#include "profiler/inject/settings.h"
 
 namespace paceline::inject {
 
 Gate gate;
 thread_local constinit ThreadWriter writer;
 std::uint64_t start_ticks = 0;
+std::atomic<bool> forked{false};
 Session session;
 
 namespace {
@@ -32,7 +40,6 @@ pthread_key_t thread_end_key;
 std::atomic<bool> close_began{false};
 std::atomic<std::uint32_t> next_track{0};
 std::atomic<std::uint64_t> next_sequence{1};
-std::atomic<bool> switched_on{true};
 
 constexpr int chunks_at_start = 16;
 
@@ -52,27 +59,50 @@ void thread_ended(void*) {
   if (writer.chunk != nullptr && gate.accepting.load(std::memory_order_acquire) != 0) retire_chunk();
 }
 
-void close_gate_in_child() {
+void after_fork_in_child() {
   gate.on.store(0, std::memory_order_relaxed);
   gate.open.store(0, std::memory_order_relaxed);
   gate.accepting.store(0, std::memory_order_relaxed);
+  gate.watch.store(0, std::memory_order_relaxed);
+  gate.hang.store(0, std::memory_order_relaxed);
+  const bool recorded = session.file.header != nullptr && !close_began.load(std::memory_order_relaxed);
+  if (!settings.children || (!recorded && !forked)) return;
+  writer = {};
+  forked = true;
 }
 
-void open_once() {
-  start_clock();
+void open_file() {
   start_ticks = ticks();
   if (!create_output(session.file, start_ticks, system_ns(CLOCK_REALTIME))) return;
   // Kernels before 4.14 cannot wipe; there the handler does it, for fork() at least.
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
-  pthread_atfork(nullptr, nullptr, close_gate_in_child);
-  pthread_key_create(&thread_end_key, thread_ended);
   for (int chunk = 0; chunk < chunks_at_start; ++chunk) populate_chunk();
   session.owner = getpid();
+  const std::int64_t started = session.file.header->process_start_utc_ns;
+  start_control(started > 0 ? session.file.header->start_utc_ns - started : 0);
+  start_iterations();
+  start_hang_watch();
   gate.accepting.store(1, std::memory_order_release);
   gate.open.store(1, std::memory_order_release);
-  gate.on.store(switched_on.load(std::memory_order_relaxed), std::memory_order_release);
+  announce_control();
   record_clock_pair();
   start_drain();
+  start_ring();
+  if (settings.iteration_name != nullptr) {  // for analysis to take the same ranges
+    const std::uint32_t key = intern(std::string_view("iteration_name"));
+    emit_surely(EventType::setting, key | std::uint64_t{intern(std::string_view(settings.iteration_name))} << 32);
+  }
+}
+
+void open_once() {
+  // With other rights than the user's own, nothing in the environment is to be trusted.
+  if (getauxval(AT_SECURE) != 0) return;
+  read_settings();
+  if (!find_out_whether_recorded()) return;
+  start_clock();
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  pthread_key_create(&thread_end_key, thread_ended);
+  open_file();
 }
 
 }  // namespace
@@ -96,22 +126,41 @@ bool open_recorder() {
   return file_is_open();
 }
 
+bool open_in_child() {
+  if (!forked.exchange(false)) return false;  // another thread of the child is about to
+  become_child_of(session.owner);
+  release_output(session.file);
+  session.free.clear();
+  session.full.clear();
+  session.unused = 0;
+  close_began = false;
+  next_track = 0;
+  next_sequence = 1;
+  reset_names_in_child();
+  reset_nvtx_in_child();
+  reset_mpi_in_child();
+  reset_control_in_child();
+  reset_iterations_in_child();
+  reset_ring_in_child();
+  forget_clock();
+  open_file();
+  if (gate.open.load(std::memory_order_relaxed) == 0) return false;
+  repeat_names();
+  repeat_definitions();
+  return true;
+}
+
 void close_recorder() {
   if (session.file.header == nullptr || session.owner != getpid()) return;
   if (close_began.exchange(true)) return;
   gate.on.store(0, std::memory_order_relaxed);
   gate.open.store(0, std::memory_order_relaxed);
+  const std::uint64_t end_ticks = ticks();
   record_clock_pair();
   const std::uint64_t normal = 0;
   emit_surely(EventType::process_end, normal);
   withdraw_clock();
-  finish_drain();
-}
-
-bool set_recording(bool on) {
-  const bool before = switched_on.exchange(on);
-  if (file_is_open()) gate.on.store(on, std::memory_order_relaxed);
-  return before;
+  finish_drain(end_ticks);
 }
 
 void record_clock_pair() {
@@ -125,6 +174,8 @@ void count_dropped(format::DropCause cause, std::uint64_t events) {
   std::atomic_ref<std::uint64_t>(session.file.header->dropped[static_cast<std::uint32_t>(cause)])
       .fetch_add(events, std::memory_order_relaxed);
 }
+
+std::uint64_t next_chunk_sequence() { return next_sequence.load(std::memory_order_acquire); }
 
 Slot* next_chunk(std::uint32_t slots) {
   if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
@@ -177,6 +228,7 @@ Slot* claim_surely(std::uint32_t slots) {
 }  // namespace
 
 bool emit_surely(EventType type, std::uint64_t low) {
+  remember_definition(type, low, nullptr);
   Slot* slot = claim_surely(1);
   if (slot == nullptr) return false;
   publish(slot, 1, type, low, ticks());
@@ -184,6 +236,7 @@ bool emit_surely(EventType type, std::uint64_t low) {
 }
 
 bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
+  remember_definition(type, low, &extension);
   Slot* slot = claim_surely(2);
   if (slot == nullptr) return false;
   slot[1] = extension;
@@ -191,12 +244,27 @@ bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
   return true;
 }
 
-bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
-  Slot* slot = writer.end - writer.next >= 2 ? writer.next : next_chunk(2);
-  if (slot == nullptr) {
+namespace {
+
+Slot* claim_or_count(std::uint32_t slots) {
+  Slot* slot = writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : next_chunk(slots);
+  if (slot == nullptr && gate.accepting.load(std::memory_order_relaxed) != 0) {
     count_dropped(format::DropCause::no_free_chunk);
-    return false;
   }
+  return slot;
+}
+
+}  // namespace
+
+bool emit_at(std::uint64_t at, EventType type, std::uint64_t low) {
+  Slot* slot = claim_or_count(1);
+  if (slot != nullptr) publish(slot, 1, type, low, at);
+  return slot != nullptr;
+}
+
+bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
+  Slot* slot = claim_or_count(2);
+  if (slot == nullptr) return false;
   slot[1] = extension;
   publish(slot, 2, type, low, at);
   return true;
@@ -227,12 +295,6 @@ void emit_mpi_end(std::uint64_t low) {
 }
 
 }  // namespace paceline::inject
-
-// For programs that measure the recorder itself: turns recording on (1) or off (0) and returns what it was. Switch
-// where no range is open. Found with dlsym(RTLD_DEFAULT, "paceline_recording").
-extern "C" __attribute__((visibility("default"))) int paceline_recording(int on) {
-  return paceline::inject::set_recording(on != 0) ? 1 : 0;
-}
 
 // Runs after every exit handler and destructor of the program itself.
 __attribute__((destructor)) static void program_ends() { paceline::inject::close_recorder(); }

@@ -7,7 +7,8 @@
 // full chunks into compressed blocks. Where no chunk is free the event is dropped and counted, and so is its partner
 // (the pop of a push), so that ranges stay balanced.
 //
-// After fork the child records nothing: the gate lies in a page that the kernel wipes in the child.
+// After fork the child records nothing: the gate lies in a page that the kernel wipes in the child. With --children it
+// opens a file of its own at its first event (children.h).
 #pragma once
 
 #include <stddef.h>
@@ -30,6 +31,8 @@ struct alignas(format::page_bytes) Gate {
   std::atomic<std::uint32_t> on{0};         // events are recorded
   std::atomic<std::uint32_t> open{0};       // there is a file: definitions are recorded even while `on` is 0
   std::atomic<std::uint32_t> accepting{0};  // chunks are handed out; outlasts `open` by the last events
+  std::atomic<std::uint32_t> watch{0};      // iterations are followed (iterations.h)
+  std::atomic<std::uint32_t> hang{0};       // progress is (hang.h)
 };
 extern Gate gate;
 
@@ -53,21 +56,33 @@ extern thread_local constinit ThreadWriter writer __attribute__((tls_model("init
 // Absolute ticks of the file's zero.
 extern std::uint64_t start_ticks;
 
-// True while events are recorded. One relaxed load.
-inline bool recording() { return gate.on.load(std::memory_order_relaxed) != 0; }
+// True in a child of fork that is to be recorded and has no file yet.
+extern std::atomic<bool> forked;
+// Opens its file. True if there is one.
+bool open_in_child();
+
 // True while there is a file: definitions go there even while recording is switched off.
-inline bool file_is_open() { return gate.open.load(std::memory_order_acquire) != 0; }
+inline bool file_is_open() {
+  if (gate.open.load(std::memory_order_acquire) != 0) return true;
+  return forked.load(std::memory_order_relaxed) && open_in_child();
+}
+// True while events are recorded. One relaxed load.
+inline bool recording() {
+  if (gate.on.load(std::memory_order_relaxed) != 0) [[likely]]
+    return true;
+  return forked.load(std::memory_order_relaxed) && open_in_child() && gate.on.load(std::memory_order_relaxed) != 0;
+}
 
 // Opens the file at the first call, from whichever event source is first. True if there is one. Never opens a second
-// file in a process, nor one in a child of a recorded process.
+// file in a process; in a child of a recorded process as children.h says.
 bool open_recorder();
 
 // Ends the recording: all chunks drained, the file compacted. Later events are ignored. Harmless when called twice, or
 // in a child.
 void close_recorder();
 
-// Turns recording on or off and returns whether it was on.
-bool set_recording(bool on);
+// The number that the next chunk will have in the file.
+std::uint64_t next_chunk_sequence();
 
 // Another chunk for this thread with room for `slots`; nullptr: none is free. A bit search and a few stores.
 Slot* next_chunk(std::uint32_t slots);
@@ -104,9 +119,11 @@ inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensi
 }
 
 // An event with a time of its own, absolute ticks. Never waits: for the drain thread as well.
+bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low);
 bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot& extension);
 
-// A definition or another rare event: waits up to a second for a chunk before it is dropped.
+// A definition or another rare event: waits up to a second for a chunk before it is dropped. Definitions are repeated
+// in the files of forked children.
 bool emit_surely(EventType type, std::uint64_t low);
 bool emit_surely(EventType type, std::uint64_t low, const Slot& extension);
 bool emit_text(EventType type, std::uint64_t low, std::string_view text);

@@ -26,4 +26,8 @@ std::uint32_t take_unused_chunk();
 // for the first time takes tens of milliseconds: the drain does it while the program goes on.
 bool populate_chunk();
 
+// In a forked child: MPI is not to be asked there, and locks of the parent's threads are let go.
+void reset_mpi_in_child();
+void reset_nvtx_in_child();
+
 }  // namespace paceline::inject

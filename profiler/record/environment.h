@@ -1,35 +1,71 @@
 // What `paceline record` tells the recorder inside the program (libpaceline-inject.so), through the environment.
 //
 // The recorder must also work without any of these (a program started by hand with NVTX_INJECTION64_PATH set): each
-// line says what it then takes.
+// line says what it then takes. Numbers are decimal and whole, so that no locale changes their meaning; times are in
+// milliseconds, sizes in bytes. A switch is on where its variable is "1".
 #pragma once
 
 namespace paceline::record {
 
+// --- where to
+
 // Absolute path of the directory for trace files; exists and is writable. Unset: "paceline-run" in the current
 // directory, made if need be.
 inline constexpr char env_output[] = "PACELINE_OUTPUT";
-
 // File name in that directory, with the placeholders of file_name.h. Unset: default_pattern.
 inline constexpr char env_pattern[] = "PACELINE_PATTERN";
+// Switch: a file of that name in the directory may be replaced. Else the recorder never overwrites: it appends "-2",
+// "-3", … before the ending (a program that execs another keeps its pid, and with it the name).
+inline constexpr char env_force[] = "PACELINE_FORCE";
+// Directory that files are written in, and moved from at the end. Unset: the output directory.
+inline constexpr char env_stage[] = "PACELINE_STAGE";
+
+// --- what to say about the run
 
 // What --set described: lines KEY=VALUE, separated by '\n', in the order given; the last of equal keys counts. Goes
 // into the header's JSON text as it is. Unset: nothing.
 inline constexpr char env_set[] = "PACELINE_SET";
-
 // The job's identity, the same in all of its ranks, another in every other job (launcher.h). Goes into the header.
 // Unset: launcher.h finds it, or it is left out.
 inline constexpr char env_job[] = "PACELINE_JOB";
 
-// "1": a file of that name in the directory may be replaced. Else the recorder never overwrites: it appends "-2",
-// "-3", … before the ending (a program that execs another keeps its pid, and with it the name).
-inline constexpr char env_force[] = "PACELINE_FORCE";
+// --- what to record
 
-// Size of the file's live area in bytes, rounded up to whole chunks (layout.h). Unset: the recorder's default.
+// "A:B", both included: the iterations to record, by occurrence, from 0; B may be missing. Unset: all.
+inline constexpr char env_iterations[] = "PACELINE_ITERATIONS";
+// Name of the NVTX ranges that are iterations; `*` stands for any text. Unset: format/iteration_rules.h.
+inline constexpr char env_iteration_name[] = "PACELINE_ITERATION_NAME";
+// Recording starts so long after the process, and lasts so long. Unset: at once, to the end.
+inline constexpr char env_delay_ms[] = "PACELINE_DELAY_MS";
+inline constexpr char env_duration_ms[] = "PACELINE_DURATION_MS";
+// Switch: recording is off but between cudaProfilerStart and cudaProfilerStop.
+inline constexpr char env_capture_range[] = "PACELINE_CAPTURE_RANGE";
+// Switch: children of a recorded process are recorded too. Unset: only those with a rank of their own.
+inline constexpr char env_children[] = "PACELINE_CHILDREN";
+
+// --- how much
+
+// Size of the file's live area, rounded up to whole chunks (layout.h). Unset: 16 MiB, a flight recorder 32 MiB.
 inline constexpr char env_buffer_bytes[] = "PACELINE_BUFFER_BYTES";
+// Bound of the recorder's memory in the process, live area and names together. Unset: 64 MiB.
+inline constexpr char env_max_memory_bytes[] = "PACELINE_MAX_MEMORY_BYTES";
+// Bound of the file. Unset: none.
+inline constexpr char env_max_size_bytes[] = "PACELINE_MAX_SIZE_BYTES";
 
-// Variables of others that the launcher sets: the recorder's path is put in front of LD_PRELOAD, and NVTX loads it by
-// the second one.
+// --- flight recorder and hangs
+
+// Only the last so much time is kept, and written out when something asks for it. Unset: everything is kept.
+inline constexpr char env_ring_ms[] = "PACELINE_RING_MS";
+// Number of the signal that asks for it; 0: none. Unset: SIGUSR2.
+inline constexpr char env_ring_signal[] = "PACELINE_RING_SIGNAL";
+// An iteration of more than so many thousandths of the median asks for it. Unset: none.
+inline constexpr char env_ring_slow_permille[] = "PACELINE_RING_SLOW_PERMILLE";
+// So long without an end of an iteration or a collective is said on standard error. Unset: nobody looks.
+inline constexpr char env_hang_ms[] = "PACELINE_HANG_MS";
+
+// --- variables of others that the launcher sets: the recorder's path is put in front of LD_PRELOAD, and NVTX loads it
+// by the second one
+
 inline constexpr char env_preload[] = "LD_PRELOAD";
 inline constexpr char env_nvtx[] = "NVTX_INJECTION64_PATH";
 

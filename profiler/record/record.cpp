@@ -14,10 +14,11 @@
 #include <memory>
 
 #include "profiler/format/error.h"
-#include "profiler/format/layout.h"
+#include "profiler/record/command_file.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/launcher.h"
 #include "profiler/record/output_directory.h"
+#include "profiler/record/stage.h"
 
 namespace paceline::record {
 namespace {
@@ -67,41 +68,30 @@ void attach(const fs::path& library) {
   set_variable(env_nvtx, library);
 }
 
-void set_environment(const RecordOptions& options) {
-  const OutputPlace place = output_place(options.output);
+// Returns the directory that the files are staged in, "" without --stage.
+fs::path set_environment(const RecordOptions& options, const fs::path& output, const std::string& pattern) {
   const std::string identity = job();
-  claim_directory(place.directory, identity, options.force);
-  set_variable(env_output, place.directory);
-  set_variable(env_pattern, place.pattern);
+  claim_directory(output, identity, options.force);
+  set_variable(env_output, output);
+  set_variable(env_pattern, pattern);
   set_variable(env_job, identity);
   std::string settings = variable(env_set);
   for (const std::string& setting : options.settings) settings += (settings.empty() ? "" : "\n") + setting;
   if (!settings.empty()) set_variable(env_set, settings);
-  if (options.force) set_variable(env_force, "1");
-  if (options.buffer_bytes > 0) set_variable(env_buffer_bytes, std::to_string(options.buffer_bytes));
-  attach(find_recorder());
-}
-
-std::string check_setting(const std::string& setting) {
-  const std::size_t equals = setting.find('=');
-  if (equals == std::string::npos || equals == 0) return "'" + setting + "' is not of the form KEY=VALUE";
-  if (setting.find('\n') != std::string::npos) return "'" + setting + "' has more than one line";
-  return {};
-}
-
-std::string check_buffer(const std::string& bytes) {
-  const std::uint64_t value = std::strtoull(bytes.c_str(), nullptr, 10);
-  const bool fits = value >= 4 * format::chunk_bytes && value <= format::max_live_bytes;
-  return fits ? "" : "a buffer has 256K to 1G bytes";
-}
-
-std::string check_output(const std::string& output) {
-  try {
-    output_place(output);
-    return {};
-  } catch (const Error& error) {
-    return error.what();
+  for (const auto& [name, value] : variables_of(options)) set_variable(name, value);
+  const fs::path library = find_recorder();
+  fs::path stage;
+  if (!options.stage.empty()) {
+    stage = make_stage(options.stage);
+    set_variable(env_stage, stage);
   }
+  attach(library);
+  return stage;
+}
+
+int say_that_it_does_not_start(const std::string& command, int failure) {
+  say(fmt::format("{}: {}", command, failure == ENOENT ? "command not found" : std::strerror(failure)));
+  return failure == ENOENT ? not_found : cannot_be_run;
 }
 
 }  // namespace
@@ -110,44 +100,44 @@ void add_record(CLI::App& app, std::function<int()>& chosen) {
   CLI::App* record =
       app.add_subcommand("record", "Run a command with the recorder attached, one trace file per process");
   const auto options = std::make_shared<RecordOptions>();
-  record
-      ->add_option("-o,--output", options->output,
-                   "Directory for the traces, or DIR/PATTERN.pace with %h host, %r rank, %p process id, %q{VARIABLE}"
-                   " (default: paceline-run, and in it %h-r%r-p%p.pace)")
-      ->type_name("DIR")
-      ->check(CLI::Validator(check_output, ""));
-  record->add_option("--set", options->settings, "What to keep in the traces about this run, e.g. --set batch=128")
-      ->type_name("KEY=VALUE")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(check_setting, ""));
-  record->add_flag("--force", options->force, "Remove the traces of an earlier run from the directory");
-  record->add_option("--buffer", options->buffer_bytes, "Memory for events that are not written yet (default: 16M)")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Validator(check_buffer, ""))
-      ->type_name("SIZE");
+  add_options(*record, *options);
   record->add_option("CMD", options->command, "The command and its arguments")->type_name("")->required();
   record->positionals_at_end();  // what follows the command's name is the command's
   record->footer(
       "Under mpirun, srun or torchrun, record each rank: mpirun -n 2 paceline record -o run -- ./program\n"
       "Ends with the command's own status; 125: recorder failed, 126: command cannot be run, 127: not found.");
-  record->callback([&chosen, options] { chosen = [options] { return run_recorded(*options); }; });
+  record->callback([&chosen, options] {
+    check_options(*options);
+    chosen = [options] { return run_recorded(*options); };
+  });
 }
 
 int run_recorded(const RecordOptions& options) {
+  fs::path stage, output;
   try {
-    set_environment(options);
+    const OutputPlace place = output_place(options.output);
+    output = place.directory;
+    stage = set_environment(options, output, place.pattern);
   } catch (const std::exception& error) {
     say(error.what());
     return recorder_failed;
   }
+  const std::string& command = options.command[0];
+  if (const std::string why = why_not_recorded(command); !why.empty()) {
+    say(fmt::format("{} {}: the recorder cannot be loaded into it; it runs unrecorded", command, why));
+  }
   std::vector<char*> arguments;
   for (const std::string& argument : options.command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
+  if (stage.empty()) {
+    execvp(arguments[0], arguments.data());
+    return say_that_it_does_not_start(command, errno);
+  }
+  const int status = run_and_wait(arguments);
   const int failure = errno;
-  say(fmt::format("{}: {}", options.command[0], failure == ENOENT ? "command not found" : std::strerror(failure)));
-  return failure == ENOENT ? not_found : cannot_be_run;
+  empty_stage(stage, output, options.force);
+  if (status == -1) return say_that_it_does_not_start(command, failure);
+  end_alike(status);
 }
 
 }  // namespace paceline::record

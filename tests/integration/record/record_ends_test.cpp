@@ -127,15 +127,16 @@ TEST_F(RecordEnds, ALimitOnFileSizesCostsOneLine) {
   EXPECT_TRUE(files().empty());
 }
 
-TEST_F(RecordEnds, AFullDiskCostsOneLineAndTheEventsThatDidNotFit) {
+TEST_F(RecordEnds, AFullDiskIsSaidAtOnceAndWhatItCostAtTheEnd) {
   const std::filesystem::path small = directory / "run";
   std::filesystem::create_directory(small);
   if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
   const Ended ended = run(recorded("PACELINE_BUFFER_BYTES=2097152") + WAYS " return 3000000");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.out, "done\n");
-  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 2) << ended.err;
   EXPECT_NE(ended.err.find("No space left"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find(": disk\n"), std::string::npos) << ended.err;
   {
     const RecordedFile file = only_file();
     EXPECT_FALSE(file.file.damaged) << file.file.damage;

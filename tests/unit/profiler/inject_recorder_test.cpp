@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "profiler/inject/control.h"
 #include "profiler/inject/names.h"
 #include "tests/unit/profiler/inject_child.h"
 

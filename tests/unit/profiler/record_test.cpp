@@ -94,6 +94,31 @@ TEST_F(Record, PutsTheRecorderIntoTheEnvironment) {
   EXPECT_TRUE(fs::is_directory(directory_ / "run"));
 }
 
+TEST_F(Record, PutsEachOptionIntoTheEnvironment) {
+  const Outcome outcome = record(
+      "--iterations 3:5 --iteration-name 'lap *' --delay 1.5 --duration 60 --capture-range cudaprofilerapi --children "
+      "--max-memory 32M --max-size 2G --ring 10 --ring-signal SIGUSR1 --ring-slow 1.5 --hang 30 -- env");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  for (const char* line : {"ITERATIONS=3:5", "ITERATION_NAME=lap *", "DELAY_MS=1500", "DURATION_MS=60000",
+                           "CAPTURE_RANGE=1", "CHILDREN=1", "MAX_MEMORY_BYTES=33554432", "MAX_SIZE_BYTES=2147483648",
+                           "RING_MS=10000", "RING_SIGNAL=10", "RING_SLOW_PERMILLE=1500", "HANG_MS=30000"}) {
+    EXPECT_THAT(outcome.output, HasSubstr(std::string("PACELINE_") + line + "\n"));
+  }
+  EXPECT_THAT(record("--ring 1 --ring-signal none -- env").output, HasSubstr("PACELINE_RING_SIGNAL=0\n"));
+  EXPECT_THAT(record("-- env").output, Not(HasSubstr("PACELINE_RING")));
+}
+
+TEST_F(Record, HelpIsGroupedByTopic) {
+  const Outcome help = record("--help");
+  std::size_t at = 0;
+  for (const char* topic : {"Where to:", "What to record:", "How much:", "Flight recorder and hangs:"}) {
+    const std::size_t found = help.output.find(topic);
+    ASSERT_NE(found, std::string::npos) << topic << help.output;
+    EXPECT_GE(found, at) << topic;
+    at = found;
+  }
+}
+
 TEST_F(Record, KeepsWhatWasPreloadedAndSaysThatAnotherToolIsReplaced) {
   // A program built with AddressSanitizer wants its own library first, unless told otherwise.
   const std::string preload = "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=libm.so.6";
@@ -120,9 +145,26 @@ TEST_F(Record, EverythingAfterTheCommandIsTheCommands) {
 }
 
 TEST_F(Record, WrongUsageEndsWithStatusTwo) {
-  for (const char* arguments :
-       {"", "-o run", "--bogus -- true", "--set novalue -- true", "--set =v -- true", "-o 'run-%z' -- true",
-        "-o '%q{X.pace' -- true", "--buffer 3 -- true", "--buffer 2G -- true"}) {
+  for (const char* arguments : {"",
+                                "-o run",
+                                "--bogus -- true",
+                                "--set novalue -- true",
+                                "--set =v -- true",
+                                "-o 'run-%z' -- true",
+                                "-o '%q{X.pace' -- true",
+                                "--buffer 3 -- true",
+                                "--buffer 2G -- true",
+                                "--iterations 5:3 -- true",
+                                "--iterations x -- true",
+                                "--delay 0 -- true",
+                                "--delay nan -- true",
+                                "--ring-slow 2 -- true",
+                                "--ring-signal USR1 -- true",
+                                "--ring 1 --ring-signal KILL -- true",
+                                "--ring 1 --ring-slow 0.5 -- true",
+                                "--max-size 5 -- true",
+                                "--buffer 64M --max-memory 32M -- true",
+                                "--capture-range nvtx -- true"}) {
     const Outcome outcome = record(arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << outcome.output;
     EXPECT_THAT(outcome.output, Not(testing::IsEmpty())) << arguments;

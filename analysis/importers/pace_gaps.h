@@ -1,0 +1,25 @@
+// What a .pace file does not cover: pauses of the recording, and what a flight recorder has dropped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/importers/pace_definitions.h"
+
+namespace paceline::analysis {
+
+struct PaceGap {
+  std::uint64_t off = 0, on = 0;  // ticks, relative as in events; off = 0: from the start of the process
+  bool paused = false;            // nothing was recorded but the ends of MPI calls
+  bool incomplete = false;        // a flight recorder: events may be missing
+  std::string reason;
+};
+
+// Sorted and disjoint; `on` of one that lasts to the end is `last_ticks`. `kept_from` as in the header.
+std::vector<PaceGap> gaps_of(const PaceDefinitions& definitions, std::uint64_t kept_from);
+
+// "signal 12", "slow iteration 40", "hang of 30 s"
+std::string trigger_text(const PaceDefinitions::TriggerEvent& trigger);
+
+}  // namespace paceline::analysis

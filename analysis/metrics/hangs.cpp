@@ -1,0 +1,136 @@
+#include "analysis/metrics/hangs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace paceline::analysis {
+namespace {
+
+struct Seen {
+  std::optional<std::uint64_t> highest;            // sequence of the latest collective that it began
+  std::map<std::uint64_t, NameId> unfinished;      // open at its end: operation by sequence
+  std::map<std::uint64_t, std::int64_t> since_ns;  // of those
+};
+
+// What each rank did on each communicator.
+using Table = std::map<NameId, std::map<std::uint32_t, Seen>>;
+
+Table collect(const Trace& trace) {
+  Table table;
+  const NameId collective = trace.names.find("collective"), communicator = trace.names.find("communicator"),
+               sequence = trace.names.find("sequence"), unfinished = trace.names.find("unfinished");
+  if (collective == 0 || communicator == 0 || sequence == 0) return table;
+  for (std::uint32_t r = 0; r < trace.ranks.size(); ++r) {
+    for (const NameId member_of : trace.ranks[r].communicators) table[member_of][r];
+    for (const Track& track : trace.ranks[r].tracks) {
+      const Slices& slices = track.slices;
+      for (std::uint32_t i = 0; i < slices.size(); ++i) {
+        if (trace.classes[slices.slice_class[i]].category != collective) continue;
+        const Argument* on = find_argument(track.slice_arguments, i, communicator);
+        const auto number = argument(track.slice_arguments, i, sequence);
+        if (on == nullptr || on->text == 0 || !number || *number < 0) continue;
+        Seen& seen = table[on->text][r];
+        const auto at = static_cast<std::uint64_t>(*number);
+        seen.highest = std::max(seen.highest.value_or(0), at);
+        if (unfinished == 0 || !argument(track.slice_arguments, i, unfinished)) continue;
+        seen.unfinished[at] = slices.name[i];
+        seen.since_ns[at] = slices.start_ns[i];
+      }
+    }
+  }
+  return table;
+}
+
+bool is_known_to_the_end(const Rank& rank) {
+  const bool paused_at_end = !rank.gaps.empty() && rank.gaps.back().end_ns >= rank.end_ns;
+  return !paused_at_end && rank.dropped.empty() && !rank.damaged;
+}
+
+// The innermost slice of the main thread that was open when the rank ended.
+NameId open_slice(const Trace& trace, const Rank& rank) {
+  const Track* main = main_track(rank);
+  const NameId unfinished = trace.names.find("unfinished");
+  if (main == nullptr || unfinished == 0) return 0;
+  for (auto i = static_cast<std::uint32_t>(main->slices.size()); i-- > 0;) {
+    const bool open = main->slices.end_ns(i) >= rank.end_ns && argument(main->slice_arguments, i, unfinished);
+    if (open) return main->slices.name[i];
+  }
+  return 0;
+}
+
+std::string seconds(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
+
+// "rank 2", "ranks 0, 1 and 3"
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += std::to_string(ranks[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<Hang> find_hangs(const Trace& trace) {
+  std::vector<Hang> hangs;
+  for (const auto& [communicator, by_rank] : collect(trace)) {
+    std::map<std::uint64_t, Hang> by_sequence;
+    for (const auto& [rank, seen] : by_rank) {
+      for (const auto& [sequence, operation] : seen.unfinished) {
+        Hang& hang = by_sequence[sequence];
+        hang.communicator = communicator;
+        hang.number = sequence + 1;
+        if (hang.operation == 0) hang.operation = operation;
+        if (operation == hang.operation) {
+          hang.waiting.push_back({rank, seen.since_ns.at(sequence)});
+        } else {
+          hang.missing.push_back({rank, 0, operation});
+        }
+      }
+    }
+    for (auto& [sequence, hang] : by_sequence) {
+      for (const auto& [rank, seen] : by_rank) {
+        if (seen.highest && *seen.highest >= sequence) continue;
+        if (!is_known_to_the_end(trace.ranks[rank])) continue;
+        hang.missing.push_back({rank, open_slice(trace, trace.ranks[rank]), 0});
+      }
+      std::ranges::sort(hang.missing, {}, &Hang::Missing::rank);
+      if (!hang.missing.empty()) hangs.push_back(std::move(hang));
+    }
+  }
+  const auto first = [](const Hang& hang) {
+    return std::ranges::min(hang.waiting, {}, &WaitingRank::since_ns).since_ns;
+  };
+  std::ranges::stable_sort(hangs, {}, first);
+  return hangs;
+}
+
+std::string hang_text(const Trace& trace, const Hang& hang) {
+  std::vector<int> never, waiting;
+  std::string details;
+  for (const Hang::Missing& missing : hang.missing) {
+    const int rank = trace.ranks[missing.rank].rank;
+    never.push_back(rank);
+    if (missing.other != 0) details += fmt::format("; rank {} called {} instead", rank, trace.names[missing.other]);
+    if (missing.inside != 0) details += fmt::format("; rank {} was in {}", rank, trace.names[missing.inside]);
+  }
+  std::int64_t since = hang.waiting.front().since_ns, until = since;
+  for (const WaitingRank& rank : hang.waiting) {
+    waiting.push_back(trace.ranks[rank.rank].rank);
+    since = std::min(since, rank.since_ns);
+    until = std::max(until, trace.ranks[rank.rank].end_ns);
+  }
+  std::string text =
+      fmt::format("{} never entered {} #{} on {}; {} {} in it since {}, for {}{}.", ranks_text(never),
+                  trace.names[hang.operation], hang.number, trace.names[hang.communicator], ranks_text(waiting),
+                  waiting.size() == 1 ? "waits" : "wait", seconds(since), seconds(until - since), details);
+  text.front() = 'R';
+  return text;
+}
+
+}  // namespace paceline::analysis

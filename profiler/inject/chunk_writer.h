@@ -1,0 +1,33 @@
+// What becomes of a chunk that no thread writes into any more. For the drain thread alone, and for whoever finishes its
+// work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace paceline::inject {
+
+// Before the others.
+void start_chunk_writer();
+
+// Appends the chunk's events to the file as a block. False, and errno says why, if the disk did not take it (EFBIG:
+// the file has its largest size); the chunk is as before.
+bool write_chunk(std::uint32_t number);
+
+// The same for what a flight recorder must not forget (format::outlives_ring); true where there is nothing of it.
+bool write_definitions(std::uint32_t number);
+
+// Gives the chunk to the threads again.
+void set_free(std::uint32_t number);
+
+// Writes the chunk and sets it free. What the disk does not take is counted and said once; where the file has its
+// largest size recording ends, and the chunk waits in the live area.
+void store_chunk(std::uint32_t number);
+
+// Number of events in the chunk, and the ticks of its last one, 0 if it has none. Cost: linear.
+struct ChunkSummary {
+  std::uint64_t events = 0, last_ticks = 0;
+};
+ChunkSummary summarize_chunk(std::uint32_t number);
+
+}  // namespace paceline::inject

@@ -1,0 +1,80 @@
+#include "profiler/record/command_file.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace paceline::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path look_up(const std::string& command) {
+  if (command.find('/') != std::string::npos) return command;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / command;
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
+  }
+  return {};
+}
+
+// The dynamic linker ignores LD_PRELOAD in programs that have rights which their user has not.
+bool runs_with_other_rights(const fs::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return false;
+  if ((status.st_mode & S_ISUID) != 0 && status.st_uid != getuid()) return true;
+  if ((status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 && status.st_gid != getgid()) return true;
+  return getuid() != 0 && getxattr(file.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+// True for an ELF program without a dynamic linker.
+template <class Header, class Segment>
+bool is_static(std::ifstream& file) {
+  Header header{};
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(&header), sizeof header);
+  if (!file || header.e_phentsize != sizeof(Segment)) return false;
+  file.seekg(static_cast<std::streamoff>(header.e_phoff));
+  for (int at = 0; at < header.e_phnum; ++at) {
+    Segment segment{};
+    file.read(reinterpret_cast<char*>(&segment), sizeof segment);
+    if (!file || segment.p_type == PT_INTERP) return false;
+  }
+  return true;
+}
+
+std::string why_not(const fs::path& path, int scripts_left) {
+  if (path.empty()) return {};
+  std::ifstream file(path, std::ios::binary);
+  char start[256] = "";
+  file.read(start, sizeof start - 1);
+  file.clear();
+  if (start[0] == '#' && start[1] == '!') {
+    std::istringstream line(std::string(start + 2, std::strcspn(start + 2, "\n")));
+    std::string interpreter, argument;
+    line >> interpreter >> argument;
+    if (fs::path(interpreter).filename() == "env" && !argument.empty() && argument[0] != '-') {
+      interpreter = look_up(argument);
+    }
+    return scripts_left > 0 && !interpreter.empty() ? why_not(interpreter, scripts_left - 1) : "";
+  }
+  if (runs_with_other_rights(path)) return "is setuid or setgid or has capabilities";
+  if (std::memcmp(start, ELFMAG, SELFMAG) != 0) return {};
+  if (start[EI_CLASS] != (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32)) return "is of another word size";
+  return is_static<Elf64_Ehdr, Elf64_Phdr>(file) ? "is statically linked" : "";
+}
+
+}  // namespace
+
+std::string why_not_recorded(const std::string& command) { return why_not(look_up(command), 4); }
+
+}  // namespace paceline::record

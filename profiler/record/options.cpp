@@ -1,0 +1,221 @@
+#include "profiler/record/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "profiler/format/error.h"
+#include "profiler/format/layout.h"
+#include "profiler/record/environment.h"
+#include "profiler/record/output_directory.h"
+
+namespace paceline::record {
+namespace {
+
+constexpr std::uint64_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
+
+std::string check_setting(const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) return "'" + setting + "' is not of the form KEY=VALUE";
+  if (setting.find('\n') != std::string::npos) return "'" + setting + "' has more than one line";
+  return {};
+}
+
+std::string check_buffer(const std::string& bytes) {
+  const std::uint64_t value = std::strtoull(bytes.c_str(), nullptr, 10);
+  const bool fits = value >= 4 * format::chunk_bytes && value <= format::max_live_bytes;
+  return fits ? "" : "a buffer has 256K to 1G bytes";
+}
+
+CLI::Validator at_least(std::uint64_t bytes, const char* text) {
+  return {[bytes, text](std::string& given) {
+            return std::strtoull(given.c_str(), nullptr, 10) < bytes ? fmt::format("must be at least {}", text) : "";
+          },
+          ""};
+}
+
+CLI::Validator above(double limit) {
+  return {[limit](std::string& given) {
+            char* end = nullptr;
+            const double value = std::strtod(given.c_str(), &end);
+            const bool fits = *end == '\0' && std::isfinite(value) && value > limit && value < 1e9;
+            return fits ? "" : fmt::format("'{}' is not a number above {}", given, limit);
+          },
+          ""};
+}
+
+std::string check_output(const std::string& output) {
+  try {
+    output_place(output);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string check_iterations(const std::string& given) {
+  const std::size_t colon = given.find(':');
+  const std::string_view first = std::string_view(given).substr(0, colon);
+  const std::string_view last = colon == std::string::npos ? first : std::string_view(given).substr(colon + 1);
+  if (!is_number(first) || (!last.empty() && !is_number(last))) return "'" + given + "' is not of the form 10:12";
+  const bool turned = !last.empty() && std::stoull(std::string(last)) < std::stoull(std::string(first));
+  return turned ? "'" + given + "' ends before it begins" : "";
+}
+
+// A signal's number; 0 for "none"; -1 if there is no such one.
+int signal_number(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (name == "NONE") return 0;
+  if (is_number(name)) return std::stoi(name) < NSIG ? std::stoi(name) : -1;
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  for (int number = 1; number < NSIG; ++number) {
+    const char* known = sigabbrev_np(number);
+    if (known != nullptr && name == known) return number;
+  }
+  return -1;
+}
+
+std::string check_signal(const std::string& name) {
+  const int number = signal_number(name);
+  if (number < 0) return "there is no signal '" + name + "'";
+  const bool can = number != SIGKILL && number != SIGSTOP && number != SIGSEGV && number != SIGBUS && number != SIGFPE;
+  return can ? "" : "'" + name + "' is not a signal to ask with";
+}
+
+std::string milliseconds(double seconds) { return fmt::format("{}", std::llround(seconds * 1e3)); }
+
+}  // namespace
+
+void add_options(CLI::App& record, RecordOptions& options) {
+  const char* where = "Where to";
+  record
+      .add_option("-o,--output", options.output,
+                  "Directory for the traces, or DIR/PATTERN.pace with %h host, %r rank, %p process id, %q{VARIABLE}"
+                  " (default: paceline-run, and in it %h-r%r-p%p.pace)")
+      ->type_name("DIR")
+      ->check(CLI::Validator(check_output, ""))
+      ->group(where);
+  record.add_flag("--force", options.force, "Remove the traces of an earlier run from the directory")->group(where);
+  record.add_option("--stage", options.stage, "Write to this (local) directory, and move the files at the end")
+      ->type_name("DIR")
+      ->group(where);
+  record.add_option("--set", options.settings, "What to keep in the traces about this run, e.g. --set batch=128")
+      ->type_name("KEY=VALUE")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(check_setting, ""))
+      ->group(where);
+
+  const char* what = "What to record";
+  record
+      .add_option("--iterations", options.iterations,
+                  "Iterations A to B, both included, counted from 0; B may be left out")
+      ->type_name("A:B")
+      ->check(CLI::Validator(check_iterations, ""))
+      ->group(what);
+  record
+      .add_option("--iteration-name", options.iteration_name,
+                  "NVTX ranges that are iterations, * for any text (default: iteration, step, train_step, …)")
+      ->type_name("NAME")
+      ->group(what);
+  record.add_option("--delay", options.delay_s, "Begin so many seconds after the program")
+      ->type_name("S")
+      ->check(above(0))
+      ->group(what);
+  record.add_option("--duration", options.duration_s, "End so many seconds after that")
+      ->type_name("S")
+      ->check(above(0))
+      ->group(what);
+  record.add_option("--capture-range", options.capture_range, "Only between cudaProfilerStart and cudaProfilerStop")
+      ->type_name("cudaProfilerApi")
+      ->check(CLI::IsMember({"cudaProfilerApi"}, CLI::ignore_case).description(""))
+      ->group(what);
+  record
+      .add_flag("--children", options.children,
+                "Children of recorded processes as well (else only those with a rank of their own)")
+      ->group(what);
+
+  const char* much = "How much";
+  CLI::Validator size = CLI::AsSizeValue(false);
+  size.description("");  // the units, at each option, would be most of the help
+  record.add_option("--buffer", options.buffer_bytes, "Memory for events that are not written yet (default: 16M)")
+      ->transform(size)
+      ->check(CLI::Validator(check_buffer, ""))
+      ->type_name("SIZE")
+      ->group(much);
+  record.add_option("--max-memory", options.max_memory_bytes, "Memory of the recorder in each process (default: 64M)")
+      ->transform(size)
+      ->check(at_least(4 * mebibyte, "4M"))
+      ->type_name("SIZE")
+      ->group(much);
+  record
+      .add_option("--max-size", options.max_size_bytes, "Size of a file, at which recording ends (default: no limit)")
+      ->transform(size)
+      ->check(at_least(mebibyte, "1M"))
+      ->type_name("SIZE")
+      ->group(much);
+
+  const char* ring = "Flight recorder and hangs";
+  record
+      .add_option("--ring", options.ring_s,
+                  "Keep only the last so many seconds; written out by what follows, and at the end")
+      ->type_name("S")
+      ->check(above(0))
+      ->group(ring);
+  record.add_option("--ring-signal", options.ring_signal, "Signal that asks for them, or none (default: USR2)")
+      ->type_name("SIGNAL")
+      ->check(CLI::Validator(check_signal, ""))
+      ->group(ring);
+  record.add_option("--ring-slow", options.ring_slow, "An iteration slower than X times the median asks for them")
+      ->type_name("X")
+      ->check(above(1))
+      ->group(ring);
+  record
+      .add_option("--hang", options.hang_s,
+                  "Say so, and write the ring out, when no iteration or collective has ended for so many seconds")
+      ->type_name("S")
+      ->check(above(0))
+      ->group(ring);
+}
+
+void check_options(const RecordOptions& options) {
+  if (options.ring_s == 0 && options.ring_slow > 0) throw CLI::ValidationError("--ring-slow", "needs --ring SECONDS");
+  if (options.ring_s == 0 && !options.ring_signal.empty()) {
+    throw CLI::ValidationError("--ring-signal", "needs --ring SECONDS");
+  }
+  if (options.max_memory_bytes > 0 && options.buffer_bytes > options.max_memory_bytes) {
+    throw CLI::ValidationError("--buffer", "is more than --max-memory");
+  }
+}
+
+std::vector<std::pair<const char*, std::string>> variables_of(const RecordOptions& options) {
+  std::vector<std::pair<const char*, std::string>> variables;
+  const auto add = [&](bool given, const char* name, std::string value) {
+    if (given) variables.emplace_back(name, std::move(value));
+  };
+  add(options.force, env_force, "1");
+  add(!options.iterations.empty(), env_iterations, options.iterations);
+  add(!options.iteration_name.empty(), env_iteration_name, options.iteration_name);
+  add(options.delay_s > 0, env_delay_ms, milliseconds(options.delay_s));
+  add(options.duration_s > 0, env_duration_ms, milliseconds(options.duration_s));
+  add(!options.capture_range.empty(), env_capture_range, "1");
+  add(options.children, env_children, "1");
+  add(options.buffer_bytes > 0, env_buffer_bytes, std::to_string(options.buffer_bytes));
+  add(options.max_memory_bytes > 0, env_max_memory_bytes, std::to_string(options.max_memory_bytes));
+  add(options.max_size_bytes > 0, env_max_size_bytes, std::to_string(options.max_size_bytes));
+  add(options.ring_s > 0, env_ring_ms, milliseconds(options.ring_s));
+  if (!options.ring_signal.empty()) add(true, env_ring_signal, std::to_string(signal_number(options.ring_signal)));
+  add(options.ring_slow > 0, env_ring_slow_permille, std::to_string(std::llround(options.ring_slow * 1000)));
+  add(options.hang_s > 0, env_hang_ms, milliseconds(options.hang_s));
+  return variables;
+}
+
+}  // namespace paceline::record

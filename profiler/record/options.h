@@ -1,0 +1,35 @@
+// The options of `paceline record`, by topic. Each becomes a variable that the recorder reads (environment.h).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace paceline::record {
+
+struct RecordOptions {
+  std::string output;                 // DIR, or DIR/PATTERN.pace; "" = default_output
+  std::vector<std::string> settings;  // KEY=VALUE
+  bool force = false;
+  std::string stage;
+  std::string iterations, iteration_name, capture_range;
+  double delay_s = 0, duration_s = 0;
+  bool children = false;
+  std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
+  double ring_s = 0, ring_slow = 0, hang_s = 0;
+  std::string ring_signal;
+  std::vector<std::string> command;
+};
+
+// Declares them. CLI11 refuses what is wrong before anything runs.
+void add_options(CLI::App& record, RecordOptions& options);
+
+// Refuses options that do not go together: throws CLI::ValidationError.
+void check_options(const RecordOptions& options);
+
+// The variables of what was given, but for those that need the output directory.
+std::vector<std::pair<const char*, std::string>> variables_of(const RecordOptions& options);
+
+}  // namespace paceline::record

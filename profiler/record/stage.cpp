@@ -1,0 +1,145 @@
+#include "profiler/record/stage.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
+#include "profiler/format/error.h"
+#include "profiler/format/reader.h"
+
+namespace paceline::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Job control and what the kernel sends for faults of our own are not passed on.
+constexpr int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH, SIGXCPU};
+
+volatile sig_atomic_t command_pid = 0;
+
+void pass_on(int number, siginfo_t* info, void*) {
+  // What the terminal sends (SI_KERNEL) reaches the command as well: it is in the same process group.
+  if (command_pid > 0 && info->si_code <= 0) kill(command_pid, number);
+}
+
+bool is_being_written(const fs::path& file) {
+  const format::TraceFile trace = format::read_trace_header(file);
+  return trace.header.closed == 0 && kill(static_cast<pid_t>(trace.header.pid), 0) == 0;
+}
+
+// NAME.pace, NAME-2.pace, …: the first that nobody has.
+fs::path free_name(const fs::path& directory, const fs::path& name) {
+  fs::path candidate = directory / name;
+  for (int number = 2; fs::exists(candidate); ++number) {
+    candidate = directory / fmt::format("{}-{}{}", name.stem().string(), number, name.extension().string());
+  }
+  return candidate;
+}
+
+// Across file systems: a copy that nobody takes for a trace before it is whole.
+void move_file(const fs::path& file, const fs::path& to) {
+  std::error_code failed;
+  fs::rename(file, to, failed);
+  if (!failed) return;
+  const fs::path temporary = to.parent_path() / fmt::format(".{}.tmp", to.filename().string());
+  try {
+    fs::copy_file(file, temporary, fs::copy_options::overwrite_existing);
+    fs::rename(temporary, to);
+  } catch (...) {
+    fs::remove(temporary, failed);
+    throw;
+  }
+  fs::remove(file);
+}
+
+void say(const std::string& text) { fmt::print(stderr, "paceline record: {}\n", text); }
+
+}  // namespace
+
+fs::path make_stage(const fs::path& stage) {
+  std::error_code error;
+  fs::create_directories(stage, error);
+  std::string name = fs::absolute(stage).lexically_normal() / "paceline-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) {
+    throw Error(
+        fmt::format("--stage {}: {}; choose a directory that can be written", stage.string(), std::strerror(errno)));
+  }
+  chmod(name.c_str(), 0755);
+  return name;
+}
+
+void empty_stage(const fs::path& stage, const fs::path& output, bool force) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(stage, error)) {
+    if (!entry.is_regular_file()) continue;
+    if (format::is_trace_file(entry.path())) {
+      files.push_back(entry.path());
+    } else {
+      fs::remove(entry.path(), error);  // a copy that was not finished
+    }
+  }
+  for (const fs::path& file : files) {
+    try {
+      if (is_being_written(file)) {
+        say(fmt::format("{} is still being written; it stays there", file.string()));
+        continue;
+      }
+      move_file(file, force ? output / file.filename() : free_name(output, file.filename()));
+    } catch (const fs::filesystem_error& failure) {
+      say(fmt::format("{} cannot be moved to {}: {}; it stays there", file.string(), output.string(),
+                      failure.code().message()));
+    } catch (const std::exception& failure) {
+      say(fmt::format("{}; it stays there", failure.what()));
+    }
+  }
+  fs::remove(stage, error);
+}
+
+int run_and_wait(const std::vector<char*>& arguments) {
+  int channel[2];  // tells whether exec failed
+  if (pipe2(channel, O_CLOEXEC) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    execvp(arguments[0], arguments.data());
+    const int failure = errno;
+    [[maybe_unused]] const ssize_t told = write(channel[1], &failure, sizeof failure);
+    _exit(127);
+  }
+  if (child < 0) return -1;
+  command_pid = child;
+  struct sigaction action {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int number : passed_on) sigaction(number, &action, nullptr);
+  close(channel[1]);
+  int failure = 0, status = 0;
+  const bool failed = read(channel[0], &failure, sizeof failure) == static_cast<ssize_t>(sizeof failure);
+  close(channel[0]);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  command_pid = 0;
+  if (!failed) return status;
+  errno = failure;
+  return -1;
+}
+
+void end_alike(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    const rlimit no_core{0, 0};  // the command has written its own
+    setrlimit(RLIMIT_CORE, &no_core);
+    signal(WTERMSIG(wait_status), SIG_DFL);
+    raise(WTERMSIG(wait_status));
+  }
+  _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status));
+}
+
+}  // namespace paceline::record

@@ -1,0 +1,222 @@
+// What the control of a recording is tried on: control MODE [ARGUMENT]. It knows nothing of Paceline.
+#include <dirent.h>
+#include <mpi.h>
+#include <nvtx3/nvToolsExt.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int cudaProfilerStart(void);  // of the stand-in for libcudart
+int cudaProfilerStop(void);
+int stand_in_calls(void);
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void numbered_mark(uint64_t number) {
+  nvtxEventAttributes_t mark = {0};
+  mark.version = NVTX_VERSION;
+  mark.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  mark.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  mark.message.ascii = "number";
+  mark.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  mark.payload.ullValue = number;
+  nvtxMarkEx(&mark);
+}
+
+// Marks numbered from `number` on, at most 50,000 a second, for some time.
+static void count_for(double seconds, uint64_t number) {
+  const double end = now() + seconds;
+  while (now() < end) {
+    for (int i = 0; i < 10; ++i) numbered_mark(number++);
+    usleep(150);
+  }
+}
+
+// The same up to a number.
+static void count_up_to(uint64_t count) {
+  for (uint64_t number = 0; number < count; ++number) {
+    numbered_mark(number);
+    if (number % 10 == 9) usleep(150);
+  }
+}
+
+static void iterations(const char* name, int count, int slow) {
+  nvtxRangePushA("epoch");
+  for (int i = 0; i < count; ++i) {
+    if (i == count / 2) {
+      nvtxRangePop();
+      nvtxRangePushA("epoch");
+    }
+    nvtxRangePushA(name);
+    nvtxRangePushA("work");
+    usleep(i == slow ? 60000 : 1000);
+    nvtxRangePop();
+    nvtxRangePop();
+    nvtxMarkA("between");
+  }
+  nvtxRangePop();
+}
+
+static void ranges(const char* name, int count) {
+  for (int i = 0; i < count; ++i) {
+    nvtxRangePushA(name);
+    nvtxRangePop();
+  }
+}
+
+// CPU time in ns that the recorder's thread takes while the program sleeps for a second; -1 where there is none.
+static long idle_cpu_ns(void) {
+  char path[512] = "", comm[64];
+  usleep(500000);  // it names itself, and fills its memory, first
+  DIR* tasks = opendir("/proc/self/task");
+  for (const struct dirent* task; (task = readdir(tasks)) != NULL;) {
+    char file_name[512];
+    snprintf(file_name, sizeof file_name, "/proc/self/task/%s/comm", task->d_name);
+    FILE* file = fopen(file_name, "r");
+    if (file == NULL) continue;
+    if (fgets(comm, sizeof comm, file) != NULL && strcmp(comm, "paceline\n") == 0) {
+      snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
+    }
+    fclose(file);
+  }
+  closedir(tasks);
+  if (path[0] == '\0') return -1;
+  long used[2] = {0, 0};
+  for (int i = 0; i < 2; ++i) {
+    if (i == 1) usleep(1000000);
+    FILE* file = fopen(path, "r");
+    if (file == NULL || fscanf(file, "%ld", &used[i]) != 1) return -1;
+    fclose(file);
+  }
+  return used[1] - used[0];
+}
+
+static long resident_kib(void) {
+  FILE* file = fopen("/proc/self/status", "r");
+  char line[256];
+  long kib = -1;
+  while (fgets(line, sizeof line, file) != NULL) sscanf(line, "VmRSS: %ld", &kib);
+  fclose(file);
+  return kib;
+}
+
+static int run_self(char** argv, const char* mode) {
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(argv[0], argv[0], mode, (char*)NULL);
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+// Sixteen collectives; then rank 2 does something else, and the others wait.
+static void hang(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, value = 1, sum = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 16; ++i) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 2) {
+    nvtxRangePushA("looking out of the window");
+    sleep(4);
+    raise(SIGKILL);
+  }
+  MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const char* mode = argv[1];
+  if (strcmp(mode, "iterations") == 0) {
+    iterations(argc > 2 ? argv[2] : "iteration", 60, argc > 3 ? atoi(argv[3]) : -1);
+  } else if (strcmp(mode, "capture") == 0) {
+    ranges("before", 5);
+    cudaProfilerStart();
+    ranges("captured", 5);
+    cudaProfilerStop();
+    ranges("between", 5);
+    cudaProfilerStart();
+    ranges("captured", 5);
+    cudaProfilerStop();
+    ranges("after", 5);
+    printf("%d calls\n", stand_in_calls());
+  } else if (strcmp(mode, "count") == 0) {
+    count_for(atof(argv[2]), 0);
+  } else if (strcmp(mode, "ring") == 0) {
+    const uint64_t number = 60000;
+    count_up_to(number);
+    if (strcmp(argv[2], "signal") == 0) {
+      raise(SIGUSR2);
+      count_for(1.0, number);
+      _exit(3);
+    }
+    if (strcmp(argv[2], "kill") == 0) raise(SIGKILL);
+  } else if (strcmp(mode, "idle") == 0) {
+    nvtxMarkA("here");
+    printf("%ld\n", idle_cpu_ns());
+  } else if (strcmp(mode, "memory") == 0) {
+    char name[32];
+    for (int i = 0; i < 300000; ++i) {
+      snprintf(name, sizeof name, "range %d", i % 20000);
+      ranges(name, 3);
+    }
+    printf("%ld\n", resident_kib());
+  } else if (strcmp(mode, "ranges") == 0) {
+    ranges("successor", 7);
+  } else if (strcmp(mode, "fork") == 0 || strcmp(mode, "fork-exec") == 0 || strcmp(mode, "worker") == 0) {
+    const nvtxDomainHandle_t domain = nvtxDomainCreateA("kept");
+    nvtxEventAttributes_t range = {0};
+    range.version = NVTX_VERSION;
+    range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    range.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    range.message.registered = nvtxDomainRegisterStringA(domain, "registered before");
+    ranges("parent", 3);
+    int status = 0;
+    if (strcmp(mode, "worker") == 0) {
+      setenv("RANK", "1", 1);
+      setenv("WORLD_SIZE", "2", 1);
+      setenv("LOCAL_RANK", "1", 1);
+    }
+    if (strcmp(mode, "fork") == 0) {
+      const pid_t child = fork();
+      if (child == 0) {
+        for (int i = 0; i < 9; ++i) {
+          nvtxDomainRangePushEx(domain, &range);
+          nvtxDomainRangePop(domain);
+        }
+        exit(4);
+      }
+      waitpid(child, &status, 0);
+      if (WEXITSTATUS(status) != 4) return 1;
+    } else {
+      status = run_self(argv, "ranges");
+      if (status != 0) return 1;
+    }
+    ranges("parent", 3);
+  } else if (strcmp(mode, "exec") == 0) {
+    ranges("predecessor", 5);
+    execl(argv[0], argv[0], "ranges", (char*)NULL);
+  } else if (strcmp(mode, "hang") == 0) {
+    hang(argc, argv);
+  } else if (strcmp(mode, "status") == 0) {
+    ranges("range", 1000);
+    return 7;
+  } else if (strcmp(mode, "kill-self") == 0) {
+    ranges("range", 1000);
+    raise(SIGTERM);
+  } else {
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,184 @@
+// What is recorded, how much of it, and what the recorder costs: the options of `paceline record` on real programs.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/record/run.h"
+
+namespace paceline::test {
+namespace {
+
+using format::EventType;
+
+class RecordControl : public RecordTest {
+ protected:
+  // `paceline record` with these options, into the directory `run`.
+  Ended record(const std::string& options, const std::string& command) const {
+    return run(PACELINE " record -o run " + options + " -- " + command);
+  }
+  RecordedFile only_file() const {
+    std::vector<RecordedFile> all = files();
+    EXPECT_EQ(all.size(), 1u);
+    return all.empty() ? RecordedFile{} : all.front();
+  }
+  nlohmann::json info() const {
+    return nlohmann::json::parse(run(PACELINE " info --format json run").out, nullptr, false);
+  }
+  nlohmann::json report() const {
+    return nlohmann::json::parse(run(PACELINE " report --format json run").out, nullptr, false);
+  }
+};
+
+TEST_F(RecordControl, IterationsAreCountedFromZeroAndBothEndsAreRecorded) {
+  const Ended ended = record("--iterations 25:34", CONTROL " iterations");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.named(EventType::push, "iteration").size(), 10u);
+  EXPECT_EQ(file.named(EventType::push, "work").size(), 10u);
+  EXPECT_EQ(file.named(EventType::mark, "between").size(), 9u);
+  EXPECT_EQ(file.named(EventType::push, "epoch").size(), 1u);  // the second one began within
+  EXPECT_EQ(file.of(EventType::recording).size(), 3u);         // off at the start, on, off
+  EXPECT_EQ(file.of(EventType::recording)[0].ticks, 0u);
+  // What was not recorded is nobody's time: ten iterations of a little more than a millisecond are nearly all of it.
+  const nlohmann::json rank = info()["traces"][0];
+  EXPECT_EQ(rank["gaps"].size(), 2u) << rank;
+  EXPECT_EQ(rank["gaps"][0]["reason"], "outside --iterations");
+  const nlohmann::json run = report()["runs"][0];
+  EXPECT_EQ(run["iterations"]["count"], 10);
+  EXPECT_EQ(run["per_rank"][0]["wall_ns"], rank["recorded_ns"]);
+  EXPECT_LT(rank["recorded_ns"].get<double>(), 0.7 * rank["span_ns"].get<double>());
+  std::int64_t phases = 0;
+  for (const auto& [phase, ns] : run["per_rank"][0]["phases"].items()) phases += ns.get<std::int64_t>();
+  EXPECT_EQ(phases, rank["recorded_ns"]);
+}
+
+TEST_F(RecordControl, IterationsMayHaveAnyName) {
+  const Ended ended = record("--iterations 58: --iteration-name \"lap*\"", CONTROL " iterations \"lap of honour\"");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(only_file().named(EventType::push, "lap of honour").size(), 2u);
+  EXPECT_EQ(report()["runs"][0]["iterations"]["count"], 2);
+}
+
+TEST_F(RecordControl, DelayAndDurationCutAWindow) {
+  const Ended ended = record("--delay 0.5 --duration 0.4", CONTROL " count 1.5");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const RecordedFile file = only_file();
+  const auto marks = file.of(EventType::mark_payload);
+  const auto states = file.of(EventType::recording);
+  ASSERT_EQ(states.size(), 3u);
+  ASSERT_GT(marks.size(), 100u);
+  EXPECT_GT(marks.front().extension[0].low, 100u);  // numbers before it are not there
+  const double second = file.file.header.ticks_per_second;
+  EXPECT_GE(marks.front().ticks, states[1].ticks);
+  EXPECT_LE(marks.back().ticks, states[2].ticks + second / 10);
+  const double window = static_cast<double>(states[2].ticks - states[1].ticks) / second;
+  EXPECT_GE(window, 0.39);
+  EXPECT_LT(window, 1.0);
+}
+
+TEST_F(RecordControl, ACaptureRangeIsRecordedAndTheRealFunctionsAreCalled) {
+  const Ended ended = record("--capture-range cudaProfilerApi", CONTROL " capture");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "4 calls\n");
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.of(EventType::push).size(), 10u);
+  EXPECT_EQ(file.named(EventType::push, "captured").size(), 10u);
+}
+
+TEST_F(RecordControl, AFileEndsAtItsLargestSizeAndSaysSo) {
+  const Ended ended = record("--max-size 1M", CONTROL " memory");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_NE(ended.err.find("--max-size"), std::string::npos) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_LE(std::filesystem::file_size(file.file.path), 1u << 20);
+  EXPECT_FALSE(file.file.damaged) << file.file.damage;
+  EXPECT_GT(file.of(EventType::push).size(), 10'000u);
+  const auto states = file.of(EventType::recording);
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_EQ(states[0].head.low, static_cast<std::uint64_t>(format::file_is_full));
+}
+
+TEST_F(RecordControl, MemoryStaysBelow64MegabytesAndTheThreadSleeps) {
+  const Ended without = run(CONTROL " memory");
+  const Ended with = record("", CONTROL " memory");
+  EXPECT_TRUE(with.by_itself(0)) << with.err;
+  const long more_kib = std::stol(with.out) - std::stol(without.out);
+  EXPECT_GT(more_kib, 4'000);  // it does record
+  EXPECT_LT(more_kib, 64'000);
+  std::filesystem::remove_all(directory / "run");
+  const Ended idle = record("", CONTROL " idle");
+  const long ns = std::stol(idle.out);
+  EXPECT_GT(ns, 0) << "the recorder's thread was not found";
+  EXPECT_LT(ns, 1'000'000);
+}
+
+TEST_F(RecordControl, MaxMemoryMakesTheBufferSmaller) {
+  const Ended ended = record("--max-memory 8M", CONTROL " status");
+  EXPECT_TRUE(ended.by_itself(7)) << ended.err;
+  std::filesystem::remove_all(directory / "run");
+  const Ended killed = record("--max-memory 8M", CONTROL " kill-self");
+  EXPECT_TRUE(WIFSIGNALED(killed.status) || killed.by_itself(128 + SIGTERM)) << killed.status;
+  EXPECT_EQ(only_file().file.header.live_bytes, 4u << 20);
+}
+
+TEST_F(RecordControl, StagedFilesAreMovedAtTheEnd) {
+  const Ended ended = record("--stage local", CONTROL " status");
+  EXPECT_TRUE(ended.by_itself(7)) << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
+  EXPECT_EQ(only_file().file.header.closed, 1u);
+  EXPECT_EQ(only_file().of(EventType::push).size(), 1000u);
+  EXPECT_TRUE(std::filesystem::is_empty(directory / "local"));
+}
+
+TEST_F(RecordControl, WhatAKilledProgramStagedIsMovedByTheLauncher) {
+  const Ended ended =
+      run(PACELINE " record -o run --stage /dev/shm/paceline-stage-test -- " CONTROL " kill-self; exit $?");
+  EXPECT_TRUE(ended.by_itself(128 + SIGTERM)) << ended.status << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.file.header.closed, 0u);
+  EXPECT_EQ(file.of(EventType::push).size(), 1000u);
+  EXPECT_TRUE(std::filesystem::is_empty("/dev/shm/paceline-stage-test"));
+  std::filesystem::remove("/dev/shm/paceline-stage-test");
+}
+
+TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {
+  // The output directory is gone when the program ends.
+  const Ended ended = record("--stage local", "sh -c \"" CONTROL " status; s=\\$?; rm -rf run; touch run; exit \\$s\"");
+  // The recorder moved its file before the directory went away; so the one that is killed afterwards must stay.
+  EXPECT_TRUE(ended.by_itself(7)) << ended.err;
+  std::filesystem::remove(directory / "run");
+  const Ended killed =
+      record("--stage local", "sh -c \"rm -rf run; touch run; " CONTROL " kill-self; rm -rf run; touch run; exit 9\"");
+  EXPECT_TRUE(killed.by_itself(9)) << killed.status << killed.err;
+  EXPECT_NE(killed.err.find("it stays there"), std::string::npos) << killed.err;
+  int left = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory / "local")) {
+    left += entry.path().extension() == ".pace";
+  }
+  EXPECT_EQ(left, 1);
+}
+
+TEST_F(RecordControl, ProgramsThatCannotBeRecordedRunAndOneLineSaysWhy) {
+  const std::string program = STATIC_PROGRAM;
+  if (!program.empty()) {
+    const Ended ended = record("", program);
+    EXPECT_TRUE(ended.by_itself(5)) << ended.status;
+    EXPECT_EQ(ended.out, "static\n");
+    EXPECT_EQ(ended.err, "paceline record: " + program +
+                             " is statically linked: the recorder cannot be loaded into it; it runs unrecorded\n");
+  }
+  if (getuid() != 0) GTEST_SKIP() << "making a setuid program of another user needs root";
+  const std::filesystem::path other = directory / "other";
+  std::filesystem::copy_file(CONTROL, other);
+  ASSERT_EQ(chown(other.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(other.c_str(), 04755), 0);
+  const Ended ended = record("", other.string() + " status");
+  EXPECT_TRUE(ended.by_itself(7)) << ended.status << ended.err;
+  EXPECT_NE(ended.err.find("is setuid or setgid"), std::string::npos) << ended.err;
+}
+
+}  // namespace
+}  // namespace paceline::test

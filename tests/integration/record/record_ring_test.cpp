@@ -1,0 +1,125 @@
+// The flight recorder, and hangs.
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/record/run.h"
+
+namespace paceline::test {
+namespace {
+
+using format::EventType;
+
+class RecordRing : public RecordTest {
+ protected:
+  Ended record(const std::string& options, const std::string& command) const {
+    return run(PACELINE " record -o run " + options + " -- " + command);
+  }
+  RecordedFile only_file() const {
+    std::vector<RecordedFile> all = files();
+    EXPECT_EQ(all.size(), 1u);
+    return all.empty() ? RecordedFile{} : all.front();
+  }
+};
+
+// The marks' numbers from tick `from` to `to`: each there, none missing, and the first one at most `slack` later.
+void expect_all_marks(const RecordedFile& file, std::uint64_t from, std::uint64_t to, std::uint64_t last_number) {
+  std::vector<std::uint64_t> numbers;
+  std::uint64_t first_ticks = 0;
+  for (const RecordedEvent& mark : file.of(EventType::mark_payload)) {
+    if (mark.ticks < from || mark.ticks > to) continue;
+    if (numbers.empty()) first_ticks = mark.ticks;
+    numbers.push_back(mark.extension[0].low);
+  }
+  ASSERT_GT(numbers.size(), 100u);
+  for (std::size_t i = 1; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], numbers[i - 1] + 1) << i;
+  EXPECT_EQ(numbers.back(), last_number);
+  // The one before the first is older than the window, or it would be among them.
+  const auto all = file.of(EventType::mark_payload);
+  const auto before = std::find_if(all.begin(), all.end(), [&](const RecordedEvent& mark) {
+    return mark.extension[0].low + 1 == numbers.front() && mark.ticks < first_ticks;
+  });
+  if (before == all.end()) {
+    EXPECT_GE(from, file.file.header.kept_from);
+  }
+}
+
+constexpr double window_s = 0.2;
+constexpr std::uint64_t count = 60'000;  // marks that the program makes
+// 16 chunks hold 16 × 2046 marks, fewer than it makes, so that chunks are used again.
+constexpr char ring[] = "--ring 0.2 --buffer 1M";
+
+std::uint64_t window_ticks(const RecordedFile& file) {
+  return static_cast<std::uint64_t>(window_s * file.file.header.ticks_per_second);
+}
+
+TEST_F(RecordRing, TheLastSecondsBeforeASignalAreAllThere) {
+  const Ended ended = record(ring, CONTROL " ring signal");
+  ASSERT_TRUE(ended.by_itself(3)) << ended.status << ended.err;
+  const RecordedFile file = only_file();
+  const auto triggers = file.of(EventType::trigger);
+  ASSERT_EQ(triggers.size(), 1u);
+  EXPECT_EQ(triggers[0].head.low, static_cast<std::uint64_t>(format::TriggerCause::signal) | SIGUSR2 << 8);
+  EXPECT_LE(triggers[0].extension[0].high, triggers[0].ticks - window_ticks(file));
+  expect_all_marks(file, triggers[0].ticks - window_ticks(file), triggers[0].ticks, count - 1);
+  EXPECT_LT(file.of(EventType::mark_payload).size(), count) << "nothing was dropped";
+  EXPECT_EQ(file.dropped(), 0u);
+}
+
+TEST_F(RecordRing, TheLastSecondsBeforeAnEndAreAllThere) {
+  for (const bool killed : {false, true}) {
+    std::filesystem::remove_all(directory / "run");
+    const Ended ended = record(ring, killed ? CONTROL " ring kill; exit $?" : CONTROL " ring exit");
+    EXPECT_TRUE(ended.by_itself(killed ? 128 + SIGKILL : 0)) << ended.status << ended.err;
+    const RecordedFile file = only_file();
+    EXPECT_EQ(file.file.header.closed, killed ? 0u : 1u);
+    const std::uint64_t end =
+        killed ? file.of(EventType::mark_payload).back().ticks : file.of(EventType::process_end)[0].ticks;
+    EXPECT_GT(file.file.header.kept_from, 0u);
+    expect_all_marks(file, end - window_ticks(file), end, count - 1);
+    EXPECT_LT(file.of(EventType::mark_payload).size(), count);
+    EXPECT_EQ(file.named(EventType::name, "number").size(), 1u) << "definitions outlive the ring";
+    const Ended info = run(PACELINE " info run");
+    EXPECT_NE(info.out.find("dropped by the flight recorder"), std::string::npos) << info.out;
+  }
+}
+
+TEST_F(RecordRing, ASlowIterationAsksForTheRing) {
+  const Ended ended = record("--ring 5 --ring-slow 8", CONTROL " iterations iteration 40");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const auto triggers = only_file().of(EventType::trigger);
+  ASSERT_GE(triggers.size(), 1u);  // a busy machine may make further ones slow
+  const auto slow = std::find_if(triggers.begin(), triggers.end(), [](const RecordedEvent& trigger) {
+    return trigger.head.low == (static_cast<std::uint64_t>(format::TriggerCause::slow_iteration) | 40u << 8);
+  });
+  EXPECT_NE(slow, triggers.end());
+}
+
+TEST_F(RecordRing, ASignalThatTheProgramDoesNotKnowDoesNotEndIt) {
+  const Ended ended =
+      record("--ring 5 --ring-signal USR1", "sh -c \"" CONTROL " count 1 & sleep 0.5; kill -USR1 \\$!; wait \\$!\"");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
+  EXPECT_EQ(only_file().of(EventType::trigger).size(), 1u);
+}
+
+TEST_F(RecordRing, AHangIsSaidAndTheReportNamesTheRankThatNeverCame) {
+  const Ended ended = run(mpirun() + "-n 3 " PACELINE " record -o run --hang 1 --set a=b -- " CONTROL " hang; exit $?");
+  EXPECT_FALSE(ended.by_itself(0));
+  EXPECT_NE(ended.err.find("hang? rank 0"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("MPI_Allreduce #17 on MPI_COMM_WORLD has been open for"), std::string::npos) << ended.err;
+  const Ended report = run(PACELINE " report --format json run");
+  const nlohmann::json parsed = nlohmann::json::parse(report.out, nullptr, false);
+  ASSERT_TRUE(parsed.is_object()) << report.err;
+  ASSERT_EQ(parsed["runs"][0]["hangs"].size(), 1u) << report.out;
+  const std::string text = parsed["runs"][0]["hangs"][0];
+  EXPECT_EQ(text.rfind("Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since ", 0),
+            0u)
+      << text;
+  EXPECT_NE(text.find("rank 2 was in looking out of the window"), std::string::npos) << text;
+  EXPECT_NE(run(PACELINE " info run").out.find(text), std::string::npos);
+  EXPECT_EQ(parsed["findings"][0]["text"], text);
+}
+
+}  // namespace
+}  // namespace paceline::test

@@ -1,0 +1,89 @@
+// Which ranks never came to a collective that others wait in.
+#include "analysis/metrics/hangs.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/importers/pace.h"
+#include "tests/unit/analysis/pace_file.h"
+
+namespace paceline::analysis {
+namespace {
+
+using format::MpiId;
+using testing::PaceFile;
+
+// `whole` collectives that every rank left, 1 ms each; ends at 60 s.
+PaceFile member(int rank, int ranks, std::uint32_t whole) {
+  PaceFile file(rank, ranks);
+  file.communicator(1, static_cast<std::uint32_t>(ranks), 42, static_cast<std::uint32_t>(rank), "MPI_COMM_WORLD");
+  for (std::uint32_t i = 0; i < whole; ++i) {
+    file.mpi_collective(1'000'000 * (i + 1), MpiId::Allreduce, -1, 8, 1, i);
+    file.mpi_end(1'000'000 * (i + 1) + 500'000, MpiId::Allreduce);
+  }
+  file.clock_pair(60'000'000'000, 0, 60'000'000'000, 1);
+  return file;
+}
+
+void enter(PaceFile& file, MpiId function, std::uint32_t sequence, std::uint64_t at) {
+  file.mpi_collective(at, function, -1, 8, 1, sequence);
+}
+
+Trace import(std::vector<PaceFile> files) {
+  std::vector<format::TraceFile> all;
+  for (PaceFile& file : files) all.push_back(file.file);
+  return import_pace(std::move(all));
+}
+
+TEST(Hangs, NamesTheRankThatNeverCame) {
+  std::vector<PaceFile> files;
+  for (int rank = 0; rank < 4; ++rank) files.push_back(member(rank, 4, 16));
+  for (const int rank : {0, 1, 3}) enter(files[rank], MpiId::Allreduce, 16, 30'000'000'000 + rank * 1'000'000);
+  files[2].push(29'000'000'000, format::pack_scope(files[2].name("evaluate"), 0, 0));
+  const Trace trace = import(files);
+  const auto hangs = find_hangs(trace);
+  ASSERT_EQ(hangs.size(), 1u);
+  EXPECT_EQ(hangs[0].number, 17u);
+  EXPECT_EQ(hangs[0].waiting.size(), 3u);
+  EXPECT_EQ(hang_text(trace, hangs[0]),
+            "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 wait in it since 30.000 s, for "
+            "30.000 s; rank 2 was in evaluate.");
+}
+
+TEST(Hangs, NamesARankThatCalledSomethingElse) {
+  std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
+  enter(files[0], MpiId::Allreduce, 3, 30'000'000'000);
+  enter(files[1], MpiId::Bcast, 3, 31'000'000'000);
+  const Trace trace = import(files);
+  const auto hangs = find_hangs(trace);
+  ASSERT_EQ(hangs.size(), 1u);
+  EXPECT_NE(hang_text(trace, hangs[0]).find("rank 1 called MPI_Bcast instead"), std::string::npos);
+}
+
+TEST(Hangs, AFirstCollectiveHangsToo) {
+  std::vector<PaceFile> files = {member(0, 2, 0), member(1, 2, 0)};
+  enter(files[0], MpiId::Barrier, 0, 5'000'000);
+  const Trace trace = import(files);
+  ASSERT_EQ(find_hangs(trace).size(), 1u);
+  EXPECT_EQ(find_hangs(trace)[0].missing[0].rank, 1u);
+}
+
+TEST(Hangs, AJobThatWasKilledWithinACollectiveOfAllDoesNotHang) {
+  std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
+  for (PaceFile& file : files) enter(file, MpiId::Allreduce, 3, 30'000'000'000);
+  EXPECT_TRUE(find_hangs(import(files)).empty());
+  EXPECT_TRUE(find_hangs(import({member(0, 2, 3), member(1, 2, 3)})).empty());
+}
+
+TEST(Hangs, ARankOfWhichTheEndIsNotKnownIsNotAccused) {
+  std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
+  enter(files[0], MpiId::Allreduce, 3, 30'000'000'000);
+  ASSERT_EQ(find_hangs(import(files)).size(), 1u);
+  files[1].file.header.dropped[0] = 1;
+  EXPECT_TRUE(find_hangs(import(files)).empty());
+  files[1].file.header.dropped[0] = 0;
+  files[1].add(20'000'000'000, format::EventType::recording, format::by_program);
+  EXPECT_TRUE(find_hangs(import(files)).empty());
+}
+
+}  // namespace
+}  // namespace paceline::analysis

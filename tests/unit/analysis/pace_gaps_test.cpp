@@ -1,0 +1,157 @@
+// What a file does not cover: pauses, flight recorders; and the processes that belong to another one's rank.
+#include "analysis/importers/pace_gaps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/importers/pace.h"
+#include "analysis/metrics/iterations.h"
+#include "analysis/metrics/phases.h"
+#include "tests/unit/analysis/pace_file.h"
+
+namespace paceline::analysis {
+namespace {
+
+using format::MpiId;
+using format::pack_scope;
+using testing::PaceFile;
+
+void recording(PaceFile& file, std::uint64_t ticks, std::uint64_t reasons) {
+  file.add(ticks, format::EventType::recording, reasons);
+}
+
+void trigger(PaceFile& file, std::uint64_t ticks, format::TriggerCause cause, std::uint64_t number,
+             std::uint64_t kept_from) {
+  file.add(ticks, format::EventType::trigger, static_cast<std::uint64_t>(cause) | number << 8);
+  file.extension(kept_from, 0);
+}
+
+Trace import(std::vector<PaceFile> files) {
+  std::vector<format::TraceFile> all;
+  for (PaceFile& file : files) all.push_back(file.file);
+  return import_pace(std::move(all));
+}
+
+bool unfinished(const Trace& trace, const Track& track, std::uint32_t slice) {
+  return argument(track.slice_arguments, slice, trace.names.find("unfinished")).has_value();
+}
+
+// forward 100–200, pause 150–300 (its pop in the pause), backward 320–400, pause from 500 on, last event at 600.
+PaceFile with_pauses() {
+  PaceFile file;
+  const auto forward = pack_scope(file.name("forward"), 0, 0), backward = pack_scope(file.name("backward"), 0, 0);
+  file.push(100, forward);
+  file.mpi_begin(140, MpiId::Barrier);
+  recording(file, 150, format::by_program);
+  file.mpi_end(160, MpiId::Barrier);
+  recording(file, 300, 0);
+  file.push(320, backward);
+  file.pop(400);
+  file.pop(410);  // of a range that began in the pause
+  recording(file, 500, format::after_duration);
+  file.clock_pair(600, 0, 600, 1);
+  return file;
+}
+
+TEST(PaceGaps, APauseCutsWhatIsOpenAndIsNobodysTime) {
+  const Trace trace = import({with_pauses()});
+  const Rank& rank = trace.ranks[0];
+  ASSERT_EQ(rank.gaps.size(), 2u);
+  EXPECT_EQ(rank.gaps[0].start_ns, 150);
+  EXPECT_EQ(rank.gaps[0].end_ns, 300);
+  EXPECT_EQ(rank.gaps[0].reason, "switched off by the program");
+  EXPECT_EQ(rank.gaps[1].start_ns, 500);
+  EXPECT_EQ(rank.gaps[1].end_ns, 600);
+  EXPECT_EQ(rank.recorded_ns(), 600 - 150 - 100);
+  const Track& track = rank.tracks.at(0);
+  ASSERT_EQ(track.slices.size(), 2u) << "the call and the range it is in cross: it moves to a track of its own";
+  EXPECT_EQ(track.slices.end_ns(0), 150);
+  EXPECT_TRUE(unfinished(trace, track, 0));
+  EXPECT_EQ(track.slices.end_ns(1), 400);
+  EXPECT_FALSE(unfinished(trace, track, 1));
+  const RankPhases phases = phases_of(trace, rank);
+  EXPECT_EQ(phases.total_ns[static_cast<std::size_t>(Phase::forward)], 50);
+  EXPECT_EQ(phases.total_ns[static_cast<std::size_t>(Phase::backward)], 80);
+  std::int64_t sum = 0;
+  for (const std::int64_t ns : phases.total_ns) sum += ns;
+  EXPECT_EQ(sum, rank.recorded_ns());
+  for (const PhaseInterval& interval : phases.intervals) {
+    EXPECT_TRUE(interval.end_ns <= 150 || interval.start_ns >= 300) << interval.start_ns;
+  }
+}
+
+TEST(PaceGaps, RecordingThatBeginsOffLeavesOutTheTimeFromTheStartOfTheProcess) {
+  PaceFile file;
+  file.file.header.process_start_utc_ns = file.file.header.start_utc_ns - 50;
+  recording(file, 0, format::outside_iterations | format::before_delay);
+  recording(file, 400, 0);
+  file.push(410, pack_scope(file.name("iteration"), 0, 0));
+  file.pop(500);
+  const Trace trace = import({file});
+  const Rank& rank = trace.ranks[0];
+  ASSERT_EQ(rank.gaps.size(), 1u);
+  EXPECT_EQ(rank.gaps[0].start_ns, rank.start_ns);
+  EXPECT_EQ(rank.gaps[0].reason, "before the end of --delay, outside --iterations");
+  EXPECT_EQ(rank.recorded_ns(), 100);
+  const auto iterations = iterations_of(trace, rank, phases_of(trace, rank));
+  ASSERT_EQ(iterations.size(), 1u);
+  EXPECT_TRUE(iterations[0].finished);
+}
+
+TEST(PaceGaps, AFlightRecorderKeepsWhatWasAskedForAndTheEnd) {
+  PaceFile file;
+  const auto step = pack_scope(file.name("step"), 0, 0);
+  file.push(100, step);  // dropped neighbours: 100 lies in a chunk that was kept by chance
+  trigger(file, 300, format::TriggerCause::slow_iteration, 7, 200);
+  file.push(210, step);
+  file.pop(250);
+  file.push(290, step);  // its pop was dropped
+  file.push(510, step);
+  file.pop(550);
+  file.clock_pair(600, 0, 600, 1);
+  file.file.header.kept_from = 500;
+  const Trace trace = import({file});
+  const Rank& rank = trace.ranks[0];
+  ASSERT_EQ(rank.gaps.size(), 2u);
+  EXPECT_EQ(rank.gaps[0].end_ns - rank.start_ns, 200);
+  EXPECT_EQ(rank.gaps[1].start_ns, 300);
+  EXPECT_EQ(rank.gaps[1].end_ns, 500);
+  ASSERT_EQ(rank.triggers.size(), 1u);
+  EXPECT_EQ(rank.triggers[0].cause, "slow iteration 7");
+  EXPECT_EQ(rank.triggers[0].time_ns, 300);
+  const Track& track = rank.tracks.at(0);
+  bool found_cut = false, found_last = false;
+  for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
+    if (track.slices.start_ns[i] == 290) found_cut = track.slices.end_ns(i) == 300 && unfinished(trace, track, i);
+    if (track.slices.start_ns[i] == 510) found_last = track.slices.end_ns(i) == 550 && !unfinished(trace, track, i);
+  }
+  EXPECT_TRUE(found_cut);
+  EXPECT_TRUE(found_last);
+}
+
+TEST(PaceGaps, AChildsThreadsAreItsParentsRanks) {
+  PaceFile parent(3, 4), child(3, 4), other(2, 4);
+  parent.push(100, pack_scope(parent.name("mine"), 0, 0));
+  parent.pop(200);
+  child.file.header.pid = 4711;
+  child.file.parent = std::to_string(parent.file.header.pid);
+  child.use_thread(4711);
+  child.push(150, pack_scope(child.name("theirs"), 0, 0));
+  child.pop(190);
+  other.push(100, pack_scope(other.name("other"), 0, 0));
+  other.pop(300);
+  const Trace trace = import({child, parent, other});
+  ASSERT_EQ(trace.ranks.size(), 2u);
+  EXPECT_TRUE(trace.notes.empty());
+  const Rank& rank = trace.ranks[1];
+  EXPECT_EQ(rank.rank, 3);
+  EXPECT_EQ(rank.pid, parent.file.header.pid);
+  ASSERT_EQ(rank.tracks.size(), 2u);
+  EXPECT_TRUE(rank.tracks[0].main);
+  EXPECT_FALSE(rank.tracks[1].main);
+  EXPECT_EQ(rank.tracks[1].label, "process 4711: main thread");
+  EXPECT_EQ(trace.names[rank.tracks[1].slices.name[0]], "theirs");
+}
+
+}  // namespace
+}  // namespace paceline::analysis
