@@ -6,14 +6,18 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <memory>
 #include <optional>
 
 #include "trainer/comm/communicator.h"
 #include "trainer/data/shapes.h"
 #include "trainer/error.h"
+#include "trainer/loop/faults.h"
 #include "trainer/loop/options.h"
 #include "trainer/loop/training.h"
+#include "trainer/loop/updater.h"
 #include "trainer/ranges.h"
 
 namespace {
@@ -72,10 +76,11 @@ int bench(const BenchAllreduceOptions& options) {
 
 int train(const TrainOptions& options, Communicator& communicator, Training::Clock::time_point start,
           std::optional<Range>& startup) {
+  std::unique_ptr<Training> training;  // outlives the handlers: its threads may wait for ranks that never come
   try {
-    Training training(options, communicator, start);
+    training = std::make_unique<Training>(options, communicator, start);
     startup.reset();
-    training.run();
+    training->run();
     return 0;
   } catch (const AgreedError& error) {
     if (communicator.rank() == error.reporter) fmt::print(stderr, "{}{}\n", who(), error.what());
@@ -83,6 +88,16 @@ int train(const TrainOptions& options, Communicator& communicator, Training::Clo
   } catch (const std::exception& error) {
     return abandon(error);
   }
+}
+
+// Before MPI_Init: what the updater wants of the MPI library.
+int thread_level(const CommandLine& command) {
+  if (command.action != CommandLine::Action::train || !updater_needs_thread(command.train.updater)) {
+    return MPI_THREAD_FUNNELED;  // the loader's thread makes no MPI calls
+  }
+  // Open MPI waits in a loop that never sleeps; where a thread computes beside it, the loop is to give the core away.
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  return MPI_THREAD_SERIALIZED;
 }
 
 }  // namespace
@@ -95,14 +110,25 @@ int main(int argc, char** argv) {
   if (command.action == CommandLine::Action::make_dataset) return make(command.make_dataset);
 
   int provided = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);  // the loader's thread makes no MPI calls
+  const int wanted = thread_level(command);
+  MPI_Init_thread(&argc, &argv, wanted, &provided);
   int status = 0;
   if (command.action == CommandLine::Action::bench_allreduce) {
     startup.reset();
     status = bench(command.bench_allreduce);
   } else {
     try {
+      if (provided < wanted) {
+        throw Error(fmt::format("--updater {}: this MPI library lets no second thread call it; take allreduce",
+                                command.train.updater),
+                    Status::usage);
+      }
       const auto communicator = make_communicator(command.train.communicator, command.train.allreduce_dtype);
+      check_updater(command.train.updater, communicator->size(), command.train.communicator,
+                    command.train.allreduce_dtype);
+      if (parse_faults(command.train.faults, communicator->size()).tiny_buckets && command.train.updater != "overlap") {
+        throw Error("--fault tiny-buckets: only --updater overlap has buckets", Status::usage);
+      }
       status = train(command.train, *communicator, start, startup);
     } catch (const Error& error) {
       status = refuse(error);

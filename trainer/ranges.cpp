@@ -1,6 +1,7 @@
 #include "trainer/ranges.h"
 
 #include <array>
+#include <thread>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,9 +9,9 @@
 namespace paceline::train {
 namespace {
 
-constexpr std::array category_names = {"",          "iteration", "preprocess", "forward",    "backward",
-                                       "allreduce", "optimizer", "evaluate",   "checkpoint", "startup",
-                                       "layer",     "run",       "accuracy"};
+constexpr std::array category_names = {"",          "iteration", "preprocess", "forward", "backward", "allreduce",
+                                       "optimizer", "evaluate",  "checkpoint", "startup", "layer",    "run",
+                                       "accuracy",  "wait",      "staleness",  "fault"};
 
 struct Domain {
   nvtxDomainHandle_t handle = nvtxDomainCreateA("paceline.trainer");
@@ -40,7 +41,17 @@ nvtxEventAttributes_t attributes(Category category) {
   return event;
 }
 
+nvtxEventAttributes_t attributes(Category category, const RangeName& name, std::uint64_t payload) {
+  nvtxEventAttributes_t event = attributes(category);
+  event.message.registered = name.handle();
+  event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  event.payload.ullValue = payload;
+  return event;
+}
+
 }  // namespace
+
+RangeName::RangeName(const std::string& name) : handle_(nvtxDomainRegisterStringA(domain().handle, name.c_str())) {}
 
 Range::Range(Category category) {
   const nvtxEventAttributes_t event = attributes(category);
@@ -51,6 +62,11 @@ Range::Range(Category category, std::uint64_t payload) {
   nvtxEventAttributes_t event = attributes(category);
   event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
   event.payload.ullValue = payload;
+  nvtxDomainRangePushEx(domain().handle, &event);
+}
+
+Range::Range(Category category, const RangeName& name, std::uint64_t payload) {
+  const nvtxEventAttributes_t event = attributes(category, name, payload);
   nvtxDomainRangePushEx(domain().handle, &event);
 }
 
@@ -68,6 +84,17 @@ void mark_accuracy(double accuracy) {
   event.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
   event.payload.dValue = accuracy;
   nvtxDomainMarkEx(domain().handle, &event);
+}
+
+void mark(Category category, const RangeName& name, std::uint64_t payload) {
+  const nvtxEventAttributes_t event = attributes(category, name, payload);
+  nvtxDomainMarkEx(domain().handle, &event);
+}
+
+void suffer(const RangeName& fault, std::chrono::milliseconds time) {
+  if (time.count() == 0) return;
+  const Range range(Category::fault, fault, static_cast<std::uint64_t>(time.count()));
+  std::this_thread::sleep_for(time);
 }
 
 void name_this_thread(const char* name) { nvtxNameOsThreadA(static_cast<std::uint32_t>(syscall(SYS_gettid)), name); }

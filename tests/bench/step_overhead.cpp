@@ -59,7 +59,9 @@ int main(int argc, char** argv) {
     model->observer = &ranges;
     Sgd optimizer(model->weights().size(), {});
     const auto communicator = make_communicator("mpi");
-    SynchronousUpdater updater(*model, *communicator, optimizer);
+    UpdaterParts parts{*model, *communicator, optimizer};
+    parts.pass.batch = batch_size;
+    const auto updater = make_updater("allreduce", parts);
     Batch batch;
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
@@ -77,7 +79,7 @@ int main(int argc, char** argv) {
       const Cost start{seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID)};
       {
         const Range iteration(Category::iteration, number++);
-        updater.step(batch, 1e-4, false);
+        updater->step(batch, 0, 1e-4, false);
       }
       return Cost{seconds(CLOCK_MONOTONIC) - start.wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - start.cpu};
     };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,13 +22,33 @@ class Communicator {
   virtual int local_size() const = 0;
 
   // Where the parameters lie in the gradient: their first positions, ascending, and last the gradient's length. A mean
-  // over as many values goes by parameter where the algorithm does so (naive); other lengths go as one.
+  // over the gradient, or a part that parameters fill, goes by parameter where the algorithm does so (naive).
   virtual void set_segments(std::vector<std::size_t>) {}
 
   // Replaces the values by their mean over the ranks, the same bits on every rank. In fp32 that is the sum, then one
   // division. In a 16-bit type each rank divides first, so that the sum stays in range, and rounds to that type; each
   // addition rounds too.
   virtual void allreduce_mean(std::span<float> values) = 0;
+
+  // The mean of a part of the gradient, in place: positions [first, first + count).
+  virtual void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) = 0;
+
+  // Adds the values of all ranks up on `root`; on the others they are left as they were. In a 16-bit type each rank
+  // divides by the number of ranks first, and the root multiplies the sum by it, so that the sum stays in range.
+  virtual void reduce_sum(std::span<float> values, int root) = 0;
+
+  // Returns when all ranks have called it; sleeps meanwhile, so that a thread that waits takes no core from one that
+  // computes. Up to 0.2 ms late.
+  virtual void wait_for_all() = 0;
+
+  // Messages between two ranks. send() may wait until the other rank receives; receive() sleeps until one of that length
+  // has come; sender() is a rank whose message has come and was not received, nothing where there is none.
+  virtual void send(std::span<const std::byte> bytes, int to) = 0;
+  virtual void receive(std::span<std::byte> bytes, int from) = 0;
+  virtual std::optional<int> sender() = 0;
+
+  // Every rank's bytes, by rank; `all` has room for `own` of each. `own` has the same length on all.
+  virtual void allgather(std::span<const std::byte> own, std::span<std::byte> all) = 0;
 
   // Bytes that a mean over so many values takes from each rank: what profilers and bandwidths go by.
   virtual std::size_t payload_bytes(std::size_t values) const { return values * sizeof(float); }

@@ -1,12 +1,24 @@
 #include "trainer/comm/host_communicator.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace paceline::train {
 namespace {
 
 // MPI counts are of type int: a longer span goes in several calls.
 constexpr std::size_t longest_call = std::size_t{1} << 30;
+
+constexpr int letter = 7;  // tag of send()'s messages
+
+// A call of MPI that waits would keep its core busy.
+template <typename Done>
+void sleep_until(Done done) {
+  for (std::chrono::microseconds pause(20); !done(); pause = std::min(2 * pause, std::chrono::microseconds(200))) {
+    std::this_thread::sleep_for(pause);
+  }
+}
 
 template <typename T, typename Call>
 void in_calls(std::span<T> values, Call call) {
@@ -23,25 +35,91 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Ranks> ranks, std::unique_ptr
                                    std::unique_ptr<Allreduce> allreduce)
     : ranks_(std::move(ranks)), element_(std::move(element)), allreduce_(std::move(allreduce)) {}
 
-void HostCommunicator::allreduce_mean(std::span<float> values) {
+std::byte* HostCommunicator::narrowed(std::span<const float> values) {
+  if (narrow_.size() < payload_bytes(values.size())) narrow_.resize(payload_bytes(values.size()));
+  element_->narrow(values, static_cast<float>(ranks_->size), narrow_.data());
+  return narrow_.data();
+}
+
+void HostCommunicator::mean(std::span<float> values, const std::vector<std::size_t>& parts) {
   if (values.empty()) return;
-  const auto size = static_cast<float>(ranks_->size);
-  const bool cast = element_->bytes() != sizeof(float);
-  std::byte* data = reinterpret_cast<std::byte*>(values.data());
-  if (cast) {
-    if (narrow_.size() < payload_bytes(values.size())) narrow_.resize(payload_bytes(values.size()));
-    data = narrow_.data();
-    element_->narrow(values, size, data);
+  std::byte* data = casts() ? narrowed(values) : reinterpret_cast<std::byte*>(values.data());
+  const float divisor = casts() ? 1.0f : static_cast<float>(ranks_->size);
+  std::size_t first = 0;
+  for (const std::size_t count : parts) {
+    reduce({first, count}, data, divisor);
+    first += count;
   }
-  const float divisor = cast ? 1.0f : size;
-  if (allreduce_->by_segment() && !segments_.empty() && segments_.back() == values.size()) {
-    for (std::size_t i = 0; i + 1 < segments_.size(); ++i) {
-      reduce({segments_[i], segments_[i + 1] - segments_[i]}, data, divisor);
-    }
-  } else {
-    reduce({0, values.size()}, data, divisor);
+  if (casts()) element_->widen(data, values);
+}
+
+void HostCommunicator::allreduce_mean(std::span<float> values) {
+  if (!segments_.empty() && segments_.back() == values.size()) return allreduce_gradient(values, 0, values.size());
+  mean(values, {values.size()});
+}
+
+void HostCommunicator::allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) {
+  std::vector<std::size_t> parts{count};
+  const auto begin = std::lower_bound(segments_.begin(), segments_.end(), first);
+  const auto end = std::lower_bound(segments_.begin(), segments_.end(), first + count);
+  const bool filled = begin != segments_.end() && *begin == first && end != segments_.end() && *end == first + count;
+  if (allreduce_->by_segment() && filled) {
+    parts.clear();
+    for (auto segment = begin; segment != end; ++segment) parts.push_back(segment[1] - segment[0]);
   }
-  if (cast) element_->widen(data, values);
+  mean(gradient.subspan(first, count), parts);
+}
+
+void HostCommunicator::reduce_sum(std::span<float> values, int root) {
+  const bool receives = ranks_->rank == root;
+  std::byte* data = casts() ? narrowed(values) : reinterpret_cast<std::byte*>(values.data());
+  for (std::size_t done = 0; done < values.size(); done += longest_call) {
+    std::byte* part = data + done * element_->bytes();
+    const auto count = static_cast<int>(std::min(values.size() - done, longest_call));
+    MPI_Reduce(receives ? MPI_IN_PLACE : part, receives ? part : nullptr, count, element_->type(), element_->sum(),
+               root, ranks_->world);
+  }
+  if (!casts() || !receives) return;
+  element_->widen(data, values);
+  for (float& value : values) value *= static_cast<float>(ranks_->size);
+}
+
+void HostCommunicator::wait_for_all() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(ranks_->world, &request);
+  sleep_until([&] {
+    int done = 0;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  });
+}
+
+void HostCommunicator::send(std::span<const std::byte> bytes, int to) {
+  in_calls(bytes,
+           [&](const std::byte* data, int count) { MPI_Send(data, count, MPI_BYTE, to, letter, ranks_->world); });
+}
+
+void HostCommunicator::receive(std::span<std::byte> bytes, int from) {
+  in_calls(bytes, [&](std::byte* data, int count) {
+    sleep_until([&] {
+      int come = 0;
+      MPI_Iprobe(from, letter, ranks_->world, &come, MPI_STATUS_IGNORE);
+      return come != 0;
+    });
+    MPI_Recv(data, count, MPI_BYTE, from, letter, ranks_->world, MPI_STATUS_IGNORE);
+  });
+}
+
+std::optional<int> HostCommunicator::sender() {
+  int come = 0;
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, letter, ranks_->world, &come, &status);
+  return come != 0 ? std::optional(status.MPI_SOURCE) : std::nullopt;
+}
+
+void HostCommunicator::allgather(std::span<const std::byte> own, std::span<std::byte> all) {
+  const auto count = static_cast<int>(own.size());
+  MPI_Allgather(own.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, ranks_->world);
 }
 
 void HostCommunicator::reduce(Slice slice, std::byte* data, float divisor) {

@@ -23,12 +23,23 @@ class HostCommunicator : public Communicator {
 
   void set_segments(std::vector<std::size_t> offsets) override { segments_ = std::move(offsets); }
   void allreduce_mean(std::span<float> values) override;
+  void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override;
+  void reduce_sum(std::span<float> values, int root) override;
+  void wait_for_all() override;
+  void send(std::span<const std::byte> bytes, int to) override;
+  void receive(std::span<std::byte> bytes, int from) override;
+  std::optional<int> sender() override;
+  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override;
   std::size_t payload_bytes(std::size_t values) const override { return values * element_->bytes(); }
   void allreduce_sum(std::span<double> values) override;
   void broadcast(std::span<float> values, int root) override;
   void broadcast(std::span<std::uint64_t> values, int root) override;
 
  private:
+  // parts: the lengths that go one by one; they add up to the number of values.
+  void mean(std::span<float> values, const std::vector<std::size_t>& parts);
+  std::byte* narrowed(std::span<const float> values);
+  bool casts() const { return element_->bytes() != sizeof(float); }
   void reduce(Slice slice, std::byte* data, float divisor);
 
   std::unique_ptr<Ranks> ranks_;

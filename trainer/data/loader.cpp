@@ -57,13 +57,15 @@ void Loader::run() try {
 }
 
 void Loader::prepare(std::uint64_t iteration, Batch& batch) {
-  const Range range(Category::preprocess);
   const std::uint64_t epoch = iteration / options_.plan.iterations();
   if (epoch != epoch_of_order_) {
     order_ = epoch_order(options_.seed, epoch, options_.plan.samples);
     epoch_of_order_ = epoch;
   }
   const auto samples = options_.plan.batch_of(order_, iteration % options_.plan.iterations());
+  const Range range(Category::preprocess, samples.front());
+  static const RangeName slow_loader("slow-loader");
+  suffer(slow_loader, options_.delay);
   const std::size_t image = data_.image_bytes();
   batch.images.resize(samples.size() * image);
   batch.labels.resize(samples.size());

@@ -1,6 +1,7 @@
 // Prepares a rank's training batches ahead of time, in a thread of its own.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,7 +21,8 @@ struct Batch {
 };
 
 // Batches of iterations first … last − 1, counted over the whole run, in order. The thread runs at most `depth` batches
-// ahead, so memory is bounded, and is called `loader` in profiles, with a range around each batch's preparation.
+// ahead, so memory is bounded, and is called `loader` in profiles, with a range around each batch's preparation, whose
+// payload is the batch's first sample: equal on two ranks, they train on the same images.
 class Loader {
  public:
   struct Options {
@@ -28,6 +30,7 @@ class Loader {
     std::uint64_t seed = 1;
     std::uint64_t first = 0, last = 0;
     std::size_t depth = 4;
+    std::chrono::milliseconds delay{0};  // a fault: added to each batch's preparation
   };
 
   // The data set must outlive the loader.

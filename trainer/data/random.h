@@ -39,6 +39,6 @@ class Random {
 };
 
 // What a stream is for, as the first part of its name: two uses never share their numbers.
-enum Stream : std::uint64_t { shuffling = 1, augmenting, drawing, synthesizing };
+enum Stream : std::uint64_t { shuffling = 1, augmenting, drawing, synthesizing, dropping };
 
 }  // namespace paceline::train

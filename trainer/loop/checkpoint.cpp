@@ -65,13 +65,22 @@ nlohmann::json shapes_of(const Model& model) {
 
 }  // namespace
 
-void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Sgd& optimizer) {
-  const std::string header =
-      nlohmann::json{{"model", position.model},         {"image_size", position.image_size},
-                     {"classes", position.classes},     {"seed", position.seed},
-                     {"iteration", position.iteration}, {"iterations_per_epoch", position.iterations_per_epoch},
-                     {"parameters", shapes_of(model)},  {"statistics", model.statistics().size()}}
-          .dump();
+void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Sgd& optimizer,
+                      const RunState& state) {
+  const std::size_t ranks =
+      state.rank_statistics.empty() ? 0 : state.rank_statistics.size() / model.statistics().size();
+  const std::string header = nlohmann::json{{"model", position.model},
+                                            {"image_size", position.image_size},
+                                            {"classes", position.classes},
+                                            {"seed", position.seed},
+                                            {"iteration", position.iteration},
+                                            {"iterations_per_epoch", position.iterations_per_epoch},
+                                            {"parameters", shapes_of(model)},
+                                            {"statistics", model.statistics().size()},
+                                            {"ranks", ranks},
+                                            {"pending", !state.pending.empty()},
+                                            {"images_per_iteration", position.images_per_iteration}}
+                                 .dump();
   std::string content;
   content.reserve(2 * model.weights().size_bytes() + model.statistics().size_bytes() + header.size() + 64);
   content.append(magic);
@@ -81,11 +90,16 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
   append(content, model.statistics());
   for (const Parameter& parameter : model.parameters())
     append(content, model.to_plain(parameter, optimizer.velocity()));
+  if (!state.pending.empty()) {
+    for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, state.pending));
+  }
+  append(content, state.rank_statistics);
   append(content, XXH3_64bits(content.data(), content.size()));
   write_file_atomically(file, content);
 }
 
-Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Sgd& optimizer) {
+Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Sgd& optimizer,
+                         RunState* state) {
   const auto refuse = [&](const std::string& what) { return Error(fmt::format("{}: {}", file.string(), what)); };
   std::ifstream in(file, std::ios::binary);
   if (!in) throw refuse(fmt::format("cannot be opened: {}", std::strerror(errno)));
@@ -102,8 +116,13 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
   // From here on the content is what was once written, so JSON and lengths fit each other.
   const std::uint64_t header_bytes = number_at(take(rest, sizeof(std::uint64_t)));
   const nlohmann::json header = nlohmann::json::parse(take(rest, header_bytes));
-  Position position{header.at("model"), header.at("image_size"), header.at("classes"),
-                    header.at("seed"),  header.at("iteration"),  header.at("iterations_per_epoch")};
+  Position position{header.at("model"),
+                    header.at("image_size"),
+                    header.at("classes"),
+                    header.at("seed"),
+                    header.at("iteration"),
+                    header.at("iterations_per_epoch"),
+                    header.at("images_per_iteration")};
   if (position.model != expected.model || position.image_size != expected.image_size ||
       position.classes != expected.classes || header.at("parameters") != shapes_of(model)) {
     throw refuse(fmt::format(
@@ -119,6 +138,14 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
   const std::vector<float> statistics = floats_of(take(rest, model.statistics().size_bytes()));
   std::copy(statistics.begin(), statistics.end(), model.statistics().begin());
   fill(optimizer.velocity());
+  if (state == nullptr) return position;
+  *state = {};
+  if (header.at("pending").get<bool>()) {
+    state->pending.resize(model.weights().size());
+    fill(state->pending);
+  }
+  const std::size_t ranks = header.at("ranks");
+  state->rank_statistics = floats_of(take(rest, ranks * model.statistics().size_bytes()));
   return position;
 }
 

@@ -1,15 +1,16 @@
-// What a run needs to go on as if it had never stopped, in one file, independent of backend and number of ranks. To the
-// bit, but for one thing: in mid-epoch each rank has running statistics of its own, of which their mean is kept
-// (weights do not depend on them, and an epoch's evaluation takes the mean anyway).
+// What a run needs to go on as if it had never stopped, to the bit, in one file, independent of backend and number of
+// ranks.
 //   "paceline-checkpoint 1\n", length of the header (8 bytes, little-endian), the header (JSON: model, image_size,
-//   classes, seed, iteration, iterations_per_epoch, parameters with name and shape, statistics: how many), then fp32
-//   arrays: each parameter in its published layout, the statistics, each parameter's velocity; last XXH3-64 of all
-//   before (8 bytes, little-endian).
+//   classes, seed, iteration, iterations_per_epoch, images_per_iteration, parameters with name and shape, statistics:
+//   how many, ranks: how many, pending: whether there is such a gradient), then fp32 arrays: each parameter in its
+//   published layout, the statistics, each parameter's velocity, each parameter's pending gradient, the running
+//   statistics of each rank; last XXH3-64 of all before (8 bytes, little-endian).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "trainer/nn/model.h"
 #include "trainer/optim/sgd.h"
@@ -22,13 +23,22 @@ struct Position {
   std::uint64_t seed = 1;
   std::uint64_t iteration = 0;  // the next one, counted over the whole run
   std::uint64_t iterations_per_epoch = 0;
+  std::uint64_t images_per_iteration = 0;  // of all ranks
+};
+
+// What one kind of updater, or a run on as many ranks, needs beside weights, statistics and optimizer.
+struct RunState {
+  std::vector<float> pending;          // the flat mean gradient that the next step applies; empty: none
+  std::vector<float> rank_statistics;  // running statistics of rank 0, rank 1, …, each as long as the model's
 };
 
 // Written beside the file and renamed over it: a checkpoint of that name is always whole. Throws Error.
-void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Sgd& optimizer);
+void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Sgd& optimizer,
+                      const RunState& state = {});
 
-// Fills model and optimizer, which must be those that the file was written with. Throws Error: unreadable, damaged, of
-// another model, image size or number of classes.
-Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Sgd& optimizer);
+// Fills model, optimizer and `state`, where given. Model and optimizer must be those that the file was written with.
+// Throws Error: unreadable, damaged, of another model, image size or number of classes.
+Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Sgd& optimizer,
+                         RunState* state = nullptr);
 
 }  // namespace paceline::train

@@ -56,11 +56,38 @@ void Journal::start(const nlohmann::json& run) {
   write(object);
 }
 
-void Journal::iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds) {
-  write({{"event", "iteration"}, {"iteration", iteration}, {"loss", loss}, {"seconds", seconds}});
+void Journal::iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds,
+                        std::optional<std::uint64_t> staleness) {
+  nlohmann::json object = {{"event", "iteration"}, {"iteration", iteration}, {"loss", loss}, {"seconds", seconds}};
+  if (staleness) object["staleness"] = *staleness;
+  write(object);
   if (!terminal_) return;
   fmt::print(stderr, "{}iteration {} of {}, loss {:.4f}, {:.3f} s", clear_line, iteration + 1, iterations, loss,
              seconds);
+}
+
+void Journal::staleness(std::uint64_t epoch, const StalenessReport& report) {
+  auto ranks = nlohmann::json::array();
+  std::uint64_t updates = 0, sum = 0, most = 0;
+  for (const StalenessReport::OfRank& rank : report.ranks) {
+    ranks.push_back({{"updates", rank.updates},
+                     {"sum", rank.sum},
+                     {"max", rank.most},
+                     {"first_version", rank.first_version},
+                     {"last_version", rank.last_version}});
+    updates += rank.updates;
+    sum += rank.sum;
+    most = std::max(most, rank.most);
+  }
+  const double mean = updates == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(updates);
+  write({{"event", "staleness"},
+         {"epoch", epoch},
+         {"updates", updates},
+         {"mean", mean},
+         {"max", most},
+         {"histogram", report.histogram},
+         {"ranks", ranks}});
+  line(fmt::format("staleness in epoch {}: {:.2f} of {} updates on average, {} at most", epoch, mean, updates, most));
 }
 
 void Journal::epoch(const EpochReport& r) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/loop/updater.h"
+
 namespace paceline::train {
 
 struct EpochReport {
@@ -37,7 +39,9 @@ class Journal {
   Journal(int rank, const std::string& log, bool append);
 
   void start(const nlohmann::json& run);
-  void iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds);
+  void iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds,
+                 std::optional<std::uint64_t> staleness = std::nullopt);
+  void staleness(std::uint64_t epoch, const StalenessReport& report);  // of an epoch, counted from 1
   void epoch(const EpochReport& report);
   void end(const EndReport& report);
   void line(const std::string& text);  // on standard output

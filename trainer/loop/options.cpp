@@ -1,12 +1,14 @@
 #include "trainer/loop/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <string_view>
 
 #include "trainer/comm/communicator.h"
+#include "trainer/loop/updater.h"
 
 namespace paceline::train {
 namespace {
@@ -28,6 +30,47 @@ std::string communicator_help() {
   std::string help = "how gradients are averaged over the ranks:";
   for (const auto& [name, summary] : communicator_summaries()) help += fmt::format("\n{}: {}", name, summary);
   return help;
+}
+
+std::string updater_help() {
+  std::string help = "how gradients become a step:";
+  for (const auto& [name, summary] : updater_summaries()) help += fmt::format("\n{}: {}", name, summary);
+  return help;
+}
+
+std::vector<std::string> updater_names() {
+  std::vector<std::string> names;
+  for (const UpdaterName& updater : updater_summaries()) names.push_back(updater.name);
+  return names;
+}
+
+void add_updater_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--updater", o.updater, updater_help())->check(CLI::IsMember(updater_names()))->capture_default_str();
+  app.add_option("--bucket-mb", o.bucket_mb, "overlap: MiB of a bucket; default: 25, the first one 1 at most")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-ahead", o.most_ahead,
+                 "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit");
+  app.add_option("--accumulate", o.accumulate, "passes of --batch-size images whose gradients make one step")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option(
+      "--fault", o.faults,
+      "made on purpose, to be found: slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets");
+}
+
+// Of all options but those that may differ: where files are, and how much of its host a rank uses.
+std::string settings_of(const CLI::App& app) {
+  std::string settings;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (name == "--checkpoint") settings += option->count() > 0 ? "--checkpoint=given\n" : "";
+    if (name == "--help" || name == "--data" || name == "--log" || name == "--checkpoint" || name == "--threads")
+      continue;
+    settings += fmt::format(
+        "{}={}\n", name,
+        option->count() > 0 ? fmt::format("{}", fmt::join(option->results(), ",")) : option->get_default_str());
+  }
+  return settings;
 }
 
 void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
@@ -111,6 +154,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   CommandLine result;
   CLI::App app(description, "paceline-train");
   add_training_options(app, result.train);
+  add_updater_options(app, result.train);
   CLI::App* make =
       app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures in CIFAR-10's format");
   make->add_option("directory", result.make_dataset.directory, "made if needed")->required();
@@ -145,6 +189,11 @@ CommandLine parse_command_line(int argc, char** argv) {
     return result;
   }
   if (result.train.data.empty() && !result.train.synthetic) return refuse("--data DIR or --synthetic is required");
+  result.train.settings = settings_of(app);
+  if (result.train.bucket_mb && result.train.updater != "overlap") return refuse("--bucket-mb is of --updater overlap");
+  if (result.train.most_ahead && result.train.updater != "parameter_server") {
+    return refuse("--max-ahead is of --updater parameter_server");
+  }
   if (result.train.dtype == "bf16") return refuse("--dtype bf16 is not available in this build; use f32");
   return result;
 }

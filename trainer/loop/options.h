@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/comm/bench.h"
 
@@ -31,6 +33,13 @@ struct TrainOptions {
   std::uint64_t eval_every = 1;  // epochs; 0: at the end only
   double target_accuracy = 0.9;
   bool freeze_batch_norm = false;
+
+  std::string updater = "allreduce";
+  std::optional<double> bucket_mb;          // overlap: MiB; 25
+  std::optional<std::uint64_t> most_ahead;  // parameter_server: iterations; no limit
+  std::int64_t accumulate = 1;              // passes of batch_size images an iteration
+  std::vector<std::string> faults;          // as parse_faults takes them
+  std::string settings;                     // all options that must be the same on every rank: lines of NAME=VALUE
 };
 
 struct MakeDatasetOptions {

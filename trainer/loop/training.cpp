@@ -1,8 +1,10 @@
 #include "trainer/loop/training.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 #include "trainer/error.h"
 #include "trainer/loop/evaluator.h"
 #include "trainer/loop/interrupt.h"
+#include "trainer/loop/rank_check.h"
 #include "trainer/loop/threads.h"
 
 namespace paceline::train {
@@ -38,9 +41,11 @@ Schedule make_schedule(const TrainOptions& options, std::uint64_t iterations, st
   return warmed_up(std::move(schedule), first, warm_up);
 }
 
+constexpr std::size_t batches_ahead = 4;  // that the loader prepares
+
 // What this run is, for whoever compares it with others.
 nlohmann::json describe_run(const TrainOptions& options, const Communicator& communicator, double epochs) {
-  const std::int64_t global_batch = options.batch_size * communicator.size();
+  const std::int64_t global_batch = options.batch_size * options.accumulate * communicator.size();
   nlohmann::json run = {{"program", "paceline-train"},
                         {"model", options.model},
                         {"data", options.synthetic ? fmt::format("synthetic {} px", options.image_size) : options.data},
@@ -50,13 +55,27 @@ nlohmann::json describe_run(const TrainOptions& options, const Communicator& com
                         {"dtype", options.dtype},
                         {"communicator", options.communicator},
                         {"allreduce_dtype", options.allreduce_dtype},
-                        {"updater", "synchronous"},
+                        {"updater", options.updater},
                         {"seed", options.seed},
                         {"epochs", epochs},
                         {"ranks", communicator.size()},
                         {"evaluate", "all ranks"}};
+  if (options.accumulate > 1) run["accumulate"] = options.accumulate;
+  if (options.bucket_mb) run["bucket_mb"] = *options.bucket_mb;
+  if (options.most_ahead) run["max_ahead"] = *options.most_ahead;
+  if (!options.faults.empty()) run["faults"] = options.faults;
   if (epochs == std::floor(epochs)) run["epochs"] = static_cast<std::uint64_t>(epochs);
   return run;
+}
+
+// The bytes of the images and labels, so that ranks can tell whether theirs are the same.
+std::uint64_t hash_of(const TrainAndTest& data) {
+  std::uint64_t hash = 0;
+  for (const Dataset* set : {&data.train, &data.test}) {
+    hash = XXH3_64bits_withSeed(set->pixels.data(), set->pixels.size(), hash);
+    hash = XXH3_64bits_withSeed(set->labels.data(), set->labels.size(), hash);
+  }
+  return hash;
 }
 
 }  // namespace
@@ -75,6 +94,7 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
     status = 1;
   }
   agree(communicator_, what, status);
+  check();
   share_state();
 
   const double epochs = static_cast<double>(iterations_) / static_cast<double>(plan_.iterations());
@@ -87,13 +107,25 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
               {"test_images", data_.test.size()},
               {"first_iteration", first_}});
   journal_->start(run);
-  loader_ = std::make_unique<Loader>(data_.train, normalization_,
-                                     Loader::Options{plan_, options_.seed, first_, iterations_, 4});
-  updater_ = std::make_unique<SynchronousUpdater>(*model_, communicator_, *optimizer_);
+  for (const std::string& fault : options_.faults) mark(Category::fault, RangeName(fault), 0);
+  const int rank = communicator_.rank();
+  EpochPlan images = plan_;
+  if (faults_.duplicate_shards) images.rank = 0;
+  loader_ = std::make_unique<Loader>(
+      data_.train, normalization_,
+      Loader::Options{images, options_.seed, first_, iterations_, batches_ahead, faults_.slow_loader.of(rank)});
+  UpdaterParts parts{*model_, communicator_, *optimizer_};
+  parts.pass = {options_.seed, rank, static_cast<std::size_t>(options_.batch_size), faults_.slow_rank.of(rank)};
+  if (options_.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*options_.bucket_mb * (1 << 20));
+  if (faults_.tiny_buckets) parts.bucket_bytes = 1;
+  parts.most_ahead = options_.most_ahead;
+  updater_ = make_updater(options_.updater, parts);
+  if (!resumed_.pending.empty()) updater_->restore_pending(resumed_.pending);
   catch_interrupts();
 }
 
 void Training::prepare() {
+  faults_ = parse_faults(options_.faults, communicator_.size());
   threads_ = set_threads(options_.threads, communicator_.local_size());
   load_data();
   journal_ = std::make_unique<Journal>(communicator_.rank(), options_.log, options_.resume);
@@ -118,18 +150,39 @@ void Training::prepare() {
   schedule_ = make_schedule(options_, iterations_, plan_.iterations());
 
   if (!options_.resume || communicator_.rank() != 0 || !std::filesystem::exists(options_.checkpoint)) return;
-  const Position expected{options_.model, model.image_size, model.classes, options_.seed, 0, plan_.iterations()};
-  const Position position = read_checkpoint(options_.checkpoint, expected, *model_, *optimizer_);
-  if (position.iterations_per_epoch == plan_.iterations()) {
-    first_ = position.iteration;
-  } else if (position.iteration % position.iterations_per_epoch == 0) {  // other ranks or batch: at an epoch's end only
-    first_ = position.iteration / position.iterations_per_epoch * plan_.iterations();
-  } else {
+  const Position here = position_at(0);
+  const Position then = read_checkpoint(options_.checkpoint, here, *model_, *optimizer_, &resumed_);
+  // On other ranks or with another batch the images that are left of the epoch are dealt anew.
+  const std::uint64_t epoch = then.iteration / then.iterations_per_epoch;
+  const std::uint64_t images = then.iteration % then.iterations_per_epoch * then.images_per_iteration;
+  if (images % here.images_per_iteration != 0) {
     throw Error(
-        fmt::format("{}: written in the middle of an epoch of {} iterations, where this run has {}: resume with the "
-                    "ranks and the batch size of then",
-                    options_.checkpoint, position.iterations_per_epoch, plan_.iterations()));
+        fmt::format("{}: written after {} images of an epoch, where this run takes {} at a time: resume with "
+                    "ranks and a batch size that divide them",
+                    options_.checkpoint, images, here.images_per_iteration));
   }
+  first_ = epoch * plan_.iterations() + std::min(images / here.images_per_iteration, plan_.iterations());
+}
+
+Position Training::position_at(std::uint64_t iteration) const {
+  return {options_.model,
+          data_.train.image_size,
+          data_.train.classes,
+          options_.seed,
+          iteration,
+          plan_.iterations(),
+          plan_.batch * static_cast<std::size_t>(plan_.ranks)};
+}
+
+void Training::check() {
+  const std::size_t gradient = model_->gradients().size_bytes();
+  std::size_t memory = (batches_ahead + 1) * plan_.batch * data_.train.image_bytes() * sizeof(float);
+  if (options_.updater == "double_buffering") memory += gradient;
+  if (options_.updater == "parameter_server" && communicator_.rank() == 0) memory += 2 * gradient;
+  if (options_.accumulate > 1) memory += gradient;
+  const RankFacts own = facts_of_this_rank(options_.settings, hash_of(data_), communicator_.local_size(), memory);
+  const std::optional<Trouble> trouble = check_ranks(communicator_, own, options_.settings);
+  if (trouble) throw AgreedError(trouble->what, 1, trouble->rank);
 }
 
 void Training::load_data() {
@@ -137,12 +190,12 @@ void Training::load_data() {
                                                options_.test_images, options_.seed})
                              : read_cifar10(options_.data);
   normalization_ = normalization_of(data_.train);
-  plan_ = {data_.train.size(), static_cast<std::size_t>(options_.batch_size), communicator_.rank(),
-           communicator_.size()};
+  plan_ = {data_.train.size(), static_cast<std::size_t>(options_.batch_size * options_.accumulate),
+           communicator_.rank(), communicator_.size()};
   if (plan_.iterations() == 0) {
     throw Error(
         fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}): lower --batch-size",
-                    data_.train.size(), communicator_.size(), options_.batch_size));
+                    data_.train.size(), communicator_.size(), plan_.batch));
   }
   iterations_ = options_.iterations > 0 ? options_.iterations : options_.epochs * plan_.iterations();
 }
@@ -155,9 +208,29 @@ void Training::share_state() {
   communicator_.broadcast(model_->weights(), 0);
   communicator_.broadcast(model_->statistics(), 0);
   communicator_.broadcast(optimizer_->velocity(), 0);
-  std::array position = {first_};
-  communicator_.broadcast(std::span<std::uint64_t>(position), 0);
-  first_ = position[0];
+
+  std::array<std::uint64_t, 3> facts = {first_, resumed_.pending.size(), resumed_.rank_statistics.size()};
+  communicator_.broadcast(std::span<std::uint64_t>(facts), 0);
+  first_ = facts[0];
+  resumed_.pending.resize(facts[1]);
+  resumed_.rank_statistics.resize(facts[2]);
+  communicator_.broadcast(std::span<float>(resumed_.pending), 0);
+  communicator_.broadcast(std::span<float>(resumed_.rank_statistics), 0);
+  restore_statistics();
+}
+
+// On as many ranks as then each goes on with its own running statistics, else all with their mean.
+void Training::restore_statistics() {
+  const std::span<float> own = model_->statistics();
+  if (resumed_.rank_statistics.empty()) return;
+  const std::size_t ranks = resumed_.rank_statistics.size() / own.size();
+  const bool same = ranks == static_cast<std::size_t>(communicator_.size());
+  const std::size_t first = same ? static_cast<std::size_t>(communicator_.rank()) : 0, count = same ? 1 : ranks;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    double sum = 0;
+    for (std::size_t rank = first; rank < first + count; ++rank) sum += resumed_.rank_statistics[rank * own.size() + i];
+    own[i] = static_cast<float>(sum / static_cast<double>(count));
+  }
 }
 
 void Training::run() {
@@ -172,20 +245,24 @@ void Training::run() {
         const Range wait(Category::preprocess);
         batch = &loader_->next();
       }
-      result = updater_->step(*batch, schedule_(static_cast<std::int64_t>(iteration)), interrupt_received() != 0);
+      result =
+          updater_->step(*batch, iteration, schedule_(static_cast<std::int64_t>(iteration)), interrupt_received() != 0);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     iteration_seconds_.push_back(seconds);
     epoch_score_.loss_sum += result.score.loss_sum;
     epoch_score_.correct += result.score.correct;
     epoch_score_.samples += result.score.samples;
-    end_.images += static_cast<std::uint64_t>(result.score.samples);
     const double loss = result.score.loss_sum / static_cast<double>(result.score.samples);
-    journal_->iteration(iteration, iterations_, loss, seconds);
+    journal_->iteration(iteration, iterations_, loss, seconds, result.staleness);
+    if (!std::isfinite(loss)) stop_for_nonfinite_loss(iteration);
 
     const bool last = iteration + 1 == iterations_;
-    if (!std::isfinite(loss) || (result.stop && !last)) stop_early(iteration, result);
-    if (last || (iteration + 1) % plan_.iterations() == 0) finish_epoch(iteration);
+    const bool epoch_ends = last || (iteration + 1) % plan_.iterations() == 0;
+    bool stop = result.stop;
+    if (stop || epoch_ends) stop = updater_->settle(stop);
+    if (stop && (!last || updater_->asynchronous())) stop_early(iteration);  // other ranks may not be at their last
+    if (epoch_ends) finish_epoch(iteration);
   }
   if (first_ >= iterations_) {
     const Score score = evaluate_now();
@@ -199,24 +276,36 @@ void Training::run() {
   journal_->end(end_);
 }
 
-void Training::stop_early(std::uint64_t iteration, const StepResult& result) {
-  if (!std::isfinite(result.score.loss_sum)) {
-    throw AgreedError(fmt::format("the loss is no longer a finite number in iteration {}: lower --lr or add "
-                                  "--warmup-epochs",
-                                  iteration),
-                      1, 0);
-  }
+// Named by the first rank whose own loss it was.
+void Training::stop_for_nonfinite_loss(std::uint64_t iteration) {
+  const std::string what = nonfinite_loss(iteration, updater_->nonfinite_layer());
+  agree(communicator_, what, updater_->nonfinite_layer().empty() ? 0 : 1);
+  throw AgreedError(what, 1, 0);
+}
+
+void Training::stop_early(std::uint64_t iteration) {
+  // Where ranks go their own ways, that of the slowest: it goes on from there, and no image is left out.
+  std::vector<double> all(static_cast<std::size_t>(communicator_.size()));
+  all[static_cast<std::size_t>(communicator_.rank())] = static_cast<double>(iteration);
+  communicator_.allreduce_sum(all);
+  iteration = static_cast<std::uint64_t>(*std::ranges::min_element(all));
+
   std::string what = fmt::format("interrupted: stopped after iteration {} of {}", iteration + 1, iterations_);
   if (!options_.checkpoint.empty()) {
-    Position position{options_.model, data_.train.image_size, data_.train.classes,
-                      options_.seed,  iteration + 1,          plan_.iterations()};
-    save(position);
+    save(position_at(iteration + 1));
     what += fmt::format("; go on with --checkpoint {} --resume", options_.checkpoint);
   }
   throw AgreedError(what, 1, 0);
 }
 
 void Training::finish_epoch(std::uint64_t iteration) {
+  if (updater_->asynchronous()) {  // so far each rank has counted its own
+    std::array sums = {epoch_score_.loss_sum, static_cast<double>(epoch_score_.correct),
+                       static_cast<double>(epoch_score_.samples)};
+    communicator_.allreduce_sum(sums);
+    epoch_score_ = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
+  }
+  end_.images += static_cast<std::uint64_t>(epoch_score_.samples);
   EpochReport report;
   report.epoch = iteration / plan_.iterations() + 1;
   report.epochs = (iterations_ + plan_.iterations() - 1) / plan_.iterations();
@@ -236,17 +325,16 @@ void Training::finish_epoch(std::uint64_t iteration) {
   }
   report.seconds = seconds_since_start();
   journal_->epoch(report);
-  if (!options_.checkpoint.empty()) {
-    save({options_.model, data_.train.image_size, data_.train.classes, options_.seed, iteration + 1,
-          plan_.iterations()});
-  }
+  if (const auto staleness = updater_->take_staleness()) journal_->staleness(report.epoch, *staleness);
+  if (!options_.checkpoint.empty()) save(position_at(iteration + 1));
   epoch_score_ = {};
   epoch_start_ = Clock::now();
 }
 
 Score Training::evaluate_now() {
   const Range range(Category::evaluate);
-  const Score score = evaluate(*model_, communicator_, data_.test, normalization_, plan_.batch);
+  const Score score =
+      evaluate(*model_, communicator_, data_.test, normalization_, static_cast<std::size_t>(options_.batch_size));
   const double accuracy = static_cast<double>(score.correct) / static_cast<double>(score.samples);
   mark_accuracy(accuracy);
   end_.test_accuracy = accuracy;
@@ -258,7 +346,12 @@ Score Training::evaluate_now() {
 
 void Training::save(const Position& position) {
   const Range range(Category::checkpoint);
-  if (communicator_.rank() == 0) write_checkpoint(options_.checkpoint, position, *model_, *optimizer_);
+  RunState state;
+  const std::span<const float> own = model_->statistics(), pending = updater_->pending();
+  state.rank_statistics.resize(own.size() * static_cast<std::size_t>(communicator_.size()));
+  communicator_.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
+  state.pending.assign(pending.begin(), pending.end());
+  if (communicator_.rank() == 0) write_checkpoint(options_.checkpoint, position, *model_, *optimizer_, state);
 }
 
 double Training::seconds_since_start() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

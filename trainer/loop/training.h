@@ -11,6 +11,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/data/loader.h"
 #include "trainer/loop/checkpoint.h"
+#include "trainer/loop/faults.h"
 #include "trainer/loop/journal.h"
 #include "trainer/loop/options.h"
 #include "trainer/loop/updater.h"
@@ -40,13 +41,17 @@ class Training {
   void run();
 
  private:
-  void prepare();        // what may fail on one rank alone: no communication in it
-  void load_data();      // part of prepare
-  void share_state();    // rank 0's weights, statistics, velocity and position to all
-  Score evaluate_now();  // and keeps the accuracy for the end's report
+  void prepare();    // what may fail on one rank alone: no communication in it
+  void load_data();  // part of prepare
+  void check();      // all ranks able and alike
+  void restore_statistics();
+  void share_state();                                   // rank 0's weights, statistics, velocity and position to all
+  Position position_at(std::uint64_t iteration) const;  // with so many iterations done
+  Score evaluate_now();                                 // and keeps the accuracy for the end's report
   void save(const Position& position);
   void finish_epoch(std::uint64_t iteration);
-  void stop_early(std::uint64_t iteration, const StepResult& result);
+  void stop_early(std::uint64_t iteration);
+  void stop_for_nonfinite_loss(std::uint64_t iteration);
   double seconds_since_start() const;
 
   const TrainOptions options_;
@@ -63,7 +68,9 @@ class Training {
   std::unique_ptr<Sgd> optimizer_;
   Schedule schedule_;
   std::unique_ptr<Journal> journal_;
-  std::unique_ptr<SynchronousUpdater> updater_;
+  Faults faults_;
+  RunState resumed_;  // from the checkpoint
+  std::unique_ptr<Updater> updater_;
   std::unique_ptr<Loader> loader_;
 
   Score epoch_score_;  // of the training images since the epoch's start

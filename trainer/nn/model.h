@@ -47,11 +47,20 @@ class Model {
   // construction, and equal to it in Mode::train, which keeps what backward needs. Returns sums over these samples.
   virtual Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) = 0;
 
+  // Names the dropout masks of the following forward() calls in Mode::train: the n-th since then has masks that are a
+  // function of seed, n and the layer alone. Unless called, the masks follow from the model's construction.
+  virtual void seed_dropout(std::uint64_t) {}
+
   // Gradients of loss_sum × scale, overwritten in gradients(). After forward in Mode::train.
   virtual void backward(float scale) = 0;
 
   virtual std::span<float> weights() = 0;
   virtual std::span<float> gradients() = 0;
+
+  // Where backward writes the gradients from now on and what gradients() gives: as many values, zeroed, 64-byte aligned;
+  // the caller keeps them alive.
+  virtual void set_gradients(std::span<float> buffer) = 0;
+
   virtual const std::vector<Parameter>& parameters() const = 0;
 
   // Running means and variances of the batch norms, flat; averaged over ranks before evaluation.
@@ -61,10 +70,18 @@ class Model {
   virtual std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const = 0;
   virtual void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const = 0;
 
+  // The first layer whose output holds a number that is not finite; empty where there is none. Right after forward in
+  // Mode::train: backward writes over outputs. Linear in the activations.
+  virtual std::string first_nonfinite_layer() const = 0;
+
   virtual double forward_flops_per_image() const = 0;  // 2 × multiply-adds of convolutions and linear layers
   virtual double train_flops_per_image() const = 0;    // forward, plus both gradients, less the stem's data gradient
 
   LayerObserver* observer = nullptr;
+
+  // Called in backward, from its thread, as soon as the gradients of parameters()[first] … [first + count − 1] are what
+  // they will be: each parameter once a backward, the last layer's first.
+  std::function<void(std::size_t first, std::size_t count)> gradients_ready;
 };
 
 struct ModelOptions {

@@ -26,3 +26,22 @@ finished=$(sed 's/.*after iteration \([0-9]*\) of.*/\1/' stderr)
 "$TRAIN" --threads 1 "${run[@]}" --iterations $((finished + 2)) --checkpoint stopped --resume >/dev/null
 "$TRAIN" --threads 1 "${run[@]}" --iterations $((finished + 2)) --checkpoint unstopped --eval-every 0 >/dev/null
 cmp stopped unstopped || fail "interrupted and resumed: other weights"
+
+# Every updater that takes the same step whenever it is started, on 2 ranks, stopped in mid-epoch; batch norms have their
+# own statistics on each rank then.
+for updater in main_rank overlap double_buffering; do
+  with=("${run[@]}" --updater "$updater")
+  ranks 2 "${with[@]}" --iterations 8 --checkpoint "whole.$updater" --eval-every 0 >/dev/null
+  ranks 2 "${with[@]}" --iterations 3 --checkpoint "parts.$updater" --eval-every 0 >/dev/null
+  ranks 2 "${with[@]}" --iterations 8 --checkpoint "parts.$updater" --resume --eval-every 0 >/dev/null
+  cmp "whole.$updater" "parts.$updater" || fail "$updater: resumed: other bits"
+done
+
+# On other ranks: after 6 iterations of 4 images there are 16 left of 40, two iterations of 2 × 4.
+ranks 1 "${run[@]}" --iterations 6 --checkpoint other >/dev/null
+ranks 2 "${run[@]}" --epochs 1 --checkpoint other --resume --log other.jsonl >/dev/null
+[ "$(grep -c '"event":"iteration"' other.jsonl)" -eq 2 ] || fail "on other ranks: $(cat other.jsonl)"
+grep -q '"first_iteration":3' other.jsonl || fail "on other ranks: $(head -1 other.jsonl)"
+ranks 1 "${run[@]}" --iterations 5 --checkpoint odd >/dev/null
+status 1 mpirun --bind-to none -n 2 "$TRAIN" --threads 1 "${run[@]}" --epochs 1 --checkpoint odd --resume
+grep -q 'odd: written after 20 images of an epoch, where this run takes 8 at a time' stderr || fail "$(cat stderr)"

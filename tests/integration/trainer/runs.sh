@@ -17,7 +17,7 @@ lines = [json.loads(line) for line in open("log.jsonl")]
 assert [line["event"] for line in lines] == ["start"] + ["iteration"] * 3 + ["epoch"] + ["iteration"] * 2 + ["epoch", "end"], lines
 start, end = lines[0], lines[-1]
 expected = {"program": "paceline-train", "model": "resnet18", "batch_per_rank": 4, "global_batch": 8,
-            "images_per_iteration": 8, "dtype": "f32", "communicator": "mpi", "updater": "synchronous", "seed": 1,
+            "images_per_iteration": 8, "dtype": "f32", "communicator": "mpi", "updater": "allreduce", "seed": 1,
             "epochs": 5 / 3, "ranks": 2, "evaluate": "all ranks"}
 for key, value in expected.items():
     assert start[key] == value, (key, start[key])

@@ -21,6 +21,8 @@ class ReversedModel : public Model {
   void backward(float) override {}
   std::span<float> weights() override { return weights_; }
   std::span<float> gradients() override { return gradients_; }
+  void set_gradients(std::span<float>) override {}
+  std::string first_nonfinite_layer() const override { return {}; }
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::span<float> statistics() override { return statistics_; }
   std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {

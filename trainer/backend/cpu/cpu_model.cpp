@@ -77,15 +77,38 @@ class CpuModel final : public Model {
 
   void backward(float scale) override {
     kernels::cross_entropy_backward(data(logits_), labels_, classes(), scale, data(logits_gradient_));
+    std::size_t parameter = parameters_.size();  // the first of the layer's
     for (std::size_t i = layers_.size(); i-- > 0;) {
       if (observer) observer->begin(layers_[i]->layer().name, Mode::train, true);
       layers_[i]->backward();
       if (observer) observer->end();
+      const std::size_t count = layers_[i]->layer().parameters().size();
+      parameter -= count;
+      if (gradients_ready && count > 0) gradients_ready(parameter, count);
     }
   }
 
   std::span<float> weights() override { return {data(weights_), elements(weights_)}; }
   std::span<float> gradients() override { return {data(gradients_), elements(gradients_)}; }
+
+  void set_gradients(std::span<float> buffer) override {
+    if (buffer.size() != elements(gradients_)) throw std::invalid_argument("a gradient buffer of another size");
+    gradients_.set_data_handle(buffer.data());
+    for (const CpuParameter& p : build_.parameters) p.gradient.set_data_handle(buffer.data() + p.parameter.offset);
+  }
+
+  void seed_dropout(std::uint64_t seed) override {
+    for (const auto& layer : layers_) layer->seed_dropout(seed);
+  }
+
+  std::string first_nonfinite_layer() const override {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const dnnl::memory& output = build_.activations[i + 1].value;
+      if (!kernels::all_finite(data(output), elements(output))) return layers_[i]->layer().name;
+    }
+    return {};
+  }
+
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::span<float> statistics() override { return {data(statistics_), elements(statistics_)}; }
 

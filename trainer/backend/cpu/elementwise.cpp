@@ -77,7 +77,8 @@ class CpuDropout final : public CpuLayer {
         input_(build.activation(layer.input).value),
         output_(build.plan.acquire(input_.get_desc())),
         mask_(build.plan.acquire(input_.get_desc())),
-        seed_(build.activations.size()) {
+        number_(build.activations.size()),
+        seed_(number_) {
     build.activations.emplace_back().value = output_;
   }
 
@@ -92,6 +93,8 @@ class CpuDropout final : public CpuLayer {
     kernels::dropout(data(input_), data(mask_), data(output_), elements(output_), drop, seed_);
   }
 
+  void seed_dropout(std::uint64_t seed) override { seed_ = seed + number_; }
+
   void backward() override {
     gradient_.run();
     kernels::multiply(data(mask_), data(gradient_.memory()), elements(mask_));
@@ -99,6 +102,7 @@ class CpuDropout final : public CpuLayer {
 
  private:
   dnnl::memory input_, output_, mask_;
+  const std::uint64_t number_;  // of the layer: two layers have different masks
   std::uint64_t seed_;
   SummedGradient gradient_;
 };

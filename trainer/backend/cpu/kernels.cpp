@@ -78,6 +78,10 @@ void add_to(const float* other, float* sum, std::size_t count) {
   in_chunks(count, [=](std::size_t i, std::size_t n) { add_to_chunk(other + i, sum + i, n); });
 }
 
+bool all_finite(const float* values, std::size_t count) {
+  return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
+}
+
 void dropout(const float* in, float* mask, float* out, std::size_t count, float drop, std::uint64_t seed) {
   const float keep = 1 / (1 - drop);
   in_chunks(count, [=](std::size_t first, std::size_t n) {

@@ -23,6 +23,8 @@ void relu(const float* in, float* out, std::size_t count);
 
 void add_to(const float* other, float* sum, std::size_t count);  // sum += other
 
+bool all_finite(const float* values, std::size_t count);
+
 // Inverted dropout: out = in × mask, with mask 1 / (1 − drop) or 0 by a hash of (seed, element).
 void dropout(const float* in, float* mask, float* out, std::size_t count, float drop, std::uint64_t seed);
 void multiply(const float* factor, float* values, std::size_t count);  // values *= factor

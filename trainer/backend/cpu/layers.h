@@ -65,6 +65,7 @@ class CpuLayer {
   virtual void plan_backward(CpuBuild& build, Activation& output) = 0;
   virtual void forward(Mode mode) = 0;
   virtual void backward() = 0;
+  virtual void seed_dropout(std::uint64_t) {}
 
   const Layer& layer() const { return layer_; }
 

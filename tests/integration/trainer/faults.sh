@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# usage: faults.sh PACELINE-TRAIN PACELINE
+# Each fault made on purpose shows in the log, in the recorded ranges and, a slow rank, as the straggler of the report.
+source "$(dirname "$0")/setup.sh"
+paceline=$2
+run=(--synthetic --image-size 8 --train-images 64 --test-images 4 --batch-size 4 --iterations 6 --eval-every 0)
+
+# recorded NAME ARGS…: two ranks under the recorder; the traces in NAME, as CSV in NAME.csv, the log in NAME.jsonl.
+recorded() {
+  local name=$1
+  shift
+  mpirun --bind-to none -n 2 "$paceline" record -o "$name" -- "$TRAIN" --threads 1 "${run[@]}" --log "$name.jsonl" "$@" >/dev/null
+  "$paceline" export --to csv -o "$name.csv" "$name"
+}
+
+recorded slow --fault slow-rank=1:60
+recorded loader --fault slow-loader=0:60
+recorded shards --fault duplicate-shards
+recorded tiny --updater overlap --fault tiny-buckets
+recorded overlap --updater overlap
+recorded double --updater double_buffering
+recorded server --updater parameter_server
+"$paceline" report --format json slow >report.json
+python3 - <<'PY'
+import collections, csv, json
+
+def rows(name):
+    with open(name + ".csv", newline="") as file:
+        return [dict(row, args=json.loads(row["args"] or "{}")) for row in csv.DictReader(file)]
+
+def named(name, text):
+    return [row for row in rows(name) if row["name"] == text]
+
+def start(name):
+    return json.loads(open(name + ".jsonl").readline())
+
+report = json.load(open("report.json"))
+ranks = report["runs"][0]["per_rank"]
+waits = {rank["rank"]: rank["waits"] for rank in ranks}
+assert waits[1]["last_count"] > waits[0]["last_count"], waits
+assert waits[1]["caused_ns"] > 5 * 50e6 > 5 * waits[0]["caused_ns"], waits  # 60 ms in each of 6 iterations
+
+slow = named("slow", "slow-rank")
+assert len(slow) == 6 and {row["rank"] for row in slow} == {"1"}, slow
+assert all(int(row["duration_ns"]) >= 60e6 and row["category"] == "fault" for row in slow), slow
+assert start("slow")["faults"] == ["slow-rank=1:60"], start("slow")
+
+loader = named("loader", "slow-loader")
+assert len(loader) == 6 and {row["rank"] for row in loader} == {"0"}, loader
+assert all(int(row["duration_ns"]) >= 60e6 for row in loader), loader
+assert start("loader")["faults"] == ["slow-loader=0:60"]
+
+def first_samples(name):
+    by_rank = collections.defaultdict(list)
+    for row in named(name, "preprocess"):
+        if "payload" in row["args"]:  # the loader's; the main thread only waits
+            by_rank[row["rank"]].append(row["args"]["payload"])
+    return by_rank
+duplicated, exact = first_samples("shards"), first_samples("loader")
+assert len(duplicated["0"]) == 6 and duplicated["0"] == duplicated["1"], duplicated
+assert len(exact["0"]) == 6 and not set(exact["0"]) & set(exact["1"]), exact
+assert start("shards")["faults"] == ["duplicate-shards"]
+
+def buckets(name, rank):
+    return [row for row in rows(name) if row["rank"] == rank and row["name"].startswith("bucket ") and int(row["duration_ns"]) > 0]
+parameters = 62  # of a ResNet-18
+for rank in "01":
+    assert len(buckets("tiny", rank)) == 6 * parameters, len(buckets("tiny", rank))
+    few = buckets("overlap", rank)
+    assert 6 * 2 <= len(few) <= 6 * 6, len(few)
+    gradient = sum(row["args"]["payload"] for row in buckets("tiny", rank)) // 6
+    assert sum(row["args"]["payload"] for row in few) == 6 * gradient > 6 * 44e6, gradient
+    ready = [row for row in named("overlap", "bucket ready") if row["rank"] == rank]
+    assert sorted(row["args"]["payload"] for row in ready) == sorted(row["args"]["payload"] for row in few)
+    waits = [row for row in named("overlap", "wait") if row["rank"] == rank and row["category"] == "wait"]
+    assert len(waits) == len(few), (len(waits), len(few))
+    # After the first iteration, which finds the order out, some buckets are ready before backward ends.
+    backward = [(int(row["start_ns"]), int(row["start_ns"]) + int(row["duration_ns"]))
+                for row in named("overlap", "backward") if row["rank"] == rank and row["category"] == "backward"]
+    inside = [row for row in ready if any(begin < int(row["start_ns"]) < end for begin, end in backward)]
+    assert len(inside) >= 5, len(inside)
+    # Transfers run on a thread of their own.
+    main = {row["track"] for row in named("overlap", "backward") if row["rank"] == rank}
+    assert not main & {row["track"] for row in few}, main
+    double = buckets("double", rank)
+    assert len(double) == 6 and {row["args"]["payload"] for row in double} == {gradient}, double
+    stale = [row["args"]["payload"] for row in named("server", "staleness") if row["rank"] == rank]
+    assert len(stale) == 6, stale
+assert start("tiny")["faults"] == ["tiny-buckets"]
+logged = [json.loads(line) for line in open("server.jsonl")]
+total = sum(rank["sum"] for line in logged if line["event"] == "staleness" for rank in line["ranks"])
+assert total == sum(row["args"]["payload"] for row in named("server", "staleness")), total
+described = [row["name"] for row in rows("overlap") if '"updater":"overlap"' in row["name"]]
+assert len(described) == 2, described
+PY

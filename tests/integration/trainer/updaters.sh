@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# usage: updaters.sh PACELINE-TRAIN
+# Every updater in the whole program: what it logs, that it stops in order, and that no end leaves ranks waiting.
+source "$(dirname "$0")/setup.sh"
+run=(--synthetic --image-size 8 --train-images 40 --test-images 4 --lr 0.005 --batch-size 4 --schedule constant)
+updaters=(allreduce main_rank overlap double_buffering parameter_server)
+
+# limited COMMAND…: status 124 when it hangs.
+limited() { timeout 60 mpirun --bind-to none "$@"; }
+
+# logged FILE COUNT: waits until the log has so many iterations.
+logged() {
+  until [ "$(grep -c '"event":"iteration"' "$1" 2>/dev/null)" -ge "$2" ]; do sleep 0.05; done
+}
+
+# below PID: its children and theirs.
+below() {
+  local pid
+  for pid in $(pgrep -P "$1"); do
+    echo "$pid"
+    below "$pid"
+  done
+}
+
+# rank_of JOB RANK: the process of a rank.
+rank_of() {
+  local pid
+  for pid in $(below "$1"); do
+    if tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$2"; then echo "$pid"; fi
+  done
+}
+
+status 2 "$TRAIN" "${run[@]}" --updater carrier_pigeon
+says "carrier_pigeon"
+status 2 "$TRAIN" "${run[@]}" --bucket-mb 4
+says "--bucket-mb is of --updater overlap"
+status 2 "$TRAIN" "${run[@]}" --fault tiny-buckets
+says "tiny-buckets" "overlap"
+status 2 "$TRAIN" "${run[@]}" --fault slow-rank=1:50
+says "there is no rank 1"
+status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater single
+[ "$(grep -c -- '--updater single: is for one rank' stderr)" -eq 1 ] || fail "$(cat stderr)"
+status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater main_rank --communicator ring
+[ "$(grep -c -- '--updater main_rank: .*--communicator ring' stderr)" -eq 1 ] || fail "$(cat stderr)"
+
+# A wish to stop of one rank stops all, with a checkpoint that goes on.
+for updater in "${updaters[@]}"; do
+  with=("${run[@]}" --threads 1 --updater "$updater" --checkpoint "$updater.checkpoint" --log "$updater.jsonl")
+  limited -n 2 "$TRAIN" "${with[@]}" --iterations 100000 --eval-every 0 >/dev/null 2>stderr &
+  job=$!
+  logged "$updater.jsonl" 7
+  kill -TERM "$(rank_of "$job" 1)"
+  got=0
+  wait "$job" || got=$?
+  [ "$got" -eq 1 ] || fail "$updater: status $got when interrupted: $(cat stderr)"
+  grep -q 'interrupted: stopped after iteration' stderr || fail "$updater: $(cat stderr)"
+  done=$(sed -n 's/.*stopped after iteration \([0-9]*\) of.*/\1/p' stderr)
+  limited -n 2 "$TRAIN" "${with[@]}" --iterations $((done + 2)) --resume >/dev/null 2>stderr || fail "$updater: $(cat stderr)"
+  python3 - "$updater" "$done" <<'PY'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1] + ".jsonl")]
+starts = [line for line in lines if line["event"] == "start"]
+assert [start["updater"] for start in starts] == [sys.argv[1]] * 2, starts
+assert starts[1]["first_iteration"] == int(sys.argv[2]), (starts[1], sys.argv[2])
+assert lines[-1]["event"] == "end" and "test_accuracy" in lines[-1], lines[-1]
+iterations = [line for line in lines if line["event"] == "iteration"]
+assert all(("staleness" in line) == (sys.argv[1] == "parameter_server") for line in iterations)
+PY
+done
+
+# What the parameter server measured, as the log has it: 2 ranks, 5 iterations an epoch, 2 epochs.
+ranks 2 "${run[@]}" --updater parameter_server --max-ahead 0 --epochs 2 --log server.jsonl >stdout
+grep -q '^staleness in epoch 2: .* of 10 updates on average, . at most$' stdout || fail "$(cat stdout)"
+python3 - <<'PY'
+import json
+reports = [line for line in map(json.loads, open("server.jsonl")) if line["event"] == "staleness"]
+assert [report["epoch"] for report in reports] == [1, 2], reports
+for number, report in enumerate(reports):
+    assert report["updates"] == 10 == sum(report["histogram"]), report
+    assert report["max"] <= 1 and len(report["histogram"]) <= 2, report
+    assert [rank["updates"] for rank in report["ranks"]] == [5, 5], report
+    for rank in report["ranks"]:
+        assert rank["first_version"] == 10 * number, report
+        assert rank["sum"] + rank["updates"] == rank["last_version"] - rank["first_version"], report
+    total = sum(rank["sum"] for rank in report["ranks"])
+    assert total == sum(s * count for s, count in enumerate(report["histogram"])), report
+    assert abs(report["mean"] - total / 10) < 1e-9, report
+PY
+
+# A rank that dies, whose disk is full or whose loss is not finite takes the job with it, whichever thread communicates.
+for updater in allreduce overlap parameter_server; do
+  rm -f dying.jsonl
+  limited -n 3 "$TRAIN" "${run[@]}" --threads 1 --updater "$updater" --iterations 100000 --log dying.jsonl >/dev/null 2>stderr &
+  job=$!
+  logged dying.jsonl 2
+  kill -KILL "$(rank_of "$job" 2)"
+  got=0
+  wait "$job" || got=$?
+  [ "$got" -ne 0 ] && [ "$got" -ne 124 ] || fail "$updater: status $got after a rank was killed"
+  got=0
+  limited -n 2 "$TRAIN" "${run[@]/0.005/1e38}" --threads 1 --updater "$updater" --iterations 30 >/dev/null 2>stderr || got=$?
+  [ "$got" -eq 1 ] || fail "$updater: status $got for a loss that is not finite"
+  grep -q 'rank [01] on .*no longer a finite number in iteration [0-9]*, from layer [a-z0-9.]* on: lower --lr' stderr ||
+    fail "$updater: $(cat stderr)"
+done
+got=0
+limited -n 2 "$TRAIN" "${run[@]}" --threads 1 --updater overlap --epochs 1 --checkpoint no/such >/dev/null 2>stderr || got=$?
+[ "$got" -eq 1 ] || fail "status $got without a directory for the checkpoint"
+grep -q 'paceline-train: rank 0 on .*no/such' stderr || fail "$(cat stderr)"
+
+# Ranks that cannot run the same job are named before the first step.
+limited -n 1 "$TRAIN" "${run[@]}" : -n 1 "$TRAIN" "${run[@]}" --seed 7 >stdout 2>stderr && fail "another seed was not seen"
+grep -q "rank 1 on .*: other options than rank 0 on $(hostname): --seed 7, there 1" stderr || fail "$(cat stderr)"
+[ ! -s stdout ] || fail "a step was made: $(cat stdout)"
+limited -n 1 "$TRAIN" "${run[@]}" : -n 1 bash -c 'ulimit -S -n 51; exec "$0" "$@"' "$TRAIN" "${run[@]}" >stdout 2>stderr &&
+  fail "a limit of 51 files was not seen"
+grep -q "rank 1 on .*: may open 51 files, and a job of 2 ranks needs 52: raise it with ulimit -n" stderr || fail "$(cat stderr)"
+limited -n 1 "$TRAIN" "${run[@]}" : -n 1 bash -c 'ulimit -S -s 1000; exec "$0" "$@"' "$TRAIN" "${run[@]}" >stdout 2>stderr &&
+  fail "a small stack was not seen"
+grep -q "rank 1 on .*: has a stack of 1000 KiB" stderr || fail "$(cat stderr)"
+"$TRAIN" make-dataset data --train 40 --test 5 >/dev/null
+"$TRAIN" make-dataset other --train 40 --test 5 --seed 2 >/dev/null
+limited -n 2 "$TRAIN" --data data --batch-size 4 --threads 1 : -n 1 "$TRAIN" --data other --batch-size 4 --threads 1 \
+  >stdout 2>stderr && fail "other data were not seen"
+grep -q "rank 2 on .*: other data than the other ranks have" stderr || fail "$(cat stderr)"

@@ -1,0 +1,30 @@
+// How the gradient is cut into buckets that are sent while backward still computes the rest.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/comm/allreduce.h"
+#include "trainer/nn/model.h"
+
+namespace paceline::train {
+
+struct Bucket {
+  std::vector<Slice> slices;  // of the flat gradient; one, where its parameters lie side by side
+  std::size_t parameters = 0;
+  std::size_t values = 0;
+};
+
+struct BucketPlan {
+  std::vector<Bucket> buckets;  // in the order of sending
+  std::vector<std::size_t> of;  // parameter → its bucket
+};
+
+// order: all parameters as their gradients arrive. A bucket takes parameters until the next one would take it beyond
+// its limit, the first one beyond `first_bytes`, the others beyond `bytes`; a larger parameter is a bucket of its own.
+// The small first one sends early what arrives early (PyTorch's DistributedDataParallel: 1 MiB, then 25 MiB).
+// bytes_per_value: on the wire.
+BucketPlan plan_buckets(Model& model, const std::vector<std::uint64_t>& order, std::size_t first_bytes,
+                        std::size_t bytes, std::size_t bytes_per_value);
+
+}  // namespace paceline::train

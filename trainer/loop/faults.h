@@ -1,0 +1,28 @@
+// Faults made on purpose, so that a profiler has something to find.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace paceline::train {
+
+struct Faults {
+  struct Delay {
+    int rank = -1;  // none
+    std::chrono::milliseconds time{0};
+    std::chrono::milliseconds of(int this_rank) const {
+      return this_rank == rank ? time : std::chrono::milliseconds(0);
+    }
+  };
+  Delay slow_rank;                // in every forward pass
+  Delay slow_loader;              // in the preparation of every batch
+  bool duplicate_shards = false;  // every rank trains on the images of rank 0
+  bool tiny_buckets = false;      // a bucket for every layer: its latency is paid for each
+};
+
+// From slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets. Throws Error (usage): anything else, or
+// a rank beyond the job's.
+Faults parse_faults(const std::vector<std::string>& texts, int ranks);
+
+}  // namespace paceline::train
