@@ -27,7 +27,7 @@ struct StalenessReport {
   struct OfRank {
     std::uint64_t updates = 0, sum = 0, most = 0;  // of staleness, over the updates
     std::uint64_t first_version = 0;               // of the weights that its first gradient was computed with
-    std::uint64_t last_version = 0;                // after its last update: sum + updates = last − first
+    std::uint64_t last_version = 0;                // after its last update: sum + updates ≤ last − first
   };
   std::vector<std::uint64_t> histogram;  // [s]: updates of staleness s
   std::vector<OfRank> ranks;
