@@ -46,7 +46,7 @@ std::vector<float> initial_values(const Layer& layer, const ParameterShape& para
   std::size_t count = 1;
   for (const std::int64_t extent : parameter.shape) count *= static_cast<std::size_t>(extent);
   const bool weight = parameter.name.ends_with(".weight");
-  if (weight && layer.kind == LayerKind::batch_norm) return std::vector<float>(count, 1.0f);
+  if (weight && layer.kind == LayerKind::batch_norm) return std::vector<float>(count, layer.zero_scale ? 0.0f : 1.0f);
   if (!weight) return std::vector<float>(count, 0.0f);
   const double fan_out = static_cast<double>(layer.kernel * layer.kernel * layer.out.channels);
   const double deviation = layer.kind == LayerKind::convolution ? std::sqrt(2 / fan_out) : 0.01;

@@ -10,7 +10,8 @@
 namespace paceline::train {
 
 // Convolutions: normal of variance 2 / (kernel² × output channels), the fan-out form of He et al. (arXiv 1502.01852).
-// Linear layers: normal of deviation 0.01. Batch norms: scale 1. Every bias or shift: 0. In the published layout.
+// Linear layers: normal of deviation 0.01. Batch norms: scale 1, or 0 where Layer::zero_scale says so (Goyal et al.,
+// arXiv 1706.02677, 5.1). Every bias or shift: 0. In the published layout.
 std::vector<float> initial_values(const Layer& layer, const ParameterShape& parameter, std::uint64_t seed);
 
 }  // namespace paceline::train

@@ -84,15 +84,36 @@ class Model {
   std::function<void(std::size_t first, std::size_t count)> gradients_ready;
 };
 
+// What batch norms normalise with while training, and what they keep for evaluation.
+struct BatchNormOptions {
+  // Ghost batch norm (Hoffer, Hubara and Soudry, arXiv 1705.08741, algorithm 1): statistics of so many samples at a
+  // time, one virtual batch after the other; the last one may be smaller. The running statistics move once per virtual
+  // batch. 0: the whole batch at once.
+  std::int64_t ghost_batch = 0;
+
+  // Synchronised batch norm (ChainerMN's MultiNodeBatchNormalization): called with sums of this rank, replaces them by
+  // those over all ranks: [Σx, Σx², count] in forward, [Σdy, Σdy·x̂] in backward, once per layer each. All ranks then
+  // normalise with the statistics of the whole batch. Empty: each rank with its own.
+  std::function<void(std::span<double>)> sum_over_ranks;
+
+  // Weight of the batch's statistics in the running ones; PyTorch's momentum, 1 − Chainer's decay. 1: evaluation uses
+  // those of the last batch, without a moving average (Akiba et al., arXiv 1711.04325, 3.2).
+  float momentum = 0.1f;
+};
+
 struct ModelOptions {
-  std::string name = "resnet18";  // torchvision's names
+  std::string name = "resnet18";  // torchvision's names, and vgg_lecture
   std::int64_t batch_size = 32;
   std::int64_t image_size = 32;
   std::int64_t channels = 3;
   std::int64_t classes = 10;
   std::uint64_t seed = 1;          // of the initial weights
   bool freeze_batch_norm = false;  // normalise with the running statistics, do not update them
+  BatchNormOptions batch_norm;     // where it is not frozen
   bool cifar_stem = true;          // 3×3 stem of stride 1 without max-pooling
+  bool resnet_v1 = false;          // ResNets: a bottleneck has its stride in the first 1×1 convolution
+  bool zero_gamma = false;         // ResNets: the last batch norm of each block starts with scale 0
+  double width = 1;                // times the published numbers of channels, to multiples of 4
   bool winograd = true;            // 3×3 convolutions by Winograd's algorithm where that is faster: about half the
                                    // time for a few times the rounding error
 };

@@ -17,7 +17,7 @@ std::vector<ParameterShape> Layer::parameters() const {
       break;
     case LayerKind::linear:
       result.push_back({name + ".weight", {out.channels, in.size()}});
-      result.push_back({name + ".bias", {out.channels}});
+      if (bias) result.push_back({name + ".bias", {out.channels}});
       break;
     default:
       break;
@@ -89,9 +89,10 @@ int Network::convolution(std::string name, int input, std::int64_t channels, std
   return append(std::move(layer));
 }
 
-int Network::batch_norm(std::string name, int input, bool relu) {
+int Network::batch_norm(std::string name, int input, bool relu, bool zero_scale) {
   Layer layer = make(LayerKind::batch_norm, std::move(name), input, out(input), out(input));
   layer.relu = relu;
+  layer.zero_scale = zero_scale;
   return append(std::move(layer));
 }
 
@@ -116,8 +117,10 @@ int Network::average_pool(std::string name, int input, std::int64_t kernel) {
   return append(windowed(LayerKind::average_pool, std::move(name), input, in, in.channels, kernel, kernel, 0));
 }
 
-int Network::linear(std::string name, int input, std::int64_t outputs) {
-  return append(make(LayerKind::linear, std::move(name), input, out(input), Shape{outputs, 1, 1}));
+int Network::linear(std::string name, int input, std::int64_t outputs, bool bias) {
+  Layer layer = make(LayerKind::linear, std::move(name), input, out(input), Shape{outputs, 1, 1});
+  layer.bias = bias;
+  return append(std::move(layer));
 }
 
 int Network::dropout(std::string name, int input, float drop) {

@@ -31,8 +31,9 @@ struct Layer {
   int residual = -1;  // add_relu: the second summand
   Shape in, out;
   std::int64_t kernel = 1, stride = 1, padding = 0;  // convolution and pooling, equal in both directions
-  bool bias = false;                                 // convolution; linear layers always have one
+  bool bias = false;                                 // convolution and linear
   bool relu = false;                                 // batch_norm: followed by a ReLU
+  bool zero_scale = false;                           // batch_norm: its scale starts at 0, not at 1
   float drop = 0;                                    // dropout: probability of a zero
 
   std::vector<ParameterShape> parameters() const;
@@ -46,12 +47,12 @@ class Network {
   // Each appends a layer and returns its index.
   int convolution(std::string name, int input, std::int64_t channels, std::int64_t kernel, std::int64_t stride,
                   bool bias);  // padded by kernel / 2
-  int batch_norm(std::string name, int input, bool relu);
+  int batch_norm(std::string name, int input, bool relu, bool zero_scale = false);
   int relu(std::string name, int input);
   int add_relu(std::string name, int input, int residual);
   int max_pool(std::string name, int input, std::int64_t kernel, std::int64_t stride, std::int64_t padding);
   int average_pool(std::string name, int input, std::int64_t kernel);  // of stride kernel
-  int linear(std::string name, int input, std::int64_t outputs);
+  int linear(std::string name, int input, std::int64_t outputs, bool bias = true);
   int dropout(std::string name, int input, float drop);
 
   const std::vector<Layer>& layers() const { return layers_; }

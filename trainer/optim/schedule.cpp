@@ -25,6 +25,26 @@ Schedule cosine_rate(double rate, std::int64_t iterations) {
   };
 }
 
+Schedule polynomial_rate(double rate, std::int64_t iterations, double power) {
+  return [=](std::int64_t iteration) {
+    const double left = 1 - static_cast<double>(iteration) / static_cast<double>(iterations);
+    return rate * std::pow(std::max(0.0, left), power);
+  };
+}
+
+Schedule slow_start_rate(double rate, std::int64_t iterations) {
+  return [=](std::int64_t iteration) {
+    const std::int64_t epochs = 90 * iteration / iterations;  // had the run 90
+    return rate * (epochs < 40 ? 0.5 : epochs < 70 ? 0.075 : epochs < 85 ? 0.01 : 0.001);
+  };
+}
+
+Schedule warmed_up_constantly(Schedule schedule, double rate, std::int64_t iterations) {
+  return [=, schedule = std::move(schedule)](std::int64_t iteration) {
+    return iteration < iterations ? rate : schedule(iteration);
+  };
+}
+
 Schedule warmed_up(Schedule schedule, double first, std::int64_t iterations) {
   return [=, schedule = std::move(schedule)](std::int64_t iteration) {
     if (iteration >= iterations) return schedule(iteration);

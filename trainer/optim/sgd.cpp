@@ -1,6 +1,5 @@
 #include "trainer/optim/sgd.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "trainer/nn/vectorize.h"
@@ -8,38 +7,68 @@
 namespace paceline::train {
 namespace {
 
+// v ← keep v + take g with g = gradient + decay w, then w ← w − (of_gradient g + of_velocity v): every form of the
+// header.
+struct Factors {
+  float keep, take, of_gradient, of_velocity;
+};
+
 PACELINE_VECTORIZE void step_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict v,
-                                   std::size_t count, float rate, float momentum, float decay) {
+                                   std::size_t count, float decay, float keep, float take, float of_velocity) {
   for (std::size_t i = 0; i < count; ++i) {
-    v[i] = momentum * v[i] + (gradient[i] + decay * w[i]);
-    w[i] -= rate * v[i];
+    v[i] = keep * v[i] + take * (gradient[i] + decay * w[i]);
+    w[i] -= of_velocity * v[i];
   }
 }
 
 PACELINE_VECTORIZE void nesterov_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict v,
-                                       std::size_t count, float rate, float momentum, float decay) {
+                                       std::size_t count, float decay, float keep, float take, float of_gradient,
+                                       float of_velocity) {
   for (std::size_t i = 0; i < count; ++i) {
     const float g = gradient[i] + decay * w[i];
-    v[i] = momentum * v[i] + g;
-    w[i] -= rate * (g + momentum * v[i]);
+    v[i] = keep * v[i] + take * g;
+    w[i] -= of_gradient * g + of_velocity * v[i];
   }
 }
 
 }  // namespace
 
-void Sgd::step(std::span<float> weights, std::span<const float> gradients, float rate) {
-  if (weights.size() != velocity_.size() || gradients.size() != velocity_.size()) {
-    throw std::invalid_argument("weights, gradients and velocity differ in size");
+RatePosition rate_position_of(const std::string& name) {
+  if (name == "after") return RatePosition::after;
+  if (name == "inside") return RatePosition::inside;
+  if (name == "corrected") return RatePosition::corrected;
+  throw std::invalid_argument("unknown position of the rate: '" + name + "'");
+}
+
+// One scalar: the rate of the step before; 0 before the first.
+Sgd::Sgd(std::vector<Chunk> chunks, const SgdOptions& options)
+    : Optimizer(std::move(chunks), 1, 1), options_(options) {}
+
+Sgd::Sgd(std::size_t elements, const SgdOptions& options)
+    : Sgd(chunks_of({{"all", 0, elements, {}, false}}, elements, {options.weight_decay}), options) {}
+
+void Sgd::update(std::span<float> weights, std::span<const float> gradients, float rate) {
+  const float m = options_.momentum;
+  Factors f{m, 1, rate, options_.nesterov ? rate * m : rate};
+  if (options_.rate_position != RatePosition::after) {
+    const auto before = static_cast<float>(scalars_[0]);
+    // After a rate of 0 there is nothing to correct: v holds no more than what that rate let in.
+    if (options_.rate_position == RatePosition::corrected && before > 0) f.keep = m * (rate / before);
+    f.take = rate;
+    f.of_velocity = options_.nesterov ? m : 1;
   }
-  constexpr std::size_t chunk = 16384;
-  const auto chunks = static_cast<std::ptrdiff_t>((weights.size() + chunk - 1) / chunk);
-  const auto step = options_.nesterov ? nesterov_chunk : step_chunk;
-#pragma omp parallel for schedule(static) if (chunks > 1)
-  for (std::ptrdiff_t i = 0; i < chunks; ++i) {
-    const std::size_t first = static_cast<std::size_t>(i) * chunk;
-    step(weights.data() + first, gradients.data() + first, velocity_.data() + first,
-         std::min(chunk, weights.size() - first), rate, options_.momentum, options_.weight_decay);
-  }
+  scalars_[0] = rate;
+  float *const w = weights.data(), *const v = arrays_[0].data();
+  const float* const g = gradients.data();
+  const bool nesterov = options_.nesterov;
+  on_all_chunks([=](const Chunk& c, std::size_t) {
+    if (nesterov) {
+      nesterov_chunk(w + c.first, g + c.first, v + c.first, c.count, c.weight_decay, f.keep, f.take, f.of_gradient,
+                     f.of_velocity);
+    } else {
+      step_chunk(w + c.first, g + c.first, v + c.first, c.count, c.weight_decay, f.keep, f.take, f.of_velocity);
+    }
+  });
 }
 
 }  // namespace paceline::train

@@ -1,32 +1,44 @@
-// Stochastic gradient descent with momentum, weight decay and optionally Nesterov's look-ahead, in PyTorch's form:
-//   g ← gradient + weight_decay × w,  v ← momentum × v + g,  w ← w − rate × (nesterov ? g + momentum × v : v)
-// The rate stays outside of v, so a change of it needs no momentum correction (Goyal et al., arXiv 1706.02677, 3).
+// Stochastic gradient descent with momentum m, rate η and weight decay λ; g = gradient + λ w. Where η stands matters
+// when it changes from one step to the next (Goyal et al., arXiv 1706.02677, section 3, equations 9 and 10):
+//   after      v ← m v + g,             w ← w − η v     equation 9; PyTorch, Chainer's CorrectedMomentumSGD
+//   inside     v ← m v + η g,           w ← w − v       equation 10; Chainer's MomentumSGD
+//   corrected  v ← m (η ÷ η′) v + η g,  w ← w − v       equation 10 with momentum correction, η′ the step before's
+//   rate;
+//                                                       the same steps as `after`, whatever the rates
+// While η stays, all three take the same steps. With Nesterov's look-ahead, the last part of a step is instead
+//   after: w ← w − η (g + m v)          inside, corrected: w ← w − (η g + m v)
 #pragma once
 
-#include <span>
-#include <vector>
+#include <string>
+
+#include "trainer/optim/optimizer.h"
 
 namespace paceline::train {
 
+enum class RatePosition { after, inside, corrected };
+
+// Throws std::invalid_argument for another name.
+RatePosition rate_position_of(const std::string& name);
+
 struct SgdOptions {
   float momentum = 0.9f;
-  float weight_decay = 0;
+  float weight_decay = 0;  // where Sgd is made for a number of elements; chunks bring their own
   bool nesterov = false;
+  RatePosition rate_position = RatePosition::after;
 };
 
-class Sgd {
+class Sgd final : public Optimizer {
  public:
-  Sgd(std::size_t parameters, const SgdOptions& options) : options_(options), velocity_(parameters, 0.0f) {}
+  Sgd(std::vector<Chunk> chunks, const SgdOptions& options);
+  Sgd(std::size_t elements, const SgdOptions& options);  // one weight decay for all
 
-  // All three arrays have as many elements; one pass over them on all OpenMP threads.
-  void step(std::span<float> weights, std::span<const float> gradients, float rate);
+  std::span<float> velocity() { return arrays_[0]; }
 
-  std::span<float> velocity() { return velocity_; }  // for checkpoints
-  const SgdOptions& options() const { return options_; }
+ protected:
+  void update(std::span<float> weights, std::span<const float> gradients, float rate) override;
 
  private:
   SgdOptions options_;
-  std::vector<float> velocity_;
 };
 
 }  // namespace paceline::train

@@ -275,5 +275,42 @@ TEST(CpuModel, AddsTheGradientsOfATensorThatIsReadThrice) {
   }
 }
 
+// The end of the lectures' VGG: linear layers without bias, a batch norm of vectors between them.
+TEST(CpuModel, NormalisesTheResultOfALinearLayer) {
+  for (const bool frozen : {false, true}) {
+    Network net({3, 8, 8});
+    int x = net.max_pool("pool", net.batch_norm("bn", net.convolution("conv", 0, 16, 3, 1, false), true), 2, 2, 0);
+    x = net.batch_norm("bn_fc1", net.linear("fc1", x, 24, false), true);
+    net.linear("fc2", x, 10, false);
+    ModelOptions options = small(8);
+    options.freeze_batch_norm = frozen;
+    const auto model = make_cpu_model(net, options);
+    ReferenceModel expected(net, options.seed, frozen);
+    for (auto& [name, w] : expected.weights) {  // the start's small weights would hide in the epsilon
+      if (name.starts_with("fc")) {
+        for (double& value : w) value *= 16;
+      }
+    }
+    for (const Parameter& p : model->parameters()) {
+      const reference::Values& w = expected.weights.at(p.name);
+      model->from_plain(p, std::vector<float>(w.begin(), w.end()), model->weights());
+    }
+    Batch batch(8, 8);
+    for (unsigned seed = 0; seed < 40; ++seed) {
+      batch = Batch(8, 8, seed);
+      expected.forward(batch.tensor(8), batch.labels, Mode::train);
+      if (expected.distance_to_kink() >= kink_margin) break;
+    }
+    ASSERT_GE(expected.distance_to_kink(), kink_margin);
+    expected.backward(1);
+    model->forward(batch.images, batch.labels, Mode::train);
+    model->backward(1);
+    for (const Parameter& p : model->parameters()) {
+      EXPECT_LT(relative_error(model->to_plain(p, model->gradients()), expected.gradients[p.name]), gradient_bound)
+          << p.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace paceline::train

@@ -53,6 +53,71 @@ INSTANTIATE_TEST_SUITE_P(All, PublishedNetwork,
                                          Published{"vgg19_bn", 0, 0, 143678248}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Stride in the first 1×1 convolution: less work, the same parameters.
+TEST(Network, ResNet50Version1HasItsOwnWork) {
+  ModelOptions options = imagenet("resnet50");
+  options.resnet_v1 = true;
+  const Network network = build_network(options);
+  EXPECT_EQ(network.parameter_count(), 25557032);
+  EXPECT_NEAR(network.forward_flops() / 2e9, 3.858, 0.0005);
+  EXPECT_NEAR(network.train_flops() / 1e9, 22.91, 0.005);
+  for (const Layer& layer : network.layers()) {
+    if (layer.name == "layer2.0.conv1" || layer.name == "layer2.0.conv2") {
+      EXPECT_EQ(layer.stride, layer.name.ends_with("conv1") ? 2 : 1);
+    }
+  }
+}
+
+// Chainer's examples/cifar/models/VGG.py on images of 256 pixels: 31.50 M parameters.
+TEST(Network, TheLecturesVggHasItsParametersAndWork) {
+  ModelOptions options;
+  options.name = "vgg_lecture";
+  options.image_size = 256;
+  const Network network = build_network(options);
+  EXPECT_EQ(network.parameter_count(), 31502272);
+  EXPECT_NEAR(network.forward_flops() / 2e9, 20.06, 0.005);
+  EXPECT_NEAR(network.train_flops() / 1e9, 120.1, 0.05);
+  std::vector<float> drops;
+  for (const Layer& layer : network.layers()) {
+    if (layer.kind == LayerKind::dropout) drops.push_back(layer.drop);
+    EXPECT_FALSE(layer.bias) << layer.name;
+  }
+  EXPECT_THAT(drops, testing::ElementsAre(0.3f, 0.4f, 0.4f, 0.4f, 0.4f, 0.4f, 0.4f, 0.4f, 0.5f, 0.5f));
+  options.image_size = 32;
+  EXPECT_EQ(build_network(options).parameter_count(), 31502272 - 63 * 512 * 512);
+}
+
+TEST(Network, ZeroGammaIsTheScaleOfTheLastBatchNormOfEachBlock) {
+  for (const char* model : {"resnet18", "resnet50"}) {
+    ModelOptions options = imagenet(model);
+    options.zero_gamma = true;
+    const std::string last = options.name == "resnet18" ? ".bn2" : ".bn3";
+    const Network network = build_network(options);
+    int zeros = 0;
+    for (const Layer& layer : network.layers()) {
+      if (layer.kind != LayerKind::batch_norm) continue;
+      const float scale = initial_values(layer, layer.parameters()[0], 1)[0];
+      EXPECT_EQ(scale, layer.name.ends_with(last) ? 0.0f : 1.0f) << layer.name;
+      zeros += scale == 0;
+    }
+    EXPECT_EQ(zeros, options.name == "resnet18" ? 8 : 16);
+  }
+}
+
+TEST(Network, WidthScalesTheChannelsToMultiplesOfFour) {
+  ModelOptions options;
+  options.width = 1.0 / 16;
+  const Network narrow = build_network(options);
+  EXPECT_EQ(narrow.layers()[1].out.channels, 4);
+  EXPECT_EQ(narrow.layers().back().in.channels, 32);
+  options.width = 0.01;
+  EXPECT_EQ(build_network(options).layers()[1].out.channels, 4) << "the least";
+  options.width = 2;
+  EXPECT_EQ(build_network(options).layers()[1].out.channels, 128);
+  options.width = 0;
+  EXPECT_THROW(build_network(options), std::invalid_argument);
+}
+
 TEST(Network, NamesItsParametersAsTorchvisionDoes) {
   std::set<std::string> names;
   for (const char* model : {"resnet18", "resnet50", "vgg16_bn"}) {

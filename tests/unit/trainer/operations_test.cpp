@@ -2,29 +2,10 @@
 // those of its parameters. The bound on ‖fast − reference‖₂ ÷ ‖reference‖₂ of each operation is in one table.
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "tests/unit/trainer/reference/layers.h"
-#include "trainer/backend/cpu/layers.h"
+#include "tests/unit/trainer/one_layer.h"
 
 namespace paceline::train {
 namespace {
-
-using reference::relative_error;
-using reference::Tensor;
-using reference::Values;
-
-struct Operation {
-  const char* name;
-  Shape in;
-  int (*append)(Network&);
-  double bound;
-  std::int64_t batch = 4;
-  bool winograd = false;
-  bool frozen = false;
-
-  friend void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
-};
 
 // fp32 has a unit round-off of 6e-8. Sums grow with their length; Winograd's transforms cost another digit.
 const Operation operations[]{
@@ -47,90 +28,9 @@ const Operation operations[]{
     {"max_pool_vgg", {64, 16, 16}, [](Network& n) { return n.max_pool("l", 0, 2, 2, 0); }, 0},
     {"average_pool", {512, 4, 4}, [](Network& n) { return n.average_pool("l", 0, 4); }, 2e-7},
     {"linear", {512, 1, 1}, [](Network& n) { return n.linear("l", 0, 10); }, 5e-7},
+    {"linear_without_bias", {64, 4, 4}, [](Network& n) { return n.linear("l", 0, 24, false); }, 5e-7},
     {"linear_of_an_image", {64, 7, 7}, [](Network& n) { return n.linear("l", 0, 100); }, 5e-7},
 };
-
-// One layer with its tensors: what a network would give it.
-class Alone {
- public:
-  explicit Alone(const Operation& operation)
-      : engine_(dnnl::engine::kind::cpu, 0), build_{engine_,
-                                                    dnnl::stream(engine_),
-                                                    MemoryPlan(engine_),
-                                                    operation.batch,
-                                                    operation.frozen,
-                                                    operation.winograd,
-                                                    {},
-                                                    {},
-                                                    {}} {
-    Network network(operation.in);
-    operation.append(network);
-    layer_ = network.layers().back();
-    build_.activations.reserve(2);
-    build_.parameters.reserve(2);
-    build_.activations.emplace_back();
-    if (layer_.kind != LayerKind::convolution) build_.activations[0].value = build_.plan.acquire(blocked(layer_.in));
-    fast_ = make_layer(layer_, build_);
-    build_.activations[1].gradients.push_back(build_.plan.acquire(build_.activations[1].value.get_desc()));
-    output_gradient_ = build_.activations[1].gradients[0];
-    fast_->plan_backward(build_, build_.activations[1]);
-    build_.plan.allocate();
-    for (CpuParameter& parameter : build_.parameters) {
-      own_.emplace_back(parameter.layout, engine_);
-      parameter.weights.set_data_handle(own_.back().get_data_handle());
-      own_.emplace_back(parameter.layout, engine_);
-      parameter.gradient.set_data_handle(own_.back().get_data_handle());
-    }
-    for (const dnnl::memory& statistic : build_.statistics) {
-      own_.emplace_back(statistic.get_desc(), engine_);
-      statistic.set_data_handle(own_.back().get_data_handle());
-    }
-  }
-
-  const Layer& layer() const { return layer_; }
-  CpuBuild& build() { return build_; }
-  CpuLayer& fast() { return *fast_; }
-  const dnnl::memory& output_gradient() const { return output_gradient_; }
-
-  void write(const Values& values, const dnnl::memory& to) {
-    std::vector<float> plain(values.begin(), values.end());
-    dnnl::memory from(onednn::plain_layout(onednn::dims(to.get_desc())), engine_, plain.data());
-    dnnl::memory target = to;
-    dnnl::reorder(from, target).execute(build_.stream, from, target);
-  }
-
-  std::vector<float> read(const dnnl::memory& from) {
-    const onednn::Dims dims = onednn::dims(from.get_desc());
-    std::size_t count = 1;
-    for (const auto extent : dims) count *= static_cast<std::size_t>(extent);
-    std::vector<float> plain(count);
-    dnnl::memory source = from, to(onednn::plain_layout(dims), engine_, plain.data());
-    dnnl::reorder(source, to).execute(build_.stream, source, to);
-    return plain;
-  }
-
- private:
-  // As convolutions leave it.
-  onednn::Desc blocked(const Shape& shape) const {
-    return {build_.dims(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::nChw16c};
-  }
-
-  dnnl::engine engine_;
-  CpuBuild build_;
-  Layer layer_;
-  std::unique_ptr<CpuLayer> fast_;
-  dnnl::memory output_gradient_;
-  std::vector<dnnl::memory> own_;
-};
-
-// float64 values that fp32 holds exactly, so that both sides compute with the same numbers.
-Values random_values(std::size_t count, double mean, double deviation) {
-  static std::mt19937_64 random(3);
-  std::normal_distribution<double> normal(mean, deviation);
-  Values values(count);
-  for (double& value : values) value = static_cast<float>(normal(random));
-  return values;
-}
 
 class CpuOperation : public testing::TestWithParam<Operation> {};
 

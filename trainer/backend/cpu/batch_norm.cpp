@@ -4,18 +4,15 @@
 namespace paceline::train {
 namespace {
 
-constexpr float epsilon = 1e-5f;  // PyTorch's
-constexpr float momentum = 0.1f;
-
 // Normalises with the batch's biased variance and moves the running variance by the unbiased one, as PyTorch does.
 class CpuBatchNorm final : public CpuLayer {
  public:
   CpuBatchNorm(const Layer& layer, CpuBuild& build)
-      : CpuLayer(layer), stream_(build.stream), frozen_(build.freeze_batch_norm) {
+      : CpuLayer(layer), stream_(build.stream), frozen_(build.freeze_batch_norm), momentum_(build.batch_norm.momentum) {
     Activation& input = build.activation(layer.input);
     Activation& output = build.activations.emplace_back();
     input_ = input.value;
-    descs_ = onednn::batch_norm(build.engine, input.value.get_desc(), epsilon, layer.relu, frozen_);
+    descs_ = onednn::batch_norm(build.engine, input.value.get_desc(), batch_norm_epsilon, layer.relu, frozen_);
     output.value = build.plan.acquire(descs_.train.dst_desc());
 
     const std::vector<ParameterShape> shapes = layer.parameters();
@@ -69,8 +66,8 @@ class CpuBatchNorm final : public CpuLayer {
     train_.run(stream_);
     if (frozen_) return;
     const auto channels = static_cast<std::size_t>(layer_.out.channels);
-    kernels::move_average(data(mean_), data(running_mean_), channels, momentum, 1);
-    kernels::move_average(data(variance_), data(running_variance_), channels, momentum, unbiased_);
+    kernels::move_average(data(mean_), data(running_mean_), channels, momentum_, 1);
+    kernels::move_average(data(variance_), data(running_variance_), channels, momentum_, unbiased_);
   }
 
   void backward() override {
@@ -81,7 +78,7 @@ class CpuBatchNorm final : public CpuLayer {
  private:
   dnnl::stream stream_;
   bool frozen_;
-  float unbiased_ = 1;
+  float momentum_, unbiased_ = 1;
   onednn::BatchNorm descs_;
   dnnl::memory input_, mean_, variance_, running_mean_, running_variance_;
   SummedGradient gradient_;
@@ -91,6 +88,10 @@ class CpuBatchNorm final : public CpuLayer {
 }  // namespace
 
 std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build) {
+  const BatchNormOptions& options = build.batch_norm;
+  const bool whole_batch = build.freeze_batch_norm || (options.ghost_batch == 0 && !options.sum_over_ranks);
+  const dnnl::memory& input = build.activation(layer.input).value;
+  if (!whole_batch || onednn::dims(input.get_desc()).size() != 4) return make_batch_norm_variant(layer, build);
   return std::make_unique<CpuBatchNorm>(layer, build);
 }
 

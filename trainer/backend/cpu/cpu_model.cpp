@@ -30,6 +30,7 @@ class CpuModel final : public Model {
                                                                                          {},
                                                                                          {}} {
     if (options.batch_size < 1) throw std::invalid_argument("the batch size must be at least 1");
+    build_.batch_norm = options.batch_norm;
     // Constructors of layers hold references into these.
     build_.activations.reserve(network_.layers().size());
     build_.parameters.reserve(2 * network_.layers().size());

@@ -34,9 +34,16 @@ class CpuAddRelu final : public CpuLayer {
  public:
   CpuAddRelu(const Layer& layer, CpuBuild& build)
       : CpuLayer(layer),
+        stream_(build.stream),
         input_(build.activation(layer.input).value),
         residual_(build.activation(layer.residual).value) {
     output_ = build.plan.acquire(input_.get_desc());
+    // Of a few channels, convolutions may leave the summands in different layouts.
+    if (!onednn::same_layout(residual_.get_desc(), input_.get_desc())) {
+      const dnnl::memory aligned = build.plan.acquire(input_.get_desc());
+      align_ = {dnnl::reorder(residual_, aligned), {{DNNL_ARG_FROM, residual_}, {DNNL_ARG_TO, aligned}}};
+      residual_ = aligned;
+    }
     build.activations.emplace_back().value = output_;
   }
 
@@ -48,12 +55,23 @@ class CpuAddRelu final : public CpuLayer {
       build.plan.release(other_);
     }
     gradient_.plan(output, build, true);
-    build.plan.share(gradient_.memory());
-    build.activation(layer_.input).gradients.push_back(gradient_.memory());
-    build.activation(layer_.residual).gradients.push_back(gradient_.memory());
+    const dnnl::memory& sum = gradient_.memory();
+    build.activation(layer_.input).gradients.push_back(sum);
+    Activation& residual = build.activation(layer_.residual);
+    if (!align_) {
+      build.plan.share(sum);
+      residual.gradients.push_back(sum);
+      return;
+    }
+    const dnnl::memory back = build.plan.acquire(residual.value.get_desc());
+    align_gradient_ = {dnnl::reorder(sum, back), {{DNNL_ARG_FROM, sum}, {DNNL_ARG_TO, back}}};
+    residual.gradients.push_back(back);
   }
 
-  void forward(Mode) override { kernels::add_relu(data(input_), data(residual_), data(output_), elements(output_)); }
+  void forward(Mode) override {
+    if (align_) align_.run(stream_);
+    kernels::add_relu(data(input_), data(residual_), data(output_), elements(output_));
+  }
 
   void backward() override {
     gradient_.run();
@@ -63,10 +81,13 @@ class CpuAddRelu final : public CpuLayer {
     } else {
       kernels::relu_backward(data(output_), sum, elements(output_));
     }
+    if (align_gradient_) align_gradient_.run(stream_);
   }
 
  private:
+  dnnl::stream stream_;
   dnnl::memory input_, residual_, output_, other_;
+  Call align_, align_gradient_;
   SummedGradient gradient_;
 };
 

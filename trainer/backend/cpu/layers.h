@@ -38,6 +38,7 @@ struct CpuBuild {
   std::vector<Activation> activations;   // by layer
   std::vector<CpuParameter> parameters;  // in order of the layers
   std::vector<dnnl::memory> statistics;  // running means and variances
+  BatchNormOptions batch_norm{};         // where it is not frozen
 
   Activation& activation(int layer) { return activations[static_cast<std::size_t>(layer)]; }
   dnnl::memory::dims dims(const Shape& shape) const { return {batch, shape.channels, shape.height, shape.width}; }
@@ -52,6 +53,8 @@ struct Call {
   void run(const dnnl::stream& stream) const { primitive.execute(stream, arguments); }
   explicit operator bool() const { return static_cast<bool>(primitive); }
 };
+
+constexpr float batch_norm_epsilon = 1e-5f;  // PyTorch's
 
 class CpuLayer {
  public:
@@ -77,6 +80,7 @@ class CpuLayer {
 std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_convolution(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build);
+std::unique_ptr<CpuLayer> make_batch_norm_variant(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_pooling(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_linear(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_relu(const Layer& layer, CpuBuild& build);

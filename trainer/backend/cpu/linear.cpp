@@ -22,22 +22,21 @@ class CpuLinear final : public CpuLayer {
       source_ = build.plan.view(input.value, vector);
     }
     descs_ = onednn::linear(build.engine, source_.get_desc(), weights, onednn::plain_layout({build.batch, outputs}),
-                            input.needs_gradient);
+                            layer.bias, input.needs_gradient);
     output.value = build.plan.acquire(descs_.forward.dst_desc());
 
     const std::vector<ParameterShape> shapes = layer.parameters();
     const CpuParameter& weight = build.add_parameter(shapes[0], descs_.forward.weights_desc());
     weights_ = weight.weights;
-    const dnnl::memory weights_gradient = weight.gradient;
-    const CpuParameter& bias = build.add_parameter(shapes[1], onednn::plain_layout({outputs}));
     forward_ = {dnnl::inner_product_forward(descs_.forward),
-                {{DNNL_ARG_SRC, source_},
-                 {DNNL_ARG_WEIGHTS, weights_},
-                 {DNNL_ARG_BIAS, bias.weights},
-                 {DNNL_ARG_DST, output.value}}};
-    backward_weights_ = {
-        dnnl::inner_product_backward_weights(descs_.backward_weights),
-        {{DNNL_ARG_SRC, source_}, {DNNL_ARG_DIFF_WEIGHTS, weights_gradient}, {DNNL_ARG_DIFF_BIAS, bias.gradient}}};
+                {{DNNL_ARG_SRC, source_}, {DNNL_ARG_WEIGHTS, weights_}, {DNNL_ARG_DST, output.value}}};
+    backward_weights_ = {dnnl::inner_product_backward_weights(descs_.backward_weights),
+                         {{DNNL_ARG_SRC, source_}, {DNNL_ARG_DIFF_WEIGHTS, weight.gradient}}};
+    if (layer.bias) {
+      const CpuParameter& bias = build.add_parameter(shapes[1], onednn::plain_layout({outputs}));
+      forward_.arguments[DNNL_ARG_BIAS] = bias.weights;
+      backward_weights_.arguments[DNNL_ARG_DIFF_BIAS] = bias.gradient;
+    }
   }
 
   void plan_backward(CpuBuild& build, Activation& output) override {

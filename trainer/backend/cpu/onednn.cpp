@@ -160,9 +160,9 @@ Pooling pooling(const dnnl::engine& engine, algorithm algorithm, const Desc& sou
   return result;
 }
 
-Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output,
+Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output, bool has_bias,
               bool data_gradient) {
-  const Desc bias = plain_layout({weights[0]});
+  const Desc bias = has_bias ? plain_layout({weights[0]}) : Desc();
   Linear result;
   result.forward = forward_desc<dnnl::inner_product_forward>(engine, prop_kind::forward_training, source,
                                                              any_layout(weights), bias, output);

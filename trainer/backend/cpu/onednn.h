@@ -56,7 +56,7 @@ struct Linear {
   std::optional<dnnl::inner_product_backward_data::primitive_desc> backward_data;
 };
 // As for convolution().
-Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output,
+Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output, bool has_bias,
               bool data_gradient);
 
 }  // namespace paceline::train::onednn

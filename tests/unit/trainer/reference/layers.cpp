@@ -200,7 +200,7 @@ Tensor linear(const Layer& layer, const Tensor& x, const Values& weight, const V
   const std::int64_t in = layer.in.size();
   Tensor y(x.samples, layer.out);
   each(y, [&](auto n, auto o, auto r, auto p) {
-    double sum = bias[index(o)];
+    double sum = bias.empty() ? 0 : bias[index(o)];
     for (std::int64_t i = 0; i < in; ++i) sum += weight[index(o * in + i)] * x.values[index(n * in + i)];
     y.at(n, o, r, p) = sum;
   });

@@ -39,7 +39,7 @@ Tensor max_pool_backward(const Layer& layer, const Tensor& x, const Tensor& dy);
 Tensor average_pool(const Layer& layer, const Tensor& x);
 Tensor average_pool_backward(const Layer& layer, const Tensor& x, const Tensor& dy);
 
-Tensor linear(const Layer& layer, const Tensor& x, const Values& weight, const Values& bias);
+Tensor linear(const Layer& layer, const Tensor& x, const Values& weight, const Values& bias);  // bias: may be empty
 Tensor linear_backward(const Layer& layer, const Tensor& x, const Values& weight, const Tensor& dy,
                        Values& weight_gradient, Values& bias_gradient);
 

@@ -71,7 +71,7 @@ double ReferenceModel::forward(const Tensor& images, std::span<const std::int32_
         y = average_pool(layer, x);
         break;
       case LayerKind::linear:
-        y = linear(layer, x, weights[layer.name + ".weight"], weights[layer.name + ".bias"]);
+        y = linear(layer, x, weights[layer.name + ".weight"], layer.bias ? weights[layer.name + ".bias"] : none);
         break;
       case LayerKind::dropout:
       case LayerKind::input:

@@ -1,0 +1,46 @@
+// Per-channel sums over a tensor, and element-wise work with per-channel factors: what the batch norms that oneDNN does
+// not have are made of. Dense fp32 tensors in any layout with whole channels side by side; sums in float64, in an order
+// that does not depend on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "trainer/backend/cpu/onednn.h"
+
+namespace paceline::train {
+
+// Element ((n × blocks + b) × pixels + p) × lanes + l of the array belongs to channel b × lanes + l of sample n.
+struct ChannelLayout {
+  std::size_t samples = 0, blocks = 0, pixels = 0, lanes = 0;
+  std::size_t channels() const { return blocks * lanes; }  // those that fill up the last block included
+};
+
+// Of NC, NCHW, NHWC and the blocked nChw4c, nChw8c, nChw16c. Throws std::logic_error for any other.
+ChannelLayout channel_layout(const onednn::Desc& desc);
+
+// Samples [first, first + count) of a layout.
+struct Samples {
+  std::size_t first = 0, count = 0;
+};
+
+namespace kernels {
+
+// sum[c] = Σ x, squares[c] = Σ x².
+void channel_moments(const ChannelLayout& layout, Samples samples, const float* x, double* sum, double* squares);
+
+// y = (x − mean[c]) × factor[c] + shift[c], negative results set to zero with `relu`.
+void normalise(const ChannelLayout& layout, Samples samples, const float* x, const float* mean, const float* factor,
+               const float* shift, bool relu, float* y);
+
+// sum[c] = Σ dy, products[c] = Σ dy × (x − mean[c]) × inverse_deviation[c]. y: where it is not null, dy counts only
+// where y > 0 (the ReLU's gradient).
+void channel_gradients(const ChannelLayout& layout, Samples samples, const float* x, const float* y, const float* dy,
+                       const float* mean, const float* inverse_deviation, double* sum, double* products);
+
+// dx = factor[c] × (dy − offset[c] − slope[c] × (x − mean[c])), with y as above.
+void normalise_backward(const ChannelLayout& layout, Samples samples, const float* x, const float* y, const float* dy,
+                        const float* mean, const float* factor, const float* offset, const float* slope, float* dx);
+
+}  // namespace kernels
+}  // namespace paceline::train

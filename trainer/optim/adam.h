@@ -1,0 +1,25 @@
+// Adam (Kingma and Ba, arXiv 1412.6980, algorithm 1), with weight decay λ in the gradient as PyTorch's Adam has it (not
+// the decoupled one of AdamW). In step t, counted from 1, with g = gradient + λ w:
+//   m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²,  w ← w − η m̂ ÷ (√v̂ + ε),  m̂ = m ÷ (1 − β₁ᵗ),  v̂ = v ÷ (1 − β₂ᵗ)
+#pragma once
+
+#include "trainer/optim/optimizer.h"
+
+namespace paceline::train {
+
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+};
+
+class Adam final : public Optimizer {
+ public:
+  Adam(std::vector<Chunk> chunks, const AdamOptions& options) : Optimizer(std::move(chunks), 2, 1), options_(options) {}
+
+ protected:
+  void update(std::span<float> weights, std::span<const float> gradients, float rate) override;
+
+ private:
+  AdamOptions options_;
+};
+
+}  // namespace paceline::train

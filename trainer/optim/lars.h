@@ -1,0 +1,36 @@
+// Layer-wise adaptive rate scaling (You, Gitman and Ginsburg, arXiv 1708.03888, algorithm 1): each parameter tensor has
+// a rate of its own, from the norms of its weights w and its gradient g:
+//   λ = η ‖w‖ ÷ (‖g‖ + β ‖w‖ + 1e-9),  v ← m v + γ λ (g + β w),  w ← w − v
+// with γ the schedule's rate, m the momentum, β the weight decay, η the trust coefficient. Where ‖w‖ ≤ threshold, λ =
+// η: the paper's own rule (threshold 0) would leave a tensor of zeros for ever, and Chainer's GradientLARS has 1e-2.
+// That hook folds η into the rate: its lr is γ η. Tensors that are excluded from weight decay have no λ either: v ← m v
+// + γ g, as in MLPerf's SGD with LARS. Nothing corrects v when γ changes: the rate stands inside v, as in the paper.
+#pragma once
+
+#include "trainer/optim/optimizer.h"
+
+namespace paceline::train {
+
+struct LarsOptions {
+  float momentum = 0.9f;
+  double trust = 0.001;
+  double threshold = 0;
+};
+
+class Lars final : public Optimizer {
+ public:
+  Lars(std::vector<Chunk> chunks, const LarsOptions& options);
+
+  // λ ÷ η of each parameter in the last step; 1 for the excluded.
+  const std::vector<double>& local_rates() const { return local_; }
+
+ protected:
+  void update(std::span<float> weights, std::span<const float> gradients, float rate) override;
+
+ private:
+  LarsOptions options_;
+  std::vector<double> weight_squares_, gradient_squares_;  // by chunk
+  std::vector<double> local_;                              // by parameter
+};
+
+}  // namespace paceline::train

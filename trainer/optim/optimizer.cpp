@@ -1,0 +1,78 @@
+#include "trainer/optim/optimizer.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "trainer/optim/adam.h"
+#include "trainer/optim/lars.h"
+#include "trainer/optim/rmsprop_warmup.h"
+#include "trainer/optim/sgd.h"
+
+namespace paceline::train {
+namespace {
+
+constexpr std::size_t longest_chunk = 16384;  // 64 KiB of each array
+
+void cut(std::vector<Chunk>& chunks, Chunk whole) {
+  for (std::size_t done = 0; done < whole.count; done += longest_chunk) {
+    Chunk chunk = whole;
+    chunk.first += done;
+    chunk.count = std::min(longest_chunk, whole.count - done);
+    chunks.push_back(chunk);
+  }
+}
+
+}  // namespace
+
+std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay) {
+  std::vector<Chunk> chunks;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    const std::size_t end = i + 1 < parameters.size() ? parameters[i + 1].offset : elements;
+    const bool bias = !parameter.batch_norm && parameter.name.ends_with(".bias");
+    const bool excluded = (parameter.batch_norm && !decay.batch_norm) || (bias && !decay.biases);
+    cut(chunks, {parameter.offset, end - parameter.offset, excluded ? 0 : decay.rate, i, excluded});
+  }
+  return chunks;
+}
+
+Optimizer::Optimizer(std::vector<Chunk> chunks, std::size_t arrays, std::size_t scalars)
+    : scalars_(scalars, 0.0), chunks_(std::move(chunks)) {
+  if (!chunks_.empty()) elements_ = chunks_.back().first + chunks_.back().count;
+  arrays_.assign(arrays, std::vector<float>(elements_, 0.0f));
+}
+
+void Optimizer::step(std::span<float> weights, std::span<const float> gradients, float rate) {
+  if (weights.size() != elements_ || gradients.size() != elements_) {
+    throw std::invalid_argument("weights, gradients and the optimizer's state differ in size");
+  }
+  update(weights, gradients, rate);
+}
+
+void Optimizer::on_all_chunks(const std::function<void(const Chunk&, std::size_t)>& body) const {
+  const auto count = static_cast<std::ptrdiff_t>(chunks_.size());
+#pragma omp parallel for schedule(static) if (count > 1)
+  for (std::ptrdiff_t i = 0; i < count; ++i) body(chunks_[static_cast<std::size_t>(i)], static_cast<std::size_t>(i));
+}
+
+std::vector<std::string> optimizer_names() { return {"sgd", "lars", "adam", "rmsprop_warmup"}; }
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
+                                          std::size_t elements) {
+  const std::vector<Chunk> chunks = chunks_of(parameters, elements, o.weight_decay);
+  const auto momentum = static_cast<float>(o.momentum);
+  if (o.name == "sgd") {
+    return std::make_unique<Sgd>(
+        chunks, SgdOptions{momentum, o.weight_decay.rate, o.nesterov, rate_position_of(o.rate_position)});
+  }
+  if (o.name == "lars") return std::make_unique<Lars>(chunks, LarsOptions{momentum, o.trust, o.lars_threshold});
+  if (o.name == "adam") return std::make_unique<Adam>(chunks, AdamOptions{o.beta1, o.beta2, o.epsilon});
+  if (o.name == "rmsprop_warmup") {
+    return std::make_unique<RmspropWarmup>(
+        chunks, RmspropWarmupOptions{o.momentum, o.rms_decay, o.epsilon, o.rms_rate, o.rms_center, o.rms_period,
+                                     o.rms_printed_slope});
+  }
+  throw std::invalid_argument("unknown optimizer '" + o.name + "'");
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,92 @@
+// What turns an averaged gradient into new weights. One file per rule; the formulas are in their headers.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/nn/model.h"
+
+namespace paceline::train {
+
+// Weight decay as a term of the loss: the gradient g of a weight w becomes g + rate × w, before anything else is done
+// with it (Goyal et al., arXiv 1706.02677, 3: scaling the loss or the learning rate is then not the same thing).
+struct WeightDecay {
+  float rate = 0;
+  bool batch_norm = true;  // scales and shifts too; without: Goyal et al., 5.1
+  bool biases = true;      // of convolutions and linear layers too
+};
+
+// A part of the flat buffers with one weight decay, at most as long as one thread takes at a time.
+struct Chunk {
+  std::size_t first = 0, count = 0;
+  float weight_decay = 0;
+  std::size_t parameter = 0;  // position in the model's list
+  bool excluded = false;      // from weight decay, and so from LARS's rates
+};
+
+// Cuts `elements`, the length of the flat buffers, at each parameter and into chunks. Padding between two parameters
+// goes with the first.
+std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay);
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // One step with this learning rate; one pass over the arrays on all OpenMP threads, the same result for any number of
+  // them. Throws std::invalid_argument where the arrays are not of the length that the optimizer was made for.
+  void step(std::span<float> weights, std::span<const float> gradients, float rate);
+
+  // All that must survive a checkpoint, beside the weights: arrays as long as the weights, and single numbers, which
+  // are finite.
+  std::vector<std::vector<float>>& arrays() { return arrays_; }
+  std::vector<double>& scalars() { return scalars_; }
+
+  // Where the run is, in passes over the data; set before each step. Only RMSprop warm-up asks.
+  void at_epoch(double epoch) { epoch_ = epoch; }
+
+ protected:
+  Optimizer(std::vector<Chunk> chunks, std::size_t arrays, std::size_t scalars);
+  virtual void update(std::span<float> weights, std::span<const float> gradients, float rate) = 0;
+
+  // Calls body(chunk, its index) for every chunk, on all threads.
+  void on_all_chunks(const std::function<void(const Chunk&, std::size_t)>& body) const;
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+  double epoch() const { return epoch_; }
+
+  std::vector<std::vector<float>> arrays_;
+  std::vector<double> scalars_;
+
+ private:
+  std::vector<Chunk> chunks_;
+  std::size_t elements_ = 0;
+  double epoch_ = 0;
+};
+
+// The numbers of all optimizers; each uses its own.
+struct OptimizerOptions {
+  std::string name = "sgd";  // one of optimizer_names()
+  WeightDecay weight_decay;
+  double momentum = 0.9;                // sgd, lars, rmsprop_warmup (μ₁)
+  bool nesterov = false;                // sgd
+  std::string rate_position = "after";  // sgd: after, inside, corrected; see sgd.h
+  double trust = 0.001;                 // lars: η
+  double lars_threshold = 0;            // lars: of the weights' norm
+  double beta1 = 0.9, beta2 = 0.999;    // adam
+  double epsilon = 1e-8;                // adam, rmsprop_warmup
+  double rms_decay = 0.99;              // rmsprop_warmup: μ₂
+  double rms_rate = 3e-4;               // rmsprop_warmup: η_RMSprop
+  double rms_center = 10, rms_period = 5;
+  bool rms_printed_slope = false;
+};
+
+std::vector<std::string> optimizer_names();
+
+// Throws std::invalid_argument for another name.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const std::vector<Parameter>& parameters,
+                                          std::size_t elements);
+
+}  // namespace paceline::train

@@ -1,0 +1,48 @@
+#include "trainer/optim/rmsprop_warmup.h"
+
+#include <cmath>
+
+#include "trainer/nn/vectorize.h"
+
+namespace paceline::train {
+namespace {
+
+struct Factors {
+  float rate, momentum, rms_decay, epsilon, sgd, rms;
+};
+
+PACELINE_VECTORIZE void step_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict m,
+                                   float* __restrict delta, std::size_t count, float decay, Factors f) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float g = gradient[i] + decay * w[i];
+    m[i] = f.rms_decay * m[i] + (1 - f.rms_decay) * g * g;
+    delta[i] = f.momentum * delta[i] - (f.sgd + f.rms / (std::sqrt(m[i]) + f.epsilon)) * g;
+    w[i] += f.rate * delta[i];
+  }
+}
+
+}  // namespace
+
+double sgd_share(double epoch, double center, double period, bool printed_slope) {
+  if (epoch < center) return 0.5 * std::exp(2 * (epoch - center) / period);
+  if (epoch < center + period / 2) return 0.5 + (printed_slope ? 2 : 1) * (epoch - center) / period;
+  return 1;
+}
+
+void RmspropWarmup::update(std::span<float> weights, std::span<const float> gradients, float rate) {
+  const double sgd = sgd_share(epoch(), options_.center, options_.period, options_.printed_slope);
+  const double rms = rate > 0 ? (1 - sgd) * options_.rms_rate / rate : 0;  // a rate of 0 moves nothing anyway
+  const Factors f{rate,
+                  static_cast<float>(options_.momentum),
+                  static_cast<float>(options_.rms_decay),
+                  static_cast<float>(options_.epsilon),
+                  static_cast<float>(sgd),
+                  static_cast<float>(rms)};
+  float *const w = weights.data(), *const m = arrays_[0].data(), *const delta = arrays_[1].data();
+  const float* const g = gradients.data();
+  on_all_chunks([=](const Chunk& c, std::size_t) {
+    step_chunk(w + c.first, g + c.first, m + c.first, delta + c.first, c.count, c.weight_decay, f);
+  });
+}
+
+}  // namespace paceline::train
