@@ -10,7 +10,8 @@ packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
           libdnnl-dev libopenmpi-dev openmpi-bin
           qt6-base-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
 if [ "${1:-}" = --tests ]; then
-  packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv python3-mpi4py gfortran iproute2)
+  packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv python3-mpi4py gfortran iproute2
+             clang-16 libclang-rt-16-dev)
 elif [ $# -gt 0 ]; then
   echo "setup.sh: unknown option '$1'; the only one is --tests" >&2
   exit 2

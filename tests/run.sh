@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, runs all tests: optimised, then all but the viewer's again under
-# AddressSanitizer and UndefinedBehaviorSanitizer.
+# AddressSanitizer and UndefinedBehaviorSanitizer, and fuzzes the reader of trace files for a minute.
 # usage: tests/run.sh [release|asan|tsan …]        default: release asan
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +21,8 @@ for preset in "$@"; do
   printf '\n== %s: tests\n' "$preset"
   ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" || failed+=("$preset")
 done
+printf '\n== fuzz\n'
+tests/fuzz/run.sh 60 || failed+=(fuzz)
 if [ ${#failed[@]} -gt 0 ]; then
   echo "Failed: ${failed[*]}" >&2
   exit 1

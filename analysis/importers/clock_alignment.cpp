@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -23,11 +24,8 @@ struct Domain {
   std::uint64_t base_ticks = 0;
   double ns_per_tick = 1;
   double first_ns = 0, last_ns = 0;  // first and last event of its processes
-  double utc_at_base_ns = 0;         // minus utc_epoch_ns, to keep digits
 
-  struct Line {
-    double offset = 0, rate = 1;  // run time = offset + rate × own time
-  } to_run;
+  PiecewiseLine to_run;
   double error_ns = 0;
   bool placed = false, by_utc = false;
 
@@ -78,46 +76,132 @@ ClockPairReading utc_pair(const ClockReadings& process) {
   });
 }
 
-// One round trip between two domains: at `own_ns` of ours it was own_ns + offset_ns there.
-struct Trip {
+// At `own_ns` of ours it was own_ns + offset_ns there, give or take error_ns. A round trip, or what a round of them says.
+struct Tie {
   double own_ns = 0, offset_ns = 0, error_ns = 0;
 };
 
-struct Link {
-  std::optional<Trip> first, last;  // the shortest at MPI_Init and at MPI_Finalize; those between count as first
-};
+constexpr double longest_round_ns = 50e6;  // trips that are further apart are of different rounds
 
-void keep_shortest(std::optional<Trip>& best, const Trip& trip) {
-  if (!best || trip.error_ns < best->error_ns) best = trip;
+// Every trip leaves a range for the offset; the truth is in all of them, but for what the clocks drift meanwhile.
+Tie common_range(std::span<const Tie> trips) {
+  const Tie& shortest = *std::ranges::min_element(trips, {}, &Tie::error_ns);
+  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  for (const Tie& trip : trips) {
+    const double slack = trip.error_ns + drift_bound * std::abs(trip.own_ns - shortest.own_ns);
+    low = std::max(low, trip.offset_ns - slack);
+    high = std::min(high, trip.offset_ns + slack);
+  }
+  if (low > high) return shortest;  // clocks that drift more than any should
+  return {shortest.own_ns, 0.5 * (low + high), 0.5 * (high - low)};
+}
+
+// Whether a line may go through both. A drift known less well than the bound that holds for any two clocks is believed
+// only within that bound.
+bool fit_together(const Tie& left, const Tie& right) {
+  const double apart = right.own_ns - left.own_ns;
+  const double change = std::abs(right.offset_ns - left.offset_ns);
+  const double errors = left.error_ns + right.error_ns;
+  return change <= drift_bound * apart || (errors < drift_bound * apart && change < 0.01 * apart);
+}
+
+// A drift that wanders by w takes the middle of a piece off the straight line by at most w × half its length.
+double error_between(const Tie& left, const Tie& right) {
+  return std::max(left.error_ns, right.error_ns) + wander_bound * 0.5 * (right.own_ns - left.own_ns);
+}
+
+// Leaves out rounds that know less than the line between their neighbours does.
+void drop_the_useless(std::vector<Tie>& rounds) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::vector<Tie> kept;
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      const bool useless = !kept.empty() && i + 1 < rounds.size() &&
+                           rounds[i].error_ns > error_between(kept.back(), rounds[i + 1]);
+      if (!useless) kept.push_back(rounds[i]);
+    }
+    changed = kept.size() < rounds.size();
+    rounds = std::move(kept);
+  }
+}
+
+// One tie a round, in order of time; of two that do not fit together the better one.
+std::vector<Tie> rounds_of(std::vector<Tie> trips) {
+  std::ranges::sort(trips, {}, &Tie::own_ns);
+  std::vector<Tie> rounds;
+  for (std::size_t first = 0; first < trips.size();) {
+    std::size_t last = first + 1;
+    while (last < trips.size() && trips[last].own_ns - trips[last - 1].own_ns < longest_round_ns) ++last;
+    const Tie round = common_range(std::span(trips).subspan(first, last - first));
+    first = last;
+    while (!rounds.empty() && !fit_together(rounds.back(), round) && rounds.back().error_ns > round.error_ns) {
+      rounds.pop_back();
+    }
+    if (rounds.empty() || fit_together(rounds.back(), round)) rounds.push_back(round);
+  }
+  drop_the_useless(rounds);
+  return rounds;
+}
+
+// The drift at one end of a run, where the line goes on beyond its last round, and how well it is known.
+struct Drift {
+  double rate = 0, uncertainty = drift_bound;
+};
+constexpr double drift_span_ns = 30e9;  // the drift is that of the last half minute
+
+Drift drift_at(const Tie& end, std::span<const Tie> from_the_end) {
+  Drift drift;
+  for (const Tie& other : from_the_end) {
+    const double apart = std::abs(other.own_ns - end.own_ns);
+    const double uncertainty = (other.error_ns + end.error_ns) / apart + wander_bound;
+    if (apart > 0 && uncertainty < drift.uncertainty) {
+      drift = {(other.offset_ns - end.offset_ns) / (other.own_ns - end.own_ns), uncertainty};
+    }
+    if (apart > drift_span_ns) break;
+  }
+  return drift;
 }
 
 // Our time to the other domain's, and the bound of its error while our processes run.
-Domain::Line line_through(const Link& link, const Domain& own, double& error_ns) {
-  if (link.first && link.last) {
-    const double apart = link.last->own_ns - link.first->own_ns;
-    const double errors = link.first->error_ns + link.last->error_ns;
-    // A drift known less well than the bound that holds for any two clocks is no knowledge.
-    if (apart > 0 && errors / apart < drift_bound) {
-      const double drift = (link.last->offset_ns - link.first->offset_ns) / apart;
-      for (const double t : {own.first_ns, own.last_ns, link.first->own_ns, link.last->own_ns}) {
-        const double share = (t - link.first->own_ns) / apart;
-        error_ns =
-            std::max(error_ns, std::abs(1 - share) * link.first->error_ns + std::abs(share) * link.last->error_ns);
-      }
-      return {link.first->offset_ns - drift * link.first->own_ns, 1 + drift};
-    }
+PiecewiseLine line_through(const std::vector<Tie>& rounds, const Domain& own, double& error_ns) {
+  const std::vector<Tie> backward(rounds.rbegin(), rounds.rend());
+  const Drift before = drift_at(rounds.front(), rounds), after = drift_at(rounds.back(), backward);
+  error_ns = std::max(
+      rounds.front().error_ns + before.uncertainty * std::max(rounds.front().own_ns - own.first_ns, 0.0),
+      rounds.back().error_ns + after.uncertainty * std::max(own.last_ns - rounds.back().own_ns, 0.0));
+  std::vector<PiecewiseLine::Knot> knots;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    if (i > 0) error_ns = std::max(error_ns, error_between(rounds[i - 1], rounds[i]));
+    knots.push_back({rounds[i].own_ns, rounds[i].own_ns + rounds[i].offset_ns});
   }
-  std::optional<Trip> best = link.first;
-  if (link.last) keep_shortest(best, *link.last);
-  error_ns = best->error_ns +
-             drift_bound * std::max(std::abs(own.first_ns - best->own_ns), std::abs(own.last_ns - best->own_ns));
-  return {best->offset_ns, 1};
+  return {std::move(knots), 1 + before.rate, 1 + after.rate};
 }
 
-Domain::Line after(const Domain::Line& second, const Domain::Line& first) {
-  return {second.offset + second.rate * first.offset, second.rate * first.rate};
+// A domain's own time to UTC, minus `epoch_ns` to keep digits: through its clock pairs, about one a second.
+PiecewiseLine line_to_utc(const std::vector<const ClockReadings*>& processes, const Domain& domain,
+                          std::int64_t epoch_ns) {
+  std::vector<ClockPairReading> pairs;
+  for (const ClockReadings* process : processes) {
+    pairs.insert(pairs.end(), process->pairs.begin(), process->pairs.end());
+  }
+  if (pairs.empty()) pairs.push_back(utc_pair(*processes.front()));
+  std::ranges::sort(pairs, {}, [&](const ClockPairReading& pair) { return domain.time(pair.ticks); });
+  std::vector<PiecewiseLine::Knot> knots;
+  for (const ClockPairReading& pair : pairs) {
+    const PiecewiseLine::Knot knot{domain.time(pair.ticks), distance(epoch_ns, pair.utc_ns)};
+    // The system slews its clock by at most 500 ppm; what is more was a step, or a reading that was interrupted.
+    if (!knots.empty() && (knot.x - knots.back().x < 0.5e9 ||
+                           std::abs((knot.y - knots.back().y) / (knot.x - knots.back().x) - 1) > 1e-3)) {
+      continue;
+    }
+    knots.push_back(knot);
+  }
+  return {std::move(knots), 1, 1};
 }
-Domain::Line inverse(const Domain::Line& line) { return {-line.offset / line.rate, 1 / line.rate}; }
+
+double utc_error_ns(const ClockReadings& process) {
+  return process.utc_error_us < 0 ? unset_utc_error_ns : 1e3 * static_cast<double>(process.utc_error_us);
+}
 
 }  // namespace
 
@@ -140,15 +224,13 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
     Domain& domain = domains[d];
     domain.base_ticks = members[d].front()->start_ticks;
     domain.ns_per_tick = fitted_ns_per_tick(members[d], domain.base_ticks);
-    const ClockPairReading pair = utc_pair(*members[d].front());
-    domain.utc_at_base_ns = distance(utc_epoch_ns, pair.utc_ns) - domain.time(pair.ticks);
     for (const ClockReadings* process : members[d]) {
       domain.first_ns = std::min(domain.first_ns, domain.time(process->start_ticks));
       domain.last_ns = std::max(domain.last_ns, domain.time(process->end_ticks));
     }
   }
 
-  std::map<std::pair<std::size_t, std::size_t>, Link> links;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<Tie>> links;
   for (std::size_t p = 0; p < processes.size(); ++p) {
     for (const ClockExchangeReading& exchange : processes[p].exchanges) {
       const auto peer = domain_of_rank.find(exchange.peer);
@@ -157,32 +239,34 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
       const double sent = own.time(exchange.send_ticks), received = own.time(exchange.receive_ticks);
       if (received < sent) continue;
       const double middle = 0.5 * (sent + received);
-      Link& link = links[{domain_of[p], peer->second}];
-      keep_shortest(exchange.phase == 1 ? link.last : link.first,
-                    {middle, other.time(exchange.peer_ticks) - middle, 0.5 * (received - sent)});
+      links[{domain_of[p], peer->second}].push_back(
+          {middle, other.time(exchange.peer_ticks) - middle, 0.5 * (received - sent)});
     }
   }
 
   const std::size_t reference = domain_of_rank.begin()->second;
   domains[reference].placed = true;
+  domains[reference].error_ns = same_clock_error_ns;
   for (bool changed = true; changed;) {
     changed = false;
-    for (const auto& [ends, link] : links) {
+    for (const auto& [ends, trips] : links) {
       Domain &own = domains[ends.first], &other = domains[ends.second];
       if (own.placed == other.placed) continue;
       double error_ns = 0;
-      const Domain::Line own_to_other = line_through(link, own, error_ns);
+      const PiecewiseLine own_to_other = line_through(rounds_of(trips), own, error_ns);
       Domain &known = own.placed ? own : other, &fresh = own.placed ? other : own;
-      fresh.to_run = after(known.to_run, own.placed ? inverse(own_to_other) : own_to_other);
-      fresh.error_ns = known.error_ns + error_ns;
+      fresh.to_run = after(known.to_run, own.placed ? own_to_other.inverse() : own_to_other);
+      fresh.error_ns = known.error_ns + error_ns + same_clock_error_ns;
       fresh.placed = changed = true;
     }
   }
-  for (Domain& domain : domains) {
+  const PiecewiseLine from_utc = line_to_utc(members[reference], domains[reference], utc_epoch_ns).inverse();
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    Domain& domain = domains[d];
     if (domain.placed) continue;
     domain.by_utc = true;
-    domain.error_ns = utc_error_ns;
-    domain.to_run = {domain.utc_at_base_ns - domains[reference].utc_at_base_ns, 1};
+    domain.error_ns = utc_error_ns(*members[d].front()) + utc_error_ns(*members[reference].front());
+    domain.to_run = after(from_utc, line_to_utc(members[d], domain, utc_epoch_ns));
   }
 
   std::vector<AlignedClock> clocks;
@@ -191,15 +275,14 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
     const Domain& domain = domains[domain_of[p]];
     AlignedClock clock;
     const double start = domain.time(process.start_ticks);
-    clock.start_ns = domain.to_run.offset + domain.to_run.rate * start;
-    clock.ns_per_tick = domain.to_run.rate * domain.ns_per_tick;
+    clock.time = after(domain.to_run, PiecewiseLine({{0, start}}, domain.ns_per_tick, domain.ns_per_tick));
     clock.error_ns = domain.error_ns;
     clock.by_utc = domain.by_utc;
-    clock.process_start_ns = clock.start_ns;
+    clock.process_start_ns = clock.time(0);
     if (process.process_start_utc_ns != 0) {
       const ClockPairReading pair = utc_pair(process);
       const double process_start = domain.time(pair.ticks) - distance(process.process_start_utc_ns, pair.utc_ns);
-      clock.process_start_ns = domain.to_run.offset + domain.to_run.rate * std::min(process_start, start);
+      clock.process_start_ns = domain.to_run(std::min(process_start, start));
     }
     clocks.push_back(clock);
   }

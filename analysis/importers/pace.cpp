@@ -114,14 +114,14 @@ class Vocabulary {
 class FileImport {
  public:
   FileImport(TraceBuilder& run, Vocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
-             const std::vector<PaceGap>& gaps, double ns_at_start, double ns_per_tick)
+             const std::vector<PaceGap>& gaps, const PiecewiseLine& clock, double zero)
       : run_(run),
         words_(words),
         rank_(rank),
         definitions_(definitions),
         gaps_(gaps),
-        ns_at_start_(ns_at_start),
-        ns_per_tick_(ns_per_tick) {
+        clock_(clock),
+        zero_(zero) {
     names_.reserve(definitions.names.size());
     for (const std::string& name : definitions.names) names_.push_back(run.names().intern(name));
     for (const auto& [local, communicator] : definitions.communicators) {
@@ -144,7 +144,7 @@ class FileImport {
   }
 
   std::int64_t time(std::uint64_t ticks) const {
-    return whole_ns(ns_at_start_ + ns_per_tick_ * static_cast<double>(ticks));
+    return whole_ns(clock_(static_cast<double>(ticks)) - zero_);
   }
 
   // `process` names a child of the rank's process.
@@ -392,7 +392,8 @@ class FileImport {
   RankBuilder& rank_;
   const PaceDefinitions& definitions_;
   const std::vector<PaceGap>& gaps_;
-  double ns_at_start_, ns_per_tick_;
+  const PiecewiseLine& clock_;  // ticks to ns
+  double zero_;
   std::vector<NameId> names_;
   std::unordered_map<std::uint32_t, Communicator> communicators_;
   std::unordered_map<std::uint32_t, std::uint16_t> classes_;  // by the upper half of a scope
@@ -509,6 +510,7 @@ ClockReadings readings_of(const Process& process) {
   readings.end_ticks = header.start_ticks + process.definitions.last_ticks;
   readings.start_utc_ns = header.start_utc_ns;
   readings.process_start_utc_ns = header.process_start_utc_ns;
+  readings.utc_error_us = process.file.utc_error_us;
   readings.pairs = process.definitions.pairs;
   readings.exchanges = process.definitions.exchanges;
   return readings;
@@ -522,6 +524,23 @@ std::map<std::string, std::uint64_t> dropped_of(const format::TraceFile& file) {
     dropped[i < std::size(causes) ? causes[i] : "other"] += file.header.dropped[i];
   }
   return dropped;
+}
+
+// Says of each host that only UTC puts on the run's clock how good that is.
+void note_utc(const std::vector<Process>& processes, const std::vector<AlignedClock>& clocks,
+              std::vector<std::string>& notes) {
+  std::set<std::string> noted;
+  for (std::size_t p = 0; p < processes.size(); ++p) {
+    const format::TraceFile &file = processes[p].file, &reference = processes.front().file;
+    if (!clocks[p].by_utc || !noted.insert(file.host + '\n' + file.boot_id).second) continue;
+    std::string how_good = fmt::format("good to {:.1f} ms, by their systems' own word", clocks[p].error_ns * 1e-6);
+    if (file.utc_error_us < 0 || reference.utc_error_us < 0) {
+      how_good = fmt::format("which nobody keeps right on {}: run NTP or PTP there, or record under mpirun",
+                             file.utc_error_us < 0 ? file.host : reference.host);
+    }
+    notes.push_back(fmt::format("no recorder compared the clocks of {} and {}: aligned by UTC alone, {}", file.host,
+                                reference.host, how_good));
+  }
 }
 
 Rank facts_of(const Process& process, const AlignedClock& clock, int processes) {
@@ -551,7 +570,7 @@ Rank facts_of(const Process& process, const AlignedClock& clock, int processes) 
 void add_child(TraceBuilder& run, Vocabulary& words, RankBuilder& rank, Process& child, const AlignedClock& clock,
                double zero) {
   const std::vector<PaceGap> gaps = gaps_of(child.definitions, child.file.header.kept_from);
-  FileImport import(run, words, rank, child.definitions, gaps, clock.start_ns - zero, clock.ns_per_tick);
+  FileImport import(run, words, rank, child.definitions, gaps, clock.time, zero);
   rank.info().end_ns = std::max(rank.info().end_ns, import.time(child.definitions.last_ticks));
   for (const auto& [cause, lost] : dropped_of(child.file)) rank.info().dropped[cause] += lost;
   const std::string name = fmt::format("process {}: ", child.file.header.pid);
@@ -585,6 +604,7 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
   for (const Process& process : processes) readings.push_back(readings_of(process));
   for (const Process& child : children) readings.push_back(readings_of(child));
   const std::vector<AlignedClock> clocks = align_clocks(readings);
+  note_utc(processes, clocks, notes);
   double zero = clocks.empty() ? 0 : clocks.front().process_start_ns;
   for (const AlignedClock& clock : clocks) zero = std::min(zero, clock.process_start_ns);
 
@@ -596,7 +616,7 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
     const AlignedClock& clock = clocks[p];
     RankBuilder& rank = run.add_rank(facts_of(process, clock, static_cast<int>(processes.size())));
     const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
-    FileImport import(run, words, rank, process.definitions, gaps, clock.start_ns - zero, clock.ns_per_tick);
+    FileImport import(run, words, rank, process.definitions, gaps, clock.time, zero);
     rank.info().start_ns = whole_ns(clock.process_start_ns - zero);
     rank.info().end_ns = import.time(process.definitions.last_ticks);
     import.gaps();

@@ -1,5 +1,6 @@
 #include "profiler/format/header.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "profiler/format/hash.h"
@@ -83,6 +84,11 @@ class JsonText {
     put(":");
     put(bracket);
   }
+  void member(const char* key, std::int64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
+    open(key, text);
+  }
   // NAME=VALUE as a member; nothing where there is no name.
   void assignment(const char* text, std::size_t size) {
     const auto* equals = static_cast<const char*>(memchr(text, '=', size));
@@ -120,6 +126,7 @@ std::size_t put_text(const HeaderFacts& facts, char* out, std::size_t capacity) 
   json.put("{");
   json.member("host", facts.host != nullptr && *facts.host != '\0' ? facts.host : "unknown");
   json.member("boot_id", facts.boot_id);
+  if (facts.utc_error_us >= 0) json.member("utc_error_us", facts.utc_error_us);
   if (facts.command.size > 0) {
     json.open("command", "[");
     std::size_t bytes = 0;

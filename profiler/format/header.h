@@ -36,6 +36,7 @@ struct HeaderFacts {
   const char* parent = "";    // process id of the recorded process that this one is a child of
   ZeroSeparated environment;  // each NAME=VALUE
   const char* set = "";       // lines KEY=VALUE; of equal keys the last counts
+  std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may be from UTC, by the system's word; -1 = nobody sets it
 };
 
 // Writes the header into `out` and returns its length, a multiple of page_bytes, which is also header_bytes; 0 if it

@@ -191,6 +191,10 @@ class Reader {
     string("parent", trace_.parent);
     strings("environment", trace_.environment);
     strings("set", trace_.set);
+    const auto utc_error = json.find("utc_error_us");
+    if (utc_error != json.end() && utc_error->is_number_unsigned() && *utc_error < std::uint64_t{1} << 40) {
+      trace_.utc_error_us = utc_error->get<std::int64_t>();
+    }
     const auto command = json.find("command");
     if (command == json.end() || !command->is_array()) return;
     for (const auto& argument : *command) {

@@ -24,6 +24,7 @@ struct TraceFile {
   FileHeader header{};
   std::string host, boot_id, directory, job;
   std::string parent;  // process id of the recorded process that this one is a child of; "" if it is none
+  std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may have been from UTC at the start; -1 = not known
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> set;  // what `paceline record --set` described

@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <unistd.h>
+
+#include "profiler/inject/say.h"
+#include "profiler/record/environment.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -50,8 +54,17 @@ std::uint64_t true_ticks() {
 
 double test_offset_ns(std::uint64_t now) {
   const double elapsed_s =
-      (static_cast<double>(now) - static_cast<double>(clock_state.drift_origin)) / clock_state.ticks_per_second;
+      static_cast<double>(static_cast<std::int64_t>(now - clock_state.drift_origin)) / clock_state.ticks_per_second;
   return clock_state.test_skew_ns + clock_state.test_drift * elapsed_s * 1e9;
+}
+
+// True where the environment asks for the system's clock instead of the counter.
+bool counter_is_refused() {
+  const char* wanted = getenv(record::env_clock);
+  if (wanted == nullptr || *wanted == '\0' || strcmp(wanted, "tsc") == 0) return false;
+  if (strcmp(wanted, "monotonic_raw") == 0) return true;
+  say("%s=%.40s is no clock: there are tsc (the default) and monotonic_raw", record::env_clock, wanted);
+  return false;
 }
 
 // "domain=NAME,skew_ns=N,drift_ppm=X", each part optional but the domain.
@@ -98,8 +111,15 @@ ClockPair read_clock_pair() {
   return best;
 }
 
+std::int64_t utc_error_us() {
+  timex state{};
+  const int status = adjtimex(&state);
+  if (status < 0 || status == TIME_ERROR || (state.status & STA_UNSYNC) != 0) return -1;
+  return state.maxerror;
+}
+
 void start_clock() {
-  if (counter_is_trusted()) {
+  if (!counter_is_refused() && counter_is_trusted()) {
     clock_state.source = format::ClockSource::tsc;
     const ClockPair first = read_clock_pair();
     usleep(2000);

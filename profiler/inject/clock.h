@@ -1,4 +1,5 @@
-// The clock of the recorder: the processor's time-stamp counter where the system trusts it, CLOCK_MONOTONIC_RAW else.
+// The clock of the recorder: the processor's time-stamp counter where the system trusts it, CLOCK_MONOTONIC_RAW else,
+// or where PACELINE_CLOCK=monotonic_raw asks for it.
 //
 // Ticks are absolute and raw; what they mean in seconds is worked out by the reader from the clock pairs that are
 // recorded beside the events.
@@ -27,7 +28,8 @@ struct ClockState {
 // Written once by start_clock(), before the first event.
 extern ClockState clock_state;
 
-// Chooses the source and measures its nominal frequency; takes about 2 ms. Reads PACELINE_TEST_CLOCK.
+// Chooses the source and measures its nominal frequency; takes about 2 ms. Reads PACELINE_CLOCK and
+// PACELINE_TEST_CLOCK.
 void start_clock();
 
 std::uint64_t slow_ticks();
@@ -54,5 +56,9 @@ struct ClockPair {
 
 // The narrowest of ten brackets; about 1 µs.
 ClockPair read_clock_pair();
+
+// How far CLOCK_REALTIME may be from UTC, as the kernel knows from whoever sets it (NTP, PTP), in µs; -1 where nobody
+// sets it.
+std::int64_t utc_error_us();
 
 }  // namespace paceline::inject

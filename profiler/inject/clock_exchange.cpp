@@ -1,49 +1,51 @@
 #include "profiler/inject/clock_exchange.h"
 
-#define XXH_INLINE_ALL
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <inttypes.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <atomic>
-#include <string_view>
 
+#include "profiler/inject/clock_beacon.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/session.h"
+#include "profiler/record/environment.h"
 
 namespace paceline::inject {
 namespace {
 
-constexpr int most_addresses = 8;
-constexpr int first_answer_ms = 1000;
-constexpr int later_answers_ms = 50;
-constexpr std::int64_t whole_exchange_ns = 2'000'000'000;
+constexpr std::int64_t ms = 1'000'000;
 
-struct Beacon {
-  std::uint64_t job = 0;
-  std::uint64_t domain = 0;
-  int rank = -1;
-  unsigned port = 0;
-  in_addr_t addresses[most_addresses] = {};
-  int address_count = 0;
+// How much is put into one round of questions.
+struct Effort {
+  int questions;            // at least; four times as many where the round trips do not settle
+  int first_ms, later_ms;   // how long an answer is waited for, before and after the first one came
+  int misses;               // in a row, then the parent is given up for this time
+  std::int64_t longest_ns;  // of all, and a last answer
 };
+// An answer takes microseconds, but the parent may be in MPI_Init still. The program waits for 1 s and 0.5 s, and half
+// a second more is allowed for.
+constexpr Effort effort_of(ExchangePhase phase) {
+  switch (phase) {
+    case ExchangePhase::at_init:
+      return {100, 100, 50, 3, 1'000 * ms};
+    case ExchangePhase::at_finalize:
+      return {100, 100, 50, 3, 500 * ms};
+    case ExchangePhase::between:
+      return {25, 20, 20, 1, 20 * ms};  // the drain has other things to do
+  }
+  return {};
+}
 
 // Question and answer have the same length, so that a forged question gains nothing.
 struct Packet {
@@ -57,89 +59,99 @@ struct Sample {
   std::uint64_t round_trip() const { return received - sent; }
 };
 
+// The ten shortest round trips.
+struct Samples {
+  static constexpr int most = 10;
+  Sample best[most];
+  int count = 0;
+
+  Sample* longest() {
+    return std::max_element(best, best + count,
+                            [](const Sample& a, const Sample& b) { return a.round_trip() < b.round_trip(); });
+  }
+  const Sample* shortest() const {
+    return std::min_element(best, best + count,
+                            [](const Sample& a, const Sample& b) { return a.round_trip() < b.round_trip(); });
+  }
+  void add(const Sample& sample) {
+    if (count == most) {
+      Sample* out = longest();
+      if (sample.round_trip() >= out->round_trip()) return;
+      std::copy(out + 1, best + count--, out);  // they stay in order of time
+    }
+    best[count++] = sample;
+  }
+  // Ten trips of nearly one length: so long the way takes when nothing is in it.
+  bool settled() { return count == most && longest()->round_trip() <= shortest()->round_trip() * 5 / 4; }
+};
+
+// A socket that is still ours: a program that closes what it does not know may get our number for its own.
+struct Socket {
+  int descriptor = -1;
+  ino_t inode = 0;
+
+  bool open() {
+    const int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (made < 0) return false;
+    descriptor = fcntl(made, F_DUPFD_CLOEXEC, 64);  // low numbers are the program's
+    close(made);
+    struct stat status {};
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) return false;
+    inode = status.st_ino;
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_ANY);
+    return bind(descriptor, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+  }
+  bool is_ours() const {
+    struct stat status {};
+    return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_ino == inode && S_ISSOCK(status.st_mode);
+  }
+};
+
 Beacon own;
-Beacon reference;
+Beacon parent;
 char beacon_path[sizeof OutputFile::path + 512];
-int own_socket = -1;
-std::atomic<bool> asks{false};  // this process is the one of its clock that asks the reference
-int peer_socket = -1;
+Socket answering_socket, asking_socket;
+std::atomic<bool> asks{false};
+
+// What the asking thread knows; under `asking`.
 pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+sockaddr_in parent_address{};
+bool parent_found = false;
+std::uint64_t sequence = 0;
 
 std::uint64_t token_of(const Beacon& beacon) {
   return beacon.job ^ (beacon.domain * 0x9e3779b97f4a7c15) ^ 0x636c6f636b;
 }
 
-void record_outcome(const char* outcome) {
-  const std::uint32_t key = intern(std::string_view("clock_exchange"));
-  emit_surely(EventType::setting, key | std::uint64_t{intern(std::string_view(outcome))} << 32);
-}
-
-void list_addresses(Beacon& beacon) {
-  ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) == 0) {
-    for (const ifaddrs* at = interfaces; at != nullptr; at = at->ifa_next) {
-      if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
-      if ((at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
-      if (beacon.address_count == most_addresses - 1) break;
-      beacon.addresses[beacon.address_count++] =
-          ntohl(reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr.s_addr);
-    }
-    freeifaddrs(interfaces);
-  }
-  beacon.addresses[beacon.address_count++] = INADDR_LOOPBACK;  // containers without a network, on one machine
-}
-
-void print_beacon(const Beacon& beacon, char* out, std::size_t capacity) {
-  int length = snprintf(out, capacity, ".clock-%016" PRIx64 "-%016" PRIx64 "-%d-%u", beacon.job, beacon.domain,
-                        beacon.rank, beacon.port);
-  for (int address = 0; address < beacon.address_count; ++address) {
-    length += snprintf(out + length, capacity - static_cast<std::size_t>(length), "-%08x", beacon.addresses[address]);
-  }
-}
-
-bool parse_beacon(const char* name, Beacon& beacon) {
-  int length = 0;
-  if (sscanf(name, ".clock-%16" SCNx64 "-%16" SCNx64 "-%d-%u%n", &beacon.job, &beacon.domain, &beacon.rank,
-             &beacon.port, &length) != 4) {
-    return false;
-  }
-  for (const char* at = name + length; *at == '-' && beacon.address_count < most_addresses; at += 9) {
-    if (sscanf(at, "-%8x", &beacon.addresses[beacon.address_count]) != 1) break;
-    ++beacon.address_count;
-    if (strlen(at) < 9) break;
-  }
-  return beacon.address_count > 0 && beacon.port > 0 && beacon.port < 65536;
-}
-
-int open_socket() {
-  const int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (made < 0) return -1;
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  any.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (bind(made, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0) return made;
-  close(made);
-  return -1;
+std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 // Answers until the process ends. It sleeps in the kernel between questions, and touches no file.
 void* answer(void*) {
   pthread_setname_np(pthread_self(), "paceline-clock");
   const std::uint64_t token = token_of(own);
-  for (;;) {
+  while (answering_socket.is_ours()) {
     Packet packet;
     sockaddr_in from{};
     socklen_t from_size = sizeof from;
-    const ssize_t size =
-        recvfrom(own_socket, &packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &from_size);
+    const ssize_t size = recvfrom(answering_socket.descriptor, &packet, sizeof packet, 0,
+                                  reinterpret_cast<sockaddr*>(&from), &from_size);
+    const std::uint64_t now = ticks();
     if (size < 0 && errno != EINTR && errno != ECONNREFUSED) return nullptr;
     if (size != static_cast<ssize_t>(sizeof packet) || packet.token != token) continue;
-    packet.ticks = ticks();
-    sendto(own_socket, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&from), from_size);
+    packet.ticks = now;
+    sendto(answering_socket.descriptor, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&from),
+           from_size);
   }
+  return nullptr;
 }
 
-void start_answering() {
+bool start_answering() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -151,95 +163,110 @@ void start_answering() {
   const bool started = pthread_create(&thread, &attributes, answer, nullptr) == 0;
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  record_outcome(started ? "reference" : "none");
+  return started;
 }
 
-std::int64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+void send_question(const Packet& packet, const sockaddr_in& to) {
+  sendto(asking_socket.descriptor, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to),
+         sizeof to);
 }
 
-// Waits for the answer to one question. The sender is noted, so that later questions go where an answer came from.
-bool await(std::uint64_t sequence, int limit_ms, Sample& sample, sockaddr_in& from) {
-  const std::int64_t deadline = monotonic_ns() + std::int64_t{limit_ms} * 1'000'000;
-  for (;;) {
-    const std::int64_t left = deadline - monotonic_ns();
-    if (left <= 0) return false;
-    pollfd readable{peer_socket, POLLIN, 0};
-    if (poll(&readable, 1, static_cast<int>(left / 1'000'000) + 1) <= 0) continue;
-    Packet packet;
+// Which of the parent's addresses can be reached is seen from where an answer comes.
+void send_everywhere(const Packet& packet) {
+  for (int address = 0; address < parent.address_count; ++address) {
+    sockaddr_in candidate{};
+    candidate.sin_family = AF_INET;
+    candidate.sin_port = htons(static_cast<std::uint16_t>(parent.port));
+    candidate.sin_addr.s_addr = htonl(parent.addresses[address]);
+    send_question(packet, candidate);
+  }
+}
+
+void wait_at_most(int limit_ms) {
+  const timeval limit{0, limit_ms * 1000};
+  setsockopt(asking_socket.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+// Waits for the answer to one question; late ones are thrown away. A plain blocking receive, as the other side's is, so
+// that both ways take equally long.
+bool await(std::int64_t deadline, Sample& sample, sockaddr_in& from) {
+  do {
+    Packet packet{};
     socklen_t from_size = sizeof from;
-    const ssize_t size =
-        recvfrom(peer_socket, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &from_size);
+    const ssize_t size = recvfrom(asking_socket.descriptor, &packet, sizeof packet, 0,
+                                  reinterpret_cast<sockaddr*>(&from), &from_size);
     sample.received = ticks();
-    if (size != static_cast<ssize_t>(sizeof packet) || packet.token != token_of(reference)) continue;
-    if (packet.sequence != sequence) continue;  // a late one
     sample.peer = packet.ticks;
-    return true;
+    if (size == static_cast<ssize_t>(sizeof packet) && packet.token == token_of(parent) &&
+        packet.sequence == sequence) {
+      return true;
+    }
+  } while (monotonic_ns() < deadline);
+  return false;
+}
+
+bool find_parent(const Effort& effort, std::int64_t deadline) {
+  wait_at_most(effort.first_ms);
+  do {
+    Sample unused{};
+    send_everywhere({token_of(parent), ++sequence, 0});
+    parent_found = await(monotonic_ns() + effort.first_ms * ms, unused, parent_address);
+  } while (!parent_found && monotonic_ns() < deadline);
+  return parent_found;
+}
+
+void ask(const Effort& effort, std::int64_t deadline, Samples& samples) {
+  if (!parent_found && !find_parent(effort, deadline)) return;
+  wait_at_most(effort.later_ms);
+  int misses = 0;
+  for (int question = 0; question < 4 * effort.questions && misses < effort.misses; ++question) {
+    const std::int64_t now = monotonic_ns();
+    if (now >= deadline || (question >= effort.questions && samples.settled())) return;
+    const Packet packet{token_of(parent), ++sequence, 0};
+    Sample sample{};
+    sockaddr_in from{};
+    sample.sent = ticks();
+    send_question(packet, parent_address);
+    if (!await(now + effort.later_ms * ms, sample, from)) {
+      ++misses;
+    } else {
+      misses = 0;
+      samples.add(sample);
+    }
   }
 }
 
-// Asks up to `questions` times; keeps the best in `samples`. Returns how many were answered, at most `keep`.
-int ask(int questions, Sample* samples, int keep) {
-  static std::uint64_t sequence = 0;
-  const std::int64_t deadline = monotonic_ns() + whole_exchange_ns;
-  sockaddr_in to{};
-  bool found = false;
-  int kept = 0;
-  int unanswered = 0;
-  for (int question = 0; question < questions && monotonic_ns() < deadline && unanswered < 3; ++question) {
-    Packet packet{token_of(reference), ++sequence, 0};
-    Sample sample{};
-    sample.sent = ticks();
-    if (found) {
-      sendto(peer_socket, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to), sizeof to);
-    } else {
-      for (int address = 0; address < reference.address_count; ++address) {
-        sockaddr_in candidate{};
-        candidate.sin_family = AF_INET;
-        candidate.sin_port = htons(static_cast<std::uint16_t>(reference.port));
-        candidate.sin_addr.s_addr = htonl(reference.addresses[address]);
-        sendto(peer_socket, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&candidate),
-               sizeof candidate);
-      }
-    }
-    sockaddr_in from{};
-    if (!await(sequence, found ? later_answers_ms : first_answer_ms / 3, sample, from)) {
-      ++unanswered;
-      continue;
-    }
-    unanswered = 0;
-    if (!found) {  // that one was sent many times: not a measurement
-      found = true;
-      to = from;
-      continue;
-    }
-    if (kept < keep) {
-      samples[kept++] = sample;
-      continue;
-    }
-    Sample* slowest = std::max_element(
-        samples, samples + kept, [](const Sample& a, const Sample& b) { return a.round_trip() < b.round_trip(); });
-    if (sample.round_trip() >= slowest->round_trip()) continue;
-    for (Sample* at = slowest; at + 1 < samples + kept; ++at) *at = at[1];  // they stay in order of time
-    samples[kept - 1] = sample;
+// The lock, but not forever: the other thread may be waiting for an answer.
+bool lock_asking(std::int64_t deadline) {
+  while (pthread_mutex_trylock(&asking) != 0) {
+    if (monotonic_ns() >= deadline) return false;
+    usleep(1000);
   }
-  return kept;
+  return true;
+}
+
+void record_error(const Samples& samples) {
+  if (samples.count == 0) return;
+  char text[32];
+  snprintf(text, sizeof text, "%.0f",
+           0.5e9 * static_cast<double>(samples.shortest()->round_trip()) / clock_state.ticks_per_second);
+  record_setting("clock_error_ns", text);
 }
 
 }  // namespace
 
 void publish_clock() {
   const format::FileHeader& header = *session.file.header;
-  if (header.rank < 0 || header.world_size <= 1 || own_socket >= 0) return;
+  if (header.rank < 0 || header.world_size <= 1 || beacon_path[0] != '\0') return;
   own.job = session.file.job;
   own.domain = session.file.clock_domain;
   own.rank = header.rank;
-  own_socket = open_socket();
   sockaddr_in bound{};
   socklen_t bound_size = sizeof bound;
-  if (own_socket < 0 || getsockname(own_socket, reinterpret_cast<sockaddr*>(&bound), &bound_size) != 0) return;
+  if (!answering_socket.open() ||
+      getsockname(answering_socket.descriptor, reinterpret_cast<sockaddr*>(&bound), &bound_size) != 0) {
+    return;
+  }
   own.port = ntohs(bound.sin_port);
   list_addresses(own);
   char name[256];
@@ -250,49 +277,40 @@ void publish_clock() {
 }
 
 void find_clocks() {
-  if (own_socket < 0) return;
-  DIR* list = opendir(session.file.directory);
-  if (list == nullptr) return;
-  reference = own;
-  int lowest_here = own.rank;
-  bool other_clocks = false;
-  while (const dirent* entry = readdir(list)) {
-    Beacon beacon;
-    if (!parse_beacon(entry->d_name, beacon) || beacon.job != own.job) continue;
-    if (beacon.domain == own.domain) {
-      lowest_here = std::min(lowest_here, beacon.rank);
-    } else {
-      other_clocks = true;
-    }
-    if (beacon.rank < reference.rank) reference = beacon;
-  }
-  closedir(list);
-  if (!other_clocks) return;
-  if (reference.rank == own.rank) {
-    start_answering();
-  } else if (reference.domain != own.domain && lowest_here == own.rank) {
-    peer_socket = open_socket();
-    asks = peer_socket >= 0;
-    if (!asks) record_outcome("none");
-  }
+  if (beacon_path[0] == '\0') return;
+  const PlaceInTree place = find_place(own, session.file.directory);
+  const bool answering = place.answers && start_answering();
+  if (place.answers && !place.asks) record_setting("clock_exchange", answering ? "reference" : "none");
+  if (!place.asks) return;
+  parent = place.parent;
+  asks = asking_socket.open();
+  if (!asks) record_setting("clock_exchange", "none");
 }
 
 void exchange_clocks(ExchangePhase phase) {
-  if (!asks) return;
-  pthread_mutex_lock(&asking);
-  constexpr int keep = 10;
-  Sample samples[keep];
-  const int answered = ask(phase == ExchangePhase::between ? 20 : 100, samples, keep);
+  if (!asks || !asking_socket.is_ours()) return;
+  const bool program_waits = phase != ExchangePhase::between;
+  const Effort effort = effort_of(phase);
+  const std::int64_t began = monotonic_ns(), deadline = began + effort.longest_ns;
+  if (!lock_asking(program_waits ? deadline : began)) return;
+  Samples samples;
+  ask(effort, deadline, samples);
   pthread_mutex_unlock(&asking);
-  for (int sample = 0; sample < answered; ++sample) {
-    emit_at(samples[sample].sent, EventType::clock_exchange,
-            static_cast<std::uint32_t>(reference.rank) | std::uint64_t{static_cast<std::uint32_t>(phase)} << 32,
-            Slot{samples[sample].received, samples[sample].peer});
+  for (int sample = 0; sample < samples.count; ++sample) {
+    emit_at(samples.best[sample].sent, EventType::clock_exchange,
+            static_cast<std::uint32_t>(parent.rank) | std::uint64_t{static_cast<std::uint32_t>(phase)} << 32,
+            Slot{samples.best[sample].received, samples.best[sample].peer});
   }
-  if (phase == ExchangePhase::at_init) {
-    record_outcome(answered > 0 ? "done" : "none");
-    asks = answered > 0;  // whoever is out of reach stays so
-  }
+  if (!program_waits) return;
+  if (phase == ExchangePhase::at_init) record_setting("clock_exchange", samples.count > 0 ? "done" : "none");
+  record_error(samples);
+}
+
+std::int64_t exchange_interval_ns() {
+  const char* text = getenv(record::env_clock_interval);
+  const double seconds = text != nullptr ? strtod(text, nullptr) : 10;
+  if (!(seconds > 0)) return 0;
+  return static_cast<std::int64_t>(std::clamp(seconds, 0.1, 1e6) * 1e9);
 }
 
 void withdraw_clock() {

@@ -1,13 +1,13 @@
-// Clocks of different machines compared, by the recorders among themselves: nothing passes through the program's MPI,
-// so that nothing of the program can be disturbed, and nobody waits for a rank that is not recorded.
+// Clocks of different machines compared, by the recorders among themselves, over UDP: nothing passes through the
+// program's MPI, so that nothing of the program can be disturbed, and nobody waits for a rank that is not recorded.
 //
-// Processes with the same host name and boot id share a clock. Before MPI_Init each recorder opens a UDP socket and
-// leaves its address as the name of an empty file in the output directory (".clock-…"): MPI_Init ends only when all
-// ranks have begun it, so after it the directory shows every recorded rank. The lowest rank of all keeps the reference
-// clock and answers; the lowest rank of each other clock asks it, 100 times in about 3 ms, and records the ten shortest
-// round trips. Each true offset lies within half of its round trip (F. Cristian, Probabilistic clock synchronization,
-// Distributed Computing 3, 1989). Where nobody answers it gives up after 2 s and says so in the trace, and the reader
-// is left with the machines' UTC.
+// Each clock domain's leader asks the one above it in the tree (clock_beacon.h), 100 times or more in a few ms, at
+// MPI_Init and at MPI_Finalize, and fewer times every ten seconds between, from the drain's thread; it records the ten
+// shortest round trips. All domains ask at once: what one is off from the next is added up by the reader. A true offset
+// lies within half of its round trip (F. Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989).
+//
+// The program waits for this at most 2 s in all; where nobody answers the trace says so and the reader is left with the
+// machines' UTC.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,14 @@ enum class ExchangePhase : std::uint32_t { at_init = 0, at_finalize = 1, between
 // Before MPI_Init. Does nothing for a single process, or one whose rank the launcher did not tell.
 void publish_clock();
 
-// Finds out who keeps the reference and whether this process is to ask. Once, after MPI_Init.
+// Finds out whom this process is to ask, and answers whoever is to ask it. Once, after MPI_Init.
 void find_clocks();
 
 // A round of questions, by those who are to ask; nothing for others. May be called by two threads.
 void exchange_clocks(ExchangePhase phase);
+
+// Time between two rounds of phase `between` (PACELINE_CLOCK_INTERVAL); 0 = none.
+std::int64_t exchange_interval_ns();
 
 // Takes the address away. Harmless when called twice.
 void withdraw_clock();

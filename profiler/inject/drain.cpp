@@ -1,15 +1,18 @@
 #include "profiler/inject/drain.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "profiler/inject/chunk_writer.h"
 #include "profiler/inject/clock_exchange.h"
@@ -26,7 +29,7 @@ namespace {
 
 using format::ChunkState;
 
-sem_t wakeups;
+std::atomic<std::uint32_t> wakeups{0};  // counted; the drain sleeps on it
 std::atomic<bool> sleeping{false};
 std::atomic<bool> finishing{false};
 pthread_t thread;
@@ -45,12 +48,27 @@ void drain_full_chunks() {
   }
 }
 
-void sleep_until(const timespec& deadline) {
+// By the futex itself: sem_clockwait is younger than the systems that this library is loaded on.
+void sleep_until(std::int64_t deadline_ns) {
+  const std::uint32_t seen = wakeups.load(std::memory_order_acquire);
+  if (finishing.load(std::memory_order_acquire)) return;  // its wake-up may be among those seen
   sleeping.store(true, std::memory_order_seq_cst);
   drain_full_chunks();  // those that came before `sleeping` was seen
-  while (!trigger_is_asked_for() && sem_clockwait(&wakeups, CLOCK_MONOTONIC, &deadline) != 0 && errno == EINTR) {
+  const timespec deadline{deadline_ns / 1'000'000'000, deadline_ns % 1'000'000'000};
+  while (!trigger_is_asked_for() && wakeups.load(std::memory_order_acquire) == seen) {
+    const long result = syscall(SYS_futex, &wakeups, FUTEX_WAIT_BITSET_PRIVATE, seen, &deadline, nullptr,
+                                FUTEX_BITSET_MATCH_ANY);
+    if (result != 0 && errno != EINTR) break;  // in time, or EAGAIN: woken just before
   }
   sleeping.store(false, std::memory_order_seq_cst);
+}
+
+// Safe in a signal handler.
+void wake() {
+  const int error = errno;
+  wakeups.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &wakeups, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  errno = error;
 }
 
 std::int64_t monotonic_ns() {
@@ -67,19 +85,25 @@ void* run(void*) {
     run_control(monotonic_ns());
     drain_full_chunks();
   }
+  const std::int64_t exchange_interval = exchange_interval_ns();
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   std::int64_t next_pair = monotonic_ns() + second;
-  int pairs = 0;
+  std::int64_t next_exchange = exchange_interval > 0 ? monotonic_ns() + exchange_interval : never;
   while (!finishing.load(std::memory_order_acquire)) {
     const std::int64_t next_control = run_control(monotonic_ns());
-    const std::int64_t next = next_control < next_pair ? next_control : next_pair;
-    sleep_until({next / second, next % second});
+    sleep_until(std::min({next_control, next_pair, next_exchange}));
     drain_full_chunks();
     serve_trigger();
-    if (monotonic_ns() < next_pair) continue;
-    record_clock_pair();
-    look_for_hang();
-    if (++pairs % 30 == 0) exchange_clocks(ExchangePhase::between);
-    next_pair = monotonic_ns() + second;
+    const std::int64_t now = monotonic_ns();
+    if (now >= next_pair) {
+      record_clock_pair();
+      look_for_hang();
+      next_pair = now + second;
+    }
+    if (now >= next_exchange) {
+      exchange_clocks(ExchangePhase::between);
+      next_exchange = now + exchange_interval;
+    }
   }
   return nullptr;
 }
@@ -116,7 +140,6 @@ sigset_t block_signals() {
 }  // namespace
 
 void start_drain() {
-  sem_init(&wakeups, 0, 0);
   sleeping = finishing = false;
   start_chunk_writer();
   const sigset_t before = block_signals();
@@ -134,12 +157,12 @@ void start_drain() {
 
 void wake_drain() {
   // One wake-up is enough for any number of full chunks.
-  if (sleeping.exchange(false, std::memory_order_seq_cst)) sem_post(&wakeups);
+  if (sleeping.exchange(false, std::memory_order_seq_cst)) wake();
 }
 
 void finish_drain(std::uint64_t end_ticks) {
   finishing.store(true, std::memory_order_release);
-  sem_post(&wakeups);
+  wake();
   if (has_thread) pthread_join(thread, nullptr);
   // Other threads may be inside an event that they began before recording ended.
   usleep(1000);

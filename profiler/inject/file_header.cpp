@@ -98,7 +98,8 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   record::job_identity(texts.job, sizeof texts.job);
   file.job = XXH3_64bits(texts.job, strlen(texts.job));
   file.clock_domain =
-      XXH3_64bits_withSeed(texts.host, strlen(texts.host), XXH3_64bits(texts.boot_id, strlen(texts.boot_id)));
+      XXH3_64bits_withSeed(texts.host, strlen(texts.host), XXH3_64bits(texts.boot_id, strlen(texts.boot_id))) +
+      static_cast<std::uint32_t>(clock_state.source);
   if (getcwd(texts.directory, sizeof texts.directory) == nullptr) texts.directory[0] = '\0';
 
   format::HeaderFacts facts;
@@ -109,6 +110,7 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   facts.start_ticks = start_ticks;
   facts.start_utc_ns = start_utc_ns;
   facts.process_start_utc_ns = process_start_utc_ns();
+  facts.utc_error_us = utc_error_us();
   facts.rank = launched.rank;
   facts.world_size = launched.world_size;
   facts.local_rank = launched.local_rank;

@@ -16,10 +16,7 @@ namespace {
 
 MpiDepth found_depth = MpiDepth::nothing;
 
-void record_setting(const char* key, const char* value) {
-  const std::uint64_t low = intern(std::string_view(key)) | std::uint64_t{intern(std::string_view(value))} << 32;
-  emit_surely(EventType::setting, low);
-}
+bool clocks_compared = false;
 
 // What MPI says is what counts; the launcher's variables were a guess.
 void correct_rank() {
@@ -52,17 +49,20 @@ void before_init() {
 }
 
 void after_init() {
-  if (found_depth != MpiDepth::full || !file_is_open()) return;
-  if (mpi_depth.load(std::memory_order_relaxed) == MpiDepth::full) return;
-  note_predefined_communicators();
-  correct_rank();
-  mpi_depth.store(MpiDepth::full, std::memory_order_release);
-  note_progress();
+  if (found_depth == MpiDepth::nothing || !file_is_open()) return;
+  if (found_depth == MpiDepth::full && mpi_depth.load(std::memory_order_relaxed) != MpiDepth::full) {
+    note_predefined_communicators();
+    correct_rank();
+    mpi_depth.store(MpiDepth::full, std::memory_order_release);
+    note_progress();
+  }
+  if (clocks_compared) return;
+  clocks_compared = true;
   find_clocks();
   exchange_clocks(ExchangePhase::at_init);
 }
 
-// The rank with the reference clock still answers: no rank leaves MPI_Finalize before all have entered it.
+// The ranks that are asked still answer: no rank leaves MPI_Finalize before all have entered it.
 void before_finalize() {
   if (file_is_open()) exchange_clocks(ExchangePhase::at_finalize);
 }

@@ -169,4 +169,9 @@ std::uint32_t intern(const wchar_t* text) {
   return intern(std::string_view(utf8, size));
 }
 
+void record_setting(std::string_view key, std::string_view value) {
+  const std::uint64_t low = intern(key);
+  emit_surely(EventType::setting, low | std::uint64_t{intern(value)} << 32);
+}
+
 }  // namespace paceline::inject

@@ -22,5 +22,7 @@ std::uint32_t intern(const wchar_t* text);  // converted to UTF-8
 // all names again, into the child's file.
 void reset_names_in_child();
 void repeat_names();
+// A `setting` event: a fact that was learned while running.
+void record_setting(std::string_view key, std::string_view value);
 
 }  // namespace paceline::inject

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -63,16 +64,16 @@ bool numbered_path(OutputFile& file, const char* directory, const char* name, in
   return false;
 }
 
-// Makes the file under a name that nobody has.
-bool make_file(OutputFile& file, const char* directory, const char* name, const FileHeader& header) {
-  const bool force = is_switched_on(record::env_force);
-  for (int number = 1; number < most_numbers; ++number) {
-    if (!numbered_path(file, directory, name, number)) return false;
-    if (force && !is_predecessor(file.path, header)) unlink(file.path);
-    file.descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.descriptor >= 0) break;
-    if (errno != EEXIST) return false;
+// The file is made under a name of its own, and gets the one that it is known by when its header is there: whenever the
+// process is killed, what is called .pace can be read.
+bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
+  const int length = snprintf(file.path, sizeof file.path, "%s/.unfinished-%016llx", directory,
+                              static_cast<unsigned long long>(file_id));
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof file.path) {
+    errno = ENAMETOOLONG;
+    return false;
   }
+  file.descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   struct stat made {};
   if (file.descriptor < 0 || fstat(file.descriptor, &made) != 0) return false;
   file.device = made.st_dev;
@@ -87,6 +88,31 @@ bool make_file(OutputFile& file, const char* directory, const char* name, const 
   }
 #endif
   return true;
+}
+
+// Gives `from` a name that nobody has; false and EEXIST where somebody does. By a rename, as what is mapped goes by the
+// file's first link.
+bool give_name(const char* from, const char* to) {
+  if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST || errno == ENOENT) return false;
+  // A file system that cannot do this: the name is claimed first.
+  const int claimed = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (claimed < 0) return false;
+  close(claimed);
+  return rename(from, to) == 0;
+}
+
+bool name_file(OutputFile& file, const char* directory, const char* name, const FileHeader& header) {
+  const bool force = is_switched_on(record::env_force);
+  static char unfinished[sizeof file.path];
+  memcpy(unfinished, file.path, sizeof unfinished);
+  for (int number = 1; number < most_numbers && numbered_path(file, directory, name, number); ++number) {
+    if (force && !is_predecessor(file.path, header)) unlink(file.path);
+    if (give_name(unfinished, file.path)) return true;
+    if (errno != EEXIST) break;
+  }
+  memcpy(file.path, unfinished, sizeof unfinished);
+  return false;
 }
 
 // Descriptors 0 to 2 may be free in a daemon; the program's own output must never end up in the trace.
@@ -172,13 +198,16 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
     say("not recording: the limit on file sizes (ulimit -f) is below the %zu bytes that a trace file needs",
         mapped_bytes);
   } else if (!make_directories(file.directory) || !make_directories(directory) ||
-             !make_file(file, directory, name, *header)) {
+             !make_file(file, directory, header->file_id)) {
     say("not recording: cannot write a trace file in %s: %s", directory, strerror(errno));
   } else if (move_above_standard_streams(file.descriptor);
              (error = posix_fallocate(file.descriptor, 0, static_cast<off_t>(mapped_bytes))) != 0) {
     failed = "cannot reserve its space";
   } else if (!write_whole(file.descriptor, scratch, header_bytes, 0)) {
     failed = "cannot write its header";
+    error = errno;
+  } else if (!name_file(file, directory, name, *header)) {
+    failed = "cannot be given its name";
     error = errno;
   } else {
     void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);

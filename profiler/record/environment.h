@@ -63,6 +63,15 @@ inline constexpr char env_ring_slow_permille[] = "PACELINE_RING_SLOW_PERMILLE";
 // So long without an end of an iteration or a collective is said on standard error. Unset: nobody looks.
 inline constexpr char env_hang_ms[] = "PACELINE_HANG_MS";
 
+// --- clocks
+
+// Which clock events are stamped with: "tsc", the processor's counter where it can be trusted, or "monotonic_raw", the
+// system's. Unset: tsc.
+inline constexpr char env_clock[] = "PACELINE_CLOCK";
+// How often the clocks of machines are compared while an MPI program runs, in seconds; 0: only at MPI_Init and
+// MPI_Finalize. Unset: 10.
+inline constexpr char env_clock_interval[] = "PACELINE_CLOCK_INTERVAL";
+
 // --- variables of others that the launcher sets: the recorder's path is put in front of LD_PRELOAD, and NVTX loads it
 // by the second one
 

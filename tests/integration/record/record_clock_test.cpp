@@ -2,6 +2,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <fstream>
@@ -60,6 +61,73 @@ TEST_F(RecordClock, TheOffsetLiesWithinHalfTheRoundTrip) {
   }
 }
 
+// The leaders of five clocks: each asks the one whose number has one bit less.
+TEST_F(RecordClock, DomainsAskAlongATree) {
+  std::string command = mpirun();
+  for (int rank = 0; rank < 5; ++rank) {
+    const std::string number = std::to_string(rank);
+    command += (rank > 0 ? " : -n 1 " : "-n 1 ") +
+               recorded("PACELINE_TEST_CLOCK=domain=" + number + ",skew_ns=" + number + "000000") + PROGRAM;
+  }
+  const Ended ended = run(command);
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 5u);
+  EXPECT_EQ(ranks[0].setting("clock_exchange"), "reference");
+  const std::uint32_t parents[] = {0, 0, 0, 2, 0};
+  for (std::size_t rank = 1; rank < 5; ++rank) {
+    EXPECT_EQ(ranks[rank].setting("clock_exchange"), "done");
+    EXPECT_GT(atof(ranks[rank].setting("clock_error_ns").c_str()), 0);
+    const auto samples = ranks[rank].of(EventType::clock_exchange);
+    EXPECT_EQ(samples.size(), 20u);
+    for (const RecordedEvent& sample : samples) EXPECT_EQ(static_cast<std::uint32_t>(sample.head.low), parents[rank]);
+  }
+}
+
+TEST_F(RecordClock, ClocksAreComparedAgainWhileTheProgramRuns) {
+  const std::string often = "PACELINE_CLOCK_INTERVAL=0.1 ";
+  const Ended ended = run(mpirun() + "-n 1 " + recorded(often) + CLOCK_MARKS " 0.5 : -n 1 " +
+                          recorded(often + other_clock) + CLOCK_MARKS " 0.5");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 2u);
+  std::size_t between = 0;
+  for (const RecordedEvent& sample : ranks[1].of(EventType::clock_exchange)) between += sample.head.low >> 32 == 2;
+  EXPECT_GE(between, 30u);
+  EXPECT_EQ(between % 10, 0u);
+}
+
+TEST_F(RecordClock, TheSystemsClockCanBeAskedFor) {
+  const Ended ended = run(mpirun() + "-n 2 " + recorded("PACELINE_CLOCK=monotonic_raw") + PROGRAM + " : -n 1 " +
+                          recorded("PACELINE_CLOCK=tsc") + PROGRAM);
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 3u);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const format::FileHeader& header = ranks[rank].file.header;
+    EXPECT_EQ(header.clock_source, format::ClockSource::monotonic_raw);
+    EXPECT_EQ(header.ticks_per_second, 1e9);
+    for (const RecordedEvent& pair : ranks[rank].of(EventType::clock_pair)) {
+      const auto apart = static_cast<std::int64_t>(pair.extension[0].high - header.start_ticks - pair.ticks);
+      EXPECT_LE(std::abs(apart), static_cast<std::int64_t>(pair.extension[0].low));  // the clock is the clock
+    }
+  }
+  // Where the processor's counter is trusted, rank 2 has another clock than its neighbours, and compares it.
+  if (ranks[2].file.header.clock_source == format::ClockSource::tsc) {
+    EXPECT_EQ(ranks[0].setting("clock_exchange"), "reference");
+    EXPECT_EQ(ranks[2].setting("clock_exchange"), "done");
+  }
+}
+
+TEST_F(RecordClock, AnUnknownClockCostsOneLine) {
+  const Ended ended = run(recorded("PACELINE_CLOCK=sundial") + WAYS " return");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_NE(ended.err.find("sundial"), std::string::npos) << ended.err;
+  EXPECT_EQ(files().size(), 1u);
+}
+
 // A recorder that left its address but answers no more: the program goes on after at most 2 s, and the trace says so.
 TEST_F(RecordClock, ARankThatDoesNotAnswerIsGivenUp) {
   std::filesystem::create_directory(directory / "run");
@@ -73,6 +141,18 @@ TEST_F(RecordClock, ARankThatDoesNotAnswerIsGivenUp) {
   EXPECT_EQ(ranks[0].setting("clock_exchange"), "none");
   EXPECT_TRUE(ranks[0].of(EventType::clock_exchange).empty());
   EXPECT_EQ(ranks[0].named(EventType::mpi_begin_coll, "MPI_Allreduce").size(), 100u);
+  // Questions are asked after MPI_Init and before MPI_Finalize.
+  const auto ticks_of = [&](EventType type, const char* name) { return ranks[0].named(type, name).at(0).ticks; };
+  const std::uint64_t init_end = ticks_of(EventType::mpi_end, "MPI_Init");
+  const std::uint64_t finalize = ticks_of(EventType::mpi_begin, "MPI_Finalize");
+  std::uint64_t next = finalize, last = init_end;
+  for (const RecordedEvent& event : ranks[0].events) {
+    if (event.type != EventType::mpi_begin_coll && event.type != EventType::mpi_end) continue;
+    if (event.ticks > init_end) next = std::min(next, event.ticks);
+    if (event.ticks < finalize) last = std::max(last, event.ticks);
+  }
+  const double waited = static_cast<double>(next - init_end + finalize - last);
+  EXPECT_LT(waited / ranks[0].file.header.ticks_per_second, 2.0);
 }
 
 }  // namespace

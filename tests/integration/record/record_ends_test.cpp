@@ -71,7 +71,8 @@ TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
     const char* mode;
     int shell_status;
   };
-  for (const Way& way : {Way{"abort", 128 + SIGABRT}, Way{"crash", 128 + SIGSEGV}, Way{"quick_exit", 5}}) {
+  for (const Way& way : {Way{"abort", 128 + SIGABRT}, Way{"crash", 128 + SIGSEGV}, Way{"quick_exit", 5},
+                         Way{"_exit", 7}}) {
     std::filesystem::remove_all(directory / "run");
     const Ended ended = run(recorded() + WAYS " " + way.mode + " 30000; exit $?");
     EXPECT_TRUE(ended.by_itself(way.shell_status)) << way.mode << ": " << ended.status << ended.err;
@@ -81,6 +82,18 @@ TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
     EXPECT_EQ(file.of(EventType::push).size(), 30'000u) << way.mode;
     EXPECT_EQ(file.of(EventType::pop).size(), 30'000u) << way.mode;
   }
+}
+
+// While one thread ends the process, with all that runs then, another goes on recording.
+TEST_F(RecordEnds, AThreadThatExitsEndsTheProgramAsBefore) {
+  const Ended ended = run(recorded() + WAYS " thread_exit 3000; exit $?");
+  EXPECT_TRUE(ended.by_itself(6)) << ended.status << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_FALSE(file.file.damaged) << file.file.damage;
+  EXPECT_EQ(file.file.header.closed, 1u);
+  EXPECT_EQ(file.of(EventType::process_end).size(), 1u);
+  EXPECT_GE(file.of(EventType::pop).size(), 4000u);
 }
 
 TEST_F(RecordEnds, AProgramThatReplacesItselfLeavesTwoFiles) {
@@ -127,11 +140,24 @@ TEST_F(RecordEnds, ALimitOnFileSizesCostsOneLine) {
   EXPECT_TRUE(files().empty());
 }
 
+// The limit lies above what the file begins with: it is met later, in the middle.
+TEST_F(RecordEnds, ALimitOnFileSizesThatIsMetLaterIsSaidAtOnceAndWhatItCostAtTheEnd) {
+  const Ended ended = run("ulimit -f 8192; " + recorded("PACELINE_BUFFER_BYTES=2097152") + WAYS " steady 600000");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 2) << ended.err;
+  EXPECT_NE(ended.err.find("events are lost"), std::string::npos) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_FALSE(file.file.damaged) << file.file.damage;
+  EXPECT_GT(file.file.header.dropped[static_cast<int>(DropCause::disk)], 0u);
+  EXPECT_GT(file.of(EventType::push_payload).size(), 10'000u);
+}
+
 TEST_F(RecordEnds, AFullDiskIsSaidAtOnceAndWhatItCostAtTheEnd) {
   const std::filesystem::path small = directory / "run";
   std::filesystem::create_directory(small);
   if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
-  const Ended ended = run(recorded("PACELINE_BUFFER_BYTES=2097152") + WAYS " return 3000000");
+  const Ended ended = run(recorded("PACELINE_BUFFER_BYTES=2097152") + WAYS " steady 600000");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.out, "done\n");
   EXPECT_EQ(ended.recorder_lines(), 2) << ended.err;
@@ -141,7 +167,7 @@ TEST_F(RecordEnds, AFullDiskIsSaidAtOnceAndWhatItCostAtTheEnd) {
     const RecordedFile file = only_file();
     EXPECT_FALSE(file.file.damaged) << file.file.damage;
     EXPECT_GT(file.file.header.dropped[static_cast<int>(DropCause::disk)], 0u);
-    EXPECT_GT(file.of(EventType::push).size(), 10'000u);
+    EXPECT_GT(file.of(EventType::push_payload).size(), 10'000u);
   }
   umount(small.c_str());
 }

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,25 @@ static void ranges(long count) {
   }
 }
 
+// Ranges that no compression makes smaller than 8 bytes, and not faster than whoever writes them out keeps up.
+static void random_payloads(long count) {
+  nvtxEventAttributes_t attributes = {0};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = "range";
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  attributes.payload.ullValue = 88172645463325252u;  // Marsaglia's xorshift
+  for (long i = 0; i < count; ++i) {
+    attributes.payload.ullValue ^= attributes.payload.ullValue << 13;
+    attributes.payload.ullValue ^= attributes.payload.ullValue >> 7;
+    attributes.payload.ullValue ^= attributes.payload.ullValue << 17;
+    nvtxRangePushEx(&attributes);
+    nvtxRangePop();
+    if (i % 2000 == 1999) usleep(1000);
+  }
+}
+
 // Counts ranges in a file that outlives this process, until it is killed: FILE holds the pid, then the count.
 static void count_until_killed(const char* path) {
   const int file = open(path, O_RDWR | O_CREAT, 0666);
@@ -31,6 +51,12 @@ static void count_until_killed(const char* path) {
     shared[0] = (uint64_t)getpid();
     nanosleep(&pause, NULL);
   }
+}
+
+static void* exit_with_6(void* unused) {
+  ranges(1000);
+  exit(6);
+  return unused;
 }
 
 int main(int argc, char** argv) {
@@ -47,9 +73,22 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 0;
   }
+  if (strcmp(mode, "steady") == 0) {
+    random_payloads(atol(argv[2]));
+    puts("done");
+    return 0;
+  }
   ranges(argc > 2 ? atol(argv[2]) : 1000);
   if (strcmp(mode, "abort") == 0) abort();
-  if (strcmp(mode, "crash") == 0) raise(SIGSEGV);
+  if (strcmp(mode, "crash") == 0) {
+    *(volatile char*)mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
+  }
+  if (strcmp(mode, "_exit") == 0) _exit(7);
+  if (strcmp(mode, "thread_exit") == 0) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, exit_with_6, NULL) != 0) return 1;
+    for (;;) ranges(1);
+  }
   if (strcmp(mode, "quick_exit") == 0) quick_exit(5);
   if (strcmp(mode, "exec") == 0) execl(argv[0], argv[0], "return", "500", (char*)NULL);
   if (strcmp(mode, "fork") == 0) {

@@ -253,6 +253,50 @@ TEST_F(Reader, ReadsUpToTheCutAtEveryThousandthByte) {
   }
 }
 
+// As a power cut leaves it: the file ends where a block ends or begins, or right around. The blocks before the cut and
+// the live area are there, and nothing else.
+TEST_F(Reader, HasWhatIsWholeWhereTheFileEndsAtAnyBlock) {
+  for (const Ending ending : {Ending::closed, Ending::killed}) {
+    write_trace_file(path_, facts(), tracks(4), ending);
+    const std::string whole = bytes();
+    const FileHeader header = header_of(whole);
+    const std::size_t first_block = header.header_bytes + header.live_bytes;
+    std::vector<std::size_t> ends = {first_block}, slots = {0};
+    while (ends.back() < whole.size()) {
+      BlockHeader block;
+      std::memcpy(&block, &whole[ends.back()], sizeof block);
+      ends.push_back(ends.back() + sizeof block + block.payload_bytes);
+      slots.push_back(slots.back() + block.slots);
+    }
+    ASSERT_EQ(ends.back(), whole.size());
+    ASSERT_GT(ends.size(), 6U);
+    const std::size_t live_slots = slots_of(read_trace_file(path_)) - slots.back();
+    EXPECT_EQ(live_slots > 0, ending == Ending::killed);
+    for (std::size_t block = 0; block < ends.size(); ++block) {
+      for (const std::ptrdiff_t beside : {-100, -1, 0, 1, 3, 4, 24, 47, 48, 49, 1000}) {
+        const std::size_t cut = ends[block] + static_cast<std::size_t>(beside);
+        if (cut < first_block || cut > whole.size()) continue;
+        store(whole.substr(0, cut));
+        const TraceFile trace = read_trace_file(path_);
+        const auto last = std::upper_bound(ends.begin(), ends.end(), cut) - ends.begin() - 1;
+        EXPECT_EQ(slots_of(trace), live_slots + slots[static_cast<std::size_t>(last)]) << cut;
+        EXPECT_EQ(trace.damaged, cut < whole.size()) << cut;
+        if (ending == Ending::closed) EXPECT_TRUE(is_front_of(trace, tracks(4))) << cut;
+      }
+    }
+    // Into the live area: whole chunks up to the cut, and of the one that is cut its whole events.
+    std::size_t before = 0;
+    for (std::size_t cut = header.header_bytes; cut <= first_block; cut += 4096 - 40) {
+      store(whole.substr(0, cut));
+      const TraceFile trace = read_trace_file(path_);
+      EXPECT_EQ(trace.damaged, cut < whole.size()) << cut;
+      EXPECT_GE(slots_of(trace), before) << cut;
+      before = slots_of(trace);
+    }
+    EXPECT_LE(before, live_slots);
+  }
+}
+
 TEST_F(Reader, ReadsUpToTheCutAtEveryByteOfASmallFile) {
   const std::vector<Track> small = {{0, 1, trainer_stream(200, 3).slots}, {1, 2, trainer_stream(100, 2).slots}};
   write_trace_file(path_, facts(), small);

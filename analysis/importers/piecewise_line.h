@@ -1,0 +1,38 @@
+// A line in pieces, rising everywhere: how one clock's time becomes another's.
+//
+// Between two knots it is straight; before the first and behind the last it goes on with slopes of its own. Lines can
+// be turned round and put one after another, and stay such lines.
+#pragma once
+
+#include <vector>
+
+namespace paceline::analysis {
+
+class PiecewiseLine {
+ public:
+  struct Knot {
+    double x = 0, y = 0;
+  };
+
+  // The identity.
+  PiecewiseLine() : PiecewiseLine({{0, 0}}, 1, 1) {}
+  // At least one knot; both x and y rise from knot to knot; slopes above 0.
+  PiecewiseLine(std::vector<Knot> knots, double slope_before, double slope_after);
+
+  // O(log knots).
+  double operator()(double x) const;
+  PiecewiseLine inverse() const;
+
+  const std::vector<Knot>& knots() const { return knots_; }
+  double slope_before() const { return before_; }
+  double slope_after() const { return after_; }
+
+ private:
+  std::vector<Knot> knots_;
+  double before_, after_;
+};
+
+// x → outer(inner(x)).
+PiecewiseLine after(const PiecewiseLine& outer, const PiecewiseLine& inner);
+
+}  // namespace paceline::analysis
