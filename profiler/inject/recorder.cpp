@@ -65,6 +65,7 @@ void after_fork_in_child() {
   gate.accepting.store(0, std::memory_order_relaxed);
   gate.watch.store(0, std::memory_order_relaxed);
   gate.hang.store(0, std::memory_order_relaxed);
+  reset_control_in_child();  // MPI_Pcontrol may be called in any child
   const bool recorded = session.file.header != nullptr && !close_began.load(std::memory_order_relaxed);
   if (!settings.children || (!recorded && !forked)) return;
   writer = {};
@@ -139,7 +140,6 @@ bool open_in_child() {
   reset_names_in_child();
   reset_nvtx_in_child();
   reset_mpi_in_child();
-  reset_control_in_child();
   reset_iterations_in_child();
   reset_ring_in_child();
   forget_clock();
