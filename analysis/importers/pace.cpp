@@ -68,6 +68,10 @@ class Vocabulary {
         root(run.names().intern("root")),
         peer(run.names().intern("peer")),
         tag(run.names().intern("tag")),
+        request(run.names().intern("request")),
+        file(run.names().intern("file")),
+        offset(run.names().intern("offset")),
+        window(run.names().intern("window")),
         unfinished(run.names().intern("unfinished")) {
     for (const format::MpiFunction& function : format::mpi_functions) {
       const auto id = static_cast<std::size_t>(function.id);
@@ -107,7 +111,7 @@ class Vocabulary {
   std::set<std::string> communicator_names_;
 
  public:
-  const NameId payload, bytes, communicator, sequence, members, root, peer, tag, unfinished;
+  const NameId payload, bytes, communicator, sequence, members, root, peer, tag, request, file, offset, window, unfinished;
 };
 
 // Reads the tracks of one file into one rank.
@@ -261,8 +265,16 @@ class FileImport {
       case EventType::mpi_begin:
       case EventType::mpi_begin_peer:
       case EventType::mpi_begin_coll:
+      case EventType::mpi_begin_file:
+      case EventType::mpi_begin_window:
         ++info.mpi_events;
         open.calls.push_back({begin_call(track, head, extension), ticks});
+        break;
+      case EventType::mpi_posted:
+      case EventType::mpi_completed:
+        if (!open.calls.empty()) {
+          track.argument(open.calls.back().slice, words_.request, static_cast<double>(head.low));
+        }
         break;
       case EventType::mpi_end:
         if (open.calls.empty()) break;
@@ -317,6 +329,10 @@ class FileImport {
     const std::uint32_t slice = track.begin_slice(time(ticks_of(head)), call.name, call.slice_class);
     if (type_of(head) == EventType::mpi_begin) return slice;
     const auto root_or_tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(head.low >> 16));
+    if (type_of(head) == EventType::mpi_begin_file || type_of(head) == EventType::mpi_begin_window) {
+      object_arguments(track, slice, head, extension);
+      return slice;
+    }
     track.argument(slice, words_.bytes, static_cast<double>(extension->high));
     const auto communicator = communicators_.find(static_cast<std::uint32_t>(extension->low));
     const bool known = communicator != communicators_.end();
@@ -330,6 +346,23 @@ class FileImport {
       track.argument(slice, words_.tag, root_or_tag);
     }
     return slice;
+  }
+
+  // Of a call on a file or a window; what is 0 or not there is not said.
+  void object_arguments(TrackBuilder& track, std::uint32_t slice, const Slot& head, const Slot* extension) {
+    const auto object_or_target = static_cast<std::uint32_t>(head.low >> 16);
+    if (extension->high > 0) track.argument(slice, words_.bytes, static_cast<double>(extension->high));
+    if (type_of(head) == EventType::mpi_begin_window) {
+      const auto target = static_cast<std::int32_t>(object_or_target);
+      if (target >= 0) track.argument(slice, words_.peer, target);
+      track.argument(slice, words_.window, static_cast<double>(extension->low & 0xffffffff));
+      return;
+    }
+    if (const auto file = definitions_.mpi_files.find(object_or_target); file != definitions_.mpi_files.end()) {
+      track.text_argument(slice, words_.file, name(file->second.path));
+    }
+    const auto offset = static_cast<std::int64_t>(extension->low);
+    if (offset >= 0) track.argument(slice, words_.offset, static_cast<double>(offset));
   }
 
   void start_range(std::uint32_t index, Open& open, const Slot& head, const Slot* extension) {

@@ -49,6 +49,9 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
         case EventType::communicator:
           found.communicators[low_half(head.low)] = {extension->high, high_half(extension->low), high_half(head.low)};
           break;
+        case EventType::mpi_file:
+          found.mpi_files[low_half(head.low)] = {high_half(head.low), low_half(extension->low)};
+          break;
         case EventType::end:
           found.range_ends[head.low] = {t, ticks_of(head)};
           break;

@@ -20,6 +20,10 @@ struct PaceDefinitions {
     std::uint32_t name = 0;  // id in the file
     std::uint32_t members = 0;
   };
+  struct MpiFile {
+    std::uint32_t path = 0;  // name id
+    std::uint32_t communicator = 0;
+  };
   struct RangeEnd {
     std::uint32_t track = 0;  // index into TraceFile::tracks
     std::uint64_t ticks = 0;  // relative, as in events
@@ -39,6 +43,7 @@ struct PaceDefinitions {
   std::vector<std::unordered_map<std::uint32_t, std::uint32_t>> categories;  // by domain: category to name id
   std::unordered_map<std::uint64_t, std::uint32_t> thread_names;
   std::unordered_map<std::uint32_t, Communicator> communicators;
+  std::unordered_map<std::uint32_t, MpiFile> mpi_files;
   std::map<std::string, std::string> settings;
   std::unordered_map<std::uint64_t, RangeEnd> range_ends;  // of NVTX start/end ranges, by range id
   std::vector<ClockPairReading> pairs;

@@ -24,7 +24,8 @@ struct Candidate {
 };
 
 bool returns_early(std::string_view name) {
-  return name.starts_with("MPI_I") && !name.starts_with("MPI_Init");  // MPI_Iallreduce: the work is done later
+  // MPI_Iallreduce, MPI_Allreduce_init: the work is done later.
+  return (name.starts_with("MPI_I") && !name.starts_with("MPI_Init")) || name.ends_with("_init");
 }
 
 // The blocking collectives of a rank, in the order of their starts on each track.

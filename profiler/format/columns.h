@@ -44,6 +44,8 @@ inline constexpr Field collective[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16},
 inline constexpr Field clock_pair[] = {{0, 0, 64, delta}, {1, 0, 64, delta}, {2, 0, 64}};
 inline constexpr Field clock_exchange[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, delta}, {2, 0, 64, delta}};
 inline constexpr Field trigger[] = {{0, 0, 8}, {0, 8, 56}, {1, 0, 64}, {2, 0, 64}};
+inline constexpr Field mpi_definition[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
+inline constexpr Field mpi_file[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16}, {1, 0, 64}, {2, 0, 64, delta}};
 inline constexpr Field two_names[] = {{0, 0, 32}, {0, 32, 32}};
 }  // namespace fields
 
@@ -100,6 +102,16 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::two_names;
     case EventType::trigger:
       return fields::trigger;
+    case EventType::mpi_posted:
+    case EventType::mpi_completed:
+      return fields::end;
+    case EventType::mpi_file:
+    case EventType::mpi_window:
+      return fields::mpi_definition;
+    case EventType::mpi_begin_file:
+      return fields::mpi_file;
+    case EventType::mpi_begin_window:
+      return fields::peer;
   }
   return {};
 }

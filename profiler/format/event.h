@@ -50,6 +50,7 @@ enum class EventType : std::uint8_t {
   mpi_begin_coll = 34,  // low: function:16 | root:32 (signed, -1: none) | unused:16; ext.high = bytes;
                         // ext.low = communicator:32 | sequence:32 (collectives begun on that communicator before this)
   mpi_end = 35,         // low: function:16 | unused:48. Ends the latest open call of this track.
+  // More about MPI is at 80 to 85.
 
   // The clock. A pair ties ticks to the system's clocks. low: CLOCK_REALTIME, ns; ext.high = CLOCK_MONOTONIC_RAW, ns;
   // ext.low = ticks that reading both took.
@@ -71,6 +72,19 @@ enum class EventType : std::uint8_t {
   trigger = 58,
 
   process_end = 63,  // low: exit kind (0 = normal). The last event of a process that ended by itself.
+
+  // Requests of MPI, told inside the call that is open on the track. A request's number is used once in a process.
+  mpi_posted = 80,     // low: request:64. The call started an operation that another call completes.
+  mpi_completed = 81,  // low: request:64. The operation is complete when the open call (a wait, a test) ends.
+
+  // MPI's files and windows: definitions, and the calls on them. The identity is equal on all members that opened the
+  // file, or made the window, together.
+  mpi_file = 82,          // low: file:32 | path name:32; ext.high = identity; ext.low = communicator:32 | unused:32
+  mpi_begin_file = 83,    // low: function:16 | file:32 | unused:16; ext.high = bytes;
+                          // ext.low = offset in the file's own units (signed; -1: at a file pointer)
+  mpi_window = 84,        // low: window:32 | communicator:32; ext.high = identity; ext.low = bytes of this rank's part
+  mpi_begin_window = 85,  // low: function:16 | target rank:32 (signed, -1: none) | unused:16; ext.high = bytes;
+                          // ext.low = window:32 | unused:32
 };
 
 enum class PayloadType : std::uint64_t { none = 0, unsigned_integer = 1, signed_integer = 2, floating = 3 };
@@ -120,6 +134,10 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::clock_pair:
     case EventType::clock_exchange:
     case EventType::trigger:
+    case EventType::mpi_file:
+    case EventType::mpi_begin_file:
+    case EventType::mpi_window:
+    case EventType::mpi_begin_window:
       return 1;
     case EventType::start_payload:
       return 2;

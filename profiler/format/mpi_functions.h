@@ -1,7 +1,7 @@
 // The MPI functions that are recorded: the closed list behind the `function` field of the mpi_* events (event.h).
 //
 // An id, once given, keeps its meaning; new functions get new ids. The recorder's wrappers
-// (profiler/inject/mpi_wrap.cpp) and the analysis both read this list.
+// (profiler/inject/mpi_signatures.h) and the analysis both read this list.
 #pragma once
 
 #include <array>
@@ -41,6 +41,14 @@ enum class MpiKind : std::uint8_t {
   X(18, Dist_graph_create_adjacent, management, false) \
   X(19, Intercomm_create, management, false)           \
   X(20, Intercomm_merge, management, false)            \
+  X(21, Comm_spawn, management, false)                 \
+  X(22, Comm_spawn_multiple, management, false)        \
+  X(23, Comm_accept, management, false)                \
+  X(24, Comm_connect, management, false)               \
+  X(25, Comm_join, management, false)                  \
+  X(26, Comm_get_parent, management, false)            \
+  X(27, Comm_set_name, management, false)              \
+  X(28, Comm_idup_with_info, management, true)         \
   X(64, Send, point_to_point, false)                   \
   X(65, Bsend, point_to_point, false)                  \
   X(66, Ssend, point_to_point, false)                  \
@@ -61,6 +69,21 @@ enum class MpiKind : std::uint8_t {
   X(81, Imrecv, point_to_point, true)                  \
   X(82, Start, point_to_point, true)                   \
   X(83, Startall, point_to_point, true)                \
+  X(84, Send_init, point_to_point, true)               \
+  X(85, Bsend_init, point_to_point, true)              \
+  X(86, Ssend_init, point_to_point, true)              \
+  X(87, Rsend_init, point_to_point, true)              \
+  X(88, Recv_init, point_to_point, true)               \
+  X(89, Isendrecv, point_to_point, true)               \
+  X(90, Isendrecv_replace, point_to_point, true)       \
+  X(91, Psend_init, point_to_point, true)              \
+  X(92, Precv_init, point_to_point, true)              \
+  X(93, Pready, point_to_point, true)                  \
+  X(94, Pready_range, point_to_point, true)            \
+  X(95, Pready_list, point_to_point, true)             \
+  X(96, Parrived, point_to_point, true)                \
+  X(97, Cancel, point_to_point, true)                  \
+  X(98, Request_free, point_to_point, true)            \
   X(128, Wait, wait, false)                            \
   X(129, Waitall, wait, false)                         \
   X(130, Waitany, wait, false)                         \
@@ -69,6 +92,7 @@ enum class MpiKind : std::uint8_t {
   X(133, Testall, wait, true)                          \
   X(134, Testany, wait, true)                          \
   X(135, Testsome, wait, true)                         \
+  X(136, Request_get_status, wait, true)               \
   X(192, Barrier, collective, false)                   \
   X(193, Bcast, collective, false)                     \
   X(194, Gather, collective, false)                    \
@@ -88,6 +112,9 @@ enum class MpiKind : std::uint8_t {
   X(208, Exscan, collective, false)                    \
   X(209, Neighbor_allgather, collective, false)        \
   X(210, Neighbor_alltoall, collective, false)         \
+  X(211, Neighbor_allgatherv, collective, false)       \
+  X(212, Neighbor_alltoallv, collective, false)        \
+  X(213, Neighbor_alltoallw, collective, false)        \
   X(224, Ibarrier, collective, true)                   \
   X(225, Ibcast, collective, true)                     \
   X(226, Igather, collective, true)                    \
@@ -107,6 +134,9 @@ enum class MpiKind : std::uint8_t {
   X(240, Iexscan, collective, true)                    \
   X(241, Ineighbor_allgather, collective, true)        \
   X(242, Ineighbor_alltoall, collective, true)         \
+  X(243, Ineighbor_allgatherv, collective, true)       \
+  X(244, Ineighbor_alltoallv, collective, true)        \
+  X(245, Ineighbor_alltoallw, collective, true)        \
   X(256, Win_create, one_sided, false)                 \
   X(257, Win_allocate, one_sided, false)               \
   X(258, Win_free, one_sided, false)                   \
@@ -120,6 +150,25 @@ enum class MpiKind : std::uint8_t {
   X(266, Put, one_sided, true)                         \
   X(267, Get, one_sided, true)                         \
   X(268, Accumulate, one_sided, true)                  \
+  X(269, Get_accumulate, one_sided, true)              \
+  X(270, Fetch_and_op, one_sided, true)                \
+  X(271, Compare_and_swap, one_sided, true)            \
+  X(272, Rput, one_sided, true)                        \
+  X(273, Rget, one_sided, true)                        \
+  X(274, Raccumulate, one_sided, true)                 \
+  X(275, Rget_accumulate, one_sided, true)             \
+  X(276, Win_allocate_shared, one_sided, false)        \
+  X(277, Win_create_dynamic, one_sided, false)         \
+  X(278, Win_attach, one_sided, false)                 \
+  X(279, Win_detach, one_sided, false)                 \
+  X(280, Win_flush_local, one_sided, false)            \
+  X(281, Win_flush_local_all, one_sided, false)        \
+  X(282, Win_sync, one_sided, false)                   \
+  X(283, Win_post, one_sided, true)                    \
+  X(284, Win_start, one_sided, true)                   \
+  X(285, Win_complete, one_sided, false)               \
+  X(286, Win_wait, one_sided, false)                   \
+  X(287, Win_test, one_sided, true)                    \
   X(320, File_open, file, false)                       \
   X(321, File_close, file, false)                      \
   X(322, File_read, file, false)                       \
@@ -129,7 +178,63 @@ enum class MpiKind : std::uint8_t {
   X(326, File_write, file, false)                      \
   X(327, File_write_all, file, false)                  \
   X(328, File_write_at, file, false)                   \
-  X(329, File_write_at_all, file, false)
+  X(329, File_write_at_all, file, false)               \
+  X(330, File_iread, file, true)                       \
+  X(331, File_iread_all, file, true)                   \
+  X(332, File_iread_at, file, true)                    \
+  X(333, File_iread_at_all, file, true)                \
+  X(334, File_iwrite, file, true)                      \
+  X(335, File_iwrite_all, file, true)                  \
+  X(336, File_iwrite_at, file, true)                   \
+  X(337, File_iwrite_at_all, file, true)               \
+  X(338, File_read_shared, file, false)                \
+  X(339, File_write_shared, file, false)               \
+  X(340, File_iread_shared, file, true)                \
+  X(341, File_iwrite_shared, file, true)               \
+  X(342, File_read_ordered, file, false)               \
+  X(343, File_write_ordered, file, false)              \
+  X(344, File_read_all_begin, file, true)              \
+  X(345, File_read_all_end, file, false)               \
+  X(346, File_read_at_all_begin, file, true)           \
+  X(347, File_read_at_all_end, file, false)            \
+  X(348, File_read_ordered_begin, file, true)          \
+  X(349, File_read_ordered_end, file, false)           \
+  X(350, File_write_all_begin, file, true)             \
+  X(351, File_write_all_end, file, false)              \
+  X(352, File_write_at_all_begin, file, true)          \
+  X(353, File_write_at_all_end, file, false)           \
+  X(354, File_write_ordered_begin, file, true)         \
+  X(355, File_write_ordered_end, file, false)          \
+  X(356, File_set_view, file, false)                   \
+  X(357, File_set_size, file, false)                   \
+  X(358, File_preallocate, file, false)                \
+  X(359, File_sync, file, false)                       \
+  X(360, File_seek, file, false)                       \
+  X(361, File_seek_shared, file, false)                \
+  X(362, File_delete, file, false)                     \
+  X(363, File_get_size, file, false)                   \
+  X(384, Barrier_init, collective, true)               \
+  X(385, Bcast_init, collective, true)                 \
+  X(386, Gather_init, collective, true)                \
+  X(387, Gatherv_init, collective, true)               \
+  X(388, Scatter_init, collective, true)               \
+  X(389, Scatterv_init, collective, true)              \
+  X(390, Allgather_init, collective, true)             \
+  X(391, Allgatherv_init, collective, true)            \
+  X(392, Alltoall_init, collective, true)              \
+  X(393, Alltoallv_init, collective, true)             \
+  X(394, Alltoallw_init, collective, true)             \
+  X(395, Allreduce_init, collective, true)             \
+  X(396, Reduce_init, collective, true)                \
+  X(397, Reduce_scatter_init, collective, true)        \
+  X(398, Reduce_scatter_block_init, collective, true)  \
+  X(399, Scan_init, collective, true)                  \
+  X(400, Exscan_init, collective, true)                \
+  X(401, Neighbor_allgather_init, collective, true)    \
+  X(402, Neighbor_alltoall_init, collective, true)     \
+  X(403, Neighbor_allgatherv_init, collective, true)   \
+  X(404, Neighbor_alltoallv_init, collective, true)    \
+  X(405, Neighbor_alltoallw_init, collective, true)
 
 // MPI's own spelling: MpiId::Allreduce is MPI_Allreduce.
 enum class MpiId : std::uint16_t {
@@ -154,8 +259,8 @@ inline constexpr MpiFunction mpi_functions[] = {
 // The function with this id as recorded, or nullptr where this version does not know it. Cost: one table look-up.
 constexpr const MpiFunction* find_mpi_function(std::uint32_t id) {
   constexpr auto index = [] {
-    std::array<std::uint8_t, 384> at{};
-    std::uint8_t position = 0;
+    std::array<std::uint16_t, 512> at{};
+    std::uint16_t position = 0;
     for (const MpiFunction& function : mpi_functions) at[static_cast<std::size_t>(function.id)] = ++position;
     return at;
   }();

@@ -34,6 +34,8 @@ OpenCall open_call(const format::ChunkHeader& chunk) {
         break;
       case EventType::mpi_begin_peer:
       case EventType::mpi_begin_coll:
+      case EventType::mpi_begin_file:
+      case EventType::mpi_begin_window:
         open = {slots[at], slots[at + 1], true};
         break;
       case EventType::mpi_end:

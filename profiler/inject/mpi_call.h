@@ -1,22 +1,22 @@
 // One recorded MPI call: what a wrapper does before and after the real function.
 //
-// The types of a function's parameters say what they mean (Count, Peer, Root, …), so that the table of functions
-// (mpi_wrap.cpp) holds nothing but signatures, and what is recorded follows from them:
+// A wrapper (mpi_wrap_c.cpp, mpi_wrap_fortran.cpp) knows only how many parameters it has. It passes them on as words,
+// which is what they are to the machine: integers, pointers and handles all travel in registers and places of the stack
+// of 8 bytes each (System V x86-64, AArch64). What they mean says the function's row (mpi_signatures.h).
 //
-//   bytes  the first Count (or sum of Counts) × the size of the first Type. For collectives the whole vector that the
-//          usual bus-bandwidth formulas take: of gather, scatter, allgather, alltoall and reduce_scatter_block the
-//          blocks of all ranks together; of the v-forms what the calling rank knows of it.
-//   peer   the first Peer (of a send-and-receive: the destination), with the first Tag
+//   bytes  count × size of the type. For collectives the whole vector that the usual bus-bandwidth formulas take: of
+//          gather, scatter, allgather, alltoall and reduce_scatter_block the blocks of all ranks together; of the
+//          v-forms what the calling rank knows of it.
+//   peer   of a send-and-receive: the destination
 //
-// A call inside another (MPI-IO makes some) is not recorded again.
+// A call inside another (MPI-IO makes some, MPICH's Fortran functions do) is not recorded again.
 #pragma once
 
-#include <cstddef>
+#include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "profiler/format/mpi_functions.h"
-#include "profiler/inject/hang.h"
-#include "profiler/inject/mpi_communicators.h"
 #include "profiler/inject/mpi_library.h"
 #include "profiler/inject/recorder.h"
 
@@ -25,83 +25,88 @@ namespace paceline::inject {
 using format::MpiId;
 using format::MpiKind;
 
-enum Int : int {};
-enum Count : int {};
-enum Peer : int {};
-enum Tag : int {};
-enum Root : int {};
-enum Aint : std::ptrdiff_t {};                   // MPI_Aint, MPI_Offset
-using Counts = const struct CountArray*;         // int[], one for each peer
-using Buf = const struct DataBuffer*;            // may be MPI_IN_PLACE: then the Other… are taken
-using OtherCount = const struct OtherCountTag*;  // an int in a register wide enough for a pointer
-using OtherType = const struct OtherTypeTag*;    // a Type
-using NewComm = struct NewCommTag*;              // MPI_Comm* that is written
-using OldComm = struct OldCommTag*;              // MPI_Comm* of what is freed
-using Ptr = void*;                               // whatever else: handles, arrays, statuses
+inline constexpr int most_words = 16;  // parameters, Fortran's error code and two lengths of texts
 
-struct CallFacts {
-  Comm comm = nullptr;
-  Type type = nullptr, other_type = nullptr;
-  int count = 0, other_count = 0;
-  int peer = 0, tag = 0, root = -1;
-  const int* counts = nullptr;
-  const void* buffer = nullptr;
-  bool has_type = false, has_peer = false, has_tag = false;
+// A function and where its parameters are, by the letters of mpi_signatures.h.
+struct MpiRow {
+  MpiId id = MpiId::Init;
+  MpiKind kind = MpiKind::management;
+  std::int8_t parameters = 0;
+  std::int8_t positions['z' - 'A' + 1] = {};  // -1: it has none
 
-  void take(Comm value) {
-    if (comm == nullptr) comm = value;
+  constexpr MpiRow(MpiId function, std::string_view letters)
+      : id(function),
+        kind(format::find_mpi_function(static_cast<std::uint32_t>(function))->kind),
+        parameters(static_cast<std::int8_t>(letters.size())) {
+    for (std::int8_t& position : positions) position = -1;
+    for (std::size_t at = 0; at < letters.size(); ++at) {
+      if (letters[at] != '.') positions[letters[at] - 'A'] = static_cast<std::int8_t>(at);
+    }
   }
-  void take(Type value) {
-    if (!has_type) type = value;
-    has_type = true;
-  }
-  void take(OtherType value) { other_type = reinterpret_cast<Type>(const_cast<OtherTypeTag*>(value)); }
-  void take(OtherCount value) { other_count = static_cast<int>(reinterpret_cast<std::intptr_t>(value)); }
-  void take(Count value) { count = value; }
-  void take(Root value) { root = value; }
-  void take(Counts value) { counts = reinterpret_cast<const int*>(value); }
-  void take(Buf value) { buffer = value; }
-  void take(Peer value) {
-    if (!has_peer) peer = value;
-    has_peer = true;
-  }
-  void take(Tag value) {
-    if (!has_tag) tag = value;
-    has_tag = true;
-  }
-  void take(Int) {}
-  void take(Aint) {}
-  void take(Ptr) {}
-  void take(NewComm) {}
-  void take(OldComm) {}
+  constexpr int position(char letter) const { return positions[letter - 'A']; }
 };
 
-// Records the begin. False: nothing was recorded, and no end must be.
-bool begin_call(MpiId id, MpiKind kind, const CallFacts& facts);
+// The parameters of one call.
+struct Arguments {
+  const MpiRow& row;
+  const Word* words;
+  bool fortran;  // all are addresses
 
-// A call is inside another: it passes through.
-extern thread_local constinit int mpi_nesting __attribute__((tls_model("initial-exec")));
+  bool has(char letter) const { return row.position(letter) >= 0; }
+  Word word(char letter) const { return words[row.position(letter)]; }
+  template <class Value>
+  Value* pointer(char letter) const {
+    return reinterpret_cast<Value*>(word(letter));
+  }
+
+  int integer(char letter) const { return fortran ? *pointer<const int>(letter) : static_cast<int>(word(letter)); }
+  std::int64_t wide(char letter) const {
+    return fortran ? *pointer<const std::int64_t>(letter) : static_cast<std::int64_t>(word(letter));
+  }
+  Handle comm(char letter) const {
+    return fortran ? mpi.comm_of_fortran(*pointer<const int>(letter)) : mpi.handle(word(letter));
+  }
+  Handle comm_in(char letter) const {  // MPI_Comm*
+    return fortran ? mpi.comm_of_fortran(*pointer<const int>(letter)) : mpi.load(pointer<const void>(letter));
+  }
+  Handle type(char letter) const {
+    return fortran ? mpi.type_of_fortran(*pointer<const int>(letter)) : mpi.handle(word(letter));
+  }
+  Handle type_in(char letter, std::uint32_t index) const;  // MPI_Datatype[]
+  bool is_in_place(char letter) const {
+    if (fortran) return mpi.fortran_in_place != nullptr && pointer<const void>(letter) == *mpi.fortran_in_place;
+    return pointer<const void>(letter) == mpi.c_in_place;
+  }
+  // Requests, windows and files under the names that the recorder's own tables have for them.
+  Handle key(char letter, bool file = false) const;
+  Handle key_in(char letter, int index = 0, bool file = false) const;
+  std::string_view text(char letter) const;
+
+  bool succeeded(int result) const {
+    if (!fortran) return result == 0;
+    const auto* error = reinterpret_cast<const int*>(words[row.parameters]);  // optional in mpi_f08
+    return error == nullptr || *error == 0;
+  }
+};
+
+// What was told at a call's begin. A persistent request's Start tells it again.
+struct Began {
+  bool recorded = false;
+  EventType type = EventType::mpi_begin;
+  std::uint64_t low = 0;
+  Slot extension;
+};
+
+// The real function behind a wrapper, found at its first call.
+struct RealFunction {
+  const char* symbol;
+  std::atomic<void*> found{nullptr};
+};
 
 inline std::uint64_t function_low(MpiId id) { return static_cast<std::uint64_t>(id); }
 
-// Around the real call. `facts()` is asked only where they are recorded.
-template <MpiId id, class Facts, class Real>
-int recorded_call(Facts facts, Real real) {
-  constexpr MpiKind kind = format::find_mpi_function(static_cast<std::uint32_t>(id))->kind;
-  const MpiDepth depth = mpi_depth.load(std::memory_order_relaxed);
-  if (depth == MpiDepth::nothing || mpi_nesting != 0) return real();
-  ++mpi_nesting;
-  bool begun = false;
-  if (depth == MpiDepth::full) {
-    begun = begin_call(id, kind, facts());
-  } else if (recording()) {
-    begun = emit(EventType::mpi_begin, function_low(id));
-  }
-  const int result = real();
-  if (begun) emit_mpi_end(function_low(id));
-  if constexpr (kind == MpiKind::collective) note_progress();
-  --mpi_nesting;
-  return result;
-}
+// Calls the real function with the words (most_words of them, the unused ones 0) and records it; returns its result
+// (of Fortran's functions nothing). An error code where there is no such function.
+int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran);
 
 }  // namespace paceline::inject

@@ -34,9 +34,8 @@ constexpr std::uint32_t occurrence_places = 16384;
 Occurrences occurrences[occurrence_places];
 std::uint32_t occurrence_keys = 0;
 
-std::uint32_t place_of(Comm handle) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(handle);
-  return static_cast<std::uint32_t>((bits >> 4) * 0x9e3779b97f4a7c15 >> 51) % places;
+std::uint32_t place_of(Handle handle) {
+  return static_cast<std::uint32_t>(handle * 0x9e3779b97f4a7c15 >> 51) % places;
 }
 
 std::uint64_t mix(std::uint64_t seed, const void* bytes, std::size_t size) {
@@ -54,11 +53,11 @@ std::uint32_t count_occurrence(std::uint64_t key) {
   return occurrences[at].count++;
 }
 
-// Hash of the world ranks of a communicator's own group.
-std::uint64_t hash_members(Comm comm, std::uint64_t seed) {
-  Group group = nullptr, world = nullptr;
+// Hash of the world ranks of one group of a communicator.
+std::uint64_t hash_group(Handle comm, int (*group_of)(Handle, Handle*), std::uint64_t seed) {
+  Handle group = 0, world = 0;
   int size = 0;
-  if (mpi.comm_group(comm, &group) != 0) return seed;
+  if (group_of(comm, &group) != 0) return seed;
   if (mpi.comm_group(mpi.world, &world) == 0 && mpi.group_size(group, &size) == 0 && size > 0) {
     auto* ranks = static_cast<int*>(malloc(2 * static_cast<std::size_t>(size) * sizeof(int)));
     if (ranks != nullptr) {
@@ -70,12 +69,32 @@ std::uint64_t hash_members(Comm comm, std::uint64_t seed) {
       free(ranks);
     }
   }
-  if (world != nullptr) mpi.group_free(&world);
+  if (world != 0) mpi.group_free(&world);
   mpi.group_free(&group);
   return seed;
 }
 
-Communicator* look_up(Comm handle) {
+bool is_inter(Handle comm) {
+  int inter = 0;
+  return mpi.comm_test_inter(comm, &inter) == 0 && inter != 0;
+}
+
+// Of all members; of an inter-communicator the same on both sides.
+std::uint64_t hash_members(Handle comm, std::uint64_t seed) {
+  const std::uint64_t own = hash_group(comm, mpi.comm_group, seed);
+  return is_inter(comm) ? own + hash_group(comm, mpi.comm_remote_group, seed) : own;
+}
+
+std::uint32_t count_neighbors(Handle comm, int rank) {
+  int topology = 0, in = 0, out = 0, weighted = 0;
+  if (mpi.topo_test(comm, &topology) != 0) return 0;
+  if (topology == mpi.cartesian && mpi.cartdim_get(comm, &out) == 0) return 2 * static_cast<std::uint32_t>(out);
+  if (topology == mpi.graph) mpi.graph_neighbors_count(comm, rank, &out);
+  if (topology == mpi.dist_graph) mpi.dist_graph_neighbors_count(comm, &in, &out, &weighted);
+  return static_cast<std::uint32_t>(out);
+}
+
+Communicator* look_up(Handle handle) {
   for (std::uint32_t at = place_of(handle), probe = 0; probe < places; at = (at + 1) % places, ++probe) {
     Communicator* there = table[at].load(std::memory_order_acquire);
     if (there == nullptr) return nullptr;
@@ -84,16 +103,26 @@ Communicator* look_up(Comm handle) {
   return nullptr;
 }
 
-// What the members of both sides of an inter-communicator agree on would need the remote group's ranks; its own group
-// names each side, which suffices to match the calls of one side.
-void add(Comm handle, std::uint64_t key, bool counted) {
-  int size = 0, peers = 0, rank = 0, inter = 0;
+std::uint64_t identity_of_next(std::uint64_t key) {
+  const std::uint32_t occurrence = count_occurrence(key);
+  return mix(key, &occurrence, sizeof occurrence);
+}
+
+void tell(const Communicator& communicator, std::string_view name) {
+  emit_surely(EventType::communicator, communicator.id | std::uint64_t{communicator.size} << 32,
+              Slot{communicator.identity, communicator.rank | std::uint64_t{intern(name)} << 32});
+}
+
+// `counted`: `key` may be that of several communicators, else it is the identity.
+void add(Handle handle, std::uint64_t key, bool counted) {
+  int size = 0, peers = 0, rank = 0;
   mpi.comm_size(handle, &size);
   mpi.comm_rank(handle, &rank);
-  mpi.comm_test_inter(handle, &inter);
+  const bool inter = is_inter(handle);
   peers = size;
   if (inter) mpi.comm_remote_size(handle, &peers);
-  char name[256] = "";  // MPI_MAX_OBJECT_NAME is 64 in Open MPI
+  const std::uint32_t neighbors = inter ? 0 : count_neighbors(handle, rank);
+  char name[256] = "";  // MPI_MAX_OBJECT_NAME is 64 in Open MPI, 128 in MPICH
   int length = 0;
   mpi.comm_get_name(handle, name, &length);
 
@@ -102,20 +131,16 @@ void add(Comm handle, std::uint64_t key, bool counted) {
   Communicator* made = nullptr;
   if (known == nullptr && live < most_communicators) made = static_cast<Communicator*>(calloc(1, sizeof(Communicator)));
   if (made != nullptr) {
-    std::uint64_t identity = key;
-    if (counted) {
-      const std::uint32_t occurrence = count_occurrence(key);
-      identity = mix(key, &occurrence, sizeof occurrence);
-    }
     made->handle = handle;
     made->id = ++next_id;
     made->size = static_cast<std::uint32_t>(size);
     made->peers = static_cast<std::uint32_t>(peers);
     made->rank = static_cast<std::uint32_t>(rank);
-    made->identity = identity;
+    made->neighbors = neighbors;
+    made->inter = inter;
+    made->identity = counted ? identity_of_next(key) : key;
     snprintf(made->name, sizeof made->name, "%s", name);
-    emit_surely(EventType::communicator, made->id | std::uint64_t{made->size} << 32,
-                Slot{identity, made->rank | std::uint64_t{intern(std::string_view(name))} << 32});
+    tell(*made, name);
     std::uint32_t at = place_of(handle);
     for (Communicator* there; (there = table[at].load(std::memory_order_relaxed)) != nullptr && there != &gone;) {
       at = (at + 1) % places;
@@ -133,15 +158,40 @@ void note_predefined_communicators() {
   add(mpi.self, hash_members(mpi.self, world_identity + 1), false);
 }
 
-void note_communicator(Comm parent, Comm made, format::MpiId by, int tag) {
-  if (made == nullptr || made == mpi.null_comm) return;
-  const Communicator* from = parent != nullptr && parent != mpi.null_comm ? find_communicator(parent) : nullptr;
+void note_communicator(Handle parent, Handle made, format::MpiId by, int tag) {
+  if (!mpi.is_comm(made)) return;
+  const Communicator* from = is_inter(made) ? nullptr : find_communicator(parent);
   const std::uint64_t origin[3] = {from != nullptr ? from->identity : 0, static_cast<std::uint64_t>(by),
                                    static_cast<std::uint64_t>(tag)};
   add(made, hash_members(made, mix(0, origin, sizeof origin)), true);
 }
 
-void forget_communicator(Comm handle) {
+std::uint64_t identity_of_duplicate(Handle parent, format::MpiId by) {
+  const Communicator* from = find_communicator(parent);
+  const std::uint64_t origin[2] = {from != nullptr ? from->identity : 0, static_cast<std::uint64_t>(by)};
+  pthread_mutex_lock(&changes);
+  const std::uint64_t identity = identity_of_next(mix(1, origin, sizeof origin));
+  pthread_mutex_unlock(&changes);
+  return identity;
+}
+
+void note_duplicate(Handle made, std::uint64_t identity) {
+  if (mpi.is_comm(made)) add(made, identity, false);
+}
+
+void name_communicator(Handle handle, std::string_view name) {
+  Communicator* known = find_communicator(handle);
+  if (known == nullptr) return;
+  snprintf(known->name, sizeof known->name, "%.*s", static_cast<int>(name.size()), name.data());
+  tell(*known, name);
+}
+
+std::uint64_t identity_of_object(Communicator& communicator) {
+  const std::uint64_t origin[2] = {communicator.identity, communicator.objects.fetch_add(1, std::memory_order_relaxed)};
+  return mix(2, origin, sizeof origin);
+}
+
+void forget_communicator(Handle handle) {
   pthread_mutex_lock(&changes);
   for (std::uint32_t at = place_of(handle), probe = 0; probe < places; at = (at + 1) % places, ++probe) {
     Communicator* there = table[at].load(std::memory_order_relaxed);
@@ -154,9 +204,9 @@ void forget_communicator(Comm handle) {
   pthread_mutex_unlock(&changes);
 }
 
-Communicator* find_communicator(Comm handle) {
+Communicator* find_communicator(Handle handle) {
   if (Communicator* known = look_up(handle)) return known;
-  if (handle == nullptr || handle == mpi.null_comm) return nullptr;
+  if (!mpi.is_comm(handle)) return nullptr;
   add(handle, hash_members(handle, 0), true);
   return look_up(handle);
 }

@@ -1,51 +1,77 @@
 // The MPI library of the program, found at run time: this recorder links none, so that it suits programs of any MPI
 // and of no MPI.
 //
-// Handles are passed on as pointers, which is what Open MPI's are. MPICH's are ints: they travel in the same registers
-// unharmed, but nothing is known of them, so that for other libraries than Open MPI only the times of calls are
+// Two binary interfaces are known: Open MPI's (4 and 5, and what is made of it), whose handles are pointers, and
+// MPICH's (with Intel MPI, Cray MPICH, MVAPICH: the MPICH ABI Compatibility Initiative), whose handles are ints.
+// Handles are kept as words here. An int passed in a register or on the stack leaves the upper half of its word
+// undefined, so a handle is cut to its width before it is compared. Of other libraries only the times of calls are
 // recorded.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace paceline::inject {
 
-using Comm = struct OpaqueComm*;
-using Type = struct OpaqueType*;
-using Group = struct OpaqueGroup*;
+using Word = std::uintptr_t;  // a parameter of an MPI function as it travels
+using Handle = Word;          // an MPI handle, cut to its width
 
 enum class MpiDepth : int {
   nothing,  // no recording (yet): calls pass through
   times,    // begin and end of calls
-  full,     // and bytes, peers, communicators: Open MPI
+  full,     // and bytes, peers, communicators: the ABI is known
 };
 extern std::atomic<MpiDepth> mpi_depth;
 
 // "PMPI_X" of the program's library; nullptr where there is none. Slow: callers keep the result.
 void* find_in_mpi(const char* symbol);
 
-// Functions and objects that the recorder uses for itself. Set by open_mpi_library() if the library is Open MPI.
+// Functions, and what mpi.h of the library's ABI defines. Set by open_mpi_library().
 struct MpiLibrary {
-  int (*comm_size)(Comm, int*) = nullptr;
-  int (*comm_remote_size)(Comm, int*) = nullptr;
-  int (*comm_rank)(Comm, int*) = nullptr;
-  int (*comm_test_inter)(Comm, int*) = nullptr;
-  int (*comm_group)(Comm, Group*) = nullptr;
-  int (*comm_get_name)(Comm, char*, int*) = nullptr;
-  int (*group_size)(Group, int*) = nullptr;
-  int (*group_translate_ranks)(Group, int, const int*, Group, int*) = nullptr;
-  int (*group_free)(Group*) = nullptr;
-  int (*type_size)(Type, int*) = nullptr;
-  Comm (*comm_f2c)(int) = nullptr;
-  Type (*type_f2c)(int) = nullptr;
-  Comm world = nullptr, self = nullptr, null_comm = nullptr;
-  Type null_type = nullptr;
-  const void* fortran_in_place = nullptr;  // nullptr where no Fortran is used
+  int (*comm_size)(Handle, int*) = nullptr;
+  int (*comm_remote_size)(Handle, int*) = nullptr;
+  int (*comm_rank)(Handle, int*) = nullptr;
+  int (*comm_test_inter)(Handle, int*) = nullptr;
+  int (*comm_group)(Handle, Handle*) = nullptr;
+  int (*comm_remote_group)(Handle, Handle*) = nullptr;
+  int (*comm_get_name)(Handle, char*, int*) = nullptr;
+  int (*group_size)(Handle, int*) = nullptr;
+  int (*group_translate_ranks)(Handle, int, const int*, Handle, int*) = nullptr;
+  int (*group_free)(Handle*) = nullptr;
+  int (*type_size)(Handle, int*) = nullptr;
+  int (*topo_test)(Handle, int*) = nullptr;
+  int (*cartdim_get)(Handle, int*) = nullptr;
+  int (*graph_neighbors_count)(Handle, int, int*) = nullptr;
+  int (*dist_graph_neighbors_count)(Handle, int*, int*, int*) = nullptr;
+  Handle (*comm_f2c)(int) = nullptr;  // nullptr: Fortran's handles are C's
+  Handle (*type_f2c)(int) = nullptr;
+  int (*request_c2f)(Handle) = nullptr;  // may be missing
+
+  bool int_handles = false;  // MPICH: but for files, which are pointers in both
+  Handle world = 0, self = 0, null_comm = 0, null_type = 0, null_request = 0;
+  Handle complete_request = 0;  // of operations that are complete at once; 0: not known
+  const void* c_in_place = nullptr;
+  const void* const* fortran_in_place = nullptr;  // where the address is; nullptr where no Fortran is used
+  int any_source = 0, proc_null = 0, root = 0, cartesian = 0, graph = 0, dist_graph = 0;
+
+  Handle handle(Word word) const { return int_handles ? word & 0xffffffff : word; }
+  // What a variable of a C program holds.
+  Handle load(const void* place) const {
+    return int_handles ? Handle{*static_cast<const std::uint32_t*>(place)} : *static_cast<const Handle*>(place);
+  }
+  Handle comm_of_fortran(int value) const { return comm_f2c ? comm_f2c(value) : static_cast<std::uint32_t>(value); }
+  Handle type_of_fortran(int value) const { return type_f2c ? type_f2c(value) : static_cast<std::uint32_t>(value); }
+  // A key for the recorder's own tables, different from each C handle unless it is the same in C and Fortran.
+  Handle key_of_fortran(int value, bool file = false) const {
+    const Handle wide = static_cast<std::uint32_t>(value);
+    return int_handles && !file ? wide : wide | Handle{1} << 63;
+  }
+  // Asking MPI about a handle that is none would end the program.
+  bool is_type(Handle type) const;
+  bool is_comm(Handle comm) const;
 };
 extern MpiLibrary mpi;
-
-inline const void* const in_place = reinterpret_cast<const void*>(1);
 
 // Looks at which library it is, before MPI_Init. Returns the depth to record at, and the library's own description in
 // `version`.

@@ -1,13 +1,15 @@
 #include "profiler/inject/mpi_session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <string_view>
 
 #include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/hang.h"
-#include "profiler/inject/mpi_call.h"
+#include "profiler/inject/mpi_communicators.h"
 #include "profiler/inject/names.h"
+#include "profiler/inject/recorder.h"
 #include "profiler/inject/say.h"
 #include "profiler/inject/session.h"
 
@@ -38,8 +40,8 @@ void before_init() {
   char version[256];
   found_depth = open_mpi_library(version, sizeof version);
   if (found_depth == MpiDepth::times && session.file.header->rank <= 0) {  // once in a job
-    say("of this MPI library only the times of calls are recorded, not bytes and communicators (Open MPI is known in "
-        "full): %.80s",
+    say("of this MPI library only the times of calls are recorded, not bytes and communicators (Open MPI, MPICH and "
+        "those with MPICH's ABI are known in full): %.80s",
         version[0] != '\0' ? version : "it does not say which it is");
   }
   record_setting("mpi_library", version);
@@ -65,6 +67,18 @@ void after_init() {
 // The ranks that are asked still answer: no rank leaves MPI_Finalize before all have entered it.
 void before_finalize() {
   if (file_is_open()) exchange_clocks(ExchangePhase::at_finalize);
+}
+
+void say_if_no_mpi_was_seen() {
+  if (found_depth != MpiDepth::nothing || session.file.header->rank != 0) return;  // once in a job
+  for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* ranks = getenv(launcher);
+    if (ranks == nullptr || atoi(ranks) < 2) continue;
+    say("%s ranks were started, but no call to MPI was seen: a program that links MPI statically hides its calls; link "
+        "MPI's shared library to have them",
+        ranks);
+    return;
+  }
 }
 
 void after_finalize() {

@@ -9,4 +9,7 @@ void after_init();
 void before_finalize();
 void after_finalize();
 
+// At the end of a recording: says so where an MPI launcher started several ranks and no MPI was seen.
+void say_if_no_mpi_was_seen();
+
 }  // namespace paceline::inject

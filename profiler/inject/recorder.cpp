@@ -15,6 +15,7 @@
 #include "profiler/inject/drain.h"
 #include "profiler/inject/hang.h"
 #include "profiler/inject/iterations.h"
+#include "profiler/inject/mpi_session.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/output_file.h"
 #include "profiler/inject/ring.h"
@@ -160,6 +161,7 @@ void close_recorder() {
   const std::uint64_t normal = 0;
   emit_surely(EventType::process_end, normal);
   withdraw_clock();
+  say_if_no_mpi_was_seen();
   finish_drain(end_ticks);
 }
 

@@ -57,6 +57,12 @@ TYPES = {
     57: ("recording", 0, [plain(LOW)]),
     58: ("trigger", 1, [plain(LOW, 0, 8), plain(LOW, 8, 56), plain(EXT_HIGH), plain(EXT_LOW)]),
     63: ("process_end", 0, [plain(LOW)]),
+    80: ("mpi_posted", 0, [delta(LOW)]),
+    81: ("mpi_completed", 0, [delta(LOW)]),
+    82: ("mpi_file", 1, TWO + [plain(EXT_HIGH), plain(EXT_LOW)]),
+    83: ("mpi_begin_file", 1, [plain(LOW, 0, 16), plain(LOW, 16, 32), plain(LOW, 48, 16), plain(EXT_HIGH), delta(EXT_LOW)]),
+    84: ("mpi_window", 1, TWO + [plain(EXT_HIGH), plain(EXT_LOW)]),
+    85: ("mpi_begin_window", 1, PEER + [plain(EXT_LOW, 32, 32)]),
 }
 PAYLOADS = {1: "<Q", 2: "<q", 3: "<d"}
 

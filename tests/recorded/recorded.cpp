@@ -72,12 +72,17 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
         event.category = static_cast<std::uint32_t>(head.low >> 32);
         event.domain = domains[head.low & 0xffff];
         break;
+      case EventType::mpi_file:
+        event.name = names[head.low >> 32];
+        break;
       case EventType::communicator:
         event.name = names[extension[0].low >> 32];
         break;
       case EventType::mpi_begin:
       case EventType::mpi_begin_peer:
       case EventType::mpi_begin_coll:
+      case EventType::mpi_begin_file:
+      case EventType::mpi_begin_window:
       case EventType::mpi_end:
         if (const format::MpiFunction* function = format::find_mpi_function(head.low & 0xffff)) {
           event.name = function->name;

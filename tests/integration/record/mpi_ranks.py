@@ -11,8 +11,20 @@ for _ in range(20):
 half = world.Split(0, world.rank)
 half.Barrier()
 half.Free()
+own = world.Split(world.rank % 2, world.rank)
+own.Allreduce(gradient, total)
+world.Allreduce(gradient, total)
+request = world.Iallreduce(MPI.IN_PLACE, total)
+request.Wait()
+request = world.Ireduce(gradient, total if world.rank == 1 else None, root=1)
+while not request.Test():
+    pass
+file = MPI.File.Open(world, "gradients.bin", MPI.MODE_CREATE | MPI.MODE_RDWR)
+file.Write_at_all(world.rank * 8000, gradient)
+file.Read_at(world.rank * 8000, total)
+file.Close()
 if world.rank == 0:
     world.send({"answer": 42}, dest=1, tag=3)
 elif world.rank == 1:
     assert world.recv(source=0, tag=3) == {"answer": 42}
-assert total[0] == world.size
+assert total == gradient  # as read

@@ -1,6 +1,7 @@
 // MPI programs in C and Fortran: every call is there, with its bytes, peers and communicators.
 #include <set>
 
+#include "tests/integration/record/mpi_calls.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -73,6 +74,7 @@ TEST_F(RecordMpi, AProgramOfThirtyLinesIsRecordedCallByCall) {
       EXPECT_EQ(file.named(EventType::mpi_end, once).size(), 1u) << once;
     }
     EXPECT_EQ(file.of(EventType::mpi_end).size(), 100u + 100 + 1 + 1 + 5);
+    EXPECT_EQ(requests_of(file, EventType::mpi_posted), requests_of(file, EventType::mpi_completed));
     // The split turned the order of ranks around.
     for (const RecordedEvent& event : file.of(EventType::communicator)) {
       if (event.head.low != (3 | std::uint64_t{2} << 32)) continue;
@@ -133,10 +135,25 @@ TEST_F(RecordMpi, FortranIsRecordedOnceForEachCall) {
     for (const char* once : {"MPI_Init", "MPI_Comm_split", "MPI_Comm_free", "MPI_Finalize"}) {
       EXPECT_EQ(file.named(EventType::mpi_begin, once).size(), 1u) << once;
     }
-    EXPECT_EQ(file.of(EventType::mpi_end).size(), 6u);
+    const int rank = file.file.header.rank;
+    const auto messages = file.of(EventType::mpi_begin_peer);
+    ASSERT_EQ(messages.size(), 2u);
+    for (const RecordedEvent& message : messages) {
+      EXPECT_EQ(message.extension[0].high, 12u);
+      EXPECT_EQ(upper(message.extension[0].low), 1 - rank);
+      EXPECT_EQ(second_field(message), 5);
+    }
+    EXPECT_EQ(requests_of(file, EventType::mpi_posted).size(), 3u);
+    EXPECT_EQ(requests_of(file, EventType::mpi_posted), requests_of(file, EventType::mpi_completed));
+    EXPECT_EQ(file.named(EventType::mpi_file, "sums.bin").size(), 1u);
+    const auto written = file.named(EventType::mpi_begin_file, "MPI_File_write_at_all");
+    ASSERT_EQ(written.size(), 1u);
+    EXPECT_EQ(written[0].extension[0].high, 16u);
+    EXPECT_EQ(written[0].extension[0].low, 16u * static_cast<unsigned>(rank));
   }
-  const auto made = [&](int rank) { return ranks[rank].of(EventType::communicator).back().extension[0].high; };
-  EXPECT_EQ(made(0), made(1));
+  const Collectives all = collectives_of(ranks);
+  EXPECT_EQ(all.size(), 3u);
+  for (const auto& [key, calls] : all) EXPECT_EQ(calls.size(), 2u) << calls[0].function;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Python programs, which load MPI and NVTX by way of modules.
+#include "tests/integration/record/mpi_calls.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -19,12 +20,28 @@ TEST_F(RecordPython, AScriptWithMpi4pyIsRecorded) {
     EXPECT_EQ(file.file.header.rank, rank);
     EXPECT_EQ(file.file.header.closed, 1u);
     const auto reductions = file.named(EventType::mpi_begin_coll, "MPI_Allreduce");
-    ASSERT_EQ(reductions.size(), 20u);
+    ASSERT_EQ(reductions.size(), 20u + 1 + 1);
     EXPECT_EQ(reductions[19].extension[0].high, 8000u);
     EXPECT_EQ(file.named(EventType::mpi_begin_coll, "MPI_Barrier").size(), 1u);
-    EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Comm_split").size(), 1u);
+    EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Comm_split").size(), 2u);
+    for (const char* posted : {"MPI_Iallreduce", "MPI_Ireduce"}) {
+      const auto begun = file.named(EventType::mpi_begin_coll, posted);
+      ASSERT_EQ(begun.size(), 1u) << posted;
+      EXPECT_EQ(begun[0].extension[0].high, 8000u) << posted;
+    }
+    EXPECT_GE(requests_of(file, EventType::mpi_posted).size(), 2u);
+    EXPECT_EQ(requests_of(file, EventType::mpi_posted), requests_of(file, EventType::mpi_completed));
+    const auto written = file.named(EventType::mpi_begin_file, "MPI_File_write_at_all");
+    ASSERT_EQ(written.size(), 1u);
+    EXPECT_EQ(written[0].extension[0].high, 8000u);
+    EXPECT_EQ(written[0].extension[0].low, 8000u * static_cast<std::uint64_t>(rank));
+    EXPECT_EQ(file.named(EventType::mpi_file, "gradients.bin").size(), 1u);
     EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Finalize").size(), 1u);
     EXPECT_EQ(file.named(EventType::mpi_begin_peer, "MPI_Send").size(), rank == 0 ? 1u : 0u);
+  }
+  for (const auto& [key, calls] : collectives_of(ranks)) {
+    EXPECT_EQ(calls.size(), calls[0].size) << calls[0].function;
+    for (const CollectiveCall& call : calls) EXPECT_EQ(call.function, calls[0].function);
   }
 }
 

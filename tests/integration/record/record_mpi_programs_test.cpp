@@ -1,0 +1,108 @@
+// Programs of others, recorded unchanged: an MPI benchmark suite, and PyTorch under torchrun.
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "tests/integration/record/mpi_calls.h"
+#include "tests/integration/record/run.h"
+
+#ifdef PACELINE
+namespace paceline::test {
+namespace {
+
+using format::EventType;
+
+class RecordPrograms : public RecordTest {
+ protected:
+  std::string record() const { return PACELINE " record -o " + (directory / "run").string() + " -- "; }
+
+  // Both ranks are there, each once, of one host and one clock, and whole.
+  void expect_two_ranks(const std::vector<RecordedFile>& ranks) const {
+    ASSERT_EQ(ranks.size(), 2u);
+    for (int rank = 0; rank < 2; ++rank) {
+      const format::TraceFile& file = ranks[static_cast<std::size_t>(rank)].file;
+      EXPECT_EQ(file.header.rank, rank);
+      EXPECT_EQ(file.header.world_size, 2);
+      EXPECT_EQ(file.header.local_rank, rank);
+      EXPECT_EQ(file.header.closed, 1u);
+      EXPECT_EQ(file.boot_id, ranks[0].file.boot_id);
+      EXPECT_EQ(file.job, ranks[0].file.job);
+      EXPECT_NE(file.job, "");
+    }
+  }
+};
+
+// HPC Challenge (Debian's hpcc): seven benchmarks on twenty communicators, in C and Fortran of others.
+TEST_F(RecordPrograms, EachCollectiveOfHpccIsMatched) {
+  const std::filesystem::path example = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
+  const bool there = run("hpcc --help >/dev/null 2>&1; command -v hpcc").by_itself(0);
+  if (!there || !std::filesystem::exists(example)) GTEST_SKIP() << "hpcc is not installed";
+  // Its own example with a tiny problem.
+  ASSERT_TRUE(run("sed -e \"s/^1000 /32 /; s/^80 /8 /; s/^2            Ps/1 Ps/\" " + example.string() +
+                  " >hpccinf.txt")
+                  .by_itself(0));
+  const Ended ended = run(mpirun() + "-n 2 " + record() + "hpcc");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  std::ifstream output(directory / "hpccoutf.txt");
+  const std::string text{std::istreambuf_iterator<char>(output), {}};
+  EXPECT_NE(text.find("Success=1"), std::string::npos) << text.substr(0, 2000);
+  const std::vector<RecordedFile> ranks = files();
+  expect_two_ranks(ranks);
+  const Collectives all = collectives_of(ranks);
+  EXPECT_GT(all.size(), 500u);
+  for (const auto& [key, calls] : all) {
+    ASSERT_EQ(calls.size(), calls[0].size) << calls[0].function << " on " << calls[0].communicator << " " << key.second;
+    for (const CollectiveCall& call : calls) EXPECT_EQ(call.function, calls[0].function) << key.second;
+  }
+  for (const RecordedFile& file : ranks) {
+    EXPECT_EQ(requests_of(file, EventType::mpi_posted), requests_of(file, EventType::mpi_completed));
+  }
+  const Ended report = run(PACELINE " report --format json run");
+  EXPECT_TRUE(report.by_itself(0)) << report.err;
+  EXPECT_EQ(report.out.find("unmatched_collective_calls"), std::string::npos);
+  EXPECT_NE(report.out.find("\"MPI_Allreduce\""), std::string::npos);
+}
+
+// What torchrun does, without PyTorch: a launcher that tells its children who they are by the environment.
+TEST_F(RecordPrograms, ALaunchersChildrenWithRanksAreRecordedEach) {
+  const Ended ended = run(record() + "/usr/bin/python3 " SCRIPTS "/launcher.py 2 " WAYS " return 50");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  expect_two_ranks(ranks);
+  for (const RecordedFile& file : ranks) EXPECT_EQ(file.of(EventType::push).size(), 50u);
+  // Nobody saw them communicate: that is said, and is not 0.
+  const Ended report = run(PACELINE " report --format json run");
+  EXPECT_TRUE(report.by_itself(0)) << report.err;
+  EXPECT_NE(report.out.find("\"communication_observed\": false"), std::string::npos) << report.out;
+  EXPECT_NE(report.out.find("Communication was not observed"), std::string::npos) << report.out;
+  EXPECT_EQ(report.out.find("\"communication\""), std::string::npos) << report.out;
+}
+
+TEST_F(RecordPrograms, DistributedDataParallelUnderTorchrun) {
+  const char* given = getenv("PACELINE_TORCH_PYTHON");
+  const std::string python = given != nullptr ? given : "python3";
+  if (!run(python + " -c \"import torch.distributed.run, torch.cuda.nvtx as n; n.range_pop()\"").by_itself(0)) {
+    GTEST_SKIP() << python << " has no PyTorch with NVTX: name one that has by PACELINE_TORCH_PYTHON";
+  }
+  const Ended ended = run("OMP_NUM_THREADS=1 " + record() + python +
+                          " -m torch.distributed.run --nproc-per-node 2 " SAMPLES "/python/train.py --steps 6");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  expect_two_ranks(ranks);
+  for (const RecordedFile& file : ranks) {
+    const auto named = [&](const char* name) {
+      return file.named(EventType::push, name).size() + file.named(EventType::push_payload, name).size();
+    };
+    EXPECT_EQ(named("step"), 6u);
+    EXPECT_EQ(named("forward"), 6u);
+    EXPECT_EQ(named("backward"), 6u);
+    EXPECT_EQ(named("optimizer"), 6u);
+  }
+  const Ended report = run(PACELINE " report --format json run");
+  EXPECT_TRUE(report.by_itself(0)) << report.err;
+  EXPECT_NE(report.out.find("Communication was not observed"), std::string::npos) << report.out;
+}
+
+}  // namespace
+}  // namespace paceline::test
+#endif
