@@ -64,7 +64,7 @@ ScalingRun scaling_run(const RunReport& run, bool global_batch_kept, bool with_c
 
 std::optional<LostTime> lost_time(const Report& report, std::size_t one_index, std::size_t many_index) {
   const RunReport &one = report.runs[one_index], &many = report.runs[many_index];
-  if (!one.breakdown || !many.breakdown) return std::nullopt;
+  if (!one.breakdown || !many.breakdown || !many.communication_observed) return std::nullopt;
   const double n = many.ranks;
   const auto seconds = [](std::int64_t ns) { return 1e-9 * static_cast<double>(ns); };
   LostTime lost;

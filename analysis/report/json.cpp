@@ -47,9 +47,14 @@ const char* counts_as_name(CountsAs kind) {
   return "";
 }
 
-json breakdown_json(const Breakdown& b) {
-  json out = {{"wall_ns", b.wall_ns},         {"parallel_ns", b.parallel_ns},   {"serial_ns", b.serial_ns},
-              {"overhead_ns", b.overhead_ns}, {"serial_share", b.serial_share}, {"rows", json::array()}};
+json breakdown_json(const RunReport& run) {
+  const Breakdown& b = *run.breakdown;
+  json out = {{"wall_ns", b.wall_ns},
+              {"parallel_ns", b.parallel_ns},
+              {"serial_ns", b.serial_ns},
+              {"serial_share", b.serial_share},
+              {"rows", json::array()}};
+  if (run.communication_observed) out["overhead_ns"] = b.overhead_ns;  // what nobody saw is not 0
   set(out, "serial_share_ci95", b.serial_share_ci95);
   for (const auto& row : b.rows) {
     out["rows"].push_back({{"phase", phase_name(row.phase)},
@@ -103,7 +108,7 @@ json run_json(const RunReport& run) {
     out["iterations"] = std::move(iterations);
   }
   if (run.images && run.wall_ns > 0) out["images_per_s"] = *run.images / (1e-9 * static_cast<double>(run.wall_ns));
-  if (run.breakdown) out["breakdown"] = breakdown_json(*run.breakdown);
+  if (run.breakdown) out["breakdown"] = breakdown_json(run);
   set(out, "communication_share_of_step", run.communication_share_of_step);
   for (const auto& rank : run.per_rank) out["per_rank"].push_back(rank_json(run, rank));
   for (const auto& row : run.collectives) {

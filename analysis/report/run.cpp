@@ -7,6 +7,7 @@
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/iterations.h"
+#include "analysis/metrics/phase_rules.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/metrics/stragglers.h"
 #include "analysis/report/breakdown.h"
@@ -66,6 +67,20 @@ std::vector<AccuracyPoint> accuracy_of(const Trace& trace) {
   });
   std::stable_sort(curve.begin(), curve.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   return curve;
+}
+
+// Whether any thread of any rank was seen to communicate. MPI that is only started and ended (for the ranks' numbers,
+// say) tells nothing of what other libraries sent.
+bool saw_communication(const Trace& trace) {
+  PhaseTable table(trace);
+  for (const Rank& rank : trace.ranks) {
+    for (const Track& track : rank.tracks) {
+      for (std::size_t i = 0; i < track.slices.size(); ++i) {
+        if (table.phase(track.slices.slice_class[i], track.slices.name[i]) == Phase::communication) return true;
+      }
+    }
+  }
+  return false;
 }
 
 // One value an iteration: the mean over the ranks, where all of them finished it.
@@ -157,7 +172,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
     out.phase_ns = phases.total_ns;
     out.overlap = overlap_of(trace, rank, phases);
     run.wall_ns = std::max(run.wall_ns, out.wall_ns);
-    communication_events += rank.mpi_events + rank.nccl_events + (phases.total_ns[communication] > 0 ? 1 : 0);
+    communication_events += rank.nccl_events;
     for (const auto& [cause, lost] : rank.dropped) run.dropped += lost;
     if (rank.damaged) run.damage.push_back(rank.path + ": " + rank.damage);
     run.clock_error_ns = std::max(run.clock_error_ns, rank.clock_error_ns);
@@ -165,7 +180,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
   }
   add_collectives(trace, run);
   for (const Hang& hang : find_hangs(trace)) run.hangs.push_back(hang_text(trace, hang));
-  run.communication_observed = run.ranks == 1 || communication_events > 0 || !run.collectives.empty();
+  run.communication_observed = run.ranks == 1 || communication_events > 0 || saw_communication(trace);
 
   run.accuracy_curve = accuracy_of(trace);
   if (const auto target = number(run.config, "target_accuracy")) run.target_accuracy = *target;

@@ -154,7 +154,11 @@ Table breakdown_table(const RunReport& run) {
   };
   total("all parallel", "1/N with N ranks", b.parallel_ns);
   total("all serial", "stays", b.serial_ns);
-  total("all overhead", "comes with N > 1", b.overhead_ns);
+  if (run.communication_observed) {
+    total("all overhead", "comes with N > 1", b.overhead_ns);
+  } else {
+    table.rows.push_back({"all overhead", "comes with N > 1", "not observed", ""});
+  }
   total("wall time", "", b.wall_ns);
   table.note = "parallel + serial + overhead = wall time, exactly.";
   if (run.global_batch_kept) table.note += " The runs share one global batch, so the optimizer counts as serial.";
@@ -192,6 +196,9 @@ Table phases_table(const RunReport& run) {
       std::vector<std::string> row = {std::string(phase_name(static_cast<Phase>(p)))};
       for (const auto& rank : run.per_rank) row.push_back(with_share(rank.phase_ns[p], rank.wall_ns));
       table.rows.push_back(std::move(row));
+    }
+    if (!run.communication_observed) {
+      table.rows.emplace_back(table.columns.size(), "not observed").front() = phase_name(Phase::communication);
     }
     table.rows.push_back(std::move(wall));
     return table;

@@ -121,8 +121,8 @@ Began begin_call(const Arguments& call) {
   if (call.has('O')) forget_communicator(call.comm_in('O'));
   if (call.has('X') || call.has('J')) forget_object(call);
   if (recording()) {
-    told.recorded = told.type == EventType::mpi_begin ? emit(told.type, told.low)
-                                                      : emit(told.type, told.low, told.extension);
+    told.recorded =
+        told.type == EventType::mpi_begin ? emit(told.type, told.low) : emit(told.type, told.low, told.extension);
   }
   return told;
 }

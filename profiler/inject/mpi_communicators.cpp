@@ -34,9 +34,7 @@ constexpr std::uint32_t occurrence_places = 16384;
 Occurrences occurrences[occurrence_places];
 std::uint32_t occurrence_keys = 0;
 
-std::uint32_t place_of(Handle handle) {
-  return static_cast<std::uint32_t>(handle * 0x9e3779b97f4a7c15 >> 51) % places;
-}
+std::uint32_t place_of(Handle handle) { return static_cast<std::uint32_t>(handle * 0x9e3779b97f4a7c15 >> 51) % places; }
 
 std::uint64_t mix(std::uint64_t seed, const void* bytes, std::size_t size) {
   return XXH3_64bits_withSeed(bytes, size, seed);

@@ -50,8 +50,7 @@ bool find_functions() {
          find(mpi.comm_get_name, "PMPI_Comm_get_name") && find(mpi.group_size, "PMPI_Group_size") &&
          find(mpi.group_translate_ranks, "PMPI_Group_translate_ranks") && find(mpi.group_free, "PMPI_Group_free") &&
          find(mpi.type_size, "PMPI_Type_size") && find(mpi.topo_test, "PMPI_Topo_test") &&
-         find(mpi.cartdim_get, "PMPI_Cartdim_get") &&
-         find(mpi.graph_neighbors_count, "PMPI_Graph_neighbors_count") &&
+         find(mpi.cartdim_get, "PMPI_Cartdim_get") && find(mpi.graph_neighbors_count, "PMPI_Graph_neighbors_count") &&
          find(mpi.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
 }
 

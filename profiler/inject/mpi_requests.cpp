@@ -17,7 +17,7 @@ std::atomic<std::uint64_t> last_number{0};
 
 // Communicators that MPI_Comm_idup is making: their handles are there when the request is complete.
 struct Duplicate {
-  std::atomic<std::uint64_t> request{0};  // 0: free
+  std::atomic<std::uint64_t> request{0};     // 0: free
   std::atomic<const void*> waiter{nullptr};  // the thread that completes the request
   const void* place = nullptr;
   bool fortran = false;
@@ -52,8 +52,8 @@ void claim_duplicate(std::uint64_t request) {
 void note_duplicates() {
   for (Duplicate& duplicate : duplicates) {
     if (duplicate.waiter.load() != this_thread()) continue;
-    const Handle made = duplicate.fortran ? mpi.comm_of_fortran(*static_cast<const int*>(duplicate.place))
-                                          : mpi.load(duplicate.place);
+    const Handle made =
+        duplicate.fortran ? mpi.comm_of_fortran(*static_cast<const int*>(duplicate.place)) : mpi.load(duplicate.place);
     note_duplicate(made, duplicate.identity);
     duplicate.waiter.store(nullptr);
     open_duplicates.fetch_sub(1, std::memory_order_relaxed);

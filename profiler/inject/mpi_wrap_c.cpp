@@ -8,13 +8,13 @@
 
 namespace paceline::inject {
 
-#define WRAP_C_AS(Prefix, count, Name, letters)                                  \
-  PACELINE_EXPORT int Prefix##_##Name(WORDS_##count) {                           \
-    static constexpr MpiRow row(MpiId::Name, letters);                           \
-    static_assert(row.parameters == (count), "a letter for each parameter");     \
-    static constinit RealFunction real{"P" #Prefix "_" #Name};                   \
-    const Word words[most_words] = {NAMES_##count};                              \
-    return call_mpi(real, row, words, false);                                    \
+#define WRAP_C_AS(Prefix, count, Name, letters)                              \
+  PACELINE_EXPORT int Prefix##_##Name(WORDS_##count) {                       \
+    static constexpr MpiRow row(MpiId::Name, letters);                       \
+    static_assert(row.parameters == (count), "a letter for each parameter"); \
+    static constinit RealFunction real{"P" #Prefix "_" #Name};               \
+    const Word words[most_words] = {NAMES_##count};                          \
+    return call_mpi(real, row, words, false);                                \
   }
 #define WRAP_C(count, Name, name, letters) WRAP_C_AS(MPI, count, Name, letters)
 #define WRAP_PERSISTENT_C(count, Name, name, letters) \

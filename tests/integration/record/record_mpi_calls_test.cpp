@@ -47,12 +47,26 @@ void expect_collectives_on_world(const Collectives& all, std::uint64_t world, st
     int root = -1;
   };
   const std::uint64_t sum = 4 * (n * (n + 1) / 2);  // 1 + 2 + … ints
-  const std::vector<Expected> blocking = {
-      {"Barrier", 0},          {"Bcast", 20, 0, 1},      {"Gather", 12 * n, 0, 0}, {"Gather", 12 * n, 0, 0},
-      {"Gatherv", 4, 4, 0},    {"Scatter", 12 * n, 0, 0}, {"Scatterv", 4, 4, 0},    {"Allgather", 12 * n},
-      {"Allgather", 12 * n},   {"Allgatherv", sum},      {"Alltoall", 12 * n},     {"Alltoallv", 4 * n},
-      {"Alltoallw", 4 * n},    {"Allreduce", 28},        {"Allreduce", 28},        {"Reduce", 28, 0, 1},
-      {"Reduce_scatter", sum}, {"Reduce_scatter_block", 12 * n}, {"Scan", 28},     {"Exscan", 28}};
+  const std::vector<Expected> blocking = {{"Barrier", 0},
+                                          {"Bcast", 20, 0, 1},
+                                          {"Gather", 12 * n, 0, 0},
+                                          {"Gather", 12 * n, 0, 0},
+                                          {"Gatherv", 4, 4, 0},
+                                          {"Scatter", 12 * n, 0, 0},
+                                          {"Scatterv", 4, 4, 0},
+                                          {"Allgather", 12 * n},
+                                          {"Allgather", 12 * n},
+                                          {"Allgatherv", sum},
+                                          {"Alltoall", 12 * n},
+                                          {"Alltoallv", 4 * n},
+                                          {"Alltoallw", 4 * n},
+                                          {"Allreduce", 28},
+                                          {"Allreduce", 28},
+                                          {"Reduce", 28, 0, 1},
+                                          {"Reduce_scatter", sum},
+                                          {"Reduce_scatter_block", 12 * n},
+                                          {"Scan", 28},
+                                          {"Exscan", 28}};
   std::vector<Expected> expected;
   for (Expected one : blocking) {
     one.function = "MPI_" + one.function;
@@ -164,7 +178,9 @@ TEST_P(RecordMpiCalls, MessagesWindowsAndFilesSayWhatTheyMove) {
   std::set<std::uint64_t> windows, opened;
   for (int rank = 0; rank < n; ++rank) {
     const RecordedFile& file = ranks[rank];
-    const auto first_message = [&](const char* function) { return file.named(EventType::mpi_begin_peer, function).at(0); };
+    const auto first_message = [&](const char* function) {
+      return file.named(EventType::mpi_begin_peer, function).at(0);
+    };
     if (rank < 2) {
       const RecordedEvent message = first_message(rank == 0 ? "MPI_Send" : "MPI_Recv");
       EXPECT_EQ(message.extension[0].high, 44u);
@@ -179,7 +195,8 @@ TEST_P(RecordMpiCalls, MessagesWindowsAndFilesSayWhatTheyMove) {
         EXPECT_EQ(upper(start.extension[0].low), 1 - rank);
       }
       if (rank == 1) EXPECT_EQ(first_message("MPI_Mrecv").extension[0].high, 8u);
-      // 2 of the waitall, 6 × 4 in the other ways, 4 persistent ones, and the Rput's and iwrite's besides the collectives.
+      // 2 of the waitall, 6 × 4 in the other ways, 4 persistent ones, and the Rput's and iwrite's besides the
+      // collectives.
       EXPECT_EQ(requests_of(file, EventType::mpi_posted).size(), 2u + 24 + 4 + 2 + 17 + 5 + 4 + 2);
     } else {
       const RecordedEvent to_nobody = first_message("MPI_Send");
@@ -250,7 +267,8 @@ TEST_P(RecordMpiCalls, ACollectiveTakesAtMostFortyBytesOnDisk) {
   for (const RecordedFile& file : ranks) {
     const std::size_t collectives = file.of(EventType::mpi_begin_coll).size();
     EXPECT_EQ(collectives, 200u * 27);
-    const double each = static_cast<double>(std::filesystem::file_size(file.file.path)) / static_cast<double>(collectives);
+    const double each =
+        static_cast<double>(std::filesystem::file_size(file.file.path)) / static_cast<double>(collectives);
     EXPECT_LE(each, 40) << "the whole file, its waits and the header included";
     RecordProperty("bytes_each", std::to_string(each));
     std::printf("%s: %.1f bytes a collective\n", GetParam().name, each);

@@ -38,9 +38,9 @@ TEST_F(RecordPrograms, EachCollectiveOfHpccIsMatched) {
   const bool there = run("hpcc --help >/dev/null 2>&1; command -v hpcc").by_itself(0);
   if (!there || !std::filesystem::exists(example)) GTEST_SKIP() << "hpcc is not installed";
   // Its own example with a tiny problem.
-  ASSERT_TRUE(run("sed -e \"s/^1000 /32 /; s/^80 /8 /; s/^2            Ps/1 Ps/\" " + example.string() +
-                  " >hpccinf.txt")
-                  .by_itself(0));
+  ASSERT_TRUE(
+      run("sed -e \"s/^1000 /32 /; s/^80 /8 /; s/^2            Ps/1 Ps/\" " + example.string() + " >hpccinf.txt")
+          .by_itself(0));
   const Ended ended = run(mpirun() + "-n 2 " + record() + "hpcc");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   std::ifstream output(directory / "hpccoutf.txt");

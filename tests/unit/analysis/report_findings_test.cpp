@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/report/build.h"
+#include "analysis/report/render.h"
 #include "analysis/scaling/runs_table.h"
 #include "tests/unit/analysis/report_job.h"
 
@@ -139,16 +140,46 @@ TEST(Findings, ACutTraceIsAProblemAndLeftOutOfScaling) {
   EXPECT_EQ(report.scaling.points.size(), 1u);
 }
 
+// Two ranks whose communication (gloo's, say) no source sees; they use MPI only to start and to end.
 TEST(Findings, WhatNothingObservedIsNotZero) {
   TraceBuilder builder;
   for (int r = 0; r < 2; ++r) {
-    TrackBuilder& main = builder.add_rank(r, 2).add_main_thread();
-    for (int i = 0; i < 3; ++i) main.add_slice(10 * i, 10 * i + 10, "step " + std::to_string(i));
+    RankBuilder& rank = builder.add_rank(r, 2);
+    TrackBuilder& main = rank.add_main_thread();
+    main.add_slice(0, 5, "MPI_Init", "mpi", "management");
+    rank.info().mpi_events = 1;
+    for (int i = 0; i < 3; ++i) {
+      main.push(10 * i + 10, "step " + std::to_string(i));
+      main.add_slice(10 * i + 10, 10 * i + 15, "forward");
+      main.pop(10 * i + 20);
+    }
   }
   const Report report = build_report({report_run(builder.finish(), "gloo")});
   EXPECT_FALSE(report.runs[0].communication_observed);
   EXPECT_THAT(sentences(report), HasSubstr("Communication was not observed"));
   EXPECT_FALSE(report.runs[0].communication_share_of_step);
+  EXPECT_TRUE(report.lost_time.empty());
+  const auto json = nlohmann::json::parse(render_json(report))["runs"][0];
+  EXPECT_FALSE(json["communication_observed"].get<bool>());
+  EXPECT_FALSE(json["breakdown"].contains("overhead_ns"));
+  for (const auto& rank : json["per_rank"]) EXPECT_FALSE(rank["phases"].contains("communication"));
+  for (const std::string& text : {render_text(report), render_html(report)}) {
+    EXPECT_THAT(text, HasSubstr("Communication was not observed"));
+    EXPECT_THAT(text, HasSubstr("not observed"));
+  }
+}
+
+// The same with one barrier: it was looked, and there was next to nothing.
+TEST(Findings, ASingleCollectiveIsCommunicationObserved) {
+  TraceBuilder builder;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = builder.add_rank(r, 2).add_main_thread();
+    main.add_slice(0, 5, "step 0");
+    main.add_slice(6, 6, "MPI_Barrier", "mpi", "collective");
+  }
+  const RunReport run = report_run(builder.finish(), "mpi");
+  EXPECT_TRUE(run.communication_observed);
+  EXPECT_EQ(run.communication_share_of_step, 0);
 }
 
 }  // namespace
