@@ -158,6 +158,7 @@ void note_predefined_communicators() {
 
 void note_communicator(Handle parent, Handle made, format::MpiId by, int tag) {
   if (!mpi.is_comm(made)) return;
+  if (by == format::MpiId::Comm_connect) by = format::MpiId::Comm_accept;  // the two sides of one
   const Communicator* from = is_inter(made) ? nullptr : find_communicator(parent);
   const std::uint64_t origin[3] = {from != nullptr ? from->identity : 0, static_cast<std::uint64_t>(by),
                                    static_cast<std::uint64_t>(tag)};

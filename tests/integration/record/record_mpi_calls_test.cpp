@@ -194,7 +194,9 @@ TEST_P(RecordMpiCalls, MessagesWindowsAndFilesSayWhatTheyMove) {
         EXPECT_EQ(second_field(start), 31);
         EXPECT_EQ(upper(start.extension[0].low), 1 - rank);
       }
-      if (rank == 1) EXPECT_EQ(first_message("MPI_Mrecv").extension[0].high, 8u);
+      if (rank == 1) {
+        EXPECT_EQ(first_message("MPI_Mrecv").extension[0].high, 8u);
+      }
       // 2 of the waitall, 6 × 4 in the other ways, 4 persistent ones, and the Rput's and iwrite's besides the
       // collectives.
       EXPECT_EQ(requests_of(file, EventType::mpi_posted).size(), 2u + 24 + 4 + 2 + 17 + 5 + 4 + 2);
@@ -290,6 +292,18 @@ TEST_F(RecordOtherMpi, AProgramThatSpawnsOneIsLeftUnharmed) {
   ASSERT_GE(ranks.size(), 1u);
   EXPECT_EQ(ranks[0].named(EventType::mpi_begin, "MPI_Comm_spawn").size(), 1u);
   EXPECT_EQ(ranks[0].named(EventType::mpi_begin_coll, "MPI_Allreduce").size(), 2u);
+}
+
+TEST_F(RecordOtherMpi, RanksThatJoinByAPortAreLeftUnharmed) {
+  const Ended ended = run(MPIRUN " --bind-to none -n 2 " + recorded() + OPEN_MPI_PROGRAMS "/join_worlds");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "parent 2\nparent 2\n");
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_EQ(ranks[0].named(EventType::mpi_begin, "MPI_Comm_accept").size(), 1u);
+  EXPECT_EQ(ranks[1].named(EventType::mpi_begin, "MPI_Comm_connect").size(), 1u);
+  // Here both sides are of one MPI_COMM_WORLD, so they agree on what they made.
+  for (const auto& [key, calls] : collectives_of(ranks)) EXPECT_EQ(calls.size(), 2u);
 }
 
 // A library that nobody knows is passed through: the times of calls, and one line.

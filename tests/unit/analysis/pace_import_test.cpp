@@ -12,6 +12,7 @@
 namespace paceline::analysis {
 namespace {
 
+using format::EventType;
 using format::MpiId;
 using format::pack_scope;
 using ::testing::ElementsAre;
@@ -163,6 +164,61 @@ TEST(PaceImport, MpiCallsNestInTheirThreadWithTheirArguments) {
   const Argument* communicator = find_argument(track.slice_arguments, 1, trace.names.find("communicator"));
   ASSERT_NE(communicator, nullptr);
   EXPECT_EQ(trace.names[communicator->text], "MPI_COMM_WORLD");
+  EXPECT_EQ(trace.ranks[0].mpi_events, 4U);
+}
+
+TEST(PaceImport, RequestsTieThePostingCallToTheOneThatCompletesIt) {
+  PaceFile file;
+  file.communicator(5, 2, 0xabcdef, 0, "MPI_COMM_WORLD");
+  file.mpi_collective(10, MpiId::Iallreduce, -1, 64, 5, 0);
+  file.add(11, EventType::mpi_posted, 71);
+  file.mpi_end(12, MpiId::Iallreduce);
+  file.mpi_begin(20, MpiId::Waitall);
+  file.add(21, EventType::mpi_completed, 70);
+  file.add(21, EventType::mpi_completed, 71);
+  file.mpi_end(30, MpiId::Waitall);
+  file.add(31, EventType::mpi_completed, 72);  // outside of any call: damage
+  const Trace trace = import(file);
+  const Track& track = trace.ranks[0].tracks[0];
+  const NameId request = trace.names.find("request");
+  std::vector<std::pair<std::uint32_t, double>> told;
+  for (const Argument& argument : track.slice_arguments) {
+    if (argument.key == request) told.emplace_back(argument.slice, argument.number);
+  }
+  EXPECT_THAT(told, ElementsAre(std::pair(0U, 71.0), std::pair(1U, 70.0), std::pair(1U, 71.0)));
+}
+
+TEST(PaceImport, CallsOnFilesAndWindowsSayWhichAndHowMuch) {
+  PaceFile file;
+  const std::uint64_t path = file.name("/data/checkpoint");
+  file.add(1, EventType::mpi_file, 9 | path << 32);
+  file.extension(0x1111, 5);
+  file.add(2, EventType::mpi_window, 4 | std::uint64_t{5} << 32);
+  file.extension(0x2222, 256);
+  const auto on_object = [&](std::uint64_t ticks, EventType type, MpiId function, std::uint64_t object,
+                             std::uint64_t bytes, std::uint64_t low) {
+    file.add(ticks, type, static_cast<std::uint64_t>(function) | object << 16);
+    file.extension(bytes, low);
+    file.mpi_end(ticks + 5, function);
+  };
+  on_object(10, EventType::mpi_begin_file, MpiId::File_write_at_all, 9, 4096, 8192);
+  on_object(20, EventType::mpi_begin_file, MpiId::File_read, 9, 64, ~std::uint64_t{0});
+  on_object(30, EventType::mpi_begin_window, MpiId::Put, 3, 16, 4);
+  on_object(40, EventType::mpi_begin_window, MpiId::Win_fence, 0xffffffff, 0, 4);
+  const Trace trace = import(file);
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, track), ElementsAre("MPI_File_write_at_all", "MPI_File_read", "MPI_Put", "MPI_Win_fence"));
+  const auto number = [&](std::uint32_t slice, const char* key) {
+    return argument(track.slice_arguments, slice, trace.names.find(key));
+  };
+  EXPECT_EQ(number(0, "bytes"), 4096.0);
+  EXPECT_EQ(number(0, "offset"), 8192.0);
+  EXPECT_EQ(number(1, "offset"), std::nullopt);
+  EXPECT_EQ(trace.names[find_argument(track.slice_arguments, 1, trace.names.find("file"))->text], "/data/checkpoint");
+  EXPECT_EQ(number(2, "peer"), 3.0);
+  EXPECT_EQ(number(2, "window"), 4.0);
+  EXPECT_EQ(number(3, "peer"), std::nullopt);
+  EXPECT_EQ(number(3, "bytes"), std::nullopt);
   EXPECT_EQ(trace.ranks[0].mpi_events, 4U);
 }
 

@@ -17,7 +17,8 @@ inline constexpr EventType all_types[] = {
     EventType::end,          EventType::mpi_begin,    EventType::mpi_begin_peer, EventType::mpi_begin_coll,
     EventType::mpi_end,      EventType::clock_pair,   EventType::clock_exchange, EventType::setting,
     EventType::recording,    EventType::trigger,      EventType::process_end,
-    EventType::mpi_posted,   EventType::mpi_completed, EventType::mpi_file, EventType::mpi_begin_file,
+    EventType::mpi_posted,   EventType::mpi_completed,
+    EventType::mpi_file,     EventType::mpi_begin_file,
     EventType::mpi_window,   EventType::mpi_begin_window,
 };
 
