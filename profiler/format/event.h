@@ -105,7 +105,7 @@ enum class TriggerCause : std::uint8_t { signal = 1, slow_iteration = 2, hang = 
 // recorded.
 constexpr bool outlives_ring(EventType type) {
   const auto number = static_cast<unsigned>(type);
-  return number < 16 || (number >= 48 && number < 64);
+  return number < 16 || (number >= 48 && number < 64) || type == EventType::mpi_file || type == EventType::mpi_window;
 }
 
 constexpr std::uint64_t pack_high(std::uint64_t ticks, EventType type) {

@@ -35,7 +35,7 @@ class RecordPrograms : public RecordTest {
 // HPC Challenge (Debian's hpcc): seven benchmarks on twenty communicators, in C and Fortran of others.
 TEST_F(RecordPrograms, EachCollectiveOfHpccIsMatched) {
   const std::filesystem::path example = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
-  const bool there = run("hpcc --help >/dev/null 2>&1; command -v hpcc").by_itself(0);
+  const bool there = run("command -v hpcc").by_itself(0);
   if (!there || !std::filesystem::exists(example)) GTEST_SKIP() << "hpcc is not installed";
   // Its own example with a tiny problem.
   ASSERT_TRUE(
