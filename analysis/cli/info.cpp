@@ -130,6 +130,9 @@ void print_text(const std::string& path, const Trace& run) {
                rank.clock_source, clock_error(rank.clock_error_ns));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
     print_coverage(rank);
+    if (rank.cuda_events + rank.nccl_events > 0) {
+      fmt::print("             {} CUDA and {} NCCL events\n", rank.cuda_events, rank.nccl_events);
+    }
     for (const auto& [cause, count] : rank.dropped) fmt::print("             {} events dropped: {}\n", count, cause);
   }
   for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));

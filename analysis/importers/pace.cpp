@@ -11,8 +11,10 @@
 #include <unordered_map>
 
 #include "analysis/importers/clock_alignment.h"
+#include "analysis/importers/pace_cuda.h"
 #include "analysis/importers/pace_definitions.h"
 #include "analysis/importers/pace_gaps.h"
+#include "analysis/importers/pace_nccl.h"
 #include "analysis/trace/builder.h"
 #include "profiler/format/error.h"
 #include "profiler/format/mpi_functions.h"
@@ -147,6 +149,22 @@ class FileImport {
     for (const auto& [local, communicator] : communicators_) info.communicators.push_back(communicator.text);
   }
 
+  // What CUDA and NCCL did: read before the tracks, which take their threads' calls out of it; the rest makes tracks of
+  // its own, after them.
+  void read_devices(const format::TraceFile& file) {
+    const auto time_of = [this](std::uint64_t ticks) { return time(ticks); };
+    cuda_.emplace(run_, file, definitions_, time_of);
+    nccl_.emplace(run_, file, definitions_, time_of, [this](std::uint64_t identity, std::string_view name) {
+      return words_.communicator_text(identity, name);
+    });
+  }
+  void add_devices(const format::TraceFile& file, const std::string& process = "") {
+    nccl_->add_tracks(file, *cuda_, process, rank_);
+    cuda_->add_tracks(process, rank_);
+    rank_.info().cuda_events += cuda_->events();
+    rank_.info().nccl_events += nccl_->events();
+  }
+
   std::int64_t time(std::uint64_t ticks) const {
     return whole_ns(clock_(static_cast<double>(ticks)) - zero_);
   }
@@ -170,6 +188,8 @@ class FileImport {
       if (gaps_[open.gap].paused) cut(track, open, gaps_[open.gap]);
     }
     place_ranges(track, label, from.thread_id, open.ranges);
+    if (nccl_) nccl_->add_calls(index, track);
+    if (cuda_ && cuda_->events() > 0) cuda_->add_calls(from.thread_id, edges_of(from), track);
   }
 
  private:
@@ -203,6 +223,20 @@ class FileImport {
     std::vector<std::int64_t> nesting;
     std::unordered_map<std::uint64_t, std::size_t> range_of_id;
   };
+
+  // When the thread's own ranges and calls begin and end.
+  std::vector<std::int64_t> edges_of(const format::Track& from) const {
+    std::vector<std::int64_t> edges;
+    each_event(from.slots, [&](const Slot& head, const Slot*) {
+      const EventType type = type_of(head);
+      const auto number = static_cast<unsigned>(type);
+      const bool is_edge = (number >= 16 && number < 48) || (number >= 64 && number < 96) ||  // NVTX and MPI
+                           type == EventType::nccl_call || type == EventType::nccl_end;
+      if (is_edge) edges.push_back(time(ticks_of(head)));
+    });
+    if (!std::ranges::is_sorted(edges)) std::ranges::sort(edges);
+    return edges;
+  }
 
   NameId name(std::uint64_t scope) const {
     const auto id = static_cast<std::uint32_t>(scope);
@@ -427,6 +461,8 @@ class FileImport {
   const std::vector<PaceGap>& gaps_;
   const PiecewiseLine& clock_;  // ticks to ns
   double zero_;
+  std::optional<PaceCuda> cuda_;
+  std::optional<PaceNccl> nccl_;
   std::vector<NameId> names_;
   std::unordered_map<std::uint32_t, Communicator> communicators_;
   std::unordered_map<std::uint32_t, std::uint16_t> classes_;  // by the upper half of a scope
@@ -550,7 +586,7 @@ ClockReadings readings_of(const Process& process) {
 }
 
 std::map<std::string, std::uint64_t> dropped_of(const format::TraceFile& file) {
-  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk", "ring"};
+  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk", "ring", "device"};
   std::map<std::string, std::uint64_t> dropped;
   for (std::size_t i = 0; i < format::drop_causes; ++i) {
     if (file.header.dropped[i] == 0) continue;
@@ -607,11 +643,13 @@ void add_child(TraceBuilder& run, Vocabulary& words, RankBuilder& rank, Process&
   rank.info().end_ns = std::max(rank.info().end_ns, import.time(child.definitions.last_ticks));
   for (const auto& [cause, lost] : dropped_of(child.file)) rank.info().dropped[cause] += lost;
   const std::string name = fmt::format("process {}: ", child.file.header.pid);
+  import.read_devices(child.file);
   for (std::uint32_t t = 0; t < child.file.tracks.size(); ++t) {
     const bool main = child.file.tracks[t].thread_id == child.file.header.pid;
     import.track(child.file.tracks[t], t, main, name);
     child.file.tracks[t].slots = {};
   }
+  import.add_devices(child.file, name);
 }
 
 }  // namespace
@@ -661,10 +699,12 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
     const auto main = std::ranges::find_if(process.file.tracks, is_main);
     const std::size_t main_index =
         main == process.file.tracks.end() ? 0 : static_cast<std::size_t>(main - process.file.tracks.begin());
+    import.read_devices(process.file);
     for (std::uint32_t t = 0; t < process.file.tracks.size(); ++t) {
       import.track(process.file.tracks[t], t, t == main_index);
       process.file.tracks[t].slots = {};
     }
+    import.add_devices(process.file);
     for (std::size_t c = 0; c < children.size(); ++c) {
       Process& child = children[c];
       if (child.child_of != process.file.header.pid || !same_machine(child, process)) continue;

@@ -73,6 +73,16 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
           found.triggers.push_back(
               {ticks_of(head), extension->high, static_cast<unsigned>(head.low & 0xff), head.low >> 8});
           break;
+        case EventType::cuda_call:
+        case EventType::cuda_kernel_run:
+        case EventType::cuda_copy:
+        case EventType::cuda_set:
+        case EventType::cuda_graph: {                                // told with its duration
+          constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // else damage
+          if (extension->high < longest)
+            found.last_ticks = std::max(found.last_ticks, ticks_of(head) + extension->high);
+          break;
+        }
         default:
           break;
       }

@@ -1,49 +1,17 @@
 #include "analysis/metrics/overlap.h"
 
-#include <algorithm>
-#include <vector>
-
+#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/phase_rules.h"
 
 namespace paceline::analysis {
-namespace {
-
-struct Interval {
-  std::int64_t start_ns, end_ns;
-};
-
-// Sorted and disjoint, covering the same time.
-std::vector<Interval> merged(std::vector<Interval> intervals) {
-  std::ranges::sort(intervals, {}, &Interval::start_ns);
-  std::vector<Interval> result;
-  for (const Interval& interval : intervals) {
-    if (!result.empty() && interval.start_ns <= result.back().end_ns) {
-      result.back().end_ns = std::max(result.back().end_ns, interval.end_ns);
-    } else {
-      result.push_back(interval);
-    }
-  }
-  return result;
-}
-
-std::int64_t common_ns(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  std::int64_t total = 0;
-  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
-    total += std::max<std::int64_t>(std::min(i->end_ns, j->end_ns) - std::max(i->start_ns, j->start_ns), 0);
-    if (i->end_ns < j->end_ns) {
-      ++i;
-    } else {
-      ++j;
-    }
-  }
-  return total;
-}
-
-}  // namespace
 
 std::optional<Overlap> overlap_of(const Trace& trace, const Rank& rank, const RankPhases& phases) {
+  const GpuActivity gpu = gpu_activity(trace, rank);
+  if (!gpu.communication.empty()) {
+    return Overlap{total_ns(gpu.communication), total_ns(common(gpu.communication, gpu.compute))};
+  }
   PhaseTable table(trace);
-  std::vector<Interval> communication, compute;
+  Intervals communication, compute;
   for (const Track& track : rank.tracks) {
     if (track.main) continue;
     for (std::size_t i = 0; i < track.slices.size(); ++i) {
@@ -59,10 +27,7 @@ std::optional<Overlap> overlap_of(const Trace& trace, const Rank& rank, const Ra
     }
   }
   communication = merged(std::move(communication));
-  Overlap overlap;
-  for (const Interval& interval : communication) overlap.communication_ns += interval.end_ns - interval.start_ns;
-  overlap.hidden_ns = common_ns(communication, merged(std::move(compute)));
-  return overlap;
+  return Overlap{total_ns(communication), total_ns(common(communication, merged(std::move(compute))))};
 }
 
 }  // namespace paceline::analysis

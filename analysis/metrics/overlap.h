@@ -1,8 +1,9 @@
 // Communication hidden under compute.
 //
 // overlap = (merged communication ∩ merged compute) ÷ merged communication (Holistic Trace Analysis's definition).
-// On a rank without GPU events, communication is what tracks other than the main thread's spend in the communication
-// phase, and compute is the main thread's forward, backward and optimizer.
+// On a rank whose streams have communication both are kernels on its streams (gpu.h). Without, communication is what
+// tracks other than the main thread's spend in the communication phase, and compute is the main thread's forward,
+// backward and optimizer.
 #pragma once
 
 #include <cstdint>

@@ -32,6 +32,16 @@ constexpr PhaseRule phase_table[] = {
     {"", "", "*ncclKernel*", Phase::communication},
     {"", "", "*ncclDevKernel*", Phase::communication},
 
+    // CUDA: the calls of a thread, and what ran on streams. A call that waits for a device leaves the thread idle.
+    {"cuda", "synchronization", "", Phase::idle},
+    {"cuda", "memcpy", "", Phase::copy},
+    {"cuda", "memset", "", Phase::copy},
+    {"cuda", "", "*Memcpy*", Phase::copy},
+    {"cuda", "", "*Memset*", Phase::copy},
+    {"cuda", "runtime", "*Launch*", Phase::launch},
+    {"cuda", "driver", "*Launch*", Phase::launch},
+    {"cuda", "", "", none},
+
     // Categories, in any domain.
     {"", "startup", "", Phase::startup},
     {"", "preprocess", "", Phase::preprocess},

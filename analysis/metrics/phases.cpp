@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/phase_rules.h"
 
 namespace paceline::analysis {
@@ -16,6 +17,8 @@ constexpr std::string_view names[phase_count] = {"startup",   "preprocess",    "
 bool holds_its_compute(Phase phase) {
   return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
 }
+// What a thread does for a device, in CUDA's calls.
+bool is_for_device(Phase phase) { return phase == Phase::copy || phase == Phase::launch || phase == Phase::idle; }
 bool is_compute(Phase phase) {
   return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
 }
@@ -75,6 +78,39 @@ class Cutter {
   RankPhases& out_;
 };
 
+// A thread that waits for its device waits for communication while nothing but communication runs there.
+RankPhases split_idle(const Trace& trace, const Rank& rank, const RankPhases& phases) {
+  const GpuActivity gpu = gpu_activity(trace, rank);
+  const Intervals exposed = without(gpu.communication, gpu.compute);
+  if (exposed.empty()) return phases;
+  RankPhases split;
+  const auto give = [&](std::int64_t start, std::int64_t end, Phase phase) {
+    if (start >= end) return;
+    split.total_ns[static_cast<std::size_t>(phase)] += end - start;
+    const bool goes_on = !split.intervals.empty() && split.intervals.back().end_ns == start;
+    if (goes_on && split.intervals.back().phase == phase) {
+      split.intervals.back().end_ns = end;
+    } else {
+      split.intervals.push_back({start, end, phase});
+    }
+  };
+  auto next = exposed.begin();
+  for (const PhaseInterval& interval : phases.intervals) {
+    std::int64_t start = interval.start_ns;
+    if (interval.phase == Phase::idle) {
+      while (next != exposed.end() && next->end_ns <= start) ++next;
+      for (auto part = next; part != exposed.end() && part->start_ns < interval.end_ns; ++part) {
+        give(start, std::max(start, part->start_ns), Phase::idle);
+        start = std::max(start, part->start_ns);
+        give(start, std::min(part->end_ns, interval.end_ns), Phase::communication);
+        start = std::min(part->end_ns, interval.end_ns);
+      }
+    }
+    give(start, interval.end_ns, interval.phase);
+  }
+  return split;
+}
+
 }  // namespace
 
 std::string_view phase_name(Phase phase) { return names[static_cast<std::size_t>(phase)]; }
@@ -105,13 +141,18 @@ RankPhases phases_of(const Trace& trace, const Rank& rank) {
     } else {
       cutter.cut(start, std::nullopt);
     }
-    if (inner.phase && is_compute(*inner.phase) && inner.holder) inner.phase = inner.holder;
+    if (inner.phase && inner.holder && (is_compute(*inner.phase) || is_for_device(*inner.phase))) {
+      inner.phase = inner.holder;
+    }
+    if (inner.phase && is_for_device(*inner.phase) && !open.empty() && open.back().phase == Phase::communication) {
+      inner.phase = Phase::communication;
+    }
     if (inner.phase && holds_its_compute(*inner.phase)) inner.holder = inner.phase;
     open.push_back(inner);
   }
   for (; !open.empty(); open.pop_back()) cutter.cut(open.back().end_ns, open.back().phase);
   cutter.cut(rank.end_ns, std::nullopt);
-  return result;
+  return result.total_ns[static_cast<std::size_t>(Phase::idle)] > 0 ? split_idle(trace, rank, result) : result;
 }
 
 Phase phase_of_slice(const Trace& trace, const Rank&, const Track& track, std::size_t slice) {

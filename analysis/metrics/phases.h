@@ -2,9 +2,10 @@
 //
 // The innermost slice of the main thread that the rules (phase_rules.h) give a phase decides, with one exception: what
 // is computed for a start-up, an evaluation or a checkpoint (preprocess, forward, backward, optimizer inside it) is
-// theirs. Communication is communication wherever it happens. Outside all ruled slices, time before the first iteration
-// is `startup` (in a program without iterations: before the end of MPI_Init, or else before the first slice); later
-// time is `other`.
+// theirs. Communication is communication wherever it happens, and so are the CUDA calls made for it. While the thread
+// waits for its device (idle) and nothing but communication runs there, that is communication, too. Outside all ruled
+// slices, time before the first iteration is `startup` (in a program without iterations: before the end of MPI_Init, or
+// else before the first slice); later time is `other`.
 #pragma once
 
 #include <array>

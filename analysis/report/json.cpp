@@ -76,6 +76,12 @@ json rank_json(const RunReport& run, const RankReport& rank) {
   }
   json out = {{"rank", rank.rank}, {"host", rank.host}, {"wall_ns", rank.wall_ns}, {"phases", std::move(phases)}};
   if (!rank.gaps.empty()) out["span_ns"] = rank.span_ns;
+  if (rank.gpu) {
+    out["gpu"] = {{"span_ns", rank.gpu->span_ns},
+                  {"idle_ns", rank.gpu->idle_ns},
+                  {"compute_ns", rank.gpu->compute_ns},
+                  {"noncompute_ns", rank.gpu->noncompute_ns}};
+  }
   if (rank.overlap) {
     out["overlap"] = {{"communication_ns", rank.overlap->communication_ns}, {"hidden_ns", rank.overlap->hidden_ns}};
   }

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/scaling/scaling.h"
@@ -50,6 +51,7 @@ struct RankReport {
   std::vector<std::string> gaps;  // why parts were not recorded
   std::array<std::int64_t, phase_count> phase_ns{};
   std::optional<Overlap> overlap;
+  std::optional<GpuUsage> gpu;
   std::uint64_t last_count = 0;               // matched collectives that waited for this rank
   std::int64_t caused_ns = 0, waited_ns = 0;  // waiting that it caused, and did
 };

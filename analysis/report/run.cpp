@@ -171,6 +171,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
     for (const Gap& gap : rank.gaps) out.gaps.push_back(gap.reason);
     out.phase_ns = phases.total_ns;
     out.overlap = overlap_of(trace, rank, phases);
+    out.gpu = gpu_usage(gpu_activity(trace, rank));
     run.wall_ns = std::max(run.wall_ns, out.wall_ns);
     communication_events += rank.nccl_events;
     for (const auto& [cause, lost] : rank.dropped) run.dropped += lost;

@@ -255,7 +255,7 @@ Table collectives_table(const RunReport& run) {
 
 Table overlap_table(const RunReport& run) {
   Table table{.id = "overlap",
-              .title = "Communication beside the main thread",
+              .title = "Communication beside compute",
               .columns = {"rank", "communication", "hidden under compute"},
               .rows = {},
               .text_columns = 1,
@@ -264,6 +264,22 @@ Table overlap_table(const RunReport& run) {
     if (!rank.overlap) continue;
     table.rows.push_back({std::to_string(rank.rank), duration(rank.overlap->communication_ns),
                           with_share(rank.overlap->hidden_ns, rank.overlap->communication_ns)});
+  }
+  return table;
+}
+
+Table gpu_table(const RunReport& run) {
+  Table table{.id = "gpu",
+              .title = "GPU",
+              .columns = {"rank", "first to last activity", "compute", "other work", "idle"},
+              .rows = {},
+              .text_columns = 1,
+              .note = "Other work: copies, fills, and communication that no compute kernel ran beside."};
+  for (const auto& rank : run.per_rank) {
+    if (!rank.gpu) continue;
+    const GpuUsage& gpu = *rank.gpu;
+    table.rows.push_back({std::to_string(rank.rank), duration(gpu.span_ns), with_share(gpu.compute_ns, gpu.span_ns),
+                          with_share(gpu.noncompute_ns, gpu.span_ns), with_share(gpu.idle_ns, gpu.span_ns)});
   }
   return table;
 }
@@ -334,8 +350,8 @@ std::vector<Table> scaling_tables(const Report& report) {
 }
 
 std::vector<Table> run_tables(const RunReport& run) {
-  std::vector<Table> tables = {figures_table(run),     phases_table(run), breakdown_table(run),
-                               collectives_table(run), waits_table(run),  overlap_table(run)};
+  std::vector<Table> tables = {figures_table(run), phases_table(run),  breakdown_table(run), collectives_table(run),
+                               waits_table(run),   overlap_table(run), gpu_table(run)};
   keep_filled(tables);
   return tables;
 }

@@ -106,7 +106,7 @@ std::uint64_t word_of(const Slot* head, unsigned word) {
 constexpr std::size_t block_capacity = sizeof(BlockHeader) + max_payload_bytes;
 constexpr std::size_t raw_capacity = max_raw_bytes;
 static_assert(block_capacity % alignof(std::uint64_t) == 0);
-static_assert(slots_per_chunk * (1 + 8 + 22) + 256 * 4 <= raw_capacity);
+static_assert(slots_per_chunk * (1 + 8 + 22) + most_columns() * 4 <= raw_capacity);
 
 }  // namespace
 

@@ -47,6 +47,21 @@ inline constexpr Field trigger[] = {{0, 0, 8}, {0, 8, 56}, {1, 0, 64}, {2, 0, 64
 inline constexpr Field mpi_definition[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field mpi_file[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16}, {1, 0, 64}, {2, 0, 64, delta}};
 inline constexpr Field two_names[] = {{0, 0, 32}, {0, 32, 32}};
+
+inline constexpr Field cuda_function[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}};
+inline constexpr Field cuda_stream[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 32}, {2, 32, 32}};
+inline constexpr Field cuda_kernel[] = {{0, 0, 32, delta}, {0, 32, 32}, {1, 0, 32},  {1, 32, 32}, {2, 0, 32},
+                                        {2, 32, 32},       {3, 0, 32},  {3, 32, 32}, {4, 0, 64}};
+inline constexpr Field cuda_call[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 0, 64}, {2, 0, 32, delta}, {2, 32, 32}};
+// Of what ran on a device: two numbers of 32 bits, duration, correlation and one number more, then the rest.
+inline constexpr Field cuda_ran[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 32, delta}, {2, 32, 32}};
+inline constexpr Field cuda_moved[] = {{0, 0, 32},  {0, 32, 32}, {1, 0, 64}, {2, 0, 32, delta},
+                                       {2, 32, 32}, {3, 0, 64},  {4, 0, 32}, {4, 32, 32}};
+inline constexpr Field nccl_work[] = {{0, 0, 32},  {0, 32, 32},       {1, 0, 64},       {2, 0, 32, delta},
+                                      {2, 32, 32}, {3, 0, 64, delta}, {4, 0, 64, delta}};
+inline constexpr Field nccl_channel[] = {{0, 0, 64, delta}, {1, 0, 64, delta}, {2, 0, 32}, {2, 32, 32}};
+inline constexpr Field nccl_proxy[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32},       {1, 0, 64, delta},
+                                       {2, 0, 32}, {2, 32, 32}, {3, 0, 64, delta}, {4, 0, 64}};
 }  // namespace fields
 
 constexpr std::uint64_t field_mask(const Field& field) {
@@ -112,6 +127,32 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::mpi_file;
     case EventType::mpi_begin_window:
       return fields::peer;
+    case EventType::cuda_function:
+      return fields::cuda_function;
+    case EventType::cuda_stream:
+      return fields::cuda_stream;
+    case EventType::cuda_kernel:
+      return fields::cuda_kernel;
+    case EventType::cuda_call:
+      return fields::cuda_call;
+    case EventType::cuda_kernel_run:
+    case EventType::cuda_wait:
+    case EventType::cuda_graph:
+    case EventType::cuda_overhead:
+      return fields::cuda_ran;
+    case EventType::cuda_copy:
+    case EventType::cuda_set:
+      return fields::cuda_moved;
+    case EventType::nccl_collective:
+    case EventType::nccl_peer:
+    case EventType::nccl_call:
+      return fields::nccl_work;
+    case EventType::nccl_channel:
+      return fields::nccl_channel;
+    case EventType::nccl_proxy:
+      return fields::nccl_proxy;
+    case EventType::nccl_end:
+      return fields::end;
   }
   return {};
 }
@@ -137,5 +178,12 @@ constexpr bool all_types_are_covered() {
   return true;
 }
 static_assert(all_types_are_covered());
+
+// Columns that a block of all types would have, with those of types, ticks and texts.
+constexpr std::size_t most_columns() {
+  std::size_t columns = 1 + 8 + 1;
+  for (unsigned type = 1; type < 256; ++type) columns += fields_of(static_cast<EventType>(type)).size();
+  return columns;
+}
 
 }  // namespace paceline::format

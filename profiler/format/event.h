@@ -85,7 +85,48 @@ enum class EventType : std::uint8_t {
   mpi_window = 84,        // low: window:32 | communicator:32; ext.high = identity; ext.low = bytes of this rank's part
   mpi_begin_window = 85,  // low: function:16 | target rank:32 (signed, -1: none) | unused:16; ext.high = bytes;
                           // ext.low = window:32 | unused:32
+
+  // CUDA, from CUPTI's activity records. The head's ticks are the begin of what is told; `duration` is in ticks. What a
+  // call started on the device has the call's correlation. `stream`, `kernel` and `graph` 0: none.
+  cuda_function = 96,  // low: function:16 | api:16 (0 = runtime, 1 = driver) | name:32
+  cuda_stream = 97,    // low: stream:32 (from 1) | name:32; ext.high = device:32 | context:32;
+                       // ext.low = CUPTI's number of it:32 | unused:32
+  cuda_kernel = 98,    // A function as it was launched. low: kernel:32 (from 1) | name:32;
+                       // ext.high = grid x:32 | y:16 | z:16; ext.low = block x:16 | y:16 | z:16 | registers:16;
+                       // ext2.high = static:32 | dynamic:32 shared bytes; ext2.low = local bytes of a thread
+  cuda_call = 99,      // low: function:16 | api:16 | thread:32 (the system's); ext.high = duration;
+                       // ext.low = correlation:32 | result:32
+  // low: kernel:32 | stream:32; ext.high = duration; ext.low = correlation:32 | graph:32
+  cuda_kernel_run = 100,
+  // low: stream:32 | kind:8 | from:8 | to:8 (CUPTI's numbers) | 0:8; ext.high = duration; ext.low = correlation:32 |
+  // graph:32; ext2.high = bytes; ext2.low = from device:32 | to device:32
+  cuda_copy = 101,
+  cuda_set = 102,       // low: stream:32 | value:32; ext.high = duration; ext.low = correlation:32 | graph:32;
+                        // ext2.high = bytes; ext2.low = kind of memory
+  cuda_wait = 103,      // low: stream:32 | kind:32 (CUPTI's number); ext.high = duration;
+                        // ext.low = correlation:32 | event:32
+  cuda_graph = 104,     // low: stream:32 | graph:32; ext.high = duration; ext.low = correlation:32 | unused:32
+  cuda_overhead = 105,  // low: kind:32 (CUPTI's number) | thread:32; ext.high = duration; ext.low = correlation
+
+  // NCCL, from its profiler interface. `operation` is a name: "FUNCTION DATATYPE ALGORITHM PROTOCOL CHANNELS WARPS", "-"
+  // for what is not known. `id` is unique in the process; `nccl_end` ends what has it, on any track.
+  // A collective, begin of its enqueueing. low: operation:32 | communicator:32; ext.high = bytes; ext.low = sequence:32
+  // (by function) | root:32; ext2.high = id; ext2.low = id of the nccl_call that enqueued it
+  nccl_collective = 113,
+  nccl_peer = 114,  // A send or a receive. As nccl_collective, but ext.low = peer:32 | channels:32
+  // low: operation:32 | communicator:32; ext.high = bytes; ext.low = NcclCall:32 | root:32 (signed); ext2.high = id;
+  // ext2.low = 1: captured into a graph
+  nccl_call = 115,
+  // One channel of a kernel begins or ends. low: id of what it works for; ext.high = the device's clock, ns;
+  // ext.low = channel:32 | edge:32 (0 = begin, 1 = end). The ticks are when it was told.
+  nccl_channel = 116,
+  nccl_proxy = 117,  // low: channel:16 | sends:16 | peer:32; ext.high = id of what it works for;
+                     // ext.low = steps:32 | chunk bytes:32; ext2.high = id; ext2.low unused
+  nccl_end = 118,    // low: id
 };
+
+// What an nccl_call is.
+enum class NcclCall : std::uint32_t { group_api = 1, collective_api = 2, peer_api = 3, kernel_launch = 4, group = 5 };
 
 enum class PayloadType : std::uint64_t { none = 0, unsigned_integer = 1, signed_integer = 2, floating = 3 };
 
@@ -105,7 +146,8 @@ enum class TriggerCause : std::uint8_t { signal = 1, slow_iteration = 2, hang = 
 // recorded.
 constexpr bool outlives_ring(EventType type) {
   const auto number = static_cast<unsigned>(type);
-  return number < 16 || (number >= 48 && number < 64) || type == EventType::mpi_file || type == EventType::mpi_window;
+  const bool defines = type == EventType::mpi_file || type == EventType::mpi_window || (number >= 96 && number <= 98);
+  return number < 16 || (number >= 48 && number < 64) || defines;
 }
 
 constexpr std::uint64_t pack_high(std::uint64_t ticks, EventType type) {
@@ -138,8 +180,22 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::mpi_begin_file:
     case EventType::mpi_window:
     case EventType::mpi_begin_window:
+    case EventType::cuda_stream:
+    case EventType::cuda_call:
+    case EventType::cuda_kernel_run:
+    case EventType::cuda_wait:
+    case EventType::cuda_graph:
+    case EventType::cuda_overhead:
+    case EventType::nccl_channel:
       return 1;
     case EventType::start_payload:
+    case EventType::cuda_kernel:
+    case EventType::cuda_copy:
+    case EventType::cuda_set:
+    case EventType::nccl_collective:
+    case EventType::nccl_peer:
+    case EventType::nccl_call:
+    case EventType::nccl_proxy:
       return 2;
     default:
       return 0;

@@ -33,6 +33,7 @@ enum class DropCause : std::uint32_t {
   too_many_names = 2,
   disk = 3,
   ring = 4,  // the flight recorder's memory did not last for the time that was asked for
+  device = 5,  // CUPTI found no buffer for its records, or left some out itself
 };
 inline constexpr std::size_t drop_causes = 7;
 

@@ -78,7 +78,22 @@ inline constexpr char env_clock_interval[] = "PACELINE_CLOCK_INTERVAL";
 inline constexpr char env_preload[] = "LD_PRELOAD";
 inline constexpr char env_nvtx[] = "NVTX_INJECTION64_PATH";
 
+// How the CUDA driver finds libpaceline-cupti.so and NCCL finds libpaceline-nccl.so. Unset: they are not recorded.
+inline constexpr char env_cuda[] = "CUDA_INJECTION64_PATH";
+inline constexpr char env_nccl_plugin[] = "NCCL_PROFILER_PLUGIN";
+
+// CUPTI's library, for a machine where it is somewhere else. Unset: it is looked for (cupti_library.h).
+inline constexpr char env_cupti[] = "PACELINE_CUPTI";
+
+// "nodes": each node of a CUDA graph is an event. Unset: a launch of a graph is one.
+inline constexpr char env_cuda_graphs[] = "PACELINE_CUDA_GRAPHS";
+
+// The words "proxy" and "channels": what NCCL is asked for beyond its calls. Unset: nothing.
+inline constexpr char env_nccl[] = "PACELINE_NCCL";
+
 inline constexpr char recorder_library[] = "libpaceline-inject.so";
+inline constexpr char cuda_library[] = "libpaceline-cupti.so";
+inline constexpr char nccl_library[] = "libpaceline-nccl.so";
 inline constexpr char default_output[] = "paceline-run";
 inline constexpr char default_pattern[] = "%h-r%r-p%p.pace";
 

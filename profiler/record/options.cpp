@@ -143,6 +143,19 @@ void add_options(CLI::App& record, RecordOptions& options) {
                 "Children of recorded processes as well (else only those with a rank of their own)")
       ->group(what);
 
+  const char* gpu = "GPUs";
+  record.add_flag("!--no-cuda", options.cuda, "Do not record CUDA")->group(gpu);
+  record.add_flag("!--no-nccl", options.nccl, "Do not record NCCL")->group(gpu);
+  record
+      .add_flag("--cuda-graph-nodes", options.cuda_graph_nodes,
+                "Each node of a CUDA graph, in place of its launch as a whole")
+      ->group(gpu);
+  record.add_flag("--nccl-proxy", options.nccl_proxy, "The work of NCCL's network proxies")->group(gpu);
+  record
+      .add_flag("--nccl-kernel-channels", options.nccl_kernel_channels,
+                "When each channel of NCCL's kernels worked; makes NCCL itself do more")
+      ->group(gpu);
+
   const char* much = "How much";
   CLI::Validator size = CLI::AsSizeValue(false);
   size.description("");  // the units, at each option, would be most of the help
@@ -215,6 +228,9 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   if (!options.ring_signal.empty()) add(true, env_ring_signal, std::to_string(signal_number(options.ring_signal)));
   add(options.ring_slow > 0, env_ring_slow_permille, std::to_string(std::llround(options.ring_slow * 1000)));
   add(options.hang_s > 0, env_hang_ms, milliseconds(options.hang_s));
+  add(options.cuda_graph_nodes, env_cuda_graphs, "nodes");
+  const std::string nccl = std::string(options.nccl_proxy ? "proxy " : "") + (options.nccl_kernel_channels ? "channels" : "");
+  add(!nccl.empty(), env_nccl, nccl);
   return variables;
 }
 

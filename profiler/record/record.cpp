@@ -68,6 +68,18 @@ void attach(const fs::path& library) {
   set_variable(env_nvtx, library);
 }
 
+// The driver and NCCL load one tool each. A user's own choice stands, and is said.
+void attach_part(bool wanted, const char* name, const fs::path& library, const char* what) {
+  const std::string tool = variable(name);
+  if (!wanted) {
+    if (tool == library) unsetenv(name);  // of an outer `paceline record`
+    return;
+  }
+  if (!fs::exists(library)) return;  // built without CUDA
+  if (tool.empty()) return set_variable(name, library);
+  if (tool != library) say(fmt::format("{}={} is kept, so {} is not recorded", name, tool, what));
+}
+
 // Returns the directory that the files are staged in, "" without --stage.
 fs::path set_environment(const RecordOptions& options, const fs::path& output, const std::string& pattern) {
   const std::string identity = job();
@@ -86,6 +98,8 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
     set_variable(env_stage, stage);
   }
   attach(library);
+  attach_part(options.cuda, env_cuda, library.parent_path() / cuda_library, "CUDA");
+  attach_part(options.nccl, env_nccl_plugin, library.parent_path() / nccl_library, "NCCL");
   return stage;
 }
 

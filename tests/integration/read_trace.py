@@ -33,6 +33,9 @@ SCOPE = [plain(LOW, 0, 32), plain(LOW, 32, 16), plain(LOW, 48, 16)]
 TWO = [plain(LOW, 0, 32), plain(LOW, 32, 32)]
 PEER = [plain(LOW, 0, 16), plain(LOW, 16, 32), plain(LOW, 48, 16), plain(EXT_HIGH), plain(EXT_LOW, 0, 32)]
 FUNCTION = [plain(LOW, 0, 16), plain(LOW, 16, 48)]
+SIX = TWO + [plain(EXT_HIGH, 0, 32), plain(EXT_HIGH, 32, 32), plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32)]
+RAN = TWO + [plain(EXT_HIGH), delta(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32)]
+MOVED = [plain(EXT2_HIGH), plain(EXT2_LOW, 0, 32), plain(EXT2_LOW, 32, 32)]
 TYPES = {
     1: ("name", None, [delta(LOW, 0, 32), plain(LOW, 32, 32)]),
     2: ("domain", 0, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32)]),
@@ -63,6 +66,23 @@ TYPES = {
     83: ("mpi_begin_file", 1, [plain(LOW, 0, 16), plain(LOW, 16, 32), plain(LOW, 48, 16), plain(EXT_HIGH), delta(EXT_LOW)]),
     84: ("mpi_window", 1, TWO + [plain(EXT_HIGH), plain(EXT_LOW)]),
     85: ("mpi_begin_window", 1, PEER + [plain(EXT_LOW, 32, 32)]),
+    96: ("cuda_function", 0, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32)]),
+    97: ("cuda_stream", 1, SIX),
+    98: ("cuda_kernel", 2, [delta(LOW, 0, 32), *SIX[1:], plain(EXT2_HIGH, 0, 32), plain(EXT2_HIGH, 32, 32), plain(EXT2_LOW)]),
+    99: ("cuda_call", 1, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32), *RAN[2:]]),
+    100: ("cuda_kernel_run", 1, RAN),
+    101: ("cuda_copy", 2, RAN + MOVED),
+    102: ("cuda_set", 2, RAN + MOVED),
+    103: ("cuda_wait", 1, RAN),
+    104: ("cuda_graph", 1, RAN),
+    105: ("cuda_overhead", 1, RAN),
+    113: ("nccl_collective", 2, RAN + [delta(EXT2_HIGH), delta(EXT2_LOW)]),
+    114: ("nccl_peer", 2, RAN + [delta(EXT2_HIGH), delta(EXT2_LOW)]),
+    115: ("nccl_call", 2, RAN + [delta(EXT2_HIGH), delta(EXT2_LOW)]),
+    116: ("nccl_channel", 1, [delta(LOW), delta(EXT_HIGH), plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32)]),
+    117: ("nccl_proxy", 2, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32), delta(EXT_HIGH),
+                            plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32), delta(EXT2_HIGH), plain(EXT2_LOW)]),
+    118: ("nccl_end", 0, [delta(LOW)]),
 }
 PAYLOADS = {1: "<Q", 2: "<q", 3: "<d"}
 

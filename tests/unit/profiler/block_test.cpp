@@ -174,6 +174,43 @@ TEST(Block, TakesAtMostFortyBytesForACollective) {
   EXPECT_LE(static_cast<double>(sizeof block.header + block.payload.size()) / static_cast<double>(collectives), 40.0);
 }
 
+// A collective of NCCL as its plugin tells it: the group, the call, the launch, the plan and in it the collective, each
+// with its end, some µs apart; gradients of 12 sizes on two communicators.
+TEST(Block, TakesAtMostFortyBytesForACollectiveOfNcclWithItsCalls) {
+  std::vector<Slot> slots;
+  std::mt19937_64 random(4);
+  std::uint64_t ticks = 1'000'000'000, id = 1'000'000, collectives = 0, sequence[2] = {};
+  const auto now = [&] { return ticks += 1'000 + random() % 5'000; };
+  const auto begin = [&](EventType type, std::uint64_t what, std::uint64_t bytes, std::uint64_t numbers,
+                         std::uint64_t last) {
+    append(slots, now(), type, what, {{bytes, numbers}, {++id, last}});
+    return id;
+  };
+  const auto end = [&](std::uint64_t of) { append(slots, now(), EventType::nccl_end, of); };
+  while (slots.size() + 20 <= slots_per_chunk) {
+    const std::uint64_t which = random() % 2, bytes = (1 + random() % 12) * 1'048'576;
+    const auto call = [&](NcclCall kind, std::uint64_t name, std::uint64_t size) {
+      return begin(EventType::nccl_call, name | (0x80001234 + which) << 32, size,
+                   static_cast<std::uint64_t>(kind) | 0xffff'ffffULL << 32, 0);
+    };
+    const std::uint64_t group = call(NcclCall::group_api, 5, 0), api = call(NcclCall::collective_api, 6, bytes);
+    end(api);
+    const std::uint64_t launch = call(NcclCall::kernel_launch, 7, 0);
+    end(launch);
+    const std::uint64_t plan = call(NcclCall::group, 8, 0);
+    end(begin(EventType::nccl_collective, 9 | (0x80001234 + which) << 32, bytes, sequence[which]++, plan));
+    end(plan);
+    end(group);
+    ticks += 100'000 + random() % 2'000'000;
+    ++collectives;
+  }
+  const Block block = encode(slots);
+  const double each =
+      static_cast<double>(sizeof block.header + block.payload.size()) / static_cast<double>(collectives);
+  std::printf("%.1f bytes a collective with its calls\n", each);
+  EXPECT_LE(each, 40.0);
+}
+
 TEST(BlockDecoder, RefusesAnyChangedByteOfHeaderOrPayload) {
   const Block good = encode(trainer_stream(300, 5).slots);
   BlockDecoder decoder;

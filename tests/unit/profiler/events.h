@@ -20,6 +20,10 @@ inline constexpr EventType all_types[] = {
     EventType::mpi_posted,   EventType::mpi_completed,
     EventType::mpi_file,     EventType::mpi_begin_file,
     EventType::mpi_window,   EventType::mpi_begin_window,
+    EventType::cuda_function,   EventType::cuda_stream,     EventType::cuda_kernel,  EventType::cuda_call,
+    EventType::cuda_kernel_run, EventType::cuda_copy,       EventType::cuda_set,     EventType::cuda_wait,
+    EventType::cuda_graph,      EventType::cuda_overhead,   EventType::nccl_collective, EventType::nccl_peer,
+    EventType::nccl_call,       EventType::nccl_channel,    EventType::nccl_proxy,   EventType::nccl_end,
 };
 
 inline void append(std::vector<Slot>& slots, std::uint64_t ticks, EventType type, std::uint64_t low,

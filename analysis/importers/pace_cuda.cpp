@@ -1,0 +1,285 @@
+#include "analysis/importers/pace_cuda.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <unordered_map>
+
+namespace paceline::analysis {
+namespace {
+
+using format::EventType;
+using format::Slot;
+
+std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+std::uint32_t high_half(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
+
+// "_Z6kernelPf" -> "kernel(float*)"; what is no mangled name stays as it is.
+std::string demangled(std::string_view name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> plain(
+      name.starts_with("_Z") ? abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status) : nullptr,
+      std::free);
+  return plain && status == 0 ? plain.get() : std::string(name);
+}
+
+std::string memory_kind(std::uint32_t kind) {
+  constexpr const char* names[] = {"unknown", "pageable", "pinned", "device",
+                                   "array",   "managed",  "static", "managed static"};
+  return kind < std::size(names) ? names[kind] : fmt::format("memory {}", kind);
+}
+
+std::string copy_name(std::uint32_t kind) {
+  constexpr const char* names[] = {"Memcpy",      "Memcpy HtoD", "Memcpy DtoH", "Memcpy HtoA",
+                                   "Memcpy AtoH", "Memcpy AtoA", "Memcpy AtoD", "Memcpy DtoA",
+                                   "Memcpy DtoD", "Memcpy HtoH", "Memcpy PtoP"};
+  return kind < std::size(names) ? names[kind] : names[0];
+}
+
+std::string overhead_name(std::uint32_t kind) {
+  constexpr const char* names[] = {"",
+                                   "CUPTI buffer flush",
+                                   "CUPTI instrumentation",
+                                   "CUPTI resources",
+                                   "module loading",
+                                   "function loading",
+                                   "command buffer full",
+                                   "CUPTI buffer request",
+                                   "CUPTI unified memory"};
+  if (kind == 1) return "driver compiler";
+  return kind >> 16 > 0 && kind >> 16 < std::size(names) ? names[kind >> 16] : fmt::format("overhead {}", kind);
+}
+
+bool waits(std::string_view function) { return function.find("Synchronize") != std::string_view::npos; }
+
+std::uint64_t grow(std::uint64_t ticks, std::uint64_t duration) {
+  constexpr std::uint64_t most = (std::uint64_t{1} << 56) - 1;  // of a damaged file
+  return duration > most - std::min(ticks, most) ? most : ticks + duration;
+}
+
+// Cuts what seems to cross an edge: what is shorter of the two parts was the clock's error.
+void cut(std::span<const std::int64_t> edges, std::int64_t& start, std::int64_t& end) {
+  auto edge = std::ranges::upper_bound(edges, start);
+  const auto last = std::ranges::lower_bound(edges, end);
+  for (; edge < last; ++edge) {
+    if (*edge - start <= end - *edge) {
+      start = *edge;
+    } else {
+      end = *edge;
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+PaceCuda::PaceCuda(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
+                   const Time& time)
+    : run_(run) {
+  define(file, definitions);
+  collect(file, time);
+  if (events_ > 0) join_nccl();
+}
+
+void PaceCuda::define(const format::TraceFile& file, const PaceDefinitions& definitions) {
+  const auto named = [&](std::uint32_t id) { return run_.names().intern(definitions.name(id)); };
+  for (const format::Track& track : file.tracks) {
+    each_event(track.slots, [&](const Slot& head, const Slot* extension) {
+      switch (type_of(head)) {
+        case EventType::cuda_function:
+          functions_[low_half(head.low)] = named(high_half(head.low));
+          break;
+        case EventType::cuda_stream:
+          streams_[low_half(head.low)] = {low_half(extension->high), high_half(extension->high),
+                                          low_half(extension->low), named(high_half(head.low))};
+          break;
+        case EventType::cuda_kernel: {
+          const std::string name = demangled(definitions.name(high_half(head.low)));
+          const auto part = [](std::uint64_t word, unsigned shift) { return word >> shift & 0xffff; };
+          const std::uint64_t grid = extension[0].high, block = extension[0].low, shared = extension[1].high;
+          kernels_[low_half(head.low)] = {
+              run_.names().intern(name.empty() ? "kernel" : name),
+              run_.names().intern(fmt::format("{}×{}×{}", low_half(grid), part(grid, 32), part(grid, 48))),
+              run_.names().intern(fmt::format("{}×{}×{}", part(block, 0), part(block, 16), part(block, 32))),
+              static_cast<std::uint32_t>(part(block, 48)),
+              std::uint64_t{low_half(shared)} + high_half(shared),
+              name.find("nccl") != std::string::npos};
+          break;
+        }
+        default:
+          break;
+      }
+    });
+  }
+}
+
+void PaceCuda::collect(const format::TraceFile& file, const Time& time) {
+  for (const format::Track& track : file.tracks) {
+    each_event(track.slots, [&](const Slot& head, const Slot* extension) {
+      const EventType type = type_of(head);
+      if (type < EventType::cuda_call || type > EventType::cuda_overhead) return;
+      ++events_;
+      const std::int64_t start = time(ticks_of(head)), end = time(grow(ticks_of(head), extension->high));
+      const std::uint32_t low = low_half(head.low), high = high_half(head.low);
+      const std::uint32_t correlation = low_half(extension->low), number = high_half(extension->low);
+      switch (type) {
+        case EventType::cuda_call:
+          calls_[high].push_back({start, end, static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(low >> 16),
+                                  correlation, number});
+          break;
+        case EventType::cuda_kernel_run:
+          ran_[high].push_back({start, end, Kind::kernel, 0, low, correlation, number, 0, 0});
+          break;
+        case EventType::cuda_copy:
+          ran_[low].push_back({start, end, Kind::copy, static_cast<std::uint8_t>(high), high, correlation, number,
+                               extension[1].high, extension[1].low});
+          break;
+        case EventType::cuda_set:
+          ran_[low].push_back(
+              {start, end, Kind::set, 0, low_half(extension[1].low), correlation, number, extension[1].high, 0});
+          break;
+        case EventType::cuda_graph:
+          ran_[low].push_back({start, end, Kind::graph, 0, high, correlation, high, 0, 0});
+          break;
+        case EventType::cuda_wait:
+          if (low != 0) waited_for_[correlation] = low;
+          break;
+        default:
+          overheads_.push_back({start, end, low});
+          break;
+      }
+    });
+  }
+}
+
+void PaceCuda::join_nccl() {
+  std::unordered_map<std::uint32_t, const Ran*> kernels;  // by correlation
+  for (const auto& [stream, all] : ran_) {
+    for (const Ran& ran : all) {
+      if (ran.kind != Kind::kernel || ran.graph != 0) continue;  // a graph's launch is no call of NCCL's
+      const auto kernel = kernels_.find(ran.what);
+      if (kernel != kernels_.end() && kernel->second.nccl) kernels[ran.correlation] = &ran;
+    }
+  }
+  if (kernels.empty()) return;
+  for (const auto& [thread, calls] : calls_) {
+    std::vector<Launch>& launches = nccl_launches_[thread];
+    for (const Call& call : calls) {
+      const auto found = kernels.find(call.correlation);
+      if (found == kernels.end()) continue;
+      launches.push_back({call.start_ns, found->second->start_ns, found->second->end_ns});
+      kernels.erase(found);  // the driver's call inside the runtime's has the same correlation
+    }
+    std::ranges::sort(launches, {}, &Launch::time_ns);
+  }
+}
+
+const std::vector<PaceCuda::Launch>& PaceCuda::nccl_launches(std::uint64_t thread) const {
+  static const std::vector<Launch> none;
+  const auto found = nccl_launches_.find(thread);
+  return found != nccl_launches_.end() ? found->second : none;
+}
+
+void PaceCuda::add_calls(std::uint64_t thread, std::span<const std::int64_t> edges, TrackBuilder& track) {
+  const auto found = calls_.find(thread);
+  if (found == calls_.end()) return;
+  const NameId correlation = run_.names().intern("correlation"), result = run_.names().intern("result"),
+               waited_for = run_.names().intern("stream");
+  const std::uint16_t runtime = run_.class_of("cuda", "runtime"), driver = run_.class_of("cuda", "driver"),
+                      synchronization = run_.class_of("cuda", "synchronization");
+  for (Call& call : found->second) {
+    cut(edges, call.start_ns, call.end_ns);
+    const auto function = functions_.find(call.function | std::uint32_t{call.api} << 16);
+    const bool named = function != functions_.end() && function->second != 0;
+    const NameId name =
+        named
+            ? function->second
+            : run_.names().intern(fmt::format("CUDA {} call {}", call.api == 0 ? "runtime" : "driver", call.function));
+    const std::uint16_t slice_class = waits(run_.names()[name]) ? synchronization : call.api == 0 ? runtime : driver;
+    const std::uint32_t slice = track.add_slice(call.start_ns, call.end_ns, name, slice_class);
+    track.argument(slice, correlation, call.correlation);
+    if (call.result != 0) track.argument(slice, result, call.result);
+    const auto wait = slice_class == synchronization ? waited_for_.find(call.correlation) : waited_for_.end();
+    if (wait != waited_for_.end()) track.argument(slice, waited_for, streams_[wait->second].number);
+  }
+  calls_.erase(found);
+}
+
+void PaceCuda::add_ran(const Ran& ran, TrackBuilder& track) {
+  Names& names = run_.names();
+  const auto add = [&](NameId name, std::string_view category) {
+    const std::uint32_t slice = track.add_slice(ran.start_ns, ran.end_ns, name, run_.class_of("cuda", category));
+    track.argument(slice, names.intern("correlation"), ran.correlation);
+    if (ran.graph != 0) track.argument(slice, names.intern("graph"), ran.graph);
+    return slice;
+  };
+  switch (ran.kind) {
+    case Kind::kernel: {
+      const auto found = kernels_.find(ran.what);
+      if (found == kernels_.end()) {
+        add(names.intern("kernel"), "kernel");
+        break;
+      }
+      const Kernel& kernel = found->second;
+      const std::uint32_t slice = add(kernel.name, "kernel");
+      track.text_argument(slice, names.intern("grid"), kernel.grid);
+      track.text_argument(slice, names.intern("block"), kernel.block);
+      track.argument(slice, names.intern("registers"), kernel.registers);
+      if (kernel.shared != 0) track.argument(slice, names.intern("shared"), static_cast<double>(kernel.shared));
+      break;
+    }
+    case Kind::copy: {
+      const std::uint32_t slice = add(names.intern(copy_name(ran.copy_kind)), "memcpy");
+      track.argument(slice, names.intern("bytes"), static_cast<double>(ran.bytes));
+      track.text_argument(slice, names.intern("from"), names.intern(memory_kind(ran.what >> 8 & 0xff)));
+      track.text_argument(slice, names.intern("to"), names.intern(memory_kind(ran.what >> 16 & 0xff)));
+      if (ran.copy_kind == 10) {
+        track.argument(slice, names.intern("from_device"), low_half(ran.devices));
+        track.argument(slice, names.intern("to_device"), high_half(ran.devices));
+      }
+      break;
+    }
+    case Kind::set: {
+      const std::uint32_t slice = add(names.intern("Memset"), "memset");
+      track.argument(slice, names.intern("bytes"), static_cast<double>(ran.bytes));
+      track.text_argument(slice, names.intern("to"), names.intern(memory_kind(ran.what)));
+      break;
+    }
+    case Kind::graph:
+      add(names.intern(fmt::format("graph {}", ran.what)), "graph");
+      break;
+  }
+}
+
+void PaceCuda::add_tracks(const std::string& process, RankBuilder& rank) {
+  while (!calls_.empty()) {
+    const std::uint64_t thread = calls_.begin()->first;
+    add_calls(thread, {}, rank.add_track(TrackKind::thread, fmt::format("{}thread {}", process, thread), thread));
+  }
+  for (const auto& [number, all] : ran_) {
+    const auto found = streams_.find(number);
+    std::string label = "GPU, stream not known";
+    if (found != streams_.end()) {
+      const Stream& stream = found->second;
+      label = fmt::format("GPU {} stream {}", stream.device, stream.number);
+      // Numbers of streams are of a context; most programs have one a device.
+      const bool other_context = std::ranges::any_of(streams_, [&](const auto& other) {
+        return other.second.device == stream.device && other.second.context < stream.context;
+      });
+      if (other_context) label += fmt::format(" context {}", stream.context);
+      if (stream.name != 0) label += fmt::format(" ({})", run_.names()[stream.name]);
+    }
+    TrackBuilder& track = rank.add_track(TrackKind::stream, process + label, number);
+    for (const Ran& ran : all) add_ran(ran, track);
+  }
+  if (overheads_.empty()) return;
+  TrackBuilder& track = rank.add_track(TrackKind::thread, process + "CUPTI overhead");
+  for (const Overhead& overhead : overheads_) {
+    track.add_slice(overhead.start_ns, overhead.end_ns, overhead_name(overhead.kind), "cuda", "overhead");
+  }
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,93 @@
+// CUDA in a .pace file: what ran on devices becomes tracks of streams, and the calls go to the threads that made them.
+//
+// A call and what it started have the argument "correlation" in common (trace/correlations.h finds one from the other).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/importers/pace_definitions.h"
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+
+class PaceCuda {
+ public:
+  // Ticks since the recording's begin, as in events, to nanoseconds of the run.
+  using Time = std::function<std::int64_t(std::uint64_t ticks)>;
+
+  // Collects all CUDA events of the file. Cost: linear in its slots.
+  PaceCuda(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions, const Time& time);
+
+  // Adds the calls that a thread made to its track: domain "cuda", category "runtime", "driver" or, for those that wait
+  // for a device, "synchronization". `edges`: when the track's own ranges and calls begin and end, in the order of the
+  // events. CUPTI's clock is converted, and may be wrong by some 100 ns: a call that seems to cross an edge is cut
+  // there.
+  void add_calls(std::uint64_t thread, std::span<const std::int64_t> edges, TrackBuilder& track);
+
+  // Adds the threads that only called CUDA, the streams (kind stream, "GPU 0 stream 7"; domain "cuda", categories
+  // "kernel", "memcpy", "memset", "graph") and CUPTI's own overhead. `process` goes in front of their labels.
+  void add_tracks(const std::string& process, RankBuilder& rank);
+
+  // When a thread launched a kernel of NCCL's, and when that ran; in the order of the launches. Good after
+  // construction.
+  struct Launch {
+    std::int64_t time_ns = 0;  // begin of the call
+    std::int64_t start_ns = 0, end_ns = 0;
+  };
+  const std::vector<Launch>& nccl_launches(std::uint64_t thread) const;
+
+  std::uint64_t events() const { return events_; }
+
+ private:
+  struct Call {
+    std::int64_t start_ns = 0, end_ns = 0;
+    std::uint16_t function = 0, api = 0;
+    std::uint32_t correlation = 0, result = 0;
+  };
+  struct Kernel {
+    NameId name = 0, grid = 0, block = 0;
+    std::uint32_t registers = 0;
+    std::uint64_t shared = 0;
+    bool nccl = false;
+  };
+  struct Stream {
+    std::uint32_t device = 0, context = 0, number = 0;
+    NameId name = 0;
+  };
+  enum class Kind : std::uint8_t { kernel, copy, set, graph };
+  struct Ran {
+    std::int64_t start_ns = 0, end_ns = 0;
+    Kind kind = Kind::kernel;
+    std::uint8_t copy_kind = 0;
+    std::uint32_t what = 0;  // kernel, or graph, or kinds of memory
+    std::uint32_t correlation = 0, graph = 0;
+    std::uint64_t bytes = 0, devices = 0;
+  };
+  struct Overhead {
+    std::int64_t start_ns = 0, end_ns = 0;
+    std::uint32_t kind = 0;
+  };
+
+  void define(const format::TraceFile& file, const PaceDefinitions& definitions);
+  void collect(const format::TraceFile& file, const Time& time);
+  void join_nccl();
+  void add_ran(const Ran& ran, TrackBuilder& track);
+
+  TraceBuilder& run_;
+  std::map<std::uint32_t, NameId> functions_;  // by function | api << 16
+  std::map<std::uint32_t, Kernel> kernels_;
+  std::map<std::uint32_t, Stream> streams_;
+  std::map<std::uint64_t, std::vector<Call>> calls_;   // by thread, which add_calls takes away
+  std::map<std::uint32_t, std::vector<Ran>> ran_;      // by stream
+  std::map<std::uint32_t, std::uint32_t> waited_for_;  // correlation of a call to the stream it waited for
+  std::vector<Overhead> overheads_;
+  std::map<std::uint64_t, std::vector<Launch>> nccl_launches_;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace paceline::analysis

@@ -1,0 +1,254 @@
+#include "analysis/importers/pace_nccl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace paceline::analysis {
+namespace {
+
+using format::EventType;
+using format::NcclCall;
+using format::Slot;
+
+std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+std::uint32_t high_half(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
+
+std::string_view take_word(std::string_view& text) {
+  const std::size_t space = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, space);
+  text.remove_prefix(std::min(space + 1, text.size()));
+  return word == "-" ? std::string_view() : word;
+}
+
+std::uint32_t number_of(std::string_view word) {
+  std::uint32_t number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return number;
+}
+
+// The device's clock runs at its own pace: it is tied to the host's anew for each of these.
+constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
+
+}  // namespace
+
+PaceNccl::PaceNccl(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
+                   const PaceCuda::Time& time, const CommunicatorText& communicator_text)
+    : run_(run) {
+  collect(file, time);
+  if (events_ == 0) return;
+  names_ = definitions.names;
+  for (const auto& [local, communicator] : definitions.communicators) {
+    communicators_[local] = {communicator_text(communicator.identity, definitions.name(communicator.name)),
+                             communicator.members};
+  }
+  place_channels();
+}
+
+void PaceNccl::collect(const format::TraceFile& file, const PaceCuda::Time& time) {
+  for (std::uint32_t t = 0; t < file.tracks.size(); ++t) {
+    each_event(file.tracks[t].slots, [&](const Slot& head, const Slot* extension) {
+      const EventType type = type_of(head);
+      const auto work = [&](std::uint64_t id) -> Work& {
+        ++events_;
+        Work& made = works_[id];
+        made.type = type;
+        made.track = t;
+        made.start_ns = time(ticks_of(head));
+        return made;
+      };
+      switch (type) {
+        case EventType::nccl_collective:
+        case EventType::nccl_peer:
+        case EventType::nccl_call: {
+          Work& made = work(extension[1].high);
+          made.operation = low_half(head.low);
+          made.communicator = high_half(head.low);
+          made.bytes = extension[0].high;
+          made.numbers = extension[0].low;
+          made.last = extension[1].low;
+          if (type == EventType::nccl_call) calls_[t].push_back(extension[1].high);
+          break;
+        }
+        case EventType::nccl_proxy: {
+          Work& made = work(extension[1].high);
+          made.numbers = head.low;
+          made.bytes = extension[0].low;
+          made.last = extension[0].high;
+          break;
+        }
+        case EventType::nccl_channel:
+          ++events_;
+          edges_.push_back({head.low, extension->high, time(ticks_of(head)), high_half(extension->low) == 1});
+          break;
+        default:
+          break;
+      }
+    });
+  }
+  if (events_ == 0) return;
+  for (const format::Track& track : file.tracks) {
+    each_event(track.slots, [&](const Slot& head, const Slot*) {
+      if (type_of(head) != EventType::nccl_end) return;
+      const auto found = works_.find(head.low);
+      if (found == works_.end()) return;
+      found->second.end_ns = time(ticks_of(head));
+      if (found->second.type != EventType::nccl_proxy) return;
+      auto& latest = proxies_.try_emplace(found->second.last, *found->second.end_ns).first->second;
+      latest = std::max(latest, *found->second.end_ns);
+    });
+  }
+}
+
+// An edge is told after it was: so the host's clock at the telling, less the device's, is the clocks' distance or more,
+// and the least of them is nearest to it. It is too large by the shortest delay.
+void PaceNccl::place_channels() {
+  std::map<std::int64_t, std::int64_t> distances;
+  const auto difference = [](const Edge& edge) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(edge.told_ns) - edge.device_ns);
+  };
+  for (const Edge& edge : edges_) {
+    const std::int64_t distance = difference(edge);
+    auto& least = distances.try_emplace(edge.told_ns / clock_stretch_ns, distance).first->second;
+    least = std::min(least, distance);
+  }
+  for (const Edge& edge : edges_) {
+    const auto distance = static_cast<std::uint64_t>(distances[edge.told_ns / clock_stretch_ns]);
+    constexpr std::int64_t bound = 4'000'000'000'000'000'000;  // so that no difference overflows
+    const auto at = std::clamp(static_cast<std::int64_t>(edge.device_ns + distance), -bound, bound);
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    Span& span = channels_.try_emplace(edge.id, Span{most, -most}).first->second;
+    if (edge.end) {
+      span.end_ns = std::max(span.end_ns, at);
+    } else {
+      span.start_ns = std::min(span.start_ns, at);
+    }
+  }
+}
+
+const PaceNccl::Operation& PaceNccl::operation(std::uint32_t name) {
+  const auto [found, fresh] = operations_.try_emplace(name);
+  if (!fresh) return found->second;
+  std::string_view text = name < names_.size() ? std::string_view(names_[name]) : "";
+  const std::string_view function = take_word(text);
+  const auto next = [&] { return run_.names().intern(take_word(text)); };
+  Operation& operation = found->second;
+  operation.name = run_.names().intern(fmt::format("nccl{}", function));
+  operation.datatype = next();
+  operation.algorithm = next();
+  operation.protocol = next();
+  operation.channels = number_of(take_word(text));
+  operation.warps = number_of(take_word(text));
+  const auto is = [&](std::initializer_list<std::string_view> all) {
+    return std::ranges::find(all, function) != all.end();
+  };
+  operation.for_each_rank = is({"AllGather", "ReduceScatter", "AlltoAll", "Gather", "Scatter"});
+  operation.rooted = is({"Broadcast", "Reduce", "Gather", "Scatter"});
+  return operation;
+}
+
+void PaceNccl::add_calls(std::uint32_t track_index, TrackBuilder& track) {
+  Names& names = run_.names();
+  const auto calls = calls_.find(track_index);
+  if (calls == calls_.end()) return;
+  for (const std::uint64_t id : calls->second) {
+    const Work& work = works_.at(id);
+    const auto kind = static_cast<NcclCall>(low_half(work.numbers));
+    const char* category = kind == NcclCall::group_api       ? "group"
+                           : kind == NcclCall::kernel_launch ? "launch"
+                           : kind == NcclCall::group         ? "enqueue"
+                                                             : "api";
+    const std::uint32_t slice =
+        track.begin_slice(work.start_ns, operation(work.operation).name, run_.class_of("nccl", category));
+    if (work.end_ns) track.end_slice(slice, *work.end_ns);
+    if (work.bytes > 0) track.argument(slice, names.intern("bytes"), static_cast<double>(work.bytes));
+    if (work.last == 1) track.argument(slice, names.intern("captured"), 1);
+    const auto communicator = communicators_.find(work.communicator);
+    if (communicator != communicators_.end())
+      track.text_argument(slice, names.intern("communicator"), communicator->second.text);
+  }
+}
+
+std::optional<PaceNccl::Span> PaceNccl::ran(std::uint64_t id, const Work& work, const PaceCuda& cuda,
+                                            std::uint64_t thread) {
+  const auto channels = channels_.find(id);
+  if (channels != channels_.end() && channels->second.start_ns <= channels->second.end_ns) return channels->second;
+  // A plan is enqueued right after its kernel was launched, on the same thread; each kernel is one plan's.
+  const auto& launches = cuda.nccl_launches(thread);
+  const auto after = std::ranges::upper_bound(launches, work.start_ns, {}, &PaceCuda::Launch::time_ns);
+  if (after != launches.begin()) {
+    const PaceCuda::Launch& launch = *std::prev(after);
+    const std::uint64_t group = work.last != 0 ? work.last : id;
+    const auto owner = launch_of_group_.try_emplace({thread, launch.time_ns}, group).first;
+    if (owner->second == group) return Span{launch.start_ns, launch.end_ns};
+  }
+  const auto proxy = proxies_.find(id);
+  if (proxy != proxies_.end()) return Span{work.start_ns, proxy->second};
+  return std::nullopt;
+}
+
+void PaceNccl::add_work(const Work& work, std::optional<Span> ran, TrackBuilder& track) {
+  Names& names = run_.names();
+  const bool collective = work.type == EventType::nccl_collective;
+  const Operation& done = operation(work.operation);
+  const char* category = !ran ? "enqueue" : collective ? "collective" : "point-to-point";
+  const std::uint32_t slice =
+      track.begin_slice(ran ? ran->start_ns : work.start_ns, done.name, run_.class_of("nccl", category));
+  if (ran) {
+    track.end_slice(slice, ran->end_ns);
+  } else if (work.end_ns) {
+    track.end_slice(slice, *work.end_ns);
+  }
+  const auto communicator = communicators_.find(work.communicator);
+  const std::uint32_t members = communicator != communicators_.end() ? communicator->second.members : 0;
+  // As nccl-tests counts: of calls with a part for each rank, all parts.
+  const std::uint64_t bytes = done.for_each_rank && members > 0 ? work.bytes * members : work.bytes;
+  track.argument(slice, names.intern("bytes"), static_cast<double>(bytes));
+  if (communicator != communicators_.end()) {
+    track.text_argument(slice, names.intern("communicator"), communicator->second.text);
+    track.argument(slice, names.intern("members"), members);
+  }
+  if (collective) {
+    track.argument(slice, names.intern("sequence"), low_half(work.numbers));
+    if (done.rooted) track.argument(slice, names.intern("root"), static_cast<std::int32_t>(high_half(work.numbers)));
+  } else {
+    track.argument(slice, names.intern("peer"), static_cast<std::int32_t>(low_half(work.numbers)));
+  }
+  const auto text = [&](const char* key, NameId value) {
+    if (value != 0) track.text_argument(slice, names.intern(key), value);
+  };
+  text("datatype", done.datatype);
+  text("algorithm", done.algorithm);
+  text("protocol", done.protocol);
+  if (done.channels > 0) track.argument(slice, names.intern("channels"), done.channels);
+  if (ran) track.argument(slice, names.intern("enqueued_before"), static_cast<double>(ran->start_ns - work.start_ns));
+}
+
+void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process,
+                          RankBuilder& rank) {
+  std::map<NameId, TrackBuilder*> tracks;  // by communicator, 0 where it is not known
+  TrackBuilder* proxies = nullptr;
+  for (const auto& [id, work] : works_) {
+    if (work.type == EventType::nccl_proxy) {
+      if (proxies == nullptr) proxies = &rank.add_track(TrackKind::nccl, process + "NCCL proxies");
+      const bool sends = (work.numbers >> 16 & 0xffff) != 0;
+      const std::uint32_t slice = proxies->begin_slice(
+          work.start_ns, run_.names().intern(sends ? "proxy send" : "proxy receive"), run_.class_of("nccl", "proxy"));
+      if (work.end_ns) proxies->end_slice(slice, *work.end_ns);
+      proxies->argument(slice, run_.names().intern("channel"), static_cast<double>(work.numbers & 0xffff));
+      proxies->argument(slice, run_.names().intern("peer"), static_cast<std::int32_t>(high_half(work.numbers)));
+      proxies->argument(slice, run_.names().intern("steps"), low_half(work.bytes));
+      continue;
+    }
+    if (work.type == EventType::nccl_call) continue;
+    const auto communicator = communicators_.find(work.communicator);
+    const NameId name = communicator != communicators_.end() ? communicator->second.text : 0;
+    TrackBuilder*& track = tracks[name];
+    if (track == nullptr) track = &rank.add_track(TrackKind::nccl, process + "NCCL " + run_.names()[name]);
+    add_work(work, ran(id, work, cuda, file.tracks[work.track].thread_id), *track);
+  }
+}
+
+}  // namespace paceline::analysis

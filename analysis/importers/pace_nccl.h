@@ -1,0 +1,85 @@
+// NCCL in a .pace file: its calls go to the threads that made them, its collectives to a track for each communicator.
+//
+// NCCL's own end of a collective says that it was enqueued. When it ran is known from, in this order, the channels of
+// its kernel (the device's clock), the kernel that the same thread launched just before (CUPTI), or the last of its
+// proxies. Such a collective has the category "collective" (a send or receive "point-to-point") and the time it ran;
+// one of which none of these is known has "enqueue" and the time of its enqueueing, and no waiting is computed from it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/importers/pace_cuda.h"
+
+namespace paceline::analysis {
+
+class PaceNccl {
+ public:
+  // The text of a communicator, by its identity and name.
+  using CommunicatorText = std::function<NameId(std::uint64_t identity, std::string_view name)>;
+
+  // Collects all NCCL events of the file. Cost: linear in its slots.
+  PaceNccl(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
+           const PaceCuda::Time& time, const CommunicatorText& communicator_text);
+
+  // Adds the calls of one of the file's tracks: domain "nccl", categories "api", "group", "launch", "enqueue".
+  void add_calls(std::uint32_t track_index, TrackBuilder& track);
+  // Adds the communicators' tracks (kind nccl) and the proxies'. `cuda` tells which kernels were launched;
+  // `process` goes in front of the labels.
+  void add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process, RankBuilder& rank);
+
+  std::uint64_t events() const { return events_; }
+
+ private:
+  struct Span {
+    std::int64_t start_ns = 0, end_ns = 0;
+  };
+  struct Communicator {
+    NameId text = 0;
+    std::uint32_t members = 0;
+  };
+  struct Work {  // a call, a collective, a send or receive, a proxy
+    format::EventType type = format::EventType::none;
+    std::uint32_t track = 0;
+    std::int64_t start_ns = 0;
+    std::optional<std::int64_t> end_ns;
+    std::uint32_t operation = 0, communicator = 0;
+    std::uint64_t bytes = 0, numbers = 0, last = 0;
+  };
+  struct Operation {
+    NameId name = 0, datatype = 0, algorithm = 0, protocol = 0;
+    std::uint32_t channels = 0, warps = 0;
+    bool for_each_rank = false, rooted = false;
+  };
+  struct Edge {
+    std::uint64_t id = 0, device_ns = 0;
+    std::int64_t told_ns = 0;
+    bool end = false;
+  };
+
+  void collect(const format::TraceFile& file, const PaceCuda::Time& time);
+  void place_channels();
+  const Operation& operation(std::uint32_t name);
+  std::optional<Span> ran(std::uint64_t id, const Work& work, const PaceCuda& cuda, std::uint64_t thread);
+  void add_work(const Work& work, std::optional<Span> ran, TrackBuilder& track);
+
+  TraceBuilder& run_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::uint32_t, Communicator> communicators_;
+  std::unordered_map<std::uint32_t, Operation> operations_;
+  std::map<std::uint64_t, Work> works_;                                  // by id: in the order of their begins
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> calls_;  // ids, by track
+  std::vector<Edge> edges_;
+  std::unordered_map<std::uint64_t, Span> channels_;                                 // by what they worked for
+  std::unordered_map<std::uint64_t, std::int64_t> proxies_;                          // the same; the last one's end
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::uint64_t> launch_of_group_;  // thread and launch, to group
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace paceline::analysis

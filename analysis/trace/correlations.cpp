@@ -1,0 +1,36 @@
+#include "analysis/trace/correlations.h"
+
+#include <algorithm>
+
+namespace paceline::analysis {
+namespace {
+
+std::span<const Correlations::Place> equal(const std::vector<Correlations::Place>& places, std::uint32_t correlation) {
+  const auto found = std::ranges::equal_range(places, correlation, {}, &Correlations::Place::correlation);
+  return {found.begin(), found.end()};
+}
+
+}  // namespace
+
+Correlations::Correlations(const Trace& trace, const Rank& rank) {
+  const NameId key = trace.names.find("correlation");
+  if (key == 0) return;
+  for (std::uint32_t t = 0; t < rank.tracks.size(); ++t) {
+    auto& places = rank.tracks[t].kind == TrackKind::stream ? started_ : calls_;
+    for (const Argument& argument : rank.tracks[t].slice_arguments) {
+      if (argument.key == key) places.push_back({static_cast<std::uint32_t>(argument.number), t, argument.slice});
+    }
+  }
+  // Tracks and slices come in order, so a stable sort keeps the outer call first.
+  std::ranges::stable_sort(started_, {}, &Place::correlation);
+  std::ranges::stable_sort(calls_, {}, &Place::correlation);
+}
+
+std::span<const Correlations::Place> Correlations::started_by(std::uint32_t correlation) const {
+  return equal(started_, correlation);
+}
+std::span<const Correlations::Place> Correlations::calls(std::uint32_t correlation) const {
+  return equal(calls_, correlation);
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,42 @@
+// CUPTI, found at run time: one build serves machines with and without it, and whichever of its versions a program
+// brings (PyTorch has its own).
+#pragma once
+
+#include <cupti.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace paceline::inject::cupti {
+
+struct CuptiLibrary {
+  std::uint32_t version = 0;  // as cuptiGetVersion tells it: 19 for CUDA 12.0, … 28, then 130000 for 13.0
+
+  decltype(&cuptiGetVersion) get_version = nullptr;
+  decltype(&cuptiGetResultString) get_result_string = nullptr;
+  decltype(&cuptiSubscribe) subscribe = nullptr;
+  decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
+  decltype(&cuptiGetCallbackName) get_callback_name = nullptr;
+  decltype(&cuptiSetThreadIdType) set_thread_id_type = nullptr;
+  decltype(&cuptiGetTimestamp) get_timestamp = nullptr;
+  decltype(&cuptiActivitySetAttribute) set_attribute = nullptr;
+  decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+  decltype(&cuptiActivityEnable) enable = nullptr;
+  decltype(&cuptiActivityDisable) disable = nullptr;
+  decltype(&cuptiActivityFlushAll) flush_all = nullptr;
+  decltype(&cuptiActivityGetNextRecord) get_next_record = nullptr;
+  decltype(&cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
+  // From CUDA 12.5 on; else null.
+  CUptiResult (*enable_runtime_call)(CUpti_CallbackId, std::uint8_t) = nullptr;
+  CUptiResult (*enable_driver_call)(CUpti_CallbackId, std::uint8_t) = nullptr;
+
+  // "CUPTI_ERROR_…", or the number where CUPTI has no name for it.
+  const char* name_of(CUptiResult result) const;
+};
+
+// Loads the library: what PACELINE_CUPTI names, else the one that the program has already, else by name
+// (LD_LIBRARY_PATH, the system's folders), else from the CUDA toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda). False,
+// and `why` says what is missing and what to do.
+bool load_cupti(CuptiLibrary& library, char* why, std::size_t capacity);
+
+}  // namespace paceline::inject::cupti

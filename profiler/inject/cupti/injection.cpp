@@ -1,0 +1,309 @@
+// CUDA as an event source: CUPTI's activity records.
+//
+// `paceline record` sets CUDA_INJECTION64_PATH to this library, so the driver loads it when it is initialised, and
+// calls InitializeInjection. A program that never uses CUDA never loads it. It finds the recorder's table
+// (event_sink.h), loads CUPTI, and from then on
+//   - CUPTI, in the program's calls, takes an empty buffer (request) and gives a full one back (complete): a few
+//     instructions each;
+//   - our thread, which sleeps in between, asks ten times a second for what is complete, reads both clocks, and writes
+//     the records as events. So a killed process loses about a tenth of a second of its device's work;
+//   - at exit all that is left is asked for.
+// Whatever does not work is said in one line, and the program goes on unrecorded as far as CUDA is concerned.
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+#include "profiler/format/layout.h"
+#include "profiler/inject/cupti/buffers.h"
+#include "profiler/inject/cupti/cupti_library.h"
+#include "profiler/inject/cupti/quiet_calls.h"
+#include "profiler/inject/cupti/transcoder.h"
+#include "profiler/inject/find_event_sink.h"
+#include "profiler/record/environment.h"
+
+namespace paceline::inject::cupti {
+namespace {
+
+constexpr long flush_interval_ns = 100'000'000;
+constexpr std::uint32_t null_buffers_are_safe_from = 27;  // CUPTI of CUDA 12.9; older ones may crash (Kineto's guard)
+
+const paceline_event_sink_v1* sink = nullptr;
+CuptiLibrary cupti;
+BufferPool buffers;
+pid_t owner = 0;
+std::atomic<std::uint32_t> wakeups{0};  // a futex: counts them
+std::atomic<std::uint32_t> ended{0};    // a futex: 1 when our thread has ended
+pthread_t thread;
+std::atomic<bool> finishing{false};
+
+// In place, never destroyed: CUPTI may call until the very end of the process.
+alignas(Timestamps) std::byte timestamps_place[sizeof(Timestamps)];
+alignas(Transcoder) std::byte transcoder_place[sizeof(Transcoder)];
+Timestamps* timestamps = nullptr;
+Transcoder* transcoder = nullptr;
+
+__attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
+  char line[768];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  sink->say(line);
+}
+
+// Sleeps until the number is no more `seen`, or this moment of CLOCK_MONOTONIC; by the futex itself, for the functions
+// that wait so are younger than the systems that this library is loaded on. False: it is that late.
+bool sleep_while(std::atomic<std::uint32_t>& number, std::uint32_t seen, const timespec& until) {
+  while (number.load(std::memory_order_acquire) == seen) {
+    const long result =
+        syscall(SYS_futex, &number, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, nullptr, FUTEX_BITSET_MATCH_ANY);
+    if (result != 0 && errno == ETIMEDOUT) return false;
+  }
+  return true;
+}
+void add_one(std::atomic<std::uint32_t>& number) {
+  number.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &number, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void count_lost(std::uint64_t events) { sink->dropped(static_cast<std::uint32_t>(format::DropCause::device), events); }
+
+// --- what CUPTI calls
+
+void CUPTIAPI request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  *most_records = 0;  // as many as fit
+  *size = BufferPool::buffer_bytes;
+  *buffer = buffers.take();
+  if (*buffer != nullptr) return;
+  add_one(wakeups);
+  if (cupti.version >= null_buffers_are_safe_from) {
+    count_lost(1);  // at least: CUPTI's own count is added at exit
+    return;
+  }
+  // A buffer whose records nobody reads: not nice, but no crash.
+  void* spare = mmap(nullptr, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (spare != MAP_FAILED) *buffer = static_cast<std::uint8_t*>(spare);
+}
+
+void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size, std::size_t valid_bytes) {
+  if (buffer == nullptr) return;
+  if (!buffers.put_full(buffer, valid_bytes)) {
+    count_lost(1);
+    munmap(buffer, size);
+    return;
+  }
+  add_one(wakeups);
+}
+
+// CUPTI wants a subscriber; there is nothing that it should be told.
+void CUPTIAPI ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
+const char* call_name(bool driver, std::uint32_t call) {
+  const char* name = nullptr;
+  const auto domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+  return cupti.get_callback_name(domain, call, &name) == CUPTI_SUCCESS ? name : nullptr;
+}
+
+// --- our thread
+
+// The narrowest of five readings: the error is at most half the distance of the ticks around it.
+void read_clocks() {
+  std::uint64_t best_ns = 0, best_ticks = 0, best_width = ~std::uint64_t{0};
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    std::uint64_t ns = 0;
+    const std::uint64_t before = sink->ticks();
+    if (cupti.get_timestamp(&ns) != CUPTI_SUCCESS) return;
+    const std::uint64_t width = sink->ticks() - before;
+    if (width >= best_width) continue;
+    best_width = width;
+    best_ns = ns;
+    best_ticks = before + width / 2;
+  }
+  timestamps->add(best_ns, best_ticks);
+}
+
+// `keep`: else the records are of a time that is not recorded.
+void write_full_buffers(bool keep) {
+  std::size_t valid_bytes = 0;
+  while (std::uint8_t* buffer = buffers.take_full(valid_bytes)) {
+    CUpti_Activity* record = nullptr;
+    while (keep && cupti.get_next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) transcoder->take(*record);
+    buffers.put_free(buffer, valid_bytes);
+  }
+}
+
+timespec after(const timespec& time, long ns) {
+  timespec later{time.tv_sec, time.tv_nsec + ns};
+  if (later.tv_nsec >= 1'000'000'000) ++later.tv_sec, later.tv_nsec -= 1'000'000'000;
+  return later;
+}
+
+void* run(void*) {
+  pthread_setname_np(pthread_self(), "paceline-cupti");
+  timespec next_flush{};
+  clock_gettime(CLOCK_MONOTONIC, &next_flush);
+  bool recorded_before = sink->recording() != 0;
+  std::uint32_t seen = wakeups.load(std::memory_order_acquire);
+  while (!finishing.load(std::memory_order_acquire)) {
+    next_flush = after(next_flush, flush_interval_ns);
+    while (sleep_while(wakeups, seen, next_flush) && !finishing.load(std::memory_order_acquire)) {
+      seen = wakeups.load(std::memory_order_acquire);
+      write_full_buffers(recorded_before || sink->recording() != 0);
+    }
+    if (finishing.load(std::memory_order_acquire)) break;
+    read_clocks();
+    cupti.flush_all(0);
+    // What comes now was done since the last time, when recording may still have been on.
+    const bool recorded_now = sink->recording() != 0;
+    write_full_buffers(recorded_before || recorded_now);
+    recorded_before = recorded_now;
+    clock_gettime(CLOCK_MONOTONIC, &next_flush);
+  }
+  add_one(ended);
+  return nullptr;
+}
+
+bool start_thread() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&thread, nullptr, run, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) say("CUDA is not recorded: no thread for it: %s", strerror(error));
+  return error == 0;
+}
+
+// Runs before the CUDA libraries are taken down, because it was registered after they came up.
+void at_exit() {
+  if (getpid() != owner || finishing.exchange(true, std::memory_order_acq_rel)) return;
+  add_one(wakeups);
+  // It may be inside CUPTI, waiting for something that never comes: the program's end does not.
+  timespec deadline{};
+  clock_gettime(CLOCK_MONOTONIC, &deadline);
+  deadline.tv_sec += 5;
+  if (!sleep_while(ended, 0, deadline)) return say("the last events of CUDA are lost: CUPTI did not answer for 5 s");
+  pthread_join(thread, nullptr);
+  read_clocks();
+  const CUptiResult flushed = cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  if (flushed != CUPTI_SUCCESS)
+    say("the last events of CUDA may be lost: cuptiActivityFlushAll: %s", cupti.name_of(flushed));
+  write_full_buffers(true);
+  std::size_t left_out = 0;
+  if (cupti.get_dropped_records(nullptr, 0, &left_out) == CUPTI_SUCCESS && left_out > 0) count_lost(left_out);
+}
+
+// --- starting
+
+bool wants_graph_nodes() {
+  const char* wanted = getenv(record::env_cuda_graphs);
+  return wanted != nullptr && strcmp(wanted, "nodes") == 0;
+}
+
+bool subscribe(CUpti_SubscriberHandle& subscriber) {
+  const CUptiResult result = cupti.subscribe(&subscriber, ignore, nullptr);
+  if (result == CUPTI_SUCCESS) return true;
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+    say("CUDA is not recorded: another tool (Nsight Systems, a debugger, PyTorch's profiler) has taken CUPTI, which "
+        "serves "
+        "one at a time; all else is recorded");
+  } else {
+    say("CUDA is not recorded: cuptiSubscribe: %s", cupti.name_of(result));
+  }
+  return false;
+}
+
+struct Kind {
+  CUpti_ActivityKind kind;
+  const char* what;
+};
+constexpr Kind kinds[] = {
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels"},
+    {CUPTI_ACTIVITY_KIND_RUNTIME, "calls of the runtime"},
+    {CUPTI_ACTIVITY_KIND_DRIVER, "calls of the driver"},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices"},
+    {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "synchronisation"},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, "overhead"},
+    {CUPTI_ACTIVITY_KIND_CONTEXT, "contexts"},
+};
+
+void leave_out(bool driver, std::uint32_t call) {
+  transcoder->leave_out(driver, call);  // also where CUPTI (before CUDA 12.5) cannot
+  const auto disable = driver ? cupti.enable_driver_call : cupti.enable_runtime_call;
+  if (disable != nullptr) disable(call, 0);
+}
+
+// What fails is said; false where not even kernels come.
+bool enable_kinds() {
+  char missing[256] = "";
+  CUptiResult last = CUPTI_SUCCESS;
+  for (const Kind& kind : kinds) {
+    const CUptiResult result = cupti.enable(kind.kind);
+    if (result == CUPTI_SUCCESS) continue;
+    last = result;
+    if (&kind == kinds) {
+      say("CUDA is not recorded: cuptiActivityEnable: %s", cupti.name_of(result));
+      return false;
+    }
+    const std::size_t at = strlen(missing);
+    snprintf(missing + at, sizeof missing - at, "%s%s", at > 0 ? ", " : "", kind.what);
+  }
+  // A whole graph as one record, in place of those of its nodes: cheap, however many nodes there are.
+  if (!wants_graph_nodes()) cupti.enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (missing[0] != '\0') say("of CUDA, not recorded: %s: cuptiActivityEnable: %s", missing, cupti.name_of(last));
+  // After the kinds, which switch all calls on.
+  for (const std::uint32_t call : quiet_runtime_calls) leave_out(false, call);
+  for (const std::uint32_t call : quiet_driver_calls) leave_out(true, call);
+  return true;
+}
+
+void start() {
+  sink = find_event_sink("CUDA");
+  if (sink == nullptr || sink->open() == 0) return;
+  char why[512];
+  if (!load_cupti(cupti, why, sizeof why)) return say("CUDA is not recorded: %s", why);
+  if (!buffers.make()) return say("CUDA is not recorded: no memory for its records");
+  timestamps = new (timestamps_place) Timestamps(sink->ticks_per_second());
+  transcoder = new (transcoder_place) Transcoder(*sink, *timestamps, call_name);
+  CUpti_SubscriberHandle subscriber = nullptr;
+  if (!subscribe(subscriber)) return;
+  owner = getpid();
+  read_clocks();
+  std::uint8_t zeroed = 1;
+  std::size_t size = sizeof zeroed;
+  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+  cupti.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  const CUptiResult registered = cupti.register_callbacks(request, complete);
+  if (registered != CUPTI_SUCCESS) {
+    say("CUDA is not recorded: cuptiActivityRegisterCallbacks: %s", cupti.name_of(registered));
+  } else if (enable_kinds() && start_thread()) {
+    atexit(at_exit);
+    return;
+  }
+  for (const Kind& kind : kinds) cupti.disable(kind.kind);
+  cupti.unsubscribe(subscriber);
+}
+
+pthread_once_t started = PTHREAD_ONCE_INIT;
+
+}  // namespace
+}  // namespace paceline::inject::cupti
+
+// Called by the CUDA driver, once, when it is initialised.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
+  pthread_once(&paceline::inject::cupti::started, paceline::inject::cupti::start);
+  return 1;
+}

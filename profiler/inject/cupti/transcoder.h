@@ -1,0 +1,70 @@
+// CUPTI's activity records as events of the trace: 300 bytes of records for one kernel launch become some 15 on disk.
+//
+// Runs on the recorder's own thread, never in the program's calls. Needs CUPTI's functions only for the names of calls,
+// so tests feed it records made by hand.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+
+#include "profiler/inject/cupti/timestamps.h"
+#include "profiler/inject/event_sink.h"
+
+namespace paceline::inject::cupti {
+
+class Transcoder {
+ public:
+  using CallName = const char* (*)(bool driver, std::uint32_t call);  // may give nullptr
+
+  // Both must outlive the transcoder; `call_name` is asked once for each function. Takes 2 MB.
+  Transcoder(const paceline_event_sink_v1& sink, const Timestamps& timestamps, CallName call_name);
+
+  // Writes what the record tells, and what its numbers mean where that is new. Records of other kinds are ignored; one
+  // whose times CUPTI did not fill in is counted as lost.
+  void take(const CUpti_Activity& record);
+
+  // Calls that are left out (quiet_calls.h), by their number.
+  void leave_out(bool driver, std::uint32_t call);
+
+ private:
+  static constexpr std::uint32_t most_calls = 2048, most_streams = 4096, kernel_places = 32768;
+
+  struct Stream {
+    std::uint32_t context, stream, number;
+  };
+  // Without padding, so that its bytes can be compared.
+  struct KernelKey {
+    std::uint32_t name;
+    std::int32_t grid[3], block[3];
+    std::int32_t static_shared, dynamic_shared;
+    std::uint32_t local, registers;
+  };
+  struct KernelEntry {
+    KernelKey key;
+    std::uint32_t number;  // 0 = empty
+  };
+
+  bool span(std::uint64_t start, std::uint64_t end, std::uint64_t& at, std::uint64_t& duration) const;
+  void emit(std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words, std::uint32_t slots);
+  std::uint32_t stream_number(std::uint32_t device, std::uint32_t context, std::uint32_t stream);
+  void define_stream(std::uint32_t number, std::uint32_t device, std::uint32_t context, std::uint32_t stream,
+                     std::uint32_t name);
+  std::uint32_t kernel_number(const KernelKey& key);
+  void take_call(const CUpti_ActivityAPI& call);
+  template <class Kernel>
+  void take_kernel(const Kernel& kernel);
+  template <class Copy>
+  void take_copy(const Copy& copy, std::uint64_t devices);
+
+  const paceline_event_sink_v1& sink_;
+  const Timestamps& timestamps_;
+  CallName call_name_;
+  std::uint8_t calls_[2][most_calls] = {};  // 0 = not seen, 1 = defined, 2 = left out
+  Stream streams_[most_streams] = {};
+  std::uint32_t stream_count_ = 0;
+  KernelEntry kernels_[kernel_places] = {};
+  std::uint32_t kernel_count_ = 0;
+};
+
+}  // namespace paceline::inject::cupti

@@ -1,0 +1,84 @@
+// The recorder's table of functions for its other libraries.
+#include "profiler/inject/event_sink.h"
+
+#include <unistd.h>
+
+#include "profiler/inject/drain.h"
+#include "profiler/inject/names.h"
+#include "profiler/inject/recorder.h"
+#include "profiler/inject/say.h"
+
+namespace paceline::inject {
+namespace {
+
+int open() { return open_recorder() ? 1 : 0; }
+int is_recording() { return recording() ? 1 : 0; }
+std::uint64_t ticks_now() { return ticks(); }
+double frequency() { return clock_state.ticks_per_second; }
+
+std::uint32_t intern_text(const char* text, size_t length) {
+  return text != nullptr && file_is_open() ? intern(std::string_view(text, length)) : 0;
+}
+
+Slot* room_for(std::uint32_t slots) {
+  return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : next_chunk(slots);
+}
+
+void put(Slot* slot, std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words,
+         std::uint32_t slots) {
+  for (std::uint32_t i = 0; i < slots; ++i) slot[1 + i] = {words[2 * i], words[2 * i + 1]};
+  publish(slot, 1 + slots, static_cast<EventType>(type), low, at < start_ticks ? start_ticks : at);
+}
+
+// Another library may be of another version: a type that does not fit here would make the rest of the chunk unreadable.
+bool fits(std::uint32_t type, std::uint64_t low, std::uint32_t slots) {
+  return type < 256 && format::extension_slots(Slot{type, low}) == slots;
+}
+
+int emit_words(std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words,
+               std::uint32_t slots) {
+  if (!file_is_open() || !fits(type, low, slots)) return 0;
+  Slot* slot = room_for(1 + slots);
+  if (slot == nullptr) {
+    count_dropped(format::DropCause::no_free_chunk);
+    return 0;
+  }
+  put(slot, at, type, low, words, slots);
+  return 1;
+}
+
+int define(std::uint32_t type, std::uint64_t low, const std::uint64_t* words, std::uint32_t slots) {
+  if (!file_is_open() || !fits(type, low, slots)) return 0;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    if (Slot* slot = room_for(1 + slots); slot != nullptr) {
+      put(slot, ticks(), type, low, words, slots);
+      return 1;
+    }
+    if (gate.accepting.load(std::memory_order_acquire) == 0) return 0;
+    wake_drain();
+    usleep(1000);
+  }
+  count_dropped(format::DropCause::no_free_chunk);
+  return 0;
+}
+
+void count_lost(std::uint32_t cause, std::uint64_t events) {
+  if (cause < format::drop_causes) count_dropped(static_cast<format::DropCause>(cause), events);
+}
+
+void say_line(const char* text) { say("%s", text); }
+
+}  // namespace
+}  // namespace paceline::inject
+
+extern "C" {
+// Declared first: a const would stay inside this file otherwise.
+extern __attribute__((visibility("default"))) const struct paceline_event_sink_v1 paceline_event_sink_v1;
+const struct paceline_event_sink_v1 paceline_event_sink_v1 = {
+    sizeof(struct paceline_event_sink_v1), paceline::inject::open,
+    paceline::inject::is_recording,        paceline::inject::ticks_now,
+    paceline::inject::frequency,           paceline::inject::intern_text,
+    paceline::inject::emit_words,          paceline::inject::define,
+    paceline::inject::count_lost,          paceline::inject::say_line,
+};
+}

@@ -1,0 +1,306 @@
+// NCCL as an event source: its profiler plugin, in the versions 4, 5 and 6 of the interface.
+//
+// NCCL loads this library from NCCL_PROFILER_PLUGIN with its first communicator and unloads it with its last, so
+// nothing here may outlive that: no thread, no memory, no lock. An event's handle, which NCCL gives back and never
+// looks into, is not a pointer but the event's number itself (see Handle), and so is a communicator's context; a handle
+// of another process (PXN: a proxy that works for its neighbour) does no harm. What belongs together is found by the
+// reader.
+//
+// Only init() may fail, which makes NCCL go on without a profiler. The mask asks for what costs a call on the host
+// each; channels of kernels and proxies, which make NCCL itself do more, only where the user wants them
+// (environment.h).
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "profiler/format/event.h"
+#include "profiler/inject/find_event_sink.h"
+#include "profiler/inject/nccl/nccl_abi.h"
+#include "profiler/record/environment.h"
+
+namespace paceline::inject::nccl {
+namespace {
+
+using format::EventType;
+using format::NcclCall;
+
+const paceline_event_sink_v1* sink = nullptr;  // set by the first init(), the same ever after
+
+// Kind, channel and number of an event in the place of a pointer. Never null.
+struct Handle {
+  static constexpr unsigned channel_shift = 4, id_shift = 12;
+  enum Tag : std::uint64_t { plain = 1, channel = 2 };
+
+  static void* make(Tag tag, std::uint64_t id, std::uint64_t channel_number = 0) {
+    return reinterpret_cast<void*>(id << id_shift | channel_number << channel_shift | tag);
+  }
+  explicit Handle(const void* handle) : bits(reinterpret_cast<std::uintptr_t>(handle)) {}
+  Tag tag() const { return static_cast<Tag>(bits & 0xf); }
+  std::uint64_t channel_number() const { return bits >> channel_shift & 0xff; }
+  std::uint64_t id() const { return bits >> id_shift; }  // 0 of a null handle
+
+  std::uint64_t bits;
+};
+
+// Numbers of events. They must not begin again when the library is loaded again: they begin with the clock, which is
+// faster than events are made.
+std::atomic<std::uint64_t> next_id{0};
+std::atomic<std::uint32_t> communicators{0};
+constexpr std::uint32_t first_communicator = 0x8000'0000;  // MPI's communicators count from 1 in the same file
+
+std::uint64_t new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
+
+bool asked_for(const char* word) {
+  const char* wanted = getenv(record::env_nccl);
+  return wanted != nullptr && strstr(wanted, word) != nullptr;
+}
+
+void emit(EventType type, std::uint64_t low, const std::uint64_t* words = nullptr, std::uint32_t slots = 0) {
+  sink->emit(sink->ticks(), static_cast<std::uint32_t>(type), low, words, slots);
+}
+
+// --- names
+
+class Text {
+ public:
+  void word(const char* text) {
+    if (size_ > 0) put(' ');
+    if (text == nullptr || *text == '\0') text = "-";
+    for (; *text != '\0'; ++text) put(*text == ' ' ? '_' : *text);
+  }
+  void word(unsigned number) {
+    char digits[16];
+    unsigned at = sizeof digits - 1;
+    digits[at] = '\0';
+    do digits[--at] = static_cast<char>('0' + number % 10);
+    while ((number /= 10) > 0);
+    word(digits + at);
+  }
+  std::uint32_t number() const { return sink->intern(text_, size_); }
+
+ private:
+  void put(char c) {
+    if (size_ < sizeof text_) text_[size_++] = c;
+  }
+  char text_[256];
+  std::size_t size_ = 0;
+};
+
+std::uint32_t operation(const char* function, const char* datatype = nullptr, const char* algorithm = nullptr,
+                        const char* protocol = nullptr, unsigned channels = 0, unsigned warps = 0) {
+  Text text;
+  text.word(function);
+  text.word(datatype);
+  text.word(algorithm);
+  text.word(protocol);
+  text.word(channels);
+  text.word(warps);
+  return text.number();
+}
+
+std::uint64_t bytes_of(std::size_t count, const char* datatype) {
+  struct Size {
+    const char* name;
+    std::uint64_t bytes;
+  };
+  static constexpr Size sizes[] = {
+      {"ncclInt8", 1},    {"ncclUint8", 1},    {"ncclFloat8e4m3", 1}, {"ncclFloat8e5m2", 1},
+      {"ncclFloat16", 2}, {"ncclBfloat16", 2}, {"ncclInt32", 4},      {"ncclUint32", 4},
+      {"ncclFloat32", 4}, {"ncclInt64", 8},    {"ncclUint64", 8},     {"ncclFloat64", 8},
+  };
+  if (datatype == nullptr) return 0;
+  for (const Size& size : sizes) {
+    if (strcmp(size.name, datatype) == 0) return size.bytes * count;
+  }
+  return 0;  // a type that is newer than this
+}
+
+// --- events
+
+std::uint64_t whose(std::uint32_t operation, void* context) {
+  return operation | std::uint64_t{static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(context))} << 32;
+}
+std::uint64_t halves(std::int64_t low, std::int64_t high) {
+  return static_cast<std::uint32_t>(low) | std::uint64_t{static_cast<std::uint32_t>(high)} << 32;
+}
+
+void* begin(EventType type, std::uint64_t low, std::uint64_t bytes, std::uint64_t numbers, std::uint64_t last) {
+  const std::uint64_t id = new_id();
+  const std::uint64_t words[4] = {bytes, numbers, id, last};
+  emit(type, low, words, 2);
+  return Handle::make(Handle::plain, id);
+}
+
+void* begin_call(void* context, NcclCall kind, std::uint32_t name, std::uint64_t bytes = 0, int root = -1,
+                 bool captured = false) {
+  return begin(EventType::nccl_call, whose(name, context), bytes, halves(static_cast<std::int64_t>(kind), root),
+               captured ? 1 : 0);
+}
+
+void* begin_collective(void* context, const Collective4& of, const void* group) {
+  const std::uint32_t name = operation(of.function, of.datatype, of.algorithm, of.protocol, of.channels, of.warps);
+  return begin(EventType::nccl_collective, whose(name, context), bytes_of(of.count, of.datatype),
+               halves(static_cast<std::int64_t>(of.sequence), of.root), Handle(group).id());
+}
+
+template <class Peer>
+void* begin_peer(void* context, const Peer& of, const void* group) {
+  const std::uint32_t name = operation(of.function, of.datatype, nullptr, nullptr, of.channels);
+  return begin(EventType::nccl_peer, whose(name, context), bytes_of(of.count, of.datatype),
+               halves(of.peer, of.channels), Handle(group).id());
+}
+
+void* begin_proxy(const ProxyOp& of, const void* parent) {
+  const std::uint64_t id = new_id();
+  const std::uint64_t works_for = of.pid == getpid() ? Handle(parent).id() : 0;  // else a number of another process
+  const std::uint64_t words[4] = {works_for, halves(of.steps, of.chunk_bytes), id, 0};
+  emit(EventType::nccl_proxy, of.channel | std::uint64_t{of.is_send != 0} << 16 | halves(0, of.peer), words, 2);
+  return Handle::make(Handle::plain, id);
+}
+
+void channel_edge(std::uint64_t id, std::uint64_t channel, std::uint64_t device_ns, std::uint64_t edge) {
+  const std::uint64_t words[2] = {device_ns, channel | edge << 32};
+  emit(EventType::nccl_channel, id, words, 1);
+}
+
+void* begin_channel(const KernelChannel& of, const void* parent) {
+  const std::uint64_t id = Handle(parent).id();
+  channel_edge(id, of.channel, of.device_ns, 0);
+  return Handle::make(Handle::channel, id, of.channel);
+}
+
+// --- the interface
+
+void seek_sink() {
+  const paceline_event_sink_v1* found = find_event_sink("NCCL");
+  if (found == nullptr || found->open() == 0) return;
+  next_id.store(found->ticks() >> 12 | 1, std::memory_order_relaxed);
+  sink = found;
+}
+pthread_once_t sink_sought = PTHREAD_ONCE_INIT;
+
+Result init(void** context, std::uint64_t hash, int* mask, int wanted, const char* name, int ranks, int rank) {
+  *context = nullptr;
+  *mask = 0;
+  pthread_once(&sink_sought, seek_sink);
+  if (sink == nullptr) return system_error;
+  if (asked_for("proxy")) wanted |= proxy_op;
+  if (asked_for("channels")) wanted |= kernel_channel;
+  // The clock as well as a count: a library that is loaded again must not give the numbers of before.
+  const std::uint32_t number = first_communicator | ((static_cast<std::uint32_t>(sink->ticks() >> 16) & 0x7fff) << 16) |
+                               (communicators.fetch_add(1, std::memory_order_relaxed) & 0xffff);
+  const std::uint32_t name_id = name != nullptr ? sink->intern(name, strlen(name)) : 0;
+  const std::uint64_t words[2] = {hash, halves(rank, name_id)};
+  sink->define(static_cast<std::uint32_t>(EventType::communicator), halves(number, ranks), words, 1);
+  *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
+  *mask = wanted;
+  return success;
+}
+
+constexpr int wanted4 = group | collective | peer;
+constexpr int wanted5 = wanted4 | group_api | collective_api | peer_api | kernel_launch;
+
+Result init4(void** context, int* mask, const char* name, std::uint64_t hash, int, int ranks, int rank, Logger) {
+  return init(context, hash, mask, wanted4, name, ranks, rank);
+}
+Result init5(void** context, std::uint64_t hash, int* mask, const char* name, int, int ranks, int rank, Logger) {
+  return init(context, hash, mask, wanted5, name, ranks, rank);
+}
+
+// What versions 5 and 6 begin, and 4 has not.
+void* begin_newer(void*, const Descriptor4&) { return nullptr; }
+void* begin_newer(void* context, const Descriptor5& of) {
+  switch (of.kind) {
+    case group_api:
+      return begin_call(context, NcclCall::group_api, operation("Group"), 0, -1, of.group_api.captured);
+    case collective_api: {
+      const CollectiveApi& api = of.collective_api;
+      return begin_call(context, NcclCall::collective_api, operation(api.function, api.datatype),
+                        bytes_of(api.count, api.datatype), api.root, api.captured);
+    }
+    case peer_api: {
+      const PeerApi& api = of.peer_api;
+      return begin_call(context, NcclCall::peer_api, operation(api.function, api.datatype),
+                        bytes_of(api.count, api.datatype), -1, api.captured);
+    }
+    case kernel_launch:
+      return begin_call(context, NcclCall::kernel_launch, operation("KernelLaunch"));
+    default:
+      return nullptr;
+  }
+}
+
+// The plan that a collective was enqueued with: version 4 calls it the parent.
+const void* group_of(const Descriptor4& of, const Collective4&) { return of.parent; }
+const void* group_of(const Descriptor4& of, const Peer4&) { return of.parent; }
+const void* group_of(const Descriptor5&, const Collective5& work) { return work.group; }
+const void* group_of(const Descriptor5&, const Peer5& work) { return work.group; }
+
+const Collective4& common(const Collective4& work) { return work; }
+const Collective4& common(const Collective5& work) { return work.same; }
+
+template <class Descriptor>
+Result start_event(void* context, void** handle, Descriptor* of) {
+  if (handle == nullptr) return success;
+  *handle = nullptr;
+  if (of == nullptr || sink == nullptr || sink->recording() == 0) return success;
+  switch (of->kind) {
+    case group:
+      *handle = begin_call(context, NcclCall::group, operation("Enqueue"));
+      break;
+    case collective:
+      *handle = begin_collective(context, common(of->collective), group_of(*of, of->collective));
+      break;
+    case peer:
+      *handle = begin_peer(context, of->peer, group_of(*of, of->peer));
+      break;
+    case proxy_op:
+      *handle = begin_proxy(of->proxy_op, of->parent);
+      break;
+    case kernel_channel:
+      *handle = begin_channel(of->kernel_channel, of->parent);
+      break;
+    default:
+      *handle = begin_newer(context, *of);
+      break;
+  }
+  return success;
+}
+
+Result stop_event(void* handle) {
+  const Handle of(handle);
+  if (sink != nullptr && of.tag() == Handle::plain) emit(EventType::nccl_end, of.id());
+  return success;
+}
+
+Result record_event_state(void* handle, int state, StateArguments* arguments) {
+  const Handle of(handle);
+  if (sink != nullptr && of.tag() == Handle::channel && state == kernel_channel_stop && arguments != nullptr) {
+    channel_edge(of.id(), of.channel_number(), arguments->device_ns, 1);
+  }
+  return success;
+}
+
+Result finalize(void*) { return success; }
+
+constexpr char plugin_name[] = "Paceline";
+
+}  // namespace
+}  // namespace paceline::inject::nccl
+
+namespace nccl = paceline::inject::nccl;
+extern "C" {
+#define PACELINE_EXPORT extern __attribute__((visibility("default")))
+PACELINE_EXPORT const nccl::Profiler4 ncclProfiler_v4;
+PACELINE_EXPORT const nccl::Profiler5 ncclProfiler_v5;
+PACELINE_EXPORT const nccl::Profiler6 ncclProfiler_v6;
+const nccl::Profiler4 ncclProfiler_v4 = {nccl::plugin_name,        nccl::init4,   nccl::start_event, nccl::stop_event,
+                                         nccl::record_event_state, nccl::finalize};
+const nccl::Profiler5 ncclProfiler_v5 = {nccl::plugin_name,        nccl::init5,   nccl::start_event, nccl::stop_event,
+                                         nccl::record_event_state, nccl::finalize};
+const nccl::Profiler6 ncclProfiler_v6 = {nccl::plugin_name,        nccl::init5,   nccl::start_event, nccl::stop_event,
+                                         nccl::record_event_state, nccl::finalize};
+}

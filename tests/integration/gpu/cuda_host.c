@@ -1,0 +1,37 @@
+// usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the driver
+// does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
+//   WAYS "kill" ends by SIGKILL after half a second, "many" launches 60 times as many
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int count, char** arguments) {
+  const char* way = count > 1 ? arguments[1] : "";
+  const char* path = getenv("CUDA_INJECTION64_PATH");
+  if (path == NULL) return puts("CUDA_INJECTION64_PATH is not set"), 1;
+  void* library = dlopen(path, RTLD_NOW);
+  if (library == NULL) return puts(dlerror()), 1;
+  int (*initialize)(void) = (int (*)(void))dlsym(library, "InitializeInjection");
+  if (initialize == NULL || initialize() != 1) return puts("InitializeInjection"), 1;
+  void* cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  int (*run)(unsigned, unsigned, unsigned) =
+      cupti != NULL ? (int (*)(unsigned, unsigned, unsigned))dlsym(cupti, "stand_in_run") : NULL;
+  if (run != NULL) {
+    const unsigned thread = (unsigned)syscall(SYS_gettid);
+    const unsigned launches = strcmp(way, "many") == 0 ? 60000 : 1000;
+    for (unsigned round = 0; round < 3; ++round) {
+      run(1 + round * 100000, launches, thread);
+      usleep(20000);
+    }
+  }
+  if (strcmp(way, "kill") == 0) {
+    usleep(500000);
+    kill(getpid(), SIGKILL);
+  }
+  puts("done");
+  return 0;
+}

@@ -1,0 +1,178 @@
+// libpaceline-cupti.so, loaded as the CUDA driver does, with a stand-in in CUPTI's place (stand_in_cupti.c) or the real
+// one without a GPU; what comes out is read by the analysis.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/metrics/gpu.h"
+#include "analysis/trace/correlations.h"
+#include "analysis/trace/load.h"
+#include "tests/integration/record/run.h"
+
+namespace paceline::test {
+namespace {
+
+using analysis::Rank;
+using analysis::Trace;
+using analysis::Track;
+using ::testing::HasSubstr;
+
+class CudaTest : public RecordTest {
+ protected:
+  // The host program under `paceline record`, with the stand-in's folder in front.
+  Ended record(const std::string& behaviour, const std::string& way = "") {
+    return run("env STAND_IN=" + behaviour +
+               " LD_LIBRARY_PATH=" STAND_IN_FOLDER " " PACELINE " record -o run -- " CUDA_HOST " " + way);
+  }
+  const Track& stream_of(const Rank& rank) {
+    const auto found = std::ranges::find(rank.tracks, analysis::TrackKind::stream, &Track::kind);
+    if (found == rank.tracks.end()) throw std::runtime_error("no stream");
+    return *found;
+  }
+};
+
+TEST_F(CudaTest, CallsAndKernelsComeOutOnThreadAndStream) {
+  const Ended ended = record("works");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  const Trace trace = analysis::load_run(directory / "run");
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  const Rank& rank = trace.ranks[0];
+  EXPECT_EQ(rank.cuda_events, 3U * 2001);  // cudaGetDevice is left out
+  EXPECT_TRUE(rank.dropped.empty());
+  const Track& stream = stream_of(rank);
+  EXPECT_EQ(stream.label, "GPU 0 stream 7");
+  ASSERT_EQ(stream.slices.size(), 3000U);
+  EXPECT_EQ(trace.names[stream.slices.name[0]], "square(float*, int)");
+  EXPECT_EQ(trace.names[stream.slices.name[1]], "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  const auto text = [&](const char* key) {
+    const auto* found = analysis::find_argument(stream.slice_arguments, 0, trace.names.find(key));
+    return found != nullptr ? trace.names[found->text] : "";
+  };
+  EXPECT_EQ(text("grid"), "64×2×1");
+  EXPECT_EQ(text("block"), "256×1×1");
+  EXPECT_EQ(analysis::argument(stream.slice_arguments, 0, trace.names.find("registers")), 32.0);
+  EXPECT_EQ(analysis::argument(stream.slice_arguments, 0, trace.names.find("shared")), 4096.0);
+
+  // CUPTI's times are on the recorder's clock to some µs (the test's machine may be busy): durations, and where in the
+  // process's life.
+  for (std::size_t i = 0; i < stream.slices.size(); ++i) {
+    EXPECT_NEAR(static_cast<double>(stream.slices.duration_ns[i]), 10'000, 500);
+    EXPECT_GE(stream.slices.start_ns[i], rank.start_ns);
+  }
+  const analysis::Correlations correlations(trace, rank);
+  const Track* main = analysis::main_track(rank);
+  ASSERT_NE(main, nullptr);
+  for (const std::uint32_t correlation : {1U, 500U, 100'001U, 200'999U}) {
+    ASSERT_EQ(correlations.calls(correlation).size(), 1U) << correlation;
+    ASSERT_EQ(correlations.started_by(correlation).size(), 1U);
+    const auto call = correlations.calls(correlation)[0], kernel = correlations.started_by(correlation)[0];
+    EXPECT_EQ(&rank.tracks[call.track], main);
+    EXPECT_EQ(trace.names[main->slices.name[call.slice]], "cudaLaunchKernel");
+    EXPECT_NEAR(static_cast<double>(rank.tracks[kernel.track].slices.start_ns[kernel.slice] -
+                                    main->slices.start_ns[call.slice]),
+                5'000, 500);
+  }
+  int waits = 0;
+  for (std::size_t i = 0; i < main->slices.size(); ++i) {
+    const auto& of = trace.classes[main->slices.slice_class[i]];
+    if (trace.names[of.category] != "synchronization") continue;
+    ++waits;
+    EXPECT_EQ(trace.names[main->slices.name[i]], "cuCtxSynchronize");
+  }
+  EXPECT_EQ(waits, 3);
+}
+
+TEST_F(CudaTest, InfoAndReportTellOfTheDevice) {
+  ASSERT_TRUE(record("works").by_itself(0));
+  const Ended info = run(PACELINE " info --format json run");
+  EXPECT_EQ(nlohmann::json::parse(info.out)["traces"][0]["events"]["cuda"], 6003);
+  const Ended report = run(PACELINE " report --format json run");
+  const auto rank = nlohmann::json::parse(report.out)["runs"][0]["per_rank"][0];
+  const auto gpu = rank["gpu"];
+  EXPECT_EQ(gpu["idle_ns"].get<std::int64_t>() + gpu["compute_ns"].get<std::int64_t>() +
+                gpu["noncompute_ns"].get<std::int64_t>(),
+            gpu["span_ns"].get<std::int64_t>());
+  // Of each round's 1000 kernels of 10 µs in a row, every other one computes.
+  EXPECT_NEAR(gpu["compute_ns"].get<double>(), 15e6, 1e6);
+  EXPECT_NEAR(gpu["noncompute_ns"].get<double>(), 15e6, 1e6);
+  EXPECT_NEAR(rank["overlap"]["communication_ns"].get<double>(), 15e6, 1e6);
+  EXPECT_LT(rank["overlap"]["hidden_ns"].get<double>(), 1e6);
+  EXPECT_NEAR(rank["phases"]["launch"].get<double>(), 6e6, 1e6);
+}
+
+TEST_F(CudaTest, MoreThanABufferIsWrittenWhileTheProgramRuns) {
+  const Ended ended = record("works", "many");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const Trace trace = analysis::load_run(directory / "run");
+  std::uint64_t told = trace.ranks[0].cuda_events;
+  for (const auto& [cause, count] : trace.ranks[0].dropped) {
+    EXPECT_EQ(cause, "no_free_chunk");  // a busy machine may not write so much so fast
+    told += count;
+  }
+  EXPECT_EQ(told, 3U * 120'001);
+}
+
+TEST_F(CudaTest, AKilledProgramLosesAtMostItsLastTenthOfASecond) {
+  const Ended ended = record("works", "kill");
+  EXPECT_TRUE(WIFSIGNALED(ended.status) || WEXITSTATUS(ended.status) == 128 + SIGKILL);
+  const Trace trace = analysis::load_run(directory / "run");
+  EXPECT_EQ(trace.ranks[0].cuda_events, 3U * 2001);  // half a second lay in between
+}
+
+TEST_F(CudaTest, BuffersThatDoNotComeBackAreCountedAsLosses) {
+  const Ended ended = record("starved", "many");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const Trace trace = analysis::load_run(directory / "run");
+  ASSERT_TRUE(trace.ranks[0].dropped.contains("device"));
+  EXPECT_GT(trace.ranks[0].dropped.at("device"), 10'000U);  // 46 MB of records, 32 MB of buffers
+}
+
+TEST_F(CudaTest, AnotherSubscriberIsSaidOnceAndAllElseIsRecorded) {
+  const Ended ended = record("conflict");
+  EXPECT_TRUE(ended.by_itself(0));
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 1);
+  EXPECT_THAT(ended.err, HasSubstr("CUDA is not recorded: another tool"));
+  ASSERT_EQ(files().size(), 1U);
+  EXPECT_EQ(files()[0].file.header.closed, 1U);
+  EXPECT_GE(files()[0].of(format::EventType::clock_pair).size(), 2U);
+}
+
+TEST_F(CudaTest, AnUnknownVersionIsSaidOnce) {
+  const Ended ended = record("unknown");
+  EXPECT_TRUE(ended.by_itself(0));
+  EXPECT_EQ(ended.recorder_lines(), 1);
+  EXPECT_THAT(ended.err, HasSubstr("CUPTI's version 990000 is not known here"));
+}
+
+TEST_F(CudaTest, WithoutCuptiOneLineSaysSo) {
+  const Ended ended = run("env PACELINE_CUPTI=/nonexistent/libcupti.so " PACELINE " record -o run -- " CUDA_HOST);
+  EXPECT_TRUE(ended.by_itself(0));
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_EQ(ended.recorder_lines(), 1);
+  EXPECT_THAT(
+      ended.err,
+      HasSubstr("CUDA is not recorded: /nonexistent/libcupti.so, which PACELINE_CUPTI names, cannot be loaded"));
+}
+
+// The real CUPTI: with a driver it starts, without one it refuses; either way the program does not notice.
+TEST_F(CudaTest, TheRealCuptiLeavesTheProgramAlone) {
+  const Ended ended = run("env LD_LIBRARY_PATH=" CUPTI_FOLDER " " PACELINE " record -o run -- " CUDA_HOST);
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\n");
+  EXPECT_LE(ended.recorder_lines(), 1) << ended.err;
+}
+
+TEST_F(CudaTest, AUsersOwnInjectionIsKeptAndThatIsSaid) {
+  const Ended ended =
+      run("env CUDA_INJECTION64_PATH=/other.so " PACELINE " record -o run -- sh -c \"echo \\$CUDA_INJECTION64_PATH\"");
+  EXPECT_EQ(ended.out, "/other.so\n");
+  EXPECT_THAT(ended.err, HasSubstr("CUDA_INJECTION64_PATH=/other.so is kept, so CUDA is not recorded"));
+}
+
+}  // namespace
+}  // namespace paceline::test

@@ -1,0 +1,155 @@
+// libpaceline-nccl.so, loaded and called as NCCL does, under `paceline record`; what comes out is read by the analysis.
+// No NCCL and no GPU take part: that NCCL calls in this way is from its source.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "analysis/metrics/collectives.h"
+#include "analysis/trace/load.h"
+#include "tests/integration/record/run.h"
+
+namespace paceline::test {
+namespace {
+
+using analysis::Rank;
+using analysis::Trace;
+using analysis::Track;
+using ::testing::HasSubstr;
+
+class NcclTest : public RecordTest {
+ protected:
+  // One after another, both ranks of a job record the host program.
+  Trace both_ranks(int version, int count, const std::string& options) {
+    for (const char* rank : {"0", "1"}) {
+      const Ended ended = run(std::string("env PACELINE_JOB=test WORLD_SIZE=2 LOCAL_RANK=0 RANK=") + rank +
+                              " " PACELINE " record -o run " + options + " -- " NCCL_HOST " " +
+                              std::to_string(version) + " " + std::to_string(count));
+      EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+      EXPECT_EQ(ended.err, "");
+    }
+    return analysis::load_run(directory / "run");
+  }
+
+  static std::vector<const Track*> tracks_of(const Rank& rank, analysis::TrackKind kind) {
+    std::vector<const Track*> tracks;
+    for (const Track& track : rank.tracks) {
+      if (track.kind == kind) tracks.push_back(&track);
+    }
+    return tracks;
+  }
+
+  static int count(const Trace& trace, const Rank& rank, std::string_view category, std::string_view name) {
+    int found = 0;
+    for (const Track& track : rank.tracks) {
+      for (std::size_t i = 0; i < track.slices.size(); ++i) {
+        const analysis::SliceClass of = trace.classes[track.slices.slice_class[i]];
+        found += trace.names[of.domain] == "nccl" && trace.names[of.category] == category &&
+                 trace.names[track.slices.name[i]] == name;
+      }
+    }
+    return found;
+  }
+};
+
+class NcclVersionTest : public NcclTest, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Interface, NcclVersionTest, ::testing::Values(4, 5, 6),
+                         [](const auto& version) { return std::string(1, 'v').append(std::to_string(version.param)); });
+
+TEST_P(NcclVersionTest, CollectivesOfTwoRanksAreMatchedByHashAndSequence) {
+  const Trace trace = both_ranks(GetParam(), 40, "--nccl-kernel-channels");
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  const analysis::Collectives collectives = analysis::match_collectives(trace);
+  EXPECT_EQ(collectives.matched.size(), 80U);  // 40 on each of two communicators
+  EXPECT_EQ(collectives.unmatched_calls, 0U);
+  ASSERT_EQ(collectives.rows.size(), 1U);
+  EXPECT_EQ(trace.names[collectives.rows[0].operation], "ncclAllReduce");
+  EXPECT_EQ(collectives.rows[0].bytes, 262144U * 4);
+  EXPECT_EQ(collectives.rows[0].members, 2U);
+  std::vector<std::string> communicators;
+  for (const auto& collective : collectives.matched) {
+    ASSERT_EQ(collective.calls.size(), 2U);
+    // By the device's clock each rank's part took 50 µs.
+    for (const auto& call : collective.calls) EXPECT_EQ(call.end_ns - call.start_ns, 50'000);
+    communicators.push_back(trace.names[collective.communicator]);
+  }
+  EXPECT_EQ(std::ranges::count(communicators, "data parallel"), 40);
+  EXPECT_EQ(std::ranges::count(communicators, "feed000000000002"), 40);
+}
+
+TEST_P(NcclVersionTest, TheDevicesClockIsPutOnTheHosts) {
+  const Trace trace = both_ranks(GetParam(), 40, "--nccl-kernel-channels");
+  for (const Rank& rank : trace.ranks) {
+    ASSERT_EQ(tracks_of(rank, analysis::TrackKind::nccl).size(), 2U);
+    double least = 1e9;
+    for (const Track* track : tracks_of(rank, analysis::TrackKind::nccl)) {
+      for (std::size_t i = 0; i < track->slices.size(); ++i) {
+        if (trace.names[trace.classes[track->slices.slice_class[i]].category] != "collective") continue;
+        // The device's clock is an hour ahead; the slices lie within the process's life, after their enqueueing.
+        EXPECT_GE(track->slices.start_ns[i], rank.start_ns);
+        EXPECT_LE(track->slices.end_ns(i), rank.end_ns);
+        const auto before = analysis::argument(track->slice_arguments, static_cast<std::uint32_t>(i),
+                                               trace.names.find("enqueued_before"));
+        ASSERT_TRUE(before);
+        least = std::min(least, *before);
+      }
+    }
+    // It began right after the enqueueing. An edge is told 10 µs after it was at the soonest (the host sleeps longer
+    // than the channel works), so all seem that much later, and the quickest telling of all decides how much more.
+    EXPECT_GT(least, 10'000);
+    EXPECT_LT(least, 10'000'000);
+  }
+}
+
+TEST_P(NcclVersionTest, WithoutACompletionACollectiveIsOnlyEnqueued) {
+  const Trace trace = both_ranks(GetParam(), 25, "");
+  const analysis::Collectives collectives = analysis::match_collectives(trace);
+  EXPECT_TRUE(collectives.matched.empty());
+  for (const Rank& rank : trace.ranks) {
+    EXPECT_EQ(count(trace, rank, "enqueue", "ncclAllReduce"), 50);
+    EXPECT_EQ(count(trace, rank, "collective", "ncclAllReduce"), 0);
+    EXPECT_EQ(count(trace, rank, "api", "ncclAllReduce"), GetParam() == 4 ? 0 : 50);
+    EXPECT_EQ(count(trace, rank, "group", "ncclGroup"), GetParam() == 4 ? 0 : 50);
+    EXPECT_EQ(count(trace, rank, "launch", "ncclKernelLaunch"), GetParam() == 4 ? 0 : 50);
+    EXPECT_EQ(count(trace, rank, "enqueue", "ncclSend"), GetParam() == 4 ? 0 : 4);  // in each life of the plugin
+    EXPECT_EQ(rank.nccl_events, GetParam() == 4 ? 100U : 50U * 5 + 8);
+    EXPECT_TRUE(rank.dropped.empty());
+    // All that was begun has ended.
+    for (const Track& track : rank.tracks) {
+      for (const auto& argument : track.slice_arguments) EXPECT_NE(trace.names[argument.key], "unfinished");
+    }
+  }
+}
+
+TEST_F(NcclTest, ProxiesAreRecordedOnRequestAndThoseOfOtherProcessesBelongToNothing) {
+  const Trace trace = both_ranks(5, 10, "--nccl-proxy");
+  for (const Rank& rank : trace.ranks) {
+    EXPECT_EQ(count(trace, rank, "proxy", "proxy send"), 40);
+    EXPECT_EQ(count(trace, rank, "collective", "ncclAllReduce"), 20);  // completion: the last proxy
+  }
+}
+
+TEST_F(NcclTest, AUsersOwnPluginIsKeptAndThatIsSaid) {
+  const Ended ended =
+      run("env NCCL_PROFILER_PLUGIN=none " PACELINE " record -o run -- sh -c \"echo \\$NCCL_PROFILER_PLUGIN\"");
+  EXPECT_TRUE(ended.by_itself(0));
+  EXPECT_EQ(ended.out, "none\n");
+  EXPECT_THAT(ended.err, HasSubstr("NCCL_PROFILER_PLUGIN=none is kept, so NCCL is not recorded"));
+}
+
+TEST_F(NcclTest, NoNcclLeavesNcclAlone) {
+  const Ended ended = run(
+      PACELINE " record --no-nccl --no-cuda -o run -- sh -c \"echo \\$NCCL_PROFILER_PLUGIN:\\$CUDA_INJECTION64_PATH\"");
+  EXPECT_EQ(ended.out, ":\n");
+  EXPECT_EQ(ended.err, "");
+}
+
+TEST_F(NcclTest, WithoutARecorderThePluginFailsInInitAndSaysSo) {
+  const Ended ended = run("env NCCL_PROFILER_PLUGIN=" NCCL_PLUGIN " " NCCL_HOST " 5 1");
+  EXPECT_TRUE(ended.by_itself(1));
+  EXPECT_THAT(ended.err, HasSubstr("nccl_host: init"));
+  EXPECT_EQ(ended.recorder_lines(), 1);
+  EXPECT_THAT(ended.err, HasSubstr("NCCL is not recorded: this process has no Paceline recorder"));
+}
+
+}  // namespace
+}  // namespace paceline::test

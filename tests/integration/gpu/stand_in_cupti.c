@@ -1,0 +1,192 @@
+// A stand-in for libcupti, for machines without a GPU: it answers as CUPTI is documented to and as $STAND_IN says, so
+// that what surrounds CUPTI (buffers, flushing, exit, refusals) can be tested. It is no CUPTI: that the real one behaves
+// so is not shown by any test.
+//
+//   STAND_IN=works      (default) takes buffers, fills them, gives them back when flushed
+//   STAND_IN=conflict   another tool has subscribed: error 39
+//   STAND_IN=unknown    a version that nobody knows
+//   STAND_IN=starved    as works, but buffers are given back at exit only
+#include <cupti.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <pthread.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static CUpti_BuffersCallbackRequestFunc request;
+static CUpti_BuffersCallbackCompleteFunc complete;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t* buffer;
+static size_t size, used;
+static size_t lost;
+static int kinds;
+
+static int is(const char* behaviour) {
+  const char* wanted = getenv("STAND_IN");
+  return wanted != NULL && strcmp(wanted, behaviour) == 0;
+}
+
+EXPORT CUptiResult cuptiGetVersion(uint32_t* version) {
+  *version = is("unknown") ? 990000 : CUPTI_API_VERSION;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
+  *text = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+                                                                   : "some error";
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* data) {
+  (void)callback, (void)data;
+  *subscriber = NULL;
+  return is("conflict") ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
+  (void)subscriber;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t call, const char** name) {
+  *name = domain == CUPTI_CB_DOMAIN_DRIVER_API                             ? "cuCtxSynchronize"
+          : call == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 ? "cudaLaunchKernel_v7000"
+                                                                    : "cudaMemcpyAsync_ptsz_v7000";
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
+  return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+EXPORT CUptiResult cuptiGetTimestamp(uint64_t* ns) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  *ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t* bytes, void* value) {
+  (void)attribute, (void)bytes, (void)value;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
+                                                  CUpti_BuffersCallbackCompleteFunc completed) {
+  request = requested;
+  complete = completed;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  (void)kind;
+  ++kinds;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  (void)kind;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t* dropped) {
+  (void)context, (void)stream;
+  *dropped = lost;
+  lost = 0;
+  return CUPTI_SUCCESS;
+}
+
+static size_t bytes_of(const CUpti_Activity* record) {
+  switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(CUpti_ActivityKernel10);
+    default:
+      return 0;
+  }
+}
+
+EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t* from, size_t valid, CUpti_Activity** record) {
+  uint8_t* next = *record == NULL ? from : (uint8_t*)*record + bytes_of(*record);
+  if ((size_t)(next - from) >= valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = (CUpti_Activity*)next;
+  return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+  if (is("starved") && flag == 0) return CUPTI_SUCCESS;
+  pthread_mutex_lock(&lock);
+  uint8_t* full = buffer;
+  const size_t full_size = size, valid = used;
+  buffer = NULL;
+  used = 0;
+  pthread_mutex_unlock(&lock);
+  if (full != NULL) complete(NULL, 0, full, full_size, valid);
+  return CUPTI_SUCCESS;
+}
+
+static void put(const void* record, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  if (buffer != NULL && used + bytes > size) {
+    if (!is("starved")) complete(NULL, 0, buffer, size, used);
+    buffer = NULL;  // starved: as if it were never given back
+  }
+  if (buffer == NULL) {
+    size_t most = 0;
+    used = 0;
+    request(&buffer, &size, &most);
+    for (size_t i = 0; buffer != NULL && i < size; ++i) {
+      if (buffer[i] == 0) continue;
+      fprintf(stderr, "stand-in: a buffer that is not zeroed\n");
+      abort();
+    }
+  }
+  if (buffer == NULL) {
+    ++lost;
+  } else {
+    memcpy(buffer + used, record, bytes);
+    used += bytes;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+// What a program with a GPU would have caused: so many launches by this thread, each of 2 µs, whose kernels of 10 µs
+// follow one another; then a call that waits for them. Returns the kinds that were enabled.
+EXPORT int stand_in_run(unsigned first, unsigned launches, unsigned thread) {
+  uint64_t now;
+  if (request == NULL) return 0;  // nobody listens
+  cuptiGetTimestamp(&now);
+  for (unsigned i = 0; i < launches; ++i) {
+    CUpti_ActivityAPI call;
+    memset(&call, 0, sizeof call);
+    call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+    call.cbid = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+    call.start = now + 10000 * i;
+    call.end = call.start + 2000;
+    call.threadId = thread;
+    call.correlationId = first + i;
+    put(&call, sizeof call);
+    CUpti_ActivityKernel10 kernel;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    kernel.name = i % 2 == 0 ? "_Z6squarePfi" : "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+    kernel.start = call.end + 3000;
+    kernel.end = kernel.start + 10000;
+    kernel.contextId = 1;
+    kernel.streamId = 7;
+    kernel.gridX = 64, kernel.gridY = 2, kernel.gridZ = 1;
+    kernel.blockX = 256, kernel.blockY = 1, kernel.blockZ = 1;
+    kernel.registersPerThread = 32;
+    kernel.dynamicSharedMemory = 4096;
+    kernel.correlationId = first + i;
+    put(&kernel, sizeof kernel);
+  }
+  CUpti_ActivityAPI wait;
+  memset(&wait, 0, sizeof wait);
+  wait.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+  wait.cbid = CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize;
+  wait.start = now + 10000 * launches;
+  wait.end = wait.start + 8000;
+  wait.threadId = thread;
+  wait.correlationId = first + launches;
+  put(&wait, sizeof wait);
+  CUpti_ActivityAPI quiet = wait;
+  quiet.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+  quiet.cbid = CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020;
+  put(&quiet, sizeof quiet);
+  return kinds;
+}

@@ -1,0 +1,242 @@
+// What CUDA's and NCCL's events of a .pace file become in the model, and in the figures.
+#include <gmock/gmock.h>
+
+#include "analysis/importers/pace.h"
+#include "analysis/metrics/collectives.h"
+#include "analysis/metrics/gpu.h"
+#include "analysis/metrics/overlap.h"
+#include "analysis/metrics/phases.h"
+#include "analysis/trace/correlations.h"
+#include "tests/unit/analysis/pace_file.h"
+
+namespace paceline::analysis {
+namespace {
+
+using format::NcclCall;
+using format::pack_scope;
+using ::testing::ElementsAre;
+using testing::EventType;
+using testing::PaceFile;
+
+constexpr std::uint64_t pair(std::uint64_t low, std::uint64_t high) { return low | high << 32; }
+
+// A file with CUDA's and NCCL's definitions. Ticks are nanoseconds. All events come on the track that is in use, as
+// from CUPTI's thread; calls say whose they are.
+struct GpuFile : PaceFile {
+  explicit GpuFile(int rank = 0, int ranks = 1) : PaceFile(rank, ranks), main(file.header.pid) {
+    function(0, 1, "cudaLaunchKernel");
+    function(0, 2, "cudaStreamSynchronize");
+    function(0, 3, "cudaMemcpyAsync");
+    function(1, 1, "cuLaunchKernel");
+    kernel_shape(1, "_Z6squarePfi");
+    kernel_shape(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    add(0, EventType::cuda_stream, pair(1, 0));
+    extension(pair(0, 1), 7);
+    add(0, EventType::cuda_stream, pair(2, name("side")));
+    extension(pair(0, 1), 13);
+    operation = name("AllReduce ncclFloat32 RING SIMPLE 2 16");
+  }
+  void function(std::uint64_t api, std::uint64_t number, std::string_view text) {
+    add(0, EventType::cuda_function, number | api << 16 | std::uint64_t{name(text)} << 32);
+  }
+  void kernel_shape(std::uint64_t number, std::string_view text) {
+    add(0, EventType::cuda_kernel, pair(number, name(text)));
+    extension(64 | 1ULL << 32 | 1ULL << 48, 128 | 1ULL << 16 | 1ULL << 32 | 40ULL << 48);
+    extension(pair(16, 32), 0);
+  }
+  void call(std::uint64_t at, std::uint64_t duration, std::uint64_t number, std::uint64_t correlation,
+            std::uint64_t api = 0) {
+    add(at, EventType::cuda_call, number | api << 16 | main << 32);
+    extension(duration, correlation);
+  }
+  void kernel(std::uint64_t at, std::uint64_t duration, std::uint64_t number, std::uint64_t stream,
+              std::uint64_t correlation, std::uint64_t graph = 0) {
+    add(at, EventType::cuda_kernel_run, pair(number, stream));
+    extension(duration, pair(correlation, graph));
+  }
+  void collective(std::uint64_t at, std::uint64_t sequence, std::uint64_t id, std::uint64_t group) {
+    add(at, EventType::nccl_collective, pair(operation, 9));
+    extension(4000, pair(sequence, 0));
+    extension(id, group);
+    add(at + 1, EventType::nccl_end, id);
+  }
+
+  std::uint64_t main;
+  std::uint32_t operation = 0;
+};
+
+template <typename... Files>
+Trace import(Files&... files) {
+  std::vector<format::TraceFile> all;
+  (all.push_back(files.file), ...);
+  return import_pace(std::move(all));
+}
+
+const Track& track_labelled(const Rank& rank, std::string_view label) {
+  for (const Track& track : rank.tracks) {
+    if (track.label == label) return track;
+  }
+  throw std::runtime_error("no track " + std::string(label));
+}
+
+std::vector<std::string> names_of(const Trace& trace, const Track& track) {
+  std::vector<std::string> names;
+  for (const NameId name : track.slices.name) names.push_back(trace.names[name]);
+  return names;
+}
+
+std::int64_t in(const RankPhases& phases, Phase phase) { return phases.total_ns[static_cast<std::size_t>(phase)]; }
+
+TEST(PaceGpuImport, PutsCallsOnTheirThreadAndKernelsOnTheirStream) {
+  GpuFile file;
+  file.push(100, pack_scope(file.name("forward"), 0, 0));
+  file.pop(1000);
+  file.use_thread(999);  // CUPTI's
+  file.call(200, 50, 1, 5);
+  file.call(210, 30, 1, 5, 1);
+  file.kernel(300, 100, 1, 1, 5);
+  file.kernel(350, 100, 2, 2, 6);
+  const Trace trace = import(file);
+  const Rank& rank = trace.ranks[0];
+  EXPECT_EQ(rank.cuda_events, 4U);
+  const Track& main = *main_track(rank);
+  EXPECT_THAT(names_of(trace, main), ElementsAre("forward", "cudaLaunchKernel", "cuLaunchKernel"));
+  EXPECT_THAT(main.slices.depth, ElementsAre(0, 1, 2));
+  EXPECT_THAT(names_of(trace, track_labelled(rank, "GPU 0 stream 7")), ElementsAre("square(float*, int)"));
+  EXPECT_THAT(track_labelled(rank, "GPU 0 stream 13 (side)").slices.start_ns, ElementsAre(350));
+  const Correlations correlations(trace, rank);
+  ASSERT_EQ(correlations.calls(5).size(), 2U);
+  EXPECT_EQ(correlations.calls(5)[0].slice, 1U);  // the runtime's, around the driver's
+  ASSERT_EQ(correlations.started_by(5).size(), 1U);
+  EXPECT_TRUE(correlations.started_by(77).empty());
+}
+
+TEST(PaceGpuImport, ACallThatSeemsToCrossARangesEdgeByTheClocksErrorIsCutThere) {
+  GpuFile file;
+  file.push(1000, pack_scope(file.name("forward"), 0, 0));
+  file.pop(9000);
+  file.push(9100, pack_scope(file.name("backward"), 0, 0));
+  file.pop(20'000);
+  file.use_thread(999);
+  file.call(900, 2000, 1, 1);   // begins 100 too early
+  file.call(8000, 1050, 1, 2);  // ends 50 too late
+  file.call(12'000, 1000, 1, 3);
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 1U);
+  const Track& main = trace.ranks[0].tracks[0];
+  EXPECT_THAT(main.slices.start_ns, ElementsAre(1000, 1000, 8000, 9100, 12'000));
+  EXPECT_THAT(main.slices.duration_ns, ElementsAre(8000, 1900, 1000, 10'900, 1000));
+  EXPECT_THAT(main.slices.depth, ElementsAre(0, 1, 1, 0, 1));
+}
+
+TEST(PaceGpuImport, FiguresOfTheDeviceFollowHolisticTraceAnalysis) {
+  GpuFile file;
+  file.push(0, pack_scope(file.name("step"), 0, 0));
+  file.pop(2000);
+  file.use_thread(999);
+  file.kernel(100, 200, 1, 1, 1);  // compute 100–300
+  file.kernel(250, 150, 1, 2, 2);  // compute 250–400
+  file.kernel(350, 250, 2, 2, 3);  // NCCL 350–600, hidden until 400
+  file.kernel(900, 100, 1, 1, 4);  // compute 900–1000
+  const Trace trace = import(file);
+  const Rank& rank = trace.ranks[0];
+  const auto usage = gpu_usage(gpu_activity(trace, rank));
+  ASSERT_TRUE(usage);
+  EXPECT_EQ(usage->span_ns, 900);
+  EXPECT_EQ(usage->compute_ns, 400);
+  EXPECT_EQ(usage->idle_ns, 300);
+  EXPECT_EQ(usage->noncompute_ns, 200);
+  const auto overlap = overlap_of(trace, rank, phases_of(trace, rank));
+  ASSERT_TRUE(overlap);
+  EXPECT_EQ(overlap->communication_ns, 250);
+  EXPECT_EQ(overlap->hidden_ns, 50);
+}
+
+TEST(PaceGpuImport, PhasesOfCudaCallsAndOfWaitingForExposedCommunication) {
+  GpuFile file;
+  file.push(0, pack_scope(file.name("iteration"), 0, 0));
+  file.push(100, pack_scope(file.name("forward"), 0, 0));
+  file.pop(1000);
+  file.push(1000, pack_scope(file.name("allreduce"), 0, 0));
+  file.pop(1500);
+  file.pop(5000);
+  file.use_thread(999);
+  file.call(200, 300, 1, 1);         // launch, in forward
+  file.call(600, 100, 3, 2);         // copy
+  file.call(1100, 200, 1, 3);        // a launch for communication
+  file.call(2000, 2500, 2, 4);       // waits for the device
+  file.kernel(700, 2000, 1, 1, 1);   // compute to 2700
+  file.kernel(1400, 2800, 2, 2, 3);  // NCCL to 4200: exposed from 2700
+  const Trace trace = import(file);
+  const RankPhases phases = phases_of(trace, trace.ranks[0]);
+  EXPECT_EQ(in(phases, Phase::forward), 500);
+  EXPECT_EQ(in(phases, Phase::launch), 300);
+  EXPECT_EQ(in(phases, Phase::copy), 100);
+  EXPECT_EQ(in(phases, Phase::communication), 500 + 1500);
+  EXPECT_EQ(in(phases, Phase::idle), 700 + 300);
+  std::int64_t sum = 0;
+  for (const std::int64_t ns : phases.total_ns) sum += ns;
+  EXPECT_EQ(sum, trace.ranks[0].end_ns - trace.ranks[0].start_ns);
+  for (std::size_t i = 1; i < phases.intervals.size(); ++i) {
+    EXPECT_EQ(phases.intervals[i].start_ns, phases.intervals[i - 1].end_ns);
+  }
+}
+
+// The kernel of a plan is the one that the same thread launched just before the plan was enqueued.
+GpuFile nccl_rank(int rank, std::uint64_t late) {
+  GpuFile file(rank, 2);
+  file.communicator(9, 2, 0xabc, static_cast<std::uint32_t>(rank), "");
+  const std::uint64_t base = 100'000 * static_cast<std::uint64_t>(rank + 1);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    file.collective(10'000 * i + 5000, i, base + 10 * i, base + 10 * i + 1);
+    file.use_thread(999);
+    file.call(10'000 * i + 4000, 300, 1, 50 + i);
+    file.kernel(10'000 * i + 6000 + late, 2000 - late, 2, 2, 50 + i);
+    file.use_thread(file.main);
+  }
+  file.collective(40'000, 3, base + 40, base + 41);  // its kernel was not seen
+  return file;
+}
+
+TEST(PaceGpuImport, ACollectiveRunsWhenItsKernelDoesAndIsMatchedAcrossRanksByHashAndSequence) {
+  GpuFile first = nccl_rank(0, 0), second = nccl_rank(1, 500);
+  const Trace trace = import(first, second);
+  EXPECT_EQ(trace.ranks[0].nccl_events, 4U);
+  const Collectives collectives = match_collectives(trace);
+  ASSERT_EQ(collectives.matched.size(), 3U);
+  EXPECT_EQ(collectives.unmatched_calls, 0U);
+  for (const Collective& collective : collectives.matched) {
+    EXPECT_EQ(trace.names[collective.operation], "ncclAllReduce");
+    EXPECT_EQ(collective.members, 2U);
+    EXPECT_EQ(collective.bytes, 4000U);
+    EXPECT_EQ(collective.wait_ns(collective.calls[0]), 500);
+    EXPECT_EQ(collective.wait_ns(collective.calls[1]), 0);
+    EXPECT_EQ(collective.transfer_ns, 1500);
+  }
+  const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
+  EXPECT_EQ(track.kind, TrackKind::nccl);
+  EXPECT_THAT(track.slices.start_ns, ElementsAre(6000, 16'000, 26'000, 40'000));
+  EXPECT_EQ(trace.names[trace.classes[track.slices.slice_class[3]].category], "enqueue");
+}
+
+TEST(PaceGpuImport, DamagedFilesOfAnyNumbersAreRead) {
+  PaceFile file;
+  for (const std::uint64_t word :
+       {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 31}) {
+    for (unsigned type = 96; type <= 118; ++type) {
+      const auto event = static_cast<EventType>(type);
+      const std::uint32_t slots = format::extension_slots({format::pack_high(1, event), word});
+      file.add((word >> 8) + type, event, word);
+      for (std::uint32_t i = 0; i < slots; ++i) file.extension(~word, word);
+    }
+  }
+  const Trace trace = import(file);
+  EXPECT_GT(trace.ranks[0].cuda_events, 0U);
+  EXPECT_GT(trace.ranks[0].nccl_events, 0U);
+  phases_of(trace, trace.ranks[0]);
+  gpu_usage(gpu_activity(trace, trace.ranks[0]));
+  match_collectives(trace);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
