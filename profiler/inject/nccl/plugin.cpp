@@ -45,10 +45,9 @@ struct Handle {
   std::uint64_t bits;
 };
 
-// Numbers of events. They must not begin again when the library is loaded again: they begin with the clock, which is
-// faster than events are made.
+// Numbers of events. They must not begin again when the library is loaded again: they begin with the clock, at 16 to 60
+// million a second, which is faster than events are made.
 std::atomic<std::uint64_t> next_id{0};
-std::atomic<std::uint32_t> communicators{0};
 constexpr std::uint32_t first_communicator = 0x8000'0000;  // MPI's communicators count from 1 in the same file
 
 std::uint64_t new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
@@ -177,10 +176,21 @@ void* begin_channel(const KernelChannel& of, const void* parent) {
 void seek_sink() {
   const paceline_event_sink_v1* found = find_event_sink("NCCL");
   if (found == nullptr || found->open() == 0) return;
-  next_id.store(found->ticks() >> 12 | 1, std::memory_order_relaxed);
+  next_id.store(found->ticks() >> 6 | 1, std::memory_order_relaxed);
   sink = found;
 }
 pthread_once_t sink_sought = PTHREAD_ONCE_INIT;
+
+// The number of a text that only this rank of this communicator has: the same in each life of this library.
+std::uint32_t communicator_text(std::uint64_t hash, int rank) {
+  char text[48] = "NCCL ";
+  unsigned at = 5;
+  for (int shift = 60; shift >= 0; shift -= 4) text[at++] = "0123456789abcdef"[hash >> shift & 0xf];
+  text[at++] = ' ';
+  for (int shift = 28; shift >= 0; shift -= 4)
+    text[at++] = "0123456789abcdef"[static_cast<unsigned>(rank) >> shift & 0xf];
+  return sink->intern(text, at);
+}
 
 Result init(void** context, std::uint64_t hash, int* mask, int wanted, const char* name, int ranks, int rank) {
   *context = nullptr;
@@ -189,9 +199,7 @@ Result init(void** context, std::uint64_t hash, int* mask, int wanted, const cha
   if (sink == nullptr) return system_error;
   if (asked_for("proxy")) wanted |= proxy_op;
   if (asked_for("channels")) wanted |= kernel_channel;
-  // The clock as well as a count: a library that is loaded again must not give the numbers of before.
-  const std::uint32_t number = first_communicator | ((static_cast<std::uint32_t>(sink->ticks() >> 16) & 0x7fff) << 16) |
-                               (communicators.fetch_add(1, std::memory_order_relaxed) & 0xffff);
+  const std::uint32_t number = first_communicator | communicator_text(hash, rank);
   const std::uint32_t name_id = name != nullptr ? sink->intern(name, strlen(name)) : 0;
   const std::uint64_t words[2] = {hash, halves(rank, name_id)};
   sink->define(static_cast<std::uint32_t>(EventType::communicator), halves(number, ranks), words, 1);
