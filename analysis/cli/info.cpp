@@ -88,6 +88,7 @@ ordered_json json_of(const Rank& rank) {
     trace["triggers"].push_back({{"time_ns", trigger.time_ns - rank.start_ns}, {"cause", trigger.cause}});
   }
   if (!rank.set.empty()) trace["set"] = rank.set;
+  if (!rank.facts.empty()) trace["facts"] = rank.facts;
   return trace;
 }
 
@@ -108,6 +109,25 @@ void print_coverage(const Rank& rank) {
   if (!gaps.empty()) fmt::print("\n");
   for (const auto& trigger : rank.triggers) {
     fmt::print("{}asked for after {}: {}\n", indent, seconds(trigger.time_ns - rank.start_ns), trigger.cause);
+  }
+}
+
+// Which NVTX ranges were not recorded because nobody wanted them.
+void print_filters(const Trace& run) {
+  constexpr std::pair<const char*, const char*> filters[] = {
+      {"nvtx_domains", "only these NVTX domains"},
+      {"nvtx_exclude_domains", "NVTX domains left out"},
+      {"nvtx_categories", "only these NVTX categories"},
+      {"nvtx_exclude_categories", "NVTX categories left out"},
+  };
+  for (const auto& [key, meaning] : filters) {
+    std::set<std::string> said;
+    for (const Rank& rank : run.ranks) {
+      const auto found = rank.facts.find(key);
+      if (found != rank.facts.end() && said.insert(found->second).second) {
+        fmt::print("  {}: {}\n", meaning, found->second);
+      }
+    }
   }
 }
 
@@ -133,8 +153,15 @@ void print_text(const std::string& path, const Trace& run) {
     if (rank.cuda_events + rank.nccl_events > 0) {
       fmt::print("             {} CUDA and {} NCCL events\n", rank.cuda_events, rank.nccl_events);
     }
-    for (const auto& [cause, count] : rank.dropped) fmt::print("             {} events dropped: {}\n", count, cause);
+    for (const auto& [cause, count] : rank.dropped) {
+      if (cause == "payload_cut") {
+        fmt::print("             {} events are there without a part of their NVTX payloads\n", count);
+      } else {
+        fmt::print("             {} events dropped: {}\n", count, cause);
+      }
+    }
   }
+  print_filters(run);
   for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));
   for (const std::string& note : run.notes) fmt::print("  {}\n", note);
 }

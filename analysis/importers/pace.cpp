@@ -6,7 +6,9 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -181,8 +183,11 @@ class FileImport {
     each_event(from.slots, [&](const Slot& head, const Slot* extension) {
       for (; open.gap < gaps_.size() && ticks_of(head) >= gaps_[open.gap].on; ++open.gap)
         cut(track, open, gaps_[open.gap]);
+      if (pending_.take(head)) return;
       event(track, index, open, head, extension);
+      pending_.forget();
     });
+    pending_.forget();
     // A pause ends ranges also where the thread did nothing after it.
     for (; open.gap < gaps_.size(); ++open.gap) {
       if (gaps_[open.gap].paused) cut(track, open, gaps_[open.gap]);
@@ -192,6 +197,9 @@ class FileImport {
     if (cuda_ && cuda_->events() > 0) cuda_->add_calls(from.thread_id, edges_of(from), track);
   }
 
+  // Submitted events whose time stamps could not be placed on the run's clock.
+  std::uint64_t untimed() const { return untimed_; }
+
  private:
   // A range by start and end, which need not nest with anything.
   struct Range {
@@ -199,6 +207,7 @@ class FileImport {
     std::uint64_t scope = 0;
     bool has_payload = false, ended = false, crosses = false;
     double payload = 0;
+    DecodedPayloads extended;
   };
   struct Communicator {
     NameId text = 0;
@@ -268,10 +277,12 @@ class FileImport {
       case EventType::push:
       case EventType::push_payload: {
         ++info.nvtx_events;
-        const std::uint32_t slice = track.begin_slice(time(ticks), name(head.low), slice_class(head.low));
+        const DecodedPayloads payloads = decode(pending_.before(head), head.low >> 48);
+        const std::uint32_t slice = track.begin_slice(time(ticks), name(head.low, payloads), slice_class(head.low));
         if (type_of(head) == EventType::push_payload) {
           track.argument(slice, words_.payload, number_of(extension->high, extension->low));
         }
+        add_values(track, slice, payloads);
         open.pushes.push_back({slice, static_cast<std::uint16_t>(head.low >> 48), ticks});
         open.nesting.push_back(-1);
         break;
@@ -282,12 +293,18 @@ class FileImport {
       case EventType::mark:
       case EventType::mark_payload: {
         ++info.nvtx_events;
-        const std::uint32_t mark = track.add_mark(time(ticks), name(head.low), slice_class(head.low));
+        const DecodedPayloads payloads = decode(pending_.before(head), head.low >> 48);
+        const std::uint32_t mark = track.add_mark(time(ticks), name(head.low, payloads), slice_class(head.low));
         if (type_of(head) == EventType::mark_payload) {
           track.mark_argument(mark, words_.payload, number_of(extension->high, extension->low));
         }
+        add_mark_values(track, mark, payloads);
         break;
       }
+      case EventType::submit:
+        ++info.nvtx_events;
+        submitted(head);
+        break;
       case EventType::start:
       case EventType::start_payload:
         ++info.nvtx_events;
@@ -346,6 +363,9 @@ class FileImport {
                                    [&](const Push& candidate) { return candidate.domain == domain; });
     if (push == open.pushes.rend()) return;  // the end of a range that began before the recording
     track.end_slice(push->slice, time(ticks_of(head)));
+    const DecodedPayloads payloads = decode(pending_.before(head), domain);
+    if (!payloads.message.empty()) track.rename(push->slice, run_.names().intern(payloads.message));
+    add_values(track, push->slice, payloads);
     auto pushes_above = push - open.pushes.rbegin();
     open.pushes.erase(std::next(push).base());
     // Ranges that began inside this push cross its end; pushes of other domains stay.
@@ -408,6 +428,10 @@ class FileImport {
       range.has_payload = true;
       range.payload = number_of(extension[1].high, extension->low);
     }
+    range.extended = decode(pending_.before(head), head.low >> 48);
+    if (const auto more = definitions_.end_payloads.find(id); more != definitions_.end_payloads.end()) {
+      definitions_.payloads.decode(static_cast<std::uint16_t>(head.low >> 48), more->second, lookup_, range.extended);
+    }
     const auto end = definitions_.range_ends.find(id);
     if (end != definitions_.range_ends.end() && end->second.ticks >= range.start_ticks) {
       range.ended = true;
@@ -440,7 +464,8 @@ class FileImport {
         crossing = &rank_.add_track(TrackKind::thread, label + ": ranges", thread_id);
       }
       TrackBuilder& to = range.crosses ? *crossing : track;
-      const std::uint32_t slice = to.begin_slice(time(range.start_ticks), name(range.scope), slice_class(range.scope));
+      const std::uint32_t slice =
+          to.begin_slice(time(range.start_ticks), name(range.scope, range.extended), slice_class(range.scope));
       if (range.ended) {
         to.end_slice(slice, time(range.end_ticks));
       } else {
@@ -451,6 +476,71 @@ class FileImport {
         }
       }
       if (range.has_payload) to.argument(slice, words_.payload, range.payload);
+      add_values(to, slice, range.extended);
+    }
+  }
+
+  DecodedPayloads decode(std::span<const Slot> payloads, std::uint64_t domain) const {
+    DecodedPayloads decoded;
+    if (!payloads.empty()) {
+      definitions_.payloads.decode(static_cast<std::uint16_t>(domain), payloads, lookup_, decoded);
+    }
+    return decoded;
+  }
+
+  NameId name(std::uint64_t scope, const DecodedPayloads& payloads) {
+    return payloads.message.empty() ? name(scope) : run_.names().intern(payloads.message);
+  }
+
+  void add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads) {
+    for (const PayloadValue& value : payloads.values) {
+      const NameId key = run_.names().intern(value.name);
+      if (value.is_text) {
+        if (value.text.empty()) continue;  // the model has no empty texts
+        track.text_argument(slice, key, run_.names().intern(value.text));
+      } else {
+        track.argument(slice, key, value.number);
+      }
+    }
+  }
+  void add_mark_values(TrackBuilder& track, std::uint32_t mark, const DecodedPayloads& payloads) {
+    for (const PayloadValue& value : payloads.values) {
+      const NameId key = run_.names().intern(value.name);
+      if (value.is_text) {
+        if (value.text.empty()) continue;
+        track.mark_text_argument(mark, key, run_.names().intern(value.text));
+      } else {
+        track.mark_argument(mark, key, value.number);
+      }
+    }
+  }
+
+  // An event with time stamps of the program's own: a range where it has two, else a mark. On a track of its domain's.
+  void submitted(const Slot& head) {
+    const auto domain = static_cast<std::uint16_t>(head.low >> 48);
+    const DecodedPayloads payloads = decode(pending_.before(head), domain);
+    std::optional<std::int64_t> begin, end;
+    for (const PayloadTime& stamp : payloads.times) {
+      const std::optional<double> ticks = definitions_.nvtx_clocks.ticks(domain, stamp.time_domain, stamp.value);
+      if (!ticks) continue;
+      const std::int64_t at = whole_ns(clock_(*ticks) - zero_);
+      if (at >= rank_.info().start_ns && at <= rank_.info().end_ns) (stamp.is_end ? end : begin) = at;
+    }
+    if (!begin) {
+      ++untimed_;
+      return;
+    }
+    TrackBuilder*& track = submitted_[domain];
+    if (track == nullptr) {
+      std::string_view of = domain < definitions_.domains.size() ? definitions_.name(definitions_.domains[domain]) : "";
+      if (of.empty()) of = "default domain";
+      track = &rank_.add_track(TrackKind::thread, fmt::format("submitted: {}", of));
+    }
+    const NameId title = name(head.low, payloads);
+    if (end) {
+      add_values(*track, track->add_slice(*begin, *end, title, slice_class(head.low)), payloads);
+    } else {
+      add_mark_values(*track, track->add_mark(*begin, title, slice_class(head.low)), payloads);
     }
   }
 
@@ -464,6 +554,10 @@ class FileImport {
   std::optional<PaceCuda> cuda_;
   std::optional<PaceNccl> nccl_;
   std::vector<NameId> names_;
+  PayloadSchemas::Lookup lookup_{definitions_.names, definitions_.categories};
+  PendingPayloads pending_;
+  std::map<std::uint16_t, TrackBuilder*> submitted_;  // by domain
+  std::uint64_t untimed_ = 0;
   std::unordered_map<std::uint32_t, Communicator> communicators_;
   std::unordered_map<std::uint32_t, std::uint16_t> classes_;  // by the upper half of a scope
   std::uint32_t last_key_ = 0xffffffff;
@@ -586,7 +680,8 @@ ClockReadings readings_of(const Process& process) {
 }
 
 std::map<std::string, std::uint64_t> dropped_of(const format::TraceFile& file) {
-  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk", "ring", "device"};
+  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk",
+                                    "ring",          "device",   "payload_cut"};
   std::map<std::string, std::uint64_t> dropped;
   for (std::size_t i = 0; i < format::drop_causes; ++i) {
     if (file.header.dropped[i] == 0) continue;
@@ -626,6 +721,8 @@ Rank facts_of(const Process& process, const AlignedClock& clock, int processes) 
   rank.command = file.command;
   rank.set = file.set;
   rank.dropped = dropped_of(file);
+  rank.facts = process.definitions.settings;
+  for (const char* said_elsewhere : {"rank", "world_size"}) rank.facts.erase(said_elsewhere);
   rank.damaged = file.damaged;
   rank.damage = file.damage;
   rank.clock_source = clock.by_utc                                           ? "utc"
@@ -705,6 +802,10 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
       process.file.tracks[t].slots = {};
     }
     import.add_devices(process.file);
+    if (import.untimed() > 0) {
+      notes.push_back(fmt::format("{}: {} submitted NVTX events left out: no clock of theirs is tied to the recorder's",
+                                  process.file.path.string(), import.untimed()));
+    }
     for (std::size_t c = 0; c < children.size(); ++c) {
       Process& child = children[c];
       if (child.child_of != process.file.header.pid || !same_machine(child, process)) continue;

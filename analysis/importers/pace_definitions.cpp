@@ -27,6 +27,7 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
   const std::uint64_t start = file.header.start_ticks;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> settings;  // resolved at the end, when all names are known
   for (std::uint32_t t = 0; t < file.tracks.size(); ++t) {
+    PendingPayloads pending;
     each_event(file.tracks[t].slots, [&](const Slot& head, const Slot* extension) {
       ++found.events;
       found.last_ticks = std::max(found.last_ticks, ticks_of(head));
@@ -54,6 +55,23 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
           break;
         case EventType::end:
           found.range_ends[head.low] = {t, ticks_of(head)};
+          if (const auto payloads = pending.before(head); !payloads.empty()) {
+            found.end_payloads[head.low].assign(payloads.begin(), payloads.end());
+          }
+          break;
+        case EventType::resource:
+          found.resources[{low_half(extension->low), extension->high}] = high_half(head.low);
+          break;
+        case EventType::schema:
+        case EventType::schema_entry:
+        case EventType::enumeration:
+        case EventType::enumerator:
+        case EventType::scope:
+          found.payloads.take(head, extension);
+          break;
+        case EventType::time_domain:
+        case EventType::time_sync:
+          found.nvtx_clocks.take(head, extension);
           break;
         case EventType::clock_pair:
           found.pairs.push_back({start + ticks_of(head), extension->low, static_cast<std::int64_t>(head.low),
@@ -86,10 +104,13 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
         default:
           break;
       }
+      if (!pending.take(head)) pending.forget();
     });
   }
   std::ranges::stable_sort(found.recording, {}, &PaceDefinitions::RecordingState::ticks);
   std::ranges::stable_sort(found.triggers, {}, &PaceDefinitions::TriggerEvent::ticks);
+  found.payloads.finish();
+  found.nvtx_clocks.finish(start, file.header.ticks_per_second, file.header.clock_source == format::ClockSource::tsc);
   for (const auto& [key, value] : settings) found.settings[std::string(found.name(key))] = found.name(value);
   return found;
 }

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "analysis/importers/clock_alignment.h"
+#include "analysis/importers/nvtx_clocks.h"
+#include "analysis/importers/nvtx_payloads.h"
 #include "profiler/format/reader.h"
 
 namespace paceline::analysis {
@@ -45,7 +47,12 @@ struct PaceDefinitions {
   std::unordered_map<std::uint32_t, Communicator> communicators;
   std::unordered_map<std::uint32_t, MpiFile> mpi_files;
   std::map<std::string, std::string> settings;
-  std::unordered_map<std::uint64_t, RangeEnd> range_ends;  // of NVTX start/end ranges, by range id
+  std::unordered_map<std::uint64_t, RangeEnd> range_ends;                     // of NVTX start/end ranges, by range id
+  std::unordered_map<std::uint64_t, std::vector<format::Slot>> end_payloads;  // of those that have some
+  PayloadSchemas payloads;
+  NvtxClocks nvtx_clocks;
+  // Name ids of NVTX resources (CUDA streams, mutexes, …) by NVTX's type of the resource and its identifier.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> resources;
   std::vector<ClockPairReading> pairs;
   std::vector<ClockExchangeReading> exchanges;
   std::vector<RecordingState> recording;  // by time
@@ -57,6 +64,24 @@ struct PaceDefinitions {
 };
 
 PaceDefinitions definitions_of(const format::TraceFile& file);
+
+// Gathers the payloads that stand right before their event.
+class PendingPayloads {
+ public:
+  // To be called for each event of a track; true for a payload. Others may ask for before(head) and then forget().
+  bool take(const format::Slot& head) {
+    if (type_of(head) != format::EventType::payload && type_of(head) != format::EventType::payload_part) return false;
+    if (first_ == nullptr) first_ = &head;
+    return true;
+  }
+  std::span<const format::Slot> before(const format::Slot& head) const {
+    return first_ != nullptr ? std::span(first_, &head) : std::span<const format::Slot>();
+  }
+  void forget() { first_ = nullptr; }
+
+ private:
+  const format::Slot* first_ = nullptr;
+};
 
 // Calls visit(head, extension slots) for each whole event of a track.
 template <typename Visit>

@@ -56,6 +56,12 @@ class TrackBuilder {
   void mark_argument(std::uint32_t mark, NameId key, double number) {
     mark_arguments_.push_back({mark, key, number, 0});
   }
+  void mark_text_argument(std::uint32_t mark, NameId key, NameId text) {
+    mark_arguments_.push_back({mark, key, 0, text});
+  }
+
+  // Gives a slice another name.
+  void rename(std::uint32_t slice, NameId name) { track_.slices.name[slice] = name; }
 
  private:
   friend class RankBuilder;

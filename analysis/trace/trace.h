@@ -86,6 +86,7 @@ struct Rank {
   std::int64_t pid = 0;
   std::vector<std::string> command;
   std::map<std::string, std::string> set;
+  std::map<std::string, std::string> facts;      // what the recorder learned of machine and process: trace-format.md
   std::int64_t start_ns = 0, end_ns = 0;         // process start, last event; wall time is the difference
   std::map<std::string, std::uint64_t> dropped;  // events lost, by cause
   bool damaged = false;

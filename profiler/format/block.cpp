@@ -205,7 +205,7 @@ std::span<const std::byte> BlockEncoder::encode(const ChunkHeader& chunk, const 
       }
       columns.close_numbers();
     }
-    if (static_cast<EventType>(type) != EventType::name) continue;
+    if (!has_bytes(static_cast<EventType>(type))) continue;
     columns.open();
     for (const std::uint32_t head : heads) columns.put_bytes(slots + head + 1, slots[head].low >> 32);
     columns.close();

@@ -58,7 +58,7 @@ struct BlockDecoder::Scratch {
   std::vector<std::byte> raw;
   std::vector<std::uint64_t> ticks;
   std::vector<std::array<std::uint64_t, event_words>> words;   // of each event, in order
-  std::vector<std::span<const std::byte>> texts;               // of each name, in order
+  std::vector<std::span<const std::byte>> bytes;               // of each event, in order; most have none
   std::array<std::vector<std::uint32_t>, 256> events_of_type;  // indices
 };
 
@@ -74,7 +74,7 @@ const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std:
   }
   if (header.hash != block_hash(header, payload.data())) return "the checksum does not fit";
   if (header.kind != block_kind_events) return "its kind is not known";
-  auto& [context, raw, ticks, words, texts, events_of_type] = *scratch_;
+  auto& [context, raw, ticks, words, bytes, events_of_type] = *scratch_;
   raw.resize(header.raw_bytes);
   if (ZSTD_decompressDCtx(context.get(), raw.data(), raw.size(), payload.data(), payload.size()) != raw.size()) {
     return "it does not decompress";
@@ -108,7 +108,7 @@ const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std:
   if (!longer.empty()) return "a column of ticks is wrong";
 
   words.assign(types.size(), {});
-  texts.clear();
+  bytes.assign(types.size(), {});
   for (unsigned type = 0; type < 256; ++type) {
     const auto& events = events_of_type[type];
     if (events.empty()) continue;
@@ -127,22 +127,21 @@ const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std:
       }
       if (!column.empty()) return "a column is too long";
     }
-    if (static_cast<EventType>(type) != EventType::name) continue;
+    if (!has_bytes(static_cast<EventType>(type))) continue;
     std::span<const std::byte> column;
     if (!columns.next(column)) return "a column is missing";
     for (const std::uint32_t event : events) {
-      const std::uint64_t bytes = words[event][0] >> 32;
-      if (bytes > column.size()) return "the column of texts is cut";
-      texts.push_back(column.first(bytes));
-      column = column.subspan(bytes);
+      const std::uint64_t length = words[event][0] >> 32;
+      if (length > column.size()) return "a column of bytes is cut";
+      bytes[event] = column.first(length);
+      column = column.subspan(length);
     }
-    if (!column.empty()) return "the column of texts is too long";
+    if (!column.empty()) return "a column of bytes is too long";
   }
   if (!columns.at_end()) return "there are bytes after the last column";
 
   const std::size_t before = slots.size();
   std::uint64_t now = 0;
-  std::size_t text = 0;
   for (std::size_t i = 0; i < types.size(); ++i) {
     now = (now + ticks[i]) & ticks_mask;
     const auto type = static_cast<EventType>(types[i]);
@@ -150,9 +149,8 @@ const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std:
     const std::size_t at = slots.size();
     slots.push_back(head);
     slots.resize(at + 1 + extension_slots(head));
-    if (type == EventType::name) {
-      if (!texts[text].empty()) std::memcpy(&slots[at + 1], texts[text].data(), texts[text].size());
-      ++text;
+    if (has_bytes(type)) {
+      if (!bytes[i].empty()) std::memcpy(&slots[at + 1], bytes[i].data(), bytes[i].size());
     } else {
       for (std::size_t word = 1; word + 1 < 2 * (slots.size() - at); word += 2) {
         slots[at + (word + 1) / 2] = {words[i][word], words[i][word + 1]};

@@ -62,6 +62,17 @@ inline constexpr Field nccl_work[] = {{0, 0, 32},  {0, 32, 32},       {1, 0, 64}
 inline constexpr Field nccl_channel[] = {{0, 0, 64, delta}, {1, 0, 64, delta}, {2, 0, 32}, {2, 32, 32}};
 inline constexpr Field nccl_proxy[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32},       {1, 0, 64, delta},
                                        {2, 0, 32}, {2, 32, 32}, {3, 0, 64, delta}, {4, 0, 64}};
+inline constexpr Field resource[] = {{0, 0, 32, delta}, {0, 32, 32}, {1, 0, 64, delta}, {2, 0, 32}, {2, 32, 32}};
+inline constexpr Field schema[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 16}, {1, 16, 16}, {1, 32, 32},
+                                   {2, 0, 32}, {2, 32, 32}, {3, 0, 64}, {4, 0, 64}};
+inline constexpr Field schema_entry[] = {{0, 0, 32},         {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 16},
+                                         {2, 16, 16, delta}, {2, 32, 32}, {3, 0, 64}, {4, 0, 64}};
+inline constexpr Field enumeration[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 16}, {1, 16, 48}, {2, 0, 64}};
+inline constexpr Field enumerator[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, delta}, {2, 0, 16}, {2, 16, 48}};
+inline constexpr Field bytes[] = {{0, 0, 32}, {0, 32, 32}};  // and the column of bytes
+inline constexpr Field nvtx_scope[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
+inline constexpr Field time_domain[] = {{0, 0, 16}, {0, 16, 48}, {1, 0, 64}, {2, 0, 64}, {3, 0, 64}, {4, 0, 64}};
+inline constexpr Field time_sync[] = {{0, 0, 64}, {1, 0, 64}, {2, 0, 64}, {3, 0, 64, delta}, {4, 0, 64, delta}};
 }  // namespace fields
 
 constexpr std::uint64_t field_mask(const Field& field) {
@@ -153,6 +164,29 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::nccl_proxy;
     case EventType::nccl_end:
       return fields::end;
+    case EventType::resource:
+      return fields::resource;
+    case EventType::resource_end:
+      return fields::whole;
+    case EventType::schema:
+      return fields::schema;
+    case EventType::schema_entry:
+      return fields::schema_entry;
+    case EventType::enumeration:
+      return fields::enumeration;
+    case EventType::enumerator:
+      return fields::enumerator;
+    case EventType::payload:
+    case EventType::payload_part:
+      return fields::bytes;
+    case EventType::scope:
+      return fields::nvtx_scope;
+    case EventType::time_domain:
+      return fields::time_domain;
+    case EventType::time_sync:
+      return fields::time_sync;
+    case EventType::submit:
+      return fields::scope;
   }
   return {};
 }
@@ -172,7 +206,7 @@ constexpr bool covers_all_bits(EventType type, std::uint32_t extension_slots) {
 }
 constexpr bool all_types_are_covered() {
   for (unsigned type = 1; type < 256; ++type) {
-    const Slot head{type, 0};  // no text: a name has no extension slot then
+    const Slot head{type, 0};  // no bytes: a name has no extension slot then
     if (!fields_of(type_of(head)).empty() && !covers_all_bits(type_of(head), extension_slots(head))) return false;
   }
   return true;

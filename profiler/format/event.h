@@ -73,6 +73,28 @@ enum class EventType : std::uint8_t {
 
   process_end = 63,  // low: exit kind (0 = normal). The last event of a process that ended by itself.
 
+  // What NVTX names and describes beside ranges. `schema` numbers are those of the payload extension: below 1024 its
+  // predefined types, from 1024 on those that the recorder gave out, from 2^24 on the program's own (per domain).
+  resource = 64,      // low: resource:32 (0 = never destroyed) | name:32; ext.high = identifier, ext.low = type:32
+                      // (NVTX_RESOURCE_TYPE_…: class:16 << 16 | index) | domain:16. Named mutexes, CUDA streams, …
+  resource_end = 65,  // low: resource:32. It was destroyed.
+  schema = 66,        // low: schema:32 | name:32; ext.high = domain:16 | type:16 | flags:32, ext.low = bytes:32 |
+                      // packing:16 | unused:16; ext2.high = time domain of its time stamps (0 = none given)
+  schema_entry = 67,  // low: schema:32 | name:32; ext.high = type or schema of the entry:32 | flags:32, ext.low =
+                      // domain:16 | index:16 | offset:32; ext2.high = array length or union detail
+  enumeration = 68,   // low: schema:32 | name:32; ext.high = domain:16 | bytes:16
+  enumerator = 69,    // low: schema:32 | name:32; ext.high = value, ext.low = domain:16 | 1 if it is a flag
+  // A payload of the event that follows on the track, right after it and its other payloads.
+  payload = 70,       // low: schema:32 | bytes:32; then the bytes, padded with zeros to a whole slot
+  payload_part = 71,  // low: offset:32 | bytes:32; then the bytes. What the pointer at that offset of the payload
+                      // before pointed to.
+  scope = 72,         // low: domain:16 | unused:16 | path:32 (a name); ext.high = id, ext.low = the parent's id
+  time_domain = 73,  // low: domain:16 | flags:16; ext.high = id, ext.low = NVTX_TIMESTAMP_TYPE_…; ext2.high = ticks a
+                     // second (0 = not known), ext2.low = NVTX_TIMER_START_…
+  time_sync = 74,    // low: domain:16; ext.high, ext.low = two time domains; ext2.high, ext2.low = one moment in both.
+                     // Time domain 1 (NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED) is ABSOLUTE ticks.
+  submit = 75,       // low: scope (its domain). A range or mark whose times are in its payload.
+
   // Requests of MPI, told inside the call that is open on the track. A request's number is used once in a process.
   mpi_posted = 80,     // low: request:64. The call started an operation that another call completes.
   mpi_completed = 81,  // low: request:64. The operation is complete when the open call (a wait, a test) ends.
@@ -142,12 +164,22 @@ enum PauseReason : std::uint32_t {
 
 enum class TriggerCause : std::uint8_t { signal = 1, slow_iteration = 2, hang = 3 };
 
+// True of the types whose extension slots are raw bytes.
+constexpr bool has_bytes(EventType type) {
+  return type == EventType::name || type == EventType::payload || type == EventType::payload_part;
+}
+
+// True of what NVTX's payloads refer to, and of resources.
+constexpr bool is_nvtx_definition(EventType type) {
+  return type >= EventType::resource && type < EventType::submit && !has_bytes(type);
+}
+
 // What a flight recorder keeps when it drops the events around it: all that later events refer to, or that says what was
 // recorded.
 constexpr bool outlives_ring(EventType type) {
   const auto number = static_cast<unsigned>(type);
   const bool defines = type == EventType::mpi_file || type == EventType::mpi_window || (number >= 96 && number <= 98);
-  return number < 16 || (number >= 48 && number < 64) || defines;
+  return number < 16 || (number >= 48 && number < 64) || is_nvtx_definition(type) || defines;
 }
 
 constexpr std::uint64_t pack_high(std::uint64_t ticks, EventType type) {
@@ -160,10 +192,12 @@ constexpr std::uint64_t pack_scope(std::uint32_t name, std::uint16_t category, s
   return std::uint64_t{name} | std::uint64_t{category} << 32 | std::uint64_t{domain} << 48;
 }
 
-// Extension slots after the head; for texts it depends on `low`.
+// Extension slots after the head; for bytes it depends on `low`.
 constexpr std::uint32_t extension_slots(const Slot& head) {
   switch (type_of(head)) {
     case EventType::name:
+    case EventType::payload:
+    case EventType::payload_part:
       return static_cast<std::uint32_t>(((head.low >> 32) + 15) / 16);
     case EventType::category:
     case EventType::thread_name:
@@ -187,6 +221,10 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::cuda_graph:
     case EventType::cuda_overhead:
     case EventType::nccl_channel:
+    case EventType::resource:
+    case EventType::enumeration:
+    case EventType::enumerator:
+    case EventType::scope:
       return 1;
     case EventType::start_payload:
     case EventType::cuda_kernel:
@@ -196,6 +234,10 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::nccl_peer:
     case EventType::nccl_call:
     case EventType::nccl_proxy:
+    case EventType::schema:
+    case EventType::schema_entry:
+    case EventType::time_domain:
+    case EventType::time_sync:
       return 2;
     default:
       return 0;

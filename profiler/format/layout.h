@@ -34,6 +34,7 @@ enum class DropCause : std::uint32_t {
   disk = 3,
   ring = 4,  // the flight recorder's memory did not last for the time that was asked for
   device = 5,  // CUPTI found no buffer for its records, or left some out itself
+  payload_cut = 6,  // recorded, but without a part of its NVTX payloads
 };
 inline constexpr std::size_t drop_causes = 7;
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "profiler/format/layout.h"
@@ -29,9 +30,9 @@ pid_t parent = 0;
 
 struct Definition {
   format::EventType type;
-  bool extended;
+  std::uint8_t extensions;
   std::uint64_t low;
-  Slot extension;
+  Slot extension[2];
 };
 std::atomic<Definition*> definitions{nullptr};
 std::atomic<std::uint32_t> definition_count{0};
@@ -89,7 +90,8 @@ bool is_recorded(pid_t pid, const char* directory, FileHeader& header) {
 }
 
 bool is_definition(format::EventType type) {
-  return static_cast<unsigned>(type) < 16 && type != format::EventType::communicator;
+  return (static_cast<unsigned>(type) < 16 && type != format::EventType::communicator) ||
+         format::is_nvtx_definition(type);
 }
 
 }  // namespace
@@ -122,7 +124,7 @@ void become_child_of(pid_t recorded) {
   settings.live_bytes = quarter > least ? quarter : least;
 }
 
-void remember_definition(format::EventType type, std::uint64_t low, const Slot* extension) {
+void remember_definition(format::EventType type, std::uint64_t low, std::span<const Slot> extension) {
   if (!settings.children || !is_definition(type)) return;
   Definition* list = definitions.load(std::memory_order_acquire);
   if (list == nullptr) {
@@ -136,7 +138,9 @@ void remember_definition(format::EventType type, std::uint64_t low, const Slot* 
     }
   }
   const std::uint32_t at = definition_count.fetch_add(1, std::memory_order_relaxed);
-  if (at < most_definitions) list[at] = {type, extension != nullptr, low, extension != nullptr ? *extension : Slot{}};
+  if (at >= most_definitions) return;
+  list[at] = {type, static_cast<std::uint8_t>(extension.size()), low, {}};
+  std::copy(extension.begin(), extension.end(), list[at].extension);
 }
 
 void repeat_definitions() {
@@ -145,11 +149,7 @@ void repeat_definitions() {
   if (list == nullptr) return;
   for (std::uint32_t at = 0; at < count && at < most_definitions; ++at) {
     const Definition definition = list[at];
-    if (definition.extended) {
-      emit_surely(definition.type, definition.low, definition.extension);
-    } else {
-      emit_surely(definition.type, definition.low);
-    }
+    emit_surely(definition.type, definition.low, std::span(definition.extension, definition.extensions));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <span>
 
 #include "profiler/format/event.h"
 
@@ -21,7 +22,7 @@ pid_t recorded_parent();
 void become_child_of(pid_t parent);
 
 // What the file of a forked child must repeat, because handles of the parent's go on in it. Kept only with --children.
-void remember_definition(format::EventType type, std::uint64_t low, const format::Slot* extension);
+void remember_definition(format::EventType type, std::uint64_t low, std::span<const format::Slot> extension);
 void repeat_definitions();
 
 }  // namespace paceline::inject

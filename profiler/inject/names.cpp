@@ -143,8 +143,7 @@ void repeat_names() {
   }
 }
 
-std::uint32_t intern(const wchar_t* text) {
-  char utf8[1024];
+std::string_view to_utf8(const wchar_t* text, char (&utf8)[longest_wide]) {
   std::size_t size = 0;
   for (; *text != L'\0' && size + 4 <= sizeof utf8; ++text) {
     auto code = static_cast<std::uint32_t>(*text);
@@ -166,7 +165,12 @@ std::uint32_t intern(const wchar_t* text) {
       put(0x80 | (code & 0x3f));
     }
   }
-  return intern(std::string_view(utf8, size));
+  return {utf8, size};
+}
+
+std::uint32_t intern(const wchar_t* text) {
+  char utf8[longest_wide];
+  return intern(to_utf8(text, utf8));
 }
 
 void record_setting(std::string_view key, std::string_view value) {

@@ -25,4 +25,8 @@ void repeat_names();
 // A `setting` event: a fact that was learned while running.
 void record_setting(std::string_view key, std::string_view value);
 
+// A wide text as UTF-8, cut after whole characters to what fits into `out`. What is no character becomes U+FFFD.
+inline constexpr std::size_t longest_wide = 1024;
+std::string_view to_utf8(const wchar_t* text, char (&out)[longest_wide]);
+
 }  // namespace paceline::inject

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "profiler/inject/children.h"
 #include "profiler/inject/chunk_set.h"
 #include "profiler/inject/clock_exchange.h"
@@ -17,6 +19,7 @@
 #include "profiler/inject/iterations.h"
 #include "profiler/inject/mpi_session.h"
 #include "profiler/inject/names.h"
+#include "profiler/inject/nvtx_filter.h"
 #include "profiler/inject/output_file.h"
 #include "profiler/inject/ring.h"
 #include "profiler/inject/session.h"
@@ -148,6 +151,7 @@ bool open_in_child() {
   if (gate.open.load(std::memory_order_relaxed) == 0) return false;
   repeat_names();
   repeat_definitions();
+  repeat_nvtx_filter();
   return true;
 }
 
@@ -229,20 +233,13 @@ Slot* claim_surely(std::uint32_t slots) {
 
 }  // namespace
 
-bool emit_surely(EventType type, std::uint64_t low) {
-  remember_definition(type, low, nullptr);
-  Slot* slot = claim_surely(1);
+bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension) {
+  remember_definition(type, low, extension);
+  const auto slots = static_cast<std::uint32_t>(1 + extension.size());
+  Slot* slot = claim_surely(slots);
   if (slot == nullptr) return false;
-  publish(slot, 1, type, low, ticks());
-  return true;
-}
-
-bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
-  remember_definition(type, low, &extension);
-  Slot* slot = claim_surely(2);
-  if (slot == nullptr) return false;
-  slot[1] = extension;
-  publish(slot, 2, type, low, ticks());
+  std::copy(extension.begin(), extension.end(), slot + 1);
+  publish(slot, slots, type, low, ticks());
   return true;
 }
 

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "profiler/format/event.h"
@@ -99,19 +100,25 @@ inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64
       .store(format::pack_high(at - start_ticks, type), std::memory_order_release);
 }
 
+// Room for `slots` slots in one chunk, to be filled and published event by event; nullptr: none is free, and one event
+// is counted as dropped.
+inline Slot* claim(std::uint32_t slots) {
+  Slot* slot = writer.next;
+  if (writer.end - slot < static_cast<std::ptrdiff_t>(slots)) [[unlikely]] {
+    slot = next_chunk(slots);
+    if (slot == nullptr) count_dropped(format::DropCause::no_free_chunk);
+  }
+  return slot;
+}
+
 // Writes an event with the time of the call. False: no chunk was free; dropped and counted. The caller has asked
 // recording() before.
 template <class... Extensions>
 inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensions) {
   constexpr std::uint32_t slots = 1 + sizeof...(extensions);
-  Slot* slot = writer.next;
-  if (writer.end - slot < static_cast<std::ptrdiff_t>(slots)) [[unlikely]] {
-    slot = next_chunk(slots);
-    if (slot == nullptr) {
-      count_dropped(format::DropCause::no_free_chunk);
-      return false;
-    }
-  }
+  Slot* slot = claim(slots);
+  if (slot == nullptr) [[unlikely]]
+    return false;
   [[maybe_unused]] Slot* extension = slot;
   ((*++extension = extensions), ...);
   publish(slot, slots, type, low, ticks());
@@ -124,8 +131,10 @@ bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot&
 
 // A definition or another rare event: waits up to a second for a chunk before it is dropped. Definitions are repeated
 // in the files of forked children.
-bool emit_surely(EventType type, std::uint64_t low);
-bool emit_surely(EventType type, std::uint64_t low, const Slot& extension);
+bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension = {});
+inline bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
+  return emit_surely(type, low, std::span(&extension, 1));
+}
 bool emit_text(EventType type, std::uint64_t low, std::string_view text);
 
 void emit_pop_slowly(std::uint64_t low);

@@ -43,6 +43,13 @@ inline constexpr char env_capture_range[] = "PACELINE_CAPTURE_RANGE";
 // Switch: children of a recorded process are recorded too. Unset: only those with a rank of their own.
 inline constexpr char env_children[] = "PACELINE_CHILDREN";
 
+// Names of NVTX domains ("default": the default domain) and categories, separated by commas: only these are recorded,
+// all but these. Unset: all.
+inline constexpr char env_nvtx_domains[] = "PACELINE_NVTX_DOMAINS";
+inline constexpr char env_nvtx_exclude_domains[] = "PACELINE_NVTX_EXCLUDE_DOMAINS";
+inline constexpr char env_nvtx_categories[] = "PACELINE_NVTX_CATEGORIES";
+inline constexpr char env_nvtx_exclude_categories[] = "PACELINE_NVTX_EXCLUDE_CATEGORIES";
+
 // --- how much
 
 // Size of the file's live area, rounded up to whole chunks (layout.h). Unset: 16 MiB, a flight recorder 32 MiB.

@@ -143,6 +143,19 @@ void add_options(CLI::App& record, RecordOptions& options) {
                 "Children of recorded processes as well (else only those with a rank of their own)")
       ->group(what);
 
+  const auto names = [&](const char* option, std::vector<std::string>& of, const char* help) {
+    record.add_option(option, of, help)
+        ->type_name("NAME,…")
+        ->type_size(1)
+        ->allow_extra_args(false)
+        ->delimiter(',')
+        ->group(what);
+  };
+  names("--nvtx-domains", options.nvtx_domains, "Only ranges of these NVTX domains; 'default' is the default one");
+  names("--nvtx-exclude-domains", options.nvtx_exclude_domains, "No ranges of these NVTX domains");
+  names("--nvtx-categories", options.nvtx_categories, "Only ranges of these NVTX categories, by name or number");
+  names("--nvtx-exclude-categories", options.nvtx_exclude_categories, "No ranges of these NVTX categories");
+
   const char* gpu = "GPUs";
   record.add_flag("!--no-cuda", options.cuda, "Do not record CUDA")->group(gpu);
   record.add_flag("!--no-nccl", options.nccl, "Do not record NCCL")->group(gpu);
@@ -221,6 +234,13 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   add(options.duration_s > 0, env_duration_ms, milliseconds(options.duration_s));
   add(!options.capture_range.empty(), env_capture_range, "1");
   add(options.children, env_children, "1");
+  const auto add_names = [&](const char* name, const std::vector<std::string>& names) {
+    add(!names.empty(), name, fmt::format("{}", fmt::join(names, ",")));
+  };
+  add_names(env_nvtx_domains, options.nvtx_domains);
+  add_names(env_nvtx_exclude_domains, options.nvtx_exclude_domains);
+  add_names(env_nvtx_categories, options.nvtx_categories);
+  add_names(env_nvtx_exclude_categories, options.nvtx_exclude_categories);
   add(options.buffer_bytes > 0, env_buffer_bytes, std::to_string(options.buffer_bytes));
   add(options.max_memory_bytes > 0, env_max_memory_bytes, std::to_string(options.max_memory_bytes));
   add(options.max_size_bytes > 0, env_max_size_bytes, std::to_string(options.max_size_bytes));

@@ -68,8 +68,8 @@ void check(const std::vector<Slot>& slots) {
   for (std::size_t at = 0; at < count;) {
     const Slot& head = slots[at];
     const std::size_t next = at + 1 + extension_slots(head);
-    // The zeros after a name's text are not kept, and may be something else in a hostile file.
-    const std::size_t bytes = type_of(head) == EventType::name ? sizeof head + (head.low >> 32) : (next - at) * 16;
+    // The zeros after an event's bytes are not kept, and may be something else in a hostile file.
+    const std::size_t bytes = has_bytes(type_of(head)) ? sizeof head + (head.low >> 32) : (next - at) * 16;
     require(std::memcmp(&slots[at], &again[at], bytes) == 0);
     at = next;
   }

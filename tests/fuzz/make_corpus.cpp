@@ -51,7 +51,7 @@ int main(int, char** arguments) {
   for (const EventType type : testing::all_types) {
     std::vector<Slot> slots;
     for (std::uint64_t word : {std::uint64_t{3}, std::uint64_t{300} << 32}) {
-      const Slot head{pack_high(word, type), type == EventType::name ? 5 | std::uint64_t{20} << 32 : word};
+      const Slot head{pack_high(word, type), has_bytes(type) ? 5 | std::uint64_t{20} << 32 : word};
       slots.push_back(head);
       slots.insert(slots.end(), extension_slots(head), Slot{word, ~word});
     }

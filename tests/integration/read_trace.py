@@ -36,6 +36,7 @@ FUNCTION = [plain(LOW, 0, 16), plain(LOW, 16, 48)]
 SIX = TWO + [plain(EXT_HIGH, 0, 32), plain(EXT_HIGH, 32, 32), plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32)]
 RAN = TWO + [plain(EXT_HIGH), delta(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32)]
 MOVED = [plain(EXT2_HIGH), plain(EXT2_LOW, 0, 32), plain(EXT2_LOW, 32, 32)]
+EXT_LOW_HALVES = [plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32)]
 TYPES = {
     1: ("name", None, [delta(LOW, 0, 32), plain(LOW, 32, 32)]),
     2: ("domain", 0, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32)]),
@@ -60,6 +61,21 @@ TYPES = {
     57: ("recording", 0, [plain(LOW)]),
     58: ("trigger", 1, [plain(LOW, 0, 8), plain(LOW, 8, 56), plain(EXT_HIGH), plain(EXT_LOW)]),
     63: ("process_end", 0, [plain(LOW)]),
+    64: ("resource", 1, [delta(LOW, 0, 32), plain(LOW, 32, 32), delta(EXT_HIGH), *EXT_LOW_HALVES]),
+    65: ("resource_end", 0, [plain(LOW)]),
+    66: ("schema", 2, TWO + [plain(EXT_HIGH, 0, 16), plain(EXT_HIGH, 16, 16), plain(EXT_HIGH, 32, 32), *EXT_LOW_HALVES,
+                             plain(EXT2_HIGH), plain(EXT2_LOW)]),
+    67: ("schema_entry", 2, TWO + [plain(EXT_HIGH, 0, 32), plain(EXT_HIGH, 32, 32), plain(EXT_LOW, 0, 16),
+                                   delta(EXT_LOW, 16, 16), plain(EXT_LOW, 32, 32), plain(EXT2_HIGH), plain(EXT2_LOW)]),
+    68: ("enumeration", 1, TWO + [plain(EXT_HIGH, 0, 16), plain(EXT_HIGH, 16, 48), plain(EXT_LOW)]),
+    69: ("enumerator", 1, TWO + [delta(EXT_HIGH), plain(EXT_LOW, 0, 16), plain(EXT_LOW, 16, 48)]),
+    70: ("payload", None, TWO),
+    71: ("payload_part", None, TWO),
+    72: ("scope", 1, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32), plain(EXT_HIGH), plain(EXT_LOW)]),
+    73: ("time_domain", 2, [plain(LOW, 0, 16), plain(LOW, 16, 48), plain(EXT_HIGH), plain(EXT_LOW), plain(EXT2_HIGH),
+                            plain(EXT2_LOW)]),
+    74: ("time_sync", 2, [plain(LOW), plain(EXT_HIGH), plain(EXT_LOW), delta(EXT2_HIGH), delta(EXT2_LOW)]),
+    75: ("submit", 0, SCOPE),
     80: ("mpi_posted", 0, [delta(LOW)]),
     81: ("mpi_completed", 0, [delta(LOW)]),
     82: ("mpi_file", 1, TWO + [plain(EXT_HIGH), plain(EXT_LOW)]),
@@ -84,6 +100,7 @@ TYPES = {
                             plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32), delta(EXT2_HIGH), plain(EXT2_LOW)]),
     118: ("nccl_end", 0, [delta(LOW)]),
 }
+WITH_BYTES = ("name", "payload", "payload_part")
 PAYLOADS = {1: "<Q", 2: "<q", 3: "<d"}
 
 zstd = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
@@ -92,14 +109,14 @@ zstd.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char
 
 
 class Event:
-    """One event: its type's number and name, its ticks, its words after `high`, and the bytes of a name."""
+    """One event: its type's number and name, its ticks, its words after `high`, and the bytes of a name or payload."""
 
     def __init__(self, type, ticks, words, text=b""):
         self.type, self.ticks, self.words, self.text = type, ticks, words, text
         self.name = TYPES[type][0]
 
     def extension_slots(self):
-        return (self.words[LOW] >> 32) + 15 >> 4 if self.name == "name" else TYPES[self.type][1]
+        return (self.words[LOW] >> 32) + 15 >> 4 if self.name in WITH_BYTES else TYPES[self.type][1]
 
 
 def decompress(payload, raw_bytes):
@@ -155,7 +172,7 @@ def decode_block(raw):
                     value = (before + (value >> 1 ^ -(value & 1))) % U64
                     before = value
                 event.words[word] |= value << first
-        if type == 1:
+        if TYPES[type][0] in WITH_BYTES:
             texts, start = column(), 0
             for event in of_type:
                 length = event.words[LOW] >> 32
@@ -172,7 +189,7 @@ def decode_chunk(chunk):
         high, low = slots[at]
         event = Event(high & 255, high >> 8, [low])
         extension = slots[at + 1 : at + 1 + event.extension_slots()]
-        if event.name == "name":
+        if event.name in WITH_BYTES:
             event.text = b"".join(SLOT.pack(*slot) for slot in extension)[: low >> 32]
         else:
             event.words += [word for slot in extension for word in slot]
@@ -277,7 +294,7 @@ def main():
                 line["payload"] = trace.payload(event)
             else:
                 line["words"] = event.words
-                if event.name == "name":
+                if event.name in WITH_BYTES:
                     line["text"] = event.text.decode(errors="replace")
             print(json.dumps(line))
 

@@ -6,13 +6,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from read_trace import SLOT, Trace
+from read_trace import SLOT, WITH_BYTES, Trace
 
 
 def slots_of(event):
     """The event as slots again."""
     extension = event.extension_slots()
-    if event.name == "name":
+    if event.name in WITH_BYTES:
         padded = event.text.ljust(16 * extension, b"\0")
         return [[event.ticks << 8 | event.type, event.words[0]]] + [list(slot) for slot in SLOT.iter_unpack(padded)]
     words = event.words[: 1 + 2 * extension]

@@ -42,6 +42,9 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
     event.ticks = ticks_of(head);
     event.track = track;
     event.head = head;
+    if (format::has_bytes(event.type)) {
+      event.bytes.assign(reinterpret_cast<const char*>(extension), static_cast<std::size_t>(head.low >> 32));
+    }
     for (std::uint32_t slot = 0; slot < format::extension_slots(head) && slot < 2; ++slot) {
       event.extension[slot] = extension[slot];
     }
@@ -56,6 +59,9 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
         event.category = head.low >> 32 & 0xffff;
         event.domain = domains[head.low >> 48];
         break;
+      case EventType::submit:
+        event.domain = domains[head.low >> 48];
+        break;
       case EventType::pop:
         event.domain = domains[head.low & 0xffff];
         break;
@@ -63,6 +69,12 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
       case EventType::setting:
         event.name = names[static_cast<std::uint32_t>(head.low)];
         break;
+      case EventType::resource:
+      case EventType::schema:
+      case EventType::schema_entry:
+      case EventType::enumeration:
+      case EventType::enumerator:
+      case EventType::scope:
       case EventType::domain:
       case EventType::thread_name:
         event.name = names[head.low >> 32];

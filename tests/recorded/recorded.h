@@ -21,6 +21,7 @@ struct RecordedEvent {
   std::uint32_t category = 0;
   format::Slot head;
   format::Slot extension[2];  // as far as the type has them
+  std::string bytes;          // of a payload
 };
 
 struct RecordedFile {

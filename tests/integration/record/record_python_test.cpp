@@ -7,7 +7,19 @@ namespace {
 
 using format::EventType;
 
-class RecordPython : public RecordTest {};
+class RecordPython : public RecordTest {
+ protected:
+  // A Python with the module nvtx, which comes from PyPI; the environment is kept between runs. Empty, and `why` says
+  // so, where it cannot be made.
+  std::string python_with_nvtx(std::string& why) {
+    const std::string python = VENV "/bin/python";
+    if (run(python + " -c \"import nvtx\"").by_itself(0)) return python;
+    const Ended made = run("/usr/bin/python3 -m venv " VENV " && " + python +
+                           " -m pip install --quiet --disable-pip-version-check --retries 0 --timeout 10 nvtx");
+    why = made.err;
+    return made.by_itself(0) ? python : "";
+  }
+};
 
 TEST_F(RecordPython, AScriptWithMpi4pyIsRecorded) {
   if (!run("/usr/bin/python3 -c \"import mpi4py\"").by_itself(0)) GTEST_SKIP() << "python3-mpi4py is not installed";
@@ -46,13 +58,9 @@ TEST_F(RecordPython, AScriptWithMpi4pyIsRecorded) {
 }
 
 TEST_F(RecordPython, AScriptWithTheNvtxModuleIsRecorded) {
-  // The module comes from PyPI; the environment is kept between runs.
-  const std::string python = VENV "/bin/python";
-  if (!run(python + " -c \"import nvtx\"").by_itself(0)) {
-    const Ended made = run("/usr/bin/python3 -m venv " VENV " && " + python +
-                           " -m pip install --quiet --disable-pip-version-check --retries 0 --timeout 10 nvtx");
-    if (!made.by_itself(0)) GTEST_SKIP() << "PyPI's nvtx cannot be installed here: " << made.err;
-  }
+  std::string why;
+  const std::string python = python_with_nvtx(why);
+  if (python.empty()) GTEST_SKIP() << "PyPI's nvtx cannot be installed here: " << why;
   const Ended ended = run(recorded() + python + " " SCRIPTS "/nvtx_ranges.py");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const std::vector<RecordedFile> all = files();
@@ -81,6 +89,31 @@ TEST_F(RecordPython, AScriptWithTheNvtxModuleIsRecorded) {
   EXPECT_EQ(of_any(EventType::mark, EventType::mark_payload, "end").size(), 1u);
   EXPECT_EQ(of_any(EventType::start, EventType::start_payload, "asynchronous").size(), 1u);
   EXPECT_EQ(file.of(EventType::end).size(), 1u);
+}
+
+TEST_F(RecordPython, AScriptWithoutRangesIsRecordedCallByCall) {
+  std::string why;
+  const std::string python = python_with_nvtx(why);
+  if (python.empty()) GTEST_SKIP() << "PyPI's nvtx cannot be installed here: " << why;
+  const Ended ended = run(recorded() + python + " -m nvtx --no-linenos " SCRIPTS "/without_ranges.py");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> all = files();
+  ASSERT_EQ(all.size(), 1u);
+  const RecordedFile& file = all[0];
+  const auto calls = [&](const char* name, std::uint64_t thread) {
+    std::size_t count = 0;
+    for (const RecordedEvent& push : file.named(EventType::push, name)) {
+      EXPECT_EQ(push.domain, "nvtx.py");
+      if (file.file.tracks.at(push.track).thread_id == thread) ++count;
+    }
+    return count;
+  };
+  const std::uint64_t loader = std::stoull(ended.out), main = file.file.header.pid;
+  EXPECT_NE(loader, main);
+  EXPECT_EQ(calls("leaf", loader), 3u);
+  EXPECT_EQ(calls("work", loader), 1u);
+  EXPECT_EQ(calls("leaf", main), 5u);
+  EXPECT_EQ(calls("work", main), 1u);
 }
 
 }  // namespace

@@ -382,10 +382,104 @@ TEST(PaceImport, CutEventsAtTheEndOfATrackAreLeftOut) {
   EXPECT_EQ(trace.ranks[0].tracks[0].slices.size(), 1U);
 }
 
+// Adds a payload of these words.
+void payload(PaceFile& file, std::uint64_t ticks, std::uint32_t schema, std::initializer_list<std::uint64_t> words) {
+  file.add(ticks, format::EventType::payload, schema | std::uint64_t{words.size()} * 8 << 32);
+  for (auto word = words.begin(); word != words.end();) {
+    const std::uint64_t first = *word++;
+    file.extension(first, word != words.end() ? *word++ : 0);
+  }
+}
+void schema_entry(PaceFile& file, std::uint32_t schema, std::uint64_t index, std::string_view name, std::uint64_t type,
+                  std::uint64_t flags, std::uint16_t domain) {
+  const std::uint64_t id = name.empty() ? 0 : file.name(name);
+  file.add(0, format::EventType::schema_entry, schema | id << 32);
+  file.extension(type | flags << 32, domain | index << 16);
+  file.extension(0, 0);
+}
+
+std::string arguments_text(const Trace& trace, const std::vector<Argument>& arguments, std::uint32_t slice) {
+  std::string text;
+  for (const Argument& argument : arguments_of(arguments, slice)) {
+    text += trace.names[argument.key] + "=" +
+            (argument.text != 0 ? trace.names[argument.text] : std::to_string(static_cast<int>(argument.number))) + " ";
+  }
+  return text;
+}
+
+TEST(PaceImport, PayloadsStandBesideTheRangesTheyCameWith) {
+  constexpr std::uint32_t schema = 1U << 24;
+  constexpr std::uint64_t uint64 = 18, handle = 80, message = 1 << 10;
+  PaceFile file;
+  file.domain(1, "NCCL");
+  file.add(0, format::EventType::schema, schema);
+  file.extension(1 | 1ULL << 16, 0);
+  file.extension(0, 0);
+  schema_entry(file, schema, 0, "bytes", uint64, 0, 1);
+  schema_entry(file, schema, 1, "", handle, message, 1);
+  const std::uint64_t pushed = file.name("pushed"), popped = file.name("popped"), plain = file.name("plain");
+  payload(file, 10, schema, {4096, pushed});
+  file.push(10, pack_scope(0, 0, 1));
+  file.push(20, pack_scope(static_cast<std::uint32_t>(plain), 0, 0));
+  file.pop(30, 0);
+  payload(file, 40, 18, {7});
+  payload(file, 40, schema, {8192, popped});
+  file.pop(40, 1);
+  payload(file, 50, schema, {1, 0});
+  file.add(50, format::EventType::mark, pack_scope(static_cast<std::uint32_t>(plain), 0, 1));
+  payload(file, 60, schema, {2, 0});
+  file.start(60, pack_scope(static_cast<std::uint32_t>(plain), 0, 1), 5);
+  file.use_thread(999);
+  payload(file, 70, schema, {3, popped});
+  file.end(70, 5);
+  const Trace trace = import(file);
+  const Track& main = track_labelled(trace.ranks[0], "main thread");
+  EXPECT_THAT(names_of(trace, main), ElementsAre("popped", "plain"));
+  EXPECT_EQ(arguments_text(trace, main.slice_arguments, 0), "bytes=4096 payload=7 bytes=8192 ");
+  EXPECT_EQ(arguments_text(trace, main.slice_arguments, 1), "");
+  EXPECT_EQ(arguments_text(trace, main.mark_arguments, 0), "bytes=1 ");
+  const Track& ranges = track_labelled(trace.ranks[0], "main thread: ranges");
+  EXPECT_THAT(names_of(trace, ranges), ElementsAre("popped"));
+  EXPECT_EQ(arguments_text(trace, ranges.slice_arguments, 0), "bytes=2 bytes=3 ");
+}
+
+TEST(PaceImport, SubmittedEventsLieWhereTheirClockSays) {
+  constexpr std::uint32_t schema = 1U << 24;
+  constexpr std::uint64_t clock = (1U << 24) + 9, lost = clock + 1, timestamp = 2 << 10, begin = 1 << 12, end = 2 << 12;
+  PaceFile file;
+  file.domain(1, "device");
+  for (const auto& [number, of_clock] : {std::pair(schema, clock), {schema + 1, lost}}) {
+    file.add(0, format::EventType::schema, number);
+    file.extension(1 | 1ULL << 16, 0);
+    file.extension(of_clock, 0);
+    schema_entry(file, number, 0, "", 17, timestamp | begin, 1);
+    schema_entry(file, number, 1, "", 17, timestamp | end, 1);
+  }
+  for (const std::uint64_t at : {0U, 1'000'000U}) {  // the device's clock runs at half the recorder's rate
+    file.add(0, format::EventType::time_sync, 1);
+    file.extension(clock, 1);
+    file.extension(at, 1'000'000 + 2 * at);
+  }
+  file.push(100, 0);
+  for (const std::uint32_t number : {schema, schema + 1}) {
+    payload(file, 9'000'000, number, {200'000, 300'000});
+    file.add(9'000'000, format::EventType::submit, pack_scope(0, 0, 1));
+  }
+  file.pop(10'000'000, 0);
+  const Trace trace = import(file);
+  const Track& device = track_labelled(trace.ranks[0], "submitted: device");
+  ASSERT_EQ(device.slices.size(), 1U);
+  const Track& main = track_labelled(trace.ranks[0], "main thread");
+  EXPECT_EQ(device.slices.start_ns[0] - main.slices.start_ns[0], 400'000 - 100);
+  EXPECT_EQ(device.slices.duration_ns[0], 200'000);
+  EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("1 submitted NVTX events left out")));
+}
+
 // Whatever a damaged file's slots hold: no crash, and the model's own promises are kept.
 TEST(PaceImport, OfRandomSlotsIsATraceThatNests) {
   std::mt19937_64 random(11);
-  const std::uint64_t types[] = {1, 2, 3, 4, 5, 16, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 35, 48, 49, 56, 63, 40, 99};
+  const std::uint64_t types[] = {1,  2,  3,  4,  5,  16, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 35, 48,
+                                 49, 56, 63, 40, 99, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75};
   for (int round = 0; round < 300; ++round) {
     PaceFile file(round % 3 - 1, -1);
     std::uint64_t ticks = 0;

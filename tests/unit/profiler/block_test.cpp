@@ -56,7 +56,7 @@ TEST(Block, HeaderTellsTheChunkAndTheSizes) {
 
 TEST(Block, GivesBackEachTypeAlone) {
   for (const EventType type : all_types) {
-    if (type == EventType::name) continue;
+    if (has_bytes(type)) continue;
     std::vector<Slot> slots;
     for (const std::uint64_t word : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{1} << 63}) {
       const Slot head{pack_high(5, type), word};

@@ -16,7 +16,6 @@ inline constexpr EventType all_types[] = {
     EventType::mark,         EventType::mark_payload, EventType::start,          EventType::start_payload,
     EventType::end,          EventType::mpi_begin,    EventType::mpi_begin_peer, EventType::mpi_begin_coll,
     EventType::mpi_end,      EventType::clock_pair,   EventType::clock_exchange, EventType::setting,
-    EventType::recording,    EventType::trigger,      EventType::process_end,
     EventType::mpi_posted,   EventType::mpi_completed,
     EventType::mpi_file,     EventType::mpi_begin_file,
     EventType::mpi_window,   EventType::mpi_begin_window,
@@ -24,6 +23,10 @@ inline constexpr EventType all_types[] = {
     EventType::cuda_kernel_run, EventType::cuda_copy,       EventType::cuda_set,     EventType::cuda_wait,
     EventType::cuda_graph,      EventType::cuda_overhead,   EventType::nccl_collective, EventType::nccl_peer,
     EventType::nccl_call,       EventType::nccl_channel,    EventType::nccl_proxy,   EventType::nccl_end,
+    EventType::recording,    EventType::trigger,      EventType::process_end,    EventType::resource,
+    EventType::resource_end, EventType::schema,       EventType::schema_entry,   EventType::enumeration,
+    EventType::enumerator,   EventType::payload,      EventType::payload_part,   EventType::scope,
+    EventType::time_domain,  EventType::time_sync,    EventType::submit,
 };
 
 inline void append(std::vector<Slot>& slots, std::uint64_t ticks, EventType type, std::uint64_t low,
@@ -32,11 +35,16 @@ inline void append(std::vector<Slot>& slots, std::uint64_t ticks, EventType type
   slots.insert(slots.end(), extension.begin(), extension.end());
 }
 
-inline void append_name(std::vector<Slot>& slots, std::uint64_t ticks, std::uint32_t id, const std::string& text) {
-  append(slots, ticks, EventType::name, id | std::uint64_t{text.size()} << 32);
+// An event of a type that has bytes.
+inline void append_bytes(std::vector<Slot>& slots, std::uint64_t ticks, EventType type, std::uint32_t id,
+                         const std::string& bytes) {
+  append(slots, ticks, type, id | std::uint64_t{bytes.size()} << 32);
   const std::size_t at = slots.size();
-  slots.resize(at + (text.size() + 15) / 16);
-  if (!text.empty()) std::memcpy(&slots[at], text.data(), text.size());
+  slots.resize(at + (bytes.size() + 15) / 16);
+  if (!bytes.empty()) std::memcpy(&slots[at], bytes.data(), bytes.size());
+}
+inline void append_name(std::vector<Slot>& slots, std::uint64_t ticks, std::uint32_t id, const std::string& text) {
+  append_bytes(slots, ticks, EventType::name, id, text);
 }
 
 // One event whose words are random: half of them small, the others of any size up to 64 bits.
@@ -44,10 +52,10 @@ inline void append_random(std::vector<Slot>& slots, std::mt19937_64& random) {
   const EventType type = all_types[random() % std::size(all_types)];
   const auto word = [&] { return random() >> (random() % 2 == 0 ? 56 : random() % 64); };
   const std::uint64_t ticks = random() >> (8 + random() % 56);
-  if (type == EventType::name) {
-    std::string text(random() % 100, ' ');
-    for (char& c : text) c = static_cast<char>(random());
-    append_name(slots, ticks, static_cast<std::uint32_t>(word()), text);
+  if (has_bytes(type)) {
+    std::string bytes(random() % 100, ' ');
+    for (char& c : bytes) c = static_cast<char>(random());
+    append_bytes(slots, ticks, type, static_cast<std::uint32_t>(word()), bytes);
     return;
   }
   const Slot head{pack_high(ticks, type), word()};

@@ -34,13 +34,12 @@ class RecordingTest : public ::testing::Test {
   std::filesystem::path directory;
 };
 
-// Runs the statement in a child, which then ends normally.
-#define RECORD(statement) \
-  EXPECT_EXIT(            \
-      {                   \
-        statement;        \
-        exit(0);          \
-      },                  \
-      ::testing::ExitedWithCode(0), "")
+// Runs the statements in a child, which then ends normally. (In brackets: they may have commas in them.)
+#define RECORD(...)          \
+  EXPECT_EXIT(([&] {         \
+                __VA_ARGS__; \
+                exit(0);     \
+              }()),          \
+              ::testing::ExitedWithCode(0), "")
 
 }  // namespace paceline::test

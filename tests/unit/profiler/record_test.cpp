@@ -119,6 +119,15 @@ TEST_F(Record, HelpIsGroupedByTopic) {
   }
 }
 
+TEST_F(Record, PassesTheNvtxFiltersOn) {
+  const Outcome outcome =
+      record("--nvtx-domains A,B --nvtx-domains 'with space' --nvtx-exclude-categories layer -- env");
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_NVTX_DOMAINS=A,B,with space\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_NVTX_EXCLUDE_CATEGORIES=layer\n"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("PACELINE_NVTX_EXCLUDE_DOMAINS")));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("PACELINE_NVTX_CATEGORIES")));
+}
+
 TEST_F(Record, KeepsWhatWasPreloadedAndSaysThatAnotherToolIsReplaced) {
   // A program built with AddressSanitizer wants its own library first, unless told otherwise.
   const std::string preload = "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=libm.so.6";
