@@ -110,37 +110,25 @@ double error_between(const Tie& left, const Tie& right) {
   return std::max(left.error_ns, right.error_ns) + wander_bound * 0.5 * (right.own_ns - left.own_ns);
 }
 
-// Leaves out rounds that know less than the line between their neighbours does.
-void drop_the_useless(std::vector<Tie>& rounds) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    std::vector<Tie> kept;
-    for (std::size_t i = 0; i < rounds.size(); ++i) {
-      const bool useless = !kept.empty() && i + 1 < rounds.size() &&
-                           rounds[i].error_ns > error_between(kept.back(), rounds[i + 1]);
-      if (!useless) kept.push_back(rounds[i]);
-    }
-    changed = kept.size() < rounds.size();
-    rounds = std::move(kept);
-  }
+// By how much a round knows less than the line between two others does at its time; negative where it knows more.
+double excess(const Tie& round, const Tie& left, const Tie& right) {
+  const double before = round.own_ns - left.own_ns, after = right.own_ns - round.own_ns;
+  const double straight = (left.error_ns * after + right.error_ns * before) / (before + after);
+  return round.error_ns - straight - wander_bound * 2 * before * after / (before + after);
 }
 
-// One tie a round, in order of time; of two that do not fit together the better one.
-std::vector<Tie> rounds_of(std::vector<Tie> trips) {
-  std::ranges::sort(trips, {}, &Tie::own_ns);
-  std::vector<Tie> rounds;
-  for (std::size_t first = 0; first < trips.size();) {
-    std::size_t last = first + 1;
-    while (last < trips.size() && trips[last].own_ns - trips[last - 1].own_ns < longest_round_ns) ++last;
-    const Tie round = common_range(std::span(trips).subspan(first, last - first));
-    first = last;
-    while (!rounds.empty() && !fit_together(rounds.back(), round) && rounds.back().error_ns > round.error_ns) {
-      rounds.pop_back();
+// Leaves out rounds that know less than the line between their neighbours does, the worst first.
+void drop_the_useless(std::vector<Tie>& rounds) {
+  while (rounds.size() > 2) {
+    std::size_t worst = 1;
+    double most = 0;
+    for (std::size_t i = 1; i + 1 < rounds.size(); ++i) {
+      const double by = excess(rounds[i], rounds[i - 1], rounds[i + 1]);
+      if (by > most) most = by, worst = i;
     }
-    if (rounds.empty() || fit_together(rounds.back(), round)) rounds.push_back(round);
+    if (most <= 0) return;
+    rounds.erase(rounds.begin() + static_cast<std::ptrdiff_t>(worst));
   }
-  drop_the_useless(rounds);
-  return rounds;
 }
 
 // The drift at one end of a run, where the line goes on beyond its last round, and how well it is known.
@@ -160,6 +148,39 @@ Drift drift_at(const Tie& end, std::span<const Tie> from_the_end) {
     if (apart > drift_span_ns) break;
   }
   return drift;
+}
+
+// The error of the line from `end` on, where the rounds go on behind it, at the time of `beyond`.
+double led_on(const Tie& end, std::span<const Tie> from_the_end, const Tie& beyond) {
+  return end.error_ns + drift_at(end, from_the_end).uncertainty * std::abs(beyond.own_ns - end.own_ns);
+}
+
+// One tie a round, in order of time; of two that do not fit together the better one.
+std::vector<Tie> rounds_of(std::vector<Tie> trips) {
+  std::ranges::sort(trips, {}, &Tie::own_ns);
+  std::vector<Tie> rounds;
+  for (std::size_t first = 0; first < trips.size();) {
+    std::size_t last = first + 1;
+    while (last < trips.size() && trips[last].own_ns - trips[last - 1].own_ns < longest_round_ns) ++last;
+    const Tie round = common_range(std::span(trips).subspan(first, last - first));
+    first = last;
+    while (!rounds.empty() && !fit_together(rounds.back(), round) && rounds.back().error_ns > round.error_ns) {
+      rounds.pop_back();
+    }
+    if (rounds.empty() || fit_together(rounds.back(), round)) rounds.push_back(round);
+  }
+  drop_the_useless(rounds);
+  // Nor one at an end that the line of the others, led on to it, knows better.
+  while (rounds.size() > 2 && led_on(rounds[1], std::span(rounds).subspan(1), rounds[0]) < rounds[0].error_ns) {
+    rounds.erase(rounds.begin());
+  }
+  for (;;) {
+    const std::vector<Tie> backward(rounds.rbegin(), rounds.rend());
+    if (rounds.size() < 3 || led_on(backward[1], std::span(backward).subspan(1), backward[0]) >= backward[0].error_ns) {
+      return rounds;
+    }
+    rounds.pop_back();
+  }
 }
 
 // Our time to the other domain's, and the bound of its error while our processes run.

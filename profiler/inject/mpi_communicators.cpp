@@ -137,7 +137,7 @@ void add(Handle handle, std::uint64_t key, bool counted) {
     made->neighbors = neighbors;
     made->inter = inter;
     made->identity = counted ? identity_of_next(key) : key;
-    snprintf(made->name, sizeof made->name, "%s", name);
+    snprintf(made->name, sizeof made->name, "%.*s", static_cast<int>(sizeof made->name - 1), name);
     tell(*made, name);
     std::uint32_t at = place_of(handle);
     for (Communicator* there; (there = table[at].load(std::memory_order_relaxed)) != nullptr && there != &gone;) {
