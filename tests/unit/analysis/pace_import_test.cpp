@@ -240,6 +240,26 @@ TEST(PaceImport, CommunicatorsAreToldApartByIdentityNotByName) {
   EXPECT_NE(texts[0], texts[2]);
 }
 
+TEST(PaceImport, SaysHowGoodUtcIsWhereNothingElseAlignsHosts) {
+  PaceFile here(0, 2), there(1, 2);
+  there.file.host = "other";
+  there.file.header.start_utc_ns += 5000;
+  for (PaceFile* file : {&here, &there}) file->push(100, pack_scope(file->name("range"), 0, 0));
+  Trace trace = import(here, there);
+  EXPECT_EQ(trace.ranks[1].clock_source, "utc");
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], ::testing::AllOf(HasSubstr("other and node"), HasSubstr("nobody keeps right")));
+
+  here.file.utc_error_us = 400;
+  there.file.utc_error_us = 2100;
+  trace = import(here, there);
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], HasSubstr("good to 2.5 ms"));
+  EXPECT_EQ(trace.ranks[0].clock_error_ns, 200);
+  EXPECT_EQ(trace.ranks[1].clock_error_ns, 2.5e6);
+  EXPECT_EQ(trace.ranks[1].tracks[0].slices.start_ns[0] - trace.ranks[0].tracks[0].slices.start_ns[0], 5000);
+}
+
 TEST(PaceImport, StartEndRangesThatNestStayOnTheirThread) {
   PaceFile file;
   const auto outer = file.name("outer"), inner = file.name("inner"), push = file.name("push");
