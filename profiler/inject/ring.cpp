@@ -123,7 +123,9 @@ void hold_chunk(std::uint32_t number) {
 }
 
 void make_room() {
-  const std::uint32_t wanted = std::max<std::uint32_t>(2, session.file.chunks / 8);
+  // Enough for a burst while the drain waits for a processor.
+  const std::uint32_t chunks = session.file.chunks;
+  const std::uint32_t wanted = std::max(chunks / 8, std::min<std::uint32_t>(chunks / 4, 4));
   while (held_count > 0 && ready_chunks() < wanted) recycle(take_oldest());
 }
 

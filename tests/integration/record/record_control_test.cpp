@@ -46,12 +46,14 @@ TEST_F(RecordControl, IterationsAreCountedFromZeroAndBothEndsAreRecorded) {
   const nlohmann::json rank = info()["traces"][0];
   EXPECT_EQ(rank["gaps"].size(), 2u) << rank;
   EXPECT_EQ(rank["gaps"][0]["reason"], "outside --iterations");
-  const nlohmann::json run = report()["runs"][0];
-  EXPECT_EQ(run["iterations"]["count"], 10);
-  EXPECT_EQ(run["per_rank"][0]["wall_ns"], rank["recorded_ns"]);
+  const nlohmann::json reported = report()["runs"][0];
+  EXPECT_EQ(reported["iterations"]["count"], 10);
+  EXPECT_EQ(reported["per_rank"][0]["wall_ns"], rank["recorded_ns"]);
   EXPECT_LT(rank["recorded_ns"].get<double>(), 0.7 * rank["span_ns"].get<double>());
+  EXPECT_NE(report()["findings"].dump().find("figures cover that part. The rest: outside --iterations."),
+            std::string::npos);
   std::int64_t phases = 0;
-  for (const auto& [phase, ns] : run["per_rank"][0]["phases"].items()) phases += ns.get<std::int64_t>();
+  for (const auto& [phase, ns] : reported["per_rank"][0]["phases"].items()) phases += ns.get<std::int64_t>();
   EXPECT_EQ(phases, rank["recorded_ns"]);
 }
 

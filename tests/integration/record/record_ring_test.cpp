@@ -64,7 +64,7 @@ TEST_F(RecordRing, TheLastSecondsBeforeASignalAreAllThere) {
   EXPECT_LE(triggers[0].extension[0].high, triggers[0].ticks - window_ticks(file));
   expect_all_marks(file, triggers[0].ticks - window_ticks(file), triggers[0].ticks, count - 1);
   EXPECT_LT(file.of(EventType::mark_payload).size(), count) << "nothing was dropped";
-  EXPECT_EQ(file.dropped(), 0u);
+  EXPECT_EQ(file.file.header.dropped[static_cast<int>(format::DropCause::ring)], 0u);
 }
 
 TEST_F(RecordRing, TheLastSecondsBeforeAnEndAreAllThere) {
