@@ -196,12 +196,13 @@ std::span<const std::byte> BlockEncoder::encode(const ChunkHeader& chunk, const 
     const std::span<const std::uint32_t> heads(heads_ + end_of_type[type] - of_type[type], of_type[type]);
     for (const Field& field : fields_of(static_cast<EventType>(type))) {
       const std::uint64_t mask = field_mask(field);
-      std::uint64_t before = 0;
+      std::uint64_t before[series_keys] = {};
       columns.open();
       for (const std::uint32_t head : heads) {
         const std::uint64_t value = word_of(slots + head, field.word) >> field.shift & mask;
-        columns.put_number(field.coding == Coding::delta ? zigzag(value - before) : value);
-        before = value;
+        std::uint64_t& last = before[field.coding == Coding::series ? slots[head].low % series_keys : 0];
+        columns.put_number(field.coding == Coding::plain ? value : zigzag(value - last));
+        last = value;
       }
       columns.close_numbers();
     }

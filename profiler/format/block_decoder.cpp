@@ -117,13 +117,15 @@ const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std:
       if (!columns.next(column)) return "a column is missing";
       const bool all_zero = column.empty();
       const std::uint64_t mask = field_mask(field);
-      std::uint64_t value = 0;
+      std::array<std::uint64_t, series_keys> before{};
       for (const std::uint32_t event : events) {
         std::uint64_t coded = 0;
         if (!all_zero && !take_number(column, coded)) return "a column is cut";
-        value = field.coding == Coding::delta ? value + undo_zigzag(coded) : coded;
+        std::uint64_t& last = before[field.coding == Coding::series ? words[event][0] % series_keys : 0];
+        const std::uint64_t value = field.coding == Coding::plain ? coded : last + undo_zigzag(coded);
         if (value > mask) return "a value is out of range";
         words[event][field.word] |= value << field.shift;
+        last = value;
       }
       if (!column.empty()) return "a column is too long";
     }

@@ -12,8 +12,10 @@
 namespace paceline::format {
 
 // plain: the value. delta: the difference from the value before it in the same column, modulo 2^64, zigzag-coded
-// (0, -1, 1, -2, … as 0, 1, 2, 3, …); the first is a difference from 0.
-enum class Coding : std::uint8_t { plain, delta };
+// (0, -1, 1, -2, … as 0, 1, 2, 3, …); the first is a difference from 0. series: the same, but from the value before it
+// among the events whose `low` is equal modulo 256, because samples of many counters take turns.
+enum class Coding : std::uint8_t { plain, delta, series };
+inline constexpr std::size_t series_keys = 256;
 
 // An event's 64-bit words after `high`: 0 = low, 1 = ext.high, 2 = ext.low, 3 = ext2.high, 4 = ext2.low.
 inline constexpr std::size_t event_words = 5;
@@ -46,6 +48,8 @@ inline constexpr Field clock_exchange[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, d
 inline constexpr Field trigger[] = {{0, 0, 8}, {0, 8, 56}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field mpi_definition[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field mpi_file[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16}, {1, 0, 64}, {2, 0, 64, delta}};
+inline constexpr Field counter[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 64}};
+inline constexpr Field sample[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, Coding::series}, {2, 0, 64}};
 inline constexpr Field two_names[] = {{0, 0, 32}, {0, 32, 32}};
 
 inline constexpr Field cuda_function[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}};
@@ -187,6 +191,10 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::time_sync;
     case EventType::submit:
       return fields::scope;
+    case EventType::counter:
+      return fields::counter;
+    case EventType::sample:
+      return fields::sample;
   }
   return {};
 }
@@ -219,5 +227,17 @@ constexpr std::size_t most_columns() {
   for (unsigned type = 1; type < 256; ++type) columns += fields_of(static_cast<EventType>(type)).size();
   return columns;
 }
+// What a series is told by is decoded before its values.
+constexpr bool series_follow_their_key() {
+  for (unsigned type = 1; type < 256; ++type) {
+    bool key_known = false;
+    for (const Field& field : fields_of(static_cast<EventType>(type))) {
+      if (field.coding == Coding::series && !key_known) return false;
+      key_known = key_known || (field.word == 0 && field.shift == 0 && field_mask(field) >= series_keys - 1);
+    }
+  }
+  return true;
+}
+static_assert(series_follow_their_key());
 
 }  // namespace paceline::format

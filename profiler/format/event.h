@@ -145,10 +145,19 @@ enum class EventType : std::uint8_t {
   nccl_proxy = 117,  // low: channel:16 | sends:16 | peer:32; ext.high = id of what it works for;
                      // ext.low = steps:32 | chunk bytes:32; ext2.high = id; ext2.low unused
   nccl_end = 118,    // low: id
+
+  // Values of the machine and of the process over time. A definition, and one value; samples of one moment have the
+  // same ticks.
+  counter = 128,  // low: counter:16 | CounterKind:16 | name:32; ext.high = unit name:32 | device name:32 (0: none).
+  sample = 129,   // low: counter:32; ext.high = value, whole, in the counter's unit
 };
 
 // What an nccl_call is.
 enum class NcclCall : std::uint32_t { group_api = 1, collective_api = 2, peer_api = 3, kernel_launch = 4, group = 5 };
+
+// level: the value itself says something (a temperature). sum: it rises from an arbitrary start, and what it rose by
+// between two samples says something (bytes sent).
+enum class CounterKind : std::uint16_t { level = 0, sum = 1 };
 
 enum class PayloadType : std::uint64_t { none = 0, unsigned_integer = 1, signed_integer = 2, floating = 3 };
 
@@ -178,7 +187,8 @@ constexpr bool is_nvtx_definition(EventType type) {
 // recorded.
 constexpr bool outlives_ring(EventType type) {
   const auto number = static_cast<unsigned>(type);
-  const bool defines = type == EventType::mpi_file || type == EventType::mpi_window || (number >= 96 && number <= 98);
+  const bool defines = type == EventType::mpi_file || type == EventType::mpi_window || (number >= 96 && number <= 98) ||
+                       type == EventType::counter;
   return number < 16 || (number >= 48 && number < 64) || is_nvtx_definition(type) || defines;
 }
 
@@ -225,6 +235,8 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::enumeration:
     case EventType::enumerator:
     case EventType::scope:
+    case EventType::counter:
+    case EventType::sample:
       return 1;
     case EventType::start_payload:
     case EventType::cuda_kernel:

@@ -14,6 +14,7 @@
 #include "profiler/inject/chunk_set.h"
 #include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/control.h"
+#include "profiler/inject/counters.h"
 #include "profiler/inject/drain.h"
 #include "profiler/inject/hang.h"
 #include "profiler/inject/iterations.h"
@@ -93,6 +94,7 @@ void open_file() {
   record_clock_pair();
   start_drain();
   start_ring();
+  start_counters();
   if (settings.iteration_name != nullptr) {  // for analysis to take the same ranges
     const std::uint32_t key = intern(std::string_view("iteration_name"));
     emit_surely(EventType::setting, key | std::uint64_t{intern(std::string_view(settings.iteration_name))} << 32);
@@ -146,6 +148,7 @@ bool open_in_child() {
   reset_mpi_in_child();
   reset_iterations_in_child();
   reset_ring_in_child();
+  reset_counters_in_child();
   forget_clock();
   open_file();
   if (gate.open.load(std::memory_order_relaxed) == 0) return false;
@@ -158,6 +161,7 @@ bool open_in_child() {
 void close_recorder() {
   if (session.file.header == nullptr || session.owner != getpid()) return;
   if (close_began.exchange(true)) return;
+  stop_counters();
   gate.on.store(0, std::memory_order_relaxed);
   gate.open.store(0, std::memory_order_relaxed);
   const std::uint64_t end_ticks = ticks();

@@ -20,6 +20,7 @@ struct Settings {
   int ring_signal = 0;
   std::uint64_t ring_slow_permille = 0;
   std::int64_t hang_ns = 0;
+  std::int64_t counters_ns = 0;  // between two samplings; 0 = none
 };
 extern Settings settings;
 

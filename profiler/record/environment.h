@@ -49,6 +49,8 @@ inline constexpr char env_nvtx_domains[] = "PACELINE_NVTX_DOMAINS";
 inline constexpr char env_nvtx_exclude_domains[] = "PACELINE_NVTX_EXCLUDE_DOMAINS";
 inline constexpr char env_nvtx_categories[] = "PACELINE_NVTX_CATEGORIES";
 inline constexpr char env_nvtx_exclude_categories[] = "PACELINE_NVTX_EXCLUDE_CATEGORIES";
+// Time between two samplings of counters, in µs; 0: no counters, and no facts of the machine. Unset: 50000.
+inline constexpr char env_counters_us[] = "PACELINE_COUNTERS_US";
 
 // --- how much
 

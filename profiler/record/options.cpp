@@ -90,6 +90,13 @@ std::string check_signal(const std::string& name) {
   return can ? "" : "'" + name + "' is not a signal to ask with";
 }
 
+std::string check_rate(const std::string& given) {
+  char* end = nullptr;
+  const double rate = std::strtod(given.c_str(), &end);
+  const bool fits = *end == '\0' && !given.empty() && (rate == 0 || (rate >= 0.001 && rate <= 1000));
+  return fits ? "" : "'" + given + "' is not 0, nor from 0.001 to 1000 a second";
+}
+
 std::string milliseconds(double seconds) { return fmt::format("{}", std::llround(seconds * 1e3)); }
 
 }  // namespace
@@ -143,6 +150,12 @@ void add_options(CLI::App& record, RecordOptions& options) {
                 "Children of recorded processes as well (else only those with a rank of their own)")
       ->group(what);
 
+  record
+      .add_option("--counters", options.counters_hz,
+                  "Samplings a second of CPU, memory, network and GPU counters; 0: none (default: 20)")
+      ->type_name("HZ")
+      ->check(CLI::Validator(check_rate, ""))
+      ->group(what);
   const auto names = [&](const char* option, std::vector<std::string>& of, const char* help) {
     record.add_option(option, of, help)
         ->type_name("NAME,…")
@@ -234,6 +247,8 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   add(options.duration_s > 0, env_duration_ms, milliseconds(options.duration_s));
   add(!options.capture_range.empty(), env_capture_range, "1");
   add(options.children, env_children, "1");
+  add(options.counters_hz >= 0, env_counters_us,
+      options.counters_hz > 0 ? std::to_string(std::llround(1e6 / options.counters_hz)) : "0");
   const auto add_names = [&](const char* name, const std::vector<std::string>& names) {
     add(!names.empty(), name, fmt::format("{}", fmt::join(names, ",")));
   };

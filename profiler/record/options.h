@@ -18,6 +18,7 @@ struct RecordOptions {
   std::vector<std::string> nvtx_domains, nvtx_exclude_domains, nvtx_categories, nvtx_exclude_categories;
   double delay_s = 0, duration_s = 0;
   bool children = false;
+  double counters_hz = -1;  // 0 = none; below = the recorder's default
   std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
   double ring_s = 0, ring_slow = 0, hang_s = 0;
   std::string ring_signal;

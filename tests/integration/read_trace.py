@@ -16,17 +16,21 @@ CHUNK_BYTES = 65536
 SLOT = struct.Struct("<QQ")
 U64 = 2**64
 
-# Type: (name, extension slots, columns). A column is (word, first bit, bits, delta?); words are low, ext.high, ext.low,
+# Type: (name, extension slots, columns). A column is (word, first bit, bits, coding); words are low, ext.high, ext.low,
 # ext2.high, ext2.low.
 LOW, EXT_HIGH, EXT_LOW, EXT2_HIGH, EXT2_LOW = range(5)
 
 
 def plain(word, first=0, bits=64):
-    return word, first, bits, False
+    return word, first, bits, "plain"
 
 
 def delta(word, first=0, bits=64):
-    return word, first, bits, True
+    return word, first, bits, "delta"
+
+
+def series(word, first=0, bits=64):
+    return word, first, bits, "series"
 
 
 SCOPE = [plain(LOW, 0, 32), plain(LOW, 32, 16), plain(LOW, 48, 16)]
@@ -99,6 +103,9 @@ TYPES = {
     117: ("nccl_proxy", 2, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32), delta(EXT_HIGH),
                             plain(EXT_LOW, 0, 32), plain(EXT_LOW, 32, 32), delta(EXT2_HIGH), plain(EXT2_LOW)]),
     118: ("nccl_end", 0, [delta(LOW)]),
+    128: ("counter", 1, [plain(LOW, 0, 16), plain(LOW, 16, 16), plain(LOW, 32, 32), plain(EXT_HIGH, 0, 32),
+                         plain(EXT_HIGH, 32, 32), plain(EXT_LOW)]),
+    129: ("sample", 1, TWO + [series(EXT_HIGH), plain(EXT_LOW)]),
 }
 WITH_BYTES = ("name", "payload", "payload_part")
 PAYLOADS = {1: "<Q", 2: "<q", 3: "<d"}
@@ -165,12 +172,13 @@ def decode_block(raw):
         events.append(Event(type, ticks, [0] * 5))
     for type in sorted(set(types)):
         of_type = [event for event in events if event.type == type]
-        for word, first, bits, is_delta in TYPES[type][2]:
-            before = 0
+        for word, first, bits, coding in TYPES[type][2]:
+            before = {}
             for event, value in zip(of_type, numbers(column(), len(of_type))):
-                if is_delta:
-                    value = (before + (value >> 1 ^ -(value & 1))) % U64
-                    before = value
+                if coding != "plain":
+                    key = event.words[LOW] % 256 if coding == "series" else 0
+                    value = (before.get(key, 0) + (value >> 1 ^ -(value & 1))) % U64
+                    before[key] = value
                 event.words[word] |= value << first
         if TYPES[type][0] in WITH_BYTES:
             texts, start = column(), 0
@@ -240,8 +248,8 @@ class Trace:
         self.text = json.loads(data[184 : 184 + self.header["text_bytes"]])
 
     def collect_definitions(self):
-        self.names, self.domains, self.categories = {0: ""}, {0: ""}, {}
-        definitions = [event for events in self.tracks.values() for event in events if event.type < 16]
+        self.names, self.domains, self.categories, self.counters = {0: ""}, {0: ""}, {}, {}
+        definitions = [event for events in self.tracks.values() for event in events if event.type < 16 or event.type == 128]
         for event in definitions:
             if event.name == "name":
                 self.names[event.words[LOW] & 0xFFFFFFFF] = event.text.decode()
@@ -251,6 +259,10 @@ class Trace:
                 self.domains[low & 0xFFFF] = self.names[low >> 32]
             elif event.name == "category":
                 self.categories[low & 0xFFFF, low >> 32] = self.names[event.words[EXT_HIGH]]
+            elif event.name == "counter":
+                unit = event.words[EXT_HIGH]
+                kind = "sum" if low >> 16 & 0xFFFF == 1 else "level"
+                self.counters[low & 0xFFFF] = self.names[low >> 32], self.names[unit & 0xFFFFFFFF], self.names[unit >> 32], kind
 
     def nanoseconds(self, event):
         """Since the recording began, by the nominal frequency."""
@@ -270,6 +282,13 @@ class Trace:
         if type is None or event.words[type] not in PAYLOADS:
             return None
         return struct.unpack(PAYLOADS[event.words[type]], struct.pack("<Q", event.words[value]))[0]
+
+    def samples(self):
+        """(time, counter's name, unit, device, kind, value) of all samples, track by track."""
+        for events in self.tracks.values():
+            for event in events:
+                if event.name == "sample" and event.words[LOW] in self.counters:
+                    yield self.nanoseconds(event), *self.counters[event.words[LOW]], event.words[EXT_HIGH]
 
     def ranges(self):
         """(track, begin, end, name, domain, category, payload) of all ranges of pushes that were popped, as they end."""

@@ -211,6 +211,30 @@ TEST(Block, TakesAtMostFortyBytesForACollectiveOfNcclWithItsCalls) {
   EXPECT_LE(each, 40.0);
 }
 
+// What the recorder takes 20 times a second of a process that computes on two threads, with its noise.
+TEST(Block, TakesAtMostFourBytesForASample) {
+  std::vector<Slot> slots;
+  std::mt19937_64 random(5);
+  std::uint64_t ticks = 1'000'000'000, values[16] = {};
+  values[8] = 900'000'000;  // memory
+  std::uint64_t samples = 0;
+  while (slots.size() + 2 * std::size(values) <= slots_per_chunk) {
+    ticks += 125'000'000 + random() % 500'000;
+    values[0] += 100'000 + random() % 2000 - 1000;  // µs of CPU
+    values[1] += random() % 3000;
+    values[2] += random() % 20, values[3] += random() % 5, values[4] += random() % 300;  // switches, faults
+    values[8] += random() % 8 == 0 ? 4096 * (random() % 100) : 0;
+    values[9] += 50'000 - random() % 1000, values[10] += random() % 1000;
+    values[11] += random() % 3'000'000, values[12] += random() % 3'000'000;  // bytes of a network
+    for (std::uint64_t counter = 0; counter < std::size(values); ++counter, ++samples) {
+      append(slots, ticks, EventType::sample, counter + 1, {{values[counter], 0}});
+    }
+  }
+  const Block block = encode(slots);
+  EXPECT_EQ(decode(block), slots);
+  EXPECT_LE(static_cast<double>(sizeof block.header + block.payload.size()) / static_cast<double>(samples), 4.0);
+}
+
 TEST(BlockDecoder, RefusesAnyChangedByteOfHeaderOrPayload) {
   const Block good = encode(trainer_stream(300, 5).slots);
   BlockDecoder decoder;

@@ -27,6 +27,7 @@ inline constexpr EventType all_types[] = {
     EventType::resource_end, EventType::schema,       EventType::schema_entry,   EventType::enumeration,
     EventType::enumerator,   EventType::payload,      EventType::payload_part,   EventType::scope,
     EventType::time_domain,  EventType::time_sync,    EventType::submit,
+    EventType::counter,      EventType::sample,
 };
 
 inline void append(std::vector<Slot>& slots, std::uint64_t ticks, EventType type, std::uint64_t low,

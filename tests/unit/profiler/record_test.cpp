@@ -108,6 +108,12 @@ TEST_F(Record, PutsEachOptionIntoTheEnvironment) {
   EXPECT_THAT(record("-- env").output, Not(HasSubstr("PACELINE_RING")));
 }
 
+TEST_F(Record, TellsHowOftenCountersAreSampled) {
+  EXPECT_THAT(record("-o a -- env").output, Not(HasSubstr("PACELINE_COUNTERS")));
+  EXPECT_THAT(record("-o b --counters 0 -- env").output, HasSubstr("PACELINE_COUNTERS_US=0\n"));
+  EXPECT_THAT(record("-o c --counters 2.5 -- env").output, HasSubstr("PACELINE_COUNTERS_US=400000\n"));
+}
+
 TEST_F(Record, HelpIsGroupedByTopic) {
   const Outcome help = record("--help");
   std::size_t at = 0;
@@ -173,7 +179,10 @@ TEST_F(Record, WrongUsageEndsWithStatusTwo) {
                                 "--ring 1 --ring-slow 0.5 -- true",
                                 "--max-size 5 -- true",
                                 "--buffer 64M --max-memory 32M -- true",
-                                "--capture-range nvtx -- true"}) {
+                                "--capture-range nvtx -- true",
+                                "--counters 2000 -- true",
+                                "--counters -1 -- true",
+                                "--counters often -- true"}) {
     const Outcome outcome = record(arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << outcome.output;
     EXPECT_THAT(outcome.output, Not(testing::IsEmpty())) << arguments;
