@@ -26,6 +26,7 @@ void show_only_failures(QtMsgType type, const QMessageLogContext&, const QString
 void apply_view(RunPage& page, const Options& options) {
   TimelineWidget& timeline = page.timeline();
   if (options.fold) timeline.set_all_collapsed(true);
+  if (options.counters) timeline.set_counters_unfolded(true);
   if (options.iterations && !timeline.show_iterations(options.iterations->first, options.iterations->second)) {
     throw Error(QString("--iterations: %1 has no iteration from %2 to %3")
                     .arg(page.run().path)
@@ -72,8 +73,8 @@ int run(int argc, char** argv) {
     // Qt aborts where there is no display; this has to come before its application.
     std::cerr << "paceline-view: no display, drawing off screen\n";
     qputenv("QT_QPA_PLATFORM", "offscreen");
-    qInstallMessageHandler(&show_only_failures);
   }
+  if (qgetenv("QT_QPA_PLATFORM").startsWith("offscreen")) qInstallMessageHandler(&show_only_failures);
   QApplication application(argc, argv);
   QApplication::setApplicationName("paceline-view");
   const bool offscreen = QApplication::platformName() == "offscreen";

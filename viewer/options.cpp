@@ -36,6 +36,7 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--select", select, "Select the first slice of this name in the view")->type_name("NAME");
   app.add_option("--theme", theme, "light or dark; without it, the desktop's")->check(CLI::IsMember({"light", "dark"}));
   app.add_flag("--fold", options.fold, "Show only the phases of each rank");
+  app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");
   try {
     app.parse(argc, argv);
     static const QRegularExpression size_form("^([0-9]{2,5})x([0-9]{2,5})$"), pair_form("^([0-9]+)(?::([0-9]+))?$");

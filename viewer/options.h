@@ -19,7 +19,7 @@ struct Options {
   std::optional<std::pair<std::int64_t, std::int64_t>> iterations;  // first and last
   QString select;
   QString theme;  // "light", "dark"; empty: the desktop's
-  bool fold = false;
+  bool fold = false, counters = false;
 };
 
 // Ends the program after --help (0), and on wrong usage with a line on standard error (2).

@@ -28,6 +28,34 @@ double Run::clock_error_ns() const {
   return error;
 }
 
+namespace {
+
+CounterGraph graph_of(const analysis::Samples& samples) {
+  CounterGraph graph;
+  graph.curve = analysis::curve_of(samples);
+  const auto& values = graph.curve.value;
+  if (values.empty()) return {};
+  graph.ranges = analysis::ValueRanges(values);
+  const auto whole = graph.ranges.over(values, 0, values.size());
+  if (whole.high <= 0) return {};
+  graph.top = samples.unit == "%" ? std::max(100.0, whole.high) : whole.high;
+  return graph;
+}
+
+}  // namespace
+
+std::optional<analysis::ValueRanges::Range> CounterGraph::between(double begin_ns, double end_ns) const {
+  const auto& times = curve.time_ns;
+  if (times.empty() || end_ns < double(times.front()) || begin_ns > double(times.back())) return std::nullopt;
+  const auto starts_by = [&](double time) {  // how many values begin by then
+    return static_cast<std::size_t>(
+        std::partition_point(times.begin(), times.end(), [&](std::int64_t start) { return double(start) <= time; }) -
+        times.begin());
+  };
+  const std::size_t begin = std::max<std::size_t>(starts_by(begin_ns), 1) - 1;
+  return ranges.over(curve.value, begin, std::max(starts_by(end_ns), begin + 1));
+}
+
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress) {
   auto run = std::make_shared<Run>();
   run->path = std::move(path);
@@ -49,6 +77,7 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
     for (const auto& track : ranks[r].tracks) {
       index.slices.emplace_back(track.slices);
       index.marks.emplace_back(track.marks);
+      index.graphs.push_back(graph_of(track.samples));
     }
     const auto begin = static_cast<double>(ranks[r].start_ns), end = static_cast<double>(ranks[r].end_ns);
     run->begin_ns = first ? begin : std::min(run->begin_ns, begin);

@@ -3,21 +3,36 @@
 
 #include <QString>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "analysis/metrics/counters.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/metrics/selection.h"
 #include "analysis/trace/level_of_detail.h"
 #include "analysis/trace/load.h"
 #include "analysis/trace/trace.h"
+#include "analysis/trace/value_ranges.h"
 
 namespace paceline::viewer {
+
+// What a counter's row shows. Empty where there is nothing to see: it was 0 throughout.
+struct CounterGraph {
+  analysis::CounterCurve curve;
+  analysis::ValueRanges ranges;  // of the curve's values
+  double top = 0;                // the scale's end: the greatest value, and 100 % of a GPU
+
+  bool empty() const { return curve.value.empty(); }
+  // The greatest and least value from one point in time to another; nothing outside the samples. O(log n).
+  std::optional<analysis::ValueRanges::Range> between(double begin_ns, double end_ns) const;
+};
 
 struct RankIndex {
   analysis::RankPhases phases;
   analysis::PhaseTotals totals;  // of phases
   std::vector<analysis::Iteration> iterations;
   std::vector<analysis::LevelOfDetail> slices, marks;  // one a track
+  std::vector<CounterGraph> graphs;                    // one a track
   // The first so many tracks are the trace's own; behind them stand the threads' MPI calls once more, in rows of their
   // own, which counts and searches leave out.
   std::size_t own_tracks = 0;

@@ -92,6 +92,10 @@ void Window::make_menus() {
       on_timeline([](TimelineWidget& timeline) { timeline.set_all_collapsed(false); }));
   add(view, "&Fold all ranks", QKeySequence("Ctrl+Shift+E"),
       on_timeline([](TimelineWidget& timeline) { timeline.set_all_collapsed(true); }));
+  add(view, "Unfold all &counters", QKeySequence("Ctrl+U"),
+      on_timeline([](TimelineWidget& timeline) { timeline.set_counters_unfolded(true); }));
+  add(view, "Fold all coun&ters", QKeySequence("Ctrl+Shift+U"),
+      on_timeline([](TimelineWidget& timeline) { timeline.set_counters_unfolded(false); }));
   auto* panels = view->addAction("&Panels");
   panels->setCheckable(true);
   panels->setChecked(true);

@@ -11,6 +11,7 @@
 #include "analysis/cli/commands.h"
 #include "analysis/importers/pace.h"
 #include "analysis/metrics/hangs.h"
+#include "analysis/metrics/machine.h"
 #include "analysis/trace/load.h"
 #include "profiler/format/error.h"
 
@@ -141,13 +142,13 @@ void print_text(const std::string& path, const Trace& run) {
   }
   std::size_t host_width = 4;
   for (const std::string& host : hosts) host_width = std::max(host_width, host.size());
-  fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>8}  clock\n", "rank", "host", host_width, "pid",
-             "span", "NVTX", "MPI", "dropped");
+  fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  clock\n", "rank", "host", host_width,
+             "pid", "span", "NVTX", "MPI", "counter", "dropped");
   for (const Rank& rank : run.ranks) {
-    fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
+    fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
                fmt::format("{} of {}", rank.rank, rank.world_size), rank.host, host_width, rank.pid,
-               seconds(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events, dropped_of(rank),
-               rank.clock_source, clock_error(rank.clock_error_ns));
+               seconds(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events, rank.counter_events,
+               dropped_of(rank), rank.clock_source, clock_error(rank.clock_error_ns));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
     print_coverage(rank);
     if (rank.cuda_events + rank.nccl_events > 0) {
@@ -163,6 +164,10 @@ void print_text(const std::string& path, const Trace& run) {
   }
   print_filters(run);
   for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));
+  if (const auto lines = analysis::machine_lines(run); !lines.empty()) {
+    fmt::print("  machine\n");
+    for (const std::string& line : lines) fmt::print("    {}\n", line);
+  }
   for (const std::string& note : run.notes) fmt::print("  {}\n", note);
 }
 

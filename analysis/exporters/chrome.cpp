@@ -2,6 +2,7 @@
 
 #include "analysis/exporters/export.h"
 #include "analysis/exporters/text_output.h"
+#include "analysis/metrics/counters.h"
 
 namespace paceline::analysis {
 namespace {
@@ -21,6 +22,10 @@ class ChromeWriter {
       metadata("process_sort_index", rank.rank, 0, std::to_string(rank.rank));
       int thread = 0;
       for (const Track& track : rank.tracks) {
+        if (track.kind == TrackKind::counter) {
+          counter(rank.rank, track);
+          continue;
+        }
         ++thread;
         metadata("thread_name", rank.rank, thread, json_string(track.label));
         metadata("thread_sort_index", rank.rank, thread, std::to_string(thread));
@@ -57,6 +62,18 @@ class ChromeWriter {
       out_.print("{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{},\"tid\":{},\"ts\":{}", process, thread,
                  microseconds(track.marks.start_ns[i]));
       rest(track.marks, i, mark_arguments);
+    }
+  }
+
+  // These tools draw what they are given as it is: so a sum is given as what it rose by per second.
+  void counter(int process, const Track& track) {
+    const CounterCurve curve = curve_of(track.samples);
+    const std::string name = json_string(track.label), unit = json_string(curve.unit.empty() ? "value" : curve.unit);
+    for (std::size_t i = 0; i < curve.value.size(); ++i) {
+      begin();
+      out_.print("{{\"ph\":\"C\",\"pid\":{},\"tid\":0,\"name\":{},\"ts\":{},\"args\":{{{}:{}}}}}", process, name,
+                 microseconds(curve.time_ns[i]), unit, curve.value[i]);
+      out_.line_done();
     }
   }
 

@@ -26,6 +26,7 @@ class CsvWriter {
         before_ = fmt::format("{},{},{},{}", rank.rank, csv_field(rank.host), rank.pid, csv_field(track.label));
         lines(track.slices, track.slice_arguments, "slice");
         lines(track.marks, track.mark_arguments, "mark");
+        samples(track.samples);
       }
     }
     out_.flush();
@@ -46,6 +47,17 @@ class CsvWriter {
       append_json_arguments(arguments_, slice_class.domain, cursor.of(i), json_);
       out_.print("{},{},{},{},{},{},{},{}\n", before_, kind, field(slices.name[i]), field(slice_class.category),
                  slices.start_ns[i], slices.duration_ns[i], slices.depth[i], csv_field(arguments_));
+      out_.line_done();
+    }
+  }
+
+  void samples(const Samples& samples) {
+    const std::string unit = json_string(samples.unit);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const std::string arguments =
+          fmt::format("{{\"value\":{},\"unit\":{},\"sum\":{}}}", samples.value[i], unit, samples.is_sum);
+      out_.print("{},counter,{},,{},0,0,{}\n", before_, csv_field(samples.name), samples.time_ns[i],
+                 csv_field(arguments));
       out_.line_done();
     }
   }

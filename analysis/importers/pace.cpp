@@ -200,7 +200,32 @@ class FileImport {
   // Submitted events whose time stamps could not be placed on the run's clock.
   std::uint64_t untimed() const { return untimed_; }
 
+  // After all tracks. `process` is put before the device.
+  void counters(const std::string& process = "") {
+    for (auto& [id, readings] : readings_) {
+      const auto known = definitions_.counters.find(id);
+      PaceDefinitions::Counter counter;
+      if (known != definitions_.counters.end()) counter = known->second;
+      std::string name(definitions_.name(counter.name));
+      if (name.empty()) name = fmt::format("counter {}", id);  // its definition is lost
+      std::string device(definitions_.name(counter.device));
+      if (!process.empty()) device = device.empty() ? process : process + ", " + device;
+      TrackBuilder& track = rank_.add_counter(std::move(name), std::string(definitions_.name(counter.unit)),
+                                              std::move(device), counter.is_sum);
+      std::ranges::stable_sort(readings, {}, &Reading::ticks);
+      // A sum may stand at any number when the recording begins, and a double has 53 bits.
+      const std::uint64_t start = counter.is_sum ? readings.front().value : 0;
+      for (const Reading& reading : readings) {
+        track.add_sample(time(reading.ticks), static_cast<double>(static_cast<std::int64_t>(reading.value - start)));
+      }
+    }
+  }
+
  private:
+  // A sample as it is in the file.
+  struct Reading {
+    std::uint64_t ticks = 0, value = 0;
+  };
   // A range by start and end, which need not nest with anything.
   struct Range {
     std::uint64_t start_ticks = 0, end_ticks = 0;
@@ -331,6 +356,11 @@ class FileImport {
         if (open.calls.empty()) break;
         track.end_slice(open.calls.back().slice, time(ticks));
         open.calls.pop_back();
+        break;
+      case EventType::sample:
+        if (head.low > 0xffff) break;  // no counter can have this number: damage
+        ++info.counter_events;
+        readings_[static_cast<std::uint32_t>(head.low)].push_back({ticks, extension->high});
         break;
       default:
         break;
@@ -560,6 +590,7 @@ class FileImport {
   std::uint64_t untimed_ = 0;
   std::unordered_map<std::uint32_t, Communicator> communicators_;
   std::unordered_map<std::uint32_t, std::uint16_t> classes_;  // by the upper half of a scope
+  std::map<std::uint32_t, std::vector<Reading>> readings_;    // by counter
   std::uint32_t last_key_ = 0xffffffff;
   std::uint16_t last_class_ = 0;
 };
@@ -747,6 +778,7 @@ void add_child(TraceBuilder& run, Vocabulary& words, RankBuilder& rank, Process&
     child.file.tracks[t].slots = {};
   }
   import.add_devices(child.file, name);
+  import.counters(fmt::format("process {}", child.file.header.pid));
 }
 
 }  // namespace
@@ -811,6 +843,7 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
       if (child.child_of != process.file.header.pid || !same_machine(child, process)) continue;
       add_child(run, words, rank, child, clocks[processes.size() + c], zero);
     }
+    import.counters();
     if (progress && !progress(static_cast<double>(p + 1) / static_cast<double>(processes.size()))) {
       throw Error("loading was stopped");
     }

@@ -53,6 +53,11 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
         case EventType::mpi_file:
           found.mpi_files[low_half(head.low)] = {high_half(head.low), low_half(extension->low)};
           break;
+        case EventType::counter:
+          found.counters[head.low & 0xffff] = {
+              high_half(head.low), low_half(extension->high), high_half(extension->high),
+              (head.low >> 16 & 0xffff) == static_cast<std::uint16_t>(format::CounterKind::sum)};
+          break;
         case EventType::end:
           found.range_ends[head.low] = {t, ticks_of(head)};
           if (const auto payloads = pending.before(head); !payloads.empty()) {

@@ -26,6 +26,10 @@ struct PaceDefinitions {
     std::uint32_t path = 0;  // name id
     std::uint32_t communicator = 0;
   };
+  struct Counter {
+    std::uint32_t name = 0, unit = 0, device = 0;  // ids in the file
+    bool is_sum = false;
+  };
   struct RangeEnd {
     std::uint32_t track = 0;  // index into TraceFile::tracks
     std::uint64_t ticks = 0;  // relative, as in events
@@ -46,6 +50,7 @@ struct PaceDefinitions {
   std::unordered_map<std::uint64_t, std::uint32_t> thread_names;
   std::unordered_map<std::uint32_t, Communicator> communicators;
   std::unordered_map<std::uint32_t, MpiFile> mpi_files;
+  std::map<std::uint32_t, Counter> counters;
   std::map<std::string, std::string> settings;
   std::unordered_map<std::uint64_t, RangeEnd> range_ends;                     // of NVTX start/end ranges, by range id
   std::unordered_map<std::uint64_t, std::vector<format::Slot>> end_payloads;  // of those that have some

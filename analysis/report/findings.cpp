@@ -211,6 +211,7 @@ void add_run_findings(const RunReport& run, std::vector<Finding>& out) {
          fmt::format("Start-up takes {} of the wall time ({}); it weighs less in longer runs.",
                      percent(startup.share()), duration(startup.ns / static_cast<std::int64_t>(run.per_rank.size())))});
   }
+  out.insert(out.end(), run.machine_findings.begin(), run.machine_findings.end());
   add_accuracy_finding(run, out);
   add_quality_findings(run, out);
 }

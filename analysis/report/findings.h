@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/report/model.h"
+#include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
 
@@ -14,6 +15,9 @@ void write_findings(Report& report);
 // The parts of it.
 void add_scaling_findings(const Report& report, std::vector<Finding>& out);
 void add_run_findings(const RunReport& run, std::vector<Finding>& out);
+
+// What counters and facts of the machine say: ranks that share CPUs, a low limit, GPUs in trouble. Needs the trace.
+std::vector<Finding> machine_findings(const Trace& trace);
 
 // The speed-up to remember: of the fewest differences from its 1-rank run, then of the most ranks, then of the longest
 // run. Null where there is none.

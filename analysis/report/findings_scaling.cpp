@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
 #include <set>
 
 #include "analysis/report/findings.h"
@@ -8,6 +11,22 @@
 
 namespace paceline::analysis {
 namespace {
+
+// How far two accuracies lie apart by the choice of test images alone, in 95 of 100 cases: 1.96 standard errors of the
+// difference of two binomial shares. Nothing where the number of test images is not known.
+std::optional<double> accuracy_by_chance(const ScalingPoint& one, const ScalingPoint& other) {
+  double variance = 0;
+  for (const ScalingPoint* point : {&one, &other}) {
+    const auto found = point->config.find("test_images");
+    if (found == point->config.end()) return std::nullopt;
+    double images = 0;
+    const char* const end = found->second.data() + found->second.size();
+    const auto parsed = std::from_chars(found->second.data(), end, images);
+    if (parsed.ec != std::errc() || parsed.ptr != end || !(images >= 1)) return std::nullopt;
+    variance += *point->accuracy * (1 - *point->accuracy) / images;
+  }
+  return 1.96 * std::sqrt(variance);
+}
 
 class ScalingSentences {
  public:
@@ -242,12 +261,16 @@ class ScalingSentences {
     const ScalingPoint& one = points_[*point.baseline];
     if (!one.accuracy) return;
     const double lost = *one.accuracy - *point.accuracy;
-    if (lost > 0.01 && *point.speedup > 1) {
+    const auto chance = accuracy_by_chance(one, point);
+    if (lost > chance.value_or(0.01) && *point.speedup > 1) {
       say(Severity::warning,
           fmt::format("Speed bought with accuracy: {} ranks are {} times as fast but reach {} where 1 rank reaches "
-                      "{}. More ranks make a larger batch: a learning rate that grows with it, and warm-up, "
+                      "{}{}. More ranks make a larger batch: a learning rate that grows with it, and warm-up, "
                       "usually win it back.",
-                      point.ranks, fixed(*point.speedup, 2), percent(*point.accuracy), percent(*one.accuracy)));
+                      point.ranks, fixed(*point.speedup, 2), percent(*point.accuracy), percent(*one.accuracy),
+                      chance ? fmt::format(", more than the {} points that the choice of test images explains (95 %)",
+                                           fixed(100 * *chance, 1))
+                             : ""));
     }
     if (one.seconds_to_accuracy && point.seconds_to_accuracy) {
       say(Severity::info,

@@ -133,13 +133,10 @@ class Page {
     out_ += "<ul class=\"findings\">\n";
     for (const auto& finding : report_.findings) {
       if (finding.run != about) continue;
-      const char* kind = finding.severity == Severity::info      ? "info"
-                         : finding.severity == Severity::warning ? "warning"
-                                                                 : "problem";
       const char* word = finding.severity == Severity::info      ? ""
                          : finding.severity == Severity::warning ? "<em>Warning</em> "
                                                                  : "<em>Problem</em> ";
-      out_ += fmt::format("<li class=\"{}\">{}{}</li>\n", kind, word, escaped(finding.text));
+      out_ += fmt::format("<li class=\"{}\">{}{}</li>\n", severity_name(finding.severity), word, escaped(finding.text));
     }
     out_ += "</ul>\n";
   }

@@ -23,30 +23,6 @@ void set(json& object, const char* key, const std::optional<Interval>& value) {
   if (value) object[key] = interval(*value);
 }
 
-const char* severity_name(Severity severity) {
-  switch (severity) {
-    case Severity::info:
-      return "info";
-    case Severity::warning:
-      return "warning";
-    case Severity::problem:
-      return "problem";
-  }
-  return "";
-}
-
-const char* counts_as_name(CountsAs kind) {
-  switch (kind) {
-    case CountsAs::parallel:
-      return "parallel";
-    case CountsAs::serial:
-      return "serial";
-    case CountsAs::overhead:
-      return "overhead";
-  }
-  return "";
-}
-
 json breakdown_json(const RunReport& run) {
   const Breakdown& b = *run.breakdown;
   json out = {{"wall_ns", b.wall_ns},

@@ -19,6 +19,18 @@ namespace paceline::analysis {
 
 enum class Severity { info, warning, problem };
 
+constexpr const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::info:
+      return "info";
+    case Severity::warning:
+      return "warning";
+    case Severity::problem:
+      return "problem";
+  }
+  return "";
+}
+
 struct Finding {
   Severity severity = Severity::info;
   std::string text;                     // whole sentences, figures with units
@@ -27,6 +39,18 @@ struct Finding {
 
 // Does the time shrink when ranks are added?
 enum class CountsAs { parallel, serial, overhead };
+
+constexpr const char* counts_as_name(CountsAs kind) {
+  switch (kind) {
+    case CountsAs::parallel:
+      return "parallel";
+    case CountsAs::serial:
+      return "serial";
+    case CountsAs::overhead:
+      return "overhead";
+  }
+  return "";
+}
 
 struct BreakdownRow {
   Phase phase = Phase::other;
@@ -103,6 +127,7 @@ struct RunReport {
   std::vector<std::string> damage;  // one line a damaged rank
   std::vector<std::string> hangs;   // one sentence a collective that ranks wait in
   double clock_error_ns = 0;        // the worst rank's
+  std::vector<Finding> machine_findings;
 };
 
 // Why a speed-up is not N. With W the wall time of docs/metrics.md's breakdown, W(N) − W(1)/N is exactly the sum of the

@@ -12,6 +12,7 @@
 #include "analysis/metrics/stragglers.h"
 #include "analysis/report/breakdown.h"
 #include "analysis/report/build.h"
+#include "analysis/report/findings.h"
 
 namespace paceline::analysis {
 namespace {
@@ -181,6 +182,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
   }
   add_collectives(trace, run);
   for (const Hang& hang : find_hangs(trace)) run.hangs.push_back(hang_text(trace, hang));
+  run.machine_findings = machine_findings(trace);
   run.communication_observed = run.ranks == 1 || communication_events > 0 || saw_communication(trace);
 
   run.accuracy_curve = accuracy_of(trace);

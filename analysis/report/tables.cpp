@@ -146,7 +146,7 @@ Table breakdown_table(const RunReport& run) {
     const bool ambiguous =
         std::count_if(b.rows.begin(), b.rows.end(), [&](const auto& r) { return r.phase == row.phase; }) > 1;
     const std::string where = !ambiguous ? "" : row.inside_iterations ? ", in iterations" : ", outside iterations";
-    table.rows.push_back({std::string(phase_name(row.phase)) + where, counts_as_text(row.counts_as), duration(row.ns),
+    table.rows.push_back({std::string(phase_name(row.phase)) + where, counts_as_name(row.counts_as), duration(row.ns),
                           percent(ratio(row.ns, b.wall_ns))});
   }
   const auto total = [&](const char* name, const char* kind, std::int64_t ns) {
@@ -326,18 +326,6 @@ void keep_filled(std::vector<Table>& tables) {
 }
 
 }  // namespace
-
-std::string counts_as_text(CountsAs kind) {
-  switch (kind) {
-    case CountsAs::parallel:
-      return "parallel";
-    case CountsAs::serial:
-      return "serial";
-    case CountsAs::overhead:
-      return "overhead";
-  }
-  return "";
-}
 
 std::vector<Table> scaling_tables(const Report& report) {
   std::vector<Table> tables;

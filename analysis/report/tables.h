@@ -29,6 +29,4 @@ std::vector<Table> run_tables(const RunReport& run);
 // What a run was, in one line: "ResNet-18 …, 2 ranks on alice, batch 32 per rank".
 std::string run_summary(const RunReport& run);
 
-std::string counts_as_text(CountsAs kind);
-
 }  // namespace paceline::analysis

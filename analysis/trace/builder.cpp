@@ -145,8 +145,13 @@ void TrackBuilder::text_argument(std::string_view key, std::string_view text) {
                 trace_->names.intern(text));
 }
 
+void TrackBuilder::add_sample(std::int64_t time_ns, double value) {
+  track_.samples.time_ns.push_back(time_ns);
+  track_.samples.value.push_back(value);
+}
+
 void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
-  if (track_.slices.size() == 0 && track_.marks.size() == 0 && !track_.main) return;
+  if (track_.slices.size() == 0 && track_.marks.size() == 0 && track_.samples.size() == 0 && !track_.main) return;
   for (std::uint32_t i = 0; i < track_.slices.size(); ++i) {
     if (track_.slices.duration_ns[i] != still_open) continue;
     argument(i, trace_->names.intern("unfinished"), 1.0);
@@ -205,6 +210,15 @@ TrackBuilder& RankBuilder::add_track(TrackKind kind, std::string label, std::uin
   return tracks_.emplace_back(*trace_, kind, std::move(label), thread_id, main);
 }
 
+TrackBuilder& RankBuilder::add_counter(std::string name, std::string unit, std::string device, bool is_sum) {
+  TrackBuilder& track = add_track(TrackKind::counter, device.empty() ? name : device + ": " + name);
+  track.track_.samples.name = std::move(name);
+  track.track_.samples.unit = std::move(unit);
+  track.track_.samples.device = std::move(device);
+  track.track_.samples.is_sum = is_sum;
+  return track;
+}
+
 Rank RankBuilder::finish() {
   if (rank_.end_ns <= rank_.start_ns) {
     std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
@@ -214,6 +228,10 @@ Rank RankBuilder::finish() {
           first = std::min(first, slices->start_ns[i]);
           last = std::max(last, slices->start_ns[i] + std::max<std::int64_t>(slices->duration_ns[i], 0));
         }
+      }
+      for (const std::int64_t time_ns : track.track_.samples.time_ns) {
+        first = std::min(first, time_ns);
+        last = std::max(last, time_ns);
       }
     }
     if (first <= last) rank_.start_ns = first, rank_.end_ns = last;

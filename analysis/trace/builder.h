@@ -12,8 +12,8 @@
 //
 // Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, moves slices that
 // cross another one (begin inside it and end after it) onto further tracks, so that every track nests, and leaves out
-// tracks without slices and marks but for the main thread's. Cost: linear where slices come in the order of their
-// starts, as a thread makes them.
+// tracks without slices, marks and samples but for the main thread's. Cost: linear where slices come in the order of
+// their starts, as a thread makes them.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +53,9 @@ class TrackBuilder {
   void text_argument(std::uint32_t slice, NameId key, NameId text) { arguments_.push_back({slice, key, 0, text}); }
   void argument(std::string_view key, double number);
   void text_argument(std::string_view key, std::string_view text);
+  // Of a counter.
+  void add_sample(std::int64_t time_ns, double value);
+
   void mark_argument(std::uint32_t mark, NameId key, double number) {
     mark_arguments_.push_back({mark, key, number, 0});
   }
@@ -80,6 +83,8 @@ class RankBuilder {
 
   // The reference stays good until finish().
   TrackBuilder& add_track(TrackKind kind, std::string label, std::uint64_t thread_id = 0, bool main = false);
+  // A track of kind counter; its samples come in the order of time.
+  TrackBuilder& add_counter(std::string name, std::string unit, std::string device, bool is_sum);
   TrackBuilder& add_main_thread() { return add_track(TrackKind::thread, "main thread", 1, true); }
 
   // Everything but the tracks. Where end_ns is not above start_ns, finish() takes the first and last event instead.

@@ -46,6 +46,17 @@ struct Slices {
   std::int64_t end_ns(std::size_t i) const { return start_ns[i] + duration_ns[i]; }
 };
 
+// Values over time, of a track of kind counter.
+struct Samples {
+  std::string name, unit, device;  // "bytes sent", "bytes", "eth0"; the unit of what is counted by the piece is ""
+  // A sum rises, counted from its first sample, and what it rose by says something; else the value itself does.
+  bool is_sum = false;
+  std::vector<std::int64_t> time_ns;  // rising
+  std::vector<double> value;          // exact for integers below 2^53
+
+  std::size_t size() const { return time_ns.size(); }
+};
+
 // A value beside a slice; kept sorted by slice. Keys: "payload", "bytes", "communicator" (a text: equal on all members
 // of one communicator, different for different ones), "members", "sequence", "root", "peer", "tag", "unfinished" (1:
 // the process ended inside, and the slice is given the rank's end), ….
@@ -66,6 +77,7 @@ struct Track {
   std::vector<Argument> slice_arguments;
   std::vector<Argument> mark_arguments;
   std::uint16_t depths = 0;  // number of nesting levels used
+  Samples samples;           // of a counter, which has no slices and marks
 };
 
 // A time that was not recorded, or of which events are missing. Its reasons are for people: "outside --iterations".

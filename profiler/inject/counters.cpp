@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ namespace paceline::inject {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
+constexpr rlim_t fewest_files = 256;
 constexpr std::int64_t cost_limit = 100;  // a sampling may take 1/100 of its interval
 
 sem_t wakeup;
@@ -149,16 +151,15 @@ void record_sample_at(std::uint64_t at, std::uint16_t counter, std::uint64_t val
 }
 
 bool KeptFile::open(const char* path) {
-  descriptor = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  // Descriptors that are low may be ones that the program hands out itself.
-  const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 64);
-  if (moved >= 0) {
-    close(descriptor);
-    descriptor = moved;
-  }
+  // A program that may have few files needs them itself.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < fewest_files) return false;
+  const int low = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (low < 0) return false;
+  descriptor = fcntl(low, F_DUPFD_CLOEXEC, 64);  // low numbers are for the program
+  close(low);
   struct stat now {};
-  if (fstat(descriptor, &now) != 0) return false;
+  if (descriptor < 0 || fstat(descriptor, &now) != 0) return false;
   device = now.st_dev;
   inode = now.st_ino;
   return true;

@@ -99,12 +99,12 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
 
   const double epochs = static_cast<double>(iterations_) / static_cast<double>(plan_.iterations());
   nlohmann::json run = describe_run(options_, communicator_, epochs);
+  run["test_images"] = data_.test.size();
   mark_run(run.dump());
   run.update({{"iterations", iterations_},
               {"threads", threads_},
               {"lr", options_.learning_rate},
               {"train_images", data_.train.size()},
-              {"test_images", data_.test.size()},
               {"first_iteration", first_}});
   journal_->start(run);
   for (const std::string& fault : options_.faults) mark(Category::fault, RangeName(fault), 0);

@@ -38,6 +38,8 @@ constexpr Entry entries[] = {
     {"Enter, Shift + Enter", "next and previous hit"},
     {"Click on a rank's name", "fold and unfold its tracks"},
     {"Ctrl + E, Ctrl + Shift + E", "unfold and fold all ranks"},
+    {"Click on \"CPU time\"", "unfold and fold a rank's counters"},
+    {"Ctrl + U, Ctrl + Shift + U", "unfold and fold all counters"},
     {"Ctrl + O", "open a run"},
     {"?", "this sheet"},
 };

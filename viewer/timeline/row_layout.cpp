@@ -43,6 +43,11 @@ void RowLayout::set_collapsed(std::size_t rank, bool collapsed) {
   place();
 }
 
+void RowLayout::set_counters_unfolded(std::size_t rank, bool unfolded) {
+  ranks_[rank].counters_unfolded = unfolded;
+  place();
+}
+
 void RowLayout::set_room(int pixels) {
   if (pixels == room_) return;
   room_ = pixels;
@@ -69,10 +74,19 @@ int RowLayout::place_with(int depth_height) {
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::stable_sort(order.begin(), order.end(),
                        [&](std::size_t a, std::size_t b) { return order_of(tracks[a]) < order_of(tracks[b]); });
+      bool has_counter = false;
       for (const std::size_t t : order) {
+        if (tracks[t].kind == analysis::TrackKind::counter) {
+          if (run_->ranks[rank.rank].graphs[t].empty() || (has_counter && !rank.counters_unfolded)) continue;
+          rank.tracks.push_back({rank.rank, t, y, 0, 1, depth_height + counter_extra, true, !has_counter});
+          has_counter = true;
+          y = rank.tracks.back().end_y() + margin;
+          continue;
+        }
         if (tracks[t].slices.size() == 0 && tracks[t].marks.size() == 0) continue;
         const unsigned depths = std::max(run_->ranks[rank.rank].slices[t].depths(), 1u);
-        rank.tracks.push_back({rank.rank, t, y, tracks[t].marks.size() > 0 ? mark_lane : 0, depths, depth_height});
+        const int marks = tracks[t].marks.size() > 0 ? mark_lane : 0;
+        rank.tracks.push_back({rank.rank, t, y, marks, depths, depth_height, false, false});
         y = rank.tracks.back().end_y() + margin;
       }
     }

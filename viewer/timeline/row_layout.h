@@ -1,6 +1,7 @@
 // Which row of the timeline is where. A rank has a strip of phases, and below it, unless it is collapsed, its tracks;
-// a track has a lane of marks, if it has marks, and one row for each level of nesting. Where there is room to spare the
-// rows are taller.
+// a track has a lane of marks, if it has marks, and one row for each level of nesting; a counter has one row. Of a
+// rank's counters only the first one is there until they are unfolded. Where there is room to spare the rows are
+// taller.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,8 @@ struct TrackRows {
   int mark_height = 0;              // 0: no marks
   unsigned depths = 0;
   int depth_height = 0;
+  bool counter = false;
+  bool folds = false;  // the counter that stands for all
 
   int depth_y(unsigned depth) const;
   int end_y() const { return depth_y(depths); }
@@ -27,6 +30,7 @@ struct RankRows {
   int y = 0, end_y = 0;
   int strip_height = 0;
   bool collapsed = false;
+  bool counters_unfolded = false;
   std::vector<TrackRows> tracks;  // empty when collapsed
 
   int strip_y() const;
@@ -36,6 +40,7 @@ struct RankRows {
 class RowLayout {
  public:
   static constexpr int lowest_row = 18, highest_row = 26, mark_lane = 12, margin = 4;
+  static constexpr int counter_extra = 6;  // by which a counter's row is taller
 
   explicit RowLayout(const Run& run);
 
@@ -46,6 +51,8 @@ class RowLayout {
 
   void set_collapsed(std::size_t rank, bool collapsed);
   bool collapsed(std::size_t rank) const { return ranks_[rank].collapsed; }
+  void set_counters_unfolded(std::size_t rank, bool unfolded);
+  bool counters_unfolded(std::size_t rank) const { return ranks_[rank].counters_unfolded; }
   const std::vector<RankRows>& ranks() const { return ranks_; }
   int height() const { return ranks_.empty() ? 0 : ranks_.back().end_y; }
 

@@ -78,8 +78,13 @@ void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
   // A click.
   if (position.x() < header_width) {
     const auto hit = rows_.at(position.y() - ruler_height + scroll_y());
-    if (position.y() < ruler_height || !hit || hit->track) return;
-    rows_.set_collapsed(hit->rank, !rows_.collapsed(hit->rank));
+    if (position.y() < ruler_height || !hit) return;
+    if (hit->track) {
+      if (!rows_.rows_of(hit->rank, *hit->track)->folds) return;
+      rows_.set_counters_unfolded(hit->rank, !rows_.counters_unfolded(hit->rank));
+    } else {
+      rows_.set_collapsed(hit->rank, !rows_.collapsed(hit->rank));
+    }
     update_scroll_bar();
     redraw();
     return;
@@ -235,6 +240,20 @@ bool TimelineWidget::viewportEvent(QEvent* event) {
   return QAbstractScrollArea::viewportEvent(event);
 }
 
+QString TimelineWidget::value_at(const QPoint& position) const {
+  const auto hit = rows_.at(position.y() - ruler_height + scroll_y());
+  if (position.y() < ruler_height || position.x() < header_width || !hit || !hit->track) return {};
+  const CounterGraph& graph = run_->ranks[hit->rank].graphs[*hit->track];
+  const double begin = axis_.time_at(column_at(position));
+  const auto range = graph.between(begin, begin + axis_.ns_per_pixel());
+  if (!range) return {};
+  const auto text = [&](double value) {
+    return QString::fromStdString(analysis::quantity_text(value, graph.curve.unit));
+  };
+  const QString low = text(range->low), high = text(range->high);
+  return low == high ? high : low + " to " + high;
+}
+
 QString TimelineWidget::tooltip_at(const QPoint& position) const {
   const auto& trace = run_->trace;
   const auto line = [](const QString& key, const QString& value) {
@@ -264,6 +283,12 @@ QString TimelineWidget::tooltip_at(const QPoint& position) const {
   const auto hit = rows_.at(position.y() - ruler_height + scroll_y());
   if (position.y() < ruler_height || !hit) return {};
   const auto& rank = trace.ranks[hit->rank];
+  if (const QString value = value_at(position); !value.isEmpty()) {
+    const double time = axis_.time_at(column_at(position));
+    return QString("<b>%1</b><table>").arg(QString::fromStdString(rank.tracks[*hit->track].label).toHtmlEscaped()) +
+           line("value", value) + line("time", time_text(time, axis_.ns_per_pixel(), axis_.visible().end_ns)) +
+           "</table>";
+  }
   if (position.x() < header_width) {
     return QString("<b>Rank %1 of %2</b><table>").arg(rank.rank).arg(rank.world_size) +
            line("host", QString::fromStdString(rank.host)) + line("process", QString::number(rank.pid)) +

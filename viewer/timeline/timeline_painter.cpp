@@ -66,7 +66,9 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Ti
     const QRect strip(0, rank.strip_y(), axis.width(), rank.strip_height);
     counts += paint_phases(painter, run_.ranks[rank.rank], axis, strip, theme_, true);
     for (const TrackRows& track : rank.tracks) {
-      if (track.end_y() > top && track.y < bottom) counts += paint_track(painter, track, axis, top, bottom, marked);
+      if (track.end_y() <= top || track.y >= bottom) continue;
+      counts +=
+          track.counter ? paint_counter(painter, track, axis) : paint_track(painter, track, axis, top, bottom, marked);
     }
     painter.restore();
   }
@@ -107,14 +109,17 @@ void TimelinePainter::paint_ruler(QPainter& painter, const QSize& size, const Ti
 void TimelinePainter::paint_header(QPainter& painter, const RankRows& rank) {
   const auto& model = run_.trace.ranks[rank.rank];
   const int middle = rank.strip_y() + rank.strip_height / 2;
-  painter.save();
-  painter.setRenderHint(QPainter::Antialiasing, true);
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(QColor(theme_.faint_text));
-  const QPointF shut[] = {{11, middle - 4.5}, {11, middle + 4.5}, {16, middle + 0.0}};
-  const QPointF open[] = {{9, middle - 2.5}, {18, middle - 2.5}, {13.5, middle + 3.0}};
-  painter.drawPolygon(rank.collapsed ? shut : open, 3);
-  painter.restore();
+  const auto arrow = [&](int x, int y, bool is_shut) {
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing, true);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(QColor(theme_.faint_text));
+    const QPointF shut[] = {{x + 2.0, y - 4.5}, {x + 2.0, y + 4.5}, {x + 7.0, y + 0.0}};
+    const QPointF open[] = {{x + 0.0, y - 2.5}, {x + 9.0, y - 2.5}, {x + 4.5, y + 3.0}};
+    painter.drawPolygon(is_shut ? shut : open, 3);
+    painter.restore();
+  };
+  arrow(9, middle, rank.collapsed);
 
   painter.setFont(bold_);
   painter.setPen(QColor(theme_.header_text));
@@ -130,7 +135,15 @@ void TimelinePainter::paint_header(QPainter& painter, const RankRows& rank) {
 
   for (const TrackRows& rows : rank.tracks) {
     const auto& track = model.tracks[rows.track];
-    const QRect box(26, rows.depth_y(0), header_width - 36, rows.depth_height);
+    QRect box(26, rows.depth_y(0), header_width - 36, rows.depth_height);
+    if (rows.folds) arrow(9, rows.y + rows.depth_height / 2, !rank.counters_unfolded);
+    if (rows.counter) {  // what the top of the row stands for
+      const CounterGraph& graph = run_.ranks[rank.rank].graphs[rows.track];
+      const QString top = QString::fromStdString(analysis::quantity_text(graph.top, graph.curve.unit));
+      painter.setPen(QColor(theme_.faint_text));
+      painter.drawText(box, Qt::AlignTop | Qt::AlignRight, top);
+      box.setRight(box.right() - painter.fontMetrics().horizontalAdvance(top) - 6);
+    }
     painter.setPen(QColor(track.main ? theme_.header_text : theme_.faint_text));
     painter.drawText(
         box, Qt::AlignVCenter | Qt::AlignLeft,
@@ -190,6 +203,35 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
     }
   }
   return counts;
+}
+
+// An area below the least value of each column, fainter up to the greatest, whose pixel is the line.
+DrawCounts TimelinePainter::paint_counter(QPainter& painter, const TrackRows& rows, const TimeAxis& axis) {
+  const CounterGraph& graph = run_.ranks[rows.rank].graphs[rows.track];
+  const auto columns = axis.columns();
+  const QSize size(columns.count, rows.depth_height - 1);
+  if (graph_.size() != size) graph_ = QImage(size, QImage::Format_ARGB32_Premultiplied);
+  // Without a hue: the phases have those.
+  const QRgb line = blend(theme_.text, theme_.background, 70);
+  const QRgb sure = blend(theme_.text, theme_.background, 28), sometimes = blend(theme_.text, theme_.background, 14);
+  graph_.fill(Qt::transparent);
+  const int height = size.height();
+  const auto y_of = [&](double value) {
+    const double share = std::clamp(value / graph.top, 0.0, 1.0);
+    return height - 1 - static_cast<int>(std::lround(share * (height - 1)));
+  };
+  for (int x = 0; x < columns.count; ++x) {
+    const double begin = columns.begin_ns + x * columns.ns_per_pixel;
+    const auto range = graph.between(begin, begin + columns.ns_per_pixel);
+    if (!range) continue;
+    const int greatest = y_of(range->high), least = y_of(range->low);
+    for (int y = greatest; y < height; ++y) {
+      reinterpret_cast<QRgb*>(graph_.scanLine(y))[x] = y == greatest ? line : y < least ? sometimes : sure;
+    }
+  }
+  painter.drawImage(QPoint(0, rows.y), graph_);
+  painter.fillRect(0, rows.y + height, columns.count, 1, QColor(theme_.grid));
+  return {2, 0};
 }
 
 void TimelinePainter::paint_marks(QPainter& painter, const TrackRows& rows, const TimeAxis& axis, DrawCounts& counts) {

@@ -37,6 +37,7 @@ class TimelinePainter {
   void paint_header(QPainter& painter, const RankRows& rank);
   DrawCounts paint_track(QPainter& painter, const TrackRows& rows, const TimeAxis& axis, int top, int bottom,
                          std::optional<analysis::NameId> marked);
+  DrawCounts paint_counter(QPainter& painter, const TrackRows& rows, const TimeAxis& axis);
   void paint_marks(QPainter& painter, const TrackRows& rows, const TimeAxis& axis, DrawCounts& counts);
   QString label_of(const analysis::Track& track, std::uint32_t slice, int width);
 
@@ -48,6 +49,7 @@ class TimelinePainter {
   // Reused from row to row.
   std::vector<analysis::LevelOfDetail::Item> items_;
   QImage narrow_;  // one line of pixels
+  QImage graph_;   // a counter's row
 };
 
 // What a slice is called on screen: its name, and an iteration's number.

@@ -171,6 +171,12 @@ void TimelineWidget::set_all_collapsed(bool collapsed) {
   redraw();
 }
 
+void TimelineWidget::set_counters_unfolded(bool unfolded) {
+  for (std::size_t rank = 0; rank < rows_.ranks().size(); ++rank) rows_.set_counters_unfolded(rank, unfolded);
+  update_scroll_bar();
+  redraw();
+}
+
 std::optional<SliceRef> TimelineWidget::slice_at(const QPoint& position) const {
   if (position.x() < header_width || position.y() < ruler_height) return std::nullopt;
   const auto hit = rows_.at(position.y() - ruler_height + scroll_y());

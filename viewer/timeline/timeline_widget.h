@@ -50,9 +50,15 @@ class TimelineWidget : public QAbstractScrollArea {
   void zoom_to_selection();
   void select_range(std::optional<TimeRange> range);
   void set_all_collapsed(bool collapsed);
+  // Shows all counters of all ranks, or only each rank's first.
+  void set_counters_unfolded(bool unfolded);
 
   // What is at this point of the viewport; marks and slices narrower than the pointer's tip are found within 3 pixels.
   std::optional<SliceRef> slice_at(const QPoint& position) const;
+
+  // What the counter's row at this point shows: "187 %", or "0 % to 187 %" where a pixel covers several samples. Empty
+  // where there is none.
+  QString value_at(const QPoint& position) const;
 
   // What the last full drawing took.
   DrawCounts draw_counts() const { return counts_; }

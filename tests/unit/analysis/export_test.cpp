@@ -75,5 +75,40 @@ TEST(ExportCsv, IsTheTextWrittenHere) {
             "1,\"node,7\",4711,main thread,mark,\"a \"\"mark\"\"\n\",,5,0,0,\"{\"\"payload\"\":0.5}\"\n");
 }
 
+// A rise of 300 bytes in 2 ms is 150,000 bytes a second until the next sample; the value at the end stays.
+Trace run_with_counters() {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  rank.add_main_thread().add_slice(0, 3'000'000, "step");
+  TrackBuilder& sent = rank.add_counter("bytes sent", "bytes", "eth0", true);
+  sent.add_sample(1'000'000, 0);
+  sent.add_sample(3'000'000, 300);
+  rank.add_counter("power", "mW", "GPU 0", false).add_sample(2'500'000, 350'000);
+  return run.finish();
+}
+
+TEST(ExportChrome, CountersAreCounterEvents) {
+  const auto events = nlohmann::json::parse(exported(export_chrome, run_with_counters()))["traceEvents"];
+  ASSERT_EQ(events.size(), 8U);  // names and order of process and thread, a slice, three counter events
+  EXPECT_EQ(events[5], nlohmann::json::parse(R"({"ph":"C","pid":0,"tid":0,"name":"eth0: bytes sent","ts":1000.0,
+                                                 "args":{"bytes/s":150000.0}})"));
+  EXPECT_EQ(events[6]["ts"], 3000);
+  EXPECT_EQ(events[6]["args"]["bytes/s"], 150'000);
+  EXPECT_EQ(events[7], nlohmann::json::parse(R"({"ph":"C","pid":0,"tid":0,"name":"GPU 0: power","ts":2500.0,
+                                                 "args":{"mW":350000.0}})"));
+}
+
+TEST(ExportCsv, SamplesAreLines) {
+  const std::string text = exported(export_csv, run_with_counters());
+  const std::string samples = text.substr(text.find("0,localhost,0,eth0"));
+  EXPECT_EQ(samples,
+            "0,localhost,0,eth0: bytes sent,counter,bytes sent,,1000000,0,0,"
+            "\"{\"\"value\"\":0,\"\"unit\"\":\"\"bytes\"\",\"\"sum\"\":true}\"\n"
+            "0,localhost,0,eth0: bytes sent,counter,bytes sent,,3000000,0,0,"
+            "\"{\"\"value\"\":300,\"\"unit\"\":\"\"bytes\"\",\"\"sum\"\":true}\"\n"
+            "0,localhost,0,GPU 0: power,counter,power,,2500000,0,0,"
+            "\"{\"\"value\"\":350000,\"\"unit\"\":\"\"mW\"\",\"\"sum\"\":false}\"\n");
+}
+
 }  // namespace
 }  // namespace paceline::analysis

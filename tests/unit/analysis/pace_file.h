@@ -78,6 +78,18 @@ class PaceFile {
     add(0, EventType::setting, key_id | value_id << 32);
   }
 
+  void counter(std::uint16_t counter, format::CounterKind kind, std::string_view name_text, std::string_view unit,
+               std::string_view device) {
+    const std::uint64_t name_id = name(name_text), unit_id = unit.empty() ? 0 : name(unit),
+                        device_id = device.empty() ? 0 : name(device);
+    add(0, EventType::counter, counter | std::uint64_t{static_cast<std::uint16_t>(kind)} << 16 | name_id << 32);
+    extension(unit_id | device_id << 32, 0);
+  }
+  void sample(std::uint64_t ticks, std::uint32_t counter, std::uint64_t value) {
+    add(ticks, EventType::sample, counter);
+    extension(value, 0);
+  }
+
   void push(std::uint64_t ticks, std::uint64_t scope) { add(ticks, EventType::push, scope); }
   void pop(std::uint64_t ticks, std::uint16_t domain = 0) { add(ticks, EventType::pop, domain); }
   void start(std::uint64_t ticks, std::uint64_t scope, std::uint64_t id) {

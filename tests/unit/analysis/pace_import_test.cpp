@@ -495,11 +495,48 @@ TEST(PaceImport, SubmittedEventsLieWhereTheirClockSays) {
   EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("1 submitted NVTX events left out")));
 }
 
+TEST(PaceImport, SamplesBecomeTracksOfCounters) {
+  PaceFile file;
+  file.push(10, 0);
+  file.pop(20);
+  file.use_thread(999);
+  file.counter(3, format::CounterKind::sum, "bytes sent", "bytes", "eth0");
+  file.counter(7, format::CounterKind::level, "temperature", "°C", "");
+  constexpr std::uint64_t huge = 0xffff'ffff'ffff'fff0;  // a sum passes the end of its 64 bits
+  file.sample(100, 3, huge);
+  file.sample(100, 7, static_cast<std::uint64_t>(-5));
+  file.sample(300, 3, 1000);
+  file.sample(200, 3, huge + 8);  // not in order
+  file.sample(200, 7, 6);
+  file.sample(250, 12, 42);      // its definition is lost
+  file.sample(260, 0x10003, 1);  // damage
+  file.setting("cpus_allowed", "0-3");
+  file.setting("rank", "0");
+  const Trace trace = import(file);
+  const Rank& rank = trace.ranks[0];
+  EXPECT_EQ(rank.counter_events, 6U);
+  ASSERT_EQ(rank.tracks.size(), 4U) << "the thread of the samples has no track of its own";
+  const Track& sent = track_labelled(rank, "eth0: bytes sent");
+  EXPECT_EQ(sent.kind, TrackKind::counter);
+  EXPECT_EQ(sent.samples.name, "bytes sent");
+  EXPECT_EQ(sent.samples.unit, "bytes");
+  EXPECT_EQ(sent.samples.device, "eth0");
+  EXPECT_TRUE(sent.samples.is_sum);
+  EXPECT_THAT(sent.samples.time_ns, ElementsAre(100, 200, 300));
+  EXPECT_THAT(sent.samples.value, ElementsAre(0, 8, 1016)) << "counted from the first";
+  const Track& temperature = track_labelled(rank, "temperature");
+  EXPECT_FALSE(temperature.samples.is_sum);
+  EXPECT_THAT(temperature.samples.value, ElementsAre(-5, 6));
+  EXPECT_THAT(track_labelled(rank, "counter 12").samples.value, ElementsAre(42));
+  EXPECT_THAT(rank.facts, ElementsAre(std::pair<const std::string, std::string>("cpus_allowed", "0-3")));
+  EXPECT_EQ(main_track(rank)->label, "main thread");
+}
+
 // Whatever a damaged file's slots hold: no crash, and the model's own promises are kept.
 TEST(PaceImport, OfRandomSlotsIsATraceThatNests) {
   std::mt19937_64 random(11);
   const std::uint64_t types[] = {1,  2,  3,  4,  5,  16, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 35, 48,
-                                 49, 56, 63, 40, 99, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75};
+                                 49, 56, 63, 40, 99, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 128, 129};
   for (int round = 0; round < 300; ++round) {
     PaceFile file(round % 3 - 1, -1);
     std::uint64_t ticks = 0;

@@ -1,4 +1,5 @@
 // The sentences say what the figures mean.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,6 +94,26 @@ TEST(Findings, SpeedBoughtWithAccuracy) {
                         "reaches 93.0 %."));
   EXPECT_THAT(sentences(of_jobs({{.ranks = 1, .accuracy = 0.95}, {.ranks = 2, .accuracy = 0.80}})),
               AllOf(HasSubstr("Speed bought with accuracy"), HasSubstr("is never reached by 2 ranks")));
+}
+
+// 2 points less: with 10,000 test images 1.96 × √(0.93 · 0.07 / 10⁴ + 0.91 · 0.09 / 10⁴) = 0.75 points are chance, with
+// 1,000 they are 2.4.
+TEST(Findings, AccuracyIsLostOnlyBeyondWhatTheTestImagesExplain) {
+  const auto said = [](const char* images) {
+    return sentences_of_table(fmt::format("ranks,epochs,images,seconds,accuracy,test_images\n1,1,100,100,0.93,{0}\n"
+                                          "2,1,100,60,0.91,{0}\n",
+                                          images)
+                                  .c_str());
+  };
+  EXPECT_THAT(said("10000"), HasSubstr("Speed bought with accuracy: 2 ranks are 1.67 times as fast but reach 91.0 % "
+                                       "where 1 rank reaches 93.0 %, more than the 0.8 points that the choice of test "
+                                       "images explains (95 %)."));
+  EXPECT_THAT(said("1000"), Not(HasSubstr("Speed bought with accuracy")));
+  EXPECT_THAT(said("unknown"), HasSubstr("reaches 93.0 %. More ranks")) << "then one point is the limit";
+  // Less than a point, and yet no chance with a million images.
+  EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds,accuracy,test_images\n1,1,100,100,0.93,1000000\n"
+                                 "2,1,100,60,0.925,1000000\n"),
+              HasSubstr("Speed bought with accuracy"));
 }
 
 TEST(Findings, OfTwoTracesSayWhereTheSpeedUpWent) {

@@ -18,10 +18,12 @@ struct Outcome {
   QStringList errors;  // lines on standard error
 };
 
-Outcome run_program(const QStringList& arguments) {
+Outcome run_program(const QStringList& arguments, const char* platform = nullptr) {
   QProcess program;
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
   for (const char* variable : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) environment.remove(variable);
+  environment.remove("XDG_RUNTIME_DIR");  // Qt would say so
+  if (platform != nullptr) environment.insert("QT_QPA_PLATFORM", platform);
   program.setProcessEnvironment(environment);
   program.start(PACELINE_VIEW, arguments);
   if (!program.waitForFinished(60'000)) return {};
@@ -82,6 +84,12 @@ TEST_F(ProgramTest, DrawsAPictureWithThePhasesWhereTheyAre) {
   EXPECT_TRUE(has_colour(image, Phase::backward, 0.5));
   EXPECT_FALSE(has_colour(image, Phase::forward, 0.5));
   EXPECT_TRUE(has_colour(image, Phase::optimizer, 0.9));
+}
+
+TEST_F(ProgramTest, SaysNothingWhereTheOffscreenPlatformIsAskedFor) {
+  const Outcome outcome = run_program({"--screenshot", picture, directory.path()}, "offscreen");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.errors, QStringList{}) << outcome.errors.join('\n').toStdString();
 }
 
 TEST_F(ProgramTest, DrawsTheRangeThatIsAskedFor) {

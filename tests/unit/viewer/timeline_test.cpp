@@ -284,6 +284,103 @@ TEST(TimelinePicture, AHoverDoesNotDrawTheRowsAnew) {
   EXPECT_FALSE(before.isNull());
 }
 
+// A second of a rank: its CPU time, 0, 40 and 100 % in thirds, memory, and errors that never came.
+std::shared_ptr<const viewer::Run> run_with_counters() {
+  analysis::TraceBuilder builder;
+  analysis::RankBuilder& rank = builder.add_rank(0);
+  rank.info().start_ns = 0;
+  rank.info().end_ns = 900'000'000;
+  rank.add_main_thread().add_slice(0, 900'000'000, "step");
+  analysis::TrackBuilder& cpu = rank.add_counter("CPU time", "µs", "", true);
+  double used = 0;
+  for (int sample = 0; sample <= 900; ++sample) {
+    cpu.add_sample(sample * 1'000'000, used);
+    used += sample < 300 ? 0 : sample < 600 ? 400 : 1000;
+  }
+  analysis::TrackBuilder& memory = rank.add_counter("memory", "bytes", "", false);
+  memory.add_sample(0, 1e6);
+  memory.add_sample(450'000'000, 3e6);
+  memory.add_sample(900'000'000, 3e6);
+  rank.add_counter("errors", "", "", true).add_sample(0, 5);
+  return index_run("counters", builder.finish());
+}
+
+TEST(Counters, HaveRowsThatUnfoldFromTheFirst) {
+  const auto run = run_with_counters();
+  TimelineWidget timeline(run);
+  timeline.resize(1100, 400);
+  timeline.show();
+  const auto& tracks = timeline.rows().ranks()[0].tracks;
+  ASSERT_EQ(tracks.size(), 2u) << "the thread and CPU time";
+  const TrackRows first = tracks[1];
+  EXPECT_TRUE(first.counter && first.folds);
+  const int height = timeline.rows().height();
+  QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, {60, ruler + first.y + first.depth_height / 2});
+  ASSERT_EQ(tracks.size(), 3u) << "memory; what was never above 0 has no row";
+  EXPECT_EQ(run->trace.ranks[0].tracks[tracks[2].track].label, "memory");
+  EXPECT_GT(timeline.rows().height(), height);
+  timeline.set_counters_unfolded(false);
+  EXPECT_EQ(timeline.rows().height(), height);
+}
+
+// How high the graph stands at this share of the width, as a share of the row.
+double drawn_height(const QImage& image, const TrackRows& row, double share) {
+  const int x = header + static_cast<int>(share * (image.width() - header));
+  const QRgb background = Theme::light().background;
+  for (int y = row.y; y < row.y + row.depth_height - 1; ++y) {
+    if (image.pixel(x, ruler + y) != background) {
+      return static_cast<double>(row.y + row.depth_height - 1 - y) / (row.depth_height - 1);
+    }
+  }
+  return 0;
+}
+
+TEST(Counters, AreDrawnAsHighAsTheyAre) {
+  const auto run = run_with_counters();
+  RowLayout rows(*run);
+  rows.set_counters_unfolded(0, true);
+  TimeAxis axis(0, 900'000'000);
+  axis.set_width(700);
+  TimelinePainter painter(*run, Theme::light(), QFont());
+  QImage image(header + 700, 300, QImage::Format_RGB32);
+  QPainter to(&image);
+  painter.paint(to, image.size(), axis, rows, 0, std::nullopt);
+  to.end();
+  const TrackRows &cpu = rows.ranks()[0].tracks[1], &memory = rows.ranks()[0].tracks[2];
+  const double pixel = 1.0 / (cpu.depth_height - 1);
+  EXPECT_NEAR(drawn_height(image, cpu, 0.15), 0, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, cpu, 0.52), 0.4, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, cpu, 0.85), 1, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, memory, 0.27), 1.0 / 3, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, memory, 0.73), 1, 1.6 * pixel);
+}
+
+TEST(Counters, TellTheLeastAndTheGreatestOfAStretch) {
+  const auto run = run_with_counters();
+  const CounterGraph& cpu = run->ranks[0].graphs[1];
+  EXPECT_EQ(cpu.curve.unit, "%");
+  EXPECT_NEAR(cpu.top, 100, 1e-9);
+  const auto middle = cpu.between(310e6, 590e6), edge = cpu.between(299.5e6, 600.5e6);
+  ASSERT_TRUE(middle && edge);
+  EXPECT_NEAR(middle->low, 40, 1e-9);
+  EXPECT_NEAR(middle->high, 40, 1e-9);
+  EXPECT_NEAR(edge->low, 0, 1e-9);
+  EXPECT_NEAR(edge->high, 100, 1e-9);
+  EXPECT_FALSE(cpu.between(-2e6, -1e6));
+  EXPECT_FALSE(cpu.between(901e6, 902e6));
+}
+
+TEST(Counters, SayValueAndUnitUnderThePointer) {
+  const auto run = run_with_counters();
+  TimelineWidget timeline(run);
+  timeline.resize(header + 900, 400);
+  timeline.show();
+  const TrackRows& cpu = timeline.rows().ranks()[0].tracks[1];
+  const int left = header + timeline.axis().width() * 45 / 90;
+  EXPECT_EQ(timeline.value_at({left, ruler + cpu.y + 5}), "40 %");
+  EXPECT_EQ(timeline.value_at({left, ruler + 2}), "") << "the strip of phases";
+}
+
 TEST(Labels, AreElidedToTheirBoxAndLeftOutWhereTheySayNothing) {
   QImage image(200, 20, QImage::Format_RGB32);
   for (const int width : {10, 20, 30, 60, 200}) {

@@ -1,0 +1,154 @@
+#include "analysis/metrics/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace paceline::analysis {
+namespace {
+
+constexpr unsigned highest_number = 65535;
+
+// Of one host: its name is not enough, containers may have the same.
+std::string machine_of(const Rank& rank) { return rank.host + "\n" + rank.boot_id; }
+
+std::string bytes_text(const std::string& number) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc() || end != number.data() + number.size()) return number;
+  const char* unit = "B";
+  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = larger;
+  }
+  return fmt::format("{:.4g} {}", value, unit);
+}
+
+void append(std::string& text, const std::string& piece) { text += (text.empty() ? "" : ", ") + piece; }
+
+std::string host_text(const Rank& rank) {
+  std::string text = fact(rank, "cpu_model");
+  if (const auto& cpus = fact(rank, "cpus_online"); !cpus.empty()) append(text, "CPUs " + cpus);
+  if (const auto& nodes = fact(rank, "numa_nodes_online"); !nodes.empty()) append(text, "NUMA nodes " + nodes);
+  if (const auto& bytes = fact(rank, "memory_bytes"); !bytes.empty()) append(text, bytes_text(bytes));
+  return text;
+}
+
+std::string process_text(const Rank& rank) {
+  std::string text;
+  if (const auto& cpus = fact(rank, "cpus_allowed"); !cpus.empty()) append(text, "may run on CPUs " + cpus);
+  if (const auto& nodes = fact(rank, "numa_nodes"); !nodes.empty()) text += " of NUMA nodes " + nodes;
+  if (const auto& gpus = fact(rank, "gpus_visible"); !gpus.empty()) append(text, "GPUs " + gpus);
+  if (const auto& files = fact(rank, "limit_open_files"); !files.empty()) append(text, "open files " + files);
+  if (const auto& stack = fact(rank, "limit_stack"); !stack.empty()) append(text, "stack " + bytes_text(stack));
+  if (const auto& mpi = fact(rank, "mpi_library"); !mpi.empty()) append(text, mpi.substr(0, mpi.find(',')));
+  return text;
+}
+
+}  // namespace
+
+std::set<unsigned> numbers_of(std::string_view list) {
+  std::set<unsigned> numbers;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at < end) {
+    unsigned first = 0;
+    auto parsed = std::from_chars(at, end, first);
+    if (parsed.ec != std::errc()) return {};
+    unsigned last = first;
+    if (parsed.ptr < end && *parsed.ptr == '-') parsed = std::from_chars(parsed.ptr + 1, end, last);
+    if (parsed.ec != std::errc() || last < first) return {};
+    for (unsigned number = first; number <= std::min(last, highest_number); ++number) numbers.insert(number);
+    if (parsed.ptr < end && *parsed.ptr != ',') return {};
+    at = parsed.ptr + 1;
+  }
+  return numbers;
+}
+
+std::string list_of(const std::set<unsigned>& numbers) {
+  std::string text;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const unsigned first = *at;
+    unsigned last = first;
+    while (++at != numbers.end() && *at == last + 1) last = *at;
+    append(text, first == last ? std::to_string(first) : fmt::format("{}-{}", first, last));
+  }
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  return text;
+}
+
+const std::string& fact(const Rank& rank, const std::string& key) {
+  static const std::string none;
+  const auto found = rank.facts.find(key);
+  return found == rank.facts.end() ? none : found->second;
+}
+
+std::vector<CrowdedCpus> crowded_cpus(const Trace& trace) {
+  std::map<std::string, std::vector<CrowdedCpus>> of_machine;  // sets that do not touch one another
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    const Rank& rank = trace.ranks[r];
+    CrowdedCpus group{{r}, numbers_of(fact(rank, "cpus_allowed"))};
+    if (group.cpus.empty()) continue;
+    const std::set<unsigned> online = numbers_of(fact(rank, "cpus_online"));
+    group.bound = !online.empty() && group.cpus != online;
+    auto& groups = of_machine[machine_of(rank)];
+    for (auto other = groups.begin(); other != groups.end();) {
+      const bool touch =
+          std::any_of(other->cpus.begin(), other->cpus.end(), [&](unsigned cpu) { return group.cpus.contains(cpu); });
+      if (!touch) {
+        ++other;
+        continue;
+      }
+      group.ranks.insert(group.ranks.end(), other->ranks.begin(), other->ranks.end());
+      group.cpus.merge(other->cpus);
+      group.bound = online.empty() ? group.bound : group.cpus != online;
+      other = groups.erase(other);
+    }
+    groups.push_back(std::move(group));
+  }
+  std::vector<CrowdedCpus> crowded;
+  for (auto& [machine, groups] : of_machine) {
+    for (CrowdedCpus& group : groups) {
+      if (group.ranks.size() <= group.cpus.size()) continue;
+      std::sort(group.ranks.begin(), group.ranks.end());
+      crowded.push_back(std::move(group));
+    }
+  }
+  return crowded;
+}
+
+std::vector<std::string> machine_lines(const Trace& trace) {
+  std::vector<std::string> lines;
+  std::set<std::string> known;
+  for (const Rank& rank : trace.ranks) {
+    if (rank.facts.empty() || !known.insert(machine_of(rank)).second) continue;
+    if (const std::string text = host_text(rank); !text.empty()) lines.push_back(rank.host + ": " + text);
+    for (const auto& [key, value] : rank.facts) {
+      for (const char* kind : {"nic.", "hca.", "gpu.", "gpu_link."}) {
+        if (key.starts_with(kind)) {
+          std::string name = key;
+          name[name.find('.')] = ' ';
+          lines.push_back(fmt::format("{}: {}: {}", rank.host, name, value));
+        }
+      }
+    }
+  }
+  std::vector<std::pair<std::string, std::set<unsigned>>> alike;  // what is said of ranks, and of which
+  for (const Rank& rank : trace.ranks) {
+    const std::string text = process_text(rank);
+    if (text.empty()) continue;
+    const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& entry) { return entry.first == text; });
+    std::set<unsigned>& ranks =
+        found != alike.end() ? found->second : alike.emplace_back(text, std::set<unsigned>{}).second;
+    ranks.insert(static_cast<unsigned>(rank.rank));
+  }
+  for (const auto& [text, ranks] : alike) {
+    lines.push_back(fmt::format("rank{} {}: {}", ranks.size() == 1 ? "" : "s", list_of(ranks), text));
+  }
+  return lines;
+}
+
+}  // namespace paceline::analysis

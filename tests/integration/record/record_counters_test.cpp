@@ -1,0 +1,232 @@
+// Counters and facts of real programs, held against what the programs and the system say themselves.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "analysis/metrics/counters.h"
+#include "analysis/metrics/machine.h"
+#include "analysis/report/build.h"
+#include "analysis/trace/load.h"
+#include "tests/integration/record/run.h"
+
+namespace paceline::test {
+namespace {
+
+using analysis::find_counter;
+using analysis::Samples;
+using ::testing::HasSubstr;
+
+class RecordCounters : public RecordTest {
+ protected:
+  analysis::Trace load() const { return analysis::load_run(directory / "run"); }
+  std::string sysfs() const { return (directory / "sys").string(); }
+  void put(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories((directory / "sys" / path).parent_path());
+    std::ofstream(directory / "sys" / path) << text;
+  }
+};
+
+std::string findings_of(const analysis::Trace& trace) {
+  std::string text;
+  for (const auto& finding : analysis::build_report({analysis::report_run(trace, "run")}).findings) {
+    text += finding.text + "\n";
+  }
+  return text;
+}
+
+double rise(const Samples& samples) { return samples.value.back() - samples.value.front(); }
+double highest(const Samples& samples) { return *std::max_element(samples.value.begin(), samples.value.end()); }
+
+TEST_F(RecordCounters, CountWhatTheProgramUsed) {
+  const Ended ended = run(recorded() + MACHINE " work 600");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  double cpu_seconds = 0, faults = 0;
+  std::istringstream(ended.out) >> cpu_seconds >> faults;
+  const analysis::Trace trace = load();
+  const analysis::Rank& rank = trace.ranks.at(0);
+
+  const Samples* cpu = find_counter(rank, "CPU time");
+  ASSERT_NE(cpu, nullptr);
+  EXPECT_EQ(cpu->unit, "µs");
+  // What came before the first sample is missing, what the recorder's end takes is in it.
+  EXPECT_NEAR(rise(*cpu) * 1e-6, cpu_seconds, 0.1 + 0.1 * cpu_seconds);
+  // At 20 Hz; a crowded machine has fewer.
+  EXPECT_GE(cpu->size(), 5u);
+  EXPECT_LE(cpu->size(), 20u);
+  EXPECT_TRUE(std::is_sorted(cpu->time_ns.begin(), cpu->time_ns.end()));
+
+  const Samples* minor = find_counter(rank, "page faults, minor");
+  ASSERT_NE(minor, nullptr);
+  EXPECT_GE(rise(*minor), (64 << 20) / sysconf(_SC_PAGESIZE) / 512);  // pages may be large ones
+  EXPECT_LE(rise(*minor), faults + 1000);
+  const Samples* memory = find_counter(rank, "memory, resident");
+  ASSERT_NE(memory, nullptr);
+  EXPECT_GE(highest(*memory) - memory->value.front(), 60 << 20);
+  const Samples* threads = find_counter(rank, "threads");
+  ASSERT_NE(threads, nullptr);
+  EXPECT_EQ(highest(*threads), 4);  // main, its own, drain, counters
+  const Samples* sent = find_counter(rank, "bytes sent", "lo");
+  ASSERT_NE(sent, nullptr);
+  EXPECT_GE(rise(*sent), 4 << 20);
+  EXPECT_NE(find_counter(rank, "context switches, voluntary"), nullptr);
+  EXPECT_NE(find_counter(rank, "context switches, involuntary"), nullptr);
+
+  std::uint64_t samples = 0;
+  for (const analysis::Track& track : rank.tracks) samples += track.samples.size();
+  EXPECT_EQ(rank.counter_events, samples);
+}
+
+TEST_F(RecordCounters, KnowTheMainThreadsShareOfACpuThatItShares) {
+  if (!std::filesystem::exists("/proc/self/schedstat")) GTEST_SKIP() << "this kernel does not count waiting";
+  ASSERT_TRUE(run(mpirun() + "-n 2 " + recorded() + "taskset -c 0 " MACHINE " work 700").by_itself(0));
+  const analysis::Trace trace = load();
+  ASSERT_EQ(trace.ranks.size(), 2u);
+  double running = 0;
+  for (const analysis::Rank& rank : trace.ranks) {
+    EXPECT_EQ(analysis::fact(rank, "cpus_allowed"), "0");
+    const Samples* waiting = find_counter(rank, "waiting for a CPU", "main thread");
+    ASSERT_NE(waiting, nullptr);
+    EXPECT_GE(rise(*waiting), 100'000) << "µs, of 600 ms of which the other rank has half";
+    running += rise(*find_counter(rank, "CPU time", "main thread"));
+  }
+  EXPECT_LE(running, 900'000) << "one CPU for 700 ms, and a little before and after";
+  EXPECT_THAT(findings_of(trace), HasSubstr("Ranks 0 and 1 share CPU 0 of "));
+}
+
+TEST_F(RecordCounters, FactsAreWhatTheSystemSays) {
+  put("class/net/eth7/device/numa_node", "1\n");
+  put("class/net/eth7/speed", "25000\n");
+  put("class/net/virtual0/speed", "10000\n");
+  put("class/infiniband/mlx5_3/ports/1/rate", "200 Gb/sec (4X HDR)\n");
+  put("class/infiniband/mlx5_3/ports/1/link_layer", "InfiniBand\n");
+  put("class/infiniband/mlx5_3/ports/1/state", "4: ACTIVE\n");
+  put("class/infiniband/mlx5_3/ports/1/counters/port_rcv_data", "1000\n");
+  put("class/infiniband/mlx5_3/ports/1/counters/port_xmit_data", "2000\n");
+  put("class/infiniband/mlx5_3/device/numa_node", "0\n");
+  put("devices/system/node/online", "0-1\n");
+  put("devices/system/node/node0/cpulist", "0,2-3\n");
+  put("devices/system/node/node1/cpulist", "1\n");
+  put("devices/system/cpu/online", "0-3\n");
+  // Traffic begins later: until then the port has no counters.
+  const std::string port = sysfs() + "/class/infiniband/mlx5_3/ports/1/counters/port_xmit_data";
+  const Ended ended = run("ulimit -n 300; (sleep 0.3; echo 3000 >" + port + ") & " +
+                          recorded("PACELINE_TEST_SYSFS=" + sysfs()) + "taskset -c 0 " MACHINE " work 600");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const analysis::Trace trace = load();
+  const analysis::Rank& rank = trace.ranks.at(0);
+  const std::map<std::string, std::string> expected = {
+      {"cpus_allowed", "0"},
+      {"numa_nodes", "0"},
+      {"numa_nodes_online", "0-1"},
+      {"cpus_online", "0-3"},
+      {"limit_open_files", "300"},
+      {"nic.eth7", "25000 Mbit/s, NUMA node 1"},
+      {"hca.mlx5_3/1", "InfiniBand 200 Gb/sec (4X HDR), ACTIVE, NUMA node 0"},
+      {"memory_bytes", std::to_string(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE))}};
+  for (const auto& [key, value] : expected) EXPECT_EQ(analysis::fact(rank, key), value) << key;
+  EXPECT_EQ(analysis::fact(rank, "nic.virtual0"), "");
+  rlimit stack{};
+  getrlimit(RLIMIT_STACK, &stack);
+  EXPECT_EQ(analysis::fact(rank, "limit_stack"),
+            stack.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(stack.rlim_cur));
+
+  const Samples* sent = find_counter(rank, "bytes sent", "mlx5_3/1");
+  ASSERT_NE(sent, nullptr);
+  EXPECT_EQ(rise(*sent), 4 * 1000);
+  EXPECT_EQ(rise(*find_counter(rank, "bytes received", "mlx5_3/1")), 0);
+  EXPECT_THAT(findings_of(trace), HasSubstr("Rank 0 may open 300 files only"));
+}
+
+TEST_F(RecordCounters, GpusAreWhatNvmlSays) {
+  const Ended ended = run(recorded("LD_LIBRARY_PATH=" NVML) + MACHINE " work 1600");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  const analysis::Trace trace = load();
+  const analysis::Rank& rank = trace.ranks.at(0);
+  EXPECT_EQ(analysis::fact(rank, "gpu.0"), "Stand-in A, 8589934592 bytes, PCI 0000:18:00.0");
+  EXPECT_THAT(analysis::fact(rank, "gpu.1"), HasSubstr("PCI 0000:19:00.0"));
+  EXPECT_EQ(analysis::fact(rank, "gpu_link.0-1"), "4 NVLinks, PCIe: one NUMA node");
+  EXPECT_EQ(analysis::fact(rank, "gpus_visible"), "0-1");
+  const auto last = [&](const char* name, const char* device) {
+    const Samples* samples = find_counter(rank, name, device);
+    return samples == nullptr ? -1 : samples->value.back();
+  };
+  EXPECT_EQ(last("use", "GPU 0"), 40);
+  EXPECT_EQ(last("use", "GPU 1"), 41);
+  EXPECT_EQ(last("SM clock", "GPU 0"), 1980);
+  EXPECT_EQ(last("memory clock", "GPU 0"), -1) << "this GPU does not tell it";
+  EXPECT_EQ(last("power", "GPU 1"), 350'001);
+  EXPECT_EQ(last("throttle reasons", "GPU 1"), 0x40);
+  EXPECT_EQ(last("XID error", "GPU 1"), 79);
+  EXPECT_EQ(last("XID error", "GPU 0"), -1) << "none came";
+  // Each sampling asks anew.
+  const Samples* memory = find_counter(rank, "memory used", "GPU 0");
+  ASSERT_NE(memory, nullptr);
+  EXPECT_GE(memory->size(), 3u);
+  EXPECT_EQ(rise(*memory), static_cast<double>(memory->size() - 1));
+  const std::string findings = findings_of(trace);
+  EXPECT_THAT(findings, HasSubstr("GPU 1 of rank 0 on "));
+  EXPECT_THAT(findings, HasSubstr("reported XID error 79:"));
+  EXPECT_THAT(findings, HasSubstr("slowed down for heat or power in 100.0 % of its samples"));
+}
+
+TEST_F(RecordCounters, OnlyVisibleGpusAreCounted) {
+  for (const auto& [visible, expected] : {std::pair("GPU-one", "1"), {"1,5,0", "1"}, {"", ""}}) {
+    std::filesystem::remove_all(directory / "run");
+    const std::string variables = fmt::format("LD_LIBRARY_PATH={} CUDA_VISIBLE_DEVICES={}", NVML, visible);
+    ASSERT_TRUE(run(recorded(variables) + MACHINE " work 1300").by_itself(0));
+    const analysis::Trace trace = load();
+    EXPECT_EQ(analysis::fact(trace.ranks.at(0), "gpus_visible"), expected);
+    EXPECT_EQ(find_counter(trace.ranks[0], "use", "GPU 0"), nullptr);
+    EXPECT_EQ(find_counter(trace.ranks[0], "use", "GPU 1") != nullptr, *expected != '\0');
+  }
+}
+
+TEST_F(RecordCounters, AreTakenAsOftenAsAskedAndNotAtAllWithZero) {
+  ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=5000") + MACHINE " work 500").by_itself(0));
+  const analysis::Trace often = load();
+  EXPECT_GE(find_counter(often.ranks.at(0), "CPU time")->size(), 40u);
+  EXPECT_LE(find_counter(often.ranks.at(0), "CPU time")->size(), 130u);
+  std::filesystem::remove_all(directory / "run");
+  ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=0") + MACHINE " work 200").by_itself(0));
+  const analysis::Trace none = load();
+  EXPECT_EQ(none.ranks.at(0).counter_events, 0u);
+  EXPECT_TRUE(none.ranks[0].facts.empty());
+}
+
+TEST_F(RecordCounters, LeaveFilesOfTheProgramAlone) {
+  ASSERT_TRUE(run(recorded() + MACHINE " close 400").by_itself(0));
+  std::ifstream own(directory / "own.txt");
+  const std::string text{std::istreambuf_iterator<char>(own), {}};
+  EXPECT_EQ(text, std::string(100, 'x') + std::string(100, 'y'));
+  const analysis::Trace trace = load();
+  // What needs no file goes on; what was read from files that are closed ended, with values that were true.
+  const Samples* cpu = find_counter(trace.ranks.at(0), "CPU time");
+  const Samples* memory = find_counter(trace.ranks[0], "memory, resident");
+  ASSERT_NE(memory, nullptr);
+  EXPECT_LT(memory->size(), cpu->size());
+  EXPECT_GT(*std::min_element(memory->value.begin(), memory->value.end()), 100'000);
+}
+
+TEST_F(RecordCounters, EndWithTheProcessAndNotInItsChild) {
+  const Ended ended = run(recorded() + MACHINE " fork 200");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  ASSERT_EQ(files().size(), 1u);
+  EXPECT_EQ(files()[0].file.header.closed, 1u);
+  EXPECT_EQ(files()[0].of(format::EventType::process_end).size(), 1u);
+  const analysis::Trace trace = load();
+  const Samples* cpu = find_counter(trace.ranks.at(0), "CPU time");
+  ASSERT_NE(cpu, nullptr);
+  EXPECT_TRUE(std::is_sorted(cpu->value.begin(), cpu->value.end()));
+}
+
+}  // namespace
+}  // namespace paceline::test

@@ -1,0 +1,103 @@
+// Findings from counters and facts: said where they hold, and only there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/report/build.h"
+#include "analysis/report/findings.h"
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct MachineRun {
+  TraceBuilder run;
+  RankBuilder& add_rank(int number, const char* cpus) {
+    RankBuilder& rank = run.add_rank(number, 2);
+    rank.info().host = "alice";
+    rank.info().facts = {{"cpus_allowed", cpus}, {"cpus_online", "0-3"}, {"limit_open_files", "1024"}};
+    return rank;
+  }
+  std::vector<std::string> findings() {
+    std::vector<std::string> texts;
+    for (const Finding& finding : machine_findings(run.finish())) {
+      texts.push_back(std::string(severity_name(finding.severity)) + ": " + finding.text);
+    }
+    return texts;
+  }
+};
+
+// `share` of one second.
+void add_waiting(RankBuilder& rank, double share) {
+  TrackBuilder& waiting = rank.add_counter("waiting for a CPU", "µs", "main thread", true);
+  waiting.add_sample(0, 0);
+  waiting.add_sample(500'000'000, share * 2e5);
+  waiting.add_sample(1'000'000'000, share * 1e6);
+}
+
+TEST(MachineFindings, RanksThatShareACpu) {
+  MachineRun job;
+  add_waiting(job.add_rank(0, "0"), 0.4);
+  add_waiting(job.add_rank(1, "0"), 0.5);
+  EXPECT_THAT(
+      job.findings(),
+      ElementsAre("warning: Ranks 0 and 1 share CPU 0 of alice: more ranks than CPUs. Their main threads waited "
+                  "45.0 % of the time for one. Bind each rank to CPUs of its own, or to none (`mpirun --bind-to "
+                  "none`)."));
+}
+
+TEST(MachineFindings, AMainThreadThatWaitsForACpu) {
+  MachineRun job;
+  add_waiting(job.add_rank(0, "0-1"), 0.23);
+  add_waiting(job.add_rank(1, "2-3"), 0.04);
+  EXPECT_THAT(job.findings(),
+              ElementsAre("warning: The main thread of rank 0 waited 23.0 % of the time for a CPU though it could have "
+                          "run: more threads want to run on CPUs 0-1 of alice than it has. Give each rank fewer "
+                          "threads."));
+}
+
+TEST(MachineFindings, AFewOpenFiles) {
+  MachineRun job;
+  job.add_rank(0, "0-1").info().facts["limit_open_files"] = "256";
+  job.add_rank(1, "2-3").info().facts["limit_open_files"] = "unlimited";
+  EXPECT_THAT(job.findings(),
+              ElementsAre(::testing::StartsWith("warning: Rank 0 may open 256 files only (`ulimit -n`")));
+}
+
+TEST(MachineFindings, GpusThatAreSlowedDownOrFail) {
+  MachineRun job;
+  RankBuilder& rank = job.add_rank(0, "0-3");
+  TrackBuilder& reasons = rank.add_counter("throttle reasons", "bits", "GPU 0", false);
+  for (int i = 0; i < 10; ++i) reasons.add_sample(i, i < 2 ? 0x20 : 0x4);  // 0x4: a power cap, as at any full load
+  rank.add_counter("throttle reasons", "bits", "GPU 1", false).add_sample(0, 0x4);
+  rank.add_counter("XID error", "number", "GPU 1", false).add_sample(3, 79);
+  EXPECT_THAT(job.findings(),
+              ElementsAre("warning: GPU 0 of rank 0 on alice had its clocks slowed down for heat or power "
+                          "in 20.0 % of its samples: look at its cooling and its power supply.",
+                          "problem: GPU 1 of rank 0 on alice reported XID error 79: NVIDIA's list of "
+                          "XID errors says what that means, `dmesg` what else happened."));
+}
+
+TEST(MachineFindings, NothingWhereNothingIsWrongOrKnown) {
+  MachineRun job;
+  add_waiting(job.add_rank(0, "0-1"), 0.01);
+  add_waiting(job.add_rank(1, "2-3"), 0);
+  EXPECT_THAT(job.findings(), IsEmpty());
+  MachineRun unknown;
+  unknown.run.add_rank(0);
+  EXPECT_THAT(unknown.findings(), IsEmpty());
+}
+
+TEST(MachineFindings, AreInTheReport) {
+  MachineRun job;
+  job.add_rank(0, "0").add_main_thread().add_slice(0, 10, "step");
+  job.add_rank(1, "0").add_main_thread().add_slice(0, 10, "step");
+  std::string all;
+  for (const Finding& finding : build_report({report_run(job.run.finish(), "run")}).findings) all += finding.text;
+  EXPECT_THAT(all, ::testing::HasSubstr("Ranks 0 and 1 share CPU 0"));
+}
+
+}  // namespace
+}  // namespace paceline::analysis
