@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,10 +31,10 @@ constexpr std::int64_t second = 1'000'000'000;
 constexpr rlim_t fewest_files = 256;
 constexpr std::int64_t cost_limit = 100;  // a sampling may take 1/100 of its interval
 
-sem_t wakeup;
 pthread_t thread;
 std::atomic<bool> has_thread{false};
-std::atomic<bool> finishing{false};
+// Threads sleep on these two, by the futex itself (see drain.cpp); each becomes 1 once.
+std::atomic<std::uint32_t> finishing{0}, ended{0};
 std::int64_t interval_ns = 0;
 std::uint64_t moment = 0;
 std::uint16_t defined = 0;
@@ -45,13 +46,19 @@ std::int64_t clock_ns(clockid_t clock) {
   return std::int64_t{now.tv_sec} * second + now.tv_nsec;
 }
 
-// True if it is time to end.
-bool sleep_until(std::int64_t deadline) {
+// Sleeps until `word` is 1; false: until the deadline, CLOCK_MONOTONIC.
+bool wait_for(std::atomic<std::uint32_t>& word, std::int64_t deadline) {
   const timespec at{static_cast<time_t>(deadline / second), static_cast<long>(deadline % second)};
-  while (!finishing.load(std::memory_order_acquire)) {
-    if (sem_clockwait(&wakeup, CLOCK_MONOTONIC, &at) != 0 && errno == ETIMEDOUT) return false;
+  while (word.load(std::memory_order_acquire) == 0) {
+    const long result = syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 0, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+    if (result != 0 && errno == ETIMEDOUT) return false;
   }
   return true;
+}
+
+void set(std::atomic<std::uint32_t>& word) {
+  word.store(1, std::memory_order_release);
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 void sample(bool gpus) {
@@ -78,10 +85,10 @@ void* run(void*) {
     next += interval_ns;
     const std::int64_t now = clock_ns(CLOCK_MONOTONIC);
     if (next < now) next = now;  // what was missed is missed
-    const bool ends = sleep_until(next);
+    const bool ends = wait_for(finishing, next);
     const std::int64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     sample(gpus);
-    if (ends) return nullptr;
+    if (ends) break;
     cost += (clock_ns(CLOCK_THREAD_CPUTIME_ID) - before - cost) / 8;
     if (cost * cost_limit > interval_ns) interval_ns *= 2;
     if (!gpus && !after_fork && next >= gpus_from) {
@@ -92,6 +99,8 @@ void* run(void*) {
       atexit(stop_counters);
     }
   }
+  set(ended);
+  return nullptr;
 }
 
 }  // namespace
@@ -99,7 +108,6 @@ void* run(void*) {
 void start_counters() {
   if (settings.counters_ns == 0) return;
   interval_ns = settings.counters_ns;
-  sem_init(&wakeup, 0, 0);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -115,18 +123,19 @@ void start_counters() {
 
 void stop_counters() {
   if (session.owner != getpid() || !has_thread.exchange(false)) return;
-  finishing.store(true, std::memory_order_release);
-  sem_post(&wakeup);
-  timespec patience{};
-  clock_gettime(CLOCK_REALTIME, &patience);
-  ++patience.tv_sec;
+  set(finishing);
   // A driver may hang: the program ends all the same.
-  if (pthread_timedjoin_np(thread, nullptr, &patience) != 0) pthread_detach(thread);
+  if (wait_for(ended, clock_ns(CLOCK_MONOTONIC) + second)) {
+    pthread_join(thread, nullptr);
+  } else {
+    pthread_detach(thread);
+  }
 }
 
 void reset_counters_in_child() {
   has_thread.store(false);
-  finishing.store(false);
+  finishing.store(0);
+  ended.store(0);
   defined = 0;
   after_fork = true;
   forget_files();
