@@ -166,7 +166,7 @@ bool KeptFile::open(const char* path) {
   const int low = ::open(path, O_RDONLY | O_CLOEXEC);
   if (low < 0) return false;
   descriptor = fcntl(low, F_DUPFD_CLOEXEC, 64);  // low numbers are for the program
-  close(low);
+  ::close(low);
   struct stat now {};
   if (descriptor < 0 || fstat(descriptor, &now) != 0) return false;
   device = now.st_dev;
