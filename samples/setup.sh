@@ -12,7 +12,7 @@ packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
 if [ "${1:-}" = --tests ]; then
   # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
   packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv python3-mpi4py gfortran iproute2
-             clang-16 libclang-rt-16-dev libmpich-dev mpich hpcc)
+             clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi)
 elif [ $# -gt 0 ]; then
   echo "setup.sh: unknown option '$1'; the only one is --tests" >&2
   exit 2
