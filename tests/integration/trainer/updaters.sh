@@ -10,7 +10,7 @@ limited() { timeout 60 mpirun --bind-to none "$@"; }
 
 # logged FILE COUNT: waits until the log has so many iterations.
 logged() {
-  until [ "$(grep -c '"event":"iteration"' "$1" 2>/dev/null)" -ge "$2" ]; do sleep 0.05; done
+  until [ $(($(grep -c '"event":"iteration"' "$1" 2>/dev/null) + 0)) -ge "$2" ]; do sleep 0.05; done
 }
 
 # below PID: its children and theirs.
@@ -48,7 +48,7 @@ for updater in "${updaters[@]}"; do
   with=("${run[@]}" --threads 1 --updater "$updater" --checkpoint "$updater.checkpoint" --log "$updater.jsonl")
   limited -n 2 "$TRAIN" "${with[@]}" --iterations 100000 --eval-every 0 >/dev/null 2>stderr &
   job=$!
-  logged "$updater.jsonl" 7
+  logged "$updater.jsonl" 3
   kill -TERM "$(rank_of "$job" 1)"
   got=0
   wait "$job" || got=$?
