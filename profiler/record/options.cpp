@@ -170,8 +170,8 @@ void add_options(CLI::App& record, RecordOptions& options) {
   names("--nvtx-exclude-categories", options.nvtx_exclude_categories, "No ranges of these NVTX categories");
 
   const char* gpu = "GPUs";
-  record.add_flag("!--no-cuda", options.cuda, "Do not record CUDA")->group(gpu);
-  record.add_flag("!--no-nccl", options.nccl, "Do not record NCCL")->group(gpu);
+  record.add_flag("--no-cuda", options.no_cuda, "Do not record CUDA")->group(gpu);
+  record.add_flag("--no-nccl", options.no_nccl, "Do not record NCCL")->group(gpu);
   record
       .add_flag("--cuda-graph-nodes", options.cuda_graph_nodes,
                 "Each node of a CUDA graph, in place of its launch as a whole")

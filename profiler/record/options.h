@@ -22,7 +22,7 @@ struct RecordOptions {
   std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
   double ring_s = 0, ring_slow = 0, hang_s = 0;
   std::string ring_signal;
-  bool cuda = true, nccl = true;
+  bool no_cuda = false, no_nccl = false;
   bool cuda_graph_nodes = false, nccl_proxy = false, nccl_kernel_channels = false;
   std::vector<std::string> command;
 };

@@ -98,8 +98,8 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
     set_variable(env_stage, stage);
   }
   attach(library);
-  attach_part(options.cuda, env_cuda, library.parent_path() / cuda_library, "CUDA");
-  attach_part(options.nccl, env_nccl_plugin, library.parent_path() / nccl_library, "NCCL");
+  attach_part(!options.no_cuda, env_cuda, library.parent_path() / cuda_library, "CUDA");
+  attach_part(!options.no_nccl, env_nccl_plugin, library.parent_path() / nccl_library, "NCCL");
   return stage;
 }
 
