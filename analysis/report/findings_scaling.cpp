@@ -112,9 +112,9 @@ class ScalingSentences {
         seconds(lost.ideal_s), seconds(lost.actual_s - lost.ideal_s), seconds(lost.serial_s), seconds(lost.overhead_s));
     if (lost.overhead_s > 0) text += fmt::format(" ({} of it waiting for the last rank)", seconds(lost.waiting_s));
     text += lost.slowdown_s >= 0
-                ? fmt::format(", and {} are parallel work that took longer per image than on 1 rank.",
+                ? fmt::format(", and {} are parallel work that took longer for the same images than on 1 rank.",
                               seconds(lost.slowdown_s))
-                : fmt::format("; parallel work took {} less per image than on 1 rank.", seconds(-lost.slowdown_s));
+                : fmt::format("; parallel work took {} less for the same images than on 1 rank.", seconds(-lost.slowdown_s));
     if (lost.slowdown_s > 0.1 * lost.ideal_s) {
       text +=
           " Ranks that share a machine share its memory bandwidth, its caches and its clock frequency: compare with "

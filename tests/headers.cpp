@@ -1,0 +1,1 @@
+// Nothing but what the precompiled headers need: a program to belong to (tests/CMakeLists.txt).
