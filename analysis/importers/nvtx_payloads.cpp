@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "analysis/importers/halves.h"
 #include "profiler/format/payload_layout.h"
 
 namespace paceline::analysis {
@@ -26,8 +27,6 @@ constexpr std::uint64_t exact_integers = std::uint64_t{1} << 53;  // from here o
 
 using Bytes = std::span<const std::byte>;
 
-std::uint32_t low_half(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
-std::uint32_t high_half(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
 
 struct Part {
   std::uint32_t offset = 0;

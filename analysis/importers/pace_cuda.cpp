@@ -1,4 +1,5 @@
 #include "analysis/importers/pace_cuda.h"
+#include "analysis/importers/halves.h"
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -14,8 +15,6 @@ namespace {
 using format::EventType;
 using format::Slot;
 
-std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint32_t high_half(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
 
 // "_Z6kernelPf" -> "kernel(float*)"; what is no mangled name stays as it is.
 std::string demangled(std::string_view name) {

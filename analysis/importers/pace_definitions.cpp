@@ -1,4 +1,5 @@
 #include "analysis/importers/pace_definitions.h"
+#include "analysis/importers/halves.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +12,6 @@ using format::Slot;
 
 constexpr std::uint32_t most_names = 1U << 20;  // four times what the recorder hands out; a higher id is damage
 
-std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint32_t high_half(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
 
 template <typename T>
 T& grow_to(std::vector<T>& values, std::size_t index) {

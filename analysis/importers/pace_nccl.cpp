@@ -1,4 +1,5 @@
 #include "analysis/importers/pace_nccl.h"
+#include "analysis/importers/halves.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +14,6 @@ using format::EventType;
 using format::NcclCall;
 using format::Slot;
 
-std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint32_t high_half(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
 
 std::string_view take_word(std::string_view& text) {
   const std::size_t space = std::min(text.find(' '), text.size());

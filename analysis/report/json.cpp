@@ -5,31 +5,31 @@
 namespace paceline::analysis {
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 // Whole numbers without a point.
-json number(double value) {
+Json number(double value) {
   if (value == std::floor(value) && std::abs(value) < 0x1p53) return static_cast<std::int64_t>(value);
   return value;
 }
 
-json interval(const Interval& ci95) { return json::array({ci95.low, ci95.high}); }
+Json interval(const Interval& ci95) { return Json::array({ci95.low, ci95.high}); }
 
 template <class T>
-void set(json& object, const char* key, const std::optional<T>& value) {
+void set(Json& object, const char* key, const std::optional<T>& value) {
   if (value) object[key] = *value;
 }
-void set(json& object, const char* key, const std::optional<Interval>& value) {
+void set(Json& object, const char* key, const std::optional<Interval>& value) {
   if (value) object[key] = interval(*value);
 }
 
-json breakdown_json(const RunReport& run) {
+Json breakdown_json(const RunReport& run) {
   const Breakdown& b = *run.breakdown;
-  json out = {{"wall_ns", b.wall_ns},
+  Json out = {{"wall_ns", b.wall_ns},
               {"parallel_ns", b.parallel_ns},
               {"serial_ns", b.serial_ns},
               {"serial_share", b.serial_share},
-              {"rows", json::array()}};
+              {"rows", Json::array()}};
   if (run.communication_observed) out["overhead_ns"] = b.overhead_ns;  // what nobody saw is not 0
   set(out, "serial_share_ci95", b.serial_share_ci95);
   for (const auto& row : b.rows) {
@@ -41,8 +41,8 @@ json breakdown_json(const RunReport& run) {
   return out;
 }
 
-json rank_json(const RunReport& run, const RankReport& rank) {
-  json phases = json::object();
+Json rank_json(const RunReport& run, const RankReport& rank) {
+  Json phases = Json::object();
   for (std::size_t p = 0; p < phase_count; ++p) {
     const auto phase = static_cast<Phase>(p);
     // A phase that nothing was seen of is absent rather than 0; `other` is what is left, and always there.
@@ -50,7 +50,7 @@ json rank_json(const RunReport& run, const RankReport& rank) {
                       (phase == Phase::communication && run.communication_observed && run.ranks > 1);
     if (seen) phases[std::string(phase_name(phase))] = rank.phase_ns[p];
   }
-  json out = {{"rank", rank.rank}, {"host", rank.host}, {"wall_ns", rank.wall_ns}, {"phases", std::move(phases)}};
+  Json out = {{"rank", rank.rank}, {"host", rank.host}, {"wall_ns", rank.wall_ns}, {"phases", std::move(phases)}};
   if (!rank.gaps.empty()) out["span_ns"] = rank.span_ns;
   if (rank.gpu) {
     out["gpu"] = {{"span_ns", rank.gpu->span_ns},
@@ -67,19 +67,19 @@ json rank_json(const RunReport& run, const RankReport& rank) {
   return out;
 }
 
-json run_json(const RunReport& run) {
-  json out = {{"path", run.path},          {"format", run.format},
+Json run_json(const RunReport& run) {
+  Json out = {{"path", run.path},          {"format", run.format},
               {"ranks", run.ranks},        {"hosts", run.hosts},
               {"span_ns", run.span_ns},    {"wall_ns", run.wall_ns},
               {"config", run.config},      {"communication_observed", run.communication_observed},
-              {"per_rank", json::array()}, {"collectives", json::array()}};
+              {"per_rank", Json::array()}, {"collectives", Json::array()}};
   set(out, "accuracy", run.accuracy);
   set(out, "best_accuracy", run.best_accuracy);
   set(out, "seconds_to_accuracy", run.seconds_to_accuracy);
   if (run.accuracy) out["target_accuracy"] = run.target_accuracy;
   const auto& it = run.iterations;
   if (it.count > 0) {
-    json iterations = {{"count", it.count},
+    Json iterations = {{"count", it.count},
                        {"median_ns", it.median_ns},
                        {"p95_ns", it.p95_ns},
                        {"warmup_excluded", it.warmup},
@@ -94,7 +94,7 @@ json run_json(const RunReport& run) {
   set(out, "communication_share_of_step", run.communication_share_of_step);
   for (const auto& rank : run.per_rank) out["per_rank"].push_back(rank_json(run, rank));
   for (const auto& row : run.collectives) {
-    json collective = {{"operation", row.operation}, {"bytes", row.bytes},     {"count", row.count},
+    Json collective = {{"operation", row.operation}, {"bytes", row.bytes},     {"count", row.count},
                        {"members", row.members},     {"wait_ns", row.wait_ns}, {"transfer_ns", row.transfer_ns}};
     if (row.busbw_bytes_per_s > 0) collective["busbw_bytes_per_s"] = row.busbw_bytes_per_s;
     out["collectives"].push_back(std::move(collective));
@@ -106,20 +106,20 @@ json run_json(const RunReport& run) {
   return out;
 }
 
-json differences_json(const std::vector<Difference>& differences) {
-  json out = json::array();
+Json differences_json(const std::vector<Difference>& differences) {
+  Json out = Json::array();
   for (const auto& d : differences) out.push_back({{"column", d.column}, {"from", d.from}, {"to", d.to}});
   return out;
 }
 
-json ranks_json(const Scaling& scaling, const std::vector<std::size_t>& points) {
-  json out = json::array();
+Json ranks_json(const Scaling& scaling, const std::vector<std::size_t>& points) {
+  Json out = Json::array();
   for (const std::size_t p : points) out.push_back(scaling.points[p].ranks);
   return out;
 }
 
-json fit_json(const Scaling& scaling, const AmdahlFit& fit) {
-  json out = {{"serial_fraction", fit.serial_fraction},
+Json fit_json(const Scaling& scaling, const AmdahlFit& fit) {
+  Json out = {{"serial_fraction", fit.serial_fraction},
               {"ranks", ranks_json(scaling, fit.points)},
               {"worst_miss", fit.worst_miss}};
   set(out, "ci95", fit.ci95);
@@ -131,8 +131,8 @@ json fit_json(const Scaling& scaling, const AmdahlFit& fit) {
   return out;
 }
 
-json refused_json(const Scaling& scaling, const RefusedFit& refused) {
-  json out = {{"ranks", ranks_json(scaling, refused.points)},
+Json refused_json(const Scaling& scaling, const RefusedFit& refused) {
+  Json out = {{"ranks", ranks_json(scaling, refused.points)},
               {"differs_in", refused.columns},
               {"karp_flatt_falls", refused.karp_flatt_falls},
               {"serial_fraction", refused.serial_fraction},
@@ -146,18 +146,18 @@ json refused_json(const Scaling& scaling, const RefusedFit& refused) {
   return out;
 }
 
-json scaling_json(const Report& report) {
+Json scaling_json(const Report& report) {
   const Scaling& scaling = report.scaling;
-  json out = {{"points", json::array()}};
+  Json out = {{"points", Json::array()}};
   for (const auto& point : scaling.points) {
-    json p = {{"ranks", point.ranks}};
+    Json p = {{"ranks", point.ranks}};
     if (point.epochs > 0) p["epochs"] = number(point.epochs);
     if (point.images > 0) {
       p["images"] = number(point.images);
       p["throughput"] = point.throughput;
     }
     p["seconds"] = point.seconds;
-    p["runs"] = json::array();
+    p["runs"] = Json::array();
     for (const std::size_t r : point.runs) p["runs"].push_back(report.scaling_runs[r].label);
     set(p, "speedup", point.speedup);
     set(p, "speedup_ci95", point.speedup_ci95);
@@ -173,12 +173,12 @@ json scaling_json(const Report& report) {
   }
   if (!scaling.fits.empty()) {
     out["amdahl"] = fit_json(scaling, scaling.fits.front());
-    out["fits"] = json::array();
+    out["fits"] = Json::array();
     for (const auto& fit : scaling.fits) out["fits"].push_back(fit_json(scaling, fit));
   }
   for (const auto& refused : scaling.refused) out["refused_fits"].push_back(refused_json(scaling, refused));
   for (const auto& row : scaling.time_model) {
-    json r = {{"ranks", row.ranks}, {"fixed_s", row.model.fixed_s}, {"per_epoch_s", row.model.per_epoch_s}};
+    Json r = {{"ranks", row.ranks}, {"fixed_s", row.model.fixed_s}, {"per_epoch_s", row.model.per_epoch_s}};
     set(r, "speedup_limit", row.speedup_limit);
     if (!row.differences.empty()) r["differences"] = differences_json(row.differences);
     out["time_model"].push_back(std::move(r));
@@ -206,13 +206,13 @@ json scaling_json(const Report& report) {
 
 }  // namespace
 
-json report_json(const Report& report) {
-  json out = {{"schema", "paceline.report/1"}, {"headline", report.headline}, {"runs", json::array()}};
+Json report_json(const Report& report) {
+  Json out = {{"schema", "paceline.report/1"}, {"headline", report.headline}, {"runs", Json::array()}};
   for (const auto& run : report.runs) out["runs"].push_back(run_json(run));
   if (!report.scaling.points.empty()) out["scaling"] = scaling_json(report);
-  out["findings"] = json::array();
+  out["findings"] = Json::array();
   for (const auto& finding : report.findings) {
-    json f = {{"severity", severity_name(finding.severity)}, {"text", finding.text}};
+    Json f = {{"severity", severity_name(finding.severity)}, {"text", finding.text}};
     if (finding.run) f["run"] = report.runs[*finding.run].path;
     out["findings"].push_back(std::move(f));
   }
@@ -221,7 +221,7 @@ json report_json(const Report& report) {
 
 std::string render_json(const Report& report) {
   // Names in traces may be any bytes: what is no UTF-8 is replaced.
-  return report_json(report).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return report_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace paceline::analysis

@@ -60,7 +60,7 @@ void move_file(const fs::path& file, const fs::path& to) {
   fs::remove(file);
 }
 
-void say(const std::string& text) { fmt::print(stderr, "paceline record: {}\n", text); }
+void complain(const std::string& text) { fmt::print(stderr, "paceline record: {}\n", text); }
 
 }  // namespace
 
@@ -90,15 +90,15 @@ void empty_stage(const fs::path& stage, const fs::path& output, bool force) {
   for (const fs::path& file : files) {
     try {
       if (is_being_written(file)) {
-        say(fmt::format("{} is still being written; it stays there", file.string()));
+        complain(fmt::format("{} is still being written; it stays there", file.string()));
         continue;
       }
       move_file(file, force ? output / file.filename() : free_name(output, file.filename()));
     } catch (const fs::filesystem_error& failure) {
-      say(fmt::format("{} cannot be moved to {}: {}; it stays there", file.string(), output.string(),
+      complain(fmt::format("{} cannot be moved to {}: {}; it stays there", file.string(), output.string(),
                       failure.code().message()));
     } catch (const std::exception& failure) {
-      say(fmt::format("{}; it stays there", failure.what()));
+      complain(fmt::format("{}; it stays there", failure.what()));
     }
   }
   fs::remove(stage, error);
