@@ -34,6 +34,7 @@
 FORWARD(pthread_attr_setstacksize, OLDEST)
 FORWARD(pthread_create, OLDEST)
 FORWARD(pthread_detach, OLDEST)
+FORWARD(pthread_getcpuclockid, OLDEST)
 FORWARD(pthread_getspecific, OLDEST)
 FORWARD(pthread_join, OLDEST)
 FORWARD(pthread_key_create, OLDEST)
