@@ -75,6 +75,10 @@ endif()
 if(NOT PACELINE_HAVE_MPI)
   list(APPEND missing libopenmpi-dev)
 endif()
+pkg_check_modules(TOMLPLUSPLUS QUIET IMPORTED_TARGET tomlplusplus)  # settings
+if(NOT TOMLPLUSPLUS_FOUND)
+  list(APPEND missing libtomlplusplus-dev)
+endif()
 list(JOIN missing " " missing)
 paceline_part(TRAINER "the trainer" "${missing}")
 

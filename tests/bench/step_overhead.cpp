@@ -18,6 +18,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/loop/updater.h"
 #include "trainer/nn/model.h"
+#include "trainer/optim/sgd.h"
 #include "trainer/ranges.h"
 
 namespace {

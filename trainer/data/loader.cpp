@@ -57,12 +57,12 @@ void Loader::run() try {
 }
 
 void Loader::prepare(std::uint64_t iteration, Batch& batch) {
-  const std::uint64_t epoch = iteration / options_.plan.iterations();
+  const auto [epoch, within, plan] = options_.plan.at(iteration);
   if (epoch != epoch_of_order_) {
-    order_ = epoch_order(options_.seed, epoch, options_.plan.samples);
+    order_ = epoch_order(options_.seed, epoch, plan.samples);
     epoch_of_order_ = epoch;
   }
-  const auto samples = options_.plan.batch_of(order_, iteration % options_.plan.iterations());
+  const auto samples = plan.batch_of(order_, within);
   const Range range(Category::preprocess, samples.front());
   static const RangeName slow_loader("slow-loader");
   suffer(slow_loader, options_.delay);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trainer/data/dataset.h"
-#include "trainer/data/sharding.h"
+#include "trainer/data/run_plan.h"
 
 namespace paceline::train {
 
@@ -26,7 +26,7 @@ struct Batch {
 class Loader {
  public:
   struct Options {
-    EpochPlan plan;
+    RunPlan plan;
     std::uint64_t seed = 1;
     std::uint64_t first = 0, last = 0;
     std::size_t depth = 4;

@@ -65,22 +65,24 @@ nlohmann::json shapes_of(const Model& model) {
 
 }  // namespace
 
-void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Sgd& optimizer,
+void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Optimizer& optimizer,
                       const RunState& state) {
   const std::size_t ranks =
       state.rank_statistics.empty() ? 0 : state.rank_statistics.size() / model.statistics().size();
-  const std::string header = nlohmann::json{{"model", position.model},
-                                            {"image_size", position.image_size},
-                                            {"classes", position.classes},
-                                            {"seed", position.seed},
-                                            {"iteration", position.iteration},
-                                            {"iterations_per_epoch", position.iterations_per_epoch},
-                                            {"parameters", shapes_of(model)},
-                                            {"statistics", model.statistics().size()},
-                                            {"ranks", ranks},
-                                            {"pending", !state.pending.empty()},
-                                            {"images_per_iteration", position.images_per_iteration}}
-                                 .dump();
+  const std::string header =
+      nlohmann::json{{"model", position.model},
+                     {"image_size", position.image_size},
+                     {"classes", position.classes},
+                     {"seed", position.seed},
+                     {"iteration", position.iteration},
+                     {"iterations_per_epoch", position.iterations_per_epoch},
+                     {"parameters", shapes_of(model)},
+                     {"statistics", model.statistics().size()},
+                     {"optimizer", {{"name", optimizer.name()}, {"scalars", optimizer.scalars()}}},
+                     {"ranks", ranks},
+                     {"pending", !state.pending.empty()},
+                     {"images_per_iteration", position.images_per_iteration}}
+          .dump();
   std::string content;
   content.reserve(2 * model.weights().size_bytes() + model.statistics().size_bytes() + header.size() + 64);
   content.append(magic);
@@ -88,8 +90,9 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
   content.append(header);
   for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, model.weights()));
   append(content, model.statistics());
-  for (const Parameter& parameter : model.parameters())
-    append(content, model.to_plain(parameter, optimizer.velocity()));
+  for (const std::vector<float>& array : optimizer.arrays()) {
+    for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, array));
+  }
   if (!state.pending.empty()) {
     for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, state.pending));
   }
@@ -98,8 +101,8 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
   write_file_atomically(file, content);
 }
 
-Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Sgd& optimizer,
-                         RunState* state) {
+Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model,
+                         Optimizer& optimizer, RunState* state) {
   const auto refuse = [&](const std::string& what) { return Error(fmt::format("{}: {}", file.string(), what)); };
   std::ifstream in(file, std::ios::binary);
   if (!in) throw refuse(fmt::format("cannot be opened: {}", std::strerror(errno)));
@@ -137,7 +140,12 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
   fill(model.weights());
   const std::vector<float> statistics = floats_of(take(rest, model.statistics().size_bytes()));
   std::copy(statistics.begin(), statistics.end(), model.statistics().begin());
-  fill(optimizer.velocity());
+  const nlohmann::json& then = header.at("optimizer");
+  if (then.at("name") != optimizer.name()) {
+    throw refuse(fmt::format("is of --optimizer {}, not of {}", then.at("name").get<std::string>(), optimizer.name()));
+  }
+  for (std::vector<float>& array : optimizer.arrays()) fill(array);
+  optimizer.scalars() = then.at("scalars").get<std::vector<double>>();
   if (state == nullptr) return position;
   *state = {};
   if (header.at("pending").get<bool>()) {

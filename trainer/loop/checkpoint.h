@@ -2,9 +2,10 @@
 // ranks.
 //   "paceline-checkpoint 1\n", length of the header (8 bytes, little-endian), the header (JSON: model, image_size,
 //   classes, seed, iteration, iterations_per_epoch, images_per_iteration, parameters with name and shape, statistics:
-//   how many, ranks: how many, pending: whether there is such a gradient), then fp32 arrays: each parameter in its
-//   published layout, the statistics, each parameter's velocity, each parameter's pending gradient, the running
-//   statistics of each rank; last XXH3-64 of all before (8 bytes, little-endian).
+//   how many, optimizer: its name and its single numbers, ranks: how many, pending: whether there is such a gradient),
+//   then fp32 arrays: each parameter in its published layout, the statistics, each parameter of each of the optimizer's
+//   arrays, each parameter's pending gradient, the running statistics of each rank; last XXH3-64 of all before (8
+//   bytes, little-endian). Where the batch grows, iterations are counted as if all epochs were cut like the one at hand.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 #include <vector>
 
 #include "trainer/nn/model.h"
-#include "trainer/optim/sgd.h"
+#include "trainer/optim/optimizer.h"
 
 namespace paceline::train {
 
@@ -33,12 +34,12 @@ struct RunState {
 };
 
 // Written beside the file and renamed over it: a checkpoint of that name is always whole. Throws Error.
-void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Sgd& optimizer,
+void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Optimizer& optimizer,
                       const RunState& state = {});
 
 // Fills model, optimizer and `state`, where given. Model and optimizer must be those that the file was written with.
 // Throws Error: unreadable, damaged, of another model, image size or number of classes.
-Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Sgd& optimizer,
+Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Optimizer& optimizer,
                          RunState* state = nullptr);
 
 }  // namespace paceline::train

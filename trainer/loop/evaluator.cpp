@@ -11,7 +11,11 @@ namespace paceline::train {
 Score evaluate(Model& model, Communicator& communicator, const Dataset& data, const Normalization& normalization,
                std::size_t batch) {
   // Every rank has gathered statistics of its own samples: their mean is the best estimate, and one model is scored.
-  communicator.allreduce_mean(model.statistics());
+  // In float64, whatever type gradients travel in (ChainerMN's AllreducePersistent).
+  const std::span<float> statistics = model.statistics();
+  std::vector<double> sum(statistics.begin(), statistics.end());
+  communicator.allreduce_sum(sum);
+  for (std::size_t i = 0; i < sum.size(); ++i) statistics[i] = static_cast<float>(sum[i] / communicator.size());
 
   const Part part = part_of(data.size(), communicator.rank(), communicator.size());
   const std::size_t image = data.image_bytes();

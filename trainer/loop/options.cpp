@@ -4,10 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "trainer/comm/communicator.h"
+#include "trainer/error.h"
+#include "trainer/loop/help.h"
+#include "trainer/loop/settings.h"
 #include "trainer/loop/updater.h"
 
 namespace paceline::train {
@@ -64,7 +72,8 @@ std::string settings_of(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (name == "--checkpoint") settings += option->count() > 0 ? "--checkpoint=given\n" : "";
-    if (name == "--help" || name == "--data" || name == "--log" || name == "--checkpoint" || name == "--threads")
+    if (name == "--help" || name == "--data" || name == "--log" || name == "--checkpoint" || name == "--threads" ||
+        name == "--config")
       continue;
     settings += fmt::format(
         "{}={}\n", name,
@@ -88,7 +97,7 @@ void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
 
 void add_training_options(CLI::App& app, TrainOptions& o) {
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
-  app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names")->capture_default_str();
+  app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names; vgg_lecture")->capture_default_str();
   auto* data =
       app.add_option("--data", o.data, "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin)");
   app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
@@ -110,20 +119,6 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->excludes(epochs);
   app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--lr", o.learning_rate, "learning rate after the warm-up")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--momentum", o.momentum, "of the gradient")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--weight-decay", o.weight_decay, "added to the gradient, times the weight")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--schedule", o.schedule,
-                 "of the learning rate: constant, cosine (to 0 at the end), step (÷ 10 at 1/2 and 3/4 of the run)")
-      ->check(CLI::IsMember({"constant", "cosine", "step"}))
-      ->capture_default_str();
-  app.add_option("--warmup-epochs", o.warmup_epochs, "epochs, fractions allowed, over which the rate rises to --lr")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
   app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")->capture_default_str();
   app.add_option("--dtype", o.dtype, "of the arithmetic: f32")
       ->check(CLI::IsMember({"f32", "bf16"}))
@@ -144,58 +139,194 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_flag("--freeze-batch-norm", o.freeze_batch_norm,
-               "normalise with the running statistics and leave them alone");
+}
+
+// The whole command line, once for a look at what is given and, where a file or a preset brings settings, once more
+// with these.
+struct Parser {
+  CLI::App app{description, "paceline-train"};
+  CommandLine result;
+  std::string config, preset, topic;
+  bool show_settings = false;
+  CLI::App *make = nullptr, *bench = nullptr;
+  CLI::Option* help = nullptr;
+
+  Parser() {
+    app.set_help_flag();
+    help = app.add_option("-h,--help", topic, "this text; with a TOPIC, its options; with all, every option")
+               ->expected(0, 1)
+               ->type_name("[TOPIC]");
+    add_training_options(app, result.train);
+    add_optimization_options(app, result.train.optimization);
+    add_updater_options(app, result.train);
+    app.add_option("--config", config, "TOML file of settings, named like the options; the command line overrules it");
+    app.add_option("--preset", preset, "settings of a published experiment; --config and the command line overrule it")
+        ->check(CLI::IsMember(preset_names()));
+    app.add_flag("--show-config", show_settings, "print all settings, as a file for --config, and end");
+    make = app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures in CIFAR-10's format");
+    make->add_option("directory", result.make_dataset.directory, "made if needed")->required();
+    make->add_option("--train", result.make_dataset.train, "training images")->capture_default_str();
+    make->add_option("--test", result.make_dataset.test, "test images")->capture_default_str();
+    make->add_option("--seed", result.make_dataset.seed, "of everything drawn")->capture_default_str();
+    bench = app.add_subcommand("bench-allreduce",
+                               "time the communicators against each other, under mpirun as for training");
+    add_bench_allreduce(*bench, result.bench_allreduce);
+    for (CLI::App* command : {make, bench}) command->set_help_flag("-h,--help", "this text");
+  }
+
+  void parse(std::vector<std::string> arguments) {
+    std::ranges::reverse(arguments);  // as CLI11 wants them
+    app.parse(arguments);
+  }
+
+  CLI::Option* option(const std::string& key) { return app.get_option_no_throw("--" + key); }
+};
+
+// Whether an option, or one that cannot stand beside it, is given on the command line or by one of the settings.
+bool is_decided(const CLI::Option& option, const std::vector<Setting>& settings) {
+  const auto given = [&](const CLI::Option& one) {
+    return one.count() > 0 || std::ranges::any_of(settings, [&](const Setting& s) { return one.check_lname(s.key); });
+  };
+  return given(option) || std::ranges::any_of(option.get_excludes(), [&](const CLI::Option* o) { return given(*o); });
+}
+
+// What the file of --config, and after it the preset, say of options that are still open.
+std::vector<Setting> settings_beside(Parser& parser) {
+  std::vector<Setting> file, chosen;
+  if (!parser.config.empty()) file = read_settings(parser.config);
+  std::string preset = parser.preset;
+  for (const Setting& setting : file) {
+    if (setting.key == "preset" && preset.empty() && setting.values.size() == 1) preset = setting.values[0];
+  }
+  const std::vector<Setting> of_preset = preset.empty() ? std::vector<Setting>() : preset_settings(preset);
+  for (const std::vector<Setting>* source : {&std::as_const(file), &of_preset}) {
+    std::vector<Setting> added;
+    for (const Setting& setting : *source) {
+      if (setting.key == "preset") continue;
+      const CLI::Option* option = parser.option(setting.key);
+      if (option == nullptr || option == parser.help || setting.key == "config" || setting.key == "show-config") {
+        throw Error(fmt::format("{}: there is no setting '{}' (paceline-train --help all lists them)", setting.place,
+                                setting.key),
+                    Status::usage);
+      }
+      if (!is_decided(*option, chosen)) added.push_back(setting);
+    }
+    chosen.insert(chosen.end(), added.begin(), added.end());
+  }
+  return chosen;
+}
+
+std::vector<std::string> as_arguments(Parser& parser, const std::vector<Setting>& settings) {
+  std::vector<std::string> arguments;
+  for (const Setting& setting : settings) {
+    const CLI::Option& option = *parser.option(setting.key);
+    if (option.get_items_expected_max() == 0) {  // a switch
+      const bool on = setting.values == std::vector<std::string>{"true"};
+      if (!on && setting.values != std::vector<std::string>{"false"}) {
+        throw Error(fmt::format("{}: '{}' is true or false", setting.place, setting.key), Status::usage);
+      }
+      if (on) arguments.push_back("--" + setting.key);
+      continue;
+    }
+    for (const std::string& value : setting.values) arguments.push_back(fmt::format("--{}={}", setting.key, value));
+  }
+  return arguments;
+}
+
+// The message with the place of the setting that it names, if it names one.
+std::string with_place(const std::string& message, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    const std::string option = "--" + setting.key;
+    const std::size_t at = message.find(option), end = at + option.size();
+    if (at == std::string::npos) continue;
+    if (end < message.size() && (std::isalnum(static_cast<unsigned char>(message[end])) || message[end] == '-'))
+      continue;
+    return setting.place + ": " + message;
+  }
+  return message;
+}
+
+// What is wrong between the options, empty where nothing is.
+std::string check_options(TrainOptions& options) {
+  if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
+  if (options.bucket_mb && options.updater != "overlap") return "--bucket-mb is of --updater overlap";
+  if (options.most_ahead && options.updater != "parameter_server")
+    return "--max-ahead is of --updater parameter_server";
+  if (options.dtype == "bf16") return "--dtype bf16 is not available in this build; use f32";
+  const bool one_at_a_time =
+      options.updater == "allreduce" || options.updater == "single" || options.updater == "main_rank";
+  if (options.optimization.sync_batch_norm && !one_at_a_time) {
+    return fmt::format(
+        "--sync-batch-norm: ranks cannot wait for each other in each layer with --updater {}; take allreduce",
+        options.updater);
+  }
+  return complete(options.optimization);
+}
+
+// Prints what --help and --show-config ask for; returns whether they did.
+bool answer(Parser& parser) {
+  if (parser.help->count() > 0) {
+    const std::string topic = parser.topic == "true" ? "" : parser.topic;
+    const std::vector<std::string> topics = help_topics();
+    if (!topic.empty() && std::ranges::count(topics, topic) == 0) {
+      throw Error(fmt::format("--help: no topic '{}'; known: {}", topic, fmt::join(topics, ", ")), Status::usage);
+    }
+    const std::string usage = topic.empty() ? fmt::format("{}\n", description) : "";
+    if (first_rank_by_environment()) fmt::print("{}{}", usage, help_text(parser.app, topic));
+    return true;
+  }
+  if (parser.show_settings && first_rank_by_environment()) fmt::print("{}", settings_text(parser.app));
+  return parser.show_settings;
 }
 
 }  // namespace
 
 CommandLine parse_command_line(int argc, char** argv) {
-  CommandLine result;
-  CLI::App app(description, "paceline-train");
-  add_training_options(app, result.train);
-  add_updater_options(app, result.train);
-  CLI::App* make =
-      app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures in CIFAR-10's format");
-  make->add_option("directory", result.make_dataset.directory, "made if needed")->required();
-  make->add_option("--train", result.make_dataset.train, "training images")->capture_default_str();
-  make->add_option("--test", result.make_dataset.test, "test images")->capture_default_str();
-  make->add_option("--seed", result.make_dataset.seed, "of everything drawn")->capture_default_str();
-  CLI::App* bench =
-      app.add_subcommand("bench-allreduce", "time the communicators against each other, under mpirun as for training");
-  add_bench_allreduce(*bench, result.bench_allreduce);
-
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::vector<Setting> settings;
+  auto parser = std::make_unique<Parser>();
   const auto refuse = [&](const std::string& what) {
-    if (first_rank_by_environment()) fmt::print(stderr, "paceline-train: {} (see paceline-train --help)\n", what);
-    result.action = CommandLine::Action::exit;
-    result.status = 2;
-    return result;
+    if (first_rank_by_environment()) {
+      fmt::print(stderr, "paceline-train: {} (see paceline-train --help)\n", with_place(what, settings));
+    }
+    parser->result.action = CommandLine::Action::exit;
+    parser->result.status = 2;
+    return parser->result;
   };
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    if (first_rank_by_environment()) app.exit(help);
-    result.action = CommandLine::Action::exit;
-    return result;
+    parser->parse(arguments);
+    settings = settings_beside(*parser);
+    if (!settings.empty()) {
+      std::vector<std::string> all = as_arguments(*parser, settings);
+      all.insert(all.end(), arguments.begin(), arguments.end());
+      parser = std::make_unique<Parser>();
+      parser->parse(all);
+    }
+    if (answer(*parser)) {
+      parser->result.action = CommandLine::Action::exit;
+      return parser->result;
+    }
+  } catch (const CLI::CallForHelp& help) {  // of another command
+    if (first_rank_by_environment()) parser->app.exit(help);
+    parser->result.action = CommandLine::Action::exit;
+    return parser->result;
   } catch (const CLI::ParseError& error) {
     return refuse(error.what());
+  } catch (const Error& error) {
+    return refuse(error.what());
   }
-  if (make->parsed()) {
+  CommandLine& result = parser->result;
+  if (parser->make->parsed()) {
     result.action = CommandLine::Action::make_dataset;
     return result;
   }
-  if (bench->parsed()) {
+  if (parser->bench->parsed()) {
     result.action = CommandLine::Action::bench_allreduce;
     return result;
   }
-  if (result.train.data.empty() && !result.train.synthetic) return refuse("--data DIR or --synthetic is required");
-  result.train.settings = settings_of(app);
-  if (result.train.bucket_mb && result.train.updater != "overlap") return refuse("--bucket-mb is of --updater overlap");
-  if (result.train.most_ahead && result.train.updater != "parameter_server") {
-    return refuse("--max-ahead is of --updater parameter_server");
-  }
-  if (result.train.dtype == "bf16") return refuse("--dtype bf16 is not available in this build; use f32");
-  return result;
+  result.train.settings = settings_of(parser->app);
+  const std::string wrong = check_options(result.train);
+  return wrong.empty() ? result : refuse(wrong);
 }
 
 }  // namespace paceline::train

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/comm/bench.h"
+#include "trainer/loop/optimization_options.h"
 
 namespace paceline::train {
 
@@ -21,9 +22,7 @@ struct TrainOptions {
   std::uint64_t epochs = 3;
   std::uint64_t iterations = 0;  // of the whole run; 0: as many as the epochs have
   int threads = 0;               // 0: cores ÷ ranks of this host
-  double learning_rate = 0.02, momentum = 0.9, weight_decay = 5e-4;
-  std::string schedule = "cosine";
-  double warmup_epochs = 0.25;
+  OptimizationOptions optimization;
   std::uint64_t seed = 1;
   std::string dtype = "f32";
   std::string communicator = "mpi";
@@ -32,7 +31,6 @@ struct TrainOptions {
   bool resume = false;
   std::uint64_t eval_every = 1;  // epochs; 0: at the end only
   double target_accuracy = 0.9;
-  bool freeze_batch_norm = false;
 
   std::string updater = "allreduce";
   std::optional<double> bucket_mb;          // overlap: MiB; 25
@@ -50,14 +48,15 @@ struct MakeDatasetOptions {
 
 struct CommandLine {
   enum class Action { train, make_dataset, bench_allreduce, exit } action = Action::train;
-  int status = 0;  // with Action::exit: --help was printed (0), or one line that says what is wrong (2)
+  int status = 0;  // with Action::exit: --help or --show-config was printed (0), or what is wrong, in one line (2)
   TrainOptions train;
   MakeDatasetOptions make_dataset;
   BenchAllreduceOptions bench_allreduce;
 };
 
-// Prints the help text on standard output. What is wrong goes to standard error, once for the whole job: ranks other
-// than the first, as the launcher's environment numbers them, stay silent.
+// Options come from the command line, then from the file of --config, then from the preset; what is given earlier
+// holds. Prints the help text on standard output. What is wrong goes to standard error, once for the whole job: ranks
+// other than the first, as the launcher's environment numbers them, stay silent.
 CommandLine parse_command_line(int argc, char** argv);
 
 }  // namespace paceline::train

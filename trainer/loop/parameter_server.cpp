@@ -36,7 +36,7 @@ std::span<std::byte> bytes_of(Note& note) { return std::as_writable_bytes(std::s
 // What rank 0 has more than the others.
 class Server {
  public:
-  Server(Communicator& communicator, Sgd& optimizer, std::span<const float> weights,
+  Server(Communicator& communicator, Optimizer& optimizer, std::span<const float> weights,
          std::optional<std::uint64_t> most_ahead)
       : communicator_(communicator),
         optimizer_(optimizer),
@@ -160,7 +160,7 @@ class Server {
   }
 
   Communicator& communicator_;
-  Sgd& optimizer_;
+  Optimizer& optimizer_;
   const std::optional<std::uint64_t> most_ahead_;
 
   std::mutex mutex_;

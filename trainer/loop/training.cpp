@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -30,24 +31,18 @@ void agree(Communicator& communicator, const std::string& what, int status) {
   }
 }
 
-Schedule make_schedule(const TrainOptions& options, std::uint64_t iterations, std::uint64_t iterations_per_epoch) {
-  const auto run = static_cast<std::int64_t>(iterations);
-  Schedule schedule = constant_rate(options.learning_rate);
-  if (options.schedule == "cosine") schedule = cosine_rate(options.learning_rate, run);
-  if (options.schedule == "step") schedule = stepped_rate(options.learning_rate, 0.1, {run / 2, run * 3 / 4});
-  const std::int64_t warm_up = std::llround(options.warmup_epochs * static_cast<double>(iterations_per_epoch));
-  if (warm_up == 0) return schedule;
-  const double first = options.learning_rate / static_cast<double>(warm_up + 1);  // no iteration is spent on rate 0
-  return warmed_up(std::move(schedule), first, warm_up);
+// Images of an update of all ranks, as the run begins.
+std::int64_t global_batch_of(const TrainOptions& options, const Communicator& communicator) {
+  return options.batch_size * options.accumulate * communicator.size();
 }
 
 constexpr std::size_t batches_ahead = 4;  // that the loader prepares
 
 // What this run is, for whoever compares it with others.
 nlohmann::json describe_run(const TrainOptions& options, const Communicator& communicator, double epochs) {
-  const std::int64_t global_batch = options.batch_size * options.accumulate * communicator.size();
+  const std::int64_t global_batch = global_batch_of(options, communicator);
   nlohmann::json run = {{"program", "paceline-train"},
-                        {"model", options.model},
+                        {"model", title_of(options.model, options.optimization)},
                         {"data", options.synthetic ? fmt::format("synthetic {} px", options.image_size) : options.data},
                         {"batch_per_rank", options.batch_size},
                         {"global_batch", global_batch},
@@ -56,6 +51,8 @@ nlohmann::json describe_run(const TrainOptions& options, const Communicator& com
                         {"communicator", options.communicator},
                         {"allreduce_dtype", options.allreduce_dtype},
                         {"updater", options.updater},
+                        {"optimizer", options.optimization.optimizer.name},
+                        {"schedule", options.optimization.rate.schedule},
                         {"seed", options.seed},
                         {"epochs", epochs},
                         {"ranks", communicator.size()},
@@ -97,20 +94,25 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   check();
   share_state();
 
-  const double epochs = static_cast<double>(iterations_) / static_cast<double>(plan_.iterations());
+  const double epochs = run_plan_.epochs_before(iterations_);
   nlohmann::json run = describe_run(options_, communicator_, epochs);
   run["test_images"] = data_.test.size();
   mark_run(run.dump());
-  run.update({{"iterations", iterations_},
-              {"threads", threads_},
-              {"lr", options_.learning_rate},
-              {"train_images", data_.train.size()},
-              {"first_iteration", first_}});
+  run.update(
+      {{"iterations", iterations_},
+       {"threads", threads_},
+       {"lr", scaled_rate(options_.optimization.rate, static_cast<double>(global_batch_of(options_, communicator_)))},
+       {"train_images", data_.train.size()},
+       {"first_iteration", first_}});
   journal_->start(run);
+  const OptimizerOptions& optimizer = options_.optimization.optimizer;
+  if (optimizer.name == "rmsprop_warmup" && optimizer.rms_printed_slope) {
+    journal_->line(fmt::format("--rms-printed-slope: the share of SGD rises to 1.5 at epoch {:g} and falls back to 1",
+                               optimizer.rms_center + optimizer.rms_period / 2));
+  }
   for (const std::string& fault : options_.faults) mark(Category::fault, RangeName(fault), 0);
   const int rank = communicator_.rank();
-  EpochPlan images = plan_;
-  if (faults_.duplicate_shards) images.rank = 0;
+  const RunPlan images = faults_.duplicate_shards ? plan_run(0) : run_plan_;
   loader_ = std::make_unique<Loader>(
       data_.train, normalization_,
       Loader::Options{images, options_.seed, first_, iterations_, batches_ahead, faults_.slow_loader.of(rank)});
@@ -136,7 +138,11 @@ void Training::prepare() {
   model.image_size = data_.train.image_size;
   model.classes = data_.train.classes;
   model.seed = options_.seed;
-  model.freeze_batch_norm = options_.freeze_batch_norm;
+  const auto sum_over_ranks = [this](std::span<double> sums) {
+    const Range range(Category::allreduce, sums.size_bytes());
+    communicator_.allreduce_sum(sums);
+  };
+  set_variants(options_.optimization, sum_over_ranks, model);
   model.cifar_stem = data_.train.image_size <= 64;
   try {
     model_ = make_cpu_model(model);
@@ -144,10 +150,13 @@ void Training::prepare() {
     throw Error(error.what(), Status::usage);
   }
   model_->observer = &layer_ranges_;
-  optimizer_ = std::make_unique<Sgd>(
-      model_->weights().size(),
-      SgdOptions{static_cast<float>(options_.momentum), static_cast<float>(options_.weight_decay), false});
-  schedule_ = make_schedule(options_, iterations_, plan_.iterations());
+  const OptimizationOptions& o = options_.optimization;
+  optimizer_ = make_optimizer(o.optimizer, model_->parameters(), model_->weights().size());
+  // Schedules count iterations of the first epoch's length; see rate_at().
+  const auto length = static_cast<double>(plan_.iterations());
+  schedule_ = plan_rate(o.rate, static_cast<double>(global_batch_of(options_, communicator_)),
+                        std::max(1ll, std::llround(run_plan_.epochs_before(iterations_) * length)),
+                        static_cast<std::int64_t>(plan_.iterations()), batches_.absorbed());
 
   if (!options_.resume || communicator_.rank() != 0 || !std::filesystem::exists(options_.checkpoint)) return;
   const Position here = position_at(0);
@@ -155,31 +164,39 @@ void Training::prepare() {
   // On other ranks or with another batch the images that are left of the epoch are dealt anew.
   const std::uint64_t epoch = then.iteration / then.iterations_per_epoch;
   const std::uint64_t images = then.iteration % then.iterations_per_epoch * then.images_per_iteration;
-  if (images % here.images_per_iteration != 0) {
+  const EpochPlan plan = run_plan_.at(run_plan_.first_of(epoch)).plan;
+  const std::uint64_t at_a_time = plan.batch * static_cast<std::size_t>(plan.ranks);
+  if (images % at_a_time != 0) {
     throw Error(
         fmt::format("{}: written after {} images of an epoch, where this run takes {} at a time: resume with "
                     "ranks and a batch size that divide them",
-                    options_.checkpoint, images, here.images_per_iteration));
+                    options_.checkpoint, images, at_a_time));
   }
-  first_ = epoch * plan_.iterations() + std::min(images / here.images_per_iteration, plan_.iterations());
+  first_ = run_plan_.first_of(epoch) + std::min<std::uint64_t>(images / at_a_time, plan.iterations());
+}
+
+double Training::rate_at(std::uint64_t iteration) const {
+  return schedule_(std::llround(run_plan_.epochs_before(iteration) * static_cast<double>(plan_.iterations())));
 }
 
 Position Training::position_at(std::uint64_t iteration) const {
-  return {options_.model,
+  const auto [epoch, within, plan] = run_plan_.at(iteration);
+  return {title_of(options_.model, options_.optimization),
           data_.train.image_size,
           data_.train.classes,
           options_.seed,
-          iteration,
-          plan_.iterations(),
-          plan_.batch * static_cast<std::size_t>(plan_.ranks)};
+          epoch * plan.iterations() + within,
+          plan.iterations(),
+          plan.batch * static_cast<std::size_t>(plan.ranks)};
 }
 
 void Training::check() {
   const std::size_t gradient = model_->gradients().size_bytes();
-  std::size_t memory = (batches_ahead + 1) * plan_.batch * data_.train.image_bytes() * sizeof(float);
+  const std::size_t batch = run_plan_.largest().batch;
+  std::size_t memory = (batches_ahead + 1) * batch * data_.train.image_bytes() * sizeof(float);
   if (options_.updater == "double_buffering") memory += gradient;
   if (options_.updater == "parameter_server" && communicator_.rank() == 0) memory += 2 * gradient;
-  if (options_.accumulate > 1) memory += gradient;
+  if (batch > static_cast<std::size_t>(options_.batch_size)) memory += gradient;
   const RankFacts own = facts_of_this_rank(options_.settings, hash_of(data_), communicator_.local_size(), memory);
   const std::optional<Trouble> trouble = check_ranks(communicator_, own, options_.settings);
   if (trouble) throw AgreedError(trouble->what, 1, trouble->rank);
@@ -190,6 +207,9 @@ void Training::load_data() {
                                                options_.test_images, options_.seed})
                              : read_cifar10(options_.data);
   normalization_ = normalization_of(data_.train);
+  const RateOptions& rate = options_.optimization.rate;
+  const double longer = stretch(rate, static_cast<double>(global_batch_of(options_, communicator_)));
+  batches_ = batch_schedule_of(options_.optimization, options_.accumulate, longer);
   plan_ = {data_.train.size(), static_cast<std::size_t>(options_.batch_size * options_.accumulate),
            communicator_.rank(), communicator_.size()};
   if (plan_.iterations() == 0) {
@@ -197,7 +217,19 @@ void Training::load_data() {
         fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}): lower --batch-size",
                     data_.train.size(), communicator_.size(), plan_.batch));
   }
-  iterations_ = options_.iterations > 0 ? options_.iterations : options_.epochs * plan_.iterations();
+  run_plan_ = plan_run(communicator_.rank());
+  if (run_plan_.largest().iterations() == 0) {
+    throw Error(
+        fmt::format("{} training images are fewer than one iteration takes when the batch has grown ({} ranks × "
+                    "{}): give --grow-batch-limit",
+                    data_.train.size(), communicator_.size(), run_plan_.largest().batch));
+  }
+  const auto epochs = static_cast<std::uint64_t>(std::ceil(static_cast<double>(options_.epochs) * longer));
+  iterations_ = options_.iterations > 0 ? options_.iterations : run_plan_.first_of(std::max<std::uint64_t>(1, epochs));
+}
+
+RunPlan Training::plan_run(int rank) const {
+  return {{data_.train.size(), static_cast<std::size_t>(options_.batch_size), rank, communicator_.size()}, batches_};
 }
 
 void Training::share_state() {
@@ -207,7 +239,12 @@ void Training::share_state() {
   communicator_.set_segments(std::move(segments));
   communicator_.broadcast(model_->weights(), 0);
   communicator_.broadcast(model_->statistics(), 0);
-  communicator_.broadcast(optimizer_->velocity(), 0);
+  for (std::vector<float>& array : optimizer_->arrays()) communicator_.broadcast(std::span<float>(array), 0);
+  std::vector<double>& scalars = optimizer_->scalars();
+  std::vector<std::uint64_t> bits(scalars.size());
+  std::ranges::transform(scalars, bits.begin(), [](double value) { return std::bit_cast<std::uint64_t>(value); });
+  communicator_.broadcast(std::span<std::uint64_t>(bits), 0);
+  std::ranges::transform(bits, scalars.begin(), [](std::uint64_t value) { return std::bit_cast<double>(value); });
 
   std::array<std::uint64_t, 3> facts = {first_, resumed_.pending.size(), resumed_.rank_statistics.size()};
   communicator_.broadcast(std::span<std::uint64_t>(facts), 0);
@@ -238,6 +275,7 @@ void Training::run() {
   for (std::uint64_t iteration = first_; iteration < iterations_; ++iteration) {
     const Clock::time_point begin = Clock::now();
     StepResult result;
+    std::size_t images = 0;
     {
       const Range range(Category::iteration, iteration);
       const Batch* batch = nullptr;
@@ -245,11 +283,12 @@ void Training::run() {
         const Range wait(Category::preprocess);
         batch = &loader_->next();
       }
-      result =
-          updater_->step(*batch, iteration, schedule_(static_cast<std::int64_t>(iteration)), interrupt_received() != 0);
+      images = batch->labels.size();
+      optimizer_->at_epoch(run_plan_.epochs_before(iteration));
+      result = updater_->step(*batch, iteration, rate_at(iteration), interrupt_received() != 0);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    iteration_seconds_.push_back(seconds);
+    iteration_seconds_.push_back(seconds * static_cast<double>(plan_.batch) / static_cast<double>(images));
     epoch_score_.loss_sum += result.score.loss_sum;
     epoch_score_.correct += result.score.correct;
     epoch_score_.samples += result.score.samples;
@@ -258,7 +297,7 @@ void Training::run() {
     if (!std::isfinite(loss)) stop_for_nonfinite_loss(iteration);
 
     const bool last = iteration + 1 == iterations_;
-    const bool epoch_ends = last || (iteration + 1) % plan_.iterations() == 0;
+    const bool epoch_ends = last || run_plan_.ends_epoch(iteration);
     bool stop = result.stop;
     if (stop || epoch_ends) stop = updater_->settle(stop);
     if (stop && (!last || updater_->asynchronous())) stop_early(iteration);  // other ranks may not be at their last
@@ -307,8 +346,8 @@ void Training::finish_epoch(std::uint64_t iteration) {
   }
   end_.images += static_cast<std::uint64_t>(epoch_score_.samples);
   EpochReport report;
-  report.epoch = iteration / plan_.iterations() + 1;
-  report.epochs = (iterations_ + plan_.iterations() - 1) / plan_.iterations();
+  report.epoch = run_plan_.at(iteration).epoch + 1;
+  report.epochs = run_plan_.at(iterations_ - 1).epoch + 1;
   const double seconds = std::chrono::duration<double>(Clock::now() - epoch_start_).count();
   const auto samples = static_cast<double>(epoch_score_.samples);
   report.train_loss = epoch_score_.loss_sum / samples;

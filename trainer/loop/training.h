@@ -15,6 +15,7 @@
 #include "trainer/loop/journal.h"
 #include "trainer/loop/options.h"
 #include "trainer/loop/updater.h"
+#include "trainer/optim/batch_schedule.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/ranges.h"
 
@@ -43,9 +44,11 @@ class Training {
  private:
   void prepare();    // what may fail on one rank alone: no communication in it
   void load_data();  // part of prepare
-  void check();      // all ranks able and alike
+  RunPlan plan_run(int rank) const;
+  double rate_at(std::uint64_t iteration) const;
+  void check();  // all ranks able and alike
   void restore_statistics();
-  void share_state();                                   // rank 0's weights, statistics, velocity and position to all
+  void share_state();                                   // rank 0's weights, statistics, optimizer and position to all
   Position position_at(std::uint64_t iteration) const;  // with so many iterations done
   Score evaluate_now();                                 // and keeps the accuracy for the end's report
   void save(const Position& position);
@@ -61,11 +64,13 @@ class Training {
   int threads_ = 1;
   TrainAndTest data_;
   Normalization normalization_;
-  EpochPlan plan_;
+  BatchSchedule batches_;
+  RunPlan run_plan_;
+  EpochPlan plan_;                            // of the first epoch
   std::uint64_t first_ = 0, iterations_ = 0;  // of the run: the first to do and the number of all
   std::unique_ptr<Model> model_;
   LayerRanges layer_ranges_;
-  std::unique_ptr<Sgd> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
   std::unique_ptr<Journal> journal_;
   Faults faults_;
@@ -75,7 +80,7 @@ class Training {
 
   Score epoch_score_;  // of the training images since the epoch's start
   Clock::time_point epoch_start_;
-  std::vector<double> iteration_seconds_;
+  std::vector<double> iteration_seconds_;  // of as many images as the first iteration has
   EndReport end_;
 };
 

@@ -10,7 +10,7 @@
 
 #include "trainer/comm/communicator.h"
 #include "trainer/loop/gradient_pass.h"
-#include "trainer/optim/sgd.h"
+#include "trainer/optim/optimizer.h"
 
 namespace paceline::train {
 
@@ -37,7 +37,7 @@ struct StalenessReport {
 struct UpdaterParts {
   Model& model;
   Communicator& communicator;
-  Sgd& optimizer;
+  Optimizer& optimizer;
   PassOptions pass{};
   std::size_t first_bucket_bytes = std::size_t{1} << 20, bucket_bytes = std::size_t{25} << 20;
   std::optional<std::uint64_t> most_ahead{};  // parameter server: iterations, of the slowest rank
@@ -84,7 +84,7 @@ class Updater {
 
   Model& model_;
   Communicator& communicator_;
-  Sgd& optimizer_;
+  Optimizer& optimizer_;
   GradientPass pass_;
 };
 

@@ -15,6 +15,8 @@ class Adam final : public Optimizer {
  public:
   Adam(std::vector<Chunk> chunks, const AdamOptions& options) : Optimizer(std::move(chunks), 2, 1), options_(options) {}
 
+  std::string name() const override { return "adam"; }
+
  protected:
   void update(std::span<float> weights, std::span<const float> gradients, float rate) override;
 

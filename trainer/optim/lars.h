@@ -24,6 +24,8 @@ class Lars final : public Optimizer {
   // λ ÷ η of each parameter in the last step; 1 for the excluded.
   const std::vector<double>& local_rates() const { return local_; }
 
+  std::string name() const override { return "lars"; }
+
  protected:
   void update(std::span<float> weights, std::span<const float> gradients, float rate) override;
 

@@ -1,6 +1,7 @@
 // What turns an averaged gradient into new weights. One file per rule; the formulas are in their headers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -45,7 +46,10 @@ class Optimizer {
   std::vector<std::vector<float>>& arrays() { return arrays_; }
   std::vector<double>& scalars() { return scalars_; }
 
-  // Where the run is, in passes over the data; set before each step. Only RMSprop warm-up asks.
+  virtual std::string name() const = 0;  // one of optimizer_names()
+
+  // Where the run is, in passes over the data; set before each step, also from another thread. Only RMSprop warm-up
+  // asks.
   void at_epoch(double epoch) { epoch_ = epoch; }
 
  protected:
@@ -63,7 +67,7 @@ class Optimizer {
  private:
   std::vector<Chunk> chunks_;
   std::size_t elements_ = 0;
-  double epoch_ = 0;
+  std::atomic<double> epoch_ = 0;
 };
 
 // The numbers of all optimizers; each uses its own.

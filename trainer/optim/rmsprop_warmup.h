@@ -27,6 +27,8 @@ class RmspropWarmup final : public Optimizer {
   RmspropWarmup(std::vector<Chunk> chunks, const RmspropWarmupOptions& options)
       : Optimizer(std::move(chunks), 2, 0), options_(options) {}
 
+  std::string name() const override { return "rmsprop_warmup"; }
+
  protected:
   void update(std::span<float> weights, std::span<const float> gradients, float rate) override;
 

@@ -34,6 +34,8 @@ class Sgd final : public Optimizer {
 
   std::span<float> velocity() { return arrays_[0]; }
 
+  std::string name() const override { return "sgd"; }
+
  protected:
   void update(std::span<float> weights, std::span<const float> gradients, float rate) override;
 

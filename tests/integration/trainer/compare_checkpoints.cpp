@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainer/loop/checkpoint.h"
+#include "trainer/optim/sgd.h"
 
 int main(int argc, char** argv) {
   using namespace paceline::train;

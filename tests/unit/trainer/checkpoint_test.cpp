@@ -8,6 +8,7 @@
 
 #include "tests/unit/trainer/temporary_directory.h"
 #include "trainer/error.h"
+#include "trainer/optim/sgd.h"
 
 namespace paceline::train {
 namespace {

@@ -13,6 +13,7 @@
 #include "trainer/comm/host_communicator.h"
 #include "trainer/error.h"
 #include "trainer/loop/updater.h"
+#include "trainer/optim/sgd.h"
 
 namespace paceline::train {
 namespace {

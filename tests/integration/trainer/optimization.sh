@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# usage: optimization.sh PACELINE-TRAIN
+# Optimizers, growing batches and settings in whole runs, on a network of few channels.
+source "$(dirname "$0")/setup.sh"
+run=(--synthetic --image-size 8 --train-images 40 --test-images 4 --batch-size 4 --width 0.0625 --lr 0.01
+     --eval-every 0)
+
+# Whatever the optimizer keeps is in the checkpoint: stopped in mid-epoch and resumed, the same bits.
+for optimizer in "sgd --rate-position corrected --nesterov" lars adam rmsprop_warmup; do
+  read -ra options <<<"--optimizer $optimizer"
+  "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 4 --checkpoint parts >/dev/null
+  "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 7 --checkpoint parts --resume >/dev/null
+  "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 7 --checkpoint whole >/dev/null
+  cmp whole parts || fail "$optimizer: resumed with other weights"
+done
+status 1 "$TRAIN" --threads 1 "${run[@]}" --optimizer adam --iterations 9 --checkpoint whole --resume
+says "whole: is of --optimizer rmsprop_warmup, not of adam"
+
+# A batch that grows by 2 at epochs 1 and 2: 10, 5 and 2 iterations of 4, 8 and 16 of the 40 images.
+grow=("${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 2 --warmup none)
+"$TRAIN" --threads 1 "${grow[@]}" --epochs 3 --checkpoint grown --log grown.jsonl >/dev/null
+python3 - <<'PY'
+import json
+lines = [json.loads(line) for line in open("grown.jsonl")]
+events = [line["event"] for line in lines if line["event"] in ("iteration", "epoch")]
+assert events == ["iteration"] * 10 + ["epoch"] + ["iteration"] * 5 + ["epoch"] + ["iteration"] * 2 + ["epoch"], events
+assert lines[-1]["images"] == 40 + 40 + 32, lines[-1]
+assert [line["epoch"] for line in lines if line["event"] == "epoch"] == [1, 2, 3]
+PY
+"$TRAIN" --threads 1 "${grow[@]}" --iterations 12 --checkpoint regrown >/dev/null
+"$TRAIN" --threads 1 "${grow[@]}" --iterations 17 --checkpoint regrown --resume >/dev/null
+cmp grown regrown || fail "a growing batch: resumed with other weights"
+status 1 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1 --grow-batch 20 --epochs 3
+says "40 training images are fewer" "--grow-batch-limit"
+
+# Settings of a file; a preset; the command line above both.
+printf 'preset = "lecture-2gpu"\nsynthetic = true\nimage-size = 32\nwidth = 0.0625\nbatch-size = 4\niterations = 1\n' >run.toml
+"$TRAIN" --threads 1 --config run.toml --train-images 8 --test-images 2 --lr 0.03 --log set.jsonl >/dev/null
+python3 -c '
+import json
+start = json.loads(open("set.jsonl").readline())
+assert (start["model"], start["batch_per_rank"], start["lr"]) == ("vgg_lecture width 0.0625", 4, 0.03), start'

@@ -1,0 +1,147 @@
+// Synchronised batch norm over 1, 2, 3 and 4 ranks: N ranks with a batch of b each take the step of one with a batch of
+// N b. Run by mpirun on four ranks, of which a test uses the first N; the first of them compares.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/unit/trainer/reference/reference_model.h"
+#include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/comm/host_communicator.h"
+#include "trainer/nn/models.h"
+#include "trainer/optim/sgd.h"
+
+namespace paceline::train {
+namespace {
+
+using reference::ReferenceModel;
+using reference::relative_error;
+using reference::Tensor;
+
+constexpr std::int64_t b = 8,
+                       size = 8;  // the last batch norms have one value an image: with a few they amplify rounding
+constexpr std::size_t image = 3 * size * size;
+constexpr double kink_margin = 2e-6;
+
+ModelOptions narrow_resnet(std::int64_t batch) {
+  ModelOptions options;
+  options.name = "resnet18";
+  options.image_size = size;
+  options.batch_size = batch;
+  options.width = 0.25;
+  options.winograd = false;
+  return options;
+}
+
+struct Images {
+  std::vector<float> images;
+  std::vector<std::int32_t> labels;
+
+  Images(int ranks, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal;
+    images.resize(static_cast<std::size_t>(ranks * b) * image);
+    for (float& value : images) value = normal(random);
+    for (std::int64_t i = 0; i < ranks * b; ++i) labels.push_back(static_cast<std::int32_t>(i * 7 % 10));
+  }
+};
+
+std::unique_ptr<HostCommunicator> communicator_of(int ranks) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &part);
+  if (part == MPI_COMM_NULL) return nullptr;
+  auto result = make_host_communicator("mpi", "f32", std::make_unique<Ranks>(part));
+  MPI_Comm_free(&part);
+  return result;
+}
+
+// One step of this rank's part of the samples, gradients averaged over the ranks.
+void parallel_step(Model& model, HostCommunicator& communicator, const Images& samples) {
+  const auto first = static_cast<std::size_t>(communicator.rank() * b);
+  model.forward(std::span(samples.images).subspan(first * image, b * image),
+                std::span(samples.labels).subspan(first, b), Mode::train);
+  model.backward(1.0f / b);
+  communicator.allreduce_mean(model.gradients());
+  Sgd(model.weights().size(), {0.9f, 5e-4f}).step(model.weights(), model.gradients(), 0.05f);
+}
+
+class RanksOf : public testing::TestWithParam<int> {};
+
+TEST_P(RanksOf, ASynchronisedBatchNormTakeTheStepOfOneLargeBatch) {
+  const int ranks = GetParam();
+  const auto communicator = communicator_of(ranks);
+  if (!communicator) return;  // a rank beyond N
+  const bool compares = communicator->rank() == 0;
+  const Network network = build_network(narrow_resnet(b));
+  // A ReLU that fp32 sees on the other side of zero would make a difference that has nothing to do with batch norm.
+  ReferenceModel exact(network, 1, false);
+  std::uint64_t seed = 0;
+  for (; compares && seed < 60; ++seed) {
+    const Images samples(ranks, seed);
+    Tensor images(ranks * b, network.layers()[0].out);
+    images.values.assign(samples.images.begin(), samples.images.end());
+    exact.forward(images, samples.labels, Mode::train);
+    if (exact.distance_to_kink() >= kink_margin) break;
+  }
+  communicator->broadcast(std::span(&seed, 1), 0);
+  ASSERT_LT(seed, 60u);
+  const Images samples(ranks, seed);
+
+  ModelOptions options = narrow_resnet(b);
+  options.batch_norm.sum_over_ranks = [&](std::span<double> sums) { communicator->allreduce_sum(sums); };
+  const auto parallel = make_cpu_model(options);
+  parallel_step(*parallel, *communicator, samples);
+  if (!compares) return;
+
+  exact.backward(1.0 / static_cast<double>(ranks * b));
+  exact.step(0.05, 0.9, 5e-4);
+  const auto single = make_cpu_model(narrow_resnet(ranks * b));  // oneDNN's own batch norm
+  single->forward(samples.images, samples.labels, Mode::train);
+  single->backward(1.0f / static_cast<float>(ranks * b));
+  Sgd(single->weights().size(), {0.9f, 5e-4f}).step(single->weights(), single->gradients(), 0.05f);
+  for (std::size_t i = 0; i < single->parameters().size(); ++i) {
+    const Parameter& p = parallel->parameters()[i];
+    const std::vector<float> many = parallel->to_plain(p, parallel->weights());
+    const std::vector<float> one = single->to_plain(single->parameters()[i], single->weights());
+    EXPECT_LE(relative_error(many, one), 1e-5) << p.name;
+    EXPECT_LE(relative_error(many, exact.weights.at(p.name)), 1e-5) << p.name << ", against float64";
+  }
+  EXPECT_LE(relative_error(parallel->statistics(), single->statistics()), 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(One, RanksOf, testing::Values(1, 2, 3, 4));
+
+// What synchronisation is for: with statistics of its own, each rank takes another step.
+TEST(LocalBatchNorm, OnTwoRanksTakesAnotherStepThanOneLargeBatch) {
+  const auto communicator = communicator_of(2);
+  if (!communicator) return;
+  const Images samples(2, 1);
+  const auto parallel = make_cpu_model(narrow_resnet(b));
+  parallel_step(*parallel, *communicator, samples);
+  if (communicator->rank() > 0) return;
+  ReferenceModel exact(build_network(narrow_resnet(b)), 1, false);
+  Tensor images(2 * b, exact.network().layers()[0].out);
+  images.values.assign(samples.images.begin(), samples.images.end());
+  exact.forward(images, samples.labels, Mode::train);
+  exact.backward(1.0 / (2 * b));
+  exact.step(0.05, 0.9, 5e-4);
+  double largest = 0;
+  for (const Parameter& p : parallel->parameters()) {
+    largest = std::max(largest, relative_error(parallel->to_plain(p, parallel->weights()), exact.weights.at(p.name)));
+  }
+  EXPECT_GT(largest, 1e-3);
+}
+
+}  // namespace
+}  // namespace paceline::train
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  testing::InitGoogleTest(&argc, argv);
+  const int result = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return result;
+}

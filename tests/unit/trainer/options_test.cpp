@@ -1,0 +1,211 @@
+// The command line, settings from files and presets, and what of them holds.
+#include "trainer/loop/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "tests/unit/trainer/temporary_directory.h"
+#include "trainer/loop/help.h"
+#include "trainer/loop/settings.h"
+
+namespace paceline::train {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+struct Outcome {
+  CommandLine command;
+  std::string out, error;
+};
+
+Outcome run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "paceline-train");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Outcome outcome;
+  outcome.command = parse_command_line(static_cast<int>(argv.size()), argv.data());
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.error = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+class Settings : public testing::Test {
+ protected:
+  std::string file(const std::string& text) {
+    const std::string name = (directory.path() / "run.toml").string();
+    std::ofstream(name) << text;
+    return name;
+  }
+  TemporaryDirectory directory;
+};
+
+TEST_F(Settings, ComeFromTheCommandLineThenTheFileThenThePreset) {
+  const std::string name = file("batch-size = 16\nlr = 0.5\nmomentum = 0.8\nsynthetic = true\n");
+  const Outcome outcome = run({"--preset", "goyal-1hour", "--config", name, "--lr", "0.25"});
+  const TrainOptions& o = outcome.command.train;
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.command.action, CommandLine::Action::train);
+  EXPECT_EQ(o.optimization.rate.rate, 0.25) << "the command line";
+  EXPECT_EQ(o.batch_size, 16) << "the file";
+  EXPECT_EQ(o.optimization.optimizer.momentum, 0.8) << "the file";
+  EXPECT_TRUE(o.synthetic) << "the file";
+  EXPECT_EQ(o.model, "resnet50") << "the preset";
+  EXPECT_THAT(o.optimization.rate.step_epochs, ElementsAre(30, 60, 80)) << "the preset";
+  EXPECT_TRUE(o.optimization.optimizer.nesterov) << "the preset";
+  EXPECT_FALSE(o.optimization.optimizer.weight_decay.batch_norm) << "the preset";
+  EXPECT_TRUE(o.optimization.optimizer.weight_decay.biases);
+  EXPECT_EQ(o.classes, 10) << "the default";
+}
+
+TEST_F(Settings, AFileMayNameThePreset) {
+  const Outcome outcome = run({"--config", file("preset = \"lars\"\nsynthetic = true\nbatch-size = 4\n")});
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.command.train.optimization.optimizer.name, "lars");
+  EXPECT_EQ(outcome.command.train.batch_size, 4);
+}
+
+TEST_F(Settings, WhatCannotStandBesideAGivenOptionYieldsToIt) {
+  const std::string name = file("synthetic = true\nepochs = 7\n");
+  const Outcome outcome = run({"--config", name, "--data", "somewhere", "--iterations", "5"});
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_FALSE(outcome.command.train.synthetic);
+  EXPECT_EQ(outcome.command.train.iterations, 5u);
+  const Outcome preset = run({"--preset", "lars", "--config", file("synthetic = true\niterations = 5\n")});
+  EXPECT_EQ(preset.error, "") << "the file's iterations go before the preset's epochs";
+  EXPECT_EQ(preset.command.train.iterations, 5u);
+}
+
+struct Wrong {
+  const char* text;
+  const char* place;
+  const char* what;
+};
+
+TEST_F(Settings, AreRefusedInOneLineThatNamesFileAndLine) {
+  for (const Wrong& wrong : {Wrong{"synthetic = true\nlearning-rate = 1\n", "run.toml:2: ", "'learning-rate'"},
+                             Wrong{"synthetic = true\n\n\nbatch-size = \"many\"\n", "run.toml:4: ", "--batch-size"},
+                             Wrong{"synthetic = true\nlr = true\n", "run.toml:2: ", "--lr"},
+                             Wrong{"synthetic = 1\n", "run.toml:1: ", "true or false"},
+                             Wrong{"[optimizer]\nlr = 1\n", "run.toml:1: ", "'optimizer'"},
+                             Wrong{"lr = 0.1\nlr = 0.2\n", "run.toml:2: ", "lr"}, Wrong{"lr = \n", "run.toml:1: ", ""},
+                             Wrong{"optimizer = \"sgdd\"\n", "run.toml:1: ", "sgdd"},
+                             Wrong{"lr-steps = [30, \"x\"]\n", "run.toml:1: ", "--lr-steps"},
+                             Wrong{"config = \"other.toml\"\n", "run.toml:1: ", "'config'"},
+                             Wrong{"synthetic = true\nlr-steps = [3]\n", "run.toml:2: ", "--schedule step"}}) {
+    const Outcome outcome = run({"--config", file(wrong.text)});
+    EXPECT_EQ(outcome.command.action, CommandLine::Action::exit) << wrong.text;
+    EXPECT_EQ(outcome.command.status, 2) << wrong.text;
+    EXPECT_THAT(outcome.error, AllOf(StartsWith("paceline-train: "), HasSubstr(wrong.place), HasSubstr(wrong.what)));
+    EXPECT_EQ(std::ranges::count(outcome.error, '\n'), 1) << outcome.error;
+  }
+  EXPECT_THAT(run({"--config", "/no/such/file.toml"}).error, HasSubstr("/no/such/file.toml: cannot be opened"));
+  EXPECT_THAT(run({"--config", "/"}).error, HasSubstr("/: "));
+  EXPECT_THAT(run({"--preset", "napoleon"}).error, HasSubstr("napoleon"));
+}
+
+TEST_F(Settings, AnErrorOfTheCommandLineNamesNoFile) {
+  const Outcome outcome = run({"--config", file("synthetic = true\n"), "--batch-size", "many"});
+  EXPECT_THAT(outcome.error, AllOf(HasSubstr("--batch-size"), Not(HasSubstr("run.toml"))));
+}
+
+// Each preset printed in full is a file that gives the same settings.
+TEST_F(Settings, AreShownAsAFileThatGivesThemAgain) {
+  for (const std::string& preset : preset_names()) {
+    const Outcome shown = run({"--preset", preset, "--synthetic", "--show-config"});
+    EXPECT_EQ(shown.command.action, CommandLine::Action::exit);
+    EXPECT_EQ(shown.command.status, 0);
+    EXPECT_EQ(shown.error, "") << preset;
+    for (const Setting& setting : preset_settings(preset)) {
+      EXPECT_THAT(shown.out, HasSubstr("\n" + setting.key + " = ")) << preset;
+    }
+    const Outcome again = run({"--config", file(shown.out), "--show-config"});
+    EXPECT_EQ(again.error, "") << preset;
+    EXPECT_EQ(again.out, shown.out) << preset;
+  }
+}
+
+TEST_F(Settings, OfThePresetsAreWhatTheirPapersSay) {
+  const auto of = [](const std::string& preset) {
+    const Outcome outcome = run({"--preset", preset, "--synthetic"});
+    EXPECT_EQ(outcome.error, "");
+    return outcome.command.train;
+  };
+  const TrainOptions goyal = of("goyal-1hour");
+  EXPECT_DOUBLE_EQ(scaled_rate(goyal.optimization.rate, 8192), 3.2);
+  EXPECT_EQ(goyal.batch_size, 32);
+  EXPECT_TRUE(goyal.optimization.zero_gamma);
+  const TrainOptions akiba = of("akiba-15min");
+  EXPECT_DOUBLE_EQ(scaled_rate(akiba.optimization.rate, 32768), 12.8);
+  EXPECT_EQ(akiba.optimization.optimizer.name, "rmsprop_warmup");
+  EXPECT_FALSE(akiba.optimization.optimizer.rms_printed_slope);
+  EXPECT_EQ(akiba.optimization.batch_norm_statistics, "last");
+  EXPECT_EQ(akiba.allreduce_dtype, "f16");
+  const TrainOptions lecture = of("lecture-2gpu");
+  EXPECT_EQ(lecture.model, "vgg_lecture");
+  EXPECT_EQ(lecture.optimization.optimizer.rate_position, "inside");
+  EXPECT_EQ(lecture.optimization.rate.rate, 0.05);
+  const TrainOptions lars = of("lars");
+  EXPECT_EQ(lars.optimization.optimizer.trust, 0.001);
+  EXPECT_FALSE(lars.optimization.optimizer.weight_decay.biases);
+  const TrainOptions grow = of("dont-decay");
+  const BatchSchedule batches = batch_schedule_of(grow.optimization, 1, 1);
+  EXPECT_EQ(batches.accumulate(0), 1);
+  EXPECT_EQ(batches.accumulate(60), 5);
+  EXPECT_EQ(batches.accumulate(199), 125);
+}
+
+TEST(Values, AreWrittenAsTomlHasThem) {
+  EXPECT_EQ(as_toml("0.05"), "0.05");
+  EXPECT_EQ(as_toml("5e-4"), "5e-4");
+  EXPECT_EQ(as_toml("true"), "true");
+  EXPECT_EQ(as_toml("resnet18"), "\"resnet18\"");
+  EXPECT_EQ(as_toml(".5"), "\".5\"");
+  EXPECT_EQ(as_toml("a \"b\" \\ c"), "\"a \\\"b\\\" \\\\ c\"");
+  EXPECT_EQ(as_toml("1\ny = 2"), "\"1\\ny = 2\"") << "no second key";
+}
+
+TEST(Help, HasEveryOptionInOneTopicAndAllOfThemTogether) {
+  const std::string all = run({"--help", "all"}).out;
+  for (const std::string& topic : help_topics()) {
+    if (topic == "all" || topic == "other") continue;
+    const Outcome outcome = run({"--help", topic});
+    EXPECT_EQ(outcome.command.status, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("--")) << topic;
+    EXPECT_THAT(all, HasSubstr(outcome.out)) << topic;
+  }
+  EXPECT_THAT(run({"--help", "optimizer"}).out, AllOf(HasSubstr("--lars-trust"), Not(HasSubstr("--image-size"))));
+  const std::string overview = run({"--help"}).out;
+  EXPECT_THAT(overview, AllOf(HasSubstr("--batch-size"), HasSubstr("optimizer"), HasSubstr("goyal-1hour"),
+                              HasSubstr("bench-allreduce"), Not(HasSubstr("--lars-trust"))));
+  EXPECT_THAT(run({"--help", "cooking"}).error, AllOf(HasSubstr("cooking"), HasSubstr("optimizer")));
+  EXPECT_THAT(run({"make-dataset", "--help"}).out, HasSubstr("--train"));
+}
+
+TEST(Options, ThatContradictEachOtherAreRefused) {
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"--optimizer", "adam", "--nesterov"},
+                                             {"--lr-steps", "3"},
+                                             {"--grow-batch", "2"},
+                                             {"--warmup", "constant"},
+                                             {"--freeze-batch-norm", "--sync-batch-norm"},
+                                             {"--sync-batch-norm", "--ghost-batch", "2"},
+                                             {"--sync-batch-norm", "--updater", "overlap"}}) {
+    std::vector<std::string> arguments{"--synthetic"};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.command.status, 2) << wrong[0];
+    EXPECT_EQ(std::ranges::count(outcome.error, '\n'), 1) << outcome.error;
+  }
+}
+
+}  // namespace
+}  // namespace paceline::train
