@@ -36,8 +36,8 @@ bool RunPlan::ends_epoch(std::uint64_t iteration) const {
 
 double RunPlan::epochs_before(std::uint64_t iteration) const {
   const Place place = at(iteration);
-  return static_cast<double>(place.epoch) +
-         static_cast<double>(place.iteration) / static_cast<double>(place.plan.iterations());
+  const std::size_t length = place.plan.iterations();
+  return static_cast<double>(place.epoch * length + place.iteration) / static_cast<double>(length);
 }
 
 std::uint64_t RunPlan::first_of(std::uint64_t epoch) const {

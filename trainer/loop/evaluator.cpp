@@ -13,6 +13,7 @@ Score evaluate(Model& model, Communicator& communicator, const Dataset& data, co
   // Every rank has gathered statistics of its own samples: their mean is the best estimate, and one model is scored.
   // In float64, whatever type gradients travel in (ChainerMN's AllreducePersistent).
   const std::span<float> statistics = model.statistics();
+  const std::vector<float> own(statistics.begin(), statistics.end());
   std::vector<double> sum(statistics.begin(), statistics.end());
   communicator.allreduce_sum(sum);
   for (std::size_t i = 0; i < sum.size(); ++i) statistics[i] = static_cast<float>(sum[i] / communicator.size());
@@ -37,6 +38,7 @@ Score evaluate(Model& model, Communicator& communicator, const Dataset& data, co
   }
   std::array sums = {score.loss_sum, static_cast<double>(score.correct), static_cast<double>(score.samples)};
   communicator.allreduce_sum(sums);
+  std::ranges::copy(own, statistics.begin());  // training goes on as if nobody had looked
   return {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
 }
 

@@ -49,8 +49,12 @@ std::vector<Setting> parse_settings(std::string_view text, const std::string& wh
 std::vector<Setting> read_settings(const std::string& file) {
   std::ifstream in(file);
   if (!in) throw Error(fmt::format("{}: cannot be opened: {}", file, std::strerror(errno)), Status::usage);
-  const std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) throw Error(fmt::format("{}: cannot be read: is it a directory?", file), Status::usage);
+  std::string text;
+  try {
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  } catch (const std::ios_base::failure&) {  // libstdc++ throws here whatever exceptions() says
+    throw Error(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)), Status::usage);
+  }
   return parse_settings(text, file);
 }
 
