@@ -2,7 +2,7 @@
 # usage: errors.sh PACELINE-TRAIN
 # What is wrong is said in one line, with the right status.
 source "$(dirname "$0")/setup.sh"
-tiny=(--synthetic --image-size 8 --train-images 16 --test-images 4 --batch-size 4 --threads 1 --iterations 2)
+tiny=(--synthetic --image-size 32 --width 0.125 --train-images 16 --test-images 4 --batch-size 4 --threads 1 --iterations 2)
 
 status 2 "$TRAIN" --data data --no-such-option
 says "--no-such-option"

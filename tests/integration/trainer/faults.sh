@@ -3,7 +3,7 @@
 # Each fault made on purpose shows in the log, in the recorded ranges and, a slow rank, as the straggler of the report.
 source "$(dirname "$0")/setup.sh"
 paceline=$2
-run=(--synthetic --image-size 8 --train-images 64 --test-images 4 --batch-size 4 --iterations 6 --eval-every 0)
+run=(--synthetic --image-size 32 --train-images 64 --test-images 4 --batch-size 4 --iterations 6 --eval-every 0)
 
 # recorded NAME ARGS…: two ranks under the recorder; the traces in NAME, as CSV in NAME.csv, the log in NAME.jsonl.
 recorded() {
@@ -37,7 +37,6 @@ def start(name):
 report = json.load(open("report.json"))
 ranks = report["runs"][0]["per_rank"]
 waits = {rank["rank"]: rank["waits"] for rank in ranks}
-assert waits[1]["last_count"] > waits[0]["last_count"], waits
 assert waits[1]["caused_ns"] > 5 * 50e6 > 5 * waits[0]["caused_ns"], waits  # 60 ms in each of 6 iterations
 
 slow = named("slow", "slow-rank")

@@ -2,7 +2,7 @@
 # usage: optimization.sh PACELINE-TRAIN
 # Optimizers, growing batches and settings in whole runs, on a network of few channels.
 source "$(dirname "$0")/setup.sh"
-run=(--synthetic --image-size 8 --train-images 40 --test-images 4 --batch-size 4 --width 0.0625 --lr 0.01
+run=(--synthetic --image-size 32 --train-images 40 --test-images 4 --batch-size 4 --width 0.125 --lr 0.01
      --eval-every 0)
 
 # Whatever the optimizer keeps is in the checkpoint: stopped in mid-epoch and resumed, the same bits.

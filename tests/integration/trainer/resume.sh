@@ -2,7 +2,7 @@
 # usage: resume.sh PACELINE-TRAIN
 # A run that stops and goes on ends with the same bits as one that never stopped.
 source "$(dirname "$0")/setup.sh"
-run=(--synthetic --image-size 8 --train-images 40 --test-images 4 --lr 0.02 --batch-size 4 --schedule constant)
+run=(--synthetic --image-size 32 --width 0.125 --train-images 40 --test-images 4 --lr 0.02 --batch-size 4 --schedule constant)
 
 # 10 iterations an epoch on 1 rank, stopped in mid-epoch; 5 on 2 ranks, stopped at an epoch's end.
 for stop in 1:3 2:5; do

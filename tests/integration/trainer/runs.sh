@@ -4,7 +4,7 @@
 source "$(dirname "$0")/setup.sh"
 compare=$2
 "$TRAIN" make-dataset data --train 40 --test 11 --seed 3 >/dev/null
-small=(--synthetic --image-size 8 --train-images 26 --test-images 11 --lr 0.01)
+small=(--synthetic --image-size 32 --width 0.125 --train-images 26 --test-images 11 --lr 0.01)
 
 # Two ranks: 26 images are 3 iterations of 2 × 4 and 2 left over; --iterations cuts the second epoch short; the 11 test
 # images are counted once each.
@@ -16,7 +16,7 @@ import json
 lines = [json.loads(line) for line in open("log.jsonl")]
 assert [line["event"] for line in lines] == ["start"] + ["iteration"] * 3 + ["epoch"] + ["iteration"] * 2 + ["epoch", "end"], lines
 start, end = lines[0], lines[-1]
-expected = {"program": "paceline-train", "model": "resnet18", "batch_per_rank": 4, "global_batch": 8,
+expected = {"program": "paceline-train", "model": "resnet18 width 0.125", "batch_per_rank": 4, "global_batch": 8,
             "images_per_iteration": 8, "dtype": "f32", "communicator": "mpi", "updater": "allreduce", "seed": 1,
             "epochs": 5 / 3, "ranks": 2, "evaluate": "all ranks"}
 for key, value in expected.items():
@@ -34,15 +34,15 @@ assert abs(end["images_per_s"] - end["images"] / end["seconds"]) < 1e-9, end
 PY
 
 # The same weights are right on the same test images, whichever the ranks and batches that count them.
-ranks 1 --data data --batch-size 8 --epochs 1 --checkpoint run.checkpoint >/dev/null
+ranks 1 --data data --width 0.125 --batch-size 8 --epochs 1 --checkpoint run.checkpoint >/dev/null
 for count in 1 3; do
-  ranks "$count" --data data --batch-size 5 --epochs 1 --checkpoint run.checkpoint --resume --log "$count.jsonl" >"$count.out"
+  ranks "$count" --data data --width 0.125 --batch-size 5 --epochs 1 --checkpoint run.checkpoint --resume --log "$count.jsonl" >"$count.out"
 done
 grep -q ' of 11 test images right' 1.out || fail "$(cat 1.out)"
 cmp <(head -1 1.out) <(head -1 3.out) || fail "the counts differ"
 
 # Two ranks with batch b take the step of one with batch 2b where no statistics of the batch are used.
-same=("${small[@]}" --schedule constant --warmup-epochs 0 --iterations 1 --freeze-batch-norm --eval-every 0)
+same=(--synthetic --image-size 32 --train-images 26 --test-images 11 --lr 0.01 --schedule constant --warmup-epochs 0 --iterations 1 --freeze-batch-norm --eval-every 0)
 ranks 1 "${same[@]}" --batch-size 8 --checkpoint one.checkpoint >/dev/null
 ranks 2 "${same[@]}" --batch-size 4 --checkpoint two.checkpoint >/dev/null
-"$compare" one.checkpoint two.checkpoint 10 8 1e-5 || fail "two ranks take another step than one"
+"$compare" one.checkpoint two.checkpoint 10 32 1e-5 || fail "two ranks take another step than one"

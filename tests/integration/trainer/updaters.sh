@@ -2,7 +2,7 @@
 # usage: updaters.sh PACELINE-TRAIN
 # Every updater in the whole program: what it logs, that it stops in order, and that no end leaves ranks waiting.
 source "$(dirname "$0")/setup.sh"
-run=(--synthetic --image-size 8 --train-images 40 --test-images 4 --lr 0.005 --batch-size 4 --schedule constant)
+run=(--synthetic --image-size 32 --width 0.125 --train-images 40 --test-images 4 --lr 0.005 --batch-size 4 --schedule constant)
 updaters=(allreduce main_rank overlap double_buffering parameter_server)
 
 # limited COMMAND…: status 124 when it hangs.
