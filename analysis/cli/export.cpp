@@ -15,11 +15,11 @@
 namespace paceline::cli {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string to, output, run;
 };
 
-int export_run(const Options& options) {
+int export_run(const ExportOptions& options) {
   const analysis::Trace trace = analysis::load_run(options.run);
   for (const std::string& note : trace.notes) fmt::print(stderr, "paceline export: {}\n", note);
   const auto write = options.to == "chrome" ? analysis::export_chrome : analysis::export_csv;
@@ -43,7 +43,7 @@ int export_run(const Options& options) {
 }  // namespace
 
 void add_export(CLI::App& app, Command& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app.add_subcommand("export", "Write a run in another tool's form");
   command->add_option("--to", options->to, "chrome (JSON for Perfetto and chrome://tracing) or csv")
       ->required()

@@ -22,7 +22,7 @@ using analysis::Rank;
 using analysis::Trace;
 using nlohmann::ordered_json;
 
-struct Options {
+struct InfoOptions {
   std::string format = "text";
   std::vector<std::string> paths;
 };
@@ -171,7 +171,7 @@ void print_text(const std::string& path, const Trace& run) {
   for (const std::string& note : run.notes) fmt::print("  {}\n", note);
 }
 
-int info(const Options& options) {
+int info(const InfoOptions& options) {
   ordered_json document = {{"schema", "paceline.info/1"}, {"traces", ordered_json::array()}};
   bool failed = false;
   for (const std::string& path : options.paths) {
@@ -194,7 +194,7 @@ int info(const Options& options) {
 }  // namespace
 
 void add_info(CLI::App& app, Command& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InfoOptions>();
   CLI::App* command = app.add_subcommand("info", "Say what is in traces: ranks, hosts, clocks, events, drops, damage");
   command->add_option("--format", options->format, "text (default) or json")
       ->type_name("FORM")

@@ -29,7 +29,7 @@ constexpr Format formats[] = {{"html", ".html", analysis::render_html},
                               {"csv", ".csv", analysis::render_csv},
                               {"text", ".txt", analysis::render_text}};
 
-struct Options {
+struct ReportCommandOptions {
   std::vector<std::string> formats;
   std::string output;
   std::vector<std::string> runs;
@@ -71,7 +71,7 @@ analysis::Report read_and_build(const std::vector<std::string>& paths) {
   return analysis::build_report(std::move(runs), std::move(rows));
 }
 
-int report(const Options& options) {
+int report(const ReportCommandOptions& options) {
   std::vector<std::string> names = options.formats;
   if (names.empty()) {
     // The output's name says it: -o report.html.
@@ -100,7 +100,7 @@ int report(const Options& options) {
 
 void add_report(CLI::App& app, Command& chosen) {
   auto* command = app.add_subcommand("report", "Say where the time of a run went, and how several runs scale");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportCommandOptions>();
   command
       ->add_option("--format", options->formats, "html, md, json, csv or text, several with commas; text if not given")
       ->delimiter(',')

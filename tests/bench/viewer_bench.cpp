@@ -29,10 +29,10 @@ const Run& run_of(std::int64_t slices) {
 struct Scene {
   explicit Scene(const Run& run, double share)
       : axis(run.begin_ns, run.end_ns), rows(run), image(width, height, QImage::Format_RGB32) {
-    axis.set_width(width - TimelinePainter::header_width);
+    axis.set_width(width - header_width);
     const double middle = (run.begin_ns + run.end_ns) / 2, half = share * (run.end_ns - run.begin_ns) / 2;
     axis.show({middle - half, middle + half});
-    rows.set_room(height - TimelinePainter::ruler_height);
+    rows.set_room(height - ruler_height);
   }
   TimeAxis axis;
   RowLayout rows;
@@ -71,7 +71,7 @@ void naive(benchmark::State& state) {
           const double from = scene.axis.x_of(static_cast<double>(track.slices.start_ns[i]));
           const double to = scene.axis.x_of(static_cast<double>(track.slices.end_ns(i)));
           if (to < 0 || from > scene.axis.width()) continue;
-          canvas.fillRect(TimelinePainter::header_width + static_cast<int>(from), rows.depth_y(track.slices.depth[i]),
+          canvas.fillRect(header_width + static_cast<int>(from), rows.depth_y(track.slices.depth[i]),
                           std::max(1, static_cast<int>(to - from)), rows.depth_height - 1,
                           QColor(colours.of(model, track, i)));
           ++rectangles;

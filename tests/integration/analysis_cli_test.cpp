@@ -1,63 +1,20 @@
 // `paceline info` and `paceline export` as a user meets them: what they print, and what they say to bad input.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <string>
 
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/writer.h"
+#include "tests/integration/command.h"
 
 namespace paceline {
 namespace {
 
-namespace fs = std::filesystem;
 using format::EventType;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-struct Outcome {
-  int status = -1;
-  std::string output, errors;
-};
-
-class PacelineCommand : public ::testing::Test {
+class PacelineCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = fs::temp_directory_path() / (std::string("paceline-cli-") + test->name() + std::to_string(getpid()));
-    fs::create_directories(directory_ / "run");
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  // Runs `paceline ARGUMENTS` in the test's directory.
-  Outcome paceline(const std::string& arguments) const {
-    const std::string command = "cd '" + directory_.string() + "' && '" PACELINE_PROGRAM "' " + arguments + " 2>errors";
-    Outcome outcome;
-    std::FILE* pipe = popen(command.c_str(), "r");
-    char buffer[4096];
-    for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, n);
-    const int status = pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    std::ifstream errors(directory_ / "errors");
-    outcome.errors.assign(std::istreambuf_iterator<char>(errors), {});
-    return outcome;
-  }
-
-  void expect_refused(const std::string& arguments, int status, const std::string& what) const {
-    const Outcome outcome = paceline(arguments);
-    EXPECT_EQ(outcome.status, status) << arguments;
-    EXPECT_THAT(outcome.errors, HasSubstr(what)) << arguments;
-    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
-    EXPECT_EQ(outcome.output, "");
-  }
-
   // A rank that made `iterations` iterations of 1 ms with an allreduce each, then ended or was killed. Noise makes the
   // allreduces' ends, and with them the file, incompressible.
   void write_rank(int rank, int iterations, format::Ending ending = format::Ending::closed, const char* job = "7",
@@ -87,8 +44,6 @@ class PacelineCommand : public ::testing::Test {
     }
     writer.write(directory_ / "run" / ("rank" + std::to_string(rank) + ".pace"), ending);
   }
-
-  fs::path directory_;
 };
 
 TEST_F(PacelineCommand, InfoTellsEachTraceInJson) {

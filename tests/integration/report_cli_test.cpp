@@ -1,67 +1,22 @@
 // `paceline report` as a user meets it: what it writes where, and what it says to bad input.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <string>
+
+#include "tests/integration/command.h"
 
 namespace paceline {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::string table = PACELINE_TEST_DATA "/reedbush-2018.csv";
 
-struct Outcome {
-  int status = -1;
-  std::string output, errors;
-};
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class ReportCommand : public ::testing::Test {
+class ReportCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ =
-        fs::temp_directory_path() / (std::string("paceline-report-") + test->name() + std::to_string(getpid()));
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  Outcome report(const std::string& arguments) const {
-    const std::string command =
-        "cd '" + directory_.string() + "' && '" PACELINE_PROGRAM "' report " + arguments + " 2>errors";
-    Outcome outcome;
-    std::FILE* pipe = popen(command.c_str(), "r");
-    char buffer[4096];
-    for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, n);
-    const int status = pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    outcome.errors = text_of(directory_ / "errors");
-    return outcome;
-  }
-
+  Outcome report(const std::string& arguments) const { return paceline("report " + arguments); }
   void expect_refused(const std::string& arguments, int status, const std::string& what) const {
-    const Outcome outcome = report(arguments);
-    EXPECT_EQ(outcome.status, status) << arguments;
-    EXPECT_THAT(outcome.errors, HasSubstr(what)) << arguments;
-    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
-    EXPECT_EQ(outcome.output, "");
+    CommandTest::expect_refused("report " + arguments, status, what);
   }
-
-  fs::path directory_;
 };
 
 TEST_F(ReportCommand, PrintsTheSummaryWhereNothingIsAskedFor) {

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "trainer/comm/algorithms.h"
+#include "trainer/comm/pieces.h"
 
 namespace paceline::train {
 namespace {
@@ -74,10 +75,6 @@ HalvingDoublingSchedule halving_doubling_schedule(int rank, int size) {
 
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{256} << 10;
-constexpr std::size_t receives_ahead = 3;
-constexpr int tag = 2;
-
 class HalvingDoubling : public Allreduce {
  public:
   explicit HalvingDoubling(MPI_Comm comm) : comm_(comm) {
@@ -97,6 +94,8 @@ class HalvingDoubling : public Allreduce {
   }
 
  private:
+  static constexpr int tag = 2;  // ring has another one
+
   Slice slice(const Values& values, Step::Range range) const {
     const auto units = static_cast<std::size_t>(schedule_.units);
     const auto position = [&](int unit) { return slice_of(values.count, units, static_cast<std::size_t>(unit)).first; };

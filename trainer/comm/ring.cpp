@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trainer/comm/algorithms.h"
+#include "trainer/comm/pieces.h"
 #include "trainer/comm/ring_schedule.h"
 
 namespace paceline::train {
@@ -18,10 +19,6 @@ std::vector<RingStep> ring_schedule(int rank, int size) {
 }
 
 namespace {
-
-constexpr std::size_t piece_bytes = std::size_t{256} << 10;
-constexpr std::size_t receives_ahead = 3;
-constexpr int tag = 1;
 
 class Ring : public Allreduce {
  public:
@@ -58,6 +55,8 @@ class Ring : public Allreduce {
   }
 
  private:
+  static constexpr int tag = 1;  // halving_doubling has another one
+
   std::size_t size() const { return static_cast<std::size_t>(ranks_.size); }
   std::byte* room(std::size_t m) { return received_.data() + m % receives_ahead * piece_room_; }
 

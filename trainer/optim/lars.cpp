@@ -13,7 +13,7 @@ double sum_of_squares(const float* values, std::size_t count) {
   return sum;
 }
 
-PACELINE_VECTORIZE void step_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict v,
+PACELINE_VECTORIZE void lars_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict v,
                                    std::size_t count, float momentum, float decay, float rate) {
   for (std::size_t i = 0; i < count; ++i) {
     v[i] = momentum * v[i] + rate * (gradient[i] + decay * w[i]);
@@ -48,7 +48,7 @@ void Lars::update(std::span<float> weights, std::span<const float> gradients, fl
   }
   on_all_chunks([&](const Chunk& c, std::size_t) {
     const double factor = c.excluded ? 1 : options_.trust * local_[c.parameter];
-    step_chunk(weights.data() + c.first, gradients.data() + c.first, arrays_[0].data() + c.first, c.count,
+    lars_chunk(weights.data() + c.first, gradients.data() + c.first, arrays_[0].data() + c.first, c.count,
                options_.momentum, c.weight_decay, static_cast<float>(rate * factor));
   });
 }

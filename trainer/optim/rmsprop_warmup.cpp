@@ -7,12 +7,12 @@
 namespace paceline::train {
 namespace {
 
-struct Factors {
+struct WarmupFactors {
   float rate, momentum, rms_decay, epsilon, sgd, rms;
 };
 
-PACELINE_VECTORIZE void step_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict m,
-                                   float* __restrict delta, std::size_t count, float decay, Factors f) {
+PACELINE_VECTORIZE void warmup_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict m,
+                                     float* __restrict delta, std::size_t count, float decay, WarmupFactors f) {
   for (std::size_t i = 0; i < count; ++i) {
     const float g = gradient[i] + decay * w[i];
     m[i] = f.rms_decay * m[i] + (1 - f.rms_decay) * g * g;
@@ -32,7 +32,7 @@ double sgd_share(double epoch, double center, double period, bool printed_slope)
 void RmspropWarmup::update(std::span<float> weights, std::span<const float> gradients, float rate) {
   const double sgd = sgd_share(epoch(), options_.center, options_.period, options_.printed_slope);
   const double rms = rate > 0 ? (1 - sgd) * options_.rms_rate / rate : 0;  // a rate of 0 moves nothing anyway
-  const Factors f{rate,
+  const WarmupFactors f{rate,
                   static_cast<float>(options_.momentum),
                   static_cast<float>(options_.rms_decay),
                   static_cast<float>(options_.epsilon),
@@ -41,7 +41,7 @@ void RmspropWarmup::update(std::span<float> weights, std::span<const float> grad
   float *const w = weights.data(), *const m = arrays_[0].data(), *const delta = arrays_[1].data();
   const float* const g = gradients.data();
   on_all_chunks([=](const Chunk& c, std::size_t) {
-    step_chunk(w + c.first, g + c.first, m + c.first, delta + c.first, c.count, c.weight_decay, f);
+    warmup_chunk(w + c.first, g + c.first, m + c.first, delta + c.first, c.count, c.weight_decay, f);
   });
 }
 

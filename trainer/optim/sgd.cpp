@@ -9,12 +9,12 @@ namespace {
 
 // v ← keep v + take g with g = gradient + decay w, then w ← w − (of_gradient g + of_velocity v): every form of the
 // header.
-struct Factors {
+struct SgdFactors {
   float keep, take, of_gradient, of_velocity;
 };
 
-PACELINE_VECTORIZE void step_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict v,
-                                   std::size_t count, float decay, float keep, float take, float of_velocity) {
+PACELINE_VECTORIZE void sgd_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict v,
+                                  std::size_t count, float decay, float keep, float take, float of_velocity) {
   for (std::size_t i = 0; i < count; ++i) {
     v[i] = keep * v[i] + take * (gradient[i] + decay * w[i]);
     w[i] -= of_velocity * v[i];
@@ -49,7 +49,7 @@ Sgd::Sgd(std::size_t elements, const SgdOptions& options)
 
 void Sgd::update(std::span<float> weights, std::span<const float> gradients, float rate) {
   const float m = options_.momentum;
-  Factors f{m, 1, rate, options_.nesterov ? rate * m : rate};
+  SgdFactors f{m, 1, rate, options_.nesterov ? rate * m : rate};
   if (options_.rate_position != RatePosition::after) {
     const auto before = static_cast<float>(scalars_[0]);
     // After a rate of 0 there is nothing to correct: v holds no more than what that rate let in.
@@ -66,7 +66,7 @@ void Sgd::update(std::span<float> weights, std::span<const float> gradients, flo
       nesterov_chunk(w + c.first, g + c.first, v + c.first, c.count, c.weight_decay, f.keep, f.take, f.of_gradient,
                      f.of_velocity);
     } else {
-      step_chunk(w + c.first, g + c.first, v + c.first, c.count, c.weight_decay, f.keep, f.take, f.of_velocity);
+      sgd_chunk(w + c.first, g + c.first, v + c.first, c.count, c.weight_decay, f.keep, f.take, f.of_velocity);
     }
   });
 }

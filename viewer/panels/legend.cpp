@@ -38,7 +38,7 @@ void Legend::paintEvent(QPaintEvent*) {
   painter.setFont(small);
   painter.setPen(QColor(theme.faint_text));
   painter.drawText(QRect(12, 0, 180, height()), Qt::AlignVCenter | Qt::AlignLeft, "Phases");
-  int x = TimelinePainter::header_width;
+  int x = header_width;
   for (const analysis::Phase phase : phases_) {
     const std::string_view name = analysis::phase_name(phase);
     const QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));

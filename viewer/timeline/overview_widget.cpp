@@ -11,7 +11,7 @@
 namespace paceline::viewer {
 namespace {
 
-constexpr int margin = 6, header_width = TimelinePainter::header_width;
+constexpr int margin = 6;
 
 }  // namespace
 

@@ -15,7 +15,6 @@
 namespace paceline::viewer {
 namespace {
 
-constexpr int header_width = TimelinePainter::header_width, ruler_height = TimelinePainter::ruler_height;
 constexpr double key_zoom = 1.5, pan_share = 0.15;
 
 }  // namespace

@@ -19,10 +19,10 @@
 
 namespace paceline::viewer {
 
+constexpr int header_width = 200, ruler_height = 30;  // left of the rows and above them, in pixels
+
 class TimelinePainter {
  public:
-  static constexpr int header_width = 200, ruler_height = 30;
-
   TimelinePainter(const Run& run, const Theme& theme, const QFont& font);
 
   // Fills an area of this size at the origin. `scroll_y`: how far the rows are scrolled up. The axis is

@@ -12,7 +12,6 @@
 namespace paceline::viewer {
 namespace {
 
-constexpr int header_width = TimelinePainter::header_width, ruler_height = TimelinePainter::ruler_height;
 constexpr std::size_t history_length = 200;
 
 }  // namespace

@@ -90,7 +90,7 @@ class TimelineWidget : public QAbstractScrollArea {
   void paint_overlay(QPainter& painter);
   void paint_range(QPainter& painter, const TimeRange& range);
   std::optional<QRect> box_of(const SliceRef& slice) const;  // in the viewport
-  double column_at(const QPoint& position) const { return position.x() - TimelinePainter::header_width; }
+  double column_at(const QPoint& position) const { return position.x() - header_width; }
   void move_selection(int key);
   QString tooltip_at(const QPoint& position) const;
   void announce_selection();

@@ -11,9 +11,9 @@ using format::EventType;
 class RecordChildren : public RecordTest {
  protected:
   // By number of ranges, the fewest last.
-  std::vector<RecordedFile> record(const std::string& options, const std::string& command) {
+  std::vector<RecordedFile> recorded_files(const std::string& options, const std::string& command) {
     std::filesystem::remove_all(directory / "run");
-    const Ended ended = run(PACELINE " record -o run " + options + " -- " + command);
+    const Ended ended = record(options, command);
     EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
     EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
     std::vector<RecordedFile> all = files();
@@ -24,10 +24,10 @@ class RecordChildren : public RecordTest {
 };
 
 TEST_F(RecordChildren, AForkedChildHasAFileOfItsOwnWithChildren) {
-  const auto alone = record("", CONTROL " fork");
+  const auto alone = recorded_files("", CONTROL " fork");
   ASSERT_EQ(alone.size(), 1u);
   EXPECT_EQ(alone[0].of(EventType::push).size(), 6u);
-  const auto both = record("--children", CONTROL " fork");
+  const auto both = recorded_files("--children", CONTROL " fork");
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both[0].named(EventType::push, "parent").size(), 6u);
   EXPECT_EQ(both[0].of(EventType::push).size(), 6u);
@@ -45,8 +45,8 @@ TEST_F(RecordChildren, AForkedChildHasAFileOfItsOwnWithChildren) {
 }
 
 TEST_F(RecordChildren, AChildThatRunsAnotherProgramIsRecordedWithChildren) {
-  ASSERT_EQ(record("", CONTROL " fork-exec").size(), 1u);
-  const auto both = record("--children", CONTROL " fork-exec");
+  ASSERT_EQ(recorded_files("", CONTROL " fork-exec").size(), 1u);
+  const auto both = recorded_files("--children", CONTROL " fork-exec");
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both[0].named(EventType::push, "parent").size(), 6u);
   EXPECT_EQ(both[1].named(EventType::push, "successor").size(), 7u);
@@ -54,7 +54,7 @@ TEST_F(RecordChildren, AChildThatRunsAnotherProgramIsRecordedWithChildren) {
 }
 
 TEST_F(RecordChildren, AWorkerWithARankOfItsOwnIsRecordedAnyway) {
-  const auto both = record("", CONTROL " worker");
+  const auto both = recorded_files("", CONTROL " worker");
   ASSERT_EQ(both.size(), 2u);
   const bool swapped = both[0].file.header.rank == 1;
   EXPECT_EQ(both[swapped ? 0 : 1].file.header.rank, 1);
@@ -64,7 +64,7 @@ TEST_F(RecordChildren, AWorkerWithARankOfItsOwnIsRecordedAnyway) {
 }
 
 TEST_F(RecordChildren, ASuccessorHasASuffixAndThePredecessorStaysWhole) {
-  const auto both = record("", CONTROL " exec");
+  const auto both = recorded_files("", CONTROL " exec");
   ASSERT_EQ(both.size(), 2u);
   for (const RecordedFile& file : both) {
     const bool successor = file.file.path.string().ends_with("-2.pace");
@@ -76,8 +76,8 @@ TEST_F(RecordChildren, ASuccessorHasASuffixAndThePredecessorStaysWhole) {
 TEST_F(RecordChildren, PythonsWorkersAreRecordedWithChildren) {
   for (const std::string way : {"fork", "spawn"}) {
     const std::string script = "/usr/bin/python3 " SCRIPTS "/processes.py " RANGES_LIBRARY " " + way;
-    EXPECT_EQ(record("", script).size(), 1u) << way;
-    const auto all = record("--children", script);
+    EXPECT_EQ(recorded_files("", script).size(), 1u) << way;
+    const auto all = recorded_files("--children", script);
     ASSERT_EQ(all.size(), 3u) << way;
     EXPECT_EQ(all[0].named(EventType::push, "parent").size(), 22u) << way;
     for (int worker = 1; worker <= 2; ++worker) {

@@ -15,15 +15,6 @@ using format::EventType;
 
 class RecordControl : public RecordTest {
  protected:
-  // `paceline record` with these options, into the directory `run`.
-  Ended record(const std::string& options, const std::string& command) const {
-    return run(PACELINE " record -o run " + options + " -- " + command);
-  }
-  RecordedFile only_file() const {
-    std::vector<RecordedFile> all = files();
-    EXPECT_EQ(all.size(), 1u);
-    return all.empty() ? RecordedFile{} : all.front();
-  }
   nlohmann::json info() const {
     return nlohmann::json::parse(run(PACELINE " info --format json run").out, nullptr, false);
   }

@@ -19,14 +19,7 @@ namespace {
 using format::DropCause;
 using format::EventType;
 
-class RecordEnds : public RecordTest {
- protected:
-  RecordedFile only_file() const {
-    std::vector<RecordedFile> all = files();
-    EXPECT_EQ(all.size(), 1u);
-    return all.empty() ? RecordedFile{} : all.front();
-  }
-};
+class RecordEnds : public RecordTest {};
 
 // Rank 1 counts its ranges in a file of its own while it is killed; what it counted must be in its trace.
 TEST_F(RecordEnds, AKilledRankLeavesEveryRangeThatEnded) {

@@ -11,17 +11,7 @@ namespace {
 
 using format::EventType;
 
-class RecordRing : public RecordTest {
- protected:
-  Ended record(const std::string& options, const std::string& command) const {
-    return run(PACELINE " record -o run " + options + " -- " + command);
-  }
-  RecordedFile only_file() const {
-    std::vector<RecordedFile> all = files();
-    EXPECT_EQ(all.size(), 1u);
-    return all.empty() ? RecordedFile{} : all.front();
-  }
-};
+class RecordRing : public RecordTest {};
 
 // The marks' numbers from tick `from` to `to`: each there, none missing, and the first one at most `slack` later.
 void expect_all_marks(const RecordedFile& file, std::uint64_t from, std::uint64_t to, std::uint64_t last_number) {

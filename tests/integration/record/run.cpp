@@ -25,7 +25,6 @@ int Ended::recorder_lines() const {
 }
 
 void RecordTest::SetUp() {
-  if (std::string(SANITIZER) != "") GTEST_SKIP() << "a sanitizer's build cannot be loaded into the system's programs";
   char place[] = "/tmp/paceline-record-XXXXXX";
   ASSERT_NE(mkdtemp(place), nullptr);
   directory = place;
@@ -51,6 +50,12 @@ Ended RecordTest::run(const std::string& command) const {
 std::string RecordTest::recorded(const std::string& variables) const {
   return "env PACELINE_OUTPUT=" + (directory / "run").string() +
          " PACELINE_JOB=test NVTX_INJECTION64_PATH=" RECORDER " LD_PRELOAD=" RECORDER " " + variables + " ";
+}
+
+RecordedFile RecordTest::only_file() const {
+  std::vector<RecordedFile> all = files();
+  EXPECT_EQ(all.size(), 1u);
+  return all.empty() ? RecordedFile{} : all.front();
 }
 
 std::string RecordTest::mpirun() { return MPIRUN " --bind-to none "; }

@@ -26,12 +26,21 @@ class RecordTest : public ::testing::Test {
   // Runs a shell command in `directory`; killed after a minute.
   Ended run(const std::string& command) const;
 
+#ifdef PACELINE
+  // `paceline record` with these options, into the directory `run`.
+  Ended record(const std::string& options, const std::string& command) const {
+    return run(PACELINE " record -o run " + options + " -- " + command);
+  }
+#endif
   // The start of a command line that records what follows, with further variables for it.
   std::string recorded(const std::string& variables = "") const;
   // mpirun with what it needs on any machine.
   static std::string mpirun();
 
   std::vector<RecordedFile> files() const { return read_recorded_directory(directory / "run"); }
+
+  // The one that there should be.
+  RecordedFile only_file() const;
 
   std::filesystem::path directory;
 };

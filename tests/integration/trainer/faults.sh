@@ -43,6 +43,11 @@ slow = named("slow", "slow-rank")
 assert len(slow) == 6 and {row["rank"] for row in slow} == {"1"}, slow
 assert all(int(row["duration_ns"]) >= 60e6 and row["category"] == "fault" for row in slow), slow
 assert start("slow")["faults"] == ["slow-rank=1:60"], start("slow")
+gradients = {rank: [int(row["start_ns"]) for row in named("slow", "MPI_Allreduce")
+                    if row["rank"] == rank and row["args"].get("bytes", 0) > 1e6] for rank in "01"}
+assert len(gradients["0"]) == len(gradients["1"]) == 6, gradients
+late = [second - first for first, second in zip(gradients["0"], gradients["1"])]
+assert sorted(late)[2] > 30e6, late  # most of the 60 ms; a busy machine holds up rank 0 now and then
 
 loader = named("loader", "slow-loader")
 assert len(loader) == 6 and {row["rank"] for row in loader} == {"0"}, loader

@@ -4,16 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/analysis/imported.h"
+
 namespace paceline::analysis {
 namespace {
 
-using testing::ElementsAre;
-
-std::vector<std::string> names_of(const Trace& trace, const Track& track) {
-  std::vector<std::string> names;
-  for (const NameId name : track.slices.name) names.push_back(trace.names[name]);
-  return names;
-}
+using ::testing::ElementsAre;
+using testing::names_of;
 
 TEST(TraceBuilder, GivesEachPushedSliceItsDepthAndEnd) {
   TraceBuilder run;

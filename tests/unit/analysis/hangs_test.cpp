@@ -4,12 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "analysis/importers/pace.h"
-#include "tests/unit/analysis/pace_file.h"
+#include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {
 namespace {
 
 using format::MpiId;
+using testing::import;
 using testing::PaceFile;
 
 // `whole` collectives that every rank left, 1 ms each; ends at 60 s.
@@ -26,12 +27,6 @@ PaceFile member(int rank, int ranks, std::uint32_t whole) {
 
 void enter(PaceFile& file, MpiId function, std::uint32_t sequence, std::uint64_t at) {
   file.mpi_collective(at, function, -1, 8, 1, sequence);
-}
-
-Trace import(std::vector<PaceFile> files) {
-  std::vector<format::TraceFile> all;
-  for (PaceFile& file : files) all.push_back(file.file);
-  return import_pace(std::move(all));
 }
 
 TEST(Hangs, NamesTheRankThatNeverCame) {

@@ -9,7 +9,7 @@
 namespace paceline::analysis {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(MpiRow, HoldsTheMpiSlicesOfAThreadWithTheirArguments) {
   TraceBuilder run;

@@ -7,13 +7,14 @@
 #include "analysis/importers/pace.h"
 #include "analysis/metrics/iterations.h"
 #include "analysis/metrics/phases.h"
-#include "tests/unit/analysis/pace_file.h"
+#include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {
 namespace {
 
 using format::MpiId;
 using format::pack_scope;
+using testing::import;
 using testing::PaceFile;
 
 void recording(PaceFile& file, std::uint64_t ticks, std::uint64_t reasons) {
@@ -24,12 +25,6 @@ void trigger(PaceFile& file, std::uint64_t ticks, format::TriggerCause cause, st
              std::uint64_t kept_from) {
   file.add(ticks, format::EventType::trigger, static_cast<std::uint64_t>(cause) | number << 8);
   file.extension(kept_from, 0);
-}
-
-Trace import(std::vector<PaceFile> files) {
-  std::vector<format::TraceFile> all;
-  for (PaceFile& file : files) all.push_back(file.file);
-  return import_pace(std::move(all));
 }
 
 bool unfinished(const Trace& trace, const Track& track, std::uint32_t slice) {

@@ -7,7 +7,7 @@
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/trace/correlations.h"
-#include "tests/unit/analysis/pace_file.h"
+#include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {
 namespace {
@@ -16,7 +16,10 @@ using format::NcclCall;
 using format::pack_scope;
 using ::testing::ElementsAre;
 using testing::EventType;
+using testing::import;
+using testing::names_of;
 using testing::PaceFile;
+using testing::track_labelled;
 
 constexpr std::uint64_t pair(std::uint64_t low, std::uint64_t high) { return low | high << 32; }
 
@@ -64,26 +67,6 @@ struct GpuFile : PaceFile {
   std::uint64_t main;
   std::uint32_t operation = 0;
 };
-
-template <typename... Files>
-Trace import(Files&... files) {
-  std::vector<format::TraceFile> all;
-  (all.push_back(files.file), ...);
-  return import_pace(std::move(all));
-}
-
-const Track& track_labelled(const Rank& rank, std::string_view label) {
-  for (const Track& track : rank.tracks) {
-    if (track.label == label) return track;
-  }
-  throw std::runtime_error("no track " + std::string(label));
-}
-
-std::vector<std::string> names_of(const Trace& trace, const Track& track) {
-  std::vector<std::string> names;
-  for (const NameId name : track.slices.name) names.push_back(trace.names[name]);
-  return names;
-}
 
 std::int64_t in(const RankPhases& phases, Phase phase) { return phases.total_ns[static_cast<std::size_t>(phase)]; }
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "profiler/format/error.h"
-#include "tests/unit/analysis/pace_file.h"
+#include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {
 namespace {
@@ -17,31 +17,14 @@ using format::MpiId;
 using format::pack_scope;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::import;
+using testing::names_of;
 using testing::PaceFile;
-
-template <typename... Files>
-Trace import(Files&... files) {
-  std::vector<format::TraceFile> all;
-  (all.push_back(files.file), ...);
-  return import_pace(std::move(all));
-}
-
-std::vector<std::string> names_of(const Trace& trace, const Track& track) {
-  std::vector<std::string> names;
-  for (const NameId name : track.slices.name) names.push_back(trace.names[name]);
-  return names;
-}
+using testing::track_labelled;
 
 std::string class_text(const Trace& trace, const Track& track, std::size_t slice) {
   const SliceClass found = trace.classes[track.slices.slice_class[slice]];
   return trace.names[found.domain] + "/" + trace.names[found.category];
-}
-
-const Track& track_labelled(const Rank& rank, std::string_view label) {
-  for (const Track& track : rank.tracks) {
-    if (track.label == label) return track;
-  }
-  throw std::runtime_error("no track " + std::string(label));
 }
 
 TEST(PaceImport, PairsPushAndPopAndResolvesNamesDomainsAndCategories) {

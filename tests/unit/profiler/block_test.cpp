@@ -10,9 +10,6 @@
 
 namespace paceline::format {
 
-// For printing and comparing in tests.
-static bool operator==(const Slot& a, const Slot& b) { return a.high == b.high && a.low == b.low; }
-
 namespace {
 
 using namespace testing;

@@ -8,6 +8,10 @@
 
 #include "profiler/format/event.h"
 
+namespace paceline::format {
+inline bool operator==(const Slot& a, const Slot& b) { return a.high == b.high && a.low == b.low; }
+}  // namespace paceline::format
+
 namespace paceline::format::testing {
 
 inline constexpr EventType all_types[] = {

@@ -13,8 +13,6 @@
 
 namespace paceline::format {
 
-static bool operator==(const Slot& a, const Slot& b) { return a.high == b.high && a.low == b.low; }
-
 namespace {
 
 using namespace testing;

@@ -59,7 +59,7 @@ class ProgramTest : public testing::Test {
   // Whether the phase's colour is in the upper third of the picture, above legend and panels, at this share of the
   // timeline's width.
   bool has_colour(const QImage& image, analysis::Phase phase, double share) const {
-    const int left = TimelinePainter::header_width;
+    const int left = header_width;
     const int x = left + static_cast<int>(share * (image.width() - left));
     const QRgb wanted = phase_colour(phase, Theme::light());
     for (int y = 0; y < image.height() / 3; ++y) {

@@ -15,7 +15,7 @@
 namespace paceline::viewer {
 namespace {
 
-constexpr int header = TimelinePainter::header_width, ruler = TimelinePainter::ruler_height;
+constexpr int header = header_width, ruler = ruler_height;
 
 class TimelineTest : public testing::Test {
  protected:
