@@ -80,6 +80,8 @@ std::int64_t monotonic_ns() {
 void* run(void*) {
   constexpr std::int64_t second = 1'000'000'000;
   pthread_setname_np(pthread_self(), "paceline");
+  // When the file has its largest size no chunk may be free to say so.
+  if (settings.max_size > 0) next_chunk(1);
   // A delay that is over and a full chunk must not wait for the last chunk to be populated.
   while (!finishing.load(std::memory_order_relaxed) && populate_chunk()) {
     run_control(monotonic_ns());
