@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "trainer/atomic_file.h"
+#include "trainer/whole_file.h"
 #include "trainer/error.h"
 
 namespace paceline::train {

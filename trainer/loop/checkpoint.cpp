@@ -4,15 +4,12 @@
 #include <xxhash.h>
 
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "trainer/atomic_file.h"
 #include "trainer/error.h"
+#include "trainer/whole_file.h"
 
 namespace paceline::train {
 namespace {
@@ -104,9 +101,7 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
 Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model,
                          Optimizer& optimizer, RunState* state) {
   const auto refuse = [&](const std::string& what) { return Error(fmt::format("{}: {}", file.string(), what)); };
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw refuse(fmt::format("cannot be opened: {}", std::strerror(errno)));
-  const std::string content(std::istreambuf_iterator<char>(in), {});
+  const std::string content = read_file(file);
 
   std::string_view rest = content;
   if (take(rest, magic.size()) != magic) throw refuse("not a checkpoint of paceline-train");

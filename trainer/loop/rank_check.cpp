@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <vector>
+
+#include "trainer/whole_file.h"
 
 namespace paceline::train {
 namespace {
@@ -70,8 +71,7 @@ RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, in
                              std::uint64_t memory_wanted) {
   RankFacts facts;
   gethostname(facts.host.data(), facts.host.size() - 1);
-  std::ifstream program("/proc/self/exe", std::ios::binary);
-  facts.build = hash(std::string(std::istreambuf_iterator<char>(program), {}));
+  facts.build = hash(read_file("/proc/self/exe"));
   facts.settings = hash(settings);
   facts.data = data;
   facts.ranks_on_host = ranks_on_host;

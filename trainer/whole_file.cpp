@@ -1,4 +1,4 @@
-#include "trainer/atomic_file.h"
+#include "trainer/whole_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #include "trainer/error.h"
 
@@ -24,6 +25,21 @@ bool write_all(int descriptor, std::string_view content) {
 }
 
 }  // namespace
+
+std::string read_file(const std::filesystem::path& file) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rbe"), &std::fclose);
+  if (!in) throw Error(fmt::format("{}: cannot be opened: {}", file.string(), std::strerror(errno)));
+  std::string content;
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  for (std::size_t got = piece; got == piece;) {
+    const std::size_t before = content.size();
+    content.resize(before + piece);
+    got = std::fread(content.data() + before, 1, piece, in.get());
+    content.resize(before + got);
+  }
+  if (std::ferror(in.get())) throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+  return content;
+}
 
 void write_file_atomically(const std::filesystem::path& file, std::string_view content) {
   const std::string beside = fmt::format("{}.{}.partial", file.string(), getpid());
