@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 seconds=${1:-60}
 if ! command -v clang++-16 >/dev/null; then
   echo "fuzz: left out: install clang-16 and libclang-rt-16-dev (Debian's names)"
-  exit 0
+  exit 77
 fi
 mkdir -p build/fuzz/corpus
 log=build/fuzz/log.txt
