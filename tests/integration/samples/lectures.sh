@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# usage: lectures.sh DIRECTORY-OF-PROGRAMS
+# Each experiment on one machine leaves the report that its text speaks of.
+source "$(dirname "$0")/setup.sh"
+for experiment in one_device two_devices epochs communicators batch_size; do
+  quietly "$samples/lectures/$experiment.sh" tiny "$experiment"
+  grep -q '^Look at: ' said && grep -q "^Reports: $work/$experiment/report.html" said || fail "$experiment: $(cat said)"
+  grep -q '<html' "$experiment/report.html" || fail "$experiment: no page"
+  mv said "$experiment/said"
+done
+got=0
+"$samples/lectures/epochs.sh" huge >/dev/null 2>said || got=$?
+[ "$got" -eq 2 ] && grep -q '^usage: .*epochs.sh \[quick|full|tiny\] \[OUTPUT\]$' said || fail "status $got: $(cat said)"
+
+python3 - <<'PY'
+import json
+
+def report(name):
+    return json.load(open(f"{name}/report.json"))
+
+def run(name, path):
+    (found,) = [run for run in report(name)["runs"] if run["path"] == path]
+    return found
+
+def operations(run):
+    return {row["operation"] for row in run["collectives"]}
+
+def gradient(run):  # the largest allreduce
+    return max(row["bytes"] for row in run["collectives"] if row["operation"] == "MPI_Allreduce")
+
+(one,) = report("one_device")["runs"]
+assert one["ranks"] == 1 and one["iterations"]["count"] == 2 * 64 // 4, one["iterations"]
+assert one["config"]["model"] == "vgg_lecture width 0.125", one["config"]
+assert "What shrinks when ranks are added" in open("one_device/said").read()
+
+two = report("two_devices")
+assert [(r["ranks"], r["config"]["updater"]) for r in two["runs"]] == [(1, "allreduce"), (2, "main_rank"), (2, "allreduce")]
+assert [p["ranks"] for p in two["scaling"]["points"] if p.get("speedup")] == [1, 2, 2], two["scaling"]["points"]
+assert {"MPI_Reduce", "MPI_Bcast"} <= operations(run("two_devices", "2-main_rank"))
+assert "MPI_Reduce" not in operations(run("two_devices", "2-allreduce"))
+
+epochs = report("epochs")
+assert [(r["ranks"], r["config"]["epochs"]) for r in epochs["runs"]] == [(1, 1), (2, 1), (1, 3), (2, 3)]
+assert [row["ranks"] for row in epochs["scaling"]["time_model"]] == [1, 2], epochs["scaling"]
+
+communicators = report("communicators")
+assert [r["config"]["communicator"] for r in communicators["runs"]] == ["mpi", "hierarchical"]
+assert all(r["ranks"] == 4 for r in communicators["runs"])
+assert "MPI_Reduce" in operations(run("communicators", "hierarchical"))
+rows = [line.split() for line in open("communicators/allreduce.txt") if line.split()[0].isdigit()]
+assert {row[2] for row in rows} >= {"mpi", "naive", "hierarchical", "ring"} and {row[-1] for row in rows} == {"0"}, rows
+
+batches = report("batch_size")["runs"]
+assert [r["config"]["batch_per_rank"] for r in batches] == [2, 8] and [r["iterations"]["count"] for r in batches] == [3, 3]
+assert gradient(batches[0]) == gradient(batches[1]) > 1e5, batches
+# The table of steps: run, ranks, hosts, batch, images/s, step, communication, share, hidden.
+lines = {line.split()[0]: line.split() for line in open("batch_size/said") if line.startswith("  batch-")}
+for r in batches:
+    cells = lines[r["path"]]
+    assert cells[1:4] == ["2", "1", str(r["config"]["batch_per_rank"])], cells
+    assert float(cells[4]) == round(r["iterations"]["steady_images_per_s"], 1), (cells, r["iterations"])
+    assert 0 < float(cells[6]), cells
+PY
