@@ -22,8 +22,8 @@ class CpuConvolution final : public CpuLayer {
     weights_ = weight.weights;
     forward_ = {dnnl::convolution_forward(descs_.forward),
                 {{DNNL_ARG_SRC, input.value}, {DNNL_ARG_WEIGHTS, weights_}, {DNNL_ARG_DST, output.value}}};
-    backward_weights_ = {dnnl::convolution_backward_weights(descs_.backward_weights),
-                         {{DNNL_ARG_SRC, input.value}, {DNNL_ARG_DIFF_WEIGHTS, weight.gradient}}};
+    backward_weights_ = {dnnl::convolution_backward_weights(descs_.backward_weights), {}};
+    weights_gradient_ = weight.gradient;
     if (layer.bias) {
       const CpuParameter& bias = build.add_parameter(shapes[1], onednn::plain_layout({layer.out.channels}));
       forward_.arguments[DNNL_ARG_BIAS] = bias.weights;
@@ -33,8 +33,8 @@ class CpuConvolution final : public CpuLayer {
 
   void plan_backward(CpuBuild& build, Activation& output) override {
     gradient_.plan(output, build);
-    backward_weights_.arguments[DNNL_ARG_DIFF_DST] = gradient_.memory();
     Activation& input = build.activation(layer_.input);
+    plan_backward_weights(build, input.value);
     if (descs_.backward_data) {
       const dnnl::memory source_gradient = build.plan.acquire(descs_.backward_data->diff_src_desc());
       const onednn::Desc wanted = descs_.backward_data->weights_desc();
@@ -54,9 +54,34 @@ class CpuConvolution final : public CpuLayer {
 
   void forward(Mode) override { forward_.run(stream_); }
 
+  // Where the primitive wants other layouts it gets copies, and its result is copied back.
+  void plan_backward_weights(CpuBuild& build, const dnnl::memory& source) {
+    std::vector<dnnl::memory> copies;
+    const auto in_layout = [&](const dnnl::memory& memory, const onednn::Desc& wanted) {
+      if (onednn::same_layout(wanted, memory.get_desc())) return memory;
+      return copies.emplace_back(build.plan.acquire(wanted));
+    };
+    const auto copy = [&](std::vector<Call>& calls, const dnnl::memory& from, const dnnl::memory& to) {
+      if (onednn::same_layout(from.get_desc(), to.get_desc())) return;
+      calls.push_back({dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}});
+    };
+    const auto& desc = descs_.backward_weights;
+    const dnnl::memory src = in_layout(source, desc.src_desc());
+    const dnnl::memory dst = in_layout(gradient_.memory(), desc.diff_dst_desc());
+    const dnnl::memory weights = in_layout(weights_gradient_, desc.diff_weights_desc());
+    copy(before_backward_weights_, source, src);
+    copy(before_backward_weights_, gradient_.memory(), dst);
+    copy(after_backward_weights_, weights, weights_gradient_);
+    backward_weights_.arguments.insert(
+        {{DNNL_ARG_SRC, src}, {DNNL_ARG_DIFF_DST, dst}, {DNNL_ARG_DIFF_WEIGHTS, weights}});
+    for (const dnnl::memory& memory : copies) build.plan.release(memory);
+  }
+
   void backward() override {
     gradient_.run();
+    for (const Call& call : before_backward_weights_) call.run(stream_);
     backward_weights_.run(stream_);
+    for (const Call& call : after_backward_weights_) call.run(stream_);
     if (!backward_data_) return;
     if (reorder_) reorder_.run(stream_);
     backward_data_.run(stream_);
@@ -65,8 +90,9 @@ class CpuConvolution final : public CpuLayer {
  private:
   dnnl::stream stream_;
   onednn::Convolution descs_;
-  dnnl::memory weights_;
+  dnnl::memory weights_, weights_gradient_;
   SummedGradient gradient_;
+  std::vector<Call> before_backward_weights_, after_backward_weights_;
   Call forward_, backward_weights_, backward_data_, reorder_;
 };
 

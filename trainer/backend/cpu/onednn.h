@@ -29,7 +29,7 @@ struct Convolution {
   std::optional<dnnl::convolution_backward_data::primitive_desc> backward_data;
 };
 // source: its layout may be any. The layouts of forward hold for the backward primitives too, except that the weights
-// of backward_data may be laid out differently. has_bias: of as many elements as output has channels. winograd: by
+// of backward_data may be laid out differently, and everything of backward_weights. has_bias: of as many elements as output has channels. winograd: by
 // Winograd's algorithm wherever oneDNN has it and it is the faster one.
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
                         const Dims& output, const Window& window, bool data_gradient, bool winograd);
