@@ -1,11 +1,11 @@
 #include "trainer/comm/halving_doubling.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "trainer/comm/algorithms.h"
 #include "trainer/comm/pieces.h"
+#include "trainer/comm/waiting.h"
 
 namespace paceline::train {
 namespace {
@@ -128,26 +128,28 @@ class HalvingDoubling : public Allreduce {
                 &sends_[i]);
     }
     for (std::size_t i = 0; i < receives_.size(); ++i) {
-      MPI_Wait(&receives_[i], MPI_STATUS_IGNORE);
+      wait_for(receives_[i]);
       const Slice part = slice_of(in.count, receives_.size(), i), piece{in.first + part.first, part.count};
       values.add(piece, received_.data() + i % receives_ahead * room);
       if (completes) values.divide(piece);
       if (i + receives_ahead < receives_.size()) receive(i + receives_ahead);
     }
-    MPI_Waitall(static_cast<int>(sends_.size()), sends_.data(), MPI_STATUSES_IGNORE);
+    wait_for(sends_);
   }
 
   void exchange(const Values& values, const Step& step) {
     const Slice out = slice(values, step.send), in = slice(values, step.receive);
-    std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    sends_.assign(1, MPI_REQUEST_NULL);
+    receives_.assign(1, MPI_REQUEST_NULL);
     const MPI_Datatype type = values.element.type();
     if (in.count > 0) {
-      MPI_Irecv(values.at(in.first), static_cast<int>(in.count), type, step.partner, tag, comm_, &requests[0]);
+      MPI_Irecv(values.at(in.first), static_cast<int>(in.count), type, step.partner, tag, comm_, receives_.data());
     }
     if (out.count > 0) {
-      MPI_Isend(values.at(out.first), static_cast<int>(out.count), type, step.partner, tag, comm_, &requests[1]);
+      MPI_Isend(values.at(out.first), static_cast<int>(out.count), type, step.partner, tag, comm_, sends_.data());
     }
-    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    wait_for(receives_);
+    wait_for(sends_);
   }
 
   MPI_Comm comm_;

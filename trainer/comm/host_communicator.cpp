@@ -1,8 +1,8 @@
 #include "trainer/comm/host_communicator.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+
+#include "trainer/comm/waiting.h"
 
 namespace paceline::train {
 namespace {
@@ -11,14 +11,6 @@ namespace {
 constexpr std::size_t longest_call = std::size_t{1} << 30;
 
 constexpr int letter = 7;  // tag of send()'s messages
-
-// A call of MPI that waits would keep its core busy.
-template <typename Done>
-void sleep_until(Done done) {
-  for (std::chrono::microseconds pause(20); !done(); pause = std::min(2 * pause, std::chrono::microseconds(200))) {
-    std::this_thread::sleep_for(pause);
-  }
-}
 
 template <typename T, typename Call>
 void in_calls(std::span<T> values, Call call) {

@@ -7,6 +7,7 @@
 #include "trainer/comm/algorithms.h"
 #include "trainer/comm/pieces.h"
 #include "trainer/comm/ring_schedule.h"
+#include "trainer/comm/waiting.h"
 
 namespace paceline::train {
 
@@ -42,7 +43,7 @@ class Ring : public Allreduce {
     for (std::size_t m = 0; m < pieces_; ++m) send(values, m);
     for (std::size_t m = 0; m < std::min(receives_ahead, messages); ++m) receive(values, m);
     for (std::size_t m = 0; m < messages; ++m) {
-      MPI_Wait(&receives_[m], MPI_STATUS_IGNORE);
+      wait_for(receives_[m]);
       const RingStep& step = schedule_[m / pieces_];
       const Slice slice = piece(values, step.receive, m);
       if (step.add) values.add(slice, room(m));
@@ -51,7 +52,7 @@ class Ring : public Allreduce {
       if (m + pieces_ < messages) send(values, m + pieces_);
       if (m + receives_ahead < messages) receive(values, m + receives_ahead);
     }
-    MPI_Waitall(static_cast<int>(messages), sends_.data(), MPI_STATUSES_IGNORE);
+    wait_for(sends_);
   }
 
  private:
@@ -79,7 +80,7 @@ class Ring : public Allreduce {
     if (!step.add) {
       to = values.at(slice.first);
       // Step s of the allgather overwrites what step s of the reduce-scatter sent.
-      MPI_Wait(&sends_[m - messages_of_reduce_scatter()], MPI_STATUS_IGNORE);
+      wait_for(sends_[m - messages_of_reduce_scatter()]);
     }
     MPI_Irecv(to, static_cast<int>(slice.count), values.element.type(), previous_, tag, ranks_.world, &receives_[m]);
   }

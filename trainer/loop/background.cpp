@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "trainer/comm/waiting.h"
 #include "trainer/ranges.h"
 
 namespace paceline::train {
@@ -33,6 +34,7 @@ void Background::wait() {
 
 void Background::run(const char* name) {
   name_this_thread(name);
+  sleep_in_waits();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return !work_.empty() || stop_; });

@@ -1,0 +1,37 @@
+#include "trainer/comm/waiting.h"
+
+namespace paceline::train {
+namespace {
+
+thread_local bool asleep = false;
+
+}  // namespace
+
+void sleep_in_waits() { asleep = true; }
+
+void wait_for(MPI_Request& request) {
+  if (!asleep) {
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return;
+  }
+  sleep_until([&] {
+    int done = 0;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  });
+}
+
+void wait_for(std::vector<MPI_Request>& requests) {
+  const auto count = static_cast<int>(requests.size());
+  if (!asleep) {
+    MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+    return;
+  }
+  sleep_until([&] {
+    int done = 0;
+    MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE);
+    return done != 0;
+  });
+}
+
+}  // namespace paceline::train
