@@ -14,6 +14,7 @@ const Operation operations[]{
     {"convolution_3x3", {64, 16, 16}, [](Network& n) { return n.convolution("l", 0, 64, 3, 1, false); }, 1e-6},
     {"convolution_3x3_bias", {16, 9, 9}, [](Network& n) { return n.convolution("l", 0, 32, 3, 1, true); }, 5e-7},
     {"convolution_3x3_stride", {64, 16, 16}, [](Network& n) { return n.convolution("l", 0, 128, 3, 2, false); }, 5e-7},
+    {"convolution_3x3_over_2x2", {64, 2, 2}, [](Network& n) { return n.convolution("l", 0, 64, 3, 1, true); }, 1e-6},
     {"convolution_1x1", {64, 8, 8}, [](Network& n) { return n.convolution("l", 0, 256, 1, 1, false); }, 5e-7},
     {"convolution_1x1_stride", {64, 8, 8}, [](Network& n) { return n.convolution("l", 0, 128, 1, 2, false); }, 5e-7},
     {"winograd", {64, 16, 16}, [](Network& n) { return n.convolution("l", 0, 64, 3, 1, false); }, 5e-6, 8, true},
