@@ -40,7 +40,7 @@ class Size:
 
 SIZES = {
     "usual": Size(0.25, 1024, 1000, 14, 32, 8, "6,9", 2),
-    "tiny": Size(0.125, 64, 16, 6, 8, 4, "1,2", 1),  # for the tests: what it prints means nothing
+    "tiny": Size(0.125, 64, 16, 6, 8, 4, "1", 1),  # for the tests: what it prints means nothing
 }
 RANKS = 2
 
