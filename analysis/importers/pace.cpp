@@ -145,6 +145,9 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
       process.file.tracks[t].slots = {};
     }
     import.add_devices(process.file);
+    if (const std::string missing = import.nccl_missing(); !missing.empty()) {
+      notes.push_back(fmt::format("{}: {}", process.file.path.string(), missing));
+    }
     if (import.untimed() > 0) {
       notes.push_back(fmt::format("{}: {} submitted NVTX events left out: no clock of theirs is tied to the recorder's",
                                   process.file.path.string(), import.untimed()));

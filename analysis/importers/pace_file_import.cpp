@@ -97,7 +97,7 @@ void PaceFileImport::track(const format::Track& from, std::uint32_t index, bool 
     if (gaps_[open.gap].paused) cut(track, open, gaps_[open.gap]);
   }
   place_ranges(track, label, from.thread_id, open.ranges);
-  if (nccl_) nccl_->add_calls(index, track);
+  if (nccl_) nccl_->add_calls(index, from.thread_id, track);
   if (cuda_ && cuda_->events() > 0) cuda_->add_calls(from.thread_id, edges_of(from), track);
 }
 

@@ -40,6 +40,8 @@ class PaceFileImport {
   // `process` names a child of the rank's process.
   void track(const format::Track& from, std::uint32_t index, bool main, const std::string& process = "");
 
+  // Why NCCL's calls cannot be matched with other ranks', or "". After add_devices().
+  std::string nccl_missing() const { return nccl_ ? nccl_->missing() : ""; }
   // Submitted events whose time stamps could not be placed on the run's clock.
   std::uint64_t untimed() const { return untimed_; }
 

@@ -14,7 +14,6 @@ using format::EventType;
 using format::NcclCall;
 using format::Slot;
 
-
 std::string_view take_word(std::string_view& text) {
   const std::size_t space = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, space);
@@ -28,6 +27,22 @@ std::uint32_t number_of(std::string_view word) {
   return number;
 }
 
+// Communicators that only ranges name get numbers downward from here; the file's own count from 1 (MPI) and from one
+// more than this (NCCL).
+constexpr std::uint32_t last_of_ranges = 0x7fff'ffff;
+
+// No call of NCCL's is missing: nothing was lost, and what was not recorded lies between iterations, on all ranks
+// alike.
+bool has_all_calls(const format::TraceFile& file, const PaceDefinitions& definitions) {
+  const auto& dropped = file.header.dropped;
+  const bool lost = std::any_of(std::begin(dropped), std::begin(dropped) + static_cast<int>(format::DropCause::device),
+                                [](std::uint64_t count) { return count > 0; });
+  const bool paused = std::ranges::any_of(definitions.recording, [](const PaceDefinitions::RecordingState& state) {
+    return (state.reasons & ~std::uint64_t{format::outside_iterations}) != 0;
+  });
+  return !lost && !paused && file.header.kept_from == 0;
+}
+
 // The device's clock runs at its own pace: it is tied to the host's anew for each of these.
 constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 
@@ -35,13 +50,18 @@ constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 
 PaceNccl::PaceNccl(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
                    const PaceCuda::Time& time, const CommunicatorText& communicator_text)
-    : run_(run) {
+    : run_(run), communicator_text_(communicator_text), ranges_(run), counts_all_(has_all_calls(file, definitions)) {
   collect(file, time);
   if (events_ == 0) return;
   names_ = definitions.names;
   for (const auto& [local, communicator] : definitions.communicators) {
     communicators_[local] = {communicator_text(communicator.identity, definitions.name(communicator.name)),
-                             communicator.members};
+                             communicator.members, communicator.identity};
+  }
+  for (const auto& [id, work] : works_) {
+    if (work.type != EventType::nccl_collective && work.type != EventType::nccl_peer) continue;
+    const auto communicator = communicators_.find(work.communicator);
+    if (communicator != communicators_.end()) told_.insert(communicator->second.identity);
   }
   place_channels();
 }
@@ -148,7 +168,8 @@ const PaceNccl::Operation& PaceNccl::operation(std::uint32_t name) {
   return operation;
 }
 
-void PaceNccl::add_calls(std::uint32_t track_index, TrackBuilder& track) {
+void PaceNccl::add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track) {
+  ranges_.read(thread, track);
   Names& names = run_.names();
   const auto calls = calls_.find(track_index);
   if (calls == calls_.end()) return;
@@ -188,8 +209,13 @@ std::optional<PaceNccl::Span> PaceNccl::ran(std::uint64_t id, const Work& work, 
   return std::nullopt;
 }
 
-void PaceNccl::add_work(const Work& work, std::optional<Span> ran, TrackBuilder& track) {
+void PaceNccl::add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call, RankBuilder& rank) {
   Names& names = run_.names();
+  const auto communicator = communicators_.find(work.communicator);
+  const NameId of = communicator != communicators_.end() ? communicator->second.text : 0;
+  TrackBuilder*& made = tracks_[of];
+  if (made == nullptr) made = &rank.add_track(TrackKind::nccl, process_ + "NCCL " + names[of]);
+  TrackBuilder& track = *made;
   const bool collective = work.type == EventType::nccl_collective;
   const Operation& done = operation(work.operation);
   const char* category = !ran ? "enqueue" : collective ? "collective" : "point-to-point";
@@ -200,17 +226,17 @@ void PaceNccl::add_work(const Work& work, std::optional<Span> ran, TrackBuilder&
   } else if (work.end_ns) {
     track.end_slice(slice, *work.end_ns);
   }
-  const auto communicator = communicators_.find(work.communicator);
   const std::uint32_t members = communicator != communicators_.end() ? communicator->second.members : 0;
   // As nccl-tests counts: of calls with a part for each rank, all parts.
   const std::uint64_t bytes = done.for_each_rank && members > 0 ? work.bytes * members : work.bytes;
   track.argument(slice, names.intern("bytes"), static_cast<double>(bytes));
   if (communicator != communicators_.end()) {
     track.text_argument(slice, names.intern("communicator"), communicator->second.text);
-    track.argument(slice, names.intern("members"), members);
+    if (members > 0) track.argument(slice, names.intern("members"), members);
   }
   if (collective) {
-    track.argument(slice, names.intern("sequence"), low_half(work.numbers));
+    const bool numbered = told_.contains(communicator != communicators_.end() ? communicator->second.identity : 0);
+    if (numbered || counts_all_) track.argument(slice, names.intern("sequence"), low_half(work.numbers));
     if (done.rooted) track.argument(slice, names.intern("root"), static_cast<std::int32_t>(high_half(work.numbers)));
   } else {
     track.argument(slice, names.intern("peer"), static_cast<std::int32_t>(low_half(work.numbers)));
@@ -223,11 +249,77 @@ void PaceNccl::add_work(const Work& work, std::optional<Span> ran, TrackBuilder&
   text("protocol", done.protocol);
   if (done.channels > 0) track.argument(slice, names.intern("channels"), done.channels);
   if (ran) track.argument(slice, names.intern("enqueued_before"), static_cast<double>(ran->start_ns - work.start_ns));
+  if (call == nullptr) return;
+  text("reduction", call->reduction);
+  const auto number = static_cast<double>(++last_call_);
+  track.argument(slice, names.intern("call"), number);
+  call->track->argument(call->slice, names.intern("call"), number);
+}
+
+void PaceNccl::add_untold_calls(const PaceCuda& cuda, RankBuilder& rank) {
+  std::vector<NcclRanges::Call*> calls;
+  for (NcclRanges::Call& call : ranges_.calls()) {
+    if (!told_.contains(call.communicator)) calls.push_back(&call);
+  }
+  std::ranges::stable_sort(calls, {}, &NcclRanges::Call::start_ns);
+  std::map<std::uint64_t, std::uint32_t> locals;                       // by identity
+  std::map<NameId, std::uint32_t> operations;                          // by name
+  std::map<std::pair<std::uint64_t, NameId>, std::uint32_t> sequence;  // by communicator and name
+  for (NcclRanges::Call* call : calls) {
+    Work work;
+    const std::string& name = run_.names()[call->name];
+    const bool message = name == "ncclSend" || name == "ncclRecv";
+    work.type = message ? EventType::nccl_peer : EventType::nccl_collective;
+    work.start_ns = call->start_ns;
+    if (!call->track->is_open(call->slice)) work.end_ns = call->track->slices().end_ns(call->slice);
+    if (const auto [found, fresh] = operations.try_emplace(call->name, static_cast<std::uint32_t>(names_.size()));
+        fresh) {
+      names_.push_back(name.substr(4));  // without "nccl"
+      operations_.erase(found->second);
+    }
+    work.operation = operations[call->name];
+    const std::uint32_t next = last_of_ranges - static_cast<std::uint32_t>(locals.size());
+    if (const auto [found, fresh] = locals.try_emplace(call->communicator, next); fresh) {
+      communicators_[found->second] = {communicator_text_(call->communicator, ""), ranges_.members(call->communicator),
+                                       call->communicator};
+    }
+    work.communicator = locals[call->communicator];
+    work.bytes = call->bytes;
+    const std::uint64_t number =
+        message ? static_cast<std::uint32_t>(call->peer) : sequence[{call->communicator, call->name}]++;
+    work.numbers = number | std::uint64_t{static_cast<std::uint32_t>(call->root)} << 32;
+    uncounted_ += !message && !counts_all_;
+
+    // A group has its kernel; which of several was this call's, nobody says.
+    std::optional<Span> ran;
+    const auto& launches = cuda.nccl_launches(call->thread);
+    const auto launch = std::ranges::lower_bound(launches, call->start_ns, {}, &PaceCuda::Launch::time_ns);
+    const auto after = std::ranges::upper_bound(launches, call->enqueued_ns, {}, &PaceCuda::Launch::time_ns);
+    if (after - launch == 1) ran = Span{launch->start_ns, launch->end_ns};
+    add_work(work, ran, call, rank);
+  }
+}
+
+std::string PaceNccl::missing() const {
+  if (events_ == 0 && ranges_.without_communicator() > 0) {
+    return fmt::format(
+        "{} NCCL calls cannot be matched with other ranks': their NVTX ranges name no communicator. NCCL 2.27 or newer "
+        "does, and its profiler plugin tells more",
+        ranges_.without_communicator());
+  }
+  if (uncounted_ > 0) {
+    return fmt::format(
+        "{} NCCL calls cannot be matched with other ranks': only their NVTX ranges were recorded, and not all of them, "
+        "so that they cannot be counted. NCCL 2.27 or newer numbers them in its profiler plugin",
+        uncounted_);
+  }
+  return "";
 }
 
 void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process,
                           RankBuilder& rank) {
-  std::map<NameId, TrackBuilder*> tracks;  // by communicator, 0 where it is not known
+  process_ = process;
+  last_call_ = rank.info().nccl_events;  // more than another process of this rank has
   TrackBuilder* proxies = nullptr;
   for (const auto& [id, work] : works_) {
     if (work.type == EventType::nccl_proxy) {
@@ -242,12 +334,18 @@ void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, c
       continue;
     }
     if (work.type == EventType::nccl_call) continue;
+    const std::uint64_t thread = file.tracks[work.track].thread_id;
     const auto communicator = communicators_.find(work.communicator);
-    const NameId name = communicator != communicators_.end() ? communicator->second.text : 0;
-    TrackBuilder*& track = tracks[name];
-    if (track == nullptr) track = &rank.add_track(TrackKind::nccl, process + "NCCL " + run_.names()[name]);
-    add_work(work, ran(id, work, cuda, file.tracks[work.track].thread_id), *track);
+    NcclRanges::Call* call = nullptr;
+    if (communicator != communicators_.end()) {
+      const bool message = work.type == EventType::nccl_peer;
+      const auto peer = message ? static_cast<std::int32_t>(low_half(work.numbers)) : -1;
+      call = ranges_.take(thread, work.start_ns, communicator->second.identity, operation(work.operation).name,
+                          work.bytes, peer);
+    }
+    add_work(work, ran(id, work, cuda, thread), call, rank);
   }
+  add_untold_calls(cuda, rank);
 }
 
 }  // namespace paceline::analysis

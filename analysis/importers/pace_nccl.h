@@ -4,17 +4,23 @@
 // its kernel (the device's clock), the kernel that the same thread launched just before (CUPTI), or the last of its
 // proxies. Such a collective has the category "collective" (a send or receive "point-to-point") and the time it ran;
 // one of which none of these is known has "enqueue" and the time of its enqueueing, and no waiting is computed from it.
+//
+// The call that a collective came from is NCCL's own NVTX range (nccl_ranges.h): both have the number "call". Of a
+// communicator that no plugin told of, the calls themselves make its track: a collective ran when the one kernel did
+// that its thread launched for it (CUPTI), and its sequence number is counted here.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/importers/nccl_ranges.h"
 #include "analysis/importers/pace_cuda.h"
 
 namespace paceline::analysis {
@@ -28,21 +34,26 @@ class PaceNccl {
   PaceNccl(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
            const PaceCuda::Time& time, const CommunicatorText& communicator_text);
 
-  // Adds the calls of one of the file's tracks: domain "nccl", categories "api", "group", "launch", "enqueue".
-  void add_calls(std::uint32_t track_index, TrackBuilder& track);
+  // Adds the calls of one of the file's tracks: domain "nccl", categories "api", "group", "launch", "enqueue"; and
+  // reads its ranges, which must be there.
+  void add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track);
   // Adds the communicators' tracks (kind nccl) and the proxies'. `cuda` tells which kernels were launched;
   // `process` goes in front of the labels.
   void add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process, RankBuilder& rank);
 
   std::uint64_t events() const { return events_; }
+  // Why calls cannot be matched with other ranks'; one line, or "". Good after add_tracks().
+  std::string missing() const;
 
  private:
+  using Tracks = std::map<NameId, TrackBuilder*>;  // by communicator, 0 where it is not known
   struct Span {
     std::int64_t start_ns = 0, end_ns = 0;
   };
   struct Communicator {
     NameId text = 0;
     std::uint32_t members = 0;
+    std::uint64_t identity = 0;
   };
   struct Work {  // a call, a collective, a send or receive, a proxy
     format::EventType type = format::EventType::none;
@@ -67,9 +78,18 @@ class PaceNccl {
   void place_channels();
   const Operation& operation(std::uint32_t name);
   std::optional<Span> ran(std::uint64_t id, const Work& work, const PaceCuda& cuda, std::uint64_t thread);
-  void add_work(const Work& work, std::optional<Span> ran, TrackBuilder& track);
+  void add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call, RankBuilder& rank);
+  void add_untold_calls(const PaceCuda& cuda, RankBuilder& rank);
 
   TraceBuilder& run_;
+  CommunicatorText communicator_text_;
+  NcclRanges ranges_;
+  Tracks tracks_;
+  std::string process_;
+  bool counts_all_ = true;        // no call is missing in the file, so that counting them numbers them
+  std::set<std::uint64_t> told_;  // communicators' identities that the plugin told
+  std::uint64_t last_call_ = 0;   // number that joins a collective and its range
+  std::uint64_t uncounted_ = 0;
   std::vector<std::string> names_;
   std::unordered_map<std::uint32_t, Communicator> communicators_;
   std::unordered_map<std::uint32_t, Operation> operations_;

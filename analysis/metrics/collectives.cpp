@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 namespace paceline::analysis {
 namespace {
@@ -14,53 +15,143 @@ constexpr std::uint64_t no_sequence = ~std::uint64_t{0};
 struct Candidate {
   NameId communicator = 0, operation = 0;
   std::uint64_t sequence = no_sequence;  // as recorded, else counted here
+  std::uint64_t round = 0;               // of a persistent one: how often it was started before
   bool counted = false;
   bool unfinished = false;
+  bool timed = true;
   std::uint64_t bytes = 0;
   std::uint32_t members = 0;  // of the communicator; 0 = not known
+  std::uint64_t request = 0;  // of what another call completes; 0 = none
+  bool starts_persistent = false;
   CollectiveCall call;
 
-  auto key() const { return std::tuple(communicator, operation, counted, sequence); }
+  auto key() const { return std::tuple(communicator, operation, counted, sequence, round); }
 };
 
-bool returns_early(std::string_view name) {
-  // MPI_Iallreduce, MPI_Allreduce_init: the work is done later.
-  return (name.starts_with("MPI_I") && !name.starts_with("MPI_Init")) || name.ends_with("_init");
-}
+// The collective calls of a rank, track by track in the order of their starts.
+class RankCollectives {
+ public:
+  RankCollectives(const Trace& trace, std::uint32_t rank) : trace_(trace), index_(rank), rank_(trace.ranks[rank]) {}
 
-// The blocking collectives of a rank, in the order of their starts on each track.
-void collect(const Trace& trace, std::uint32_t rank_index, std::vector<Candidate>& candidates) {
-  const NameId collective = trace.names.find("collective");
-  if (collective == 0) return;
-  const NameId bytes = trace.names.find("bytes"), communicator = trace.names.find("communicator"),
-               sequence = trace.names.find("sequence"), members = trace.names.find("members"),
-               unfinished = trace.names.find("unfinished");
-  const Rank& rank = trace.ranks[rank_index];
-  std::map<std::pair<NameId, NameId>, std::uint64_t> counts;  // by communicator and operation
-  for (std::uint32_t t = 0; t < rank.tracks.size(); ++t) {
-    const Track& track = rank.tracks[t];
+  std::vector<Candidate> find() {
+    for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) look_at(t);
+    name_persistent();
+    complete();
+    return std::move(found_);
+  }
+  // NCCL's calls that have no number.
+  std::uint64_t unnumbered() const { return unnumbered_; }
+
+ private:
+  NameId name(const char* text) const { return trace_.names.find(text); }
+
+  void look_at(std::uint32_t t) {
+    const Track& track = rank_.tracks[t];
     for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
-      if (trace.classes[track.slices.slice_class[i]].category != collective) continue;
+      const SliceClass& of = trace_.classes[track.slices.slice_class[i]];
+      const NameId operation = track.slices.name[i];
+      const bool starts = operation == start_ && operation != 0;
+      const bool enqueues = of.category == enqueue_ && of.domain == nccl_ && enqueue_ != 0;
+      if (!starts && !enqueues && (of.category != collective_ || collective_ == 0)) continue;
       Candidate candidate;
-      candidate.operation = track.slices.name[i];
-      if (returns_early(trace.names[candidate.operation])) continue;
-      candidate.call = {rank_index, t, i, track.slices.start_ns[i], track.slices.end_ns(i)};
-      for (const Argument& argument : arguments_of(track.slice_arguments, i)) {
-        if (argument.key == bytes) candidate.bytes = static_cast<std::uint64_t>(std::max(argument.number, 0.0));
-        if (argument.key == communicator) candidate.communicator = argument.text;
-        if (argument.key == sequence) candidate.sequence = static_cast<std::uint64_t>(argument.number);
-        if (argument.key == members) candidate.members = static_cast<std::uint32_t>(argument.number);
-        if (argument.key == unfinished) candidate.unfinished = true;
+      candidate.operation = operation;
+      candidate.call = {index_, t, i, track.slices.start_ns[i], track.slices.end_ns(i), track.slices.start_ns[i]};
+      bool done = false;
+      for (const Argument& argument : arguments_of(track.slice_arguments, i)) read(argument, candidate, done);
+      const bool numbered = candidate.sequence != no_sequence;
+      if ((starts || enqueues) && !numbered) continue;  // a message; a call of NCCL's around the collective's own
+      if (candidate.members == 1) continue;             // MPI_COMM_SELF and the like: nobody to wait for
+      if (of.domain == nccl_ && nccl_ != 0 && !numbered) {
+        ++unnumbered_;
+        continue;
       }
-      if (candidate.members == 1) continue;  // MPI_COMM_SELF and the like: nobody to wait for
-      if (candidate.communicator == 0 || candidate.sequence == no_sequence) {
+      const std::string_view text = trace_.names[operation];
+      if (text.ends_with("_init")) {
+        initialised_[{candidate.communicator, candidate.sequence}] = operation;
+        continue;
+      }
+      candidate.starts_persistent = starts;
+      if (text.find("eighbor_") != text.npos || enqueues) candidate.timed = false;
+      // What blocks has no request; what its own call completed is done.
+      const bool returns_early = starts || text.starts_with("MPI_I");
+      if (returns_early && candidate.request == 0) candidate.timed = false;
+      if (!returns_early || done) candidate.request = 0;
+      if (candidate.communicator == 0 || !numbered) {
         candidate.counted = true;
-        candidate.sequence = counts[{candidate.communicator, candidate.operation}]++;
+        candidate.sequence = counts_[{candidate.communicator, operation}]++;
       }
-      candidates.push_back(candidate);
+      found_.push_back(candidate);
     }
   }
-}
+
+  // A request that is there twice was posted and completed by the same call.
+  void read(const Argument& argument, Candidate& candidate, bool& done) const {
+    const double number = std::max(argument.number, 0.0);
+    if (argument.key == bytes_) candidate.bytes = static_cast<std::uint64_t>(number);
+    if (argument.key == communicator_) candidate.communicator = argument.text;
+    if (argument.key == sequence_) candidate.sequence = static_cast<std::uint64_t>(number);
+    if (argument.key == members_) candidate.members = static_cast<std::uint32_t>(number);
+    if (argument.key == unfinished_) candidate.unfinished = true;
+    if (argument.key != request_) return;
+    done = candidate.request != 0;
+    candidate.request = static_cast<std::uint64_t>(number);
+  }
+
+  // The starts of a persistent collective get its initialisation's name, and are counted: only one runs at a time.
+  void name_persistent() {
+    std::vector<Candidate*> starts;
+    for (Candidate& candidate : found_) {
+      if (candidate.starts_persistent) starts.push_back(&candidate);
+    }
+    std::ranges::stable_sort(starts, {}, [](const Candidate* start) { return start->call.start_ns; });
+    std::map<std::pair<NameId, std::uint64_t>, std::uint64_t> rounds;
+    for (Candidate* start : starts) {
+      const std::pair key(start->communicator, start->sequence);
+      start->round = ++rounds[key];
+      const auto named = initialised_.find(key);
+      if (named != initialised_.end()) start->operation = named->second;
+      if (trace_.names[start->operation].find("eighbor_") != std::string::npos) start->timed = false;
+    }
+  }
+
+  // Ends what was only started with the call that completed its request.
+  void complete() {
+    std::unordered_map<std::uint64_t, Candidate*> open;
+    for (Candidate& candidate : found_) {
+      if (candidate.request != 0) open[candidate.request] = &candidate;
+    }
+    if (open.empty()) return;
+    for (const Track& track : rank_.tracks) {
+      for (const Argument& argument : track.slice_arguments) {
+        if (argument.key != request_) continue;
+        const auto found = open.find(static_cast<std::uint64_t>(std::max(argument.number, 0.0)));
+        if (found == open.end()) continue;
+        CollectiveCall& call = found->second->call;
+        const SliceClass& of = trace_.classes[track.slices.slice_class[argument.slice]];
+        if (of.category != wait_ || track.slices.end_ns(argument.slice) < call.start_ns) continue;
+        call.end_ns = track.slices.end_ns(argument.slice);
+        call.blocked_from_ns = std::max(call.start_ns, track.slices.start_ns[argument.slice]);
+        if (find_argument(track.slice_arguments, argument.slice, unfinished_) != nullptr) {
+          found->second->unfinished = true;
+        }
+        open.erase(found);
+      }
+    }
+    for (const auto& [request, candidate] : open) candidate->timed = false;
+  }
+
+  const Trace& trace_;
+  const std::uint32_t index_;
+  const Rank& rank_;
+  const NameId collective_ = name("collective"), enqueue_ = name("enqueue"), nccl_ = name("nccl"),
+               start_ = name("MPI_Start"), wait_ = name("wait"), bytes_ = name("bytes"),
+               communicator_ = name("communicator"), sequence_ = name("sequence"), members_ = name("members"),
+               unfinished_ = name("unfinished"), request_ = name("request");
+  std::vector<Candidate> found_;
+  std::map<std::pair<NameId, NameId>, std::uint64_t> counts_;       // by communicator and operation
+  std::map<std::pair<NameId, std::uint64_t>, NameId> initialised_;  // persistent ones, by communicator and sequence
+  std::uint64_t unnumbered_ = 0;
+};
 
 // One collective out of the calls with one key; false where they are no whole collective.
 bool join(const Candidate* begin, const Candidate* end, Collective& result) {
@@ -77,11 +168,12 @@ bool join(const Candidate* begin, const Candidate* end, Collective& result) {
     result.calls.push_back(candidate->call);
     last_end = std::max(last_end, candidate->call.end_ns);
     if (candidate->call.start_ns > last->call.start_ns) last = candidate;
+    result.timed = result.timed && candidate->timed;
   }
   result.members = std::max(result.members, static_cast<std::uint32_t>(result.calls.size()));
   result.last_rank = last->call.rank;
   result.last_start_ns = last->call.start_ns;
-  result.transfer_ns = last_end - result.last_start_ns;
+  if (result.timed) result.transfer_ns = last_end - result.last_start_ns;
   return true;
 }
 
@@ -93,13 +185,15 @@ std::vector<CollectiveRow> table_of(const Trace& trace, const std::vector<Collec
     row.bytes = collective.bytes;
     row.members = collective.members;
     ++row.count;
+    if (!collective.timed) continue;
+    ++row.timed;
     for (const CollectiveCall& call : collective.calls) row.wait_ns += collective.wait_ns(call);
     row.transfer_ns += collective.transfer_ns;
   }
   std::vector<CollectiveRow> rows;
   for (auto& [key, row] : grouped) {
     if (row.transfer_ns > 0) {
-      const double bytes = static_cast<double>(row.bytes) * static_cast<double>(row.count);
+      const double bytes = static_cast<double>(row.bytes) * static_cast<double>(row.timed);
       row.busbw_bytes_per_s =
           bytes * bus_factor(trace.names[row.operation], row.members) / (static_cast<double>(row.transfer_ns) * 1e-9);
     }
@@ -128,14 +222,17 @@ double bus_factor(std::string_view operation, std::uint32_t members) {
 
 Collectives match_collectives(const Trace& trace) {
   std::vector<Candidate> candidates;
+  Collectives result;
   for (std::uint32_t r = 0; r < trace.ranks.size(); ++r) {
-    // A job of one rank has nobody to match with, and misses nobody.
-    if (trace.ranks[r].world_size > 1) collect(trace, r, candidates);
+    if (trace.ranks[r].world_size <= 1) continue;  // it has nobody to match with, and misses nobody
+    RankCollectives of_rank(trace, r);
+    const std::vector<Candidate> found = of_rank.find();
+    candidates.insert(candidates.end(), found.begin(), found.end());
+    result.unmatched_calls += of_rank.unnumbered();
   }
   // Stable: members stay in the order of their ranks.
   std::ranges::stable_sort(candidates, {}, &Candidate::key);
 
-  Collectives result;
   for (std::size_t begin = 0, end = 0; begin < candidates.size(); begin = end) {
     while (end < candidates.size() && candidates[end].key() == candidates[begin].key()) ++end;
     Collective collective;

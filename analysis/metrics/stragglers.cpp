@@ -6,6 +6,7 @@ std::vector<Straggler> stragglers_of(const Trace& trace, const Collectives& coll
   std::vector<Straggler> stragglers(trace.ranks.size());
   for (std::uint32_t r = 0; r < stragglers.size(); ++r) stragglers[r].rank = r;
   for (const Collective& collective : collectives.matched) {
+    if (!collective.timed) continue;
     Straggler& last = stragglers[collective.last_rank];
     ++last.last_count;
     for (const CollectiveCall& call : collective.calls) {

@@ -41,7 +41,7 @@ std::string breakdown_sentence(const RunReport& run) {
 }
 
 void add_wait_finding(const RunReport& run, std::vector<Finding>& out) {
-  if (run.collectives.empty()) return;
+  if (!any_timed(run.collectives)) return;
   std::int64_t waited = 0, wall = 0;
   std::uint64_t matched = 0;
   for (const auto& rank : run.per_rank) {
@@ -130,6 +130,17 @@ void add_quality_findings(const RunReport& run, std::vector<Finding>& out) {
         {Severity::warning, fmt::format("{} found no partner on other ranks and {} left out of waits and transfers.",
                                         plural(run.unmatched_calls, "collective call", "collective calls"),
                                         run.unmatched_calls == 1 ? "is" : "are")});
+  }
+  std::uint64_t enqueued = 0;
+  for (const auto& row : run.collectives) {
+    if (row.operation.starts_with("nccl")) enqueued += row.count - row.timed;
+  }
+  if (enqueued > 0) {
+    out.push_back(
+        {Severity::warning,
+         fmt::format("When {} ran is not known, only when they were enqueued, so their waits and transfers are "
+                     "not either: record CUDA as well, or with --nccl-kernel-channels.",
+                     plural(enqueued, "collective of NCCL", "collectives of NCCL"))});
   }
   if (run.iterations.count == 0) {
     out.push_back({Severity::warning,

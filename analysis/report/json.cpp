@@ -61,7 +61,7 @@ Json rank_json(const RunReport& run, const RankReport& rank) {
   if (rank.overlap) {
     out["overlap"] = {{"communication_ns", rank.overlap->communication_ns}, {"hidden_ns", rank.overlap->hidden_ns}};
   }
-  if (!run.collectives.empty()) {
+  if (any_timed(run.collectives)) {
     out["waits"] = {{"waited_ns", rank.waited_ns}, {"caused_ns", rank.caused_ns}, {"last_count", rank.last_count}};
   }
   return out;
@@ -94,8 +94,13 @@ Json run_json(const RunReport& run) {
   set(out, "communication_share_of_step", run.communication_share_of_step);
   for (const auto& rank : run.per_rank) out["per_rank"].push_back(rank_json(run, rank));
   for (const auto& row : run.collectives) {
-    Json collective = {{"operation", row.operation}, {"bytes", row.bytes},     {"count", row.count},
-                       {"members", row.members},     {"wait_ns", row.wait_ns}, {"transfer_ns", row.transfer_ns}};
+    Json collective = {
+        {"operation", row.operation}, {"bytes", row.bytes}, {"count", row.count}, {"members", row.members}};
+    if (row.timed > 0) {
+      collective["wait_ns"] = row.wait_ns;
+      collective["transfer_ns"] = row.transfer_ns;
+    }
+    if (row.timed < row.count) collective["timed"] = row.timed;
     if (row.busbw_bytes_per_s > 0) collective["busbw_bytes_per_s"] = row.busbw_bytes_per_s;
     out["collectives"].push_back(std::move(collective));
   }

@@ -84,10 +84,19 @@ struct CollectiveReport {
   std::string operation;
   std::uint64_t bytes = 0, count = 0;
   std::uint32_t members = 0;
-  std::int64_t wait_ns = 0;      // over all ranks and collectives
-  std::int64_t transfer_ns = 0;  // over all collectives
+  std::uint64_t timed = 0;       // those whose waits and transfers are known
+  std::int64_t wait_ns = 0;      // over all ranks and timed collectives
+  std::int64_t transfer_ns = 0;  // over all timed collectives
   double busbw_bytes_per_s = 0;  // 0: carries nothing
 };
+
+// Whether any of them has waits and a transfer.
+inline bool any_timed(const std::vector<CollectiveReport>& collectives) {
+  for (const CollectiveReport& row : collectives) {
+    if (row.timed > 0) return true;
+  }
+  return false;
+}
 
 struct AccuracyPoint {
   std::int64_t time_ns = 0;  // since the run's zero

@@ -132,7 +132,7 @@ void add_collectives(const Trace& trace, RunReport& run) {
   const Collectives collectives = match_collectives(trace);
   run.unmatched_calls = collectives.unmatched_calls;
   for (const auto& row : collectives.rows) {
-    run.collectives.push_back({trace.names[row.operation], row.bytes, row.count, row.members, row.wait_ns,
+    run.collectives.push_back({trace.names[row.operation], row.bytes, row.count, row.members, row.timed, row.wait_ns,
                                row.transfer_ns, row.busbw_bytes_per_s});
   }
   for (const auto& straggler : stragglers_of(trace, collectives)) {

@@ -223,7 +223,7 @@ Table waits_table(const RunReport& run) {
       .text_columns = 2,
       .note =
           "A rank waits in a collective until the last one has come; last in: collectives in which it was that one."};
-  if (run.collectives.empty()) return table;
+  if (!any_timed(run.collectives)) return table;
   for (const auto& rank : run.per_rank) {
     table.rows.push_back({std::to_string(rank.rank), rank.host, with_share(rank.waited_ns, rank.wall_ns),
                           duration(rank.caused_ns), count(static_cast<double>(rank.last_count))});
@@ -239,16 +239,19 @@ Table collectives_table(const RunReport& run) {
       .rows = {},
       .text_columns = 1,
       .note =
-          "Wait: from a rank's own start to the last rank's start, mean over calls. Transfer: from the last start to "
-          "the "
-          "last end, mean over collectives. Bus bandwidth: bytes/transfer × 2(n−1)/n for allreduce (nccl-tests)."};
+          "Wait: from a rank's own start to the last rank's start, mean over calls; of a non-blocking collective, what "
+          "of that it spent in the call that completed it. Transfer: from the last start to the last end, mean over "
+          "collectives. Both of those whose times are known. Bus bandwidth: bytes/transfer × 2(n−1)/n for allreduce "
+          "(nccl-tests)."};
   for (const auto& row : run.collectives) {
-    const double calls = static_cast<double>(row.count) * row.members;
-    table.rows.push_back(
-        {row.operation, row.bytes > 0 ? bytes(static_cast<double>(row.bytes)) : none, std::to_string(row.members),
-         count(static_cast<double>(row.count)), seconds(1e-9 * static_cast<double>(row.wait_ns) / std::max(1.0, calls)),
-         seconds(1e-9 * static_cast<double>(row.transfer_ns) / std::max<double>(1, static_cast<double>(row.count))),
-         duration(row.transfer_ns), row.busbw_bytes_per_s > 0 ? bytes_per_second(row.busbw_bytes_per_s) : none});
+    const auto timed = static_cast<double>(row.timed);
+    const bool known = row.timed > 0;
+    table.rows.push_back({row.operation, row.bytes > 0 ? bytes(static_cast<double>(row.bytes)) : none,
+                          std::to_string(row.members), count(static_cast<double>(row.count)),
+                          known ? seconds(1e-9 * static_cast<double>(row.wait_ns) / (timed * row.members)) : none,
+                          known ? seconds(1e-9 * static_cast<double>(row.transfer_ns) / timed) : none,
+                          known ? duration(row.transfer_ns) : none,
+                          row.busbw_bytes_per_s > 0 ? bytes_per_second(row.busbw_bytes_per_s) : none});
   }
   return table;
 }

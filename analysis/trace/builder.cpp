@@ -114,6 +114,8 @@ void TrackBuilder::end_slice(std::uint32_t slice, std::int64_t end_ns) {
   track_.slices.duration_ns[slice] = std::max<std::int64_t>(end_ns - track_.slices.start_ns[slice], 0);
 }
 
+bool TrackBuilder::is_open(std::uint32_t slice) const { return track_.slices.duration_ns[slice] == still_open; }
+
 std::uint32_t TrackBuilder::push(std::int64_t start_ns, std::string_view name, std::string_view domain,
                                  std::string_view category) {
   open_.push_back(begin_slice(start_ns, trace_->names.intern(name), trace_->class_of(domain, category)));

@@ -66,6 +66,11 @@ class TrackBuilder {
   // Gives a slice another name.
   void rename(std::uint32_t slice, NameId name) { track_.slices.name[slice] = name; }
 
+  // What came so far, as it came: neither sorted nor nested. Slices that are open have no duration yet.
+  const Slices& slices() const { return track_.slices; }
+  const std::vector<Argument>& slice_arguments() const { return arguments_; }
+  bool is_open(std::uint32_t slice) const;
+
  private:
   friend class RankBuilder;
   // Appends the finished track, and one more for each set of slices that cross it. What is still open ends at `end_ns`.
@@ -111,6 +116,7 @@ class TraceBuilder {
   std::uint16_t class_of(std::string_view domain, std::string_view category) {
     return trace_.class_of(domain, category);
   }
+  const SliceClass& slice_class(std::uint16_t number) const { return trace_.classes[number]; }
 
   // The trace, its ranks sorted by rank. The builder is empty afterwards.
   Trace finish();

@@ -111,7 +111,7 @@ Began describe(const Arguments& call) {
     told.low |= std::uint64_t{file_number(call)} << 16;
     told.extension = {call_bytes(call, nullptr), static_cast<std::uint64_t>(call.has('d') ? call.wide('d') : -1)};
   } else if (call.row.id == MpiId::Start) {
-    describe_start(call, told);
+    describe_start(call.key_in('e'), told);
   }
   return told;
 }
@@ -120,10 +120,7 @@ Began begin_call(const Arguments& call) {
   Began told = describe(call);
   if (call.has('O')) forget_communicator(call.comm_in('O'));
   if (call.has('X') || call.has('J')) forget_object(call);
-  if (recording()) {
-    told.recorded =
-        told.type == EventType::mpi_begin ? emit(told.type, told.low) : emit(told.type, told.low, told.extension);
-  }
+  if (recording()) told.recorded = emit_begin(told);
   return told;
 }
 

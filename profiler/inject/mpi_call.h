@@ -97,6 +97,10 @@ struct Began {
   Slot extension;
 };
 
+inline bool emit_begin(const Began& told) {
+  return told.type == EventType::mpi_begin ? emit(told.type, told.low) : emit(told.type, told.low, told.extension);
+}
+
 // The real function behind a wrapper, found at its first call.
 struct RealFunction {
   const char* symbol;

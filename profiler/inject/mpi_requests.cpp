@@ -126,11 +126,21 @@ bool completes_some(MpiId id) {
          id == MpiId::Waitany || id == MpiId::Waitsome;
 }
 
+// A Startall is told as a call around a Start of each request, which says what was initialised.
+void start_one_of_many(const Arguments& call, Handle request, const Began& told) {
+  Began start;
+  start.low = function_low(MpiId::Start);
+  describe_start(request, start);
+  start.recorded = told.recorded && emit_begin(start);
+  post(call, request, start);
+  if (start.recorded) emit_mpi_end(function_low(MpiId::Start));
+}
+
 }  // namespace
 
-void describe_start(const Arguments& call, Began& told) {
+void describe_start(Handle request, Began& told) {
   Remembered entry;
-  if (!persistent.find(call.key_in('e'), entry)) return;
+  if (!persistent.find(request, entry)) return;
   told.type = static_cast<EventType>(entry.facts[0] & 0xffff);
   told.low = (entry.facts[0] & ~std::uint64_t{0xffff}) | function_low(MpiId::Start);
   told.extension = {entry.facts[1], entry.facts[2]};
@@ -161,7 +171,7 @@ void requests_after(const Arguments& call, const Began& told, RequestKeys keys) 
   } else if (call.row.id == MpiId::Start) {
     post(call, call.key_in('e'), told);
   } else if (call.row.id == MpiId::Startall) {
-    for (int at = 0, count = request_count(call); at < count; ++at) post(call, call.key_in('E', at), told);
+    for (int at = 0, count = request_count(call); at < count; ++at) start_one_of_many(call, call.key_in('E', at), told);
   } else if (completes_some(call.row.id)) {
     complete_those_told(call, told, keys, call.has('a') ? std::min(request_count(call), keys.capacity) : 1);
   }

@@ -16,8 +16,8 @@ struct RequestKeys {
   int capacity;
 };
 
-// The Start of a persistent operation says what its initialisation said.
-void describe_start(const Arguments& call, Began& told);
+// The Start of a persistent operation says what the initialisation of its request said.
+void describe_start(Handle request, Began& told);
 
 // Around the real call, the second only if it succeeded.
 void requests_before(const Arguments& call, const Began& told, RequestKeys keys);

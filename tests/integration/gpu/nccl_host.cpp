@@ -1,5 +1,9 @@
-// usage: nccl_host VERSION COUNT: calls the profiler plugin in $NCCL_PROFILER_PLUGIN as NCCL of that version of the
-// interface does: two communicators, each on a thread of its own, COUNT collectives each, and unloads it in between.
+// usage: nccl_host VERSION COUNT [ranges]: calls the profiler plugin in $NCCL_PROFILER_PLUGIN as NCCL of that version
+// of the interface does: two communicators, each on a thread of its own, COUNT collectives each, and unloads it in
+// between. VERSION 0 is an NCCL that has no plugin.
+//
+// With `ranges` it has NCCL's NVTX ranges, too, and every second collective is called in a group with another one, of
+// which the larger, called last, is enqueued first.
 //
 // Per collective, in NCCL's order (enqueue.cc): group and call of the interface, launch of the kernel, then the plan
 // with the collective in it. Where the plugin asks for channels, they are told late, with a device's clock that is an
@@ -14,6 +18,7 @@
 #include <thread>
 
 #include "profiler/inject/nccl/nccl_abi.h"
+#include "tests/integration/nccl_ranges.h"
 
 namespace {
 
@@ -99,12 +104,14 @@ class Communicator {
   int mask_;
 };
 
-void collective4(Communicator<Profiler4, Descriptor4>& communicator, std::uint64_t sequence) {
+constexpr std::size_t large = 262144, small = 1000;  // counts of floats
+
+void enqueue(Communicator<Profiler4, Descriptor4>& communicator, std::uint64_t sequence, std::size_t count) {
   void* plan = communicator.start(group);
   Descriptor4 of{};
   of.kind = collective;
   of.parent = plan;
-  fill(of.collective, {"AllReduce"}, sequence, 262144);
+  fill(of.collective, {"AllReduce"}, sequence, count);
   void* work = communicator.start(of);
   communicator.stop(work);
   communicator.stop(plan);
@@ -112,7 +119,7 @@ void collective4(Communicator<Profiler4, Descriptor4>& communicator, std::uint64
   communicator.proxy(work);
 }
 
-void collective5(Communicator<Profiler5, Descriptor5>& communicator, std::uint64_t sequence) {
+void enqueue(Communicator<Profiler5, Descriptor5>& communicator, std::uint64_t sequence, std::size_t count) {
   Descriptor5 of{};
   of.kind = group_api;
   of.group_api = {false, 1};
@@ -120,7 +127,7 @@ void collective5(Communicator<Profiler5, Descriptor5>& communicator, std::uint64
   of = {};
   of.kind = collective_api;
   of.parent = api_group;
-  of.collective_api = {"AllReduce", 262144, "ncclFloat32", 0, nullptr, false};
+  of.collective_api = {"AllReduce", count, "ncclFloat32", 0, nullptr, false};
   void* api = communicator.start(of);
   communicator.stop(api);
   void* launch = communicator.start(kernel_launch);
@@ -129,7 +136,7 @@ void collective5(Communicator<Profiler5, Descriptor5>& communicator, std::uint64
   of = {};
   of.kind = collective;
   of.parent = api;
-  fill(of.collective, {"AllReduce"}, sequence, 262144, plan);
+  fill(of.collective, {"AllReduce"}, sequence, count, plan);
   void* work = communicator.start(of);
   communicator.stop(work);
   communicator.stop(plan);
@@ -148,6 +155,38 @@ void peer5(Communicator<Profiler5, Descriptor5>& communicator) {
   communicator.stop(plan);
 }
 
+void empty_range(const char* function) {
+  nccl_push(function, 0, nullptr, 0);
+  nccl_pop();
+}
+
+// One collective after another; `enqueue` takes sequence and count.
+template <class Enqueue>
+void collectives(std::uint64_t hash, std::uint64_t count, bool ranges, Enqueue&& enqueue) {
+  if (ranges) nccl_communicator_made(hash, 2);
+  const auto range = [&](std::size_t floats, int operation) {
+    const nccl_reduce_payload payload{hash, floats * sizeof(float), operation};
+    nccl_push("ncclAllReduce", nccl_all_reduce, &payload, sizeof payload);
+  };
+  for (std::uint64_t sequence = 0; sequence < count; ++sequence) {
+    if (!ranges) {
+      enqueue(sequence, large);
+    } else if (sequence % 2 == 0 || sequence + 1 == count) {
+      range(large, nccl_sum);
+      enqueue(sequence, large);
+      nccl_pop();
+    } else {
+      empty_range("ncclGroupStart");
+      range(small, nccl_max), nccl_pop();
+      range(large, nccl_product), nccl_pop();
+      nccl_push("ncclGroupEnd", 0, nullptr, 0);
+      enqueue(sequence++, large);
+      enqueue(sequence, small);
+      nccl_pop();
+    }
+  }
+}
+
 template <class Body>
 void both(Body&& body) {
   std::thread first([&] { body(0); }), second([&] { body(1); });
@@ -158,7 +197,7 @@ void both(Body&& body) {
 constexpr std::uint64_t hashes[] = {0xfeed'0000'0000'0001, 0xfeed'0000'0000'0002};
 const char* const names[] = {"data parallel", nullptr};
 
-void use(void* library, int version, std::uint64_t count) {
+void use(void* library, int version, std::uint64_t count, bool ranges) {
   const char* place = getenv("RANK");
   const int rank = place != nullptr ? atoi(place) : 0;
   const std::string symbol = "ncclProfiler_v" + std::to_string(version);
@@ -171,14 +210,14 @@ void use(void* library, int version, std::uint64_t count) {
       const auto& plugin = *static_cast<const Profiler4*>(found);
       if (plugin.init(&context, &mask, names[which], hashes[which], 1, 2, rank, nullptr) != success) fail("init");
       Communicator<Profiler4, Descriptor4> communicator(plugin, context, mask);
-      for (std::uint64_t i = 0; i < count; ++i) collective4(communicator, i);
+      collectives(hashes[which], count, ranges, [&](auto... of) { enqueue(communicator, of...); });
       communicator.finalize();
     } else {
       const auto& plugin = *static_cast<const Profiler5*>(found);
       if (plugin.init(&context, hashes[which], &mask, names[which], 1, 2, rank, nullptr) != success) fail("init");
       Communicator<Profiler5, Descriptor5> communicator(plugin, context, mask);
       if (communicator.start(net_plugin) != nullptr) fail("an event that was not asked for has a handle");
-      for (std::uint64_t i = 0; i < count; ++i) collective5(communicator, i);
+      collectives(hashes[which], count, ranges, [&](auto... of) { enqueue(communicator, of...); });
       peer5(communicator);
       communicator.finalize();
     }
@@ -187,19 +226,25 @@ void use(void* library, int version, std::uint64_t count) {
 
 }  // namespace
 
-int main(int, char** arguments) {
-  const char* path = getenv("NCCL_PROFILER_PLUGIN");
-  if (path == nullptr) fail("NCCL_PROFILER_PLUGIN is not set");
+int main(int argc, char** arguments) {
   const int version = atoi(arguments[1]);
   const std::uint64_t count = strtoull(arguments[2], nullptr, 10);
+  const bool ranges = argc > 3;
+  if (ranges && !nccl_ranges_begin()) fail("nobody listens to NVTX");
+  if (version == 0) {
+    both([&](int which) { collectives(hashes[which], count, ranges, [](auto...) {}); });
+    return 0;
+  }
+  const char* path = getenv("NCCL_PROFILER_PLUGIN");
+  if (path == nullptr) fail("NCCL_PROFILER_PLUGIN is not set");
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) fail(dlerror());
-  use(library, version, count);
+  use(library, version, count, ranges);
   dlclose(library);
   // Loaded anew, its static memory starts again; here nothing but that it still works.
   library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) fail(dlerror());
-  use(library, version, 0);
+  use(library, version, 0, ranges);
   dlclose(library);
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/metrics/collectives.h"
 #include "analysis/trace/load.h"
@@ -19,11 +20,11 @@ using ::testing::HasSubstr;
 class NcclTest : public RecordTest {
  protected:
   // One after another, both ranks of a job record the host program.
-  Trace both_ranks(int version, int count, const std::string& options) {
+  Trace both_ranks(int version, int count, const std::string& options, const std::string& way = "") {
     for (const char* rank : {"0", "1"}) {
       const Ended ended = run(std::string("env PACELINE_JOB=test WORLD_SIZE=2 LOCAL_RANK=0 RANK=") + rank +
                               " " PACELINE " record -o run " + options + " -- " NCCL_HOST " " +
-                              std::to_string(version) + " " + std::to_string(count));
+                              std::to_string(version) + " " + std::to_string(count) + " " + way);
       EXPECT_TRUE(ended.by_itself(0)) << ended.err;
       EXPECT_EQ(ended.err, "");
     }
@@ -103,7 +104,9 @@ TEST_P(NcclVersionTest, TheDevicesClockIsPutOnTheHosts) {
 TEST_P(NcclVersionTest, WithoutACompletionACollectiveIsOnlyEnqueued) {
   const Trace trace = both_ranks(GetParam(), 25, "");
   const analysis::Collectives collectives = analysis::match_collectives(trace);
-  EXPECT_TRUE(collectives.matched.empty());
+  ASSERT_EQ(collectives.rows.size(), 1U);
+  EXPECT_EQ(collectives.rows[0].count, 50U);
+  EXPECT_EQ(collectives.rows[0].timed, 0U);
   for (const Rank& rank : trace.ranks) {
     EXPECT_EQ(count(trace, rank, "enqueue", "ncclAllReduce"), 50);
     EXPECT_EQ(count(trace, rank, "collective", "ncclAllReduce"), 0);
@@ -118,6 +121,82 @@ TEST_P(NcclVersionTest, WithoutACompletionACollectiveIsOnlyEnqueued) {
       for (const auto& argument : track.slice_arguments) EXPECT_NE(trace.names[argument.key], "unfinished");
     }
   }
+}
+
+// Each collective of a rank and the call that it came from, by their number: bytes and reduction of both.
+struct Joined {
+  double bytes = 0, said = 0;  // by the plugin, by the range
+  std::string reduction, operation;
+};
+std::map<double, Joined> joined(const Trace& trace, const Rank& rank) {
+  std::map<double, Joined> all;
+  const analysis::NameId call = trace.names.find("call");
+  for (const Track& track : rank.tracks) {
+    for (const auto& argument : track.slice_arguments) {
+      if (argument.key != call || call == 0) continue;
+      Joined& one = all[argument.number];
+      const auto number = [&](const char* key) {
+        return analysis::argument(track.slice_arguments, argument.slice, trace.names.find(key)).value_or(-1);
+      };
+      const auto text = [&](const char* key) {
+        const auto* found = analysis::find_argument(track.slice_arguments, argument.slice, trace.names.find(key));
+        return found != nullptr ? trace.names[found->text] : "";
+      };
+      if (track.kind == analysis::TrackKind::nccl) {
+        one.bytes = number("bytes");
+        one.reduction = text("reduction");
+      } else {
+        one.said = number("Message size [bytes]");
+        one.operation = text("Reduction operation");
+      }
+    }
+  }
+  return all;
+}
+
+TEST_P(NcclVersionTest, ACollectiveAndTheRangeOfItsCallNameEachOther) {
+  const Trace trace = both_ranks(GetParam(), 40, "--nccl-kernel-channels", "ranges");
+  const analysis::Collectives collectives = analysis::match_collectives(trace);
+  EXPECT_EQ(collectives.unmatched_calls, 0U);
+  std::uint64_t matched = 0;
+  for (const auto& row : collectives.rows) matched += row.count;
+  EXPECT_EQ(matched, 80U);  // counted once
+  for (const Rank& rank : trace.ranks) {
+    const std::map<double, Joined> all = joined(trace, rank);
+    EXPECT_EQ(all.size(), 80U);
+    std::map<std::string, int> reductions;
+    for (const auto& [number, one] : all) {
+      EXPECT_EQ(one.bytes, one.said) << number;
+      EXPECT_EQ(one.reduction, one.operation) << number;
+      ++reductions[one.reduction];
+      EXPECT_EQ(one.bytes == 4000, one.reduction == "Max") << number;
+    }
+    // 0 alone, 1 and 2 in a group, 3 and 4 in a group (as 3 is odd), …, 39 alone.
+    EXPECT_EQ(reductions, (std::map<std::string, int>{{"Max", 38}, {"Product", 38}, {"Sum", 4}}));
+    EXPECT_EQ(tracks_of(rank, analysis::TrackKind::nccl).size(), 2U);
+  }
+}
+
+TEST_F(NcclTest, WithoutAPluginTheRangesAloneAreMatchedAndWhatIsMissingIsSaid) {
+  const Trace trace = both_ranks(0, 10, "--no-nccl", "ranges");
+  EXPECT_TRUE(trace.notes.empty());
+  const analysis::Collectives collectives = analysis::match_collectives(trace);
+  EXPECT_EQ(collectives.unmatched_calls, 0U);
+  std::map<std::uint64_t, std::uint64_t> counts;
+  for (const auto& row : collectives.rows) {
+    EXPECT_EQ(trace.names[row.operation], "ncclAllReduce");
+    EXPECT_EQ(row.members, 2U);
+    EXPECT_EQ(row.timed, 0U);
+    counts[row.bytes] += row.count;
+  }
+  EXPECT_EQ(counts, (std::map<std::uint64_t, std::uint64_t>{{4000, 8}, {262144U * 4, 12}}));
+  for (const Rank& rank : trace.ranks) {
+    EXPECT_EQ(count(trace, rank, "enqueue", "ncclAllReduce"), 20);
+    EXPECT_EQ(joined(trace, rank).size(), 20U);
+    EXPECT_EQ(rank.nccl_events, 0U);
+  }
+  const Ended report = run(PACELINE " report run");
+  EXPECT_THAT(report.out, HasSubstr("When 20 collectives of NCCL ran is not known, only when they were enqueued"));
 }
 
 TEST_F(NcclTest, ProxiesAreRecordedOnRequestAndThoseOfOtherProcessesBelongToNothing) {

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NVTX_EXT_PAYLOAD_COMPATID 0x0103  // as NCCL has it
-#include <nvtx3/nvToolsExtPayload.h>
+#include "../nccl_ranges.h"
 
 typedef nvtxDomainHandle_t (*domain_function)(void);
 typedef nvtxStringHandle_t (*string_function)(const char*);
@@ -104,89 +103,18 @@ static int late(void) {
   return 0;
 }
 
-// The layouts of NCCL's payloads, and its numbers.
-enum { all_reduce = 5, send = 10, comm_init = 0, reduction = 24 };
-static uint64_t own_id(int number) { return NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + (uint64_t)number; }
-
-static void register_schema(nvtxDomainHandle_t domain, int number, const nvtxPayloadSchemaEntry_t* entries,
-                            size_t count) {
-  nvtxPayloadSchemaAttr_t schema = {0};
-  schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
-  schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
-  schema.entries = entries;
-  schema.numEntries = count;
-  schema.schemaId = own_id(number);
-  nvtxPayloadSchemaRegister(domain, &schema);
-}
-
 static int nccl(void) {
-  struct all_reduce_parameters {
-    uint64_t communicator;
-    size_t bytes;
-    int operation;
-  };
-  struct send_parameters {
-    uint64_t communicator;
-    size_t bytes;
-    int peer;
-  };
-  const nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
-  if (!nvtxDomainIsEnabled(domain)) return 4;
-  const nvtxPayloadEnum_t operations[] = {{"Sum", 0, 0}, {"Product", 1, 0}, {"Max", 2, 0}};
-  nvtxPayloadEnumAttr_t list = {0};
-  list.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
-                   NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID;
-  list.entries = operations;
-  list.numEntries = 3;
-  list.sizeOfEnum = sizeof(int);
-  list.schemaId = own_id(reduction);
-  nvtxPayloadEnumRegister(domain, &list);
-  const nvtxPayloadSchemaEntry_t reduce[] = {
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, 0, NULL, NULL},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", NULL, 0, 8, NULL, NULL},
-      {0, own_id(reduction), "Reduction operation", NULL, 0, 16, NULL, NULL}};
-  register_schema(domain, all_reduce, reduce, 3);
-  const nvtxPayloadSchemaEntry_t peer[] = {
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, 0, NULL, NULL},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", NULL, 0, 8, NULL, NULL},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Peer rank", NULL, 0, 16, NULL, NULL}};
-  register_schema(domain, send, peer, 3);
-  const nvtxPayloadSchemaEntry_t init[] = {
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, 0, NULL, NULL},
-      {0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", NULL, 0, 8, NULL, NULL}};
-  register_schema(domain, comm_init, init, 2);
-
-  nvtxEventAttributes_t range = {0};
-  range.version = NVTX_VERSION;
-  range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-  range.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-  range.message.registered = nvtxDomainRegisterStringA(domain, "ncclCommInitRank");
-  nvtxDomainRangePushEx(domain, &range);
-  struct {
-    uint64_t communicator;
-    int ranks;
-  } made = {0xfeedfacecafebeef, 8};
-  const nvtxPayloadData_t result = {own_id(comm_init), sizeof made, &made};
-  nvtxRangePopPayload(domain, &result, 1);
-
-  range.payloadType = NVTX_PAYLOAD_TYPE_EXT;
-  range.reserved0 = 1;
+  const uint64_t communicator = 0xfeedfacecafebeef;
+  if (!nccl_ranges_begin()) return 4;
+  nccl_communicator_made(communicator, 8);
   for (int i = 0; i < 50; ++i) {
-    const struct all_reduce_parameters sum = {0xfeedfacecafebeef, 4096u << (i % 10), i % 3};
-    const nvtxPayloadData_t data = {own_id(all_reduce), sizeof sum, &sum};
-    range.message.registered = nvtxDomainRegisterStringA(domain, "ncclAllReduce");
-    range.payload.ullValue = (uint64_t)(uintptr_t)&data;
-    nvtxDomainRangePushEx(domain, &range);
-    nvtxDomainRangePop(domain);
+    const struct nccl_reduce_payload sum = {communicator, 4096u << (i % 10), i % 3};
+    nccl_push("ncclAllReduce", nccl_all_reduce, &sum, sizeof sum);
+    nccl_pop();
   }
-  const struct send_parameters to = {0xfeedfacecafebeef, 1024, 3};
-  const nvtxPayloadData_t data = {own_id(send), sizeof to, &to};
-  range.message.registered = nvtxDomainRegisterStringA(domain, "ncclSend");
-  range.payload.ullValue = (uint64_t)(uintptr_t)&data;
-  nvtxDomainRangePushEx(domain, &range);
-  nvtxDomainRangePop(domain);
+  const struct nccl_peer_payload to = {communicator, 1024, 3};
+  nccl_push("ncclSend", nccl_send, &to, sizeof to);
+  nccl_pop();
   return 0;
 }
 

@@ -1,5 +1,7 @@
 // Every family of MPI functions, under each MPI library that is installed: bytes, peers, communicators, sequences,
 // requests, windows and files, as the programs every_call.c and threads.c have them.
+#include "analysis/metrics/collectives.h"
+#include "analysis/trace/load.h"
 #include "tests/integration/record/mpi_calls.h"
 #include "tests/integration/record/run.h"
 
@@ -161,13 +163,58 @@ TEST_P(RecordMpiCalls, CollectivesAreMatchedAcrossRanks) {
     EXPECT_EQ(file.named(EventType::communicator, "twin").size(), 1u);
     // Persistent collectives: each start says what its initialisation said.
     const auto starts = file.named(EventType::mpi_begin_coll, "MPI_Start");
-    ASSERT_EQ(starts.size(), 4u);
-    for (std::uint32_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(starts.size(), 6u);  // two of them in a Startall
+    for (std::uint32_t i = 0; i < 6; ++i) {
       EXPECT_EQ(starts[i].extension[0].high, i % 2 ? 20u : 28u);
       EXPECT_EQ(upper(starts[i].extension[0].low), static_cast<int>(i % 2));
       EXPECT_EQ(second_field(starts[i]), i % 2 ? 1 : -1);
     }
     EXPECT_EQ(bytes("MPI_Allreduce_init"), 28u);
+  }
+}
+
+// The table of collectives has those that do not block, too.
+TEST_P(RecordMpiCalls, CollectivesThatDoNotBlockEndWhereTheirRequestsDo) {
+  record(3, "every_call");
+  const analysis::Trace trace = analysis::load_run(directory / "run");
+  const analysis::Collectives collectives = analysis::match_collectives(trace);
+  EXPECT_EQ(collectives.unmatched_calls, 0u);
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> rows;  // count and timed ones
+  for (const auto& row : collectives.rows) {
+    auto& [count, timed] = rows[trace.names[row.operation]];
+    count += row.count;
+    timed += row.timed;
+  }
+  using Counts = std::pair<std::uint64_t, std::uint64_t>;
+  int returning_early = 0;
+  for (const auto& [name, counts] : rows) {
+    if (name.find("eighbor_") != std::string::npos) {
+      EXPECT_EQ(counts, Counts(name == "MPI_Neighbor_alltoall" ? 2 : 1, 0)) << name;
+    } else if (name.starts_with("MPI_I")) {
+      EXPECT_EQ(counts, Counts(1, 1)) << name;
+      ++returning_early;
+    } else {
+      EXPECT_EQ(counts.first, counts.second) << name;
+    }
+  }
+  EXPECT_EQ(returning_early, 17);
+  EXPECT_EQ(rows["MPI_Allreduce_init"], Counts(3, 3));  // two starts alone, one of a Startall
+  EXPECT_EQ(rows["MPI_Bcast_init"], Counts(3, 3));
+  EXPECT_EQ(rows.count("MPI_Start"), 0u);
+  EXPECT_EQ(rows.size(), 17u + 17 + 10 + 2);
+  for (const auto& collective : collectives.matched) {
+    const std::string& name = trace.names[collective.operation];
+    for (const auto& call : collective.calls) {
+      EXPECT_LE(call.start_ns, call.blocked_from_ns) << name;
+      EXPECT_LE(call.blocked_from_ns, call.end_ns) << name;
+      const auto& slices = trace.ranks[call.rank].tracks[call.track].slices;
+      if (name.ends_with("_init")) {
+        EXPECT_EQ(trace.names[slices.name[call.slice]], "MPI_Start");
+      }
+      if (name == "MPI_Ibarrier") {
+        EXPECT_GE(call.end_ns, collective.last_start_ns - 1000) << "nobody leaves a barrier before the last has come";
+      }
+    }
   }
 }
 
@@ -188,7 +235,7 @@ TEST_P(RecordMpiCalls, MessagesWindowsAndFilesSayWhatTheyMove) {
       EXPECT_EQ(second_field(message), rank == 0 ? 7 : -1);
       EXPECT_EQ(first_message("MPI_Sendrecv").extension[0].high, 12u);
       const auto starts = file.named(EventType::mpi_begin_peer, "MPI_Start");
-      ASSERT_EQ(starts.size(), 2u);
+      ASSERT_EQ(starts.size(), 4u);  // two of them in a Startall
       for (const RecordedEvent& start : starts) {
         EXPECT_EQ(start.extension[0].high, 24u);
         EXPECT_EQ(second_field(start), 31);
@@ -199,7 +246,7 @@ TEST_P(RecordMpiCalls, MessagesWindowsAndFilesSayWhatTheyMove) {
       }
       // 2 of the waitall, 6 × 4 in the other ways, 4 persistent ones, and the Rput's and iwrite's besides the
       // collectives.
-      EXPECT_EQ(requests_of(file, EventType::mpi_posted).size(), 2u + 24 + 4 + 2 + 17 + 5 + 4 + 2);
+      EXPECT_EQ(requests_of(file, EventType::mpi_posted).size(), 2u + 24 + 4 + 2 + 17 + 5 + 6 + 2);
     } else {
       const RecordedEvent to_nobody = first_message("MPI_Send");
       EXPECT_EQ(upper(to_nobody.extension[0].low), -2);

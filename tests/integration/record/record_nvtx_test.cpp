@@ -70,18 +70,19 @@ TEST_F(RecordNvtx, NcclsPayloadsBecomeArgumentsOfItsRanges) {
     return count;
   };
   const std::string communicator = R"(""NCCL communicator ID"":""18369614221190020847"")";
-  EXPECT_EQ(times(csv.out, ",ncclAllReduce,"), 50);
+  EXPECT_EQ(times(csv.out, ",ncclAllReduce,,"), 50);         // ranges
+  EXPECT_EQ(times(csv.out, ",ncclAllReduce,enqueue,"), 50);  // what they enqueued
   EXPECT_EQ(times(csv.out, communicator), 52);
-  EXPECT_EQ(times(csv.out, communicator + R"(,""Message size [bytes]"":4096,""Reduction operation"":""Sum""})"), 2);
-  EXPECT_EQ(times(csv.out, R"(""Message size [bytes]"":2097152,""Reduction operation"":""Sum""})"), 2);
-  EXPECT_EQ(times(csv.out, R"(""Reduction operation"":""Max""})"), 16);
-  EXPECT_EQ(times(csv.out, communicator + R"(,""Message size [bytes]"":1024,""Peer rank"":3})"), 1);
+  EXPECT_EQ(times(csv.out, communicator + R"(,""Message size [bytes]"":4096,""Reduction operation"":""Sum"",""call"":)"), 2);
+  EXPECT_EQ(times(csv.out, R"(""Message size [bytes]"":2097152,""Reduction operation"":""Sum"",""call"":)"), 2);
+  EXPECT_EQ(times(csv.out, R"(""Reduction operation"":""Max"",""call"":)"), 16);
+  EXPECT_EQ(times(csv.out, communicator + R"(,""Message size [bytes]"":1024,""Peer rank"":3,""call"":)"), 1);
   EXPECT_EQ(times(csv.out, communicator + R"(,""No. of ranks"":8})"), 1);  // came with the pop
   const Ended chrome = run(std::string(PACELINE) + " export --to chrome run");
   ASSERT_TRUE(chrome.by_itself(0)) << chrome.err;
-  EXPECT_EQ(times(chrome.out, R"("name":"ncclAllReduce")"), 50);
+  EXPECT_EQ(times(chrome.out, R"("name":"ncclAllReduce")"), 100);
   EXPECT_EQ(times(chrome.out, R"("domain":"NCCL","NCCL communicator ID":"18369614221190020847")"), 52);
-  EXPECT_EQ(times(chrome.out, R"("Message size [bytes]":1024,"Peer rank":3})"), 1);
+  EXPECT_EQ(times(chrome.out, R"("Message size [bytes]":1024,"Peer rank":3,"call":)"), 1);
 }
 
 TEST_F(RecordNvtx, WhatRecordLeavesOutIsSaidInInfo) {

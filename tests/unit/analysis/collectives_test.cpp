@@ -103,11 +103,133 @@ TEST(Collectives, InWhichAProcessWasKilledAreCountedAsUnmatched) {
   EXPECT_EQ(found.unmatched_calls, 2U);
 }
 
-TEST(Collectives, ThatReturnBeforeTheirWorkIsDoneAreLeftOut) {
-  const Trace trace = trace_of({{{0, 10, "MPI_Iallreduce", 8, "w", 0}}, {{0, 10, "MPI_Iallreduce", 8, "w", 0}}});
+// Each rank starts one (0 to 10, or 100 to 110), computes, and waits for it from `waits` on.
+Trace nonblocking(std::initializer_list<std::pair<std::int64_t, std::int64_t>> waits, const char* name,
+                  bool completed = true) {
+  TraceBuilder run;
+  int rank = 0;
+  for (const auto& [from, to] : waits) {
+    TrackBuilder& main = run.add_rank(rank, static_cast<int>(waits.size())).add_main_thread();
+    const std::int64_t start = 100 * rank++;
+    add(main, {start, start + 10, name, 8000, "w", 7});
+    main.argument("request", 5);
+    main.add_slice(from, to, "MPI_Waitall", "mpi", "wait");
+    main.argument("request", 4);
+    if (completed) main.argument("request", 5);
+  }
+  return run.finish();
+}
+
+TEST(Collectives, ThatDoNotBlockEndWithTheirRequestAndAreWaitedForOnlyInItsWait) {
+  // The second starts last, at 100. The first computes until 60 and waits 40 for it; the second never waits.
+  const Collectives found = match_collectives(nonblocking({{60, 180}, {150, 200}}, "MPI_Iallreduce"));
+  ASSERT_EQ(found.matched.size(), 1U);
+  const Collective& collective = found.matched[0];
+  EXPECT_EQ(collective.last_start_ns, 100);
+  EXPECT_EQ(collective.last_rank, 1U);
+  EXPECT_EQ(collective.wait_ns(collective.calls[0]), 40);
+  EXPECT_EQ(collective.wait_ns(collective.calls[1]), 0);
+  EXPECT_EQ(collective.calls[0].start_ns, 0);
+  EXPECT_EQ(collective.calls[0].end_ns, 180);
+  EXPECT_EQ(collective.transfer_ns, 100);
+  EXPECT_EQ(found.rows[0].timed, 1U);
+  EXPECT_DOUBLE_EQ(found.rows[0].busbw_bytes_per_s, 8000 / 100e-9);
+  // Who comes to the wait after the last start has not waited.
+  const Collectives late = match_collectives(nonblocking({{130, 180}, {150, 200}}, "MPI_Iallreduce"));
+  EXPECT_EQ(late.rows[0].wait_ns, 0);
+}
+
+TEST(Collectives, WhoseCompletionWasNotSeenAreMatchedButNotTimed) {
+  const Collectives found = match_collectives(nonblocking({{60, 180}, {150, 200}}, "MPI_Iallreduce", false));
+  ASSERT_EQ(found.rows.size(), 1U);
+  EXPECT_EQ(found.rows[0].count, 1U);
+  EXPECT_EQ(found.rows[0].timed, 0U);
+  EXPECT_EQ(found.rows[0].wait_ns + found.rows[0].transfer_ns, 0);
+  EXPECT_EQ(found.rows[0].busbw_bytes_per_s, 0);
+}
+
+TEST(Collectives, OfNeighbourhoodsAreMatchedButNotTimed) {
+  const Trace blocking =
+      trace_of({{{0, 50, "MPI_Neighbor_alltoall", 8, "ring", 0}}, {{20, 60, "MPI_Neighbor_alltoall", 8, "ring", 0}}});
+  const Trace later = nonblocking({{60, 180}, {150, 200}}, "MPI_Ineighbor_alltoall");
+  for (const Trace* trace : {&blocking, &later}) {
+    const Collectives found = match_collectives(*trace);
+    ASSERT_EQ(found.rows.size(), 1U);
+    EXPECT_EQ(found.rows[0].count, 1U);
+    EXPECT_EQ(found.rows[0].timed, 0U);
+    EXPECT_EQ(stragglers_of(*trace, found)[1].last_count, 0U);
+  }
+}
+
+TEST(Collectives, ThatArePersistentAreMatchedByInitialisationAndStart) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+    add(main, {0, 5, "MPI_Allreduce_init", 8, "w", 3});
+    add(main, {5, 9, "MPI_Bcast_init", 8, "w", 4});
+    for (int round = 0; round < 2; ++round) {
+      // The ranks start the two in different order.
+      for (const int which : {r, 1 - r}) {
+        const std::int64_t at = 100 + 100 * round + 20 * which + 5 * r;
+        main.add_slice(at, at + 1, "MPI_Start", "mpi", "point-to-point");
+        main.text_argument("communicator", "w");
+        main.argument("sequence", 3 + which);
+        main.argument("request", 10 * round + which + 1);
+        main.argument("bytes", 8);
+      }
+      for (const int which : {0, 1}) {
+        main.add_slice(150 + 100 * round + 10 * which, 155 + 100 * round + 10 * which, "MPI_Wait", "mpi", "wait");
+        main.argument("request", 10 * round + which + 1);
+      }
+    }
+    main.add_slice(400, 410, "MPI_Start", "mpi", "point-to-point");  // of a message
+    main.argument("peer", 1);
+  }
+  const Trace trace = run.finish();
   const Collectives found = match_collectives(trace);
-  EXPECT_TRUE(found.matched.empty());
   EXPECT_EQ(found.unmatched_calls, 0U);
+  ASSERT_EQ(found.matched.size(), 4U);
+  for (const Collective& collective : found.matched) {
+    EXPECT_EQ(collective.calls[1].start_ns - collective.calls[0].start_ns, 5);
+    EXPECT_EQ(collective.calls[0].end_ns, collective.calls[1].end_ns);
+  }
+  ASSERT_EQ(found.rows.size(), 2U);
+  for (const CollectiveRow& row : found.rows) {
+    const bool bcast = trace.names[row.operation] == "MPI_Bcast_init";
+    EXPECT_TRUE(bcast || trace.names[row.operation] == "MPI_Allreduce_init");
+    EXPECT_EQ(row.timed, 2U);
+    EXPECT_EQ(row.transfer_ns, bcast ? 2 * 40 : 2 * 50);
+  }
+}
+
+TEST(Collectives, OfNcclThatWereOnlySeenBeingEnqueuedAreMatchedButNotTimed) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& track = run.add_rank(r, 2).add_track(TrackKind::nccl, "NCCL c");
+    for (int i = 0; i < 3; ++i) {
+      // The second one's time is known on one rank only; the third has no number.
+      const bool ran = i == 0 || (i == 1 && r == 0);
+      track.add_slice(100 * i + 10 * r, 100 * i + 50, "ncclAllReduce", "nccl", ran ? "collective" : "enqueue");
+      track.text_argument("communicator", "c");
+      if (i < 2) track.argument("sequence", i);
+    }
+    track.add_slice(400, 410, "ncclAllReduce", "nccl", "collective");
+    track.text_argument("communicator", "c");
+  }
+  const Collectives found = match_collectives(run.finish());
+  ASSERT_EQ(found.rows.size(), 1U);
+  EXPECT_EQ(found.rows[0].count, 2U);
+  EXPECT_EQ(found.rows[0].timed, 1U);
+  EXPECT_EQ(found.rows[0].wait_ns, 10);
+  EXPECT_EQ(found.rows[0].transfer_ns, 40);
+  EXPECT_EQ(found.unmatched_calls, 2U);
+}
+
+TEST(Collectives, WhoLeavesBeforeTheLastComesWaitsUntilItLeaves) {
+  const Trace trace = trace_of({{{0, 30, "MPI_Bcast", 8, "w", 0}}, {{100, 120, "MPI_Bcast", 8, "w", 0}}});
+  const Collectives found = match_collectives(trace);
+  EXPECT_EQ(found.rows[0].wait_ns, 30);
+  EXPECT_EQ(found.rows[0].transfer_ns, 20);
 }
 
 TEST(Collectives, OfAJobOfOneRankAreNeitherMatchedNorMissed) {

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 
 #include "profiler/format/mpi_functions.h"
@@ -88,6 +89,22 @@ class PaceFile {
   void sample(std::uint64_t ticks, std::uint32_t counter, std::uint64_t value) {
     add(ticks, EventType::sample, counter);
     extension(value, 0);
+  }
+
+  // A payload of these words, for the event that follows.
+  void payload(std::uint64_t ticks, std::uint32_t schema, std::initializer_list<std::uint64_t> words) {
+    add(ticks, EventType::payload, schema | std::uint64_t{words.size()} * 8 << 32);
+    for (auto word = words.begin(); word != words.end();) {
+      const std::uint64_t first = *word++;
+      extension(first, word != words.end() ? *word++ : 0);
+    }
+  }
+  void schema_entry(std::uint32_t schema, std::uint64_t index, std::string_view text, std::uint64_t type,
+                    std::uint64_t flags, std::uint16_t domain) {
+    const std::uint64_t id = text.empty() ? 0 : name(text);
+    add(0, EventType::schema_entry, schema | id << 32);
+    extension(type | flags << 32, domain | index << 16);
+    extension(0, 0);
   }
 
   void push(std::uint64_t ticks, std::uint64_t scope) { add(ticks, EventType::push, scope); }

@@ -1,6 +1,8 @@
 // What CUDA's and NCCL's events of a .pace file become in the model, and in the figures.
 #include <gmock/gmock.h>
 
+#include <span>
+
 #include "analysis/importers/pace.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/gpu.h"
@@ -64,8 +66,29 @@ struct GpuFile : PaceFile {
     add(at + 1, EventType::nccl_end, id);
   }
 
+  // NCCL's NVTX domain, with payloads of communicator and size, or of size alone.
+  void nccl_domain(bool says_communicator = true) {
+    constexpr std::uint64_t uint64 = 18;
+    domain(1, "NCCL");
+    add(0, EventType::schema, says);
+    extension(1 | 1ULL << 16, 0);
+    extension(0, 0);
+    if (says_communicator) schema_entry(says, 0, "NCCL communicator ID", uint64, 0, 1);
+    schema_entry(says, says_communicator ? 1 : 0, "Message size [bytes]", uint64, 0, 1);
+    for (const char* text : {"ncclAllReduce", "ncclGroupStart", "ncclGroupEnd"}) functions.push_back(name(text));
+  }
+  // A range of one of these functions; of the first with a payload.
+  void nccl_range(std::uint64_t from, std::uint64_t to, std::size_t function_number = 0,
+                  std::initializer_list<std::uint64_t> words = {0xabc, 4000}) {
+    if (function_number == 0) payload(from, says, words);
+    push(from, pack_scope(functions[function_number], 0, 1));
+    pop(to, 1);
+  }
+
   std::uint64_t main;
   std::uint32_t operation = 0;
+  static constexpr std::uint32_t says = 1U << 24;
+  std::vector<std::uint32_t> functions;
 };
 
 std::int64_t in(const RankPhases& phases, Phase phase) { return phases.total_ns[static_cast<std::size_t>(phase)]; }
@@ -186,9 +209,10 @@ TEST(PaceGpuImport, ACollectiveRunsWhenItsKernelDoesAndIsMatchedAcrossRanksByHas
   const Trace trace = import(first, second);
   EXPECT_EQ(trace.ranks[0].nccl_events, 4U);
   const Collectives collectives = match_collectives(trace);
-  ASSERT_EQ(collectives.matched.size(), 3U);
+  ASSERT_EQ(collectives.matched.size(), 4U);
   EXPECT_EQ(collectives.unmatched_calls, 0U);
-  for (const Collective& collective : collectives.matched) {
+  EXPECT_EQ(collectives.rows[0].timed, 3U);
+  for (const Collective& collective : std::span(collectives.matched).first(3)) {
     EXPECT_EQ(trace.names[collective.operation], "ncclAllReduce");
     EXPECT_EQ(collective.members, 2U);
     EXPECT_EQ(collective.bytes, 4000U);
@@ -200,6 +224,99 @@ TEST(PaceGpuImport, ACollectiveRunsWhenItsKernelDoesAndIsMatchedAcrossRanksByHas
   EXPECT_EQ(track.kind, TrackKind::nccl);
   EXPECT_THAT(track.slices.start_ns, ElementsAre(6000, 16'000, 26'000, 40'000));
   EXPECT_EQ(trace.names[trace.classes[track.slices.slice_class[3]].category], "enqueue");
+}
+
+// NCCL without its plugin: two calls alone, two in a group with one kernel, two in a group with two.
+GpuFile nccl_ranges_of(int rank, std::uint64_t late) {
+  GpuFile file(rank, 2);
+  file.nccl_domain();
+  std::uint64_t correlation = 0;
+  const auto launch = [&](std::uint64_t at) {
+    file.use_thread(999);
+    file.call(at, 300, 1, ++correlation);
+    file.kernel(at + 2000 + late, 2000 - late, 2, 2, correlation);
+    file.use_thread(file.main);
+  };
+  for (const std::uint64_t at : {10'000, 20'000}) {
+    file.nccl_range(at, at + 1000);
+    launch(at + 500);
+  }
+  for (const std::uint64_t at : {30'000, 40'000}) {
+    file.nccl_range(at, at + 10, 1);
+    file.nccl_range(at + 100, at + 200);
+    file.nccl_range(at + 300, at + 400);
+    file.nccl_range(at + 500, at + 3000, 2);
+    launch(at + 600);
+    if (at == 40'000) launch(at + 1600);
+  }
+  return file;
+}
+
+TEST(PaceGpuImport, NcclsRangesAloneTellOfItsCollectivesWhereOneKernelIsTheirs) {
+  GpuFile first = nccl_ranges_of(0, 0), second = nccl_ranges_of(1, 500);
+  const Trace trace = import(first, second);
+  EXPECT_TRUE(trace.notes.empty());
+  const Collectives collectives = match_collectives(trace);
+  EXPECT_EQ(collectives.unmatched_calls, 0U);
+  ASSERT_EQ(collectives.rows.size(), 1U);
+  EXPECT_EQ(collectives.rows[0].bytes, 4000U);
+  EXPECT_EQ(collectives.rows[0].count, 6U);
+  EXPECT_EQ(collectives.rows[0].timed, 4U);
+  EXPECT_EQ(collectives.rows[0].wait_ns, 4 * 500);
+  EXPECT_EQ(collectives.rows[0].transfer_ns, 4 * 1500);
+  const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
+  EXPECT_THAT(track.slices.start_ns, ElementsAre(12'500, 22'500, 32'600, 32'600, 40'100, 40'300));
+  EXPECT_EQ(trace.names[trace.classes[track.slices.slice_class[4]].category], "enqueue");
+}
+
+TEST(PaceGpuImport, NcclsRangesThatNameNoCommunicatorAreNotMatchedAndThatIsSaid) {
+  GpuFile file;
+  file.nccl_domain(false);
+  file.nccl_range(10, 20, 0, {4000});
+  file.nccl_range(30, 40, 0, {4000});
+  const Trace trace = import(file);
+  EXPECT_THAT(trace.notes, ElementsAre(::testing::HasSubstr("2 NCCL calls cannot be matched with other ranks': their "
+                                                            "NVTX ranges name no communicator")));
+  EXPECT_EQ(trace.ranks[0].tracks.size(), 1U);
+}
+
+TEST(PaceGpuImport, NcclsRangesThatCannotBeCountedAreNotMatchedAndThatIsSaid) {
+  const auto recorded_late = [](int rank) {
+    GpuFile file(rank, 2);
+    file.nccl_domain();
+    file.add(0, EventType::recording, format::before_delay);
+    file.add(1000, EventType::recording, 0);
+    file.nccl_range(2000, 2100);
+    return file;
+  };
+  GpuFile first = recorded_late(0), second = recorded_late(1);
+  const Trace trace = import(first, second);
+  ASSERT_EQ(trace.notes.size(), 2U);
+  EXPECT_THAT(trace.notes[0], ::testing::HasSubstr("1 NCCL calls cannot be matched with other ranks': only"));
+  EXPECT_TRUE(match_collectives(trace).matched.empty());
+}
+
+TEST(PaceGpuImport, ACollectiveFindsTheCallOfItsThreadSizeAndTime) {
+  GpuFile file;
+  file.communicator(9, 2, 0xabc, 0, "");
+  file.nccl_domain();
+  file.nccl_range(1000, 1100, 0, {0xabc, 8000});  // another size
+  file.nccl_range(2000, 2100, 0, {0xdef, 4000});  // another communicator
+  file.nccl_range(3000, 3100);                    // was not enqueued
+  file.nccl_range(5000, 5100);
+  file.nccl_range(9000, 9100);  // later
+  file.collective(5050, 0, 500, 501);
+  file.collective(7000, 1, 502, 503);  // in no call
+  const Trace trace = import(file);
+  const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
+  const Track& main = *main_track(trace.ranks[0]);
+  const NameId call = trace.names.find("call");
+  const auto number = argument(track.slice_arguments, 0, call);
+  ASSERT_TRUE(number);
+  EXPECT_FALSE(argument(track.slice_arguments, 1, call));
+  for (std::uint32_t i = 0; i < main.slices.size(); ++i) {
+    EXPECT_EQ(argument(main.slice_arguments, i, call) == number, main.slices.start_ns[i] == 5000) << i;
+  }
 }
 
 TEST(PaceGpuImport, DamagedFilesOfAnyNumbersAreRead) {

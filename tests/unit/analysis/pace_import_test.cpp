@@ -385,22 +385,6 @@ TEST(PaceImport, CutEventsAtTheEndOfATrackAreLeftOut) {
   EXPECT_EQ(trace.ranks[0].tracks[0].slices.size(), 1U);
 }
 
-// Adds a payload of these words.
-void payload(PaceFile& file, std::uint64_t ticks, std::uint32_t schema, std::initializer_list<std::uint64_t> words) {
-  file.add(ticks, format::EventType::payload, schema | std::uint64_t{words.size()} * 8 << 32);
-  for (auto word = words.begin(); word != words.end();) {
-    const std::uint64_t first = *word++;
-    file.extension(first, word != words.end() ? *word++ : 0);
-  }
-}
-void schema_entry(PaceFile& file, std::uint32_t schema, std::uint64_t index, std::string_view name, std::uint64_t type,
-                  std::uint64_t flags, std::uint16_t domain) {
-  const std::uint64_t id = name.empty() ? 0 : file.name(name);
-  file.add(0, format::EventType::schema_entry, schema | id << 32);
-  file.extension(type | flags << 32, domain | index << 16);
-  file.extension(0, 0);
-}
-
 std::string arguments_text(const Trace& trace, const std::vector<Argument>& arguments, std::uint32_t slice) {
   std::string text;
   for (const Argument& argument : arguments_of(arguments, slice)) {
@@ -418,22 +402,22 @@ TEST(PaceImport, PayloadsStandBesideTheRangesTheyCameWith) {
   file.add(0, format::EventType::schema, schema);
   file.extension(1 | 1ULL << 16, 0);
   file.extension(0, 0);
-  schema_entry(file, schema, 0, "bytes", uint64, 0, 1);
-  schema_entry(file, schema, 1, "", handle, message, 1);
+  file.schema_entry(schema, 0, "bytes", uint64, 0, 1);
+  file.schema_entry(schema, 1, "", handle, message, 1);
   const std::uint64_t pushed = file.name("pushed"), popped = file.name("popped"), plain = file.name("plain");
-  payload(file, 10, schema, {4096, pushed});
+  file.payload(10, schema, {4096, pushed});
   file.push(10, pack_scope(0, 0, 1));
   file.push(20, pack_scope(static_cast<std::uint32_t>(plain), 0, 0));
   file.pop(30, 0);
-  payload(file, 40, 18, {7});
-  payload(file, 40, schema, {8192, popped});
+  file.payload(40, 18, {7});
+  file.payload(40, schema, {8192, popped});
   file.pop(40, 1);
-  payload(file, 50, schema, {1, 0});
+  file.payload(50, schema, {1, 0});
   file.add(50, format::EventType::mark, pack_scope(static_cast<std::uint32_t>(plain), 0, 1));
-  payload(file, 60, schema, {2, 0});
+  file.payload(60, schema, {2, 0});
   file.start(60, pack_scope(static_cast<std::uint32_t>(plain), 0, 1), 5);
   file.use_thread(999);
-  payload(file, 70, schema, {3, popped});
+  file.payload(70, schema, {3, popped});
   file.end(70, 5);
   const Trace trace = import(file);
   const Track& main = track_labelled(trace.ranks[0], "main thread");
@@ -455,8 +439,8 @@ TEST(PaceImport, SubmittedEventsLieWhereTheirClockSays) {
     file.add(0, format::EventType::schema, number);
     file.extension(1 | 1ULL << 16, 0);
     file.extension(of_clock, 0);
-    schema_entry(file, number, 0, "", 17, timestamp | begin, 1);
-    schema_entry(file, number, 1, "", 17, timestamp | end, 1);
+    file.schema_entry(number, 0, "", 17, timestamp | begin, 1);
+    file.schema_entry(number, 1, "", 17, timestamp | end, 1);
   }
   for (const std::uint64_t at : {0U, 1'000'000U}) {  // the device's clock runs at half the recorder's rate
     file.add(0, format::EventType::time_sync, 1);
@@ -465,7 +449,7 @@ TEST(PaceImport, SubmittedEventsLieWhereTheirClockSays) {
   }
   file.push(100, 0);
   for (const std::uint32_t number : {schema, schema + 1}) {
-    payload(file, 9'000'000, number, {200'000, 300'000});
+    file.payload(9'000'000, number, {200'000, 300'000});
     file.add(9'000'000, format::EventType::submit, pack_scope(0, 0, 1));
   }
   file.pop(10'000'000, 0);

@@ -1,0 +1,63 @@
+// NCCL's own NVTX ranges: in the domain "NCCL" each of its calls is one, and its payload says communicator (a hash that
+// is equal on all ranks), size, and what else the call has.
+//
+// NCCL enqueues a call before the call returns, or, between ncclGroupStart and ncclGroupEnd, before the outermost
+// ncclGroupEnd does; both on the thread that called. So what NCCL's profiler plugin tells belongs to the first call of
+// the same thread, communicator, function, size and peer that nothing else belongs to and that was being enqueued then.
+// A non-blocking communicator enqueues on a thread of its own, and its ranges find nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+
+class NcclRanges {
+ public:
+  struct Call {
+    TrackBuilder* track = nullptr;
+    std::uint32_t slice = 0;  // of that track
+    std::uint64_t thread = 0;
+    std::int64_t start_ns = 0, enqueued_ns = 0;  // enqueued by then
+    NameId name = 0;                             // "ncclAllReduce"
+    std::uint64_t communicator = 0, bytes = 0;   // bytes: of one rank's part
+    std::int32_t peer = -1, root = -1;
+    NameId reduction = 0;  // "Sum"
+    bool taken = false;
+  };
+
+  explicit NcclRanges(TraceBuilder& run) : run_(run) {}
+
+  // Reads a thread's finished ranges. Cost: linear in its slices and arguments where NCCL has ranges, else constant.
+  void read(std::uint64_t thread, TrackBuilder& track);
+
+  // The call that was enqueued at that time; nullptr where no range tells of it. Asked in the order of the times.
+  Call* take(std::uint64_t thread, std::int64_t time_ns, std::uint64_t communicator, NameId name, std::uint64_t bytes,
+             std::int32_t peer);
+
+  // Collectives, sends and receives that say their communicator and move anything, thread by thread in their order.
+  std::vector<Call>& calls() { return calls_; }
+  // Ranks in a communicator, 0 where no range said so.
+  std::uint32_t members(std::uint64_t communicator) const;
+  // Collectives, sends and receives that do not say their communicator, and cannot be matched with other ranks'.
+  std::uint64_t without_communicator() const { return without_communicator_; }
+
+ private:
+  using Key = std::tuple<std::uint64_t, std::uint64_t, NameId, std::uint64_t, std::int32_t>;
+  struct Waiting {
+    std::vector<std::size_t> calls;  // indexes
+    std::size_t next = 0;
+  };
+
+  TraceBuilder& run_;
+  std::vector<Call> calls_;
+  std::map<Key, Waiting> waiting_;  // by thread, communicator, name, bytes, peer
+  std::map<std::uint64_t, std::uint32_t> members_;
+  std::uint64_t without_communicator_ = 0;
+};
+
+}  // namespace paceline::analysis
