@@ -18,7 +18,9 @@ done
 quietly "$samples/lectures/two_nodes.sh" tiny lecture
 MODELS=vgg16_bn quietly "$samples/two_nodes/slow_network.sh" tiny slow
 
+for run in blocking-f32 blocking-f16 double-buffering-f16; do paceline export --to csv -o $run.csv "slow/vgg16_bn/$run"; done
 python3 - <<'PY'
+import csv
 import json
 
 def microseconds(name):
@@ -39,7 +41,11 @@ expected = {"1-rank": (1, "allreduce", "f32"), "unlimited-f32": (2, "allreduce",
 got = {name: (len(run["hosts"]), run["config"]["updater"], run["config"]["allreduce_dtype"]) for name, run in runs.items()}
 assert got == expected, got
 
-def gradient(name):
-    return max(row["bytes"] for row in runs[name]["collectives"] if row["operation"] == "MPI_Allreduce")
-assert gradient("blocking-f32") == 2 * gradient("blocking-f16") == 2 * gradient("double-buffering-f16"), runs
+def gradients(name):  # bytes of each iteration on each rank, as the trainer's ranges have them
+    with open(name + ".csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["name"] in ("allreduce", "bucket 0")]
+    return sorted(payload for row in rows if (payload := json.loads(row["args"] or "{}").get("payload")))
+half, whole = gradients("blocking-f16"), gradients("blocking-f32")
+assert len(whole) == 2 * 3 and whole == [2 * payload for payload in half], (whole, half)
+assert gradients("double-buffering-f16") == half, (gradients("double-buffering-f16"), half)
 PY
