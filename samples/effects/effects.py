@@ -102,9 +102,10 @@ def as_arguments(options):
 
 
 def environment():
-    """Open MPI in containers, as root, with more ranks than cores."""
+    """Open MPI in containers, as root, with more ranks than cores, or on a busy machine."""
     own = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-           "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm_rsh_agent": "", "OMP_NUM_THREADS": "1"}
+           "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm_rsh_agent": "",
+           "OMPI_MCA_mpi_yield_when_idle": "1", "OMP_NUM_THREADS": "1"}
     return own | dict(os.environ)
 
 
@@ -245,9 +246,11 @@ def parse(arguments):
     parser.add_argument("--output", type=pathlib.Path, default=root / "out/effects", help="default: %(default)s")
     parser.add_argument("--size", choices=SIZES, default="usual", help="default: %(default)s")
     parser.add_argument("--seeds", type=int, default=5, help="1 to this number; default: %(default)s")
-    parser.add_argument("--only", default="", help="techniques' runs, separated by commas: " + ", ".join(options_of(SIZES["usual"])))
+    parser.add_argument("--only", default="",
+                        help="runs, separated by commas: " + ", ".join(options_of(SIZES["usual"])))
     parser.add_argument("--table", action="store_true", help="run nothing; the table of what is there")
-    parser.add_argument("--train", default=str(root / "build/release/bin/paceline-train"), help="program; default: %(default)s")
+    parser.add_argument("--train", default=str(root / "build/release/bin/paceline-train"),
+                        help="program; default: %(default)s")
     options = parser.parse_args(arguments)
     if not 1 <= options.seeds <= 10:
         parser.error("--seeds: 1 to 10")
@@ -268,7 +271,7 @@ def main(arguments):
         experiment.run_all(names, seeds)
     rows = table(experiment, names, seeds)
     if len(rows) == 1:
-        print("No technique and its reference are both there yet." if options.table else "No technique was run together with its reference.")
+        print("There is no technique of which its own run and the run without it are there for all seeds.")
         return 0
     print_table(rows, experiment, seeds)
     print(f"\nResults of the runs: {experiment.results}")

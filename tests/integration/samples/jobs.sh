@@ -3,7 +3,7 @@
 # The job files' bodies, with the variables that the schedulers set: traces of all ranks, the report, the status of the job.
 source "$(dirname "$0")/setup.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_plm_rsh_agent=""
+export OMPI_MCA_plm_rsh_agent="" OMPI_MCA_odls_base_sigkill_timeout=1  # as Open MPI has it, or failures take longer
 export OPTIONS="--image-size 32 --width 0.125 --train-images 16 --test-images 4 --batch-size 4 --iterations 2"
 bash -n "$samples/jobs/train.pbs"
 bash -n "$samples/jobs/train.slurm"
