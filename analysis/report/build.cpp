@@ -15,18 +15,12 @@ const std::set<std::string> not_configuration = {"ranks",      "epochs",        
 
 std::string text_of(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-std::optional<double> number(const nlohmann::json& config, const char* key) {
-  const auto found = config.find(key);
-  if (found == config.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
 // True where runs on different numbers of ranks share one global batch.
 bool is_global_batch_kept(const std::vector<RunReport>& runs) {
   std::set<double> batches;
   std::set<int> ranks;
   for (const auto& run : runs) {
-    const auto batch = number(run.config, "global_batch");
+    const auto batch = run.number("global_batch");
     if (!batch) return false;
     batches.insert(*batch);
     ranks.insert(run.ranks);
@@ -47,7 +41,7 @@ ScalingRun scaling_run(const RunReport& run, bool global_batch_kept, bool with_c
   ScalingRun out;
   out.label = run.path;
   out.ranks = run.ranks;
-  out.epochs = number(run.config, "epochs").value_or(0);
+  out.epochs = run.number("epochs").value_or(0);
   out.images = run.images.value_or(0);
   out.seconds = 1e-9 * static_cast<double>(run.wall_ns);
   out.accuracy = run.accuracy;

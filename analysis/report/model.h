@@ -120,6 +120,7 @@ struct RunReport {
   std::int64_t span_ns = 0;        // from the first process start to the last event of any rank
   std::int64_t wall_ns = 0;        // the longest rank's
   nlohmann::json config = nlohmann::json::object();
+  std::optional<double> number(const char* key) const;  // a number of config
   std::optional<double> images;                                        // over the whole job
   std::optional<double> accuracy, best_accuracy, seconds_to_accuracy;  // the last one; since the run's zero
   double target_accuracy = 0.9;

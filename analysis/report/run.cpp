@@ -23,12 +23,6 @@ nlohmann::json value_of(const std::string& text) {
   return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text);
 }
 
-std::optional<double> number(const nlohmann::json& config, const char* key) {
-  const auto found = config.find(key);
-  if (found == config.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
 template <class Visit>
 void visit_marks(const Trace& trace, std::string_view category, Visit&& visit) {
   const NameId wanted = trace.names.find(category);
@@ -145,6 +139,12 @@ void add_collectives(const Trace& trace, RunReport& run) {
 
 }  // namespace
 
+std::optional<double> RunReport::number(const char* key) const {
+  const auto found = config.find(key);
+  if (found == config.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
 RunReport report_run(const Trace& trace, const std::string& path) {
   RunReport run;
   run.path = path;
@@ -186,7 +186,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
   run.communication_observed = run.ranks == 1 || communication_events > 0 || saw_communication(trace);
 
   run.accuracy_curve = accuracy_of(trace);
-  if (const auto target = number(run.config, "target_accuracy")) run.target_accuracy = *target;
+  if (const auto target = run.number("target_accuracy")) run.target_accuracy = *target;
   for (const auto& point : run.accuracy_curve) {
     run.accuracy = point.accuracy;
     run.best_accuracy = std::max(run.best_accuracy.value_or(0), point.accuracy);
@@ -196,8 +196,8 @@ RunReport report_run(const Trace& trace, const std::string& path) {
   }
 
   run.iterations = combine(iterations);
-  const auto images_per_iteration = number(run.config, "images_per_iteration");
-  run.images = number(run.config, "images");
+  const auto images_per_iteration = run.number("images_per_iteration");
+  run.images = run.number("images");
   if (!run.images && images_per_iteration && run.iterations.count > 0) {
     run.images = *images_per_iteration * static_cast<double>(run.iterations.count);
   }

@@ -11,11 +11,11 @@
 namespace paceline::analysis {
 namespace {
 
-const std::string none = "–";
+const std::string no_value = "–";
 
 template <class T, class Write>
 std::string or_none(const std::optional<T>& value, Write&& write) {
-  return value ? write(*value) : none;
+  return value ? write(*value) : no_value;
 }
 
 double ratio(std::int64_t part, std::int64_t whole) {
@@ -48,7 +48,7 @@ Table points_table(const Report& report) {
                                   ? report.runs[*report.run_of_scaling_run[first]].name
                                   : std::filesystem::path(report.scaling_runs[first].label).filename().string();
     const auto figure = [](const std::optional<double>& value, const std::optional<Interval>& ci95, int decimals) {
-      if (!value) return none;
+      if (!value) return no_value;
       if (!ci95) return fixed(*value, decimals);
       return fmt::format("{} [{}–{}]", fixed(*value, decimals), fixed(ci95->low, decimals),
                          fixed(ci95->high, decimals));
@@ -56,10 +56,10 @@ Table points_table(const Report& report) {
     std::vector<std::string> row = {
         point.runs.size() > 1 ? fmt::format("{} and {} more", label, point.runs.size() - 1) : label,
         std::to_string(point.ranks),
-        point.epochs > 0 ? count(point.epochs) : none,
-        point.images > 0 ? count(point.images) : none,
+        point.epochs > 0 ? count(point.epochs) : no_value,
+        point.images > 0 ? count(point.images) : no_value,
         seconds(point.seconds),
-        point.images > 0 ? images_per_second(point.throughput) : none,
+        point.images > 0 ? images_per_second(point.throughput) : no_value,
         figure(point.speedup, point.speedup_ci95, 3),
         or_none(point.efficiency, [](double e) { return percent(e); }),
         or_none(point.karp_flatt, [](double e) { return significant(e, 3); })};
@@ -67,7 +67,7 @@ Table points_table(const Report& report) {
       row.push_back(or_none(point.accuracy, [](double a) { return percent(a); }));
       row.push_back(or_none(point.seconds_to_accuracy, [](double s) { return seconds(s); }));
     }
-    if (differences) row.push_back(point.differences.empty() ? none : differences_text(point.differences));
+    if (differences) row.push_back(point.differences.empty() ? no_value : differences_text(point.differences));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -84,8 +84,8 @@ Table serial_share_table(const Report& report) {
                   "breakdown of the 1-rank run counts only seconds that stay."};
   const auto row = [&](const std::string& from, double s, const std::optional<Interval>& ci95) {
     table.rows.push_back({from, fixed(s, 4),
-                          ci95 ? fmt::format("{}–{}", fixed(ci95->low, 4), fixed(ci95->high, 4)) : none,
-                          s > 0 ? significant(1 / s, 3) : none});
+                          ci95 ? fmt::format("{}–{}", fixed(ci95->low, 4), fixed(ci95->high, 4)) : no_value,
+                          s > 0 ? significant(1 / s, 3) : no_value});
   };
   for (const auto& fit : report.scaling.fits) {
     std::vector<std::string> ranks;
@@ -246,12 +246,12 @@ Table collectives_table(const RunReport& run) {
   for (const auto& row : run.collectives) {
     const auto timed = static_cast<double>(row.timed);
     const bool known = row.timed > 0;
-    table.rows.push_back({row.operation, row.bytes > 0 ? bytes(static_cast<double>(row.bytes)) : none,
+    table.rows.push_back({row.operation, row.bytes > 0 ? bytes(static_cast<double>(row.bytes)) : no_value,
                           std::to_string(row.members), count(static_cast<double>(row.count)),
-                          known ? seconds(1e-9 * static_cast<double>(row.wait_ns) / (timed * row.members)) : none,
-                          known ? seconds(1e-9 * static_cast<double>(row.transfer_ns) / timed) : none,
-                          known ? duration(row.transfer_ns) : none,
-                          row.busbw_bytes_per_s > 0 ? bytes_per_second(row.busbw_bytes_per_s) : none});
+                          known ? seconds(1e-9 * static_cast<double>(row.wait_ns) / (timed * row.members)) : no_value,
+                          known ? seconds(1e-9 * static_cast<double>(row.transfer_ns) / timed) : no_value,
+                          known ? duration(row.transfer_ns) : no_value,
+                          row.busbw_bytes_per_s > 0 ? bytes_per_second(row.busbw_bytes_per_s) : no_value});
   }
   return table;
 }
