@@ -20,7 +20,13 @@ fi
 a=pl$$a b=pl$$b
 network=10.213.7
 hosts=$(mktemp)
-trap 'ip netns del $a 2>/dev/null || true; ip netns del $b 2>/dev/null || true; rm -f "$hosts"' EXIT
+clean_up() {
+  trap '' INT TERM HUP  # `timeout` sends two signals: the second must not end this
+  ip netns del $a 2>/dev/null || true
+  ip netns del $b 2>/dev/null || true
+  rm -f "$hosts"
+}
+trap clean_up EXIT
 if ! ip netns add $a 2>/dev/null || ! ip netns add $b || ! ip link add $a netns $a type veth peer name $b netns $b; then
   echo "nodes.sh: network namespaces cannot be made here: it needs root, and iproute2" >&2
   exit 77
