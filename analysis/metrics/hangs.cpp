@@ -14,7 +14,11 @@ struct Seen {
   std::optional<std::uint64_t> highest;            // sequence of the latest collective that it began
   std::map<std::uint64_t, NameId> unfinished;      // open at its end: operation by sequence
   std::map<std::uint64_t, std::int64_t> since_ns;  // of those
+  std::int64_t longest_ns = 0;                     // of the finished ones
 };
+
+// A wait is no hang yet that is shorter than this, or than others in this run that ended.
+constexpr std::int64_t shortest_hang_ns = 1'000'000'000;
 
 // What each rank did on each communicator.
 using Table = std::map<NameId, std::map<std::uint32_t, Seen>>;
@@ -36,7 +40,10 @@ Table collect(const Trace& trace) {
         Seen& seen = table[on->text][r];
         const auto at = static_cast<std::uint64_t>(*number);
         seen.highest = std::max(seen.highest.value_or(0), at);
-        if (unfinished == 0 || !argument(track.slice_arguments, i, unfinished)) continue;
+        if (unfinished == 0 || !argument(track.slice_arguments, i, unfinished)) {
+          seen.longest_ns = std::max(seen.longest_ns, slices.duration_ns[i]);
+          continue;
+        }
         seen.unfinished[at] = slices.name[i];
         seen.since_ns[at] = slices.start_ns[i];
       }
@@ -62,6 +69,15 @@ NameId open_slice(const Trace& trace, const Rank& rank) {
   return 0;
 }
 
+// How long the first rank has waited.
+std::int64_t waited_ns(const Trace& trace, const Hang& hang) {
+  std::int64_t longest = 0;
+  for (const WaitingRank& rank : hang.waiting) {
+    longest = std::max(longest, trace.ranks[rank.rank].end_ns - rank.since_ns);
+  }
+  return longest;
+}
+
 std::string seconds(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
 
 // "rank 2", "ranks 0, 1 and 3"
@@ -80,7 +96,9 @@ std::vector<Hang> find_hangs(const Trace& trace) {
   std::vector<Hang> hangs;
   for (const auto& [communicator, by_rank] : collect(trace)) {
     std::map<std::uint64_t, Hang> by_sequence;
+    std::int64_t patience_ns = shortest_hang_ns;
     for (const auto& [rank, seen] : by_rank) {
+      patience_ns = std::max(patience_ns, seen.longest_ns);
       for (const auto& [sequence, operation] : seen.unfinished) {
         Hang& hang = by_sequence[sequence];
         hang.communicator = communicator;
@@ -94,6 +112,9 @@ std::vector<Hang> find_hangs(const Trace& trace) {
       }
     }
     for (auto& [sequence, hang] : by_sequence) {
+      // Another collective than the others': no wait will mend that.
+      const bool mismatched = !hang.missing.empty();
+      if (!mismatched && waited_ns(trace, hang) <= patience_ns) continue;
       for (const auto& [rank, seen] : by_rank) {
         if (seen.highest && *seen.highest >= sequence) continue;
         if (!is_known_to_the_end(trace.ranks[rank])) continue;

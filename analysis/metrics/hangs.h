@@ -1,8 +1,10 @@
 // Collectives that hang: some ranks wait in one that others never entered. Found by the number that a collective has on
 // its communicator, which is the same on all members.
 //
-// Only blocking MPI collectives are looked at. A rank whose last events are missing (recording was paused at its end,
-// events were dropped) is not accused of anything.
+// Some rank always waits a little for others: only a wait of more than a second, and longer than any in the run that
+// ended, is taken for a hang; and a collective that others took for another one. Only blocking MPI collectives are
+// looked at. A rank whose last events are missing (recording was paused at its end, events were dropped) is not accused
+// of anything.
 #pragma once
 
 #include <cstdint>

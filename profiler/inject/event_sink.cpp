@@ -1,9 +1,6 @@
 // The recorder's table of functions for its other libraries.
 #include "profiler/inject/event_sink.h"
 
-#include <unistd.h>
-
-#include "profiler/inject/drain.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/say.h"
@@ -49,17 +46,10 @@ int emit_words(std::uint64_t at, std::uint32_t type, std::uint64_t low, const st
 
 int define(std::uint32_t type, std::uint64_t low, const std::uint64_t* words, std::uint32_t slots) {
   if (!file_is_open() || !fits(type, low, slots)) return 0;
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    if (Slot* slot = room_for(1 + slots); slot != nullptr) {
-      put(slot, ticks(), type, low, words, slots);
-      return 1;
-    }
-    if (gate.accepting.load(std::memory_order_acquire) == 0) return 0;
-    wake_drain();
-    usleep(1000);
-  }
-  count_dropped(format::DropCause::no_free_chunk);
-  return 0;
+  Slot* slot = claim_surely(1 + slots);
+  if (slot == nullptr) return 0;
+  put(slot, ticks(), type, low, words, slots);
+  return 1;
 }
 
 void count_lost(std::uint32_t cause, std::uint64_t events) {

@@ -15,7 +15,9 @@ namespace paceline::inject {
 namespace {
 
 std::atomic<std::uint64_t> latest{0};  // absolute ticks; 0 = nothing was seen yet
-std::uint64_t said = 0;                // the progress after which it was said that there is none
+std::atomic<bool> iteration_is_open{false};
+// The progress after which it was said that there is none.
+std::uint64_t said_quiet = 0, said_hang = 0;
 
 struct OpenCall {
   Slot head{}, extension{};
@@ -67,14 +69,9 @@ double seconds(std::uint64_t from_ticks) {
   return static_cast<double>(ticks() - from_ticks) / clock_state.ticks_per_second;
 }
 
-void describe(const OpenCall& open, char* out, std::size_t size) {
-  if (!open.found) {
-    snprintf(out, size, "no MPI call is open");
-    return;
-  }
+void describe(const OpenCall& open, double open_for, char* out, std::size_t size) {
   const format::MpiFunction* function = format::find_mpi_function(open.head.low & 0xffff);
   const char* name = function != nullptr ? function->name.data() : "an MPI call";
-  const double open_for = seconds(start_ticks + format::ticks_of(open.head));
   if (format::type_of(open.head) != EventType::mpi_begin_coll) {
     snprintf(out, size, "%s has been open for %.1f s", name, open_for);
     return;
@@ -89,8 +86,14 @@ void describe(const OpenCall& open, char* out, std::size_t size) {
 
 void note_progress_slowly() { latest.store(ticks(), std::memory_order_relaxed); }
 
+void note_iteration_slowly(bool open) {
+  iteration_is_open.store(open, std::memory_order_relaxed);
+  note_progress_slowly();
+}
+
 void start_hang_watch() {
   latest = 0;
+  iteration_is_open = false;
   gate.hang.store(settings.hang_ns > 0, std::memory_order_relaxed);
 }
 
@@ -101,16 +104,27 @@ void end_hang_watch() {
 
 void look_for_hang() {
   const std::uint64_t progress = latest.load(std::memory_order_relaxed);
-  if (progress == 0 || progress == said) return;
-  const double idle = seconds(progress);
-  if (idle * 1e9 < static_cast<double>(settings.hang_ns)) return;
-  said = progress;
-  char call[256], rank[24] = "no rank";
-  describe(find_open_call(), call, sizeof call);
+  if (progress == 0 || progress == said_hang) return;
+  const double patience = static_cast<double>(settings.hang_ns) * 1e-9, idle = seconds(progress);
+  if (idle < patience) return;
+  const OpenCall call = find_open_call();
+  const double call_open_for = call.found ? seconds(start_ticks + format::ticks_of(call.head)) : 0;
+  const bool hangs = call_open_for >= patience || iteration_is_open.load(std::memory_order_relaxed);
+  if (!hangs && progress == said_quiet) return;
+  (hangs ? said_hang : said_quiet) = progress;
+  char what[256] = "an iteration is open, and no MPI call", rank[24] = "no rank";
+  if (call.found) describe(call, call_open_for, what, sizeof what);
   const int number = std::atomic_ref<std::int32_t>(session.file.header->rank).load(std::memory_order_relaxed);
   if (number >= 0) snprintf(rank, sizeof rank, "rank %d", number);
+  const int process = static_cast<int>(session.owner);
+  if (!hangs) {
+    say("quiet: %s, process %d: no iteration and no collective for %.1f s, nor one that has been open for so long: it "
+        "may be computing, reading or writing",
+        rank, process, idle);
+    return;
+  }
   say("hang? %s, process %d: no iteration and no collective has ended for %.1f s; %s; recorded so far: %s", rank,
-      static_cast<int>(session.owner), idle, call, session.file.path);
+      process, idle, what, session.file.path);
   request_trigger(format::TriggerCause::hang, static_cast<std::uint64_t>(idle));
 }
 

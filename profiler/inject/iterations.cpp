@@ -61,7 +61,7 @@ void begin() {
   if (settings.by_iterations && current.count >= settings.first_iteration && current.count <= settings.last_iteration) {
     set_pause(format::outside_iterations, false);
   }
-  note_progress();
+  note_iteration(true);
 }
 
 void look_whether_slow(std::uint64_t duration) {
@@ -84,7 +84,7 @@ void end() {
     set_pause(format::outside_iterations, true);
   }
   ++current.count;
-  note_progress();
+  note_iteration(false);
 }
 
 }  // namespace

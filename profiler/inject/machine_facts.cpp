@@ -1,6 +1,5 @@
 #include "profiler/inject/machine_facts.h"
 
-#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include "profiler/inject/counters.h"
+#include "profiler/inject/directory.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/nvml.h"
 #include "profiler/inject/recorder.h"
@@ -121,16 +121,6 @@ void limit_fact(const char* key, __rlimit_resource which) {
   } else {
     fact(key, "%llu", static_cast<unsigned long long>(limit.rlim_cur));
   }
-}
-
-template <class Visit>
-void each_entry(const char* path, Visit visit) {
-  DIR* directory = opendir(path);
-  if (directory == nullptr) return;
-  while (const dirent* entry = readdir(directory)) {
-    if (entry->d_name[0] != '.') visit(entry->d_name);
-  }
-  closedir(directory);
 }
 
 // ", NUMA node 1" of a device in sysfs; "" where it is not known.

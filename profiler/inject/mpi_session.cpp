@@ -66,6 +66,7 @@ void after_init() {
 
 // The ranks that are asked still answer: no rank leaves MPI_Finalize before all have entered it.
 void before_finalize() {
+  end_hang_watch();
   if (file_is_open()) exchange_clocks(ExchangePhase::at_finalize);
 }
 
@@ -84,7 +85,6 @@ void say_if_no_mpi_was_seen() {
 void after_finalize() {
   // Nothing may be asked of MPI any more.
   mpi_depth.store(MpiDepth::nothing, std::memory_order_release);
-  end_hang_watch();
 }
 
 void reset_mpi_in_child() { mpi_depth.store(MpiDepth::nothing, std::memory_order_relaxed); }

@@ -1,5 +1,4 @@
 // What the system counts of this process, and what goes over its machine's networks.
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/inject/counters.h"
+#include "profiler/inject/directory.h"
 
 namespace paceline::inject {
 namespace {
@@ -106,16 +106,6 @@ void open_port(const char* adapter, const char* number) {
   if (!port.sent.open(path)) return;
   snprintf(port.traffic.name, sizeof port.traffic.name, "%.22s/%.8s", adapter, number);
   ++port_count;
-}
-
-template <class Visit>
-void each_entry(const char* path, Visit visit) {
-  DIR* directory = opendir(path);
-  if (directory == nullptr) return;
-  while (const dirent* entry = readdir(directory)) {
-    if (entry->d_name[0] != '.') visit(entry->d_name);
-  }
-  closedir(directory);
 }
 
 void open_ports() {

@@ -220,22 +220,22 @@ Slot* next_chunk(std::uint32_t slots) {
   return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : nullptr;
 }
 
-namespace {
-
-// Room for a rare event. Waiting is no deadlock: the drain sets chunks free whatever becomes of their contents.
+// Waiting is no deadlock: the drain sets chunks free whatever becomes of their contents.
 Slot* claim_surely(std::uint32_t slots) {
-  for (int attempt = 0; attempt < 1000; ++attempt) {
+  constexpr std::int64_t longest_ns = 1'000'000'000;  // by the clock: on a busy machine a short sleep is a long one
+  for (std::int64_t began = 0;;) {
     Slot* slot = writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : next_chunk(slots);
     if (slot != nullptr) return slot;
     if (gate.accepting.load(std::memory_order_acquire) == 0) return nullptr;
+    const std::int64_t now = system_ns(CLOCK_MONOTONIC);
+    if (began == 0) began = now;
+    if (now - began > longest_ns) break;
     wake_drain();
     usleep(1000);
   }
   count_dropped(format::DropCause::no_free_chunk);
   return nullptr;
 }
-
-}  // namespace
 
 bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension) {
   remember_definition(type, low, extension);

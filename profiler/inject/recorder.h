@@ -129,6 +129,10 @@ inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensi
 bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low);
 bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot& extension);
 
+// Room for a rare event: waits up to a second for a chunk; nullptr: none became free, and one event is counted as
+// dropped.
+Slot* claim_surely(std::uint32_t slots);
+
 // A definition or another rare event: waits up to a second for a chunk before it is dropped. Definitions are repeated
 // in the files of forked children.
 bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension = {});

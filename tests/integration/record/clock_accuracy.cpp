@@ -60,14 +60,15 @@ Line line_through(const std::vector<Mark>& marks) {
 }
 
 struct Outcome {
-  double worst_ns = 0, bound_ns = 0;  // of the ranks whose clocks are corrected
+  double worst_ns = 0, bound_ns = 0;   // of the ranks whose clocks are corrected
+  double worst_at_s = 0, until_s = 0;  // when that was, and when the last mark of its rank
   std::size_t marks = 0;
   bool within_bound = true;
   std::string failure;
 };
 
-// A mark was made while it took, and is taken to be in the middle. One that took longer was interrupted: its time is not
-// known well enough. So much is the test's own error, half of it in the line of rank 0.
+// A mark was made while it took, and is taken to be in the middle. One that took longer was interrupted: its time is
+// not known well enough. So much is the test's own error, half of it in the line of rank 0.
 constexpr double longest_mark_ns = 500;
 
 Outcome judge(const Trace& trace) {
@@ -89,7 +90,11 @@ Outcome judge(const Trace& trace) {
     outcome.marks += marks[r].size();
     for (const Mark& mark : marks[r]) {
       const double error = std::abs(mark.ns - truth(mark.counter));
-      outcome.worst_ns = std::max(outcome.worst_ns, error);
+      if (error > outcome.worst_ns) {
+        outcome.worst_ns = error;
+        outcome.worst_at_s = mark.ns * 1e-9;
+        outcome.until_s = marks[r].back().ns * 1e-9;
+      }
       if (error > rank.clock_error_ns + longest_mark_ns) outcome.within_bound = false;
     }
   }
@@ -98,12 +103,13 @@ Outcome judge(const Trace& trace) {
 
 Outcome run_once(const std::filesystem::path& directory) {
   std::filesystem::remove_all(directory);
-  const std::string recorded =
-      fmt::format("env PACELINE_OUTPUT={} PACELINE_JOB=accuracy NVTX_INJECTION64_PATH={} LD_PRELOAD={} "
-                  "PACELINE_CLOCK_INTERVAL=0.1",
-                  directory.string(), RECORDER, RECORDER);
+  const std::string recorded = fmt::format(
+      "env PACELINE_OUTPUT={} PACELINE_JOB=accuracy NVTX_INJECTION64_PATH={} LD_PRELOAD={} "
+      "PACELINE_CLOCK_INTERVAL=0.1",
+      directory.string(), RECORDER, RECORDER);
   const std::string command =
-      fmt::format("timeout 60 " MPIRUN " --bind-to none -n 3 {0} " PROGRAM " 0.3 : -n 1 {0} "
+      fmt::format("timeout 60 " MPIRUN " --bind-to none -n 3 {0} " PROGRAM
+                  " 0.3 : -n 1 {0} "
                   "PACELINE_TEST_CLOCK=domain=other,skew_ns=5000000,drift_ppm=50 " PROGRAM " 0.3 </dev/null",
                   recorded);
   const int status = std::system(command.c_str());
@@ -121,8 +127,8 @@ int main(int count, char** arguments) {
   const int runs = count > 1 ? std::atoi(arguments[1]) : 3;
   const bool limited = count > 3 && std::string_view(arguments[2]) == "--limit-us";
   const double limit_ns = limited ? 1e3 * std::atof(arguments[3]) : 0;
-  for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
-                               "OMPI_MCA_rmaps_base_oversubscribe"}) {
+  for (const char* variable :
+       {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"}) {
     setenv(variable, "1", 1);
   }
   char place[] = "/tmp/paceline-accuracy-XXXXXX";
@@ -137,8 +143,9 @@ int main(int count, char** arguments) {
     if (!good) {
       fmt::print("run {} did not hold: {}\n", run,
                  !outcome.failure.empty() ? outcome.failure
-                                          : fmt::format("worst error {:.2f} µs, bound {:.2f} µs",
-                                                        outcome.worst_ns * 1e-3, outcome.bound_ns * 1e-3));
+                                          : fmt::format("worst error {:.2f} µs at {:.2f} s of {:.2f}, bound {:.2f} µs",
+                                                        outcome.worst_ns * 1e-3, outcome.worst_at_s, outcome.until_s,
+                                                        outcome.bound_ns * 1e-3));
     }
     if (!outcome.failure.empty()) continue;
     worst.push_back(outcome.worst_ns * 1e-3);

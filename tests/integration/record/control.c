@@ -135,6 +135,26 @@ static void hang(int argc, char** argv) {
   MPI_Finalize();
 }
 
+// Three collectives; then rank 0 works on alone, as one that writes a checkpoint does, and the others wait at the end.
+static void tail(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, value = 1, sum = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 3; ++i) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) usleep(1600000);
+  MPI_Finalize();
+}
+
+// An iteration that does not end within any patience; then a long time without one.
+static void stuck(void) {
+  for (int i = 0; i < 2; ++i) {
+    nvtxRangePushA("iteration");
+    if (i == 1) usleep(1400000);
+    nvtxRangePop();
+  }
+  usleep(1400000);
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const char* mode = argv[1];
@@ -209,6 +229,10 @@ int main(int argc, char** argv) {
     execl(argv[0], argv[0], "ranges", (char*)NULL);
   } else if (strcmp(mode, "hang") == 0) {
     hang(argc, argv);
+  } else if (strcmp(mode, "tail") == 0) {
+    tail(argc, argv);
+  } else if (strcmp(mode, "stuck") == 0) {
+    stuck();
   } else if (strcmp(mode, "status") == 0) {
     ranges("range", 1000);
     return 7;

@@ -111,5 +111,23 @@ TEST_F(RecordRing, AHangIsSaidAndTheReportNamesTheRankThatNeverCame) {
   EXPECT_EQ(parsed["findings"][0]["text"], text);
 }
 
+TEST_F(RecordRing, ALongTailIsNoHang) {
+  const Ended ended = run(mpirun() + "-n 2 " PACELINE " record -o run --hang 0.3 -- " CONTROL " tail");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.err.find("hang?"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("quiet: rank 0"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.err.find("rank 1"), std::string::npos) << ended.err;
+  for (const RecordedFile& file : files()) EXPECT_TRUE(file.of(EventType::trigger).empty());
+}
+
+TEST_F(RecordRing, AnIterationThatDoesNotEndMayBeAHang) {
+  const Ended ended = record("--hang 0.3", CONTROL " stuck");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_NE(ended.err.find("an iteration is open, and no MPI call"), std::string::npos) << ended.err;
+  EXPECT_LT(ended.err.find("hang?"), ended.err.find("quiet:")) << ended.err;
+  EXPECT_NE(ended.err.find("quiet:"), std::string::npos) << ended.err;
+  EXPECT_EQ(only_file().of(EventType::trigger).size(), 1u);
+}
+
 }  // namespace
 }  // namespace paceline::test

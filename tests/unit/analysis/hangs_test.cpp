@@ -69,6 +69,23 @@ TEST(Hangs, AJobThatWasKilledWithinACollectiveOfAllDoesNotHang) {
   EXPECT_TRUE(find_hangs(import({member(0, 2, 3), member(1, 2, 3)})).empty());
 }
 
+// A job that is ended at any moment: some rank always waits for one that still computes.
+TEST(Hangs, AShortWaitOrOneLikeOthersBeforeIsNone) {
+  const auto waits_from = [](std::uint64_t longest_before, std::uint64_t since) {
+    std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
+    for (PaceFile& file : files) {
+      enter(file, MpiId::Barrier, 3, 1'000'000'000);
+      file.mpi_end(1'000'000'000 + longest_before, MpiId::Barrier);
+    }
+    enter(files[0], MpiId::Allreduce, 4, since);
+    return find_hangs(import(files)).size();
+  };
+  EXPECT_EQ(waits_from(1'000'000, 59'500'000'000), 0u);
+  EXPECT_EQ(waits_from(1'000'000, 58'500'000'000), 1u);
+  EXPECT_EQ(waits_from(20'000'000'000, 41'000'000'000), 0u);
+  EXPECT_EQ(waits_from(20'000'000'000, 39'000'000'000), 1u);
+}
+
 TEST(Hangs, ARankOfWhichTheEndIsNotKnownIsNotAccused) {
   std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
   enter(files[0], MpiId::Allreduce, 3, 30'000'000'000);
