@@ -27,7 +27,8 @@ clean_up() {
   rm -f "$hosts"
 }
 trap clean_up EXIT
-if ! ip netns add $a 2>/dev/null || ! ip netns add $b || ! ip link add $a netns $a type veth peer name $b netns $b; then
+if ! ip netns add $a 2>/dev/null || ! ip netns add $b || ! ip link add $a netns $a type veth peer name $b netns $b ||
+   ! ip netns exec $a true 2>/dev/null; then
   echo "nodes.sh: network namespaces cannot be made here: it needs root, and iproute2" >&2
   exit 77
 fi
