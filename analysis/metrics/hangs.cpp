@@ -21,10 +21,10 @@ struct Seen {
 constexpr std::int64_t shortest_hang_ns = 1'000'000'000;
 
 // What each rank did on each communicator.
-using Table = std::map<NameId, std::map<std::uint32_t, Seen>>;
+using SeenCollectives = std::map<NameId, std::map<std::uint32_t, Seen>>;
 
-Table collect(const Trace& trace) {
-  Table table;
+SeenCollectives collect(const Trace& trace) {
+  SeenCollectives table;
   const NameId collective = trace.names.find("collective"), communicator = trace.names.find("communicator"),
                sequence = trace.names.find("sequence"), unfinished = trace.names.find("unfinished");
   if (collective == 0 || communicator == 0 || sequence == 0) return table;
