@@ -25,10 +25,14 @@ std::string demangled(std::string_view name) {
   return plain && status == 0 ? plain.get() : std::string(name);
 }
 
-std::string memory_kind(std::uint32_t kind) {
+// "pinned"; of a device's memory the device: "GPU 1", "GPU 1 array".
+std::string memory_text(std::uint32_t kind, std::optional<std::uint32_t> device) {
   constexpr const char* names[] = {"unknown", "pageable", "pinned", "device",
                                    "array",   "managed",  "static", "managed static"};
-  return kind < std::size(names) ? names[kind] : fmt::format("memory {}", kind);
+  constexpr std::uint32_t plain = 3, array = 4, fixed = 6;
+  std::string name = kind < std::size(names) ? names[kind] : fmt::format("memory {}", kind);
+  if (!device || (kind != plain && kind != array && kind != fixed)) return name;
+  return kind == plain ? fmt::format("GPU {}", *device) : fmt::format("GPU {} {}", *device, name);
 }
 
 std::string copy_name(std::uint32_t kind) {
@@ -207,7 +211,7 @@ void PaceCuda::add_calls(std::uint64_t thread, std::span<const std::int64_t> edg
   calls_.erase(found);
 }
 
-void PaceCuda::add_ran(const Ran& ran, TrackBuilder& track) {
+void PaceCuda::add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track) {
   Names& names = run_.names();
   const auto add = [&](NameId name, std::string_view category) {
     const std::uint32_t slice = track.add_slice(ran.start_ns, ran.end_ns, name, run_.class_of("cuda", category));
@@ -233,18 +237,17 @@ void PaceCuda::add_ran(const Ran& ran, TrackBuilder& track) {
     case Kind::copy: {
       const std::uint32_t slice = add(names.intern(copy_name(ran.copy_kind)), "memcpy");
       track.argument(slice, names.intern("bytes"), static_cast<double>(ran.bytes));
-      track.text_argument(slice, names.intern("from"), names.intern(memory_kind(ran.what >> 8 & 0xff)));
-      track.text_argument(slice, names.intern("to"), names.intern(memory_kind(ran.what >> 16 & 0xff)));
-      if (ran.copy_kind == 10) {
-        track.argument(slice, names.intern("from_device"), low_half(ran.devices));
-        track.argument(slice, names.intern("to_device"), high_half(ran.devices));
-      }
+      const bool between_devices = ran.copy_kind == 10;
+      const auto from = between_devices ? low_half(ran.devices) : device;
+      const auto to = between_devices ? high_half(ran.devices) : device;
+      track.text_argument(slice, names.intern("from"), names.intern(memory_text(ran.what >> 8 & 0xff, from)));
+      track.text_argument(slice, names.intern("to"), names.intern(memory_text(ran.what >> 16 & 0xff, to)));
       break;
     }
     case Kind::set: {
       const std::uint32_t slice = add(names.intern("Memset"), "memset");
       track.argument(slice, names.intern("bytes"), static_cast<double>(ran.bytes));
-      track.text_argument(slice, names.intern("to"), names.intern(memory_kind(ran.what)));
+      track.text_argument(slice, names.intern("to"), names.intern(memory_text(ran.what, device)));
       break;
     }
     case Kind::graph:
@@ -261,8 +264,10 @@ void PaceCuda::add_tracks(const std::string& process, RankBuilder& rank) {
   for (const auto& [number, all] : ran_) {
     const auto found = streams_.find(number);
     std::string label = "GPU, stream not known";
+    std::optional<std::uint32_t> device;
     if (found != streams_.end()) {
       const Stream& stream = found->second;
+      device = stream.device;
       label = fmt::format("GPU {} stream {}", stream.device, stream.number);
       // Numbers of streams are of a context; most programs have one a device.
       const bool other_context = std::ranges::any_of(streams_, [&](const auto& other) {
@@ -272,7 +277,7 @@ void PaceCuda::add_tracks(const std::string& process, RankBuilder& rank) {
       if (stream.name != 0) label += fmt::format(" ({})", run_.names()[stream.name]);
     }
     TrackBuilder& track = rank.add_track(TrackKind::stream, process + label, number);
-    for (const Ran& ran : all) add_ran(ran, track);
+    for (const Ran& ran : all) add_ran(ran, device, track);
   }
   if (overheads_.empty()) return;
   TrackBuilder& track = rank.add_track(TrackKind::thread, process + "CUPTI overhead");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,7 +77,7 @@ class PaceCuda {
   void define(const format::TraceFile& file, const PaceDefinitions& definitions);
   void collect(const format::TraceFile& file, const Time& time);
   void join_nccl();
-  void add_ran(const Ran& ran, TrackBuilder& track);
+  void add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track);
 
   TraceBuilder& run_;
   std::map<std::uint32_t, NameId> functions_;  // by function | api << 16

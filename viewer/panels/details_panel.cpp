@@ -38,6 +38,31 @@ QString argument_text(const analysis::Trace& trace, const analysis::Argument& ar
   return QString::number(argument.number, 'g', 15);
 }
 
+bool is_device(const analysis::Track& track) {
+  return track.kind == analysis::TrackKind::stream || track.kind == analysis::TrackKind::nccl;
+}
+
+// What belongs to a slice by a number that both have: to a call what it started, to that the call that started it.
+void add_partners(const Run& run, const SliceRef& ref, const analysis::Argument& number, Facts& facts) {
+  const auto& rank = run.trace.ranks[ref.rank];
+  const bool on_device = is_device(rank.tracks[ref.track]);
+  constexpr int most = 4;
+  int added = 0;
+  for (std::size_t t = 0; t < run.ranks[ref.rank].own_tracks; ++t) {
+    const auto& track = rank.tracks[t];
+    if (is_device(track) == on_device) continue;
+    for (const analysis::Argument& other : track.slice_arguments) {
+      if (other.key != number.key || other.number != number.number) continue;
+      if (added++ == most) return;
+      const std::int64_t start = track.slices.start_ns[other.slice];
+      facts.add(on_device ? "called by" : "ran as",
+                QString("%1 (%2, %3)")
+                    .arg(slice_title(run, track, track.slices, other.slice), text_of(track.label),
+                         time_text(static_cast<double>(start), 1, static_cast<double>(run.trace.span_ns()))));
+    }
+  }
+}
+
 }  // namespace
 
 DetailsPanel::DetailsPanel(std::shared_ptr<const Run> run, QWidget* parent)
@@ -126,6 +151,9 @@ QString DetailsPanel::slice_text(const SliceRef& ref) const {
       std::partition_point(arguments.begin(), arguments.end(), [&](const auto& a) { return a.slice < ref.slice; });
   for (; argument != arguments.end() && argument->slice == ref.slice; ++argument) {
     facts.add(text_of(trace.names[argument->key]), argument_text(trace, *argument));
+    const std::string& key = trace.names[argument->key];
+    const bool joins = (key == "call" || key == "correlation") && argument->number > 0;
+    if (joins && !ref.mark) add_partners(*run_, ref, *argument, facts);
   }
   const QString title = QString("<b>%1</b>").arg(slice_title(*run_, track, slices, ref.slice).toHtmlEscaped());
   if (ref.mark) return "<p>" + title + "</p>" + facts.html();

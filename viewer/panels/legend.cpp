@@ -2,25 +2,53 @@
 
 #include <QPainter>
 
+#include "analysis/metrics/phase_rules.h"
 #include "viewer/timeline/palette.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
 
-std::vector<analysis::Phase> phases_present(const Run& run) {
+namespace {
+
+using Present = std::array<bool, analysis::phase_count>;
+
+Present spent_in(const Run& run) {
+  Present present{};
+  for (const RankIndex& rank : run.ranks) {
+    for (std::size_t phase = 0; phase < present.size(); ++phase) {
+      present[phase] = present[phase] || rank.phases.total_ns[phase] > 0;
+    }
+  }
+  return present;
+}
+
+std::vector<analysis::Phase> in_order(const Present& present) {
   std::vector<analysis::Phase> phases;
   for (const analysis::Phase phase : phase_order) {
-    for (const RankIndex& rank : run.ranks) {
-      if (rank.phases.total_ns[static_cast<std::size_t>(phase)] > 0) {
-        phases.push_back(phase);
-        break;
-      }
-    }
+    if (present[static_cast<std::size_t>(phase)]) phases.push_back(phase);
   }
   return phases;
 }
 
-Legend::Legend(const Run& run, QWidget* parent) : QWidget(parent), phases_(phases_present(run)) {
+}  // namespace
+
+std::vector<analysis::Phase> phases_present(const Run& run) { return in_order(spent_in(run)); }
+
+std::vector<analysis::Phase> phases_drawn(const Run& run) {
+  Present present = spent_in(run);
+  analysis::PhaseTable rules(run.trace);
+  for (const analysis::Rank& rank : run.trace.ranks) {
+    for (const analysis::Track& track : rank.tracks) {
+      for (std::size_t i = 0; i < track.slices.size(); ++i) {
+        const auto phase = rules.phase(track.slices.slice_class[i], track.slices.name[i]);
+        if (phase) present[static_cast<std::size_t>(*phase)] = true;
+      }
+    }
+  }
+  return in_order(present);
+}
+
+Legend::Legend(const Run& run, QWidget* parent) : QWidget(parent), phases_(phases_drawn(run)) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName("Colours of the phases");
 }
@@ -49,6 +77,10 @@ void Legend::paintEvent(QPaintEvent*) {
     painter.drawText(QRect(x + 18, 0, text_width + 4, height()), Qt::AlignVCenter | Qt::AlignLeft, text);
     x += 18 + text_width + 22;
   }
+  const QString rest = "soft colours: by name";  // compute kernels, ranges that no rule knows
+  if (x + painter.fontMetrics().horizontalAdvance(rest) > width()) return;
+  painter.setPen(QColor(theme.faint_text));
+  painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignVCenter | Qt::AlignLeft, rest);
 }
 
 }  // namespace paceline::viewer

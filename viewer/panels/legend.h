@@ -26,5 +26,7 @@ class Legend : public QWidget {
 
 // Those in which any rank spent time, in the order of phase_order.
 std::vector<analysis::Phase> phases_present(const Run& run);
+// And those whose colours slices of any row have (copies on a stream). Cost: linear in the slices of the run.
+std::vector<analysis::Phase> phases_drawn(const Run& run);
 
 }  // namespace paceline::viewer

@@ -41,7 +41,7 @@ TEST_F(CudaTest, CallsAndKernelsComeOutOnThreadAndStream) {
   const Trace trace = analysis::load_run(directory / "run");
   ASSERT_EQ(trace.ranks.size(), 1U);
   const Rank& rank = trace.ranks[0];
-  EXPECT_EQ(rank.cuda_events, 3U * 2001);  // cudaGetDevice is left out
+  EXPECT_EQ(rank.cuda_events, 3U * 2003);  // cudaGetDevice is left out
   EXPECT_TRUE(rank.dropped.empty());
   const Track& stream = stream_of(rank);
   EXPECT_EQ(stream.label, "GPU 0 stream 7");
@@ -86,10 +86,30 @@ TEST_F(CudaTest, CallsAndKernelsComeOutOnThreadAndStream) {
   EXPECT_EQ(waits, 3);
 }
 
+TEST_F(CudaTest, ACopySaysFromWhereToWhere) {
+  ASSERT_TRUE(record("works").by_itself(0));
+  const Trace trace = analysis::load_run(directory / "run");
+  const auto& tracks = trace.ranks[0].tracks;
+  const auto copies = std::ranges::find(tracks, "GPU 0 stream 13", &Track::label);
+  ASSERT_NE(copies, tracks.end());
+  ASSERT_EQ(copies->slices.size(), 6U);
+  const auto text = [&](std::uint32_t slice, const char* key) {
+    const auto* found = analysis::find_argument(copies->slice_arguments, slice, trace.names.find(key));
+    return found != nullptr ? trace.names[found->text] : "";
+  };
+  for (std::uint32_t i = 0; i < 6; i += 2) {
+    EXPECT_EQ(trace.names[copies->slices.name[i]], "Memcpy HtoD");
+    EXPECT_EQ(text(i, "from") + " to " + text(i, "to"), "pinned to GPU 0");
+    EXPECT_EQ(trace.names[copies->slices.name[i + 1]], "Memcpy PtoP");
+    EXPECT_EQ(text(i + 1, "from") + " to " + text(i + 1, "to"), "GPU 0 to GPU 1");
+    EXPECT_EQ(analysis::argument(copies->slice_arguments, i + 1, trace.names.find("bytes")), 2097152.0);
+  }
+}
+
 TEST_F(CudaTest, InfoAndReportTellOfTheDevice) {
   ASSERT_TRUE(record("works").by_itself(0));
   const Ended info = run(PACELINE " info --format json run");
-  EXPECT_EQ(nlohmann::json::parse(info.out)["traces"][0]["events"]["cuda"], 6003);
+  EXPECT_EQ(nlohmann::json::parse(info.out)["traces"][0]["events"]["cuda"], 6009);
   const Ended report = run(PACELINE " report --format json run");
   const auto rank = nlohmann::json::parse(report.out)["runs"][0]["per_rank"][0];
   const auto gpu = rank["gpu"];
@@ -113,14 +133,14 @@ TEST_F(CudaTest, MoreThanABufferIsWrittenWhileTheProgramRuns) {
     EXPECT_EQ(cause, "no_free_chunk");  // a busy machine may not write so much so fast
     told += count;
   }
-  EXPECT_EQ(told, 3U * 120'001);
+  EXPECT_EQ(told, 3U * 120'003);
 }
 
 TEST_F(CudaTest, AKilledProgramLosesAtMostItsLastTenthOfASecond) {
   const Ended ended = record("works", "kill");
   EXPECT_TRUE(WIFSIGNALED(ended.status) || WEXITSTATUS(ended.status) == 128 + SIGKILL);
   const Trace trace = analysis::load_run(directory / "run");
-  EXPECT_EQ(trace.ranks[0].cuda_events, 3U * 2001);  // half a second lay in between
+  EXPECT_EQ(trace.ranks[0].cuda_events, 3U * 2003);  // half a second lay in between
 }
 
 TEST_F(CudaTest, BuffersThatDoNotComeBackAreCountedAsLosses) {

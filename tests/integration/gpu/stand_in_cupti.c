@@ -95,6 +95,10 @@ static size_t bytes_of(const CUpti_Activity* record) {
       return sizeof(CUpti_ActivityAPI);
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
       return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return sizeof(CUpti_ActivityMemcpyPtoP4);
     default:
       return 0;
   }
@@ -145,7 +149,8 @@ static void put(const void* record, size_t bytes) {
 }
 
 // What a program with a GPU would have caused: so many launches by this thread, each of 2 µs, whose kernels of 10 µs
-// follow one another; then a call that waits for them. Returns the kinds that were enabled.
+// follow one another; then a call that waits for them; meanwhile a copy from the host and one to another device, each of
+// 50 µs. Returns the kinds that were enabled.
 EXPORT int stand_in_run(unsigned first, unsigned launches, unsigned thread) {
   uint64_t now;
   if (request == NULL) return 0;  // nobody listens
@@ -184,6 +189,28 @@ EXPORT int stand_in_run(unsigned first, unsigned launches, unsigned thread) {
   wait.threadId = thread;
   wait.correlationId = first + launches;
   put(&wait, sizeof wait);
+  CUpti_ActivityMemcpy6 copy;
+  memset(&copy, 0, sizeof copy);
+  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+  copy.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+  copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  copy.bytes = 1 << 20;
+  copy.start = now + 5000, copy.end = copy.start + 50000;
+  copy.contextId = 1;
+  copy.streamId = 13;
+  put(&copy, sizeof copy);
+  CUpti_ActivityMemcpyPtoP4 peer;
+  memset(&peer, 0, sizeof peer);
+  peer.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  peer.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  peer.srcKind = peer.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  peer.bytes = 2 << 20;
+  peer.start = copy.end + 5000, peer.end = peer.start + 50000;
+  peer.dstDeviceId = 1;
+  peer.contextId = 1;
+  peer.streamId = 13;
+  put(&peer, sizeof peer);
   CUpti_ActivityAPI quiet = wait;
   quiet.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
   quiet.cbid = CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020;

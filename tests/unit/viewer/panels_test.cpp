@@ -7,7 +7,9 @@
 #include <QTabWidget>
 #include <QTemporaryDir>
 #include <QTest>
+#include <algorithm>
 
+#include "analysis/trace/builder.h"
 #include "profiler/format/writer.h"
 #include "tests/unit/viewer/simulated_run.h"
 #include "viewer/panels/breakdown_panel.h"
@@ -86,6 +88,46 @@ TEST(DetailsPanel, TellsAllThatIsKnownOfASlice) {
   }
   const auto statistics = analysis::durations_of(simulated()->trace.ranks[1].tracks, slices.name[call.slice]);
   EXPECT_TRUE(text.contains(duration_text(statistics.median_ns)));
+}
+
+// A call of NCCL's, the collective that it started, and a copy.
+std::shared_ptr<const Run> with_devices() {
+  analysis::TraceBuilder builder;
+  analysis::RankBuilder& rank = builder.add_rank(0);
+  analysis::TrackBuilder& main = rank.add_main_thread();
+  main.add_slice(1'000'000, 1'100'000, "ncclAllReduce", "NCCL");
+  main.argument("call", 7);
+  main.add_slice(3'000'000, 3'100'000, "ncclAllReduce", "NCCL");
+  main.argument("call", 8);
+  analysis::TrackBuilder& nccl = rank.add_track(analysis::TrackKind::nccl, "NCCL data parallel");
+  nccl.add_slice(2'000'000, 2'500'000, "ncclAllReduce", "nccl", "collective");
+  nccl.argument("call", 7);
+  analysis::TrackBuilder& stream = rank.add_track(analysis::TrackKind::stream, "GPU 0 stream 7");
+  stream.add_slice(2'600'000, 2'700'000, "Memcpy HtoD", "cuda", "memcpy");
+  return index_run("devices", builder.finish());
+}
+
+TEST(DetailsPanel, LeadsFromACallToWhatItStartedAndBack) {
+  const auto run = with_devices();
+  DetailsPanel panel(run);
+  panel.show_slice(SliceRef{0, 0, 0});
+  EXPECT_TRUE(panel.toPlainText().contains("ran as")) << panel.toPlainText().toStdString();
+  EXPECT_TRUE(panel.toPlainText().contains("ncclAllReduce (NCCL data parallel, 2"));
+  panel.show_slice(SliceRef{0, 1, 0});
+  EXPECT_TRUE(panel.toPlainText().contains("called by")) << panel.toPlainText().toStdString();
+  EXPECT_TRUE(panel.toPlainText().contains("ncclAllReduce (main thread, 1"));
+  EXPECT_FALSE(panel.toPlainText().contains("(main thread, 3"));
+  panel.show_slice(SliceRef{0, 0, 1});
+  EXPECT_FALSE(panel.toPlainText().contains("ran as"));
+}
+
+TEST(Legend, HasTheColoursOfWhatDevicesDo) {
+  using analysis::Phase;
+  const auto phases = phases_drawn(*with_devices());
+  EXPECT_TRUE(std::ranges::find(phases, Phase::copy) != phases.end());
+  EXPECT_TRUE(std::ranges::find(phases, Phase::forward) == phases.end());
+  const auto spent = phases_present(*with_devices());
+  EXPECT_TRUE(std::ranges::find(spent, Phase::copy) == spent.end()) << "no rank's own time";
 }
 
 TEST(Search, FindsEveryNameInTheWholeRunInOrderOfTime) {
