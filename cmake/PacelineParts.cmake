@@ -79,6 +79,10 @@ pkg_check_modules(TOMLPLUSPLUS QUIET IMPORTED_TARGET tomlplusplus)  # settings
 if(NOT TOMLPLUSPLUS_FOUND)
   list(APPEND missing libtomlplusplus-dev)
 endif()
+pkg_check_modules(JPEG QUIET IMPORTED_TARGET libjpeg>=2.0 libjpeg<6)  # libjpeg-turbo; IJG's own has versions 6 to 9
+if(NOT JPEG_FOUND)
+  list(APPEND missing libjpeg-dev)
+endif()
 list(JOIN missing " " missing)
 paceline_part(TRAINER "the trainer" "${missing}")
 

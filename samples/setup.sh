@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
           libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libzstd-dev libxxhash-dev libjs-chart.js
-          libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev
+          libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev libjpeg-dev
           qt6-base-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
 if [ "${1:-}" = --tests ]; then
   # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.

@@ -25,14 +25,19 @@ namespace {
 using namespace paceline::train;
 
 int make(const MakeDatasetOptions& options) {
+  const bool jpeg = options.format == "jpeg";
   try {
-    make_dataset(options.directory, options.train, options.test, options.seed);
+    if (jpeg) {
+      make_jpeg_dataset(options.directory, options.train, options.test, options.seed, options.image_size);
+    } else {
+      make_dataset(options.directory, options.train, options.test, options.seed);
+    }
   } catch (const Error& error) {
     fmt::print(stderr, "paceline-train: {}\n", error.what());
     return static_cast<int>(error.status);
   }
-  fmt::print("{}: {} training and {} test images of 10 classes, CIFAR-10's binary format\n", options.directory.string(),
-             options.train, options.test);
+  fmt::print("{}: {} training and {} test images of 10 classes, {}\n", options.directory.string(), options.train,
+             options.test, jpeg ? "JPEGs" : "CIFAR-10's binary format");
   return 0;
 }
 

@@ -41,10 +41,11 @@ std::string read_file(const std::filesystem::path& file) {
   return content;
 }
 
-void write_file_atomically(const std::filesystem::path& file, std::string_view content) {
+void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync) {
   const std::string beside = fmt::format("{}.{}.partial", file.string(), getpid());
   const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  bool good = descriptor >= 0 && write_all(descriptor, content) && fsync(descriptor) == 0;
+  bool good = descriptor >= 0 && write_all(descriptor, content);
+  if (good && sync == Sync::yes) good = fsync(descriptor) == 0;
   int reason = errno;
   if (descriptor >= 0 && close(descriptor) != 0 && good) {
     good = false;

@@ -41,8 +41,8 @@ class Communicator {
   // computes. Up to 0.2 ms late.
   virtual void wait_for_all() = 0;
 
-  // Messages between two ranks. send() may wait until the other rank receives; receive() sleeps until one of that length
-  // has come; sender() is a rank whose message has come and was not received, nothing where there is none.
+  // Messages between two ranks. send() may wait until the other rank receives; receive() sleeps until one of that
+  // length has come; sender() is a rank whose message has come and was not received, nothing where there is none.
   virtual void send(std::span<const std::byte> bytes, int to) = 0;
   virtual void receive(std::span<std::byte> bytes, int from) = 0;
   virtual std::optional<int> sender() = 0;
@@ -59,6 +59,7 @@ class Communicator {
   // Replaces the values by those of `root`.
   virtual void broadcast(std::span<float> values, int root) = 0;
   virtual void broadcast(std::span<std::uint64_t> values, int root) = 0;
+  virtual void broadcast(std::span<std::byte> values, int root) = 0;
 };
 
 // The known algorithms, each with one line that says what it does, and the types that a mean may travel in.

@@ -135,4 +135,8 @@ void HostCommunicator::broadcast(std::span<std::uint64_t> values, int root) {
   in_calls(values, [&](std::uint64_t* data, int count) { MPI_Bcast(data, count, MPI_UINT64_T, root, ranks_->world); });
 }
 
+void HostCommunicator::broadcast(std::span<std::byte> values, int root) {
+  in_calls(values, [&](std::byte* data, int count) { MPI_Bcast(data, count, MPI_BYTE, root, ranks_->world); });
+}
+
 }  // namespace paceline::train

@@ -34,6 +34,7 @@ class HostCommunicator : public Communicator {
   void allreduce_sum(std::span<double> values) override;
   void broadcast(std::span<float> values, int root) override;
   void broadcast(std::span<std::uint64_t> values, int root) override;
+  void broadcast(std::span<std::byte> values, int root) override;
 
  private:
   // parts: the lengths that go one by one; they add up to the number of values.

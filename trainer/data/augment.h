@@ -22,4 +22,8 @@ Augmentation augmentation_of(std::uint64_t seed, std::uint64_t epoch, std::uint6
 void prepare_image(const Dataset& data, std::size_t sample, const Normalization& normalization,
                    const Augmentation& augmentation, std::span<float> out);
 
+// The same of the image at another size, to which it is interpolated linearly first; the shift is in pixels of that.
+void prepare_resized(const Dataset& data, std::size_t sample, const Normalization& normalization,
+                     const Augmentation& augmentation, std::int64_t image_size, std::span<float> out);
+
 }  // namespace paceline::train

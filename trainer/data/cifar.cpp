@@ -48,8 +48,8 @@ TrainAndTest read_cifar10(const std::filesystem::path& directory) {
   TrainAndTest data;
   const auto missing = [&](const char* name) {
     return Error(
-        fmt::format("{0}: no {1} in it; unpack CIFAR-10's binary version there, or draw a set with: "
-                    "paceline-train make-dataset {0}",
+        fmt::format("{0}: no {1} in it, and no folder train of JPEGs; unpack CIFAR-10's binary version there, or draw "
+                    "a set with: paceline-train make-dataset {0}",
                     directory.string(), name));
   };
   for (int number = 1; number <= 5; ++number) {

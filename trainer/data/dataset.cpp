@@ -2,8 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace paceline::train {
+
+std::vector<std::uint32_t> first_of_each_class(std::span<const std::int32_t> labels, double fraction) {
+  std::vector<std::int64_t> left;  // to keep, by class
+  for (const std::int32_t label : labels) {
+    const auto of_class = static_cast<std::size_t>(label);
+    if (of_class >= left.size()) left.resize(of_class + 1);
+    ++left[of_class];
+  }
+  for (std::int64_t& count : left) {
+    count = std::max<std::int64_t>(1, std::llround(static_cast<double>(count) * fraction));
+  }
+  std::vector<std::uint32_t> kept;
+  for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+    if (left[static_cast<std::size_t>(labels[sample])]-- > 0) kept.push_back(static_cast<std::uint32_t>(sample));
+  }
+  return kept;
+}
+
+void keep_fraction(Dataset& data, double fraction) {
+  const std::vector<std::int32_t> labels(data.labels.begin(), data.labels.end());
+  Dataset kept;
+  for (const std::uint32_t sample : first_of_each_class(labels, fraction)) {
+    const auto image = data.image(sample);
+    kept.labels.push_back(data.labels[sample]);
+    kept.pixels.insert(kept.pixels.end(), image.begin(), image.end());
+  }
+  data.labels = std::move(kept.labels);
+  data.pixels = std::move(kept.pixels);
+}
 
 Normalization normalization_of(const Dataset& data) {
   Normalization result;

@@ -31,6 +31,13 @@ struct TrainAndTest {
   Dataset train, test;
 };
 
+// Which samples a part of a set keeps: of each class the first ones, that fraction of them, rounded, at least one; in
+// order. fraction: above 0, 1 at most.
+std::vector<std::uint32_t> first_of_each_class(std::span<const std::int32_t> labels, double fraction);
+
+// Keeps that part of a set that stores all its images.
+void keep_fraction(Dataset& data, double fraction);
+
 // Per channel: (byte − mean) × scale has mean 0 and variance 1 over the set.
 struct Normalization {
   std::array<float, 3> mean{}, scale{};

@@ -1,15 +1,21 @@
 #include "trainer/data/loader.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "trainer/data/augment.h"
 #include "trainer/ranges.h"
 
 namespace paceline::train {
 
-Loader::Loader(const Dataset& data, const Normalization& normalization, const Options& options)
-    : data_(data), normalization_(normalization), options_(options), free_(options.depth) {
-  thread_ = std::thread([this] { run(); });
+Loader::Loader(const ImageSource& source, Plan plan, const Options& options)
+    : source_(source),
+      plan_(std::move(plan)),
+      options_(options),
+      slots_(options.depth + 1),
+      open_(options.first),
+      in_use_(options.first) {
+  for (std::size_t worker = 0; worker < options_.workers; ++worker) threads_.emplace_back([this] { run(); });
 }
 
 Loader::~Loader() {
@@ -18,37 +24,30 @@ Loader::~Loader() {
     stop_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 const Batch& Loader::next() {
   std::unique_lock lock(mutex_);
-  if (!current_.labels.empty()) free_.push_back(std::move(current_));
-  changed_.notify_all();
-  changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
-  if (ready_.empty()) std::rethrow_exception(failure_);
-  current_ = std::move(ready_.front());
-  ready_.pop_front();
-  return current_;
+  if (given_) {
+    slot_of(in_use_++).begun = false;
+    changed_.notify_all();
+  }
+  given_ = true;
+  const Slot& slot = slot_of(in_use_);
+  changed_.wait(lock, [&] { return slot.ready() || failure_; });
+  if (!slot.ready()) std::rethrow_exception(failure_);
+  if (slot.failure) std::rethrow_exception(slot.failure);
+  return slot.batch;
 }
 
 void Loader::run() try {
   name_this_thread("loader");
-  for (std::uint64_t iteration = options_.first; iteration < options_.last; ++iteration) {
-    Batch batch;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !free_.empty() || stop_; });
-      if (stop_) return;
-      batch = std::move(free_.front());
-      free_.pop_front();
-    }
-    prepare(iteration, batch);
-    {
-      const std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(batch));
-    }
-    changed_.notify_all();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stop_ || open_ == options_.last || open_ < in_use_ + slots_.size(); });
+    if (stop_ || open_ == options_.last) return;
+    work_on(open_, lock);
   }
 } catch (...) {
   const std::lock_guard lock(mutex_);
@@ -56,25 +55,68 @@ void Loader::run() try {
   changed_.notify_all();
 }
 
-void Loader::prepare(std::uint64_t iteration, Batch& batch) {
-  const auto [epoch, within, plan] = options_.plan.at(iteration);
-  if (epoch != epoch_of_order_) {
-    order_ = epoch_order(options_.seed, epoch, plan.samples);
-    epoch_of_order_ = epoch;
-  }
-  const auto samples = plan.batch_of(order_, within);
-  const Range range(Category::preprocess, samples.front());
+// Until all samples of a batch are given out. Called and left with the lock.
+void Loader::work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock) {
   static const RangeName slow_loader("slow-loader");
-  suffer(slow_loader, options_.delay);
-  const std::size_t image = data_.image_bytes();
-  batch.images.resize(samples.size() * image);
-  batch.labels.resize(samples.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::uint32_t sample = samples[i];
-    prepare_image(data_, sample, normalization_, augmentation_of(options_.seed, epoch, sample, data_.image_size),
-                  std::span(batch.images).subspan(i * image, image));
-    batch.labels[i] = data_.labels[sample];
+  Slot& slot = slot_of(iteration);  // stays this batch's until all of its samples are done
+  if (!slot.begun) begin(slot, iteration);
+  std::optional<Range> range;
+  while (slot.taken < slot.work.samples.size()) {
+    const std::size_t i = slot.taken++;
+    if (slot.taken == slot.work.samples.size()) ++open_;
+    lock.unlock();
+    if (!range && slot.work.draw) range.emplace(Category::preprocess, slot.work.samples.front());
+    if (!range) range.emplace(Category::preprocess);
+    if (i == 0) suffer(slow_loader, options_.delay);
+    const std::exception_ptr failure = prepare(slot, i);
+    lock.lock();
+    if (failure && (!slot.failure || i < slot.failed)) {
+      slot.failure = failure;
+      slot.failed = i;
+    }
+    if (++slot.done == slot.work.samples.size()) changed_.notify_all();
   }
+}
+
+std::exception_ptr Loader::prepare(Slot& slot, std::size_t i) try {
+  const std::uint32_t sample = slot.work.samples[i];
+  const std::size_t values = source_.values();
+  slot.batch.labels[i] = source_.label(sample);
+  source_.prepare(sample, slot.work.draw, std::span(slot.batch.images).subspan(i * values, values));
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+void Loader::begin(Slot& slot, std::uint64_t iteration) {
+  slot.work = plan_(iteration);
+  slot.batch.images.resize(slot.work.samples.size() * source_.values());
+  slot.batch.labels.resize(slot.work.samples.size());
+  slot.taken = slot.done = 0;
+  slot.failure = nullptr;
+  slot.begun = true;
+}
+
+Loader::Plan training_batches(const RunPlan& plan, std::uint64_t seed) {
+  return [plan, seed, order = std::vector<std::uint32_t>(),
+          of_epoch = ~std::uint64_t{0}](std::uint64_t iteration) mutable -> Loader::Work {
+    const auto [epoch, within, epoch_plan] = plan.at(iteration);
+    if (epoch != of_epoch) {
+      order = epoch_plan.order(seed, epoch);
+      of_epoch = epoch;
+    }
+    const auto samples = epoch_plan.batch_of(order, within);
+    return {{samples.begin(), samples.end()}, Draw{seed, epoch}};
+  };
+}
+
+Loader::Plan evaluation_batches(Part part, std::size_t batch) {
+  return [part, batch](std::uint64_t iteration) -> Loader::Work {
+    const std::size_t done = iteration * batch;
+    std::vector<std::uint32_t> samples(std::min(batch, part.count - done));
+    std::iota(samples.begin(), samples.end(), static_cast<std::uint32_t>(part.first + done));
+    return {std::move(samples), std::nullopt};
+  };
 }
 
 }  // namespace paceline::train

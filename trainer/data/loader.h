@@ -1,16 +1,17 @@
-// Prepares a rank's training batches ahead of time, in a thread of its own.
+// Prepares batches ahead of time, in threads of its own.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
-#include "trainer/data/dataset.h"
+#include "trainer/data/image_source.h"
 #include "trainer/data/run_plan.h"
 
 namespace paceline::train {
@@ -20,46 +21,71 @@ struct Batch {
   std::vector<std::int32_t> labels;
 };
 
-// Batches of iterations first … last − 1, counted over the whole run, in order. The thread runs at most `depth` batches
-// ahead, so memory is bounded, and is called `loader` in profiles, with a range around each batch's preparation, whose
-// payload is the batch's first sample: equal on two ranks, they train on the same images.
+// Batches of iterations first … last − 1 in order. Workers share the samples of a batch among them; what a batch holds
+// does not depend on how many there are. They run at most `depth` batches ahead of the one in use, so memory is
+// bounded. In profiles they are called `loader`; each has a range around its work on a batch, whose payload, of batches
+// with a draw, is the batch's first sample: equal on two ranks, they train on the same images.
 class Loader {
  public:
+  struct Work {
+    std::vector<std::uint32_t> samples;
+    std::optional<Draw> draw;
+  };
+  // What an iteration's batch is. Called once for each, in order, by one thread at a time.
+  using Plan = std::function<Work(std::uint64_t iteration)>;
+
   struct Options {
-    RunPlan plan;
-    std::uint64_t seed = 1;
     std::uint64_t first = 0, last = 0;
-    std::size_t depth = 4;
+    std::size_t workers = 1, depth = 4;
     std::chrono::milliseconds delay{0};  // a fault: added to each batch's preparation
   };
 
-  // The data set must outlive the loader.
-  Loader(const Dataset& data, const Normalization& normalization, const Options& options);
-  ~Loader();  // stops the thread, whatever it has left to do
+  // The source must outlive the loader.
+  Loader(const ImageSource& source, Plan plan, const Options& options);
+  ~Loader();  // stops the threads, whatever they have left to do
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Waits for the next batch; it stays valid until the next call. Throws what the thread threw. At most last − first
-  // calls.
+  // Waits for the next batch; it stays valid until the next call. Throws what preparing it threw, that of its first
+  // sample that failed: not before the batches ahead of it are used up. At most last − first calls.
   const Batch& next();
 
  private:
+  struct Slot {
+    Work work;
+    Batch batch;
+    bool begun = false;
+    std::size_t taken = 0, done = 0;  // samples
+    std::size_t failed = 0;           // where `failure` is set: which sample
+    std::exception_ptr failure;
+    bool ready() const { return begun && done == work.samples.size(); }
+  };
+
   void run();
-  void prepare(std::uint64_t iteration, Batch& batch);
+  void work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock);
+  void begin(Slot& slot, std::uint64_t iteration);
+  std::exception_ptr prepare(Slot& slot, std::size_t i);  // what it threw, if anything
+  Slot& slot_of(std::uint64_t iteration) { return slots_[iteration % slots_.size()]; }
 
-  const Dataset& data_;
-  const Normalization normalization_;
+  const ImageSource& source_;
+  const Plan plan_;
   const Options options_;
-  std::uint64_t epoch_of_order_ = ~std::uint64_t{0};
-  std::vector<std::uint32_t> order_;
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards all that follows; a worker's sample in its slot's batch is its own
   std::condition_variable changed_;
-  std::deque<Batch> ready_, free_;  // guarded by mutex_
+  std::vector<Slot> slots_;
+  std::uint64_t open_;    // the iteration whose samples are being given out
+  std::uint64_t in_use_;  // the one that next() has given, or will give first
+  bool given_ = false;
   bool stop_ = false;
-  std::exception_ptr failure_;
-  Batch current_;
-  std::thread thread_;  // last: starts when all else is there
+  std::exception_ptr failure_;  // of no single sample
+  std::vector<std::thread> threads_;
 };
+
+// A run's training batches.
+Loader::Plan training_batches(const RunPlan& plan, std::uint64_t seed);
+
+// Consecutive samples as evaluation sees them, `batch` at a time; the last batch may be smaller.
+Loader::Plan evaluation_batches(Part part, std::size_t batch);
 
 }  // namespace paceline::train

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
+#include <vector>
 
 #include "trainer/data/cifar.h"
+#include "trainer/data/jpeg.h"
 #include "trainer/data/random.h"
 #include "trainer/data/sharding.h"
 #include "trainer/error.h"
+#include "trainer/whole_file.h"
 
 namespace paceline::train {
 namespace {
@@ -82,10 +86,12 @@ bool covers(const Picture& picture, double at_x, double at_y) {
   }
 }
 
-// Share of a pixel that the foreground covers, from 3 × 3 points.
-double coverage(const Picture& picture, int x, int y) {
+// Share of a pixel that the foreground covers, from 3 × 3 points. unit: the pixel's side.
+double coverage(const Picture& picture, int x, int y, double unit) {
   int covered = 0;
-  for (int i = 0; i < 9; ++i) covered += covers(picture, x + (i % 3 + 0.5) / 3, y + (i / 3 + 0.5) / 3);
+  for (int i = 0; i < 9; ++i) {
+    covered += covers(picture, (x + (i % 3 + 0.5) / 3) * unit, (y + (i / 3 + 0.5) / 3) * unit);
+  }
   return covered / 9.0;
 }
 
@@ -112,25 +118,35 @@ std::array<double, 3> background(Random& random) {
   return colour(random.uniform(0, 360), random.uniform(0, 0.4), random.uniform(0.1, 0.4));
 }
 
+void make_directory(const std::filesystem::path& directory) {
+  std::error_code code;
+  std::filesystem::create_directories(directory, code);
+  if (code) throw Error(fmt::format("{}: cannot be made: {}", directory.string(), code.message()));
+}
+
 }  // namespace
 
-std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t index, std::span<std::uint8_t> pixels) {
+std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t index, std::span<std::uint8_t> pixels,
+                        int side, std::optional<std::uint8_t> of_class) {
   Random random{drawing, seed, part, index};
-  const auto kind = static_cast<std::uint8_t>(random.below(shape_names.size()));
+  const auto drawn = static_cast<std::uint8_t>(random.below(shape_names.size()));
+  const std::uint8_t kind = of_class.value_or(drawn);
   const Picture picture = compose(kind, random);
 
   const std::array<double, 3> front = foreground(kind, random), back = background(random);
   const double slope_x = random.uniform(-40, 40), slope_y = random.uniform(-40, 40), noise = random.uniform(4, 22);
 
-  for (int y = 0; y < size; ++y) {
-    for (int x = 0; x < size; ++x) {
-      const double cover = coverage(picture, x, y);
-      const double light = slope_x * (x - size / 2) / size + slope_y * (y - size / 2) / size;
+  const double unit = static_cast<double>(size) / side;
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      const double cover = coverage(picture, x, y, unit);
+      const double light = slope_x * (x - side / 2) / side + slope_y * (y - side / 2) / side;
       for (std::size_t c = 0; c < 3; ++c) {
         // The sum of three uniform numbers is close enough to a normal one.
         const double grain = noise * 2 * (random.uniform() + random.uniform() + random.uniform() - 1.5);
         const double value = back[c] + (front[c] - back[c]) * cover + light + grain;
-        pixels[(c * size + static_cast<std::size_t>(y)) * size + static_cast<std::size_t>(x)] =
+        const auto wide = static_cast<std::size_t>(side);
+        pixels[(c * wide + static_cast<std::size_t>(y)) * wide + static_cast<std::size_t>(x)] =
             static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0));
       }
     }
@@ -140,9 +156,7 @@ std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t in
 
 void make_dataset(const std::filesystem::path& directory, std::size_t train, std::size_t test, std::uint64_t seed) {
   if (train < 5 || test < 1) throw Error("make-dataset: at least 5 training samples and 1 test sample", Status::usage);
-  std::error_code code;
-  std::filesystem::create_directories(directory, code);
-  if (code) throw Error(fmt::format("{}: cannot be made: {}", directory.string(), code.message()));
+  make_directory(directory);
   const auto draw = [&](std::size_t samples, std::uint64_t part) {
     Dataset data;
     data.labels.resize(samples);
@@ -159,6 +173,36 @@ void make_dataset(const std::filesystem::path& directory, std::size_t train, std
     write_cifar_batch(directory / fmt::format("data_batch_{}.bin", file + 1), training, part.first, part.count);
   }
   write_cifar_batch(directory / "test_batch.bin", draw(test, 1), 0, test);
+}
+
+void make_jpeg_dataset(const std::filesystem::path& directory, std::size_t train, std::size_t test, std::uint64_t seed,
+                       int side) {
+  const std::size_t classes = shape_names.size();
+  if (train < classes || test < 1) {
+    throw Error("make-dataset: at least 10 training samples, one a class, and 1 test sample", Status::usage);
+  }
+  for (const char* part : {"train", "val"}) {
+    std::error_code code;
+    if (std::filesystem::exists(directory / part, code)) {
+      throw Error(
+          fmt::format("{}: is there already: take it away, or name another directory", (directory / part).string()));
+    }
+  }
+  const std::size_t plane = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
+  std::vector<std::uint8_t> planes(3 * plane), pixels(3 * plane);
+  const auto draw = [&](const char* part, std::uint64_t number, std::size_t samples) {
+    for (std::size_t i = 0; i < samples; ++i) {
+      std::string name = shape_names[i % classes];
+      draw_shape(seed, number, i, planes, side, static_cast<std::uint8_t>(i % classes));
+      std::ranges::replace(name, ' ', '_');
+      for (std::size_t k = 0; k < pixels.size(); ++k) pixels[k] = planes[k % 3 * plane + k / 3];
+      const std::filesystem::path folder = directory / part / name;
+      make_directory(folder);
+      write_file_atomically(folder / fmt::format("{:06}.jpg", i), encode_jpeg({side, side, 3, pixels}), Sync::no);
+    }
+  };
+  draw("train", 0, train);
+  draw("val", 1, test);
 }
 
 }  // namespace paceline::train

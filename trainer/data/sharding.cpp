@@ -15,6 +15,13 @@ std::vector<std::uint32_t> epoch_order(std::uint64_t seed, std::uint64_t epoch, 
   return order;
 }
 
+std::vector<std::uint32_t> EpochPlan::order(std::uint64_t seed, std::uint64_t epoch) const {
+  std::vector<std::uint32_t> order = epoch_order(seed, epoch, samples);
+  const std::size_t wanted = iterations() * batch * static_cast<std::size_t>(ranks);
+  for (std::size_t i = 0; order.size() < wanted; ++i) order.push_back(order[i]);
+  return order;
+}
+
 Part part_of(std::size_t samples, int rank, int ranks) {
   const auto start = [&](int r) { return samples * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks); };
   return {start(rank), start(rank + 1) - start(rank)};

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "trainer/data/augment.h"
+#include "trainer/data/loader.h"
 #include "trainer/data/sharding.h"
 
 namespace paceline::train {
 
-Score evaluate(Model& model, Communicator& communicator, const Dataset& data, const Normalization& normalization,
-               std::size_t batch) {
+Score evaluate(Model& model, Communicator& communicator, const ImageSource& data, std::size_t batch,
+               std::size_t workers) {
   // Every rank has gathered statistics of its own samples: their mean is the best estimate, and one model is scored.
   // In float64, whatever type gradients travel in (ChainerMN's AllreducePersistent).
   const std::span<float> statistics = model.statistics();
@@ -19,19 +19,12 @@ Score evaluate(Model& model, Communicator& communicator, const Dataset& data, co
   for (std::size_t i = 0; i < sum.size(); ++i) statistics[i] = static_cast<float>(sum[i] / communicator.size());
 
   const Part part = part_of(data.size(), communicator.rank(), communicator.size());
-  const std::size_t image = data.image_bytes();
-  std::vector<float> images(batch * image);
-  std::vector<std::int32_t> labels(batch);
+  const std::size_t batches = (part.count + batch - 1) / batch;
+  Loader loader(data, evaluation_batches(part, batch), {0, batches, workers});
   Score score;
-  for (std::size_t done = 0; done < part.count; done += batch) {
-    const std::size_t count = std::min(batch, part.count - done);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t sample = part.first + done + i;
-      prepare_image(data, sample, normalization, {}, std::span(images).subspan(i * image, image));
-      labels[i] = data.labels[sample];
-    }
-    const Score of_batch =
-        model.forward(std::span(images).first(count * image), std::span(labels).first(count), Mode::evaluate);
+  for (std::size_t done = 0; done < batches; ++done) {
+    const Batch& one = loader.next();
+    const Score of_batch = model.forward(one.images, one.labels, Mode::evaluate);
     score.loss_sum += of_batch.loss_sum;
     score.correct += of_batch.correct;
     score.samples += of_batch.samples;

@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "trainer/loop/settings.h"
 
@@ -24,7 +26,10 @@ const std::vector<Topic>& topics() {
        "Run",
        {"model", "data", "synthetic", "batch-size", "epochs", "iterations", "threads", "seed", "dtype", "lr", "preset",
         "config", "show-config", "help"}},
-      {"data", "Data", {"image-size", "classes", "train-images", "test-images"}},
+      {"data",
+       "Data",
+       {"image-size", "classes", "train-images", "test-images", "resize", "fraction", "sharding", "loader-workers",
+        "broadcast-data"}},
       {"model", "Model", {"width", "resnet-v1", "zero-gamma"}},
       {"optimizer",
        "Optimizer",
@@ -64,8 +69,21 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, const Topic& top
   return options;
 }
 
+// CLI11 keeps what an option excludes in the order of addresses, which changes from run to run.
+struct SteadyFormatter : CLI::Formatter {
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option), mark = " Excludes:";  // comes last
+    const std::size_t at = text.find(mark);
+    if (at == std::string::npos) return text;
+    std::istringstream rest(text.substr(at + mark.size()));
+    std::vector<std::string> names{std::istream_iterator<std::string>(rest), {}};
+    std::ranges::sort(names);
+    return fmt::format("{} {}", text.substr(0, at + mark.size()), fmt::join(names, " "));
+  }
+};
+
 std::string section(const CLI::App& app, const Topic& topic) {
-  CLI::Formatter formatter;
+  SteadyFormatter formatter;
   formatter.column_width(30);
   const auto options = options_of(app, topic);
   return options.empty() ? "" : formatter.make_group(topic.title, false, options);

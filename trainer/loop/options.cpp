@@ -73,7 +73,7 @@ std::string settings_of(const CLI::App& app) {
     const std::string name = option->get_name();
     if (name == "--checkpoint") settings += option->count() > 0 ? "--checkpoint=given\n" : "";
     if (name == "--help" || name == "--data" || name == "--log" || name == "--checkpoint" || name == "--threads" ||
-        name == "--config")
+        name == "--loader-workers" || name == "--config")
       continue;
     settings += fmt::format(
         "{}={}\n", name,
@@ -95,18 +95,37 @@ void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
       ->capture_default_str();
 }
 
+void add_data_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--image-size", o.image_size, "pixels on each side; default: synthetic 32, crops from JPEGs 224")
+      ->check(CLI::Range(8, 4096));
+  app.add_option("--classes", o.classes, "synthetic: number of classes; default: 10. Else: what the data must have")
+      ->check(CLI::Range(2, 1 << 20));
+  app.add_option("--resize", o.resize, "CIFAR-10: pixels on each side that images are enlarged to")
+      ->check(CLI::Range(8, 4096));
+  app.add_option("--fraction", o.fraction,
+                 "of the images of each class: the first of --data, for training and for test")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--sharding", o.sharding,
+                 "what becomes of images that make no whole iteration at an epoch's end. exact: left out, others each "
+                 "epoch; equal-length: all are used, and a few twice")
+      ->check(CLI::IsMember({"exact", "equal-length"}))
+      ->capture_default_str();
+  app.add_option("--loader-workers", o.loader_workers, "threads per rank that read and prepare images")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_flag("--broadcast-data", o.broadcast_data, "rank 0 alone reads --data, and sends it to the memory of all");
+}
+
 void add_training_options(CLI::App& app, TrainOptions& o) {
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names; vgg_lecture")->capture_default_str();
   auto* data =
-      app.add_option("--data", o.data, "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin)");
+      app.add_option("--data", o.data,
+                     "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin), or of JPEGs: "
+                     "train/CLASS/*.jpg and val/CLASS/*.jpg");
   app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
-  app.add_option("--image-size", o.image_size, "synthetic: pixels on each side")
-      ->check(CLI::Range(8, 4096))
-      ->capture_default_str();
-  app.add_option("--classes", o.classes, "synthetic: number of classes")
-      ->check(CLI::Range(2, 256))
-      ->capture_default_str();
+  add_data_options(app, o);
   app.add_option("--train-images", o.train_images, "synthetic: training images an epoch")
       ->check(positive)
       ->capture_default_str();
@@ -163,11 +182,17 @@ struct Parser {
     app.add_option("--preset", preset, "settings of a published experiment; --config and the command line overrule it")
         ->check(CLI::IsMember(preset_names()));
     app.add_flag("--show-config", show_settings, "print all settings, as a file for --config, and end");
-    make = app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures in CIFAR-10's format");
+    make = app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures");
     make->add_option("directory", result.make_dataset.directory, "made if needed")->required();
     make->add_option("--train", result.make_dataset.train, "training images")->capture_default_str();
     make->add_option("--test", result.make_dataset.test, "test images")->capture_default_str();
     make->add_option("--seed", result.make_dataset.seed, "of everything drawn")->capture_default_str();
+    make->add_option("--format", result.make_dataset.format, "cifar10: its binary files; jpeg: a folder of pictures")
+        ->check(CLI::IsMember({"cifar10", "jpeg"}))
+        ->capture_default_str();
+    make->add_option("--image-size", result.make_dataset.image_size, "jpeg: pixels on each side")
+        ->check(CLI::Range(8, 1024))
+        ->capture_default_str();
     bench = app.add_subcommand("bench-allreduce",
                                "time the communicators against each other, under mpirun as for training");
     add_bench_allreduce(*bench, result.bench_allreduce);
@@ -249,6 +274,12 @@ std::string with_place(const std::string& message, const std::vector<Setting>& s
 // What is wrong between the options, empty where nothing is.
 std::string check_options(TrainOptions& options) {
   if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
+  if (options.synthetic && options.classes > 256) return "--classes: synthetic data has 256 at most";
+  if (options.synthetic && (options.resize || options.fraction < 1 || options.broadcast_data)) {
+    return "--resize, --fraction and --broadcast-data are of --data; synthetic images take --image-size, "
+           "--train-images";
+  }
+  if (options.fraction <= 0) return "--fraction: above 0, 1 at most";
   if (options.bucket_mb && options.updater != "overlap") return "--bucket-mb is of --updater overlap";
   if (options.most_ahead && options.updater != "parameter_server")
     return "--max-ahead is of --updater parameter_server";

@@ -16,7 +16,13 @@ struct TrainOptions {
   std::string model = "resnet18";
   std::string data;  // directory; empty: synthetic
   bool synthetic = false;
-  std::int64_t image_size = 32, classes = 10;          // of synthetic data
+  std::optional<std::int64_t> image_size;              // of synthetic data (32) and of crops from pictures (224)
+  std::optional<std::int64_t> classes;                 // of synthetic data (10); others know their own
+  std::optional<std::int64_t> resize;                  // CIFAR-10: to so many pixels
+  double fraction = 1;                                 // of each class
+  bool broadcast_data = false;                         // rank 0 reads for all
+  std::string sharding = "exact";                      // or equal-length
+  std::size_t loader_workers = 1;                      // threads
   std::size_t train_images = 2048, test_images = 512;  // of synthetic data
   std::int64_t batch_size = 32;                        // per rank
   std::uint64_t epochs = 3;
@@ -44,6 +50,8 @@ struct MakeDatasetOptions {
   std::filesystem::path directory;
   std::size_t train = 2048, test = 512;
   std::uint64_t seed = 1;
+  std::string format = "cifar10";  // or jpeg
+  int image_size = 64;             // of JPEGs
 };
 
 struct CommandLine {

@@ -29,18 +29,6 @@ std::uint64_t soft_limit(__rlimit_resource resource) {
 
 std::uint64_t hash(const std::string& text) { return XXH3_64bits(text.data(), text.size()); }
 
-std::uint64_t memory_available() {
-  std::ifstream in("/proc/meminfo");
-  std::string word;
-  while (in >> word) {
-    if (word != "MemAvailable:") continue;
-    std::uint64_t kibibytes = 0;
-    in >> kibibytes;
-    return kibibytes << 10;
-  }
-  return ~std::uint64_t{0};
-}
-
 // The value that most ranks have; of several, the lowest rank's.
 std::uint64_t common(std::span<const RankFacts> facts, std::uint64_t RankFacts::*member) {
   std::uint64_t best = 0;
@@ -66,6 +54,18 @@ std::map<std::string, std::string> parse(const std::string& settings) {
 }
 
 }  // namespace
+
+std::uint64_t memory_available() {
+  std::ifstream in("/proc/meminfo");
+  std::string word;
+  while (in >> word) {
+    if (word != "MemAvailable:") continue;
+    std::uint64_t kibibytes = 0;
+    in >> kibibytes;
+    return kibibytes << 10;
+  }
+  return ~std::uint64_t{0};
+}
 
 RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, int ranks_on_host,
                              std::uint64_t memory_wanted) {

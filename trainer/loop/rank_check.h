@@ -23,6 +23,9 @@ struct RankFacts {
   std::uint64_t memory_wanted = 0;          // bytes that this rank will still take
 };
 
+// Bytes that this host can still give to programs, as the system estimates them; the most there is where it does not.
+std::uint64_t memory_available();
+
 // This rank's. data: see above. Reads /proc and the program's own file: a few ms.
 RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, int ranks_on_host,
                              std::uint64_t memory_wanted);

@@ -1,7 +1,6 @@
 #include "trainer/loop/training.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -10,8 +9,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "trainer/data/cifar.h"
-#include "trainer/data/synthetic.h"
 #include "trainer/error.h"
 #include "trainer/loop/evaluator.h"
 #include "trainer/loop/interrupt.h"
@@ -21,16 +18,6 @@
 namespace paceline::train {
 namespace {
 
-// Turns an error of any rank into one on all of them.
-void agree(Communicator& communicator, const std::string& what, int status) {
-  std::vector<double> statuses(static_cast<std::size_t>(communicator.size()));
-  statuses[static_cast<std::size_t>(communicator.rank())] = status;
-  communicator.allreduce_sum(statuses);
-  for (std::size_t rank = 0; rank < statuses.size(); ++rank) {
-    if (statuses[rank] > 0) throw AgreedError(what, static_cast<int>(statuses[rank]), static_cast<int>(rank));
-  }
-}
-
 // Images of an update of all ranks, as the run begins.
 std::int64_t global_batch_of(const TrainOptions& options, const Communicator& communicator) {
   return options.batch_size * options.accumulate * communicator.size();
@@ -39,11 +26,12 @@ std::int64_t global_batch_of(const TrainOptions& options, const Communicator& co
 constexpr std::size_t batches_ahead = 4;  // that the loader prepares
 
 // What this run is, for whoever compares it with others.
-nlohmann::json describe_run(const TrainOptions& options, const Communicator& communicator, double epochs) {
+nlohmann::json describe_run(const TrainOptions& options, const std::string& data, const Communicator& communicator,
+                            double epochs) {
   const std::int64_t global_batch = global_batch_of(options, communicator);
   nlohmann::json run = {{"program", "paceline-train"},
                         {"model", title_of(options.model, options.optimization)},
-                        {"data", options.synthetic ? fmt::format("synthetic {} px", options.image_size) : options.data},
+                        {"data", data},
                         {"batch_per_rank", options.batch_size},
                         {"global_batch", global_batch},
                         {"images_per_iteration", global_batch},
@@ -57,6 +45,7 @@ nlohmann::json describe_run(const TrainOptions& options, const Communicator& com
                         {"epochs", epochs},
                         {"ranks", communicator.size()},
                         {"evaluate", "all ranks"}};
+  if (options.sharding != "exact") run["sharding"] = options.sharding;
   if (options.accumulate > 1) run["accumulate"] = options.accumulate;
   if (options.bucket_mb) run["bucket_mb"] = *options.bucket_mb;
   if (options.most_ahead) run["max_ahead"] = *options.most_ahead;
@@ -65,44 +54,28 @@ nlohmann::json describe_run(const TrainOptions& options, const Communicator& com
   return run;
 }
 
-// The bytes of the images and labels, so that ranks can tell whether theirs are the same.
-std::uint64_t hash_of(const TrainAndTest& data) {
-  std::uint64_t hash = 0;
-  for (const Dataset* set : {&data.train, &data.test}) {
-    hash = XXH3_64bits_withSeed(set->pixels.data(), set->pixels.size(), hash);
-    hash = XXH3_64bits_withSeed(set->labels.data(), set->labels.size(), hash);
-  }
-  return hash;
-}
-
 }  // namespace
 
 Training::Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start)
     : options_(options), communicator_(communicator), start_(start) {
-  std::string what;
-  int status = 0;
-  try {
-    prepare();
-  } catch (const Error& error) {
-    what = error.what();
-    status = static_cast<int>(error.status);
-  } catch (const std::exception& error) {
-    what = error.what();
-    status = 1;
-  }
-  agree(communicator_, what, status);
-  check();
+  check(0, 0);  // options first: they say what the ranks do together
+  data_ = open_data(options_, communicator_);
+  together(communicator_, [this] { prepare(); });
+  check(data_.hash, memory_wanted());
   share_state();
 
   const double epochs = run_plan_.epochs_before(iterations_);
-  nlohmann::json run = describe_run(options_, communicator_, epochs);
-  run["test_images"] = data_.test.size();
+  nlohmann::json run = describe_run(options_, data_.title, communicator_, epochs);
+  run["test_images"] = data_.test->size();
   mark_run(run.dump());
   run.update(
       {{"iterations", iterations_},
        {"threads", threads_},
        {"lr", scaled_rate(options_.optimization.rate, static_cast<double>(global_batch_of(options_, communicator_)))},
-       {"train_images", data_.train.size()},
+       {"train_images", data_.train->size()},
+       {"image_size", data_.train->image_size()},
+       {"classes", data_.train->classes()},
+       {"loader_workers", options_.loader_workers},
        {"first_iteration", first_}});
   journal_->start(run);
   const OptimizerOptions& optimizer = options_.optimization.optimizer;
@@ -114,8 +87,8 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   const int rank = communicator_.rank();
   const RunPlan images = faults_.duplicate_shards ? plan_run(0) : run_plan_;
   loader_ = std::make_unique<Loader>(
-      data_.train, normalization_,
-      Loader::Options{images, options_.seed, first_, iterations_, batches_ahead, faults_.slow_loader.of(rank)});
+      *data_.train, training_batches(images, options_.seed),
+      Loader::Options{first_, iterations_, options_.loader_workers, batches_ahead, faults_.slow_loader.of(rank)});
   UpdaterParts parts{*model_, communicator_, *optimizer_};
   parts.pass = {options_.seed, rank, static_cast<std::size_t>(options_.batch_size), faults_.slow_rank.of(rank)};
   if (options_.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*options_.bucket_mb * (1 << 20));
@@ -129,21 +102,21 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
 void Training::prepare() {
   faults_ = parse_faults(options_.faults, communicator_.size());
   threads_ = set_threads(options_.threads, communicator_.local_size());
-  load_data();
+  plan_all();
   journal_ = std::make_unique<Journal>(communicator_.rank(), options_.log, options_.resume);
 
   ModelOptions model;
   model.name = options_.model;
   model.batch_size = options_.batch_size;
-  model.image_size = data_.train.image_size;
-  model.classes = data_.train.classes;
+  model.image_size = data_.train->image_size();
+  model.classes = data_.train->classes();
   model.seed = options_.seed;
   const auto sum_over_ranks = [this](std::span<double> sums) {
     const Range range(Category::allreduce, sums.size_bytes());
     communicator_.allreduce_sum(sums);
   };
   set_variants(options_.optimization, sum_over_ranks, model);
-  model.cifar_stem = data_.train.image_size <= 64;
+  model.cifar_stem = data_.train->image_size() <= 64;
   try {
     model_ = make_cpu_model(model);
   } catch (const std::invalid_argument& error) {
@@ -182,54 +155,58 @@ double Training::rate_at(std::uint64_t iteration) const {
 Position Training::position_at(std::uint64_t iteration) const {
   const auto [epoch, within, plan] = run_plan_.at(iteration);
   return {title_of(options_.model, options_.optimization),
-          data_.train.image_size,
-          data_.train.classes,
+          data_.train->image_size(),
+          data_.train->classes(),
           options_.seed,
           epoch * plan.iterations() + within,
           plan.iterations(),
           plan.batch * static_cast<std::size_t>(plan.ranks)};
 }
 
-void Training::check() {
+std::size_t Training::memory_wanted() const {
   const std::size_t gradient = model_->gradients().size_bytes();
   const std::size_t batch = run_plan_.largest().batch;
-  std::size_t memory = (batches_ahead + 1) * batch * data_.train.image_bytes() * sizeof(float);
+  const std::size_t images = batch + static_cast<std::size_t>(options_.batch_size);  // of training and of evaluation
+  std::size_t memory = (batches_ahead + 1) * images * data_.train->values() * sizeof(float);
   if (options_.updater == "double_buffering") memory += gradient;
   if (options_.updater == "parameter_server" && communicator_.rank() == 0) memory += 2 * gradient;
   if (batch > static_cast<std::size_t>(options_.batch_size)) memory += gradient;
-  const RankFacts own = facts_of_this_rank(options_.settings, hash_of(data_), communicator_.local_size(), memory);
+  return memory;
+}
+
+void Training::check(std::uint64_t data, std::size_t memory) {
+  const RankFacts own = facts_of_this_rank(options_.settings, data, communicator_.local_size(), memory);
   const std::optional<Trouble> trouble = check_ranks(communicator_, own, options_.settings);
   if (trouble) throw AgreedError(trouble->what, 1, trouble->rank);
 }
 
-void Training::load_data() {
-  data_ = options_.synthetic ? synthetic_data({options_.image_size, options_.classes, options_.train_images,
-                                               options_.test_images, options_.seed})
-                             : read_cifar10(options_.data);
-  normalization_ = normalization_of(data_.train);
+void Training::plan_all() {
   const RateOptions& rate = options_.optimization.rate;
   const double longer = stretch(rate, static_cast<double>(global_batch_of(options_, communicator_)));
   batches_ = batch_schedule_of(options_.optimization, options_.accumulate, longer);
-  plan_ = {data_.train.size(), static_cast<std::size_t>(options_.batch_size * options_.accumulate),
-           communicator_.rank(), communicator_.size()};
+  plan_ = {data_.train->size(), static_cast<std::size_t>(options_.batch_size * options_.accumulate),
+           communicator_.rank(), communicator_.size(), options_.sharding == "equal-length"};
   if (plan_.iterations() == 0) {
     throw Error(
         fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}): lower --batch-size",
-                    data_.train.size(), communicator_.size(), plan_.batch));
+                    data_.train->size(), communicator_.size(), plan_.batch));
   }
   run_plan_ = plan_run(communicator_.rank());
   if (run_plan_.largest().iterations() == 0) {
     throw Error(
         fmt::format("{} training images are fewer than one iteration takes when the batch has grown ({} ranks × "
                     "{}): give --grow-batch-limit",
-                    data_.train.size(), communicator_.size(), run_plan_.largest().batch));
+                    data_.train->size(), communicator_.size(), run_plan_.largest().batch));
   }
   const auto epochs = static_cast<std::uint64_t>(std::ceil(static_cast<double>(options_.epochs) * longer));
   iterations_ = options_.iterations > 0 ? options_.iterations : run_plan_.first_of(std::max<std::uint64_t>(1, epochs));
 }
 
 RunPlan Training::plan_run(int rank) const {
-  return {{data_.train.size(), static_cast<std::size_t>(options_.batch_size), rank, communicator_.size()}, batches_};
+  const bool equal_length = options_.sharding == "equal-length";
+  return {
+      {data_.train->size(), static_cast<std::size_t>(options_.batch_size), rank, communicator_.size(), equal_length},
+      batches_};
 }
 
 void Training::share_state() {
@@ -372,8 +349,8 @@ void Training::finish_epoch(std::uint64_t iteration) {
 
 Score Training::evaluate_now() {
   const Range range(Category::evaluate);
-  const Score score =
-      evaluate(*model_, communicator_, data_.test, normalization_, static_cast<std::size_t>(options_.batch_size));
+  const Score score = evaluate(*model_, communicator_, *data_.test, static_cast<std::size_t>(options_.batch_size),
+                               options_.loader_workers);
   const double accuracy = static_cast<double>(score.correct) / static_cast<double>(score.samples);
   mark_accuracy(accuracy);
   end_.test_accuracy = accuracy;

@@ -5,29 +5,22 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "trainer/comm/communicator.h"
 #include "trainer/data/loader.h"
+#include "trainer/loop/agreement.h"
 #include "trainer/loop/checkpoint.h"
 #include "trainer/loop/faults.h"
 #include "trainer/loop/journal.h"
 #include "trainer/loop/options.h"
+#include "trainer/loop/run_data.h"
 #include "trainer/loop/updater.h"
 #include "trainer/optim/batch_schedule.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/ranges.h"
 
 namespace paceline::train {
-
-// Thrown on every rank in the same place: the job can end in order, each rank for itself. `reporter` is the rank that
-// says so; the others are silent.
-struct AgreedError : std::runtime_error {
-  AgreedError(const std::string& what, int status, int reporter)
-      : std::runtime_error(what), status(status), reporter(reporter) {}
-  int status, reporter;
-};
 
 class Training {
  public:
@@ -42,11 +35,12 @@ class Training {
   void run();
 
  private:
-  void prepare();    // what may fail on one rank alone: no communication in it
-  void load_data();  // part of prepare
+  void prepare();   // what may fail on one rank alone: no communication in it
+  void plan_all();  // part of prepare
   RunPlan plan_run(int rank) const;
   double rate_at(std::uint64_t iteration) const;
-  void check();  // all ranks able and alike
+  void check(std::uint64_t data, std::size_t memory);  // all ranks able and alike
+  std::size_t memory_wanted() const;                   // bytes, beyond what start-up took
   void restore_statistics();
   void share_state();                                   // rank 0's weights, statistics, optimizer and position to all
   Position position_at(std::uint64_t iteration) const;  // with so many iterations done
@@ -62,8 +56,7 @@ class Training {
   const Clock::time_point start_;
 
   int threads_ = 1;
-  TrainAndTest data_;
-  Normalization normalization_;
+  RunData data_;
   BatchSchedule batches_;
   RunPlan run_plan_;
   EpochPlan plan_;                            // of the first epoch

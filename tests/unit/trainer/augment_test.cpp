@@ -56,6 +56,46 @@ TEST(PrepareImage, ShiftMovesTheCropAndPadsWithTheMeanColour) {
   }
 }
 
+std::vector<float> resized(const Augmentation& augmentation, std::int64_t size) {
+  const Dataset data = counting_image();
+  std::vector<float> out(static_cast<std::size_t>(3 * size * size), -1000.0f);
+  prepare_resized(data, 0, halves, augmentation, size, out);
+  return out;
+}
+
+TEST(PrepareResized, ToItsOwnSizeChangesNothing) {
+  for (const Augmentation& a : {Augmentation{}, Augmentation{2, -1, true}, Augmentation{-2, 1, false}}) {
+    EXPECT_EQ(resized(a, 16), prepared(a));
+  }
+}
+
+// Twice as large: output pixels lie a quarter of a pixel beside the input's; the outermost ones repeat these. The image
+// grows by 1 to the right and by 16 downwards.
+TEST(PrepareResized, InterpolatesLinearlyBetweenPixelCentres) {
+  const auto out = resized({}, 32);
+  const auto at = [&](std::size_t y, std::size_t x) { return out[y * 32 + x] / halves.scale[0] + halves.mean[0]; };
+  EXPECT_EQ(at(0, 0), 0);
+  EXPECT_EQ(at(0, 1), 0.25f);
+  EXPECT_EQ(at(0, 2), 0.75f);
+  EXPECT_EQ(at(1, 0), 4);
+  EXPECT_EQ(at(2, 2), 12.75f);
+  EXPECT_EQ(at(31, 31), 255);
+}
+
+TEST(PrepareResized, ShiftsAndFlipsWhatIsEnlarged) {
+  const auto straight = resized({}, 40), moved = resized({5, -3, true}, 40);
+  for (int channel = 0; channel < 3; ++channel) {
+    for (int y = 0; y < 40; ++y) {
+      for (int x = 0; x < 40; ++x) {
+        const int from_x = 39 - x + 5, from_y = y - 3;
+        const bool inside = from_x >= 0 && from_x < 40 && from_y >= 0;
+        const float expected = inside ? straight[static_cast<std::size_t>((channel * 40 + from_y) * 40 + from_x)] : 0;
+        EXPECT_EQ(moved[static_cast<std::size_t>((channel * 40 + y) * 40 + x)], expected) << x << " " << y;
+      }
+    }
+  }
+}
+
 TEST(Augmentation, IsAFunctionOfSeedEpochAndSample) {
   const auto same = [](const Augmentation& a, const Augmentation& b) {
     return a.shift_x == b.shift_x && a.shift_y == b.shift_y && a.flip == b.flip;

@@ -100,6 +100,22 @@ TEST(CifarWriter, LeavesNothingBehindWhenItFails) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
 }
 
+TEST(Fraction, KeepsTheFirstOfEachClass) {
+  const std::vector<std::int32_t> labels = {1, 0, 0, 1, 0, 0, 3, 1, 0, 0, 0};
+  EXPECT_EQ(first_of_each_class(labels, 0.5), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(first_of_each_class(labels, 0.01), (std::vector<std::uint32_t>{0, 1, 6})) << "at least one";
+  EXPECT_EQ(first_of_each_class(labels, 1).size(), labels.size());
+
+  const TemporaryDirectory directory;
+  put(directory / "batch.bin", record(3, 'a') + record(3, 'b') + record(5, 'c') + record(3, 'd') + record(3, 'e'));
+  Dataset data;
+  read_cifar_batch(directory / "batch.bin", data);
+  keep_fraction(data, 0.5);
+  EXPECT_EQ(data.labels, (std::vector<std::uint8_t>{3, 3, 5}));
+  ASSERT_EQ(data.pixels.size(), 3 * cifar_image_bytes);
+  EXPECT_EQ(data.image(2)[0], 'c');
+}
+
 TEST(Normalization, GivesEachChannelMeanZeroAndVarianceOne) {
   Dataset data;
   data.image_size = 2;

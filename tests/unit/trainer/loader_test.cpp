@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
 #include "trainer/data/augment.h"
+#include "trainer/data/memory_source.h"
 #include "trainer/data/synthetic.h"
 
 namespace paceline::train {
@@ -10,14 +16,15 @@ namespace {
 
 Dataset small_data() { return synthetic_data({16, 10, 50, 10, 1}).train; }
 
-Loader::Options options(std::uint64_t first, std::uint64_t last, std::size_t batch, int rank = 0, int ranks = 1) {
-  return {EpochPlan{50, batch, rank, ranks}, 1, first, last, 2};
+Loader::Plan batches(std::size_t batch, int rank = 0, int ranks = 1) {
+  return training_batches(EpochPlan{50, batch, rank, ranks}, 1);
 }
 
 TEST(Loader, GivesTheBatchesOfThePlanInOrderThroughSeveralEpochs) {
   const Dataset data = small_data();
   const Normalization normalization = normalization_of(data);
-  Loader loader(data, normalization, options(0, 15, 8));  // 6 iterations an epoch, 2 samples dropped
+  const MemorySource source(data, normalization);
+  Loader loader(source, batches(8), {0, 15, 1, 2});  // 6 iterations an epoch, 2 samples dropped
   std::vector<float> image(data.image_bytes());
   for (std::uint64_t iteration = 0; iteration < 15; ++iteration) {
     const std::uint64_t epoch = iteration / 6;
@@ -35,9 +42,22 @@ TEST(Loader, GivesTheBatchesOfThePlanInOrderThroughSeveralEpochs) {
   }
 }
 
+TEST(Loader, GivesTheSameBatchesWhateverTheNumberOfWorkers) {
+  const MemorySource source(small_data(), {{}, {1, 1, 1}});
+  for (const std::size_t workers : {2, 3, 11}) {
+    Loader one(source, batches(7), {3, 40, 1, 2}), many(source, batches(7), {3, 40, workers, 2});
+    for (int iteration = 3; iteration < 40; ++iteration) {
+      const Batch& expected = one.next();
+      const Batch& batch = many.next();
+      ASSERT_EQ(batch.labels, expected.labels);
+      ASSERT_EQ(batch.images, expected.images);
+    }
+  }
+}
+
 TEST(Loader, StartsInMidRunWithTheSameBatches) {
-  const Dataset data = small_data();
-  Loader whole(data, {}, options(0, 12, 8)), rest(data, {}, options(7, 12, 8));
+  const MemorySource source(small_data(), {{}, {1, 1, 1}});
+  Loader whole(source, batches(8), {0, 12, 1, 2}), rest(source, batches(8), {7, 12, 2, 2});
   for (int skipped = 0; skipped < 7; ++skipped) whole.next();
   for (int iteration = 7; iteration < 12; ++iteration) {
     const Batch& expected = whole.next();
@@ -48,9 +68,9 @@ TEST(Loader, StartsInMidRunWithTheSameBatches) {
 }
 
 TEST(Loader, RanksShareTheBatchThatOneRankWouldHave) {
-  const Dataset data = small_data();
-  Loader whole(data, {}, options(0, 6, 8)), first(data, {}, options(0, 6, 4, 0, 2)),
-      second(data, {}, options(0, 6, 4, 1, 2));
+  const MemorySource source(small_data(), {{}, {1, 1, 1}});
+  Loader whole(source, batches(8), {0, 6}), first(source, batches(4, 0, 2), {0, 6}),
+      second(source, batches(4, 1, 2), {0, 6});
   for (int iteration = 0; iteration < 6; ++iteration) {
     const Batch& expected = whole.next();
     std::vector<float> images = first.next().images;
@@ -60,11 +80,72 @@ TEST(Loader, RanksShareTheBatchThatOneRankWouldHave) {
   }
 }
 
-TEST(Loader, StopsWithBatchesUnread) {
+TEST(Loader, EvaluationTakesEachSampleOnceAndAsItIs) {
   const Dataset data = small_data();
-  Loader untouched(data, {}, options(0, 1'000'000'000, 8));
-  Loader begun(data, {}, options(0, 1'000'000'000, 8));
+  const MemorySource source(data, {{}, {1, 1, 1}});
+  Loader loader(source, evaluation_batches({11, 23}, 8), {0, 3, 2});
+  std::size_t sample = 11;
+  for (const std::size_t size : {8, 8, 7}) {
+    const Batch& batch = loader.next();
+    ASSERT_EQ(batch.labels.size(), size);
+    for (std::size_t i = 0; i < size; ++i, ++sample) {
+      const auto pixels = data.image(sample);
+      EXPECT_EQ(batch.labels[i], data.labels[sample]);
+      EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(),
+                             batch.images.begin() + static_cast<std::ptrdiff_t>(i * pixels.size())));
+    }
+  }
+}
+
+TEST(Loader, StopsWithBatchesUnread) {
+  const MemorySource source(small_data(), {{}, {1, 1, 1}});
+  Loader untouched(source, batches(8), {0, 1'000'000'000, 3});
+  Loader begun(source, batches(8), {0, 1'000'000'000, 3});
   EXPECT_EQ(begun.next().labels.size(), 8u);
+}
+
+// Counts, and fails where it is told to.
+struct CountingSource : ImageSource {
+  std::size_t size() const override { return 1000; }
+  std::int64_t image_size() const override { return 1; }
+  std::int64_t classes() const override { return 2; }
+  std::int32_t label(std::size_t) const override { return 0; }
+  void prepare(std::size_t sample, const std::optional<Draw>&, std::span<float>) const override {
+    ++prepared;
+    if (sample == 21 || sample == 19) throw std::runtime_error("sample " + std::to_string(sample));
+  }
+  mutable std::atomic<int> prepared = 0;
+};
+
+TEST(Loader, RunsNoFurtherAheadThanItsDepth) {
+  const CountingSource source;
+  Loader loader(source, evaluation_batches({0, 1000}, 3), {0, 300, 4, 4});  // 4 batches and the one in use
+  const auto settles_at = [&](int expected) {
+    for (int wait = 0; wait < 500 && source.prepared < expected; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(source.prepared, expected);
+  };
+  settles_at(15);
+  loader.next();
+  settles_at(15);
+  loader.next();
+  settles_at(18);
+}
+
+TEST(Loader, FailsWithTheFirstSampleThatFailsAndNotBeforeItsBatch) {
+  for (const std::size_t workers : {1, 2, 8}) {
+    const CountingSource source;
+    Loader loader(source, evaluation_batches({0, 1000}, 6), {0, 100, workers, 4});
+    for (int batch = 0; batch < 3; ++batch) EXPECT_EQ(loader.next().labels.size(), 6u);
+    try {
+      loader.next();
+      ADD_FAILURE() << "no error";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "sample 19");
+    }
+  }
 }
 
 TEST(SyntheticData, HasTheSizeAskedForAndStoresFewImages) {

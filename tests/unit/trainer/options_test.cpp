@@ -63,7 +63,7 @@ TEST_F(Settings, ComeFromTheCommandLineThenTheFileThenThePreset) {
   EXPECT_TRUE(o.optimization.optimizer.nesterov) << "the preset";
   EXPECT_FALSE(o.optimization.optimizer.weight_decay.batch_norm) << "the preset";
   EXPECT_TRUE(o.optimization.optimizer.weight_decay.biases);
-  EXPECT_EQ(o.classes, 10) << "the default";
+  EXPECT_EQ(o.fraction, 1) << "the default";
 }
 
 TEST_F(Settings, AFileMayNameThePreset) {

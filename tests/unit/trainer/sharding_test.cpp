@@ -71,6 +71,21 @@ TEST(EpochPlan, DropsLessThanOneIterationsWorth) {
   }
 }
 
+TEST(EpochPlan, EqualLengthLeavesNoSampleOutAndTakesTheFirstOnesTwice) {
+  for (const int ranks : {1, 2, 3, 4}) {
+    for (const std::size_t samples : {1, 7, 24, 25, 59}) {
+      const EpochPlan plan{samples, 4, 0, ranks, true};
+      const std::size_t per_iteration = 4 * static_cast<std::size_t>(ranks), taken = plan.iterations() * per_iteration;
+      EXPECT_GE(taken, samples);
+      EXPECT_LT(taken, samples + per_iteration);
+      const auto order = plan.order(1, 2), once = epoch_order(1, 2, samples);
+      ASSERT_EQ(order.size(), taken);
+      for (std::size_t i = 0; i < taken; ++i) EXPECT_EQ(order[i], once[i % samples]);
+    }
+  }
+  EXPECT_EQ((EpochPlan{59, 4, 0, 2, false}.order(1, 2)), epoch_order(1, 2, 59));
+}
+
 TEST(EpochPlan, TwoRanksSeeTogetherWhatOneWithTwiceTheBatchSees) {
   const auto order = epoch_order(1, 0, 64);
   const EpochPlan whole{64, 8, 0, 1}, first{64, 4, 0, 2}, second{64, 4, 1, 2};

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# usage: images.sh PACELINE-TRAIN
+# Folders of JPEGs, CIFAR-10 enlarged, shards of equal length: whole runs.
+source "$(dirname "$0")/setup.sh"
+"$TRAIN" make-dataset pictures --format jpeg --image-size 40 --train 30 --test 9 --seed 3 | grep -q 'pictures: 30 training and 9 test images of 10 classes, JPEGs' || fail "make-dataset"
+[ "$(find pictures/train -name '*.jpg' | wc -l)" -eq 30 ] || fail "not 30 pictures"
+status 1 "$TRAIN" make-dataset pictures --format jpeg
+says "pictures/train: is there already"
+export OMP_NUM_THREADS=1
+tiny=(--width 0.125 --batch-size 4)
+run=(--data pictures --image-size 32 "${tiny[@]}" --lr 0.02 --schedule constant)
+
+# Stopped in mid-epoch and resumed with other numbers of workers; rank 0 alone has the pictures: the same bits.
+ranks 2 "${run[@]}" --iterations 5 --checkpoint whole --log whole.jsonl >/dev/null
+grep -q '"image_size":32' whole.jsonl && grep -q '"train_images":30' whole.jsonl || fail "$(head -1 whole.jsonl)"
+grep -q '"test_images":9' whole.jsonl || fail "$(head -1 whole.jsonl)"
+ranks 2 "${run[@]}" --iterations 2 --checkpoint parts --loader-workers 3 >/dev/null
+ranks 2 "${run[@]}" --iterations 5 --checkpoint parts --resume --loader-workers 2 >/dev/null
+cmp whole parts || fail "resumed: other weights"
+mpirun --bind-to none -n 1 "$TRAIN" "${run[@]}" --iterations 5 --checkpoint sent --broadcast-data : \
+  -n 1 "$TRAIN" "${run[@]/pictures/nowhere}" --iterations 5 --checkpoint sent --broadcast-data >/dev/null
+cmp whole sent || fail "data broadcast: other weights"
+status 1 mpirun --bind-to none -n 1 "$TRAIN" "${run[@]}" : -n 1 "$TRAIN" "${run[@]/pictures/nowhere}"
+grep -q 'rank 1 on .*: nowhere/train/.*\.jpg: rank 0 lists it, but' stderr || fail "$(cat stderr)"
+
+# A picture that is cut off ends the run before its epoch ends, and names itself; the checkpoint that is there stays.
+victim=$(find pictures/train -name '*.jpg' | head -1)
+cp "$victim" good.jpg
+cp whole before
+truncate -s -40 "$victim"
+status 1 "$TRAIN" "${run[@]}" --epochs 1 --sharding equal-length --checkpoint whole
+says "$victim: Premature end of JPEG file" "replace it"
+cmp whole before || fail "the checkpoint was overwritten"
+mv good.jpg "$victim"
+
+status 2 "$TRAIN" "${run[@]}" --classes 7
+says "pictures: has 10 classes, and --classes says 7"
+status 2 "$TRAIN" "${run[@]}" --resize 64
+says "pictures: --resize is of CIFAR-10's files"
+status 1 "$TRAIN" "${run[@]/%4/31}"
+says "30 training images" "--batch-size"
+mkdir -p empty/train empty/val
+status 1 "$TRAIN" --data empty
+says "empty/train: no classes"
+
+# The lectures' set in small: CIFAR-10 enlarged, and a part of it. 3 of 5 images a class of the 40 are not whole batches.
+"$TRAIN" make-dataset cifar --train 60 --test 10 >/dev/null
+lecture=(--data cifar --resize 48 --fraction 0.5 "${tiny[@]}" --eval-every 0)
+"$TRAIN" "${lecture[@]}" --iterations 1 --log lecture.jsonl >/dev/null
+python3 - <<'PY'
+import json
+start = json.loads(open("lecture.jsonl").readline())
+assert start["image_size"] == 48 and start["data"] == "cifar at 48 px, 50 %", start
+assert 25 <= start["train_images"] <= 35, start
+PY
+status 2 "$TRAIN" --data cifar --image-size 48
+says "cifar: CIFAR-10's images have 32 pixels" "--resize 48"
+status 2 "$TRAIN" --synthetic --fraction 0.5
+says "--fraction"
+
+# 30 images are 3 iterations of 2 × 4 and 6 images; with equal lengths these and 2 others make a fourth.
+ranks 2 --synthetic --train-images 30 --test-images 4 "${tiny[@]}" --epochs 1 --sharding equal-length --log equal.jsonl >/dev/null
+[ "$(grep -c '"event":"iteration"' equal.jsonl)" -eq 4 ] || fail "equal-length: $(cat equal.jsonl)"
+grep -q '"images":32' equal.jsonl || fail "equal-length: $(tail -1 equal.jsonl)"

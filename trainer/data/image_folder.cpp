@@ -1,0 +1,216 @@
+#include "trainer/data/image_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "trainer/data/jpeg_image.h"
+#include "trainer/error.h"
+
+namespace paceline::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of ImageNet's training images, in bytes (0.485, 0.456, 0.406; 0.229, 0.224, 0.225): what torchvision's models take.
+const Normalization imagenet{{123.675f, 116.28f, 103.53f}, {1 / 58.395f, 1 / 57.12f, 1 / 57.375f}};
+
+// The kinds of entries of a listing; each is a letter, a text and a zero.
+enum Entry : char { part_entry = 'P', class_entry = 'C', file_entry = 'F' };
+
+bool is_jpeg(const fs::path& file) {
+  std::string extension = file.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension == ".jpg" || extension == ".jpeg";
+}
+
+// What a folder has of one kind, in the order of the names' bytes; nothing whose name begins with a dot.
+std::vector<std::string> sorted_names(const fs::path& folder, bool folders) {
+  std::error_code code;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    std::string name = entry->path().filename().string();
+    if (name.starts_with('.')) continue;
+    std::error_code of_entry;  // one that cannot be looked at is met again when it is read
+    if (folders ? entry->is_directory(of_entry) : is_jpeg(entry->path())) names.push_back(std::move(name));
+  }
+  if (code) throw Error(fmt::format("{}: cannot be read: {}", folder.string(), code.message()));
+  std::ranges::sort(names);
+  return names;
+}
+
+void add_part(const fs::path& folder, const std::vector<std::string>& classes, std::string& listing) {
+  const auto add = [&](Entry kind, const std::string& text) {
+    listing += kind;
+    listing += text;
+    listing += '\0';
+  };
+  add(part_entry, folder.filename().string());
+  for (const std::string& name : classes) {
+    add(class_entry, name);
+    const std::vector<std::string> files = sorted_names(folder / name, false);
+    if (files.empty()) {
+      throw Error(fmt::format("{}: a class without pictures (*.jpg): add some, or take the folder away",
+                              (folder / name).string()));
+    }
+    for (const std::string& file : files) add(file_entry, file);
+  }
+}
+
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number >= 0) close(number);
+  }
+};
+
+// Appends a file's content.
+void append_file(const fs::path& file, std::vector<std::uint8_t>& bytes) {
+  const auto fail = [&] { throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno))); };
+  const Descriptor descriptor{open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat status {};
+  if (descriptor.number < 0 || fstat(descriptor.number, &status) != 0) fail();
+  std::size_t done = bytes.size();
+  bytes.resize(done + static_cast<std::size_t>(status.st_size));
+  while (done < bytes.size()) {
+    const ssize_t count = read(descriptor.number, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail();
+    if (count == 0) break;  // it has become shorter
+    done += static_cast<std::size_t>(count);
+  }
+  bytes.resize(done);
+}
+
+}  // namespace
+
+bool is_image_folder(const fs::path& directory) {
+  std::error_code code;
+  return fs::is_directory(directory / "train", code);
+}
+
+std::string list_image_folder(const fs::path& directory) {
+  const fs::path train = directory / "train";
+  std::error_code code;
+  fs::path test = directory / "val";
+  if (!fs::is_directory(test, code)) test = directory / "test";
+  if (!fs::is_directory(test, code)) {
+    throw Error(fmt::format("{}: has a folder train, but neither val nor test: evaluation needs pictures too",
+                            directory.string()));
+  }
+  const std::vector<std::string> classes = sorted_names(train, true);
+  if (classes.size() < 2) {
+    throw Error(fmt::format("{}: {}: make a folder of pictures for each class in it", train.string(),
+                            classes.empty() ? "no classes" : "a single class"));
+  }
+  const std::vector<std::string> tested = sorted_names(test, true);
+  if (tested.empty()) throw Error(fmt::format("{}: no classes: it needs folders like those of train", test.string()));
+  for (const std::string& name : tested) {
+    if (!std::ranges::binary_search(classes, name)) {
+      throw Error(fmt::format("{}: a class that {} does not have", (test / name).string(), train.string()));
+    }
+  }
+  std::string listing;
+  add_part(train, classes, listing);
+  add_part(test, tested, listing);
+  return listing;
+}
+
+FolderSource::FolderSource(fs::path directory, const std::string& listing, Part part, std::int64_t image_size,
+                           double fraction)
+    : image_size_(image_size) {
+  int parts = 0;
+  std::int32_t label = 0;
+  for (std::size_t at = 0; at < listing.size();) {
+    const std::string_view text = listing.c_str() + at + 1;
+    const bool wanted = parts == (part == Part::train ? 1 : 2);
+    switch (listing[at]) {
+      case part_entry:
+        ++parts;
+        if (parts == (part == Part::train ? 1 : 2)) directory_ = directory / text;
+        break;
+      case class_entry:
+        if (parts == 1) classes_.emplace_back(text);
+        label = static_cast<std::int32_t>(std::ranges::lower_bound(classes_, text) - classes_.begin());
+        break;
+      default:
+        if (!wanted) break;
+        labels_.push_back(label);
+        starts_.push_back(names_.size());
+        names_.append(text.data(), text.size() + 1);
+    }
+    at += text.size() + 2;
+  }
+  if (fraction >= 1) return;
+  const std::vector<std::uint32_t> kept = first_of_each_class(labels_, fraction);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    labels_[i] = labels_[kept[i]];
+    starts_[i] = starts_[kept[i]];
+  }
+  labels_.resize(kept.size());
+  starts_.resize(kept.size());
+}
+
+fs::path FolderSource::path(std::size_t sample) const {
+  return directory_ / classes_[static_cast<std::size_t>(labels_[sample])] / (names_.c_str() + starts_[sample]);
+}
+
+void FolderSource::prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const {
+  std::vector<std::uint8_t> own;
+  std::span<const std::uint8_t> bytes;
+  if (contents_.ends.empty()) {
+    append_file(path(sample), own);
+    bytes = own;
+  } else {
+    const std::uint64_t start = sample == 0 ? 0 : contents_.ends[sample - 1];
+    bytes = std::span(contents_.bytes).subspan(start, contents_.ends[sample] - start);
+  }
+  try {
+    JpegReader jpeg(bytes);
+    const Crop crop = draw ? random_resized_crop(draw->seed, draw->epoch, sample, jpeg.width(), jpeg.height())
+                           : centre_crop(jpeg.width(), jpeg.height());
+    prepare_jpeg(jpeg, crop, image_size_, imagenet, out);
+  } catch (const JpegError& error) {
+    throw Error(fmt::format("{}: {}: not a picture that can be trained on; replace it, or take it away",
+                            path(sample).string(), error.what()));
+  }
+}
+
+std::uint64_t FolderSource::bytes_on_disk() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t sample = 0; sample < size(); ++sample) {
+    std::error_code code;
+    bytes += fs::file_size(path(sample), code);
+    if (code) throw Error(fmt::format("{}: cannot be read: {}", path(sample).string(), code.message()));
+  }
+  return bytes;
+}
+
+FileContents FolderSource::read_all() const {
+  FileContents all;
+  all.bytes.reserve(bytes_on_disk());
+  for (std::size_t sample = 0; sample < size(); ++sample) {
+    append_file(path(sample), all.bytes);
+    all.ends.push_back(all.bytes.size());
+  }
+  return all;
+}
+
+void FolderSource::keep(FileContents contents) { contents_ = std::move(contents); }
+
+void FolderSource::check_first() const {
+  if (access(path(0).c_str(), R_OK) == 0) return;
+  throw Error(
+      fmt::format("{}: rank 0 lists it, but it cannot be read here: {}: copy the set to all hosts, or give "
+                  "--broadcast-data",
+                  path(0).string(), std::strerror(errno)));
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,33 @@
+// What a loader takes images and labels from: a set in memory, or files that are read when they are needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace paceline::train {
+
+// What the random numbers of a training image are named by, beside the sample itself.
+struct Draw {
+  std::uint64_t seed = 1, epoch = 0;
+};
+
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+
+  virtual std::size_t size() const = 0;
+  virtual std::int64_t image_size() const = 0;  // pixels on each side of what prepare() writes
+  virtual std::int64_t classes() const = 0;
+  virtual std::int32_t label(std::size_t sample) const = 0;
+
+  // Writes an image as the network takes it, normalised, channel planes one after the other: cropped and flipped at
+  // random, a function of draw and sample alone, or, without a draw, as evaluation sees it. Several threads may call
+  // it at once. Throws Error where a file is missing or damaged.
+  virtual void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const = 0;
+
+  std::size_t values() const { return static_cast<std::size_t>(3 * image_size() * image_size()); }  // of an image
+};
+
+}  // namespace paceline::train

@@ -1,0 +1,31 @@
+// A set in memory as the source of a loader.
+#pragma once
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/image_source.h"
+
+namespace paceline::train {
+
+// Training images are shifted and flipped (augment.h); where image_size is not the set's own they are interpolated
+// linearly to that size first.
+class MemorySource : public ImageSource {
+ public:
+  // image_size 0: the set's.
+  MemorySource(Dataset data, const Normalization& normalization, std::int64_t image_size = 0)
+      : data_(std::move(data)),
+        normalization_(normalization),
+        image_size_(image_size > 0 ? image_size : data_.image_size) {}
+
+  std::size_t size() const override { return data_.size(); }
+  std::int64_t image_size() const override { return image_size_; }
+  std::int64_t classes() const override { return data_.classes; }
+  std::int32_t label(std::size_t sample) const override { return data_.labels[sample]; }
+  void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const override;
+
+ private:
+  const Dataset data_;
+  const Normalization normalization_;
+  const std::int64_t image_size_;
+};
+
+}  // namespace paceline::train

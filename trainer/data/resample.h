@@ -1,0 +1,20 @@
+// Linear interpolation along one axis of an image.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace paceline::train {
+
+// value = (1 − weight) × pixel[first] + weight × pixel[second]; second is first or first + 1.
+struct Tap {
+  std::int64_t first = 0, second = 0;
+  float weight = 0;
+};
+
+// The taps of `count` output pixels that share [begin, begin + length) of an axis of `pixels` pixels equally, at their
+// centres: pixel i is the unit from i to i + 1, as in PyTorch's interpolate (align_corners=False) and Pillow. Nothing
+// beyond the outermost pixels of that stretch is used. The firsts ascend.
+std::vector<Tap> linear_taps(double begin, double length, std::int64_t count, std::int64_t pixels);
+
+}  // namespace paceline::train
