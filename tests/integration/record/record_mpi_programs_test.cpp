@@ -112,7 +112,8 @@ TEST_F(RecordPrograms, DistributedDataParallelUnderTorchrun) {
     GTEST_SKIP() << python << " has no PyTorch with NVTX: name one that has by PACELINE_TORCH_PYTHON";
   }
   const Ended ended = run("OMP_NUM_THREADS=1 " + record() + python +
-                          " -m torch.distributed.run --nproc-per-node 2 " SAMPLES "/python/train.py --steps 6");
+                          " -m torch.distributed.run --nproc-per-node 2 " SAMPLES "/python/train.py --steps 6",
+                          300);  // three interpreters load PyTorch
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const std::vector<RecordedFile> ranks = files();
   expect_two_ranks(ranks);

@@ -37,10 +37,10 @@ void RecordTest::TearDown() {
   if (!directory.empty()) std::filesystem::remove_all(directory);
 }
 
-Ended RecordTest::run(const std::string& command) const {
+Ended RecordTest::run(const std::string& command, int seconds) const {
   Ended ended;
-  const std::string script = "cd " + directory.string() + " && exec timeout -k 5 60 sh -c '" + command +
-                             "' >stdout.txt 2>stderr.txt </dev/null";
+  const std::string script = "cd " + directory.string() + " && exec timeout -k 5 " + std::to_string(seconds) +
+                             " sh -c '" + command + "' >stdout.txt 2>stderr.txt </dev/null";
   ended.status = std::system(script.c_str());
   ended.out = read_text(directory / "stdout.txt");
   ended.err = read_text(directory / "stderr.txt");

@@ -23,8 +23,8 @@ class RecordTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  // Runs a shell command in `directory`; killed after a minute.
-  Ended run(const std::string& command) const;
+  // Runs a shell command in `directory`; killed after so many seconds.
+  Ended run(const std::string& command, int seconds = 60) const;
 
 #ifdef PACELINE
   // `paceline record` with these options, into the directory `run`.
