@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 const Normalization imagenet{{123.675f, 116.28f, 103.53f}, {1 / 58.395f, 1 / 57.12f, 1 / 57.375f}};
 
 // The kinds of entries of a listing; each is a letter, a text and a zero.
-enum Entry : char { part_entry = 'P', class_entry = 'C', file_entry = 'F' };
+enum EntryKind : char { part_entry = 'P', class_entry = 'C', file_entry = 'F' };
 
 bool is_jpeg(const fs::path& file) {
   std::string extension = file.extension().string();
@@ -47,7 +47,7 @@ std::vector<std::string> sorted_names(const fs::path& folder, bool folders) {
 }
 
 void add_part(const fs::path& folder, const std::vector<std::string>& classes, std::string& listing) {
-  const auto add = [&](Entry kind, const std::string& text) {
+  const auto add = [&](EntryKind kind, const std::string& text) {
     listing += kind;
     listing += text;
     listing += '\0';
