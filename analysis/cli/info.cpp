@@ -93,7 +93,7 @@ ordered_json json_of(const Rank& rank) {
   return trace;
 }
 
-std::string seconds(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
+std::string seconds_text(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
 
 std::string clock_error(double ns) {
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
@@ -105,11 +105,11 @@ void print_coverage(const Rank& rank) {
   constexpr const char* indent = "             ";
   std::map<std::string, std::int64_t> gaps;
   for (const auto& gap : rank.gaps) gaps[gap.reason] += gap.end_ns - gap.start_ns;
-  if (!gaps.empty()) fmt::print("{}recorded: {}", indent, seconds(rank.recorded_ns()));
-  for (const auto& [reason, ns] : gaps) fmt::print("; not {}: {}", seconds(ns), reason);
+  if (!gaps.empty()) fmt::print("{}recorded: {}", indent, seconds_text(rank.recorded_ns()));
+  for (const auto& [reason, ns] : gaps) fmt::print("; not {}: {}", seconds_text(ns), reason);
   if (!gaps.empty()) fmt::print("\n");
   for (const auto& trigger : rank.triggers) {
-    fmt::print("{}asked for after {}: {}\n", indent, seconds(trigger.time_ns - rank.start_ns), trigger.cause);
+    fmt::print("{}asked for after {}: {}\n", indent, seconds_text(trigger.time_ns - rank.start_ns), trigger.cause);
   }
 }
 
@@ -136,7 +136,7 @@ void print_text(const std::string& path, const Trace& run) {
   std::set<std::string> hosts;
   for (const Rank& rank : run.ranks) hosts.insert(rank.host);
   fmt::print("{}: {} rank{} on {} host{}, {}\n", path, run.ranks.size(), run.ranks.size() == 1 ? "" : "s", hosts.size(),
-             hosts.size() == 1 ? "" : "s", seconds(run.span_ns()));
+             hosts.size() == 1 ? "" : "s", seconds_text(run.span_ns()));
   if (!run.ranks.empty() && !run.ranks.front().command.empty()) {
     fmt::print("  command  {}\n", fmt::join(run.ranks.front().command, " "));
   }
@@ -147,7 +147,7 @@ void print_text(const std::string& path, const Trace& run) {
   for (const Rank& rank : run.ranks) {
     fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
                fmt::format("{} of {}", rank.rank, rank.world_size), rank.host, host_width, rank.pid,
-               seconds(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events, rank.counter_events,
+               seconds_text(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events, rank.counter_events,
                dropped_of(rank), rank.clock_source, clock_error(rank.clock_error_ns));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
     print_coverage(rank);

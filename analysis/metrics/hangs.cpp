@@ -78,7 +78,7 @@ std::int64_t waited_ns(const Trace& trace, const Hang& hang) {
   return longest;
 }
 
-std::string seconds(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
+std::string seconds_text(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
 
 // "rank 2", "ranks 0, 1 and 3"
 std::string ranks_text(const std::vector<int>& ranks) {
@@ -149,7 +149,7 @@ std::string hang_text(const Trace& trace, const Hang& hang) {
   std::string text =
       fmt::format("{} never entered {} #{} on {}; {} {} in it since {}, for {}{}.", ranks_text(never),
                   trace.names[hang.operation], hang.number, trace.names[hang.communicator], ranks_text(waiting),
-                  waiting.size() == 1 ? "waits" : "wait", seconds(since), seconds(until - since), details);
+                  waiting.size() == 1 ? "waits" : "wait", seconds_text(since), seconds_text(until - since), details);
   text.front() = 'R';
   return text;
 }
