@@ -25,11 +25,13 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher})
 endif()
 
 # Linked into every target of ours by name, never into foreign ones.
 add_library(paceline_build_flags INTERFACE)
-target_compile_options(paceline_build_flags INTERFACE -Wall -Wextra -Werror)
+target_compile_options(paceline_build_flags INTERFACE
+  $<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Wall -Wextra -Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 target_include_directories(paceline_build_flags INTERFACE ${CMAKE_SOURCE_DIR})
 
 # Options that sources with precompiled headers need: for ccache; and because GCC 12 takes the false alarms that it raises

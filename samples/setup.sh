@@ -49,22 +49,46 @@ have_nvtx() {
   done
   return 1
 }
-if ! have_nvtx; then
-  echo "Fetching the NVTX headers (PyPI: nvidia-nvtx)"
-  folder=$(mktemp -d)
-  trap 'rm -rf "$folder"' EXIT
-  python3 -m pip download -q --no-deps --only-binary=:all: -d "$folder" nvidia-nvtx
-  python3 - "$folder" build/deps/nvtx <<'PY'
+# unpack FOLDER TARGET: what the one wheel in FOLDER has under include/ goes to TARGET/include.
+unpack() {
+  python3 - "$@" <<'PY'
 import pathlib, sys, zipfile
 wheel = next(pathlib.Path(sys.argv[1]).glob("*.whl"))
 target = pathlib.Path(sys.argv[2]) / "include"
 with zipfile.ZipFile(wheel) as archive:
     for name in archive.namelist():
-        before, found, after = name.partition("/include/")
+        before, found, after = ("/" + name).partition("/include/")
         if found and after and not name.endswith("/"):
             file = target / after
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(archive.read(name))
 PY
+}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+if ! have_nvtx; then
+  echo "Fetching the NVTX headers (PyPI: nvidia-nvtx)"
+  python3 -m pip download -q --no-deps --only-binary=:all: -d "$folder/nvtx" nvidia-nvtx
+  unpack "$folder/nvtx" build/deps/nvtx
   have_nvtx || { echo "setup.sh: PyPI's nvidia-nvtx holds no nvtx3/nvToolsExt.h; set NVTX_HOME to a folder with include/nvtx3" >&2; exit 1; }
+fi
+
+# Where there is a CUDA compiler: cuDNN's C++ headers, of which Debian and NVIDIA's repository have no package. The wheel
+# is Python's, and its headers are all that is used: one wheel, whatever the Python here.
+frontend=1.32.0
+frontend_hash=c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0
+have_nvcc() { command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; }
+have_frontend() {
+  local folder
+  for folder in "${CUDNN_FRONTEND_HOME:-}" /usr /usr/local "$PWD/build/deps/cudnn-frontend"; do
+    [ -n "$folder" ] && [ -e "$folder/include/cudnn_frontend.h" ] && return 0
+  done
+  return 1
+}
+if have_nvcc && ! have_frontend; then
+  echo "Fetching cuDNN's C++ headers (PyPI: nvidia-cudnn-frontend $frontend)"
+  echo "nvidia-cudnn-frontend==$frontend --hash=sha256:$frontend_hash" > "$folder/frontend.txt"
+  python3 -m pip download -q --no-deps --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 \
+    --platform manylinux_2_28_x86_64 --require-hashes -d "$folder/frontend" -r "$folder/frontend.txt"
+  unpack "$folder/frontend" build/deps/cudnn-frontend
 fi

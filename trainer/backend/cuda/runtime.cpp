@@ -1,0 +1,181 @@
+#include "trainer/backend/cuda/runtime.h"
+
+#include <nvtx3/nvToolsExtCudaRt.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "trainer/error.h"
+
+namespace paceline::train::cuda {
+
+namespace {
+
+const char* remedy(cudaError_t status) {
+  switch (status) {
+    case cudaErrorMemoryAllocation:
+      return "take a smaller --batch-size, or end what else uses this GPU (nvidia-smi lists it)";
+    case cudaErrorInsufficientDriver:
+    case cudaErrorNoKernelImageForDevice:
+      return "this build needs a driver for CUDA 13 (580 or newer) and compute capability 8.0; or take --device cpu";
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+      return "see nvidia-smi and CUDA_VISIBLE_DEVICES, or take --device cpu";
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorMisalignedAddress:
+      return "an error of this program: compute-sanitizer in front of it names the kernel";
+    default:
+      return "if nvidia-smi shows the GPU in order, this is an error of this program";
+  }
+}
+
+// "cudaMalloc(&p, n)" is shown as "cudaMalloc".
+std::string name_of(std::string_view call) { return std::string(call.substr(0, call.find('('))); }
+
+std::string hexadecimal(const cudaUUID_t& uuid) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const char c : uuid.bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  throw Error("CUDA: " + name_of(call) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
+              "): " + remedy(status));
+}
+
+VisibleDevices visible_devices() {
+  VisibleDevices visible;
+  int count = 0;
+  if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
+    visible.reason = cudaGetErrorString(status);
+    cudaGetLastError();  // which is kept until asked for
+    return visible;
+  }
+  if (count == 0) visible.reason = "no CUDA-capable device is detected";
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties{};
+    PACELINE_CHECK_CUDA(cudaGetDeviceProperties(&properties, i));
+    visible.devices.push_back({i, properties.name, hexadecimal(properties.uuid), properties.major, properties.minor,
+                               properties.totalGlobalMem, properties.multiProcessorCount});
+  }
+  return visible;
+}
+
+int choose_device(int local_rank, std::size_t visible, const std::string& reason_for_none) {
+  if (visible == 0) {
+    throw Error("--device cuda: no GPU can be used: " + reason_for_none +
+                    "; see nvidia-smi and CUDA_VISIBLE_DEVICES, or take --device cpu",
+                Status::usage);
+  }
+  return local_rank % static_cast<int>(visible);
+}
+
+void refuse_shared_gpu(std::span<const std::string> uuids, bool share) {
+  if (share) return;
+  std::vector<std::string> distinct(uuids.begin(), uuids.end());
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  if (distinct.size() == uuids.size()) return;
+  const auto count = [](std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
+  throw Error("--device cuda: " + count(uuids.size(), "rank") + " on a host with " + count(distinct.size(), "GPU") +
+                  " for them: start one rank a GPU, or take --share-gpu to let ranks share",
+              Status::usage);
+}
+
+void use_device(const Device& device) {
+  if (device.major < 8) {
+    throw Error("--device cuda: " + device.name + " has compute capability " + std::to_string(device.major) + "." +
+                    std::to_string(device.minor) + ", and this program needs 8.0 (Ampere) or newer; take --device cpu",
+                Status::usage);
+  }
+  PACELINE_CHECK_CUDA(cudaSetDevice(device.ordinal));
+  nvtxNameCudaDeviceA(device.ordinal, device.name.c_str());
+}
+
+Buffer::Buffer(Kind kind, std::size_t bytes) : kind_(kind), bytes_(bytes) {
+  if (bytes == 0) return;
+  switch (kind) {
+    case Kind::device: PACELINE_CHECK_CUDA(cudaMalloc(&data_, bytes)); break;
+    case Kind::pinned: PACELINE_CHECK_CUDA(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault)); break;
+    case Kind::managed: {
+      PACELINE_CHECK_CUDA(cudaMallocManaged(&data_, bytes, cudaMemAttachGlobal));
+      cudaMemLocation here{};
+      here.type = cudaMemLocationTypeDevice;
+      try {
+        PACELINE_CHECK_CUDA(cudaGetDevice(&here.id));
+        PACELINE_CHECK_CUDA(cudaMemAdvise(data_, bytes, cudaMemAdviseSetPreferredLocation, here));
+        PACELINE_CHECK_CUDA(cudaMemset(data_, 0, bytes));
+        PACELINE_CHECK_CUDA(cudaStreamSynchronize(nullptr));
+      } catch (...) {
+        free();
+        throw;
+      }
+    }
+  }
+}
+
+Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(kind_, other.kind_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Buffer::~Buffer() { free(); }
+
+void Buffer::free() noexcept {
+  if (data_ == nullptr) return;
+  if (kind_ == Kind::pinned) cudaFreeHost(data_);
+  else cudaFree(data_);
+  data_ = nullptr;
+}
+
+bool on_device(const void* pointer) {
+  cudaPointerAttributes attributes{};
+  PACELINE_CHECK_CUDA(cudaPointerGetAttributes(&attributes, pointer));
+  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
+Stream::Stream(const char* name, bool high_priority) {
+  int lowest = 0, highest = 0;
+  PACELINE_CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+  PACELINE_CHECK_CUDA(
+      cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, high_priority ? highest : lowest));
+  nvtxNameCudaStreamA(stream_, name);
+}
+
+Stream::~Stream() { cudaStreamDestroy(stream_); }
+
+void Stream::synchronize() const { PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_)); }
+
+Event::Event(bool timed) {
+  PACELINE_CHECK_CUDA(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming));
+}
+
+Event::~Event() { cudaEventDestroy(event_); }
+
+void Event::record(cudaStream_t stream) { PACELINE_CHECK_CUDA(cudaEventRecord(event_, stream)); }
+
+void Event::make_wait(cudaStream_t stream) const { PACELINE_CHECK_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
+
+void Event::synchronize() const { PACELINE_CHECK_CUDA(cudaEventSynchronize(event_)); }
+
+double Event::milliseconds_since(const Event& start) const {
+  float milliseconds = 0;
+  PACELINE_CHECK_CUDA(cudaEventElapsedTime(&milliseconds, start.event_, event_));
+  return milliseconds;
+}
+
+}  // namespace paceline::train::cuda

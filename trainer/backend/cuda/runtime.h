@@ -1,0 +1,112 @@
+// The CUDA runtime's objects with owners, and its errors as the project's. Plain C++: only .cu files need nvcc.
+//
+// Every function that calls CUDA throws Error on failure, with the name of the call and what to do about it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace paceline::train::cuda {
+
+// Throws Error where `status` is not cudaSuccess; `call`: the source text of the call, of which the name is shown.
+void check(cudaError_t status, const char* call);
+#define PACELINE_CHECK_CUDA(call) ::paceline::train::cuda::check((call), #call)
+
+// A GPU that this process may use, in the order of CUDA_VISIBLE_DEVICES.
+struct Device {
+  int ordinal = 0;        // for cudaSetDevice
+  std::string name;       // "NVIDIA H100 80GB HBM3"
+  std::string uuid;       // 32 hexadecimal digits, the same in every process
+  int major = 0, minor = 0;  // compute capability
+  std::size_t memory = 0;    // bytes
+  int multiprocessors = 0;
+};
+
+// Never throws where there is no GPU or no driver: `devices` is then empty and `reason` says why, in CUDA's words.
+struct VisibleDevices {
+  std::vector<Device> devices;
+  std::string reason;
+};
+VisibleDevices visible_devices();
+
+// The index into visible_devices() for a rank: the local rank; ranks take turns where fewer devices are visible, as they
+// are where a launcher shows each rank its own. Throws Error (usage) where none is visible.
+int choose_device(int local_rank, std::size_t visible, const std::string& reason_for_none);
+
+// `uuids`: of the GPU of each rank of this host, in the order of local ranks. Throws Error (usage) where two are the
+// same, unless `share` (--share-gpu).
+void refuse_shared_gpu(std::span<const std::string> uuids, bool share);
+
+// Makes the device current for the calling thread. Throws Error where it is older than compute capability 8.0.
+void use_device(const Device& device);
+
+// Bytes that a host can read: 256-byte aligned, not initialised unless it says so. Sizes of 0 hold nothing.
+class Buffer {
+ public:
+  enum class Kind {
+    device,   // the GPU's own memory; the host must copy
+    pinned,   // the host's, which the GPU copies from without waiting for the CPU
+    managed,  // both read and write it; stays on the GPU until the host looks. Zeroed.
+  };
+  Buffer() = default;
+  Buffer(Kind kind, std::size_t bytes);
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  template <typename T = void>
+  T* data() const { return static_cast<T*>(data_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void free() noexcept;
+  Kind kind_ = Kind::device;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+inline Buffer device_buffer(std::size_t bytes) { return {Buffer::Kind::device, bytes}; }
+inline Buffer pinned_buffer(std::size_t bytes) { return {Buffer::Kind::pinned, bytes}; }
+inline Buffer managed_buffer(std::size_t bytes) { return {Buffer::Kind::managed, bytes}; }
+
+// Whether a pointer is memory that kernels can use (device, managed), not the host's alone. About 0.2 µs.
+bool on_device(const void* pointer);
+
+// A stream that does not wait for the legacy default stream, with a name for profilers.
+class Stream {
+ public:
+  explicit Stream(const char* name, bool high_priority = false);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  cudaStream_t get() const { return stream_; }
+  operator cudaStream_t() const { return stream_; }
+  void synchronize() const;  // the host waits for all that was put into it
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// A point in a stream.
+class Event {
+ public:
+  explicit Event(bool timed = false);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  cudaEvent_t get() const { return event_; }
+  void record(cudaStream_t stream);
+  void make_wait(cudaStream_t stream) const;         // the stream waits for the point recorded last; none: not at all
+  void synchronize() const;                          // the host does
+  double milliseconds_since(const Event& start) const;  // both timed and reached
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace paceline::train::cuda
