@@ -83,7 +83,10 @@ bool parse_beacon(const char* name, Beacon& beacon) {
 PlaceInTree find_place(const Beacon& own, const char* directory) {
   PlaceInTree place;
   int count = note_leader(0, own);
-  each_beacon(directory, own.job, [&](const Beacon& beacon) { count = note_leader(count, beacon); });
+  each_beacon(directory, own.job, [&](const Beacon& beacon) {
+    count = note_leader(count, beacon);
+    ++place.ranks;
+  });
   if (leaders[0].rank != own.rank) return place;
   place.leads = true;
   place.answers = count > 1;

@@ -36,6 +36,7 @@ struct PlaceInTree {
   bool leads = false;    // lowest rank of its domain
   bool answers = false;  // others may ask it
   bool asks = false;     // `parent` says whom
+  int ranks = 0;         // that were found
   Beacon parent;
 };
 

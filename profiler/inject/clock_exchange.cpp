@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "profiler/inject/clock_beacon.h"
+#include "profiler/inject/drain.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/session.h"
@@ -120,6 +122,16 @@ pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 sockaddr_in parent_address{};
 bool parent_found = false;
 std::uint64_t sequence = 0;
+
+// While MPI_Init runs the drain looks whether all ranks have left their addresses: the sooner
+// clocks are compared, the better is known what they showed before.
+pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+bool found = false;  // under `finding`
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+std::atomic<std::int64_t> next_look_ns{never};
+std::int64_t look_pause_ns = 10 * ms;  // the drain's; doubles
+constexpr std::int64_t longest_look_pause_ns = 640 * ms;
+constexpr int most_ranks_to_look_for = 256;  // a directory of more is not read again and again
 
 std::uint64_t token_of(const Beacon& beacon) {
   return beacon.job ^ (beacon.domain * 0x9e3779b97f4a7c15) ^ 0x636c6f636b;
@@ -274,17 +286,50 @@ void publish_clock() {
   snprintf(beacon_path, sizeof beacon_path, "%s/%s", session.file.directory, name);
   const int file = open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file >= 0) close(file);
+  if (exchange_interval_ns() == 0 || header.world_size > most_ranks_to_look_for) return;
+  next_look_ns.store(monotonic_ns() + look_pause_ns, std::memory_order_release);
+  wake_drain();
 }
 
-void find_clocks() {
-  if (beacon_path[0] == '\0') return;
-  const PlaceInTree place = find_place(own, session.file.directory);
+namespace {
+
+// Under `finding`.
+void take_place(const PlaceInTree& place) {
+  found = true;
   const bool answering = place.answers && start_answering();
   if (place.answers && !place.asks) record_setting("clock_exchange", answering ? "reference" : "none");
   if (!place.asks) return;
   parent = place.parent;
   asks = asking_socket.open();
   if (!asks) record_setting("clock_exchange", "none");
+}
+
+}  // namespace
+
+void find_clocks() {
+  if (beacon_path[0] == '\0') return;
+  next_look_ns.store(never, std::memory_order_relaxed);
+  pthread_mutex_lock(&finding);  // the drain reads a directory at most
+  if (!found) take_place(find_place(own, session.file.directory));
+  pthread_mutex_unlock(&finding);
+}
+
+std::int64_t next_look_for_clocks_ns() { return next_look_ns.load(std::memory_order_acquire); }
+
+void look_for_clocks() {
+  std::int64_t due = next_look_for_clocks_ns();
+  if (monotonic_ns() < due || pthread_mutex_trylock(&finding) != 0) return;
+  if (!found) {
+    const PlaceInTree place = find_place(own, session.file.directory);
+    if (place.ranks >= session.file.header->world_size) take_place(place);
+  }
+  const bool all = found;
+  pthread_mutex_unlock(&finding);
+  look_pause_ns *= 2;
+  const bool again = !all && look_pause_ns <= longest_look_pause_ns;
+  // Not where find_clocks() has ended the search meanwhile.
+  next_look_ns.compare_exchange_strong(due, again ? monotonic_ns() + look_pause_ns : never);
+  if (all) exchange_clocks(ExchangePhase::between);
 }
 
 void exchange_clocks(ExchangePhase phase) {
@@ -322,7 +367,9 @@ void withdraw_clock() {
 void forget_clock() {
   beacon_path[0] = '\0';
   asks = false;
+  next_look_ns = never;
   pthread_mutex_init(&asking, nullptr);
+  pthread_mutex_init(&finding, nullptr);
 }
 
 }  // namespace paceline::inject

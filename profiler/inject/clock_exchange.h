@@ -1,10 +1,11 @@
 // Clocks of different machines compared, by the recorders among themselves, over UDP: nothing passes through the
 // program's MPI, so that nothing of the program can be disturbed, and nobody waits for a rank that is not recorded.
 //
-// Each clock domain's leader asks the one above it in the tree (clock_beacon.h), 100 times or more in a few ms, at
-// MPI_Init and at MPI_Finalize, and fewer times every ten seconds between, from the drain's thread; it records the ten
-// shortest round trips. All domains ask at once: what one is off from the next is added up by the reader. A true offset
-// lies within half of its round trip (F. Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989).
+// Each clock domain's leader asks the one above it in the tree (clock_beacon.h), 100 times or more in a few ms, at the
+// end of MPI_Init and at MPI_Finalize, and fewer times while MPI_Init runs and every ten seconds between, from the
+// drain's thread; it records the ten shortest round trips. All domains ask at once: what one is off from the next is
+// added up by the reader. A true offset lies within half of its round trip (F. Cristian, Probabilistic clock
+// synchronization, Distributed Computing 3, 1989).
 //
 // The program waits for this at most 2 s in all; where nobody answers the trace says so and the reader is left with the
 // machines' UTC.
@@ -19,8 +20,14 @@ enum class ExchangePhase : std::uint32_t { at_init = 0, at_finalize = 1, between
 // Before MPI_Init. Does nothing for a single process, or one whose rank the launcher did not tell.
 void publish_clock();
 
-// Finds out whom this process is to ask, and answers whoever is to ask it. Once, after MPI_Init.
+// Finds out whom this process is to ask, and answers whoever is to ask it. After MPI_Init.
 void find_clocks();
+
+// While MPI_Init runs, by the drain: does the same as soon as all ranks are there to be found, and asks at once. Later
+// stamps tell less of what the clocks showed at the start. It looks seven times, over 1.3 s, in jobs of 256 ranks at
+// most; when to look next (CLOCK_MONOTONIC, ns).
+std::int64_t next_look_for_clocks_ns();
+void look_for_clocks();
 
 // A round of questions, by those who are to ask; nothing for others. May be called by two threads.
 void exchange_clocks(ExchangePhase phase);

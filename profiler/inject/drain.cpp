@@ -93,9 +93,10 @@ void* run(void*) {
   std::int64_t next_exchange = exchange_interval > 0 ? monotonic_ns() + exchange_interval : never;
   while (!finishing.load(std::memory_order_acquire)) {
     const std::int64_t next_control = run_control(monotonic_ns());
-    sleep_until(std::min({next_control, next_pair, next_exchange}));
+    sleep_until(std::min({next_control, next_pair, next_exchange, next_look_for_clocks_ns()}));
     drain_full_chunks();
     serve_trigger();
+    look_for_clocks();
     const std::int64_t now = monotonic_ns();
     if (now >= next_pair) {
       record_clock_pair();

@@ -32,6 +32,10 @@ TEST_F(RecordClock, RanksOfOneMachineNeedNoExchange) {
 }
 
 // Rank 1's clock is 7 ms ahead and runs 50 ppm fast. Its samples say so, to half of their round trips.
+int of_phase(const std::vector<RecordedEvent>& samples, std::uint64_t phase) {
+  return static_cast<int>(std::ranges::count(samples, phase, [](const RecordedEvent& it) { return it.head.low >> 32; }));
+}
+
 TEST_F(RecordClock, TheOffsetLiesWithinHalfTheRoundTrip) {
   const Ended ended = run(mpirun() + "-n 1 " + recorded() + PROGRAM + " : -n 1 " + recorded(other_clock) + PROGRAM);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
@@ -41,13 +45,19 @@ TEST_F(RecordClock, TheOffsetLiesWithinHalfTheRoundTrip) {
   EXPECT_EQ(ranks[1].setting("clock_exchange"), "done");
   EXPECT_NE(ranks[0].file.boot_id, ranks[1].file.boot_id);
   EXPECT_TRUE(ranks[0].of(EventType::clock_exchange).empty());
-  const auto samples = ranks[1].of(EventType::clock_exchange);
-  ASSERT_EQ(samples.size(), 20u);
+  auto samples = ranks[1].of(EventType::clock_exchange);
+  std::ranges::sort(samples, {}, &RecordedEvent::ticks);  // they are of two threads
+  EXPECT_EQ(of_phase(samples, 0), 10);
+  EXPECT_EQ(of_phase(samples, 1), 10);
+  EXPECT_LE(of_phase(samples, 2), 10);  // while MPI_Init ran, where there was time
   const format::FileHeader& header = ranks[1].file.header;
   const double ns_per_tick = 1e9 / header.ticks_per_second;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     EXPECT_EQ(static_cast<std::uint32_t>(samples[i].head.low), 0u);  // asked rank 0
-    EXPECT_EQ(samples[i].head.low >> 32, i < 10 ? 0u : 1u);          // at MPI_Init, at MPI_Finalize
+    constexpr int order[] = {1, 2, 0};  // while MPI_Init runs, at its end, at MPI_Finalize
+    if (i > 0) {
+      EXPECT_LE(order[samples[i - 1].head.low >> 32], order[samples[i].head.low >> 32]);
+    }
     const double sent = static_cast<double>(samples[i].ticks);
     const double received = static_cast<double>(samples[i].extension[0].high - header.start_ticks);
     const double peer =
@@ -75,13 +85,18 @@ TEST_F(RecordClock, DomainsAskAlongATree) {
   ASSERT_EQ(ranks.size(), 5u);
   EXPECT_EQ(ranks[0].setting("clock_exchange"), "reference");
   const std::uint32_t parents[] = {0, 0, 0, 2, 0};
+  int while_init_runs = 0;
   for (std::size_t rank = 1; rank < 5; ++rank) {
     EXPECT_EQ(ranks[rank].setting("clock_exchange"), "done");
     EXPECT_GT(atof(ranks[rank].setting("clock_error_ns").c_str()), 0);
     const auto samples = ranks[rank].of(EventType::clock_exchange);
-    EXPECT_EQ(samples.size(), 20u);
+    EXPECT_EQ(of_phase(samples, 0), 10);
+    EXPECT_EQ(of_phase(samples, 1), 10);
+    EXPECT_LE(of_phase(samples, 2), 10);
+    while_init_runs += of_phase(samples, 2);
     for (const RecordedEvent& sample : samples) EXPECT_EQ(static_cast<std::uint32_t>(sample.head.low), parents[rank]);
   }
+  EXPECT_GT(while_init_runs, 0);
 }
 
 TEST_F(RecordClock, ClocksAreComparedAgainWhileTheProgramRuns) {
@@ -93,7 +108,7 @@ TEST_F(RecordClock, ClocksAreComparedAgainWhileTheProgramRuns) {
   ASSERT_EQ(ranks.size(), 2u);
   std::size_t between = 0;
   for (const RecordedEvent& sample : ranks[1].of(EventType::clock_exchange)) between += sample.head.low >> 32 == 2;
-  EXPECT_GE(between, 30u);
+  EXPECT_GE(between, 40u);
   EXPECT_EQ(between % 10, 0u);
 }
 
