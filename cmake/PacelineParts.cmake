@@ -126,6 +126,10 @@ if(PACELINE_HAVE_CUDA_TRAINER)
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 does not know that nvcc can
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
   add_library(paceline_cuda_libraries INTERFACE)
   target_include_directories(paceline_cuda_libraries SYSTEM INTERFACE
     ${CUDNN_INCLUDE_DIR} ${NCCL_INCLUDE_DIR} ${CUDNN_FRONTEND_INCLUDE_DIR})

@@ -128,7 +128,8 @@ int main(int argc, char** argv) {
                                 command.train.updater),
                     Status::usage);
       }
-      const auto communicator = make_communicator(command.train.communicator, command.train.allreduce_dtype);
+      const auto communicator = make_communicator(command.train.communicator, command.train.allreduce_dtype,
+                                                  command.train.reduction.ring_order);
       check_updater(command.train.updater, communicator->size(), command.train.communicator,
                     command.train.allreduce_dtype);
       if (parse_faults(command.train.faults, communicator->size()).tiny_buckets && command.train.updater != "overlap") {

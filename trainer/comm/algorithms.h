@@ -2,13 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "trainer/comm/allreduce.h"
 #include "trainer/comm/ranks.h"
 
 namespace paceline::train {
 
-// `ranks` must outlive what is made.
+// `ranks` must outlive what is made. By its name; throws Error (usage) for another one.
+std::unique_ptr<Allreduce> make_allreduce(const std::string& name, const Ranks& ranks);
+
 std::unique_ptr<Allreduce> make_mpi(const Ranks& ranks);
 std::unique_ptr<Allreduce> make_naive(const Ranks& ranks);
 std::unique_ptr<Allreduce> make_flat(const Ranks& ranks);

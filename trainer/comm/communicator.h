@@ -10,7 +10,22 @@
 #include <string>
 #include <vector>
 
+#include "trainer/comm/slice.h"
+
 namespace paceline::train {
+
+// A mean over the ranks that is under way beside the host.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+
+  // Sleeps until the gradients have been computed.
+  virtual void wait_until_ready() = 0;
+
+  // Returns when their mean is in their place; does what of it is the host's work. Once each, in the order in which
+  // they began. Throws Error where the library's communication has failed, or another rank is missing for too long.
+  virtual void finish() = 0;
+};
 
 class Communicator {
  public:
@@ -32,6 +47,29 @@ class Communicator {
 
   // The mean of a part of the gradient, in place: positions [first, first + count).
   virtual void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) = 0;
+
+  // For gradients on a GPU: begins the mean of these parts, and returns at once. They are there when this is called, or,
+  // after set_stream(), when that stream has come to where it is now. Null where the gradient is in host memory: then
+  // allreduce_gradient() is all there is.
+  virtual std::unique_ptr<Transfer> begin_mean(std::span<float>, std::span<const Slice>) { return nullptr; }
+
+  // Whether begin_mean() has put all of the work into a stream of the device; the host takes no part, and makes no MPI
+  // call. join() then waits for all that was begun: the model's stream does after set_stream(), else the caller.
+  virtual bool queues() const { return false; }
+  virtual void join() {}
+
+  // The stream that the model computes with, a cudaStream_t, for a model that hands gradients over before they are there
+  // and takes means before they are.
+  virtual void set_stream(void*) {}
+
+  // Memory for a gradient where the model computes, zeroed; 64-byte aligned at least. The communicator must outlive it.
+  virtual std::shared_ptr<float> gradient_memory(std::size_t values) const;
+
+  // Whether gradients should lie in gradient_memory() and nowhere else: the library has registered it.
+  virtual bool wants_gradients() const { return false; }
+
+  // Copies between memory of the host, or of gradient_memory().
+  virtual void copy(std::span<const float> from, std::span<float> to) const;
 
   // Adds the values of all ranks up on `root`; on the others they are left as they were. In a 16-bit type each rank
   // divides by the number of ranks first, and the root multiplies the sum by it, so that the sum stays in range.
@@ -67,12 +105,15 @@ struct CommunicatorName {
   std::string name, summary;
 };
 std::vector<CommunicatorName> communicator_summaries();
+std::vector<CommunicatorName> communicator_choices();  // and those that need a GPU
 std::vector<std::string> communicator_names();
 std::vector<std::string> allreduce_dtypes();  // f32, f16, bf16
 
-// The communicator of that name over all ranks of the job; a collective call. Throws Error (usage) for another name or
+// The communicator of that name over all ranks of the job; a collective call. `ring_order`: as parse_ring_order() takes
+// it; the algorithm sees the ranks in that order, rank() and the rest stay. Throws Error (usage) for another name or
 // type, and on all ranks where the job's hosts do not suit the algorithm. MPI must be initialised, and finalised later
 // than the communicator ends.
-std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::string& dtype = "f32");
+std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::string& dtype = "f32",
+                                                const std::string& ring_order = "");
 
 }  // namespace paceline::train

@@ -24,8 +24,11 @@ void in_calls(std::span<T> values, Call call) {
 }  // namespace
 
 HostCommunicator::HostCommunicator(std::unique_ptr<Ranks> ranks, std::unique_ptr<Element> element,
-                                   std::unique_ptr<Allreduce> allreduce)
-    : ranks_(std::move(ranks)), element_(std::move(element)), allreduce_(std::move(allreduce)) {}
+                                   std::unique_ptr<Allreduce> allreduce, std::unique_ptr<Ranks> ordered)
+    : ranks_(std::move(ranks)),
+      ordered_(std::move(ordered)),
+      element_(std::move(element)),
+      allreduce_(std::move(allreduce)) {}
 
 std::byte* HostCommunicator::narrowed(std::span<const float> values) {
   if (narrow_.size() < payload_bytes(values.size())) narrow_.resize(payload_bytes(values.size()));

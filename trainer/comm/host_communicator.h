@@ -12,8 +12,9 @@ namespace paceline::train {
 // Errors of MPI calls end the job: MPI's own default handler prints the reason and the rank.
 class HostCommunicator : public Communicator {
  public:
-  HostCommunicator(std::unique_ptr<Ranks> ranks, std::unique_ptr<Element> element,
-                   std::unique_ptr<Allreduce> allreduce);
+  // `ordered`: the ranks as the algorithm numbers them, where not as the job does.
+  HostCommunicator(std::unique_ptr<Ranks> ranks, std::unique_ptr<Element> element, std::unique_ptr<Allreduce> allreduce,
+                   std::unique_ptr<Ranks> ordered = nullptr);
 
   int rank() const override { return ranks_->rank; }
   int size() const override { return ranks_->size; }
@@ -43,7 +44,7 @@ class HostCommunicator : public Communicator {
   bool casts() const { return element_->bytes() != sizeof(float); }
   void reduce(Slice slice, std::byte* data, float divisor);
 
-  std::unique_ptr<Ranks> ranks_;
+  std::unique_ptr<Ranks> ranks_, ordered_;
   std::unique_ptr<Element> element_;
   std::unique_ptr<Allreduce> allreduce_;
   std::vector<std::size_t> segments_;
@@ -52,6 +53,7 @@ class HostCommunicator : public Communicator {
 
 // make_communicator over ranks that are chosen: those of a part of the job, or with hosts as a test wants them.
 std::unique_ptr<HostCommunicator> make_host_communicator(const std::string& name, const std::string& dtype,
-                                                         std::unique_ptr<Ranks> ranks);
+                                                         std::unique_ptr<Ranks> ranks,
+                                                         const std::vector<int>& ring_order = {});
 
 }  // namespace paceline::train

@@ -9,6 +9,8 @@ thread_local bool asleep = false;
 
 void sleep_in_waits() { asleep = true; }
 
+bool sleeps_in_waits() { return asleep; }
+
 void wait_for(MPI_Request& request) {
   if (!asleep) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -13,6 +13,7 @@ namespace paceline::train {
 // From now on this thread sleeps in wait_for(): for one that communicates while another computes on the same core. Each
 // wait then ends up to 0.2 ms late.
 void sleep_in_waits();
+bool sleeps_in_waits();
 
 // Returns when the request, or all of them, are complete.
 void wait_for(MPI_Request& request);

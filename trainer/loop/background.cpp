@@ -32,6 +32,11 @@ void Background::wait() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+void Background::check() {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
 void Background::run(const char* name) {
   name_this_thread(name);
   sleep_in_waits();

@@ -24,6 +24,9 @@ class Background {
   // Until all work is done. Throws what work threw; the work after that was not done.
   void wait();
 
+  // Throws what work threw so far, without waiting.
+  void check();
+
  private:
   void run(const char* name);
 

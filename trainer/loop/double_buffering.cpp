@@ -1,12 +1,11 @@
 // `double_buffering`, as ChainerMN has it: there are two sets of gradients. While one iteration computes into the
-// first, the second, that of the iteration before, is averaged by another thread; then the step takes that average and
-// the sets are swapped. So each step's gradient is exactly one step stale, and the first iteration takes no step.
-#include <algorithm>
+// first, the second, that of the iteration before, is averaged by another thread, or in another stream of the GPU; then
+// the step takes that average and the sets are swapped. So each step's gradient is exactly one step stale, and the
+// first iteration takes no step.
 #include <cmath>
-#include <cstdlib>
-#include <new>
+#include <vector>
 
-#include "trainer/loop/background.h"
+#include "trainer/loop/sender.h"
 #include "trainer/loop/updater.h"
 #include "trainer/ranges.h"
 
@@ -16,10 +15,10 @@ namespace {
 class DoubleBufferingUpdater : public Updater {
  public:
   explicit DoubleBufferingUpdater(const UpdaterParts& parts)
-      : Updater(parts), storage_(allocate(model_.gradients().size_bytes())) {
-    other_ = {storage_.get(), model_.gradients().size()};
-    std::ranges::fill(other_, 0.0f);
-  }
+      : Updater(parts),
+        memory_(parts.communicator.gradient_memory(model_.gradients().size())),
+        other_(memory_.get(), model_.gradients().size()),
+        sender_(parts.communicator) {}
 
   StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
     const Score local = pass_.run(batch, iteration);
@@ -27,20 +26,11 @@ class DoubleBufferingUpdater : public Updater {
     StepResult result;
     {
       const Range range(Category::allreduce);  // what the iteration did not hide
-      background_.wait();
+      sender_.wait();
       result = agree(local, stop);
     }
     if (!std::isfinite(result.score.loss_sum)) return result;
-    const std::size_t bytes = communicator_.payload_bytes(computed.size());
-    mark(Category::allreduce, ready_, bytes);
-    background_.submit([this, computed, bytes] {
-      {
-        const Range range(Category::wait);
-        communicator_.wait_for_all();
-      }
-      const Range range(Category::allreduce, bucket_, bytes);
-      communicator_.allreduce_gradient(computed, 0, computed.size());
-    });
+    sender_.send(computed, {{0, computed.size()}}, bucket_);
     if (averaged_) apply(other_, rate);
     model_.set_gradients(other_);
     other_ = computed;
@@ -50,34 +40,29 @@ class DoubleBufferingUpdater : public Updater {
 
   bool settle(bool stop) override {
     const Range range(Category::allreduce);
-    background_.wait();
+    sender_.settle();
     return stop;
   }
 
-  std::span<const float> pending() const override { return averaged_ ? other_ : std::span<const float>(); }
+  std::span<const float> pending() override {
+    if (!averaged_) return {};
+    pending_.resize(other_.size());
+    communicator_.copy(other_, pending_);
+    return pending_;
+  }
 
   void restore_pending(std::span<const float> average) override {
-    std::ranges::copy(average, other_.begin());
+    communicator_.copy(average, other_);
     averaged_ = true;
   }
 
  private:
-  struct Free {
-    void operator()(float* memory) const { std::free(memory); }
-  };
-
-  static float* allocate(std::size_t bytes) {
-    constexpr std::size_t line = 64;
-    void* memory = std::aligned_alloc(line, (bytes + line - 1) / line * line);
-    if (memory == nullptr) throw std::bad_alloc();
-    return static_cast<float*>(memory);
-  }
-
-  std::unique_ptr<float, Free> storage_;
-  std::span<float> other_;  // the set that backward does not write
-  bool averaged_ = false;   // whether it holds an average, or will when the other thread is done
-  const RangeName ready_{"bucket ready"}, bucket_{"bucket 0"};
-  Background background_{"communication"};  // last: ends before what it works with
+  const std::shared_ptr<float> memory_;
+  std::span<float> other_;      // the set that backward does not write
+  bool averaged_ = false;       // whether it holds an average, or will when it has come
+  std::vector<float> pending_;  // a copy in host memory
+  const RangeName bucket_{"bucket 0"};
+  Sender sender_;  // last: ends before what it works with
 };
 
 }  // namespace

@@ -41,7 +41,10 @@ const std::vector<Topic>& topics() {
        {"lr-scaling", "base-batch", "schedule", "lr-steps", "lr-factor", "poly-power", "warmup", "warmup-epochs",
         "warmup-lr", "regime-adaptation", "grow-batch", "grow-batch-limit", "accumulate"}},
       {"batch-norm", "Batch norm", {"freeze-batch-norm", "sync-batch-norm", "ghost-batch", "batch-norm-statistics"}},
-      {"parallel", "Ranks", {"communicator", "allreduce-dtype", "updater", "bucket-mb", "max-ahead", "fault"}},
+      {"parallel",
+       "Ranks",
+       {"communicator", "allreduce-dtype", "ring-order", "updater", "bucket-mb", "max-ahead", "fault", "nccl-ctas",
+        "registered-buffers", "comm-timeout"}},
       {"output", "Log, checkpoints, evaluation", {"log", "checkpoint", "resume", "eval-every", "target-accuracy"}},
       {"other", "Other", {}},
   };

@@ -36,8 +36,29 @@ bool first_rank_by_environment() {
 
 std::string communicator_help() {
   std::string help = "how gradients are averaged over the ranks:";
-  for (const auto& [name, summary] : communicator_summaries()) help += fmt::format("\n{}: {}", name, summary);
+  for (const auto& [name, summary] : communicator_choices()) help += fmt::format("\n{}: {}", name, summary);
   return help;
+}
+
+std::vector<std::string> communicator_choice_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorName& choice : communicator_choices()) names.push_back(choice.name);
+  return names;
+}
+
+// What communicators have in common, in training and beside it.
+void add_reduction_options(CLI::App& app, nccl::Options& o) {
+  app.add_option("--ring-order", o.ring_order,
+                 "order of the ranks in communicators, e.g. 0,2,1,3: neighbours in it send to each other in rings; "
+                 "default: by rank");
+  app.add_option_function<std::string>(
+         "--nccl-ctas", [&o](const std::string& text) { o.ctas = nccl::parse_ctas(text); },
+         "NCCL: blocks of threads that its kernels take, most or least:most; default: NCCL's choice")
+      ->type_name("[LEAST:]MOST");
+  app.add_flag("--registered-buffers", o.registered, "NCCL: gradients in memory that it allocates and registers");
+  app.add_option("--comm-timeout", o.timeout_s, "NCCL: seconds until a rank that does not come ends the job")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
 }
 
 std::string updater_help() {
@@ -83,13 +104,26 @@ std::string settings_of(const CLI::App& app) {
 }
 
 void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
-  app.add_option("--sizes", o.sizes, "bytes of what is reduced, e.g. 4K,25M")->delimiter(',')->capture_default_str();
-  app.add_option("--communicators", o.communicators, "names, separated by commas; default: all that suit the job")
-      ->delimiter(',')
-      ->check(CLI::IsMember(communicator_names()));
-  app.add_option("--dtype", o.dtype, "type that the values travel in")
+  app.add_option("--sizes", o.sizes,
+                 fmt::format("bytes of what is reduced; default: {}; with --libraries: {}",
+                             fmt::join(default_sizes(false), ","), fmt::join(default_sizes(true), ",")))
+      ->delimiter(',');
+  auto* names =
+      app.add_option("--communicators", o.communicators, "names, separated by commas; default: all that suit the job")
+          ->delimiter(',')
+          ->check(CLI::IsMember(communicator_choice_names()));
+  auto* device = app.add_option("--device", o.device, "whose memory the values lie in: cpu, cuda")
+                     ->check(CLI::IsMember({"cpu", "cuda"}))
+                     ->capture_default_str();
+  app.add_flag("--libraries", o.libraries,
+               "instead: MPI in host memory, CUDA-aware MPI and NCCL side by side, as far as they are there")
+      ->excludes(names)
+      ->excludes(device);
+  app.add_flag("--share-gpu", o.share_gpu, "several ranks on one GPU, which NCCL refuses");
+  app.add_option("--dtype", o.reduction.dtype, "type that the values travel in")
       ->check(CLI::IsMember(allreduce_dtypes()))
       ->capture_default_str();
+  add_reduction_options(app, o.reduction);
   app.add_option("--iterations", o.iterations, "of which the median is printed")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -143,11 +177,12 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--communicator", o.communicator, communicator_help())
-      ->check(CLI::IsMember(communicator_names()))
+      ->check(CLI::IsMember(communicator_choice_names()))
       ->capture_default_str();
   app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients travel in; the 16-bit ones round")
       ->check(CLI::IsMember(allreduce_dtypes()))
       ->capture_default_str();
+  add_reduction_options(app, o.reduction);
   app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)");
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
                                     "file written after every epoch and when interrupted (rank 0 writes)");

@@ -33,6 +33,7 @@ struct TrainOptions {
   std::string dtype = "f32";
   std::string communicator = "mpi";
   std::string allreduce_dtype = "f32";
+  nccl::Options reduction;  // its type is allreduce_dtype
   std::string log, checkpoint;  // files; empty: none
   bool resume = false;
   std::uint64_t eval_every = 1;  // epochs; 0: at the end only

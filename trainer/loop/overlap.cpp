@@ -1,13 +1,13 @@
 // `overlap`: the gradient is averaged in buckets while backward still computes the rest, as PyTorch's
 // DistributedDataParallel does. A second thread makes the calls: Open MPI 4.1 moves a nonblocking collective forward
 // only inside calls of MPI, so MPI_Iallreduce would stand still while layers compute, and it knows none of our
-// algorithms.
+// algorithms. NCCL's means go into a stream of the GPU instead, each behind what backward has put into its own by then.
 #include <cmath>
 #include <cstdint>
 #include <optional>
 
-#include "trainer/loop/background.h"
 #include "trainer/loop/buckets.h"
+#include "trainer/loop/sender.h"
 #include "trainer/loop/updater.h"
 #include "trainer/ranges.h"
 
@@ -17,7 +17,10 @@ namespace {
 class OverlapUpdater : public Updater {
  public:
   explicit OverlapUpdater(const UpdaterParts& parts)
-      : Updater(parts), first_bytes_(parts.first_bucket_bytes), bytes_(parts.bucket_bytes) {}
+      : Updater(parts),
+        first_bytes_(parts.first_bucket_bytes),
+        bytes_(parts.bucket_bytes),
+        sender_(parts.communicator) {}
 
   StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
     if (plan_) begin_sending();
@@ -29,11 +32,16 @@ class OverlapUpdater : public Updater {
     {
       const Range range(Category::allreduce);  // what backward did not hide
       if (!plan_) plan();
-      background_.wait();
+      sender_.wait();
       result = agree(local, stop);
     }
     if (std::isfinite(result.score.loss_sum)) apply(model_.gradients(), rate);
     return result;
+  }
+
+  bool settle(bool stop) override {
+    sender_.settle();
+    return stop;
   }
 
  private:
@@ -60,29 +68,15 @@ class OverlapUpdater : public Updater {
     next_ = 0;
   }
 
-  void send(std::size_t k) {
-    const std::size_t bytes = communicator_.payload_bytes(plan_->buckets[k].values);
-    mark(Category::allreduce, ready_, bytes);
-    background_.submit([this, k, bytes] {
-      {
-        const Range range(Category::wait);
-        communicator_.wait_for_all();
-      }
-      const Range range(Category::allreduce, names_[k], bytes);
-      for (const Slice& slice : plan_->buckets[k].slices) {
-        communicator_.allreduce_gradient(model_.gradients(), slice.first, slice.count);
-      }
-    });
-  }
+  void send(std::size_t k) { sender_.send(model_.gradients(), plan_->buckets[k].slices, names_[k]); }
 
   const std::size_t first_bytes_, bytes_;
-  const RangeName ready_{"bucket ready"};
   std::vector<std::uint64_t> order_;  // of arrival
   std::optional<BucketPlan> plan_;
   std::vector<RangeName> names_;
   std::vector<std::size_t> missing_;  // parameters of each bucket whose gradients have yet to come
   std::size_t next_ = 0;              // bucket to send
-  Background background_{"communication"};
+  Sender sender_;                     // last: ends before what it works with
 };
 
 }  // namespace

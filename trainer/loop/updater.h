@@ -49,7 +49,11 @@ class Updater {
       : model_(parts.model),
         communicator_(parts.communicator),
         optimizer_(parts.optimizer),
-        pass_(parts.model, parts.pass) {}
+        pass_(parts.model, parts.pass) {
+    if (!communicator_.wants_gradients()) return;
+    gradients_ = communicator_.gradient_memory(model_.gradients().size());
+    model_.set_gradients({gradients_.get(), model_.gradients().size()});
+  }
   virtual ~Updater() = default;
   Updater(const Updater&) = delete;
   Updater& operator=(const Updater&) = delete;
@@ -68,7 +72,7 @@ class Updater {
 
   // What a resumed run needs beside weights and optimizer, after settle(): the mean gradient that the next step
   // applies; empty where there is none.
-  virtual std::span<const float> pending() const { return {}; }
+  virtual std::span<const float> pending() { return {}; }
   virtual void restore_pending(std::span<const float>) {}
 
   virtual std::optional<StalenessReport> take_staleness() { return std::nullopt; }  // rank 0, after settle()
@@ -86,6 +90,9 @@ class Updater {
   Communicator& communicator_;
   Optimizer& optimizer_;
   GradientPass pass_;
+
+ private:
+  std::shared_ptr<float> gradients_;  // where the communicator wants them
 };
 
 // One line for a loss that is not finite.

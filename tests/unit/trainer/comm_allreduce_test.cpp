@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trainer/comm/host_communicator.h"
+#include "trainer/comm/ring_order.h"
 #include "trainer/error.h"
 
 namespace paceline::train {
@@ -174,6 +175,38 @@ TEST(Ranks, AreGroupedByHostInTheOrderOfTheWorld) {
   int size = 0;
   MPI_Comm_size(ranks.peers, &size);
   EXPECT_EQ(size, peers[rank]);
+}
+
+// The algorithm sees the ranks by their places, each on the host where it is; the communicator goes on calling them by
+// their own numbers.
+TEST(RingOrder, NumbersTheRanksOfAnAlgorithm) {
+  const std::vector<int> order = {3, 1, 0, 2, 7, 6, 5, 4}, host_of = {0, 1, 0, 1, 2, 1, 0, 1};
+  const Ranks ranks(MPI_COMM_WORLD, host_of);
+  const auto ordered = in_ring_order(ranks, order);
+  EXPECT_EQ(ordered->size, 8);
+  EXPECT_EQ(order.at(static_cast<std::size_t>(ordered->rank)), ranks.rank);
+  EXPECT_EQ(ordered->hosts, 3);
+  EXPECT_EQ(ordered->local_size, ranks.local_size);
+  // What a rank sends to the next place comes from there: the neighbours of a ring.
+  const auto place = [&](int shift) { return order.at(static_cast<std::size_t>((ordered->rank + shift + 8) % 8)); };
+  int from = -1;
+  MPI_Sendrecv(&ranks.rank, 1, MPI_INT, (ordered->rank + 1) % 8, 0, &from, 1, MPI_INT, (ordered->rank + 7) % 8, 0,
+               ordered->world, MPI_STATUS_IGNORE);
+  EXPECT_EQ(from, place(-1));
+  std::vector<int> host(static_cast<std::size_t>(ordered->local_size));
+  MPI_Allgather(&host_of.at(static_cast<std::size_t>(ranks.rank)), 1, MPI_INT, host.data(), 1, MPI_INT, ordered->host);
+  EXPECT_EQ(std::count(host.begin(), host.end(), host[0]), ordered->local_size);
+}
+
+TEST(RingOrder, LeavesMeansExactForEveryAlgorithm) {
+  for (const std::string& name : communicator_names()) {
+    for (const char* dtype : {"f32", "bf16"}) {
+      const auto communicator =
+          make_host_communicator(name, dtype, std::make_unique<Ranks>(MPI_COMM_WORLD), {5, 0, 2, 7, 1, 3, 6, 4});
+      EXPECT_EQ(communicator->rank(), world_rank());
+      expect_means(*communicator, 1023, name + " in another order");
+    }
+  }
 }
 
 TEST(Ranks, OfOneMachineAreOnOneHost) {

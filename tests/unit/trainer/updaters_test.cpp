@@ -5,8 +5,11 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <random>
 
 #include "trainer/backend/cpu/cpu_model.h"
@@ -239,6 +242,188 @@ TEST(DoubleBuffering, WorksWithEveryCommunicatorAndType) {
   }
 }
 
+// A communicator on a GPU, as updaters see it: gradients are there when its stream has come so far. This one has
+// streams of thoughts: what begin_mean() is given is taken as it is at that moment, like work put behind a stream, so
+// that a gradient which is not complete then gives a wrong mean; and the mean comes late. With `queues` it comes when
+// the model's stream joins (and never if it does not), else when the host has done its part in finish().
+class PretendedGpu : public Communicator {
+ public:
+  PretendedGpu(std::unique_ptr<HostCommunicator> host, bool queues) : host_(std::move(host)), queues_(queues) {}
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  int local_rank() const override { return host_->local_rank(); }
+  int local_size() const override { return host_->local_size(); }
+  void set_segments(std::vector<std::size_t> offsets) override { host_->set_segments(std::move(offsets)); }
+  void allreduce_mean(std::span<float> values) override { host_->allreduce_mean(values); }
+  void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override {
+    host_->allreduce_gradient(gradient, first, count);
+  }
+  void reduce_sum(std::span<float> values, int root) override { host_->reduce_sum(values, root); }
+  void wait_for_all() override {
+    EXPECT_FALSE(queues_) << "the host has no part in it";
+    host_->wait_for_all();
+  }
+  void send(std::span<const std::byte> bytes, int to) override { host_->send(bytes, to); }
+  void receive(std::span<std::byte> bytes, int from) override { host_->receive(bytes, from); }
+  std::optional<int> sender() override { return host_->sender(); }
+  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override { host_->allgather(own, all); }
+  void allreduce_sum(std::span<double> values) override { host_->allreduce_sum(values); }
+  void broadcast(std::span<float> values, int root) override { host_->broadcast(values, root); }
+  void broadcast(std::span<std::uint64_t> values, int root) override { host_->broadcast(values, root); }
+  void broadcast(std::span<std::byte> values, int root) override { host_->broadcast(values, root); }
+
+  struct Work {
+    std::span<float> gradient;
+    std::vector<Slice> parts;
+    std::vector<std::vector<float>> values;  // of the parts, as they were
+    bool done = false;
+  };
+
+  class Thought : public Transfer {
+   public:
+    Thought(PretendedGpu& gpu, std::shared_ptr<Work> work) : gpu_(gpu), work_(std::move(work)) {}
+    void wait_until_ready() override {}
+    void finish() override {
+      if (gpu_.fails) throw Error("NCCL: a collective: remote process exited");
+      if (!gpu_.queues_) return gpu_.carry_out(*work_);
+      std::unique_lock lock(gpu_.mutex_);
+      gpu_.changed_.wait(lock, [&] { return work_->done; });
+    }
+
+   private:
+    PretendedGpu& gpu_;
+    std::shared_ptr<Work> work_;
+  };
+
+  std::unique_ptr<Transfer> begin_mean(std::span<float> gradient, std::span<const Slice> parts) override {
+    auto work = std::make_shared<Work>();
+    work->gradient = gradient;
+    work->parts.assign(parts.begin(), parts.end());
+    for (const Slice& part : parts) {
+      const std::span<float> values = gradient.subspan(part.first, part.count);
+      work->values.emplace_back(values.begin(), values.end());
+    }
+    begun.push_back(parts.front().first);
+    if (queues_) stream_.push_back(work);
+    return std::make_unique<Thought>(*this, work);
+  }
+  bool queues() const override { return queues_; }
+  void join() override {
+    for (const std::shared_ptr<Work>& work : stream_) {
+      carry_out(*work);
+      const std::lock_guard lock(mutex_);
+      work->done = true;
+    }
+    stream_.clear();
+    changed_.notify_all();
+  }
+
+  std::vector<std::size_t> begun;   // the first position of each
+  std::atomic<bool> fails = false;  // in finish()
+
+ private:
+  void carry_out(Work& work) {
+    for (std::size_t i = 0; i < work.parts.size(); ++i) {
+      const Slice part = work.parts[i];
+      std::ranges::copy(work.values[i], work.gradient.begin() + static_cast<std::ptrdiff_t>(part.first));
+      host_->allreduce_gradient(work.gradient, part.first, part.count);
+    }
+  }
+
+  std::unique_ptr<HostCommunicator> host_;
+  const bool queues_;
+  std::vector<std::shared_ptr<Work>> stream_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+struct JobOnGpu {
+  JobOnGpu(FirstRanks& ranks, const std::string& name, bool queues, std::size_t bucket_bytes = 3000)
+      : gpu(ranks.communicator(), queues), model(small_model()), optimizer(model->weights().size(), sgd) {
+    UpdaterParts parts{*model, gpu, optimizer};
+    parts.pass.batch = b;
+    parts.pass.rank = gpu.rank();
+    parts.bucket_bytes = bucket_bytes;
+    updater = make_updater(name, parts);
+  }
+  StepResult step(std::uint64_t iteration) {
+    return updater->step(batch_of(iteration, gpu.rank()), iteration, rate, false);
+  }
+
+  PretendedGpu gpu;
+  std::unique_ptr<Model> model;
+  Sgd optimizer;
+  std::unique_ptr<Updater> updater;
+};
+
+TEST(OnAGpu, UpdatersTakeTheStepsThatTheyTakeInHostMemory) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  for (const char* name : {"allreduce", "overlap", "double_buffering"}) {
+    const std::vector<float> expected = after_steps(ranks, 6, name, 3000);
+    for (const bool queues : {true, false}) {
+      JobOnGpu job(ranks, name, queues);
+      for (std::uint64_t t = 0; t < 6; ++t) job.step(t);
+      if (queues) job.gpu.join();  // as reading the weights from a GPU waits for its stream
+      job.updater->settle(false);
+      EXPECT_EQ(std::vector<float>(job.model->weights().begin(), job.model->weights().end()), expected)
+          << name << (queues ? " in streams" : " through MPI");
+      if (std::string(name) == "double_buffering") {  // what the next step takes
+        EXPECT_EQ(job.gpu.begun.size(), 6u);
+        EXPECT_EQ(job.updater->pending().size(), expected.size());
+      }
+    }
+  }
+}
+
+TEST(OnAGpu, BucketsBeginInTheOrderOfTheirArrivalWhileBackwardRuns) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  JobOnGpu job(ranks, "overlap", true);
+  job.step(0);
+  const std::size_t buckets = job.gpu.begun.size();
+  ASSERT_GT(buckets, 3u);
+  EXPECT_TRUE(std::ranges::is_sorted(job.gpu.begun, std::ranges::greater())) << "the last layer comes first";
+  std::vector<std::size_t> begun_when_ready;  // buckets, whenever a layer's gradients are there
+  job.gpu.begun.clear();
+  struct Watch : LayerObserver {
+    explicit Watch(JobOnGpu& of, std::vector<std::size_t>& to) : job(of), counts(to) {}
+    void begin(const std::string&, Mode, bool backward) override {
+      if (backward) counts.push_back(job.gpu.begun.size());
+    }
+    void end() override {}
+    JobOnGpu& job;
+    std::vector<std::size_t>& counts;
+  } watch(job, begun_when_ready);
+  job.model->observer = &watch;
+  job.step(1);
+  job.model->observer = nullptr;
+  EXPECT_EQ(job.gpu.begun.size(), buckets);
+  EXPECT_EQ(begun_when_ready.front(), 0u);
+  EXPECT_GT(begun_when_ready.back(), 0u) << "all were kept until backward was over";
+  EXPECT_LT(begun_when_ready.back(), buckets);
+  job.updater->settle(false);
+}
+
+TEST(OnAGpu, AFailureOfACollectiveEndsTheRun) {
+  FirstRanks ranks(1);
+  if (!ranks.in) return;
+  for (const bool queues : {true, false}) {
+    for (const char* name : {"overlap", "double_buffering"}) {
+      JobOnGpu job(ranks, name, queues);
+      job.step(0);
+      job.gpu.fails = true;
+      const auto run = [&] {
+        for (std::uint64_t t = 1; t < 3; ++t) job.step(t);
+        job.gpu.join();
+        job.updater->settle(false);
+      };
+      EXPECT_THROW(run(), Error) << name << (queues ? " in streams" : " through MPI");
+    }
+  }
+}
+
 TEST(ParameterServer, OfOneRankIsPlainTraining) {
   FirstRanks ranks(1);
   if (!ranks.in) return;
@@ -283,8 +468,8 @@ TEST(ParameterServer, ConvergesAndMeasuresItsStaleness) {
         for (const StalenessReport::OfRank& rank : report->ranks) {
           EXPECT_EQ(rank.updates, steps);
           EXPECT_EQ(rank.first_version, before);
-          // Between a rank's first weights and its last update lie its own updates, those that it missed, and those that
-          // came while it waited for weights, which it got.
+          // Between a rank's first weights and its last update lie its own updates, those that it missed, and those
+          // that came while it waited for weights, which it got.
           EXPECT_LE(rank.sum + rank.updates, rank.last_version - rank.first_version);
           updates += rank.updates;
           sum += rank.sum;

@@ -1,0 +1,325 @@
+#!/usr/bin/env bash
+# Tests and measures what needs a GPU, on a machine that has one and little else: no network, perhaps no MPI.
+#
+#   tests/gpu.sh [--quick] BUILD PACKAGES OUTPUT     BUILD: as cmake made it; PACKAGES: a folder made by --pack, or - where
+#                                                    the machine has all; OUTPUT: for figures and traces, made
+#   tests/gpu.sh --pack PACKAGES BUILD               on the machine that built: gathers the shared libraries that the
+#                                                    programs of BUILD need, and Open MPI, but nothing of CUDA (add
+#                                                    --with-cuda for cuDNN, cuBLAS and NCCL: 2 GB)
+#
+# Each step is reported as done, failed or skipped, with the reason: in figures.txt, and with its figures in figures.json.
+# Status: 0 all that could be done was right, 1 a step failed, 2 wrong usage, 3 there is no GPU: then each step was tried up
+# to its first call of CUDA.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+usage() {
+  sed -n '4,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+
+pack=no quick=no with_cuda=no
+while [ $# -gt 0 ]; do
+  case $1 in
+    --pack) pack=yes ;;
+    --quick) quick=yes ;;
+    --with-cuda) with_cuda=yes ;;
+    -*) [ "$1" = - ] && break || usage ;;
+    *) break ;;
+  esac
+  shift
+done
+
+# ---- Gathering what the other machine may lack ----
+
+# needed FILE…: the shared libraries that these programs and libraries load, but libc's own.
+needed() {
+  ldd "$@" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+    grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' || true
+}
+
+# put FILE…: copies into PACKAGES/root, at the same place.
+put() {
+  local file
+  for file; do
+    [ -e "$file" ] || continue
+    mkdir -p "$packages/root$(dirname "$file")"
+    cp -Lf "$file" "$packages/root$file"
+  done
+}
+
+make_pack() {
+  [ $# -eq 2 ] || usage
+  packages=$(realpath -m -- "$1")
+  local build=$2 package file
+  [ -d "$build/bin" ] || { echo "gpu.sh: $build: no folder of a build: it has no bin/" >&2; exit 2; }
+  mkdir -p "$packages"
+  local programs=("$build"/bin/* "$build"/lib/*.so)
+  mapfile -t -O "${#programs[@]}" programs < <(find "$build/tests" -maxdepth 1 -type f -executable)
+  # Open MPI and what it loads at run time, by Debian's packages.
+  for package in openmpi-bin openmpi-common libopenmpi3 libpmix2 libhwloc15; do
+    dpkg -L "$package" 2>/dev/null || echo "gpu.sh: no package $package here: left out" >&2
+  done | grep -vE '/(doc|man|lintian)/' | sort -u > "$packages/files"
+  while read -r file; do
+    [ -d "$file" ] || put "$file"
+    case $file in *.so*) programs+=("$file") ;; esac
+  done < "$packages/files"
+  [ -e /usr/bin/mpirun ] && put /usr/bin/mpirun
+  # The viewer's window system without a display, and a font.
+  for file in /usr/lib/*/qt6/plugins/platforms/libqoffscreen.so; do
+    [ -e "$file" ] && programs+=("$file") && put "$file"
+  done
+  put /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf /etc/fonts/fonts.conf
+  local leave='^$'
+  [ "$with_cuda" = yes ] || leave='/lib(cuda|cudnn|cublas|nccl|nvrtc|nvJitLink|cupti)[^/]*\.so'
+  for file in $(needed "${programs[@]}" | grep -vE "$leave"); do put "$file"; done
+  if [ "$with_cuda" = yes ]; then
+    put /usr/local/cuda/lib64/libcudnn*.so.9 /usr/local/cuda/lib64/libnccl.so.2 /usr/local/cuda/lib64/libcupti.so.13 \
+      /usr/local/cuda/lib64/libcublas*.so.13 /usr/local/cuda/lib64/libnvrtc*.so.13
+  fi
+  rm -f "$packages/files"
+  echo "gpu.sh: $(find "$packages/root" -type f | wc -l) files, $(du -sm "$packages" | cut -f1) MB in $packages"
+}
+if [ "$pack" = yes ]; then
+  make_pack "$@"
+  exit
+fi
+
+# ---- The machine ----
+
+[ $# -eq 3 ] || usage
+build=$(realpath -m -- "$1") packages=$2 output=$(realpath -m -- "$3")
+for program in paceline paceline-train; do
+  [ -x "$build/bin/$program" ] || { echo "gpu.sh: $build/bin/$program is missing: build Paceline with CUDA first" >&2; exit 2; }
+done
+[ "$packages" = - ] || [ -d "$packages" ] || { echo "gpu.sh: $packages: no such folder; --pack makes one" >&2; exit 2; }
+mkdir -p "$output/steps"
+rm -f "$output"/steps/* "$output/figures.json" "$output/figures.txt"
+
+libraries=
+if [ "$packages" != - ]; then
+  packages=$(realpath -- "$packages")
+  for deb in "$packages"/*.deb; do  # packages as a whole may lie beside what --pack gathered
+    [ -e "$deb" ] && dpkg-deb -x "$deb" "$packages/root"
+  done
+  root=$packages/root
+  libraries=$(find "$root" -name '*.so*' -printf '%h\n' 2>/dev/null | sort -u |
+    grep -vE '/(openmpi|openmpi3|pmix2?|hwloc|platforms)$' | paste -sd:)
+  if [ -x "$root/usr/bin/orted" ] && ! command -v mpirun >/dev/null; then
+    arch=$(cd "$root/usr/lib" && ls -d -- *-linux-gnu | head -1)
+    export PATH=$root/usr/bin:$PATH OPAL_PREFIX=$root/usr PMIX_INSTALL_PREFIX=$root/usr
+    export OPAL_LIBDIR=$root/usr/lib/$arch/openmpi/lib OPAL_PKGDATADIR=$root/usr/share/openmpi OPAL_SYSCONFDIR=$root/etc
+    export OMPI_MCA_mca_base_component_path=$root/usr/lib/$arch/openmpi/lib/openmpi3
+    ln -sfn orterun "$root/usr/bin/mpirun"
+  fi
+  export QT_PLUGIN_PATH=$(find "$root" -type d -path '*qt6/plugins' 2>/dev/null | head -1)
+  export QT_QPA_FONTDIR=$root/usr/share/fonts/truetype/dejavu
+fi
+# CUDA's libraries: the toolkit's, or those that came with PyTorch.
+for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64 \
+  $(python3 -c 'import glob, site; print(*(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))' 2>/dev/null); do
+  [ -d "$folder" ] && libraries+=${libraries:+:}$folder
+done
+export LD_LIBRARY_PATH=${libraries}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PATH=$build/bin:$PATH QT_QPA_PLATFORM=offscreen CUDA_MODULE_LOADING=EAGER GTEST_COLOR=no
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_mpi_yield_when_idle=1
+command -v ssh >/dev/null || export OMPI_MCA_plm_rsh_agent="${OMPI_MCA_plm_rsh_agent-}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# ---- Steps ----
+
+# step NAME LIMIT COMMAND…: runs a function of this file in a shell of its own; what it says is in OUTPUT/steps/NAME.txt.
+# It ends with 0 when done, with `skip REASON` when it cannot be, else it has failed.
+step() {
+  local name=$1 limit=$2 status=0 how reason=""
+  shift 2
+  export step_reason=$output/steps/$name.reason
+  (cd "$work" && SECONDS=0 timeout -k 10 "$limit" bash -c 'source "$0" && set -euo pipefail && "$@"' "$work/functions" "$@") \
+    > "$output/steps/$name.txt" 2>&1 || status=$?
+  case $status in
+    0) how=done ;;
+    77) how=skipped reason=$(cat "$step_reason") ;;
+    124 | 137) how=failed reason="not done after $limit s" ;;
+    *) how=failed reason=$(grep -v '^ *$' "$output/steps/$name.txt" | tail -1) ;;
+  esac
+  [ -n "$reason" ] || [ ! -e "$step_reason" ] || reason=$(cat "$step_reason")
+  rm -f "$step_reason"
+  printf '%s\t%s\t%s\n' "$name" "$how" "${reason:0:400}" >> "$output/steps/all.tsv"
+  printf '%-16s %-8s %s\n' "$name" "$how" "$reason"
+}
+
+# What follows runs within steps.
+cat > "$work/functions" <<'FUNCTIONS'
+# skip REASON: ends the step. say TEXT: what is shown beside it.
+skip() { echo "$*" > "$step_reason"; exit 77; }
+say() { echo "$*" > "$step_reason"; }
+with_python() { command -v python3 >/dev/null || skip "no python3"; }
+with_mpi() { command -v mpirun >/dev/null || skip "no mpirun"; }
+
+# on_gpu COMMAND…: where the program says that there is no GPU, the step is skipped with its words.
+on_gpu() {
+  local status=0
+  "$@" 2> >(tee stderr.txt >&2) || status=$?
+  wait
+  [ "$status" -ne 0 ] || return 0
+  if grep -q 'no GPU can be used' stderr.txt; then
+    skip "$(sed -n 's/.*no GPU can be used: \(.*\); see.*/no GPU: \1/p' stderr.txt | head -1)"
+  fi
+  return "$status"
+}
+
+machine() {
+  on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
+  nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader > gpus.txt ||
+    skip "no nvidia-smi, but a GPU"
+  cat gpus.txt
+  say "$(head -1 gpus.txt)"
+}
+
+# all_tests [COMMAND…]: every test program of a GPU, under COMMAND.
+all_tests() {
+  local program log skipped=0 passed=0 reason=""
+  for program in "$build"/tests/gpu_*_test; do
+    log=$(basename "$program").log
+    local launch=("$@" "$program")
+    case $program in
+      *communicators*)
+        if command -v mpirun >/dev/null; then launch=(mpirun --bind-to none -n 2 "$@" "$program"); else continue; fi ;;
+    esac
+    echo "== ${launch[*]}"
+    "${launch[@]}" > "$log" 2>&1 || { cat "$log"; echo "$(basename "$program") failed"; return 1; }
+    cat "$log"
+    skipped=$((skipped + $(grep -c '^\[  SKIPPED \].*ms)$' "$log" || true)))
+    passed=$((passed + $(grep -c '^\[       OK \]' "$log" || true)))
+    [ -n "$reason" ] || reason=$(grep -m1 -o 'no GPU: .*' "$log" || true)
+  done
+  [ -z "$reason" ] || skip "$reason ($skipped tests skipped, by name)"
+  say "$passed tests passed, $skipped skipped"
+}
+
+sanitizer() {
+  local tool
+  for tool in compute-sanitizer /usr/local/cuda/bin/compute-sanitizer "$packages/root/usr/local/cuda/bin/compute-sanitizer"; do
+    ! command -v "$tool" >/dev/null || { all_tests "$tool" --tool memcheck --error-exitcode 9 --leak-check no; return; }
+  done
+  on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
+  skip "no compute-sanitizer"
+}
+
+# The trace's times of kernels against CUDA's events.
+kernel_times() {
+  with_python
+  on_gpu paceline record --force -o kernels -- "$build/tests/gpu_kernel_times" > kernels.json
+  paceline report --format json kernels > kernels-report.json
+  python3 "$here/gpu/figures.py" kernel-times kernels.json kernels-report.json "$output/steps/kernel_times.json" | tee said
+  say "$(tail -1 said)"
+}
+
+model=(--model resnet18 --synthetic --image-size 32 --train-images 4096 --test-images 256)
+
+# A real training step under the recorder; a small trace of it is kept.
+training_step() {
+  on_gpu paceline record --force -o step --iterations 20:39 -- paceline-train "${model[@]}" --device cuda --dtype bf16 \
+    --batch-size 128 --iterations 60 --eval-every 0 --log step.jsonl
+  paceline info step
+  paceline report --format text,json -o ./ step
+  cat report.txt
+  mkdir -p "$output/trace"
+  cp step/*.pace "$output/trace/"
+  with_python
+  python3 "$here/gpu/figures.py" training-step report.json step.jsonl "$output/steps/training_step.json" | tee said
+  say "$(tail -1 said)"
+}
+
+two_ranks() {
+  with_mpi
+  on_gpu mpirun --bind-to none -n 2 paceline record --force -o two --iterations 5:14 -- paceline-train "${model[@]}" \
+    --device cuda --share-gpu --communicator mpi --updater overlap --bucket-mb 4 --batch-size 64 --iterations 20 --eval-every 0
+  paceline info two
+  [ "$(ls two/*.pace | wc -l)" -eq 2 ]
+  paceline report --format text,json -o ./ two
+  cat report.txt
+  mkdir -p "$output/two-ranks"
+  cp report.txt report.json "$output/two-ranks/"
+  if [ -x "$build/bin/paceline-view" ] && paceline-view --screenshot "$output/two-ranks/timeline.png" two; then
+    say "two traces on one clock, a report and a picture"
+  else
+    say "two traces on one clock and a report; no picture: the viewer is not built, or Qt is missing"
+  fi
+}
+
+accuracy() {
+  with_python
+  paceline-train make-dataset data --train 2048 --test 512 > /dev/null
+  local device options=(--model resnet18 --data data --batch-size 32 --epochs 3 --seed 1)
+  on_gpu paceline-train "${options[@]}" --device cuda --log cuda.jsonl
+  paceline-train "${options[@]}" --device cpu --log cpu.jsonl
+  python3 "$here/gpu/figures.py" accuracy cpu.jsonl cuda.jsonl "$output/steps/accuracy.json" | tee said
+  say "$(tail -1 said)"
+}
+
+# With and without the recorder in turns.
+overhead() {
+  with_python
+  local round options=("${model[@]}" --device cuda --dtype bf16 --batch-size 128 --iterations 150 --eval-every 0)
+  for round in $(seq "$([ "$quick" = yes ] && echo 3 || echo 8)"); do
+    on_gpu paceline-train "${options[@]}" --log "without.$round.jsonl"
+    paceline record --force -o overhead -- paceline-train "${options[@]}" --log "with.$round.jsonl"
+  done
+  python3 "$here/gpu/figures.py" overhead with.*.jsonl without.*.jsonl "$output/steps/overhead.json" | tee said
+  say "$(tail -1 said)"
+}
+
+allreduce() {
+  with_mpi
+  local ranks
+  on_gpu mpirun --bind-to none -n 1 paceline-train bench-allreduce --device cuda --communicators mpi --sizes 4K
+  ranks=$(nvidia-smi -L | wc -l)
+  if [ "$ranks" -lt 2 ]; then
+    mpirun --bind-to none -n 2 paceline-train bench-allreduce --libraries --share-gpu | tee "$output/allreduce.txt"
+    mpirun --bind-to none -n 2 paceline-train bench-allreduce --device cuda --share-gpu --sizes 1M,64M | tee -a "$output/allreduce.txt"
+    say "one GPU: NCCL left out, two ranks through MPI; see allreduce.txt"
+  else
+    mpirun --bind-to none -n "$ranks" paceline-train bench-allreduce --libraries | tee "$output/allreduce.txt"
+    mpirun --bind-to none -n "$ranks" paceline-train bench-allreduce --device cuda --sizes 1M,64M | tee -a "$output/allreduce.txt"
+    say "$ranks GPUs; see allreduce.txt"
+  fi
+}
+
+pytorch() {
+  with_python
+  local options=()
+  [ "$quick" = no ] || options=(--rounds 3 --iterations 30)
+  on_gpu python3 "$here/bench/gpu_torch.py" --train "$build/bin/paceline-train" "${options[@]}" \
+    --output "$output/steps/pytorch.json" || { [ $? -eq 4 ] && skip "PyTorch is not installed"; false; }
+  say "see figures.json: pytorch"
+}
+FUNCTIONS
+export build packages output here quick
+
+step machine 60 machine
+step gpu_tests 600 all_tests
+step sanitizer 1200 sanitizer
+step kernel_times 120 kernel_times
+step training_step 300 training_step
+step two_ranks 300 two_ranks
+step accuracy 900 accuracy
+step overhead 900 overhead
+step allreduce 600 allreduce
+step pytorch 2400 pytorch
+
+# ---- Figures ----
+
+cp "$output/steps/all.tsv" "$output/figures.txt"
+if command -v python3 >/dev/null; then
+  python3 "$here/gpu/figures.py" collect "$output"
+else
+  echo "figures.json is not written: no python3"
+fi
+if grep -qP '\tfailed\t' "$output/steps/all.tsv"; then exit 1; fi
+if grep -qP '^machine\tskipped\tno GPU' "$output/steps/all.tsv"; then
+  echo "There is no GPU here: nothing was measured."
+  exit 3
+fi

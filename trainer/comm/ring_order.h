@@ -1,0 +1,23 @@
+// In which order ranks stand in a ring: neighbours in it send to each other, so that a slow link is crossed as seldom
+// as can be, or as often as an experiment wants.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/comm/ranks.h"
+
+namespace paceline::train {
+
+// "0,2,1,3": the rank at each place. An empty text is the order of the ranks, and gives an empty list. Throws Error
+// (usage) unless each of `size` ranks is named once.
+std::vector<int> parse_ring_order(const std::string& text, int size);
+
+// The place of a rank; an empty order is that of the ranks.
+int place_in_ring(const std::vector<int>& order, int rank);
+
+// The same ranks, numbered by their places. A collective call over ranks.world.
+std::unique_ptr<Ranks> in_ring_order(const Ranks& ranks, const std::vector<int>& order);
+
+}  // namespace paceline::train

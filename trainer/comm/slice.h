@@ -1,0 +1,21 @@
+// Parts of an array.
+#pragma once
+
+#include <cstddef>
+
+namespace paceline::train {
+
+// Positions [first, first + count) of an array.
+struct Slice {
+  std::size_t first = 0, count = 0;
+};
+
+// Part `index` of `count` positions cut into `parts`, whose sizes differ by at most one. The parts of a cut into k are
+// unions of those of a cut into a multiple of k.
+inline Slice slice_of(std::size_t count, std::size_t parts, std::size_t index) {
+  const std::size_t first = count / parts * index + count % parts * index / parts;
+  const std::size_t next = count / parts * (index + 1) + count % parts * (index + 1) / parts;
+  return {first, next - first};
+}
+
+}  // namespace paceline::train
