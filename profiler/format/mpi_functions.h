@@ -213,6 +213,17 @@ enum class MpiKind : std::uint8_t {
   X(361, File_seek_shared, file, false)                \
   X(362, File_delete, file, false)                     \
   X(363, File_get_size, file, false)                   \
+  X(364, File_get_position, file, false)               \
+  X(365, File_get_position_shared, file, false)        \
+  X(366, File_get_byte_offset, file, false)            \
+  X(367, File_get_view, file, false)                   \
+  X(368, File_set_info, file, false)                   \
+  X(369, File_get_info, file, false)                   \
+  X(370, File_set_atomicity, file, false)              \
+  X(371, File_get_atomicity, file, false)              \
+  X(372, File_get_amode, file, false)                  \
+  X(373, File_get_group, file, false)                  \
+  X(374, File_get_type_extent, file, false)            \
   X(384, Barrier_init, collective, true)               \
   X(385, Bcast_init, collective, true)                 \
   X(386, Gather_init, collective, true)                \

@@ -26,12 +26,12 @@ std::uint64_t type_bytes(Handle type) {
 }
 
 std::uint64_t sum_of_blocks(const Arguments& call, char letter, std::uint32_t blocks) {
-  const int* counts = call.pointer<const int>(letter);
-  if (counts == nullptr) return 0;
+  if (call.pointer<const void>(letter) == nullptr) return 0;
   std::uint64_t sum = 0;
   for (std::uint32_t block = 0; block < blocks; ++block) {
-    if (counts[block] <= 0) continue;
-    const std::uint64_t count = static_cast<std::uint64_t>(counts[block]);
+    const std::int64_t told = call.count_in(letter, block);
+    if (told <= 0) continue;
+    const std::uint64_t count = static_cast<std::uint64_t>(told);
     sum += call.has('T') ? count * type_bytes(call.type_in('T', block)) : count;
   }
   return call.has('T') || sum == 0 ? sum : sum * type_bytes(call.type('t'));
@@ -54,11 +54,11 @@ std::uint64_t call_bytes(const Arguments& call, const Communicator* communicator
   if (!call.has('t')) return 0;
   other = other && call.has('u');
   if (other && !call.has('m')) return 0;
-  int count = 1;  // of functions for a single element
+  std::int64_t count = 1;  // of functions for a single element
   for (const char letter : {'n', 'k', 'j'}) {
-    if (call.has(letter)) count = call.integer(letter);
+    if (call.has(letter)) count = call.count(letter);
   }
-  if (other) count = call.integer('m');
+  if (other) count = call.count('m');
   if (count <= 0) return 0;
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_bytes(call.type(other ? 'u' : 't'));
   if (call.has('k')) bytes *= ranks;
@@ -192,6 +192,8 @@ int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fort
   void* function = real.found.load(std::memory_order_acquire);
   if (function == nullptr) {
     function = find_in_mpi(real.symbol);
+    // Not all have a second name (MPICH's mpi_init_f08_): then the next of this name, which is not the wrapper.
+    if (function == nullptr) function = find_in_mpi(real.symbol + 1);
     real.found.store(function, std::memory_order_release);
     if (function == nullptr) {
       say("the program calls %s, which no MPI library that it loaded has", real.symbol);

@@ -32,12 +32,14 @@ struct MpiRow {
   MpiId id = MpiId::Init;
   MpiKind kind = MpiKind::management;
   std::int8_t parameters = 0;
+  bool large = false;                         // counts are MPI_Count, not int
   std::int8_t positions['z' - 'A' + 1] = {};  // -1: it has none
 
-  constexpr MpiRow(MpiId function, std::string_view letters)
+  constexpr MpiRow(MpiId function, std::string_view letters, bool large_counts = false)
       : id(function),
         kind(format::find_mpi_function(static_cast<std::uint32_t>(function))->kind),
-        parameters(static_cast<std::int8_t>(letters.size())) {
+        parameters(static_cast<std::int8_t>(letters.size())),
+        large(large_counts) {
     for (std::int8_t& position : positions) position = -1;
     for (std::size_t at = 0; at < letters.size(); ++at) {
       if (letters[at] != '.') positions[letters[at] - 'A'] = static_cast<std::int8_t>(at);
@@ -62,6 +64,10 @@ struct Arguments {
   int integer(char letter) const { return fortran ? *pointer<const int>(letter) : static_cast<int>(word(letter)); }
   std::int64_t wide(char letter) const {
     return fortran ? *pointer<const std::int64_t>(letter) : static_cast<std::int64_t>(word(letter));
+  }
+  std::int64_t count(char letter) const { return row.large ? wide(letter) : integer(letter); }
+  std::int64_t count_in(char letter, std::uint32_t index) const {  // of counts[]
+    return row.large ? pointer<const std::int64_t>(letter)[index] : pointer<const int>(letter)[index];
   }
   Handle comm(char letter) const {
     return fortran ? mpi.comm_of_fortran(*pointer<const int>(letter)) : mpi.handle(word(letter));

@@ -107,10 +107,19 @@ int request_count(const Arguments& call) { return std::max(call.integer('a'), 0)
 // Tests and waits for some of many: what is complete is known afterwards.
 void complete_those_told(const Arguments& call, const Began& told, RequestKeys keys, int count) {
   const int first = call.fortran ? 1 : 0;  // Fortran counts from 1
+  // MPICH 4.0's mpi_f08 counts from 0 (its MPI_Waitsome, MPI_Testsome): what is null now is complete. Persistent requests
+  // do not become null.
+  const bool by_null = call.fortran && mpi.int_handles && (call.has('i') || call.has('o'));
   const auto index = [&](int value) {
-    if (value >= first && value - first < count) complete(keys.keys[value - first], told);
+    if (value < first || value - first >= count) return;
+    Remembered entry;
+    const Handle key = keys.keys[value - first];
+    if (!by_null || persistent.find(key, entry)) complete(key, told);
   };
   if (call.has('f') && *call.pointer<const int>('f') == 0) return;
+  for (int at = 0; by_null && at < count; ++at) {
+    if (call.key_in('E', at) == mpi.null_request) complete(keys.keys[at], told);
+  }
   if (call.has('i')) {
     index(*call.pointer<const int>('i'));
   } else if (call.has('o')) {

@@ -3,7 +3,8 @@
 // functions are in profiler/format/mpi_functions.h.
 //
 // X(number of parameters, name, name in Fortran, one letter a parameter); T likewise, for functions with texts, for
-// which Fortran adds hidden lengths; P for persistent collectives, which Open MPI 4 has under names with MPIX_.
+// which Fortran adds hidden lengths; P for persistent collectives, which Open MPI 4 has under names with MPIX_. L and Q
+// are X and P for functions of which MPI 4 has a second form, MPI_…_c, whose counts are MPI_Count.
 //
 //   how much   n count   t type of it (the first Buffer's or the target's)
 //              k count of the block for one rank of the communicator   j count of the block for one neighbour
@@ -24,32 +25,32 @@
   P(with_info, Name##_init, name##_init, letters ".P")
 
 // The order of the standard's chapters.
-#define PACELINE_MPI_SIGNATURES(X, T, P)                                                        \
-  X(6, Send, send, "bntpgc")                                                                    \
-  X(6, Bsend, bsend, "bntpgc")                                                                  \
-  X(6, Ssend, ssend, "bntpgc")                                                                  \
-  X(6, Rsend, rsend, "bntpgc")                                                                  \
-  X(7, Recv, recv, "bntpgc.")                                                                   \
-  X(12, Sendrecv, sendrecv, "bntpg.....c.")                                                     \
-  X(9, Sendrecv_replace, sendrecv_replace, "bntpg..c.")                                         \
-  X(7, Isend, isend, "bntpgcq")                                                                 \
-  X(7, Ibsend, ibsend, "bntpgcq")                                                               \
-  X(7, Issend, issend, "bntpgcq")                                                               \
-  X(7, Irsend, irsend, "bntpgcq")                                                               \
-  X(7, Irecv, irecv, "bntpgcq")                                                                 \
-  X(12, Isendrecv, isendrecv, "bntpg.....cq")                                                   \
-  X(9, Isendrecv_replace, isendrecv_replace, "bntpg..cq")                                       \
+#define PACELINE_MPI_SIGNATURES(X, T, P, L, Q)                                                  \
+  L(6, Send, send, "bntpgc")                                                                    \
+  L(6, Bsend, bsend, "bntpgc")                                                                  \
+  L(6, Ssend, ssend, "bntpgc")                                                                  \
+  L(6, Rsend, rsend, "bntpgc")                                                                  \
+  L(7, Recv, recv, "bntpgc.")                                                                   \
+  L(12, Sendrecv, sendrecv, "bntpg.....c.")                                                     \
+  L(9, Sendrecv_replace, sendrecv_replace, "bntpg..c.")                                         \
+  L(7, Isend, isend, "bntpgcq")                                                                 \
+  L(7, Ibsend, ibsend, "bntpgcq")                                                               \
+  L(7, Issend, issend, "bntpgcq")                                                               \
+  L(7, Irsend, irsend, "bntpgcq")                                                               \
+  L(7, Irecv, irecv, "bntpgcq")                                                                 \
+  L(12, Isendrecv, isendrecv, "bntpg.....cq")                                                   \
+  L(9, Isendrecv_replace, isendrecv_replace, "bntpg..cq")                                       \
   X(4, Probe, probe, "pgc.")                                                                    \
   X(5, Iprobe, iprobe, "pgc..")                                                                 \
   X(5, Mprobe, mprobe, "pgc..")                                                                 \
   X(6, Improbe, improbe, "pgc...")                                                              \
-  X(5, Mrecv, mrecv, "bnt..")                                                                   \
-  X(5, Imrecv, imrecv, "bnt.q")                                                                 \
-  X(7, Send_init, send_init, "bntpgcP")                                                         \
-  X(7, Bsend_init, bsend_init, "bntpgcP")                                                       \
-  X(7, Ssend_init, ssend_init, "bntpgcP")                                                       \
-  X(7, Rsend_init, rsend_init, "bntpgcP")                                                       \
-  X(7, Recv_init, recv_init, "bntpgcP")                                                         \
+  L(5, Mrecv, mrecv, "bnt..")                                                                   \
+  L(5, Imrecv, imrecv, "bnt.q")                                                                 \
+  L(7, Send_init, send_init, "bntpgcP")                                                         \
+  L(7, Bsend_init, bsend_init, "bntpgcP")                                                       \
+  L(7, Ssend_init, ssend_init, "bntpgcP")                                                       \
+  L(7, Rsend_init, rsend_init, "bntpgcP")                                                       \
+  L(7, Recv_init, recv_init, "bntpgcP")                                                         \
   X(9, Psend_init, psend_init, "bnltpgc.P")                                                     \
   X(9, Precv_init, precv_init, "bnltpgc.P")                                                     \
   X(2, Pready, pready, "..")                                                                    \
@@ -70,27 +71,27 @@
   X(5, Testsome, testsome, "aEoI.")                                                             \
   X(3, Request_get_status, request_get_status, "...")                                           \
   PACELINE_MPI_COLLECTIVE(X, P, 1, 2, 3, Barrier, barrier, "c")                                 \
-  PACELINE_MPI_COLLECTIVE(X, P, 5, 6, 7, Bcast, bcast, "bntrc")                                 \
-  PACELINE_MPI_COLLECTIVE(X, P, 8, 9, 10, Gather, gather, "bkt.murc")                           \
-  PACELINE_MPI_COLLECTIVE(X, P, 9, 10, 11, Gatherv, gatherv, "bnt...urc")                       \
-  PACELINE_MPI_COLLECTIVE(X, P, 8, 9, 10, Scatter, scatter, ".mubktrc")                         \
-  PACELINE_MPI_COLLECTIVE(X, P, 9, 10, 11, Scatterv, scatterv, "...ubntrc")                     \
-  PACELINE_MPI_COLLECTIVE(X, P, 7, 8, 9, Allgather, allgather, "....ktc")                       \
-  PACELINE_MPI_COLLECTIVE(X, P, 8, 9, 10, Allgatherv, allgatherv, "....N.tc")                   \
-  PACELINE_MPI_COLLECTIVE(X, P, 7, 8, 9, Alltoall, alltoall, "....ktc")                         \
-  PACELINE_MPI_COLLECTIVE(X, P, 9, 10, 11, Alltoallv, alltoallv, ".....N.tc")                   \
-  PACELINE_MPI_COLLECTIVE(X, P, 9, 10, 11, Alltoallw, alltoallw, ".....N.Tc")                   \
-  PACELINE_MPI_COLLECTIVE(X, P, 6, 7, 8, Allreduce, allreduce, "..nt.c")                        \
-  PACELINE_MPI_COLLECTIVE(X, P, 7, 8, 9, Reduce, reduce, "..nt.rc")                             \
-  PACELINE_MPI_COLLECTIVE(X, P, 6, 7, 8, Reduce_scatter, reduce_scatter, "..Lt.c")              \
-  PACELINE_MPI_COLLECTIVE(X, P, 6, 7, 8, Reduce_scatter_block, reduce_scatter_block, "..kt.c")  \
-  PACELINE_MPI_COLLECTIVE(X, P, 6, 7, 8, Scan, scan, "..nt.c")                                  \
-  PACELINE_MPI_COLLECTIVE(X, P, 6, 7, 8, Exscan, exscan, "..nt.c")                              \
-  PACELINE_MPI_COLLECTIVE(X, P, 7, 8, 9, Neighbor_allgather, neighbor_allgather, ".jt...c")     \
-  PACELINE_MPI_COLLECTIVE(X, P, 8, 9, 10, Neighbor_allgatherv, neighbor_allgatherv, ".jt....c") \
-  PACELINE_MPI_COLLECTIVE(X, P, 7, 8, 9, Neighbor_alltoall, neighbor_alltoall, ".jt...c")       \
-  PACELINE_MPI_COLLECTIVE(X, P, 9, 10, 11, Neighbor_alltoallv, neighbor_alltoallv, ".V.t....c") \
-  PACELINE_MPI_COLLECTIVE(X, P, 9, 10, 11, Neighbor_alltoallw, neighbor_alltoallw, ".V.T....c") \
+  PACELINE_MPI_COLLECTIVE(L, Q, 5, 6, 7, Bcast, bcast, "bntrc")                                 \
+  PACELINE_MPI_COLLECTIVE(L, Q, 8, 9, 10, Gather, gather, "bkt.murc")                           \
+  PACELINE_MPI_COLLECTIVE(L, Q, 9, 10, 11, Gatherv, gatherv, "bnt...urc")                       \
+  PACELINE_MPI_COLLECTIVE(L, Q, 8, 9, 10, Scatter, scatter, ".mubktrc")                         \
+  PACELINE_MPI_COLLECTIVE(L, Q, 9, 10, 11, Scatterv, scatterv, "...ubntrc")                     \
+  PACELINE_MPI_COLLECTIVE(L, Q, 7, 8, 9, Allgather, allgather, "....ktc")                       \
+  PACELINE_MPI_COLLECTIVE(L, Q, 8, 9, 10, Allgatherv, allgatherv, "....N.tc")                   \
+  PACELINE_MPI_COLLECTIVE(L, Q, 7, 8, 9, Alltoall, alltoall, "....ktc")                         \
+  PACELINE_MPI_COLLECTIVE(L, Q, 9, 10, 11, Alltoallv, alltoallv, ".....N.tc")                   \
+  PACELINE_MPI_COLLECTIVE(L, Q, 9, 10, 11, Alltoallw, alltoallw, ".....N.Tc")                   \
+  PACELINE_MPI_COLLECTIVE(L, Q, 6, 7, 8, Allreduce, allreduce, "..nt.c")                        \
+  PACELINE_MPI_COLLECTIVE(L, Q, 7, 8, 9, Reduce, reduce, "..nt.rc")                             \
+  PACELINE_MPI_COLLECTIVE(L, Q, 6, 7, 8, Reduce_scatter, reduce_scatter, "..Lt.c")              \
+  PACELINE_MPI_COLLECTIVE(L, Q, 6, 7, 8, Reduce_scatter_block, reduce_scatter_block, "..kt.c")  \
+  PACELINE_MPI_COLLECTIVE(L, Q, 6, 7, 8, Scan, scan, "..nt.c")                                  \
+  PACELINE_MPI_COLLECTIVE(L, Q, 6, 7, 8, Exscan, exscan, "..nt.c")                              \
+  PACELINE_MPI_COLLECTIVE(L, Q, 7, 8, 9, Neighbor_allgather, neighbor_allgather, ".jt...c")     \
+  PACELINE_MPI_COLLECTIVE(L, Q, 8, 9, 10, Neighbor_allgatherv, neighbor_allgatherv, ".jt....c") \
+  PACELINE_MPI_COLLECTIVE(L, Q, 7, 8, 9, Neighbor_alltoall, neighbor_alltoall, ".jt...c")       \
+  PACELINE_MPI_COLLECTIVE(L, Q, 9, 10, 11, Neighbor_alltoallv, neighbor_alltoallv, ".V.t....c") \
+  PACELINE_MPI_COLLECTIVE(L, Q, 9, 10, 11, Neighbor_alltoallw, neighbor_alltoallw, ".V.T....c") \
   X(2, Comm_dup, comm_dup, "cC")                                                                \
   X(3, Comm_dup_with_info, comm_dup_with_info, "c.C")                                           \
   X(3, Comm_idup, comm_idup, "cDq")                                                             \
@@ -116,9 +117,9 @@
   X(2, Comm_join, comm_join, ".C")                                                              \
   X(1, Comm_get_parent, comm_get_parent, "C")                                                   \
   X(2, Abort, abort, "..")                                                                      \
-  X(6, Win_create, win_create, ".z..cW")                                                        \
-  X(6, Win_allocate, win_allocate, "z..c.W")                                                    \
-  X(6, Win_allocate_shared, win_allocate_shared, "z..c.W")                                      \
+  L(6, Win_create, win_create, ".z..cW")                                                        \
+  L(6, Win_allocate, win_allocate, "z..c.W")                                                    \
+  L(6, Win_allocate_shared, win_allocate_shared, "z..c.W")                                      \
   X(3, Win_create_dynamic, win_create_dynamic, ".cW")                                           \
   X(3, Win_attach, win_attach, "w.z")                                                           \
   X(2, Win_detach, win_detach, "w.")                                                            \
@@ -138,16 +139,16 @@
   X(1, Win_complete, win_complete, "w")                                                         \
   X(1, Win_wait, win_wait, "w")                                                                 \
   X(2, Win_test, win_test, "w.")                                                                \
-  X(8, Put, put, "...p.ntw")                                                                    \
-  X(8, Get, get, "...p.ntw")                                                                    \
-  X(9, Accumulate, accumulate, "...p.nt.w")                                                     \
-  X(12, Get_accumulate, get_accumulate, "......p.nt.w")                                         \
+  L(8, Put, put, "...p.ntw")                                                                    \
+  L(8, Get, get, "...p.ntw")                                                                    \
+  L(9, Accumulate, accumulate, "...p.nt.w")                                                     \
+  L(12, Get_accumulate, get_accumulate, "......p.nt.w")                                         \
   X(7, Fetch_and_op, fetch_and_op, "..tp..w")                                                   \
   X(7, Compare_and_swap, compare_and_swap, "...tp.w")                                           \
-  X(9, Rput, rput, "...p.ntwq")                                                                 \
-  X(9, Rget, rget, "...p.ntwq")                                                                 \
-  X(10, Raccumulate, raccumulate, "...p.nt.wq")                                                 \
-  X(13, Rget_accumulate, rget_accumulate, "......p.nt.wq")                                      \
+  L(9, Rput, rput, "...p.ntwq")                                                                 \
+  L(9, Rget, rget, "...p.ntwq")                                                                 \
+  L(10, Raccumulate, raccumulate, "...p.nt.wq")                                                 \
+  L(13, Rget_accumulate, rget_accumulate, "......p.nt.wq")                                      \
   T(5, File_open, file_open, "cs..H")                                                           \
   X(1, File_close, file_close, "J")                                                             \
   T(2, File_delete, file_delete, "..")                                                          \
@@ -158,25 +159,36 @@
   X(1, File_sync, file_sync, "h")                                                               \
   X(3, File_seek, file_seek, "h..")                                                             \
   X(3, File_seek_shared, file_seek_shared, "h..")                                               \
-  PACELINE_MPI_TRANSFER(X, read)                                                                \
-  PACELINE_MPI_TRANSFER(X, write)
+  X(2, File_get_position, file_get_position, "h.")                                              \
+  X(2, File_get_position_shared, file_get_position_shared, "h.")                                \
+  X(3, File_get_byte_offset, file_get_byte_offset, "h..")                                       \
+  T(5, File_get_view, file_get_view, "h....")                                                   \
+  X(2, File_set_info, file_set_info, "h.")                                                      \
+  X(2, File_get_info, file_get_info, "h.")                                                      \
+  X(2, File_set_atomicity, file_set_atomicity, "h.")                                            \
+  X(2, File_get_atomicity, file_get_atomicity, "h.")                                            \
+  X(2, File_get_amode, file_get_amode, "h.")                                                    \
+  X(2, File_get_group, file_get_group, "h.")                                                    \
+  L(3, File_get_type_extent, file_get_type_extent, "h..")                                       \
+  PACELINE_MPI_TRANSFER(X, L, read)                                                             \
+  PACELINE_MPI_TRANSFER(X, L, write)
 
 // Reading and writing are alike.
-#define PACELINE_MPI_TRANSFER(X, name)                                   \
-  X(5, File_##name, file_##name, "h.nt.")                                \
-  X(5, File_##name##_all, file_##name##_all, "h.nt.")                    \
-  X(6, File_##name##_at, file_##name##_at, "hd.nt.")                     \
-  X(6, File_##name##_at_all, file_##name##_at_all, "hd.nt.")             \
-  X(5, File_##name##_shared, file_##name##_shared, "h.nt.")              \
-  X(5, File_##name##_ordered, file_##name##_ordered, "h.nt.")            \
-  X(5, File_i##name, file_i##name, "h.ntq")                              \
-  X(5, File_i##name##_all, file_i##name##_all, "h.ntq")                  \
-  X(6, File_i##name##_at, file_i##name##_at, "hd.ntq")                   \
-  X(6, File_i##name##_at_all, file_i##name##_at_all, "hd.ntq")           \
-  X(5, File_i##name##_shared, file_i##name##_shared, "h.ntq")            \
-  X(4, File_##name##_all_begin, file_##name##_all_begin, "h.nt")         \
+#define PACELINE_MPI_TRANSFER(X, L, name)                                \
+  L(5, File_##name, file_##name, "h.nt.")                                \
+  L(5, File_##name##_all, file_##name##_all, "h.nt.")                    \
+  L(6, File_##name##_at, file_##name##_at, "hd.nt.")                     \
+  L(6, File_##name##_at_all, file_##name##_at_all, "hd.nt.")             \
+  L(5, File_##name##_shared, file_##name##_shared, "h.nt.")              \
+  L(5, File_##name##_ordered, file_##name##_ordered, "h.nt.")            \
+  L(5, File_i##name, file_i##name, "h.ntq")                              \
+  L(5, File_i##name##_all, file_i##name##_all, "h.ntq")                  \
+  L(6, File_i##name##_at, file_i##name##_at, "hd.ntq")                   \
+  L(6, File_i##name##_at_all, file_i##name##_at_all, "hd.ntq")           \
+  L(5, File_i##name##_shared, file_i##name##_shared, "h.ntq")            \
+  L(4, File_##name##_all_begin, file_##name##_all_begin, "h.nt")         \
   X(3, File_##name##_all_end, file_##name##_all_end, "h..")              \
-  X(5, File_##name##_at_all_begin, file_##name##_at_all_begin, "hd.nt")  \
+  L(5, File_##name##_at_all_begin, file_##name##_at_all_begin, "hd.nt")  \
   X(3, File_##name##_at_all_end, file_##name##_at_all_end, "h..")        \
-  X(4, File_##name##_ordered_begin, file_##name##_ordered_begin, "h.nt") \
+  L(4, File_##name##_ordered_begin, file_##name##_ordered_begin, "h.nt") \
   X(3, File_##name##_ordered_end, file_##name##_ordered_end, "h..")

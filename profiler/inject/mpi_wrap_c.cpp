@@ -8,20 +8,26 @@
 
 namespace paceline::inject {
 
-#define WRAP_C_AS(Prefix, count, Name, letters)                              \
-  PACELINE_EXPORT int Prefix##_##Name(WORDS_##count) {                       \
-    static constexpr MpiRow row(MpiId::Name, letters);                       \
+#define WRAP_C_AS(Prefix, count, Name, suffix, letters, large)               \
+  PACELINE_EXPORT int Prefix##_##Name##suffix(WORDS_##count) {               \
+    static constexpr MpiRow row(MpiId::Name, letters, large);                \
     static_assert(row.parameters == (count), "a letter for each parameter"); \
-    static constinit RealFunction real{"P" #Prefix "_" #Name};               \
+    static constinit RealFunction real{"P" #Prefix "_" #Name #suffix};       \
     const Word words[most_words] = {NAMES_##count};                          \
     return call_mpi(real, row, words, false);                                \
   }
-#define WRAP_C(count, Name, name, letters) WRAP_C_AS(MPI, count, Name, letters)
+#define WRAP_C(count, Name, name, letters) WRAP_C_AS(MPI, count, Name, , letters, false)
 #define WRAP_PERSISTENT_C(count, Name, name, letters) \
-  WRAP_C_AS(MPI, count, Name, letters)                \
-  WRAP_C_AS(MPIX, count, Name, letters)
+  WRAP_C_AS(MPI, count, Name, , letters, false)       \
+  WRAP_C_AS(MPIX, count, Name, , letters, false)
+#define WRAP_LARGE_C(count, Name, name, letters) \
+  WRAP_C(count, Name, name, letters)             \
+  WRAP_C_AS(MPI, count, Name, _c, letters, true)
+#define WRAP_LARGE_PERSISTENT_C(count, Name, name, letters) \
+  WRAP_PERSISTENT_C(count, Name, name, letters)             \
+  WRAP_C_AS(MPI, count, Name, _c, letters, true)
 
-PACELINE_MPI_SIGNATURES(WRAP_C, WRAP_C, WRAP_PERSISTENT_C)
+PACELINE_MPI_SIGNATURES(WRAP_C, WRAP_C, WRAP_PERSISTENT_C, WRAP_LARGE_C, WRAP_LARGE_PERSISTENT_C)
 
 // MPI_Init and MPI_Finalize do more than others: mpi_session.h.
 PACELINE_EXPORT int MPI_Init(WORDS_2) {

@@ -4,6 +4,7 @@
 //
 // Fortran passes everything by reference, with the error code at the end. The handles of mpi_f08 are one integer in a
 // structure, so they look the same.
+#include "profiler/inject/control.h"
 #include "profiler/inject/mpi_call.h"
 #include "profiler/inject/mpi_session.h"
 #include "profiler/inject/mpi_signatures.h"
@@ -33,7 +34,8 @@ namespace paceline::inject {
   WRAP_FORTRAN_AS(mpix, count, Name, name##_, letters, NOTHING, NOTHING) \
   WRAP_FORTRAN_AS(mpix, count, Name, name##_f08_, letters, NOTHING, NOTHING)
 
-PACELINE_MPI_SIGNATURES(WRAP_FORTRAN, WRAP_FORTRAN_TEXT, WRAP_PERSISTENT_FORTRAN)
+// MPICH's functions with large counts are C's; Open MPI 4 and 5 have none.
+PACELINE_MPI_SIGNATURES(WRAP_FORTRAN, WRAP_FORTRAN_TEXT, WRAP_PERSISTENT_FORTRAN, WRAP_FORTRAN, WRAP_PERSISTENT_FORTRAN)
 
 #define FORTRAN_SESSION(suffix)                                                             \
   PACELINE_EXPORT void mpi_init_##suffix(Word error) {                                      \
@@ -62,5 +64,8 @@ PACELINE_MPI_SIGNATURES(WRAP_FORTRAN, WRAP_FORTRAN_TEXT, WRAP_PERSISTENT_FORTRAN
   }
 FORTRAN_SESSION()
 FORTRAN_SESSION(f08_)
+
+PACELINE_EXPORT void mpi_pcontrol_(const int* level) { set_recording(*level != 0); }
+PACELINE_EXPORT void mpi_pcontrol_f08_(const int* level) { set_recording(*level != 0); }
 
 }  // namespace paceline::inject

@@ -5,6 +5,7 @@
 #endif
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define WORLD MPI_COMM_WORLD
@@ -246,8 +247,38 @@ static void files(const char* path) {
   MPI_File_read(file, b, 3, MPI_INT, MPI_STATUS_IGNORE);
   MPI_File_read_all_begin(file, b, 1, MPI_INT);
   MPI_File_read_all_end(file, b, MPI_STATUS_IGNORE);
+  MPI_Offset position;
+  MPI_Datatype etype, filetype;
+  char representation[MPI_MAX_DATAREP_STRING] = "";
+  MPI_File_get_position(file, &position);
+  MPI_File_get_view(file, &position, &etype, &filetype, representation);
+  if (strcmp(representation, "native") != 0) MPI_Abort(WORLD, 3);
+  MPI_File_set_atomicity(file, 0);
   MPI_File_close(&file);
 }
+
+// MPI 4's functions whose counts are not ints.
+#if MPI_VERSION >= 4
+static void large_counts(void) {
+  MPI_Comm comm;
+  MPI_Count many[most] = {0};
+  MPI_Aint at[most] = {0};
+  MPI_Request request;
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_set_name(comm, "large");
+  for (int i = 0; i < ranks; ++i) many[i] = 2;
+  MPI_Allreduce_c(a, b, 13, MPI_INT, MPI_SUM, comm);
+  MPI_Alltoallv_c(a, many, at, MPI_INT, b, many, at, MPI_INT, comm);
+  MPI_Allgather_c(a, 3, MPI_INT, b, 3, MPI_INT, comm);
+  MPI_Sendrecv_c(a, 9, MPI_INT, (rank + 1) % ranks, 44, b, 9, MPI_INT, (rank + ranks - 1) % ranks, 44, comm,
+                 MPI_STATUS_IGNORE);
+  MPI_Bcast_init_c(a, 17, MPI_INT, 0, comm, MPI_INFO_NULL, &request);
+  MPI_Request_free(&request);
+  MPI_Comm_free(&comm);
+}
+#else
+static void large_counts(void) {}
+#endif
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -269,6 +300,7 @@ int main(int argc, char** argv) {
   communicators();
   windows();
   files(argc > 1 ? argv[1] : "every_call.bin");
+  large_counts();
   MPI_Finalize();
   printf("rank %d of %d done\n", rank, ranks);
   return 0;
