@@ -69,6 +69,7 @@ ordered_json json_of(const Rank& rank) {
                         {"command", rank.command},
                         {"span_ns", rank.end_ns - rank.start_ns},
                         {"dropped", dropped_of(rank)},
+                        {"ended", rank.ended},
                         {"damaged", rank.damaged},
                         {"events",
                          {{"nvtx", rank.nvtx_events},
@@ -164,6 +165,7 @@ void print_text(const std::string& path, const Trace& run) {
   }
   print_filters(run);
   for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));
+  if (const std::string ends = analysis::sudden_ends_text(run); !ends.empty()) fmt::print("  {}\n", ends);
   if (const auto lines = analysis::machine_lines(run); !lines.empty()) {
     fmt::print("  machine\n");
     for (const std::string& line : lines) fmt::print("    {}\n", line);

@@ -78,6 +78,7 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
   rank.dropped = dropped_of(file);
   rank.facts = process.definitions.settings;
   for (const char* said_elsewhere : {"rank", "world_size"}) rank.facts.erase(said_elsewhere);
+  rank.ended = file.header.closed != 0;
   rank.damaged = file.damaged;
   rank.damage = file.damage;
   rank.clock_source = clock.by_utc                                           ? "utc"

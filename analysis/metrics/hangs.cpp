@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace paceline::analysis {
@@ -23,13 +24,47 @@ constexpr std::int64_t shortest_hang_ns = 1'000'000'000;
 // What each rank did on each communicator.
 using SeenCollectives = std::map<NameId, std::map<std::uint32_t, Seen>>;
 
+// A collective that its call only began, by its request.
+struct Begun {
+  Seen* seen;
+  std::uint64_t sequence;
+  NameId operation;
+};
+using BegunCollectives = std::unordered_map<std::uint64_t, Begun>;
+
+std::uint64_t request_of(const Argument& argument) {
+  return static_cast<std::uint64_t>(std::max(argument.number, 0.0));
+}
+
+// The waits of a rank for what it began: those that ended, and those that it is in.
+void look_at_waits(const Trace& trace, const Rank& rank, const BegunCollectives& begun) {
+  const NameId wait = trace.names.find("wait"), request = trace.names.find("request"),
+               unfinished = trace.names.find("unfinished");
+  for (const Track& track : rank.tracks) {
+    for (const Argument& argument : track.slice_arguments) {
+      if (argument.key != request || trace.classes[track.slices.slice_class[argument.slice]].category != wait) continue;
+      const auto found = begun.find(request_of(argument));
+      if (found == begun.end()) continue;
+      const auto& [seen, sequence, operation] = found->second;
+      if (unfinished == 0 || find_argument(track.slice_arguments, argument.slice, unfinished) == nullptr) {
+        seen->longest_ns = std::max(seen->longest_ns, track.slices.duration_ns[argument.slice]);
+      } else {
+        seen->unfinished[sequence] = operation;
+        seen->since_ns[sequence] = track.slices.start_ns[argument.slice];
+      }
+    }
+  }
+}
+
 SeenCollectives collect(const Trace& trace) {
   SeenCollectives table;
   const NameId collective = trace.names.find("collective"), communicator = trace.names.find("communicator"),
-               sequence = trace.names.find("sequence"), unfinished = trace.names.find("unfinished");
+               sequence = trace.names.find("sequence"), unfinished = trace.names.find("unfinished"),
+               request = trace.names.find("request");
   if (collective == 0 || communicator == 0 || sequence == 0) return table;
   for (std::uint32_t r = 0; r < trace.ranks.size(); ++r) {
     for (const NameId member_of : trace.ranks[r].communicators) table[member_of][r];
+    BegunCollectives begun;
     for (const Track& track : trace.ranks[r].tracks) {
       const Slices& slices = track.slices;
       for (std::uint32_t i = 0; i < slices.size(); ++i) {
@@ -42,12 +77,15 @@ SeenCollectives collect(const Trace& trace) {
         seen.highest = std::max(seen.highest.value_or(0), at);
         if (unfinished == 0 || !argument(track.slice_arguments, i, unfinished)) {
           seen.longest_ns = std::max(seen.longest_ns, slices.duration_ns[i]);
+          const Argument* posted = request != 0 ? find_argument(track.slice_arguments, i, request) : nullptr;
+          if (posted != nullptr) begun[request_of(*posted)] = {&seen, at, slices.name[i]};
           continue;
         }
         seen.unfinished[at] = slices.name[i];
         seen.since_ns[at] = slices.start_ns[i];
       }
     }
+    if (!begun.empty()) look_at_waits(trace, trace.ranks[r], begun);
   }
   return table;
 }
@@ -111,7 +149,7 @@ std::vector<Hang> find_hangs(const Trace& trace) {
         }
       }
     }
-    for (auto& [sequence, hang] : by_sequence) {
+    for (auto& [sequence, hang] : by_sequence) {  // the lowest is what holds all others up
       // Another collective than the others': no wait will mend that.
       const bool mismatched = !hang.missing.empty();
       if (!mismatched && waited_ns(trace, hang) <= patience_ns) continue;
@@ -120,8 +158,10 @@ std::vector<Hang> find_hangs(const Trace& trace) {
         if (!is_known_to_the_end(trace.ranks[rank])) continue;
         hang.missing.push_back({rank, open_slice(trace, trace.ranks[rank]), 0});
       }
+      if (hang.missing.empty()) continue;
       std::ranges::sort(hang.missing, {}, &Hang::Missing::rank);
-      if (!hang.missing.empty()) hangs.push_back(std::move(hang));
+      hangs.push_back(std::move(hang));
+      break;
     }
   }
   const auto first = [](const Hang& hang) {
@@ -152,6 +192,31 @@ std::string hang_text(const Trace& trace, const Hang& hang) {
                   waiting.size() == 1 ? "waits" : "wait", seconds_text(since), seconds_text(until - since), details);
   text.front() = 'R';
   return text;
+}
+
+std::string sudden_ends_text(const Trace& trace) {
+  std::vector<int> ranks;
+  const Rank* first = nullptr;
+  for (const Rank& rank : trace.ranks) {
+    if (rank.ended) continue;
+    ranks.push_back(rank.rank);
+    if (first == nullptr || rank.end_ns < first->end_ns) first = &rank;
+  }
+  if (first == nullptr) return "";
+  const std::string last_event = seconds_text(first->end_ns);
+  if (ranks.size() == 1) {
+    return fmt::format(
+        "Rank {} did not end by itself (it was killed, crashed, called _exit or still runs): its last event "
+        "is at {}.",
+        ranks[0], last_event);
+  }
+  constexpr std::size_t most_named = 16;
+  std::string who = ranks.size() <= most_named ? ranks_text(ranks) : fmt::format("{} ranks", ranks.size());
+  if (who.front() == 'r') who.front() = 'R';
+  return fmt::format(
+      "{} did not end by themselves (they were killed, crashed, called _exit or still run): the earliest "
+      "last event is rank {}'s, at {}.",
+      who, first->rank, last_event);
 }
 
 }  // namespace paceline::analysis

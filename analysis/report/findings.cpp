@@ -102,6 +102,7 @@ void add_coverage_finding(const RunReport& run, std::vector<Finding>& out) {
 
 void add_quality_findings(const RunReport& run, std::vector<Finding>& out) {
   for (const std::string& hang : run.hangs) out.push_back({Severity::problem, hang});
+  if (!run.sudden_ends.empty()) out.push_back({Severity::problem, run.sudden_ends});
   add_coverage_finding(run, out);
   for (const auto& damage : run.damage) {
     out.push_back({Severity::problem, fmt::format("The trace is cut off ({}): figures cover what was read, and the run "

@@ -136,6 +136,7 @@ struct RunReport {
   std::uint64_t dropped = 0;
   std::vector<std::string> damage;  // one line a damaged rank
   std::vector<std::string> hangs;   // one sentence a collective that ranks wait in
+  std::string sudden_ends;          // one sentence; "" where all ranks ended by themselves
   double clock_error_ns = 0;        // the worst rank's
   std::vector<Finding> machine_findings;
 };

@@ -182,6 +182,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
   }
   add_collectives(trace, run);
   for (const Hang& hang : find_hangs(trace)) run.hangs.push_back(hang_text(trace, hang));
+  run.sudden_ends = sudden_ends_text(trace);
   run.machine_findings = machine_findings(trace);
   run.communication_observed = run.ranks == 1 || communication_events > 0 || saw_communication(trace);
 

@@ -107,7 +107,9 @@ TEST_F(PacelineCommand, AKilledProcessLeavesAReadableFile) {
   write_rank(0, 100, format::Ending::killed);
   const Outcome outcome = paceline("info --format json run");
   ASSERT_EQ(outcome.status, 0);
-  EXPECT_EQ(json::parse(outcome.output)["traces"][0]["events"]["nvtx"], 100);
+  const json trace = json::parse(outcome.output)["traces"][0];
+  EXPECT_EQ(trace["events"]["nvtx"], 100);
+  EXPECT_EQ(trace["ended"], false);
 }
 
 TEST_F(PacelineCommand, AReadableRankIsToldBesideAnUnreadableOneAndTheStatusSaysSo) {

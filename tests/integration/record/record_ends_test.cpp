@@ -57,6 +57,13 @@ TEST_F(RecordEnds, AKilledRankLeavesEveryRangeThatEnded) {
     EXPECT_EQ(ranks[1].file.header.closed, 0u);
     EXPECT_EQ(ranks[0].of(EventType::pop).size(), 10u);
   }
+#ifdef PACELINE
+  // mpirun ended rank 0, then.
+  const Ended info = run(PACELINE " info run");
+  EXPECT_NE(info.out.find("Ranks 0 and 1 did not end by themselves"), std::string::npos) << info.out;
+  const Ended report = run(PACELINE " report --format json run");
+  EXPECT_NE(report.out.find("Ranks 0 and 1 did not end by themselves"), std::string::npos) << report.out;
+#endif
 }
 
 TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {

@@ -62,6 +62,40 @@ TEST(Hangs, AFirstCollectiveHangsToo) {
   EXPECT_EQ(find_hangs(trace)[0].missing[0].rank, 1u);
 }
 
+// As a training loop does that sends its layers' gradients while it computes: what is waited for is the first
+// collective that somebody has not begun.
+TEST(Hangs, OneThatDoesNotBlockIsHeldUpInItsWait) {
+  std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
+  const auto begin = [](PaceFile& file, std::uint32_t sequence, std::uint64_t at) {
+    enter(file, MpiId::Iallreduce, sequence, at);
+    file.add(at + 100, format::EventType::mpi_posted, sequence);
+    file.mpi_end(at + 200, MpiId::Iallreduce);
+  };
+  const auto wait = [](PaceFile& file, std::uint32_t first, std::uint32_t last, std::uint64_t at) {
+    file.mpi_begin(at, MpiId::Waitall);
+    for (std::uint32_t request = first; request <= last; ++request) {
+      file.add(at + 10, format::EventType::mpi_completed, request);
+    }
+  };
+  for (PaceFile& file : files) {
+    for (std::uint32_t sequence = 3; sequence < 6; ++sequence) begin(file, sequence, 1'000'000'000 + sequence * 1000);
+    wait(file, 3, 5, 1'500'000'000);
+    file.mpi_end(1'600'000'000, MpiId::Waitall);
+  }
+  begin(files[1], 6, 29'000'000'000);
+  files[1].push(29'500'000'000, format::pack_scope(files[1].name("backward"), 0, 0));
+  for (std::uint32_t sequence = 6; sequence < 9; ++sequence)
+    begin(files[0], sequence, 29'000'000'000 + sequence * 1000);
+  wait(files[0], 6, 8, 30'000'000'000);
+  const Trace trace = import(files);
+  const auto hangs = find_hangs(trace);
+  ASSERT_EQ(hangs.size(), 1u);
+  EXPECT_EQ(
+      hang_text(trace, hangs[0]),
+      "Rank 1 never entered MPI_Iallreduce #8 on MPI_COMM_WORLD; rank 0 waits in it since 30.000 s, for 30.000 s; "
+      "rank 1 was in backward.");
+}
+
 TEST(Hangs, AJobThatWasKilledWithinACollectiveOfAllDoesNotHang) {
   std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
   for (PaceFile& file : files) enter(file, MpiId::Allreduce, 3, 30'000'000'000);
@@ -95,6 +129,20 @@ TEST(Hangs, ARankOfWhichTheEndIsNotKnownIsNotAccused) {
   files[1].file.header.dropped[0] = 0;
   files[1].add(20'000'000'000, format::EventType::recording, format::by_program);
   EXPECT_TRUE(find_hangs(import(files)).empty());
+}
+
+TEST(SuddenEnds, AreToldOfRanksWhoseFilesAreNotClosed) {
+  std::vector<PaceFile> files = {member(0, 3, 3), member(1, 3, 3), member(2, 3, 3)};
+  EXPECT_EQ(sudden_ends_text(import(files)), "");
+  files[2].file.header.closed = 0;
+  EXPECT_EQ(sudden_ends_text(import(files)),
+            "Rank 2 did not end by itself (it was killed, crashed, called _exit or still runs): its last event is at "
+            "60.000 s.");
+  files[1].file.header.closed = 0;
+  files[2].push(61'000'000'000, format::pack_scope(files[2].name("forward"), 0, 0));
+  EXPECT_EQ(sudden_ends_text(import(files)),
+            "Ranks 1 and 2 did not end by themselves (they were killed, crashed, called _exit or still run): the "
+            "earliest last event is rank 1's, at 60.000 s.");
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ class PaceFile {
     file.header.pid = 100 + static_cast<std::uint32_t>(rank);
     file.header.clock_source = format::ClockSource::tsc;
     file.header.ticks_per_second = 1e9;
+    file.header.closed = 1;
     file.header.start_ticks = 1'000'000;
     file.header.start_utc_ns = 1'700'000'000'000'000'000;
     use_thread(file.header.pid);
