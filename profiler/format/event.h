@@ -129,6 +129,8 @@ enum class EventType : std::uint8_t {
                         // ext.low = correlation:32 | event:32
   cuda_graph = 104,     // low: stream:32 | graph:32; ext.high = duration; ext.low = correlation:32 | unused:32
   cuda_overhead = 105,  // low: kind:32 (CUPTI's number) | thread:32; ext.high = duration; ext.low = correlation
+  cuda_clock = 106,     // low: CUPTI's clock at the head's ticks, ns; ext.high = ticks that reading it took. The times of
+                        // all other events of CUDA were converted along a line through these.
 
   // NCCL, from its profiler interface. `operation` is a name: "FUNCTION DATATYPE ALGORITHM PROTOCOL CHANNELS WARPS", "-"
   // for what is not known. `id` is unique in the process; `nccl_end` ends what has it, on any track.
@@ -230,6 +232,7 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::cuda_wait:
     case EventType::cuda_graph:
     case EventType::cuda_overhead:
+    case EventType::cuda_clock:
     case EventType::nccl_channel:
     case EventType::resource:
     case EventType::enumeration:

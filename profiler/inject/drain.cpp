@@ -121,16 +121,20 @@ void say_what_was_dropped() {
                               {format::DropCause::too_long, "too long"},
                               {format::DropCause::too_many_names, "too many different names"},
                               {format::DropCause::disk, "disk"},
-                              {format::DropCause::ring, "ring shorter than asked for (more: --buffer)"}};
+                              {format::DropCause::ring, "ring shorter than asked for (more: --buffer)"},
+                              {format::DropCause::device, "CUDA, left out by CUPTI or without a buffer (at least)"}};
   char list[512] = "";
   std::size_t size = 0;
-  for (const Cause& cause : causes) {
-    const std::uint64_t events = session.file.header->dropped[static_cast<std::uint32_t>(cause.cause)];
-    if (events == 0 || size >= sizeof list) continue;
-    size += static_cast<std::size_t>(snprintf(list + size, sizeof list - size, "%s%llu: %s", size == 0 ? "" : ", ",
-                                              static_cast<unsigned long long>(events), cause.text));
-  }
-  if (size > 0) say("%s: events that are not recorded: %s", session.file.path, list);
+  const auto add = [&](const char* before, format::DropCause cause, const char* text) {
+    const std::uint64_t events = session.file.header->dropped[static_cast<std::uint32_t>(cause)];
+    if (events == 0 || size >= sizeof list) return;
+    size += static_cast<std::size_t>(
+        snprintf(list + size, sizeof list - size, "%s%llu: %s", before, static_cast<unsigned long long>(events), text));
+  };
+  for (const Cause& cause : causes) add(size == 0 ? "not recorded: " : ", ", cause.cause, cause.text);
+  add(size == 0 ? "recorded in part: " : "; recorded in part: ", format::DropCause::payload_cut,
+      "NVTX payloads too long");
+  if (size > 0) say("%s: events that are %s", session.file.path, list);
 }
 
 sigset_t block_signals() {

@@ -25,6 +25,7 @@
 #include <atomic>
 #include <new>
 
+#include "profiler/format/event.h"
 #include "profiler/format/layout.h"
 #include "profiler/inject/cupti/buffers.h"
 #include "profiler/inject/cupti/cupti_library.h"
@@ -132,6 +133,8 @@ void read_clocks() {
     best_ticks = before + width / 2;
   }
   timestamps->add(best_ns, best_ticks);
+  const std::uint64_t words[2] = {best_width, 0};
+  sink->emit(best_ticks, static_cast<std::uint32_t>(format::EventType::cuda_clock), best_ns, words, 1);
 }
 
 // `keep`: else the records are of a time that is not recorded.

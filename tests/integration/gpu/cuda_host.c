@@ -1,6 +1,7 @@
 // usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the driver
 // does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
-//   WAYS "kill" ends by SIGKILL after half a second, "many" launches 60 times as many
+//   WAYS "kill" ends by SIGKILL after half a second, "many" launches 60 times as many, "graphs" launches graphs instead, "idle" says at
+//   the end what the recorder's threads do while nothing happens
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "../record/idle_threads.h"
 
 int main(int count, char** arguments) {
   const char* way = count > 1 ? arguments[1] : "";
@@ -20,7 +23,9 @@ int main(int count, char** arguments) {
   void* cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
   int (*run)(unsigned, unsigned, unsigned) =
       cupti != NULL ? (int (*)(unsigned, unsigned, unsigned))dlsym(cupti, "stand_in_run") : NULL;
-  if (run != NULL) {
+  if (run != NULL && strcmp(way, "graphs") == 0) {
+    ((void (*)(unsigned))dlsym(cupti, "stand_in_graphs"))(1);
+  } else if (run != NULL) {
     const unsigned thread = (unsigned)syscall(SYS_gettid);
     const unsigned launches = strcmp(way, "many") == 0 ? 60000 : 1000;
     for (unsigned round = 0; round < 3; ++round) {
@@ -28,6 +33,7 @@ int main(int count, char** arguments) {
       usleep(20000);
     }
   }
+  if (strcmp(way, "idle") == 0) print_idle_threads();
   if (strcmp(way, "kill") == 0) {
     usleep(500000);
     kill(getpid(), SIGKILL);

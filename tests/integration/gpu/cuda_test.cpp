@@ -23,9 +23,9 @@ using ::testing::HasSubstr;
 class CudaTest : public RecordTest {
  protected:
   // The host program under `paceline record`, with the stand-in's folder in front.
-  Ended record(const std::string& behaviour, const std::string& way = "") {
-    return run("env STAND_IN=" + behaviour +
-               " LD_LIBRARY_PATH=" STAND_IN_FOLDER " " PACELINE " record -o run -- " CUDA_HOST " " + way);
+  Ended record(const std::string& behaviour, const std::string& way = "", const std::string& options = "") {
+    return run("env STAND_IN=" + behaviour + " LD_LIBRARY_PATH=" STAND_IN_FOLDER " " PACELINE " record -o run " +
+               options + " -- " CUDA_HOST " " + way);
   }
   const Track& stream_of(const Rank& rank) {
     const auto found = std::ranges::find(rank.tracks, analysis::TrackKind::stream, &Track::kind);
@@ -106,6 +106,42 @@ TEST_F(CudaTest, ACopySaysFromWhereToWhere) {
   }
 }
 
+TEST_F(CudaTest, AGraphIsOneRecordOrOneForEachNodeWhereThatIsAskedFor) {
+  ASSERT_TRUE(record("works", "graphs").by_itself(0));
+  EXPECT_EQ(files().at(0).of(format::EventType::cuda_graph).size(), 10U);
+  EXPECT_EQ(files().at(0).of(format::EventType::cuda_kernel_run).size(), 0U);
+  std::filesystem::remove_all(directory / "run");
+  ASSERT_TRUE(record("works", "graphs", "--cuda-graph-nodes").by_itself(0));
+  EXPECT_EQ(files().at(0).of(format::EventType::cuda_graph).size(), 0U);
+  const auto nodes = files().at(0).of(format::EventType::cuda_kernel_run);
+  ASSERT_EQ(nodes.size(), 50U);
+  for (const RecordedEvent& node : nodes) EXPECT_EQ(node.extension[0].low >> 32, 3U) << "the graph's number";
+}
+
+// The stand-in's clock is CLOCK_REALTIME, which the clock pairs have, too.
+TEST_F(CudaTest, ThePairsThatTimesWereConvertedByAreInTheFile) {
+  ASSERT_TRUE(record("works", "kill").status != 0);
+  const RecordedFile file = files().at(0);
+  const auto readings = file.of(format::EventType::cuda_clock);
+  const auto pairs = file.of(format::EventType::clock_pair);
+  ASSERT_GE(readings.size(), 4U);
+  ASSERT_GE(pairs.size(), 1U);
+  for (const RecordedEvent& reading : readings) {
+    const auto since = static_cast<double>(reading.ticks) - static_cast<double>(pairs[0].ticks);
+    const double ns = since / file.file.header.ticks_per_second * 1e9;
+    EXPECT_NEAR(static_cast<double>(static_cast<std::int64_t>(reading.head.low - pairs[0].head.low)), ns, 1e6);
+  }
+}
+
+TEST_F(CudaTest, TheThreadSleeps) {
+  const Ended ended = record("works", "idle");
+  const std::size_t at = ended.out.find("paceline-cupti ");
+  ASSERT_NE(at, std::string::npos) << ended.out;
+  const long ns = std::stol(ended.out.substr(at + 15));
+  EXPECT_GT(ns, 0);
+  EXPECT_LT(ns, 20'000'000) << "of a second, for ten flushes";
+}
+
 TEST_F(CudaTest, InfoAndReportTellOfTheDevice) {
   ASSERT_TRUE(record("works").by_itself(0));
   const Ended info = run(PACELINE " info --format json run");
@@ -149,6 +185,8 @@ TEST_F(CudaTest, BuffersThatDoNotComeBackAreCountedAsLosses) {
   const Trace trace = analysis::load_run(directory / "run");
   ASSERT_TRUE(trace.ranks[0].dropped.contains("device"));
   EXPECT_GT(trace.ranks[0].dropped.at("device"), 10'000U);  // 46 MB of records, 32 MB of buffers
+  EXPECT_EQ(ended.recorder_lines(), 1);
+  EXPECT_THAT(ended.err, HasSubstr(std::to_string(trace.ranks[0].dropped.at("device")) + ": CUDA, left out by CUPTI"));
 }
 
 TEST_F(CudaTest, AnotherSubscriberIsSaidOnceAndAllElseIsRecorded) {

@@ -23,6 +23,7 @@ static uint8_t* buffer;
 static size_t size, used;
 static size_t lost;
 static int kinds;
+static int enabled[CUPTI_ACTIVITY_KIND_COUNT];
 
 static int is(const char* behaviour) {
   const char* wanted = getenv("STAND_IN");
@@ -73,7 +74,7 @@ EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFu
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
-  (void)kind;
+  enabled[kind] = 1;
   ++kinds;
   return CUPTI_SUCCESS;
 }
@@ -99,6 +100,8 @@ static size_t bytes_of(const CUpti_Activity* record) {
       return sizeof(CUpti_ActivityMemcpy6);
     case CUPTI_ACTIVITY_KIND_MEMCPY2:
       return sizeof(CUpti_ActivityMemcpyPtoP4);
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+      return sizeof(CUpti_ActivityGraphTrace);
     default:
       return 0;
   }
@@ -216,4 +219,35 @@ EXPORT int stand_in_run(unsigned first, unsigned launches, unsigned thread) {
   quiet.cbid = CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020;
   put(&quiet, sizeof quiet);
   return kinds;
+}
+
+// A graph of five kernels is launched ten times: one record each, or one for each kernel.
+EXPORT void stand_in_graphs(unsigned first) {
+  uint64_t now;
+  if (request == NULL) return;
+  cuptiGetTimestamp(&now);
+  for (unsigned launch = 0; launch < 10; ++launch) {
+    const uint64_t start = now + 100000 * launch;
+    if (enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE]) {
+      CUpti_ActivityGraphTrace graph;
+      memset(&graph, 0, sizeof graph);
+      graph.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+      graph.start = start, graph.end = start + 50000;
+      graph.contextId = 1, graph.streamId = 7, graph.graphId = 3;
+      graph.correlationId = first + launch;
+      put(&graph, sizeof graph);
+      continue;
+    }
+    for (unsigned node = 0; node < 5; ++node) {
+      CUpti_ActivityKernel10 kernel;
+      memset(&kernel, 0, sizeof kernel);
+      kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+      kernel.name = "node";
+      kernel.start = start + 10000 * node, kernel.end = kernel.start + 9000;
+      kernel.contextId = 1, kernel.streamId = 7, kernel.graphId = 3;
+      kernel.gridX = kernel.gridY = kernel.gridZ = kernel.blockX = kernel.blockY = kernel.blockZ = 1;
+      kernel.correlationId = first + launch;
+      put(&kernel, sizeof kernel);
+    }
+  }
 }
