@@ -8,6 +8,9 @@
 
 #include "profiler/inject/iterations.h"
 #include "profiler/inject/nvtx_handles.h"
+//
+#include <nvtx3/nvToolsExtSync.h>
+//
 #include "profiler/inject/nvtx_payload.h"
 #include "profiler/inject/recorder.h"
 
@@ -29,20 +32,7 @@ struct Attributes {
 Attributes read_attributes(std::uint32_t domain, const nvtxEventAttributes_t* given) {
   Attributes read;
   if (given == nullptr) return read;
-  std::uint32_t name = 0;
-  switch (given->messageType) {
-    case NVTX_MESSAGE_TYPE_REGISTERED:
-      name = to_id(given->message.registered);
-      break;
-    case NVTX_MESSAGE_TYPE_ASCII:
-      name = intern_text(given->message.ascii);
-      break;
-    case NVTX_MESSAGE_TYPE_UNICODE:
-      name = intern_text(given->message.unicode);
-      break;
-    default:
-      break;
-  }
+  const std::uint32_t name = message_of(*given);
   const auto put = [&](PayloadType type, std::uint64_t bits) {
     read.payload_type = type;
     read.payload = bits;
@@ -201,6 +191,38 @@ nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t domain, const nvtxEventAt
 void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t range) { end(range); }
 void NVTX_API initialize(const void*) {}
 
+// --- locks and the like (nvToolsExtSync.h): a range of the object's name while a thread waits for it, a mark when it
+// lets go of it. The handle is the domain and the name.
+
+nvtxSyncUser_t NVTX_API create_lock(nvtxDomainHandle_t domain, const nvtxSyncUserAttributes_t* given) {
+  if (given == nullptr || !file_is_open()) return nullptr;
+  constexpr std::uint64_t not_null = std::uint64_t{1} << 62;
+  return reinterpret_cast<nvtxSyncUser_t>(not_null | std::uint64_t{domain_of(domain)} << 32 | message_of(*given));
+}
+std::uint32_t domain_of_lock(nvtxSyncUser_t lock) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(lock) >> 32 & (left_out_bit | 0xffff));
+}
+nvtxEventAttributes_t named_as(nvtxSyncUser_t lock) {
+  nvtxEventAttributes_t attributes{};
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = to_handle<nvtxStringHandle_t>(to_id(lock));
+  return attributes;
+}
+void NVTX_API wait_for_lock(nvtxSyncUser_t lock) {
+  if (lock == nullptr) return;
+  const nvtxEventAttributes_t attributes = named_as(lock);
+  push(domain_of_lock(lock), &attributes);
+}
+void NVTX_API end_wait_for_lock(nvtxSyncUser_t lock) {
+  if (lock != nullptr) pop(domain_of_lock(lock));
+}
+void NVTX_API release_lock(nvtxSyncUser_t lock) {
+  if (lock == nullptr) return;
+  const nvtxEventAttributes_t attributes = named_as(lock);
+  mark(domain_of_lock(lock), &attributes);
+}
+void NVTX_API destroy_lock(nvtxSyncUser_t) {}
+
 bool attach(NvtxGetExportTableFunc_t export_table) {
   if (export_table == nullptr) return false;
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(export_table(NVTX_ETID_CALLBACKS));
@@ -229,6 +251,14 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
   core2.fill(NVTX_CBID_CORE2_DomainRangePop, domain_pop);
   core2.fill(NVTX_CBID_CORE2_Initialize, initialize);
   fill_names(callbacks);
+
+  const NvtxSlots locks = slots_of(callbacks, NVTX_CB_MODULE_SYNC);
+  locks.fill(NVTX_CBID_SYNC_DomainSyncUserCreate, create_lock);
+  locks.fill(NVTX_CBID_SYNC_DomainSyncUserDestroy, destroy_lock);
+  locks.fill(NVTX_CBID_SYNC_DomainSyncUserAcquireStart, wait_for_lock);
+  locks.fill(NVTX_CBID_SYNC_DomainSyncUserAcquireFailed, end_wait_for_lock);
+  locks.fill(NVTX_CBID_SYNC_DomainSyncUserAcquireSuccess, end_wait_for_lock);
+  locks.fill(NVTX_CBID_SYNC_DomainSyncUserReleasing, release_lock);
   return true;
 }
 

@@ -47,6 +47,21 @@ constexpr std::uint16_t narrow(std::uint32_t category) {
 inline std::uint32_t intern_text(const char* text) { return text != nullptr ? intern(std::string_view(text)) : 0; }
 inline std::uint32_t intern_text(const wchar_t* text) { return text != nullptr ? intern(text) : 0; }
 
+// The name id that is the message of an event, a resource or a lock.
+template <class Attributes>
+std::uint32_t message_of(const Attributes& given) {
+  switch (given.messageType) {
+    case NVTX_MESSAGE_TYPE_REGISTERED:
+      return to_id(given.message.registered);
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return intern_text(given.message.ascii);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      return intern_text(given.message.unicode);
+    default:
+      return 0;
+  }
+}
+
 // Brings default_domain and the filter to what the environment says. Needs an open file; harmless when repeated.
 void follow_filter();
 

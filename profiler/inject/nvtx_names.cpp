@@ -111,19 +111,6 @@ void define_resource(std::uint32_t number, std::uint32_t type, std::uint64_t ide
               Slot{identifier, type | std::uint64_t{domain} << 32});
 }
 
-std::uint32_t message_of(const nvtxResourceAttributes_t& given) {
-  switch (given.messageType) {
-    case NVTX_MESSAGE_TYPE_REGISTERED:
-      return to_id(given.message.registered);
-    case NVTX_MESSAGE_TYPE_ASCII:
-      return intern_text(given.message.ascii);
-    case NVTX_MESSAGE_TYPE_UNICODE:
-      return intern_text(given.message.unicode);
-    default:
-      return 0;
-  }
-}
-
 nvtxResourceHandle_t NVTX_API create_resource(nvtxDomainHandle_t domain, nvtxResourceAttributes_t* given) {
   if (given == nullptr || !file_is_open()) return nullptr;
   const std::uint32_t number = next_resource.fetch_add(1, std::memory_order_relaxed);

@@ -1,5 +1,7 @@
 // NVTX calls as a program makes them, and what is then in the file.
 #include <nvtx3/nvToolsExt.h>
+//
+#include <nvtx3/nvToolsExtSync.h>
 
 #include <bit>
 
@@ -167,6 +169,36 @@ TEST_F(InjectNvtx, ThreadsAreNamedByTheSystemsId) {
   ASSERT_EQ(names.size(), 1u);
   EXPECT_EQ(names[0].name, "loader");
   EXPECT_EQ(names[0].extension[0].high, 4711u);
+}
+
+TEST_F(InjectNvtx, WaitsForLocksAreRangesOfTheirNames) {
+  RECORD({
+    const nvtxDomainHandle_t domain = nvtxDomainCreateA("loader");
+    nvtxSyncUserAttributes_t attributes{};
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_SYNCUSER_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = "queue of batches";
+    const nvtxSyncUser_t lock = nvtxDomainSyncUserCreate(domain, &attributes);
+    nvtxDomainSyncUserAcquireStart(lock);
+    nvtxDomainSyncUserAcquireFailed(lock);
+    nvtxDomainSyncUserAcquireStart(lock);
+    nvtxDomainSyncUserAcquireSuccess(lock);
+    nvtxDomainSyncUserReleasing(lock);
+    nvtxDomainSyncUserDestroy(lock);
+  });
+  const RecordedFile file = only_file();
+  std::vector<EventType> types;
+  for (const RecordedEvent& event : file.events) {
+    if (event.type != EventType::push && event.type != EventType::pop && event.type != EventType::mark) continue;
+    types.push_back(event.type);
+    EXPECT_EQ(event.domain, "loader");
+    if (event.type != EventType::pop) {
+      EXPECT_EQ(event.name, "queue of batches");
+    }
+  }
+  using enum EventType;
+  EXPECT_EQ(types, (std::vector<EventType>{push, pop, push, pop, mark}));
 }
 
 TEST_F(InjectNvtx, ATextIsKeptOnce) {
