@@ -1,5 +1,4 @@
 // What the control of a recording is tried on: control MODE [ARGUMENT]. It knows nothing of Paceline.
-#include <dirent.h>
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>
 #include <signal.h>
@@ -10,6 +9,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "idle_threads.h"
 
 int cudaProfilerStart(void);  // of the stand-in for libcudart
 int cudaProfilerStop(void);
@@ -71,33 +72,6 @@ static void ranges(const char* name, int count) {
     nvtxRangePushA(name);
     nvtxRangePop();
   }
-}
-
-// CPU time in ns that the recorder's thread takes while the program sleeps for a second; -1 where there is none.
-static long idle_cpu_ns(void) {
-  char path[512] = "", comm[64];
-  usleep(500000);  // it names itself, and fills its memory, first
-  DIR* tasks = opendir("/proc/self/task");
-  for (const struct dirent* task; (task = readdir(tasks)) != NULL;) {
-    char file_name[512];
-    snprintf(file_name, sizeof file_name, "/proc/self/task/%s/comm", task->d_name);
-    FILE* file = fopen(file_name, "r");
-    if (file == NULL) continue;
-    if (fgets(comm, sizeof comm, file) != NULL && strcmp(comm, "paceline\n") == 0) {
-      snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
-    }
-    fclose(file);
-  }
-  closedir(tasks);
-  if (path[0] == '\0') return -1;
-  long used[2] = {0, 0};
-  for (int i = 0; i < 2; ++i) {
-    if (i == 1) usleep(1000000);
-    FILE* file = fopen(path, "r");
-    if (file == NULL || fscanf(file, "%ld", &used[i]) != 1) return -1;
-    fclose(file);
-  }
-  return used[1] - used[0];
 }
 
 static long resident_kib(void) {
@@ -183,8 +157,10 @@ int main(int argc, char** argv) {
     }
     if (strcmp(argv[2], "kill") == 0) raise(SIGKILL);
   } else if (strcmp(mode, "idle") == 0) {
+    if (argc > 2) MPI_Init(&argc, &argv);
     nvtxMarkA("here");
-    printf("%ld\n", idle_cpu_ns());
+    print_idle_threads();
+    if (argc > 2) MPI_Finalize();
   } else if (strcmp(mode, "memory") == 0) {
     char name[32];
     for (int i = 0; i < 300000; ++i) {
@@ -192,6 +168,13 @@ int main(int argc, char** argv) {
       ranges(name, 3);
     }
     printf("%ld\n", resident_kib());
+  } else if (strcmp(mode, "names") == 0) {
+    char name[32];
+    for (int i = 0; i < 60000; ++i) {
+      snprintf(name, sizeof name, "one of many names: %d", i);
+      ranges(name, 1);
+      if (i % 500 == 499) usleep(1000);
+    }
   } else if (strcmp(mode, "ranges") == 0) {
     ranges("successor", 7);
   } else if (strcmp(mode, "fork") == 0 || strcmp(mode, "fork-exec") == 0 || strcmp(mode, "worker") == 0) {

@@ -1,6 +1,7 @@
 // Stands in for NVIDIA's management library: two GPUs, joined by four NVLinks, whose figures are made of the index and
 // of how often they were asked for. GPU 1 reports XID error 79 once.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN __attribute__((visibility("default")))
@@ -88,6 +89,12 @@ SHOWN int nvmlDeviceGetTopologyCommonAncestor(Device* one, Device* other, unsign
 SHOWN int nvmlDeviceGetNvLinkState(Device* device, unsigned link, unsigned* active) {
   (void)device;
   *active = link < 4;
+  return 0;
+}
+// Straight to the other GPU, or to a switch where $STAND_IN_NVSWITCH is set.
+SHOWN int nvmlDeviceGetNvLinkRemoteDeviceType(Device* device, unsigned link, unsigned* type) {
+  (void)device, (void)link;
+  *type = getenv("STAND_IN_NVSWITCH") != NULL ? 2 : 0;
   return 0;
 }
 SHOWN int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device* device, unsigned link, Pci* pci) {

@@ -1,7 +1,7 @@
 # A Python program with PyPI's nvtx module. It knows nothing of Paceline.
 import nvtx
 
-for step in range(50):
+for step in range(2000):
     with nvtx.annotate("step", color="green"):
         with nvtx.annotate("forward", domain="network", category="layers", payload=step):
             pass

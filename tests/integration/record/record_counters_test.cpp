@@ -178,13 +178,18 @@ TEST_F(RecordCounters, GpusAreWhatNvmlSays) {
   EXPECT_THAT(findings, HasSubstr("slowed down for heat or power in 100.0 % of its samples"));
 }
 
-TEST_F(RecordCounters, OnlyVisibleGpusAreCounted) {
+TEST_F(RecordCounters, OnlyVisibleGpusAreCountedAndAllArePlaced) {
+  put("bus/pci/devices/0000:19:00.0/numa_node", "1\n");
   for (const auto& [visible, expected] : {std::pair("GPU-one", "1"), {"1,5,0", "1"}, {"", ""}}) {
     std::filesystem::remove_all(directory / "run");
-    const std::string variables = fmt::format("LD_LIBRARY_PATH={} CUDA_VISIBLE_DEVICES={}", NVML, visible);
+    const std::string variables =
+        fmt::format("LD_LIBRARY_PATH={} CUDA_VISIBLE_DEVICES={} STAND_IN_NVSWITCH=1 PACELINE_TEST_SYSFS={}", NVML,
+                    visible, sysfs());
     ASSERT_TRUE(run(recorded(variables) + MACHINE " work 1300").by_itself(0));
     const analysis::Trace trace = load();
     EXPECT_EQ(analysis::fact(trace.ranks.at(0), "gpus_visible"), expected);
+    EXPECT_EQ(analysis::fact(trace.ranks[0], "gpu.1"), "Stand-in B, 8589934592 bytes, PCI 0000:19:00.0, NUMA node 1");
+    EXPECT_EQ(analysis::fact(trace.ranks[0], "gpu_link.0-1"), "4 NVLinks to NVSwitch, PCIe: one NUMA node");
     EXPECT_EQ(find_counter(trace.ranks[0], "use", "GPU 0"), nullptr);
     EXPECT_EQ(find_counter(trace.ranks[0], "use", "GPU 1") != nullptr, *expected != '\0');
   }

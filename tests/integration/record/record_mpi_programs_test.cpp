@@ -40,6 +40,7 @@ class RecordPrograms : public RecordTest {
       EXPECT_EQ(file.header.local_rank, rank);
       EXPECT_EQ(file.header.closed, 1u);
       EXPECT_EQ(file.boot_id, ranks[0].file.boot_id);
+      EXPECT_EQ(file.header.clock_source, ranks[0].file.header.clock_source);
       EXPECT_EQ(file.job, ranks[0].file.job);
       EXPECT_NE(file.job, "");
     }

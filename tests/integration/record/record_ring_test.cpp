@@ -75,6 +75,19 @@ TEST_F(RecordRing, TheLastSecondsBeforeAnEndAreAllThere) {
   }
 }
 
+TEST_F(RecordRing, WhatTheMemoryDoesNotLastForIsCountedAndSaid) {
+  const Ended ended = record("--ring 60 --buffer 1M", CONTROL " ring exit");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const RecordedFile file = only_file();
+  const std::uint64_t dropped = file.file.header.dropped[static_cast<int>(format::DropCause::ring)];
+  const std::uint64_t marks = file.of(EventType::mark_payload).size();
+  EXPECT_LT(marks, count);
+  EXPECT_GE(marks + dropped, count);
+  EXPECT_LE(marks + dropped, count + count / 100) << "definitions beside them, which stay, are counted, too";
+  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_NE(ended.err.find(std::to_string(dropped) + ": ring shorter than asked for"), std::string::npos) << ended.err;
+}
+
 TEST_F(RecordRing, ASlowIterationAsksForTheRing) {
   const Ended ended = record("--ring 5 --ring-slow 8", CONTROL " iterations iteration 40");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
@@ -121,12 +134,17 @@ TEST_F(RecordRing, ALongTailIsNoHang) {
 }
 
 TEST_F(RecordRing, AnIterationThatDoesNotEndMayBeAHang) {
-  const Ended ended = record("--hang 0.3", CONTROL " stuck");
+  const Ended ended = record("--ring 5 --hang 0.3", CONTROL " stuck");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_NE(ended.err.find("an iteration is open, and no MPI call"), std::string::npos) << ended.err;
   EXPECT_LT(ended.err.find("hang?"), ended.err.find("quiet:")) << ended.err;
   EXPECT_NE(ended.err.find("quiet:"), std::string::npos) << ended.err;
-  EXPECT_EQ(only_file().of(EventType::trigger).size(), 1u);
+  const RecordedFile file = only_file();
+  const auto triggers = file.of(EventType::trigger);
+  ASSERT_EQ(triggers.size(), 1u);
+  EXPECT_EQ(triggers[0].head.low & 0xff, static_cast<std::uint64_t>(format::TriggerCause::hang));
+  EXPECT_LE(triggers[0].extension[0].high, file.named(EventType::push, "iteration").at(0).ticks)
+      << "all is written out";
 }
 
 }  // namespace

@@ -19,4 +19,4 @@ def loader():
 thread = threading.Thread(target=loader)
 thread.start()
 thread.join()
-work(5)
+work(3000)
