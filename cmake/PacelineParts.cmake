@@ -99,7 +99,7 @@ if(NOT PACELINE_CUDA_TRAINER STREQUAL "OFF")
     set(CUDAToolkit_ROOT ${NVCC}/../..)
     find_package(CUDAToolkit 13.0 QUIET)
   endif()
-  if(NOT TARGET CUDA::cudart_static OR NOT TARGET CUDA::cublasLt)
+  if(NOT TARGET CUDA::cudart_static OR NOT TARGET CUDA::cublasLt OR NOT TARGET CUDA::nvrtc)
     list(APPEND missing cuda-toolkit-13-0)
   endif()
   find_path(CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATHS /usr/local/cuda/include)
@@ -134,7 +134,7 @@ if(PACELINE_HAVE_CUDA_TRAINER)
   target_include_directories(paceline_cuda_libraries SYSTEM INTERFACE
     ${CUDNN_INCLUDE_DIR} ${NCCL_INCLUDE_DIR} ${CUDNN_FRONTEND_INCLUDE_DIR})
   target_link_libraries(paceline_cuda_libraries INTERFACE
-    ${CUDNN_LIBRARY} ${NCCL_LIBRARY} CUDA::cublasLt CUDA::cudart_static)
+    ${CUDNN_LIBRARY} ${NCCL_LIBRARY} CUDA::cublasLt CUDA::nvrtc CUDA::cudart_static)
 endif()
 
 find_package(Qt6 6.4 QUIET COMPONENTS Widgets)

@@ -4,10 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/nccl/options.h"
 #include "trainer/comm/ranks.h"
+#include "trainer/nn/model.h"
+#include "trainer/optim/optimizer.h"
 
 namespace paceline::train {
 
@@ -18,6 +21,13 @@ struct GpuPart {
   // nccl::make_device_communicator()
   std::unique_ptr<Communicator> (*make_communicator)(const std::string& name, const nccl::Options& options,
                                                      std::unique_ptr<Ranks> ranks);
+
+  // On the current device, as use_device() leaves it. make_model throws std::invalid_argument for options that no model
+  // has; both throw Error where the device refuses.
+  std::string (*device_name)();
+  std::unique_ptr<Model> (*make_model)(const ModelOptions& options);
+  std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerOptions& options,
+                                               const std::vector<Parameter>& parameters, std::size_t elements);
 };
 
 // Loads ../lib/libpaceline-train-cuda.so beside this program on the first call. Throws Error (usage) where this program

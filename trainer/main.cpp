@@ -14,6 +14,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/data/shapes.h"
 #include "trainer/error.h"
+#include "trainer/loop/device.h"
 #include "trainer/loop/faults.h"
 #include "trainer/loop/options.h"
 #include "trainer/loop/training.h"
@@ -79,11 +80,20 @@ int bench(const BenchAllreduceOptions& options) {
   }
 }
 
-int train(const TrainOptions& options, Communicator& communicator, Training::Clock::time_point start,
-          std::optional<Range>& startup) {
+std::unique_ptr<Communicator> communicator_of(const TrainOptions& options, const GpuPart* gpu) {
+  if (gpu == nullptr) {
+    return make_communicator(options.communicator, options.allreduce_dtype, options.reduction.ring_order);
+  }
+  nccl::Options reduction = options.reduction;
+  reduction.dtype = options.allreduce_dtype;
+  return gpu->make_communicator(options.communicator, reduction, std::make_unique<Ranks>(MPI_COMM_WORLD));
+}
+
+int train(const TrainOptions& options, Communicator& communicator, const GpuPart* gpu,
+          Training::Clock::time_point start, std::optional<Range>& startup) {
   std::unique_ptr<Training> training;  // outlives the handlers: its threads may wait for ranks that never come
   try {
-    training = std::make_unique<Training>(options, communicator, start);
+    training = std::make_unique<Training>(options, communicator, start, gpu);
     startup.reset();
     training->run();
     return 0;
@@ -128,14 +138,20 @@ int main(int argc, char** argv) {
                                 command.train.updater),
                     Status::usage);
       }
-      const auto communicator = make_communicator(command.train.communicator, command.train.allreduce_dtype,
-                                                  command.train.reduction.ring_order);
+      const GpuPart* gpu = open_gpu(command.train.device, command.train.share_gpu);
+      if (gpu == nullptr && command.train.dtype != "f32") {
+        throw Error(fmt::format("--dtype {} is not available on CPUs in this build, and --device auto found no GPU; use "
+                                "f32",
+                                command.train.dtype),
+                    Status::usage);
+      }
+      const auto communicator = communicator_of(command.train, gpu);
       check_updater(command.train.updater, communicator->size(), command.train.communicator,
                     command.train.allreduce_dtype);
       if (parse_faults(command.train.faults, communicator->size()).tiny_buckets && command.train.updater != "overlap") {
         throw Error("--fault tiny-buckets: only --updater overlap has buckets", Status::usage);
       }
-      status = train(command.train, *communicator, start, startup);
+      status = train(command.train, *communicator, gpu, start, startup);
     } catch (const Error& error) {
       status = refuse(error);
     }

@@ -6,6 +6,9 @@
 #include <optional>
 #include <span>
 
+#include "trainer/data/dataset.h"
+#include "trainer/nn/model.h"
+
 namespace paceline::train {
 
 // What the random numbers of a training image are named by, beside the sample itself.
@@ -26,6 +29,11 @@ class ImageSource {
   // random, a function of draw and sample alone, or, without a draw, as evaluation sees it. Several threads may call
   // it at once. Throws Error where a file is missing or damaged.
   virtual void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const = 0;
+
+  // For a model that prepares images itself: how bytes become numbers, null where images are not kept as bytes of
+  // image_size(); and an image's bytes, with the cut that prepare() would make of it.
+  virtual const Normalization* stored() const { return nullptr; }
+  virtual ImageCut prepare_stored(std::size_t, const std::optional<Draw>&, std::span<std::uint8_t>) const { return {}; }
 
   std::size_t values() const { return static_cast<std::size_t>(3 * image_size() * image_size()); }  // of an image
 };

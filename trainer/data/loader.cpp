@@ -12,9 +12,10 @@ Loader::Loader(const ImageSource& source, Plan plan, const Options& options)
     : source_(source),
       plan_(std::move(plan)),
       options_(options),
-      slots_(options.depth + 1),
       open_(options.first),
       in_use_(options.first) {
+  slots_.reserve(options.depth + 1);
+  for (std::size_t i = 0; i <= options.depth; ++i) slots_.emplace_back(options.memory);
   for (std::size_t worker = 0; worker < options_.workers; ++worker) threads_.emplace_back([this] { run(); });
 }
 
@@ -39,6 +40,13 @@ const Batch& Loader::next() {
   if (!slot.ready()) std::rethrow_exception(failure_);
   if (slot.failure) std::rethrow_exception(slot.failure);
   return slot.batch;
+}
+
+const Batch* Loader::following() {
+  const std::lock_guard lock(mutex_);
+  const Slot& slot = slot_of(in_use_ + 1);
+  const bool ready = given_ && in_use_ + 1 < options_.last && slot.ready() && !slot.failure;
+  return ready ? &slot.batch : nullptr;
 }
 
 void Loader::run() try {
@@ -82,7 +90,12 @@ std::exception_ptr Loader::prepare(Slot& slot, std::size_t i) try {
   const std::uint32_t sample = slot.work.samples[i];
   const std::size_t values = source_.values();
   slot.batch.labels[i] = source_.label(sample);
-  source_.prepare(sample, slot.work.draw, std::span(slot.batch.images).subspan(i * values, values));
+  if (slot.batch.normalization != nullptr) {
+    slot.batch.cuts[i] =
+        source_.prepare_stored(sample, slot.work.draw, std::span(slot.batch.planes).subspan(i * values, values));
+  } else {
+    source_.prepare(sample, slot.work.draw, std::span(slot.batch.images).subspan(i * values, values));
+  }
   return nullptr;
 } catch (...) {
   return std::current_exception();
@@ -90,8 +103,15 @@ std::exception_ptr Loader::prepare(Slot& slot, std::size_t i) try {
 
 void Loader::begin(Slot& slot, std::uint64_t iteration) {
   slot.work = plan_(iteration);
-  slot.batch.images.resize(slot.work.samples.size() * source_.values());
-  slot.batch.labels.resize(slot.work.samples.size());
+  const std::size_t samples = slot.work.samples.size();
+  slot.batch.normalization = options_.stored ? source_.stored() : nullptr;
+  if (slot.batch.normalization != nullptr) {
+    slot.batch.planes.resize(samples * source_.values());
+    slot.batch.cuts.resize(samples);
+  } else {
+    slot.batch.images.resize(samples * source_.values());
+  }
+  slot.batch.labels.resize(samples);
   slot.taken = slot.done = 0;
   slot.failure = nullptr;
   slot.begun = true;

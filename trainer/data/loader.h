@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -17,8 +18,15 @@
 namespace paceline::train {
 
 struct Batch {
-  std::vector<float> images;  // batch × channels × height × width
+  explicit Batch(std::pmr::memory_resource* memory = std::pmr::get_default_resource()) : images(memory), planes(memory) {}
+
+  std::pmr::vector<float> images;  // batch × channels × height × width
   std::vector<std::int32_t> labels;
+
+  // Instead of `images`, where the model prepares them.
+  std::pmr::vector<std::uint8_t> planes;
+  std::vector<ImageCut> cuts;
+  const Normalization* normalization = nullptr;
 };
 
 // Batches of iterations first … last − 1 in order. Workers share the samples of a batch among them; what a batch holds
@@ -38,6 +46,8 @@ class Loader {
     std::uint64_t first = 0, last = 0;
     std::size_t workers = 1, depth = 4;
     std::chrono::milliseconds delay{0};  // a fault: added to each batch's preparation
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource();  // of images
+    bool stored = false;  // images as they are stored, where the source can give them so
   };
 
   // The source must outlive the loader.
@@ -50,8 +60,13 @@ class Loader {
   // sample that failed: not before the batches ahead of it are used up. At most last − first calls.
   const Batch& next();
 
+  // The batch after the one in use if it is ready, else null; it stays where it is until the call of next() after the
+  // one that gives it.
+  const Batch* following();
+
  private:
   struct Slot {
+    explicit Slot(std::pmr::memory_resource* memory) : batch(memory) {}
     Work work;
     Batch batch;
     bool begun = false;

@@ -1,5 +1,6 @@
 #include "trainer/data/memory_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "trainer/data/augment.h"
@@ -14,6 +15,13 @@ void MemorySource::prepare(std::size_t sample, const std::optional<Draw>& draw, 
   } else {
     prepare_resized(data_, sample, normalization_, augmentation, image_size_, out);
   }
+}
+
+ImageCut MemorySource::prepare_stored(std::size_t sample, const std::optional<Draw>& draw,
+                                      std::span<std::uint8_t> out) const {
+  std::ranges::copy(data_.image(sample), out.begin());
+  const Augmentation cut = draw ? augmentation_of(draw->seed, draw->epoch, sample, image_size_) : Augmentation{};
+  return {static_cast<std::int16_t>(cut.shift_x), static_cast<std::int16_t>(cut.shift_y), cut.flip ? 1 : 0};
 }
 
 }  // namespace paceline::train

@@ -5,6 +5,7 @@
 
 #include "trainer/data/loader.h"
 #include "trainer/data/sharding.h"
+#include "trainer/loop/gradient_pass.h"
 
 namespace paceline::train {
 
@@ -20,11 +21,14 @@ Score evaluate(Model& model, Communicator& communicator, const ImageSource& data
 
   const Part part = part_of(data.size(), communicator.rank(), communicator.size());
   const std::size_t batches = (part.count + batch - 1) / batch;
-  Loader loader(data, evaluation_batches(part, batch), {0, batches, workers});
+  Loader::Options options{0, batches, workers};
+  options.memory = model.image_memory();
+  options.stored = model.takes_stored_images();
+  Loader loader(data, evaluation_batches(part, batch), options);
   Score score;
   for (std::size_t done = 0; done < batches; ++done) {
     const Batch& one = loader.next();
-    const Score of_batch = model.forward(one.images, one.labels, Mode::evaluate);
+    const Score of_batch = forward(model, one, 0, one.labels.size(), Mode::evaluate);
     score.loss_sum += of_batch.loss_sum;
     score.correct += of_batch.correct;
     score.samples += of_batch.samples;

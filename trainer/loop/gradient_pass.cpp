@@ -9,6 +9,32 @@
 
 namespace paceline::train {
 
+namespace {
+
+StoredImages stored_images(const Batch& batch, std::size_t first, std::size_t samples) {
+  const std::size_t values = batch.planes.size() / batch.labels.size();
+  return {std::span(batch.planes).subspan(first * values, samples * values),
+          std::span(batch.cuts).subspan(first, samples), batch.normalization->mean, batch.normalization->scale};
+}
+
+std::span<const float> images_of(const Batch& batch, std::size_t first, std::size_t samples) {
+  const std::size_t values = batch.images.size() / batch.labels.size();
+  return std::span(batch.images).subspan(first * values, samples * values);
+}
+
+}  // namespace
+
+Score forward(Model& model, const Batch& batch, std::size_t first, std::size_t samples, Mode mode) {
+  const auto labels = std::span(batch.labels).subspan(first, samples);
+  if (batch.normalization != nullptr) return model.forward_stored(stored_images(batch, first, samples), labels, mode);
+  return model.forward(images_of(batch, first, samples), labels, mode);
+}
+
+void announce(Model& model, const Batch& batch, std::size_t samples) {
+  if (batch.normalization != nullptr) return model.announce(stored_images(batch, 0, samples));
+  model.announce(images_of(batch, 0, samples));
+}
+
 Extent extent_of(Model& model, std::size_t index) {
   const std::vector<Parameter>& parameters = model.parameters();
   const bool last = index + 1 == parameters.size();
@@ -19,8 +45,11 @@ GradientPass::GradientPass(Model& model, const PassOptions& options) : model_(mo
 
 Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready& ready) {
   const std::size_t samples = options_.batch, passes = batch.labels.size() / samples;
-  const std::size_t values = batch.images.size() / passes;
-  if (passes > 1) earlier_.resize(model_.gradients().size());
+  if (passes > 1 && earlier_.empty()) {
+    const std::size_t size = model_.gradients().size();
+    earlier_storage_ = model_.memory().allocate(size);
+    earlier_ = {earlier_storage_.get(), size};
+  }
   Score total;
   nonfinite_layer_.clear();
   for (std::size_t pass = 0; pass < passes; ++pass) {
@@ -30,8 +59,7 @@ Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready
       const Range range(Category::forward);
       static const RangeName slow_rank("slow-rank");
       if (pass == 0) suffer(slow_rank, options_.delay);
-      const Score score = model_.forward(std::span(batch.images).subspan(pass * values, values),
-                                         std::span(batch.labels).subspan(pass * samples, samples), Mode::train);
+      const Score score = forward(model_, batch, pass * samples, samples, Mode::train);
       total.loss_sum += score.loss_sum;
       total.correct += score.correct;
       total.samples += score.samples;
@@ -50,10 +78,8 @@ Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready
     const Range range(Category::backward);
     model_.backward(1.0f / static_cast<float>(batch.labels.size()));
     if (last) break;
-    const std::span<const float> gradients = model_.gradients();
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      earlier_[i] = pass == 0 ? gradients[i] : earlier_[i] + gradients[i];
-    }
+    if (pass == 0) model_.memory().copy(model_.gradients(), earlier_);
+    else model_.memory().add(model_.gradients(), earlier_);
   }
   model_.gradients_ready = nullptr;
   return total;
@@ -61,8 +87,8 @@ Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready
 
 void GradientPass::add_earlier_passes(std::size_t first, std::size_t count) {
   const std::size_t begin = extent_of(model_, first).first, end = extent_of(model_, first + count - 1).end;
-  const std::span<float> gradients = model_.gradients();
-  for (std::size_t i = begin; i < end; ++i) gradients[i] += earlier_[i];
+  model_.memory().add(std::span<const float>(earlier_).subspan(begin, end - begin),
+                      model_.gradients().subspan(begin, end - begin));
 }
 
 }  // namespace paceline::train

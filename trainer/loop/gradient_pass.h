@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct PassOptions {
   std::size_t batch = 1;               // images a pass, the model's batch size
   std::chrono::milliseconds delay{0};  // a fault: added to each iteration's first forward pass
 };
+
+// Forward over `samples` of a batch's images, from its `first` on, in the form that the batch has them.
+Score forward(Model& model, const Batch& batch, std::size_t first, std::size_t samples, Mode mode);
+
+// Tells the model what the forward() after the next one will be: the first `samples` of this batch.
+void announce(Model& model, const Batch& batch, std::size_t samples);
 
 // Positions [first, end) of the flat buffers that parameter `index` takes, padding up to the next one included.
 struct Extent {
@@ -46,7 +53,8 @@ class GradientPass {
 
   Model& model_;
   const PassOptions options_;
-  std::vector<float> earlier_;  // sum over the passes before the last
+  Memory::Values earlier_storage_;
+  std::span<float> earlier_;  // sum over the passes before the last
   std::string nonfinite_layer_;
 };
 

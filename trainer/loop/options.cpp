@@ -94,7 +94,7 @@ std::string settings_of(const CLI::App& app) {
     const std::string name = option->get_name();
     if (name == "--checkpoint") settings += option->count() > 0 ? "--checkpoint=given\n" : "";
     if (name == "--help" || name == "--data" || name == "--log" || name == "--checkpoint" || name == "--threads" ||
-        name == "--loader-workers" || name == "--config")
+        name == "--loader-workers" || name == "--config" || name == "--plan-cache")
       continue;
     settings += fmt::format(
         "{}={}\n", name,
@@ -151,6 +151,19 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--broadcast-data", o.broadcast_data, "rank 0 alone reads --data, and sends it to the memory of all");
 }
 
+void add_device_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--device", o.device, "what computes: cpu; cuda: a GPU for each rank; auto: GPUs where there are any")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
+      ->capture_default_str();
+  app.add_flag("--share-gpu", o.share_gpu, "GPUs: several ranks may have the same one");
+  app.add_flag("--cuda-graphs", o.cuda_graphs,
+               "GPUs: start forward and backward as a whole, for small batches; profiles then show no layers");
+  app.add_option("--plan-cache", o.plan_cache,
+                 "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
+                 "~/.cache/paceline/cudnn-plans.txt")
+      ->capture_default_str();
+}
+
 void add_training_options(CLI::App& app, TrainOptions& o) {
   const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names; vgg_lecture")->capture_default_str();
@@ -173,8 +186,8 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
       ->check(CLI::Range(1, 4096));
   app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")->capture_default_str();
-  app.add_option("--dtype", o.dtype, "of the arithmetic: f32")
-      ->check(CLI::IsMember({"f32", "bf16"}))
+  app.add_option("--dtype", o.dtype, "of the arithmetic; on GPUs also tf32, bf16, f16")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option("--communicator", o.communicator, communicator_help())
       ->check(CLI::IsMember(communicator_choice_names()))
@@ -211,6 +224,7 @@ struct Parser {
                ->expected(0, 1)
                ->type_name("[TOPIC]");
     add_training_options(app, result.train);
+    add_device_options(app, result.train);
     add_optimization_options(app, result.train.optimization);
     add_updater_options(app, result.train);
     app.add_option("--config", config, "TOML file of settings, named like the options; the command line overrules it");
@@ -318,7 +332,12 @@ std::string check_options(TrainOptions& options) {
   if (options.bucket_mb && options.updater != "overlap") return "--bucket-mb is of --updater overlap";
   if (options.most_ahead && options.updater != "parameter_server")
     return "--max-ahead is of --updater parameter_server";
-  if (options.dtype == "bf16") return "--dtype bf16 is not available in this build; use f32";
+  if (options.device == "cpu" && options.dtype != "f32") {
+    return fmt::format("--dtype {} is not available on CPUs in this build; use f32, or --device cuda", options.dtype);
+  }
+  if (options.device == "cpu" && (options.share_gpu || options.cuda_graphs)) {
+    return "--share-gpu and --cuda-graphs are of --device cuda";
+  }
   const bool one_at_a_time =
       options.updater == "allreduce" || options.updater == "single" || options.updater == "main_rank";
   if (options.optimization.sync_batch_norm && !one_at_a_time) {

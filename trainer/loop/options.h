@@ -31,6 +31,10 @@ struct TrainOptions {
   OptimizationOptions optimization;
   std::uint64_t seed = 1;
   std::string dtype = "f32";
+  std::string device = "cpu";  // or cuda, auto
+  bool share_gpu = false;
+  bool cuda_graphs = false;
+  std::string plan_cache = "default";  // a file; none; default: in the user's cache folder
   std::string communicator = "mpi";
   std::string allreduce_dtype = "f32";
   nccl::Options reduction;  // its type is allreduce_dtype

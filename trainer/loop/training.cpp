@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "trainer/backend/cuda/plan_cache.h"
 #include "trainer/error.h"
 #include "trainer/loop/evaluator.h"
 #include "trainer/loop/interrupt.h"
@@ -26,8 +27,8 @@ std::int64_t global_batch_of(const TrainOptions& options, const Communicator& co
 constexpr std::size_t batches_ahead = 4;  // that the loader prepares
 
 // What this run is, for whoever compares it with others.
-nlohmann::json describe_run(const TrainOptions& options, const std::string& data, const Communicator& communicator,
-                            double epochs) {
+nlohmann::json describe_run(const TrainOptions& options, const std::string& device, const std::string& data,
+                            const Communicator& communicator, double epochs) {
   const std::int64_t global_batch = global_batch_of(options, communicator);
   nlohmann::json run = {{"program", "paceline-train"},
                         {"model", title_of(options.model, options.optimization)},
@@ -45,6 +46,7 @@ nlohmann::json describe_run(const TrainOptions& options, const std::string& data
                         {"epochs", epochs},
                         {"ranks", communicator.size()},
                         {"evaluate", "all ranks"}};
+  if (device != "cpu") run["device"] = device;
   if (options.sharding != "exact") run["sharding"] = options.sharding;
   if (options.accumulate > 1) run["accumulate"] = options.accumulate;
   if (options.bucket_mb) run["bucket_mb"] = *options.bucket_mb;
@@ -56,8 +58,9 @@ nlohmann::json describe_run(const TrainOptions& options, const std::string& data
 
 }  // namespace
 
-Training::Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start)
-    : options_(options), communicator_(communicator), start_(start) {
+Training::Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start,
+                   const GpuPart* gpu)
+    : options_(options), communicator_(communicator), start_(start), gpu_(gpu) {
   check(0, 0);  // options first: they say what the ranks do together
   data_ = open_data(options_, communicator_);
   together(communicator_, [this] { prepare(); });
@@ -65,7 +68,7 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   share_state();
 
   const double epochs = run_plan_.epochs_before(iterations_);
-  nlohmann::json run = describe_run(options_, data_.title, communicator_, epochs);
+  nlohmann::json run = describe_run(options_, gpu_ != nullptr ? gpu_->device_name() : "cpu", data_.title, communicator_, epochs);
   run["test_images"] = data_.test->size();
   mark_run(run.dump());
   run.update(
@@ -86,9 +89,10 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   for (const std::string& fault : options_.faults) mark(Category::fault, RangeName(fault), 0);
   const int rank = communicator_.rank();
   const RunPlan images = faults_.duplicate_shards ? plan_run(0) : run_plan_;
-  loader_ = std::make_unique<Loader>(
-      *data_.train, training_batches(images, options_.seed),
-      Loader::Options{first_, iterations_, options_.loader_workers, batches_ahead, faults_.slow_loader.of(rank)});
+  Loader::Options loading{first_, iterations_, options_.loader_workers, batches_ahead, faults_.slow_loader.of(rank)};
+  loading.memory = model_->image_memory();
+  loading.stored = model_->takes_stored_images();
+  loader_ = std::make_unique<Loader>(*data_.train, training_batches(images, options_.seed), loading);
   UpdaterParts parts{*model_, communicator_, *optimizer_};
   parts.pass = {options_.seed, rank, static_cast<std::size_t>(options_.batch_size), faults_.slow_rank.of(rank)};
   if (options_.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*options_.bucket_mb * (1 << 20));
@@ -117,14 +121,20 @@ void Training::prepare() {
   };
   set_variants(options_.optimization, sum_over_ranks, model);
   model.cifar_stem = data_.train->image_size() <= 64;
+  model.dtype = options_.dtype;
+  if (options_.plan_cache != "none") {
+    const bool own = options_.plan_cache != "default";
+    model.plan_cache = own ? options_.plan_cache : cuda::default_plan_cache().string();
+  }
+  model.cuda_graphs = options_.cuda_graphs;
   try {
-    model_ = make_cpu_model(model);
+    model_ = gpu_ != nullptr ? gpu_->make_model(model) : make_cpu_model(model);
   } catch (const std::invalid_argument& error) {
     throw Error(error.what(), Status::usage);
   }
   model_->observer = &layer_ranges_;
   const OptimizationOptions& o = options_.optimization;
-  optimizer_ = make_optimizer(o.optimizer, model_->parameters(), model_->weights().size());
+  optimizer_ = make_optimizer_on_device();
   // Schedules count iterations of the first epoch's length; see rate_at().
   const auto length = static_cast<double>(plan_.iterations());
   schedule_ = plan_rate(o.rate, static_cast<double>(global_batch_of(options_, communicator_)),
@@ -146,6 +156,16 @@ void Training::prepare() {
                     options_.checkpoint, images, at_a_time));
   }
   first_ = run_plan_.first_of(epoch) + std::min<std::uint64_t>(images / at_a_time, plan.iterations());
+}
+
+// A parameter server takes its steps on the host, whatever computes the gradients.
+std::unique_ptr<Optimizer> Training::make_optimizer_on_device() const {
+  const OptimizerOptions& optimizer = options_.optimization.optimizer;
+  const std::size_t size = model_->weights().size();
+  if (gpu_ == nullptr || options_.updater == "parameter_server") {
+    return make_optimizer(optimizer, model_->parameters(), size);
+  }
+  return gpu_->make_optimizer(optimizer, model_->parameters(), size);
 }
 
 double Training::rate_at(std::uint64_t iteration) const {
@@ -259,6 +279,9 @@ void Training::run() {
       {
         const Range wait(Category::preprocess);
         batch = &loader_->next();
+        if (const Batch* following = loader_->following()) {
+          announce(*model_, *following, static_cast<std::size_t>(options_.batch_size));
+        }
       }
       images = batch->labels.size();
       optimizer_->at_epoch(run_plan_.epochs_before(iteration));

@@ -9,6 +9,7 @@
 
 #include "trainer/comm/communicator.h"
 #include "trainer/data/loader.h"
+#include "trainer/gpu_part.h"
 #include "trainer/loop/agreement.h"
 #include "trainer/loop/checkpoint.h"
 #include "trainer/loop/faults.h"
@@ -28,7 +29,9 @@ class Training {
 
   // Loads the data, builds the model, gives every rank rank 0's weights (or the checkpoint's). All ranks construct
   // together; an error on any of them becomes an AgreedError on all. `start`: the program's start.
-  Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start);
+  // gpu: what computes; null: the CPU.
+  Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start,
+           const GpuPart* gpu = nullptr);
 
   // All iterations, evaluations and checkpoints. Throws AgreedError: loss not finite, interrupted. Any other exception
   // concerns this rank alone, and the others wait for it in vain: the caller must abort the job.
@@ -37,6 +40,7 @@ class Training {
  private:
   void prepare();   // what may fail on one rank alone: no communication in it
   void plan_all();  // part of prepare
+  std::unique_ptr<Optimizer> make_optimizer_on_device() const;
   RunPlan plan_run(int rank) const;
   double rate_at(std::uint64_t iteration) const;
   void check(std::uint64_t data, std::size_t memory);  // all ranks able and alike
@@ -54,6 +58,7 @@ class Training {
   const TrainOptions options_;
   Communicator& communicator_;
   const Clock::time_point start_;
+  const GpuPart* const gpu_;
 
   int threads_ = 1;
   RunData data_;

@@ -5,14 +5,18 @@
 // care, and to_plain() gives the published layout (OIHW, …) for checkpoints and comparisons.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trainer/nn/memory.h"
 
 namespace paceline::train {
 
@@ -39,6 +43,20 @@ struct LayerObserver {
   virtual void end() = 0;
 };
 
+// Where a stored image is cut and whether it is mirrored: pixel (y, x) of what the network sees is the stored pixel (y +
+// shift_y, x + shift_x), x counted from the right where it is mirrored; 0 where there is none.
+struct ImageCut {
+  std::int16_t shift_x = 0, shift_y = 0;
+  std::int32_t flip = 0;
+};
+
+// Images as they are stored, for a model that normalises, cuts and mirrors them itself.
+struct StoredImages {
+  std::span<const std::uint8_t> planes;  // samples × channels × height × width
+  std::span<const ImageCut> cuts;        // one a sample
+  std::array<float, 3> mean{}, scale{};  // by channel: the network sees (byte − mean) × scale
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -46,6 +64,18 @@ class Model {
   // images: samples × channels × height × width, plain, fp32; labels: one a sample. samples ≤ the batch size given at
   // construction, and equal to it in Mode::train, which keeps what backward needs. Returns sums over these samples.
   virtual Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) = 0;
+
+  // The same of images as they are stored; only where takes_stored_images().
+  virtual bool takes_stored_images() const { return false; }
+  virtual Score forward_stored(const StoredImages&, std::span<const std::int32_t>, Mode) { return {}; }
+
+  // Memory from which the model fetches images fastest. The model must outlive what is allocated there.
+  virtual std::pmr::memory_resource* image_memory() { return std::pmr::new_delete_resource(); }
+
+  // Images that will stay where they are until a following forward() takes them, the only one so announced: a model on
+  // another device fetches them meanwhile. Without effect on what is computed.
+  virtual void announce(std::span<const float>) {}
+  virtual void announce(const StoredImages&) {}
 
   // Names the dropout masks of the following forward() calls in Mode::train: the n-th since then has masks that are a
   // function of seed, n and the layer alone. Unless called, the masks follow from the model's construction.
@@ -57,8 +87,11 @@ class Model {
   virtual std::span<float> weights() = 0;
   virtual std::span<float> gradients() = 0;
 
-  // Where backward writes the gradients from now on and what gradients() gives: as many values, zeroed, 64-byte aligned;
-  // the caller keeps them alive.
+  // Where weights, gradients and statistics lie. The model is done with them whenever one of its functions returns.
+  virtual Memory& memory() { return host_memory(); }
+
+  // Where backward writes the gradients from now on and what gradients() gives: as many values, zeroed, 64-byte aligned,
+  // of memory(); the caller keeps them alive.
   virtual void set_gradients(std::span<float> buffer) = 0;
 
   virtual const std::vector<Parameter>& parameters() const = 0;
@@ -116,6 +149,11 @@ struct ModelOptions {
   double width = 1;                // times the published numbers of channels, to multiples of 4
   bool winograd = true;            // 3×3 convolutions by Winograd's algorithm where that is faster: about half the
                                    // time for a few times the rounding error
+
+  // On GPUs.
+  std::string dtype = "f32";  // f32, tf32, bf16, f16
+  std::string plan_cache;     // file of cuDNN's fastest plans; empty: none is kept
+  bool cuda_graphs = false;   // forward and backward are captured once and then started whole
 };
 
 // Throws std::invalid_argument with the list of known names.

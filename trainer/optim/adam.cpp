@@ -7,10 +7,6 @@
 namespace paceline::train {
 namespace {
 
-struct AdamFactors {
-  float beta1, beta2, rate, deviation, epsilon;  // rate = η ÷ (1 − β₁ᵗ), deviation = 1 ÷ √(1 − β₂ᵗ)
-};
-
 PACELINE_VECTORIZE void adam_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict m,
                                    float* __restrict v, std::size_t count, float decay, AdamFactors f) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -23,12 +19,14 @@ PACELINE_VECTORIZE void adam_chunk(float* __restrict w, const float* __restrict 
 
 }  // namespace
 
+AdamFactors adam_factors(const AdamOptions& options, double t, float rate) {
+  return {static_cast<float>(options.beta1), static_cast<float>(options.beta2),
+          static_cast<float>(rate / (1 - std::pow(options.beta1, t))),
+          static_cast<float>(1 / std::sqrt(1 - std::pow(options.beta2, t))), static_cast<float>(options.epsilon)};
+}
+
 void Adam::update(std::span<float> weights, std::span<const float> gradients, float rate) {
-  const double t = ++scalars_[0];
-  const AdamFactors f{static_cast<float>(options_.beta1), static_cast<float>(options_.beta2),
-                  static_cast<float>(rate / (1 - std::pow(options_.beta1, t))),
-                  static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, t))),
-                  static_cast<float>(options_.epsilon)};
+  const AdamFactors f = adam_factors(options_, ++scalars_[0], rate);
   float *const w = weights.data(), *const m = arrays_[0].data(), *const v = arrays_[1].data();
   const float* const g = gradients.data();
   on_all_chunks([=](const Chunk& c, std::size_t) {

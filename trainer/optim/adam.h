@@ -11,6 +11,11 @@ struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
 
+struct AdamFactors {
+  float beta1, beta2, rate, deviation, epsilon;  // rate = η ÷ (1 − β₁ᵗ), deviation = 1 ÷ √(1 − β₂ᵗ)
+};
+AdamFactors adam_factors(const AdamOptions& options, double t, float rate);
+
 class Adam final : public Optimizer {
  public:
   Adam(std::vector<Chunk> chunks, const AdamOptions& options) : Optimizer(std::move(chunks), 2, 1), options_(options) {}

@@ -42,8 +42,8 @@ class Optimizer {
   void step(std::span<float> weights, std::span<const float> gradients, float rate);
 
   // All that must survive a checkpoint, beside the weights: arrays as long as the weights, and single numbers, which
-  // are finite.
-  std::vector<std::vector<float>>& arrays() { return arrays_; }
+  // are finite. What is written to them holds for the next step; a reference is good until then.
+  virtual std::vector<std::vector<float>>& arrays() { return arrays_; }
   std::vector<double>& scalars() { return scalars_; }
 
   virtual std::string name() const = 0;  // one of optimizer_names()

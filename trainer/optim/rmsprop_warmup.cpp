@@ -7,10 +7,6 @@
 namespace paceline::train {
 namespace {
 
-struct WarmupFactors {
-  float rate, momentum, rms_decay, epsilon, sgd, rms;
-};
-
 PACELINE_VECTORIZE void warmup_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict m,
                                      float* __restrict delta, std::size_t count, float decay, WarmupFactors f) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -29,15 +25,19 @@ double sgd_share(double epoch, double center, double period, bool printed_slope)
   return 1;
 }
 
+WarmupFactors warmup_factors(const RmspropWarmupOptions& options, double epoch, float rate) {
+  const double sgd = sgd_share(epoch, options.center, options.period, options.printed_slope);
+  const double rms = rate > 0 ? (1 - sgd) * options.rms_rate / rate : 0;  // a rate of 0 moves nothing anyway
+  return {rate,
+          static_cast<float>(options.momentum),
+          static_cast<float>(options.rms_decay),
+          static_cast<float>(options.epsilon),
+          static_cast<float>(sgd),
+          static_cast<float>(rms)};
+}
+
 void RmspropWarmup::update(std::span<float> weights, std::span<const float> gradients, float rate) {
-  const double sgd = sgd_share(epoch(), options_.center, options_.period, options_.printed_slope);
-  const double rms = rate > 0 ? (1 - sgd) * options_.rms_rate / rate : 0;  // a rate of 0 moves nothing anyway
-  const WarmupFactors f{rate,
-                  static_cast<float>(options_.momentum),
-                  static_cast<float>(options_.rms_decay),
-                  static_cast<float>(options_.epsilon),
-                  static_cast<float>(sgd),
-                  static_cast<float>(rms)};
+  const WarmupFactors f = warmup_factors(options_, epoch(), rate);
   float *const w = weights.data(), *const m = arrays_[0].data(), *const delta = arrays_[1].data();
   const float* const g = gradients.data();
   on_all_chunks([=](const Chunk& c, std::size_t) {

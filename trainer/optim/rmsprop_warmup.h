@@ -22,6 +22,11 @@ struct RmspropWarmupOptions {
 // α_SGD at an epoch.
 double sgd_share(double epoch, double center, double period, bool printed_slope);
 
+struct WarmupFactors {
+  float rate, momentum, rms_decay, epsilon, sgd, rms;  // sgd: α_SGD, rms: α_RMSprop
+};
+WarmupFactors warmup_factors(const RmspropWarmupOptions& options, double epoch, float rate);
+
 class RmspropWarmup final : public Optimizer {
  public:
   RmspropWarmup(std::vector<Chunk> chunks, const RmspropWarmupOptions& options)

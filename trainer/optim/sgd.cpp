@@ -7,12 +7,6 @@
 namespace paceline::train {
 namespace {
 
-// v ← keep v + take g with g = gradient + decay w, then w ← w − (of_gradient g + of_velocity v): every form of the
-// header.
-struct SgdFactors {
-  float keep, take, of_gradient, of_velocity;
-};
-
 PACELINE_VECTORIZE void sgd_chunk(float* __restrict w, const float* __restrict gradient, float* __restrict v,
                                   std::size_t count, float decay, float keep, float take, float of_velocity) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -47,16 +41,21 @@ Sgd::Sgd(std::vector<Chunk> chunks, const SgdOptions& options)
 Sgd::Sgd(std::size_t elements, const SgdOptions& options)
     : Sgd(chunks_of({{"all", 0, elements, {}, false}}, elements, {options.weight_decay}), options) {}
 
-void Sgd::update(std::span<float> weights, std::span<const float> gradients, float rate) {
-  const float m = options_.momentum;
-  SgdFactors f{m, 1, rate, options_.nesterov ? rate * m : rate};
-  if (options_.rate_position != RatePosition::after) {
-    const auto before = static_cast<float>(scalars_[0]);
+SgdFactors sgd_factors(const SgdOptions& options, double rate_before, float rate) {
+  const float m = options.momentum;
+  SgdFactors f{m, 1, options.nesterov ? rate : 0, options.nesterov ? rate * m : rate};
+  if (options.rate_position != RatePosition::after) {
+    const auto before = static_cast<float>(rate_before);
     // After a rate of 0 there is nothing to correct: v holds no more than what that rate let in.
-    if (options_.rate_position == RatePosition::corrected && before > 0) f.keep = m * (rate / before);
+    if (options.rate_position == RatePosition::corrected && before > 0) f.keep = m * (rate / before);
     f.take = rate;
-    f.of_velocity = options_.nesterov ? m : 1;
+    f.of_velocity = options.nesterov ? m : 1;
   }
+  return f;
+}
+
+void Sgd::update(std::span<float> weights, std::span<const float> gradients, float rate) {
+  const SgdFactors f = sgd_factors(options_, scalars_[0], rate);
   scalars_[0] = rate;
   float *const w = weights.data(), *const v = arrays_[0].data();
   const float* const g = gradients.data();

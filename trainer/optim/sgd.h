@@ -27,6 +27,13 @@ struct SgdOptions {
   RatePosition rate_position = RatePosition::after;
 };
 
+// v ← keep v + take g with g = gradient + decay w, then w ← w − (of_gradient g + of_velocity v): every form above.
+// before: the rate of the step before, 0 before the first. of_gradient is 0 without look-ahead.
+struct SgdFactors {
+  float keep, take, of_gradient, of_velocity;
+};
+SgdFactors sgd_factors(const SgdOptions& options, double before, float rate);
+
 class Sgd final : public Optimizer {
  public:
   Sgd(std::vector<Chunk> chunks, const SgdOptions& options);

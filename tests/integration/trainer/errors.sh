@@ -13,7 +13,18 @@ says "resnet19" "resnet18"
 status 2 "$TRAIN" "${tiny[@]}" --communicator pigeon
 says "pigeon"
 status 2 "$TRAIN" "${tiny[@]}" --dtype bf16
-says "bf16 is not available"
+says "bf16 is not available" "--device cuda"
+status 2 "$TRAIN" "${tiny[@]}" --device gpu
+says "--device"
+status 2 "$TRAIN" "${tiny[@]}" --cuda-graphs
+says "--device cuda"
+if [ ! -e /dev/nvidiactl ]; then
+  status 2 "$TRAIN" "${tiny[@]}" --device cuda
+  says "--device cuda: "
+  status 0 "$TRAIN" "${tiny[@]}" --device auto
+  status 2 "$TRAIN" "${tiny[@]}" --device auto --dtype bf16
+  says "bf16 is not available on CPUs"
+fi
 status 2 "$TRAIN" "${tiny[@]}" --batch-size many
 says "--batch-size"
 status 2 "$TRAIN" make-dataset

@@ -55,6 +55,63 @@ TEST(Loader, GivesTheSameBatchesWhateverTheNumberOfWorkers) {
   }
 }
 
+// What a model that prepares images itself makes of what it is given (ImageCut, StoredImages).
+float stored_pixel(const Batch& batch, std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x) {
+  constexpr std::int64_t size = 16;
+  const ImageCut& cut = batch.cuts[static_cast<std::size_t>(n)];
+  const std::int64_t from_y = y + cut.shift_y, from_x = (cut.flip != 0 ? size - 1 - x : x) + cut.shift_x;
+  if (from_y < 0 || from_y >= size || from_x < 0 || from_x >= size) return 0;
+  const auto channel = static_cast<std::size_t>(c);
+  const float byte = batch.planes[static_cast<std::size_t>(((n * 3 + c) * size + from_y) * size + from_x)];
+  return (byte - batch.normalization->mean[channel]) * batch.normalization->scale[channel];
+}
+
+TEST(Loader, GivesStoredImagesThatBecomeThePreparedOnes) {
+  const Dataset data = small_data();
+  const MemorySource source(data, normalization_of(data)), resized(data, normalization_of(data), 24);
+  Loader::Options options{0, 12, 2, 2};
+  Loader prepared(source, batches(8), options);
+  options.stored = true;
+  Loader stored(source, batches(8), options);
+  int flips = 0, shifts = 0;
+  for (int iteration = 0; iteration < 12; ++iteration) {
+    const Batch &expected = prepared.next(), &batch = stored.next();
+    ASSERT_EQ(expected.normalization, nullptr);
+    ASSERT_NE(batch.normalization, nullptr);
+    EXPECT_TRUE(batch.images.empty());
+    EXPECT_EQ(batch.labels, expected.labels);
+    for (std::int64_t i = 0; i < 8 * 3 * 16 * 16; ++i) {
+      ASSERT_EQ(stored_pixel(batch, i / 768, i / 256 % 3, i / 16 % 16, i % 16), expected.images[static_cast<std::size_t>(i)]) << i;
+    }
+    for (const ImageCut& cut : batch.cuts) flips += cut.flip, shifts += cut.shift_x != 0 || cut.shift_y != 0;
+  }
+  EXPECT_GT(flips, 20);
+  EXPECT_GT(shifts, 60);
+  Loader enlarged(resized, batches(8), options);  // no such images are stored
+  EXPECT_EQ(enlarged.next().normalization, nullptr);
+}
+
+TEST(Loader, ShowsTheFollowingBatchOnceItIsReady) {
+  const MemorySource source(small_data(), {{}, {1, 1, 1}});
+  Loader loader(source, batches(8), {0, 3, 1, 2});
+  EXPECT_EQ(loader.following(), nullptr);  // none is in use yet
+  const Batch* now = &loader.next();
+  for (int iteration = 1; iteration < 3; ++iteration) {
+    const Batch* following = loader.following();
+    for (int wait = 0; wait < 5000 && following == nullptr; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      following = loader.following();
+    }
+    ASSERT_NE(following, nullptr);
+    EXPECT_NE(following, now);
+    const std::vector<std::int32_t> labels = following->labels;
+    now = &loader.next();
+    EXPECT_EQ(now, following);
+    EXPECT_EQ(now->labels, labels);
+  }
+  EXPECT_EQ(loader.following(), nullptr);  // after the last
+}
+
 TEST(Loader, StartsInMidRunWithTheSameBatches) {
   const MemorySource source(small_data(), {{}, {1, 1, 1}});
   Loader whole(source, batches(8), {0, 12, 1, 2}), rest(source, batches(8), {7, 12, 2, 2});
@@ -73,7 +130,7 @@ TEST(Loader, RanksShareTheBatchThatOneRankWouldHave) {
       second(source, batches(4, 1, 2), {0, 6});
   for (int iteration = 0; iteration < 6; ++iteration) {
     const Batch& expected = whole.next();
-    std::vector<float> images = first.next().images;
+    auto images = first.next().images;
     const Batch& other = second.next();
     images.insert(images.end(), other.images.begin(), other.images.end());
     EXPECT_EQ(images, expected.images);

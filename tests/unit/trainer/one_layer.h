@@ -1,31 +1,13 @@
 // One layer of the CPU backend alone, with its tensors: what a network would give it.
 #pragma once
 
-#include <ostream>
-#include <random>
 #include <utility>
 #include <vector>
 
-#include "tests/unit/trainer/reference/layers.h"
+#include "tests/unit/trainer/operations.h"
 #include "trainer/backend/cpu/layers.h"
 
 namespace paceline::train {
-
-using reference::relative_error;
-using reference::Tensor;
-using reference::Values;
-
-struct Operation {
-  const char* name;
-  Shape in;
-  int (*append)(Network&);
-  double bound;
-  std::int64_t batch = 4;
-  bool winograd = false;
-  bool frozen = false;
-
-  friend void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
-};
 
 class Alone {
  public:
@@ -100,14 +82,5 @@ class Alone {
   dnnl::memory output_gradient_;
   std::vector<dnnl::memory> own_;
 };
-
-// float64 values that fp32 holds exactly, so that both sides compute with the same numbers.
-inline Values random_values(std::size_t count, double mean, double deviation) {
-  static std::mt19937_64 random(3);
-  std::normal_distribution<double> normal(mean, deviation);
-  Values values(count);
-  for (double& value : values) value = static_cast<float>(normal(random));
-  return values;
-}
 
 }  // namespace paceline::train

@@ -2,7 +2,6 @@
 
 #include <nvtx3/nvToolsExtCudaRt.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -32,7 +31,7 @@ const char* remedy(cudaError_t status) {
 }
 
 // "cudaMalloc(&p, n)" is shown as "cudaMalloc".
-std::string name_of(std::string_view call) { return std::string(call.substr(0, call.find('('))); }
+std::string name_in(std::string_view call) { return std::string(call.substr(0, call.find('('))); }
 
 std::string hexadecimal(const cudaUUID_t& uuid) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -49,7 +48,7 @@ std::string hexadecimal(const cudaUUID_t& uuid) {
 
 void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  throw Error("CUDA: " + name_of(call) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
+  throw Error("CUDA: " + name_in(call) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
               "): " + remedy(status));
 }
 
@@ -69,27 +68,6 @@ VisibleDevices visible_devices() {
                                properties.totalGlobalMem, properties.multiProcessorCount});
   }
   return visible;
-}
-
-int choose_device(int local_rank, std::size_t visible, const std::string& reason_for_none) {
-  if (visible == 0) {
-    throw Error("--device cuda: no GPU can be used: " + reason_for_none +
-                    "; see nvidia-smi and CUDA_VISIBLE_DEVICES, or take --device cpu",
-                Status::usage);
-  }
-  return local_rank % static_cast<int>(visible);
-}
-
-void refuse_shared_gpu(std::span<const std::string> uuids, bool share) {
-  if (share) return;
-  std::vector<std::string> distinct(uuids.begin(), uuids.end());
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  if (distinct.size() == uuids.size()) return;
-  const auto count = [](std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
-  throw Error("--device cuda: " + count(uuids.size(), "rank") + " on a host with " + count(distinct.size(), "GPU") +
-                  " for them: start one rank a GPU, or take --share-gpu to let ranks share",
-              Status::usage);
 }
 
 void use_device(const Device& device) {

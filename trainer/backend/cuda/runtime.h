@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/backend/cuda/device_choice.h"
+
 namespace paceline::train::cuda {
 
 // Throws Error where `status` is not cudaSuccess; `call`: the source text of the call, of which the name is shown.
@@ -32,14 +34,6 @@ struct VisibleDevices {
   std::string reason;
 };
 VisibleDevices visible_devices();
-
-// The index into visible_devices() for a rank: the local rank; ranks take turns where fewer devices are visible, as they
-// are where a launcher shows each rank its own. Throws Error (usage) where none is visible.
-int choose_device(int local_rank, std::size_t visible, const std::string& reason_for_none);
-
-// `uuids`: of the GPU of each rank of this host, in the order of local ranks. Throws Error (usage) where two are the
-// same, unless `share` (--share-gpu).
-void refuse_shared_gpu(std::span<const std::string> uuids, bool share);
 
 // Makes the device current for the calling thread. Throws Error where it is older than compute capability 8.0.
 void use_device(const Device& device);

@@ -63,7 +63,7 @@ class DeviceCommunicator : public Communicator {
   void allreduce_mean(std::span<float> values) override { allreduce_gradient(values, 0, values.size()); }
 
   void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override {
-    if (count == 0) return;
+    if (count == 0 || (size() == 1 && type_ == Type::f32)) return;  // its own mean
     if (!cuda::on_device(gradient.data())) return host_->allreduce_gradient(gradient, first, count);
     const Slice part{first, count};
     record_model(ready_);

@@ -1,0 +1,523 @@
+// The CUDA backend on a GPU: every operation against the float64 reference in every type, whole networks against the CPU
+// backend, and what the training loop relies on. Without a GPU each test says that it was skipped, and why.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "tests/unit/trainer/operations.h"
+#include "tests/unit/trainer/reference/reference_model.h"
+#include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/backend/cuda/cuda_model.h"
+#include "trainer/backend/cuda/cuda_network.h"
+#include "trainer/nn/models.h"
+#include "trainer/optim/lars.h"
+
+namespace paceline::train::cuda {
+namespace {
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    VisibleDevices visible = visible_devices();
+    if (visible.devices.empty()) GTEST_SKIP() << "no GPU: " << visible.reason;
+    device_ = visible.devices[0];
+    use_device(device_);
+  }
+
+  std::unique_ptr<Model> model_of(const Network& network, const ModelOptions& options) const {
+    return make_cuda_model(network, options, device_);
+  }
+
+  Device device_;
+};
+
+// ---- operations ----
+
+int mantissa_bits(Precision precision) {
+  return precision == Precision::f32 ? 24 : precision == Precision::bf16 ? 8 : 11;
+}
+
+// To what the type can hold, so that both sides compute with the same numbers.
+Values rounded(Values values, Precision precision) {
+  for (double& value : values) {
+    int exponent = 0;
+    const double mantissa = std::frexp(value, &exponent);
+    value = std::ldexp(std::nearbyint(std::ldexp(mantissa, mantissa_bits(precision))), exponent - mantissa_bits(precision));
+  }
+  return values;
+}
+
+// Rounding of the result, and in fp32 of the sums.
+double bound_of(const Operation& operation, Precision precision) {
+  if (operation.bound == 0 && mantissa_bits(precision) == 24) return 0;
+  const double fp32 = std::max(2e-6, 2 * operation.bound);
+  if (storage_of(precision) == Storage::f32) return fp32;
+  return precision == Precision::bf16 ? 4e-3 : 5e-4;
+}
+
+// A network of one layer, and what goes in and out of it as plain float64.
+class OneLayer {
+ public:
+  OneLayer(const Operation& operation, Precision precision, const Device& device)
+      : plans_(""), network_(build(operation), settings(operation, precision), device, stream_, plans_) {}
+
+  CudaNetwork& network() { return network_; }
+  const Layer& layer() const { return network_.layers()[1]; }
+  void run() {
+    network_.forward(Mode::train, nullptr);
+    network_.backward(nullptr, {});
+    stream_.synchronize();
+  }
+
+  void write(const Values& values, const reference::Tensor& shape, void* to, std::int64_t stored_channels) {
+    std::vector<float> plain(values.begin(), values.end());
+    const Buffer planes = device_buffer((plain.size() + 4) * sizeof(float));
+    PACELINE_CHECK_CUDA(cudaMemcpy(planes.data(), plain.data(), plain.size() * sizeof(float), cudaMemcpyHostToDevice));
+    const std::int64_t pixels = shape.shape.height * shape.shape.width;
+    if (pixels == 1 && stored_channels == shape.shape.channels) {
+      kernels::narrow(stream_, network_.storage(), planes.data<float>(), to, plain.size());
+    } else {
+      kernels::planes_to_rows(stream_, network_.storage(), planes.data<float>(), to, shape.samples,
+                              shape.shape.channels, stored_channels, pixels);
+    }
+    stream_.synchronize();
+  }
+
+  std::vector<float> read(const void* from, Storage storage, const Shape& shape, std::int64_t samples,
+                          std::int64_t stored_channels) {
+    const std::int64_t pixels = shape.height * shape.width;
+    const auto count = static_cast<std::size_t>(samples * pixels * stored_channels);
+    const Buffer wide = device_buffer((count + 4) * sizeof(float));
+    kernels::take_gradient(stream_, storage, from, wide.data<float>(), count, network_.step());
+    std::vector<float> rows(count);
+    PACELINE_CHECK_CUDA(
+        cudaMemcpyAsync(rows.data(), wide.data(), count * sizeof(float), cudaMemcpyDeviceToHost, stream_));
+    stream_.synchronize();
+    std::vector<float> plain;
+    for (std::int64_t n = 0; n < samples; ++n) {
+      for (std::int64_t c = 0; c < shape.channels; ++c) {
+        for (std::int64_t p = 0; p < pixels; ++p) {
+          plain.push_back(rows[static_cast<std::size_t>((n * pixels + p) * stored_channels + c)]);
+        }
+      }
+    }
+    return plain;
+  }
+
+ private:
+  static Network build(const Operation& operation) {
+    Network network(operation.in);
+    operation.append(network);
+    return network;
+  }
+  static NetworkSettings settings(const Operation& operation, Precision precision) {
+    NetworkSettings result;
+    result.precision = precision;
+    result.batch = operation.batch;
+    result.winograd = operation.winograd;
+    result.freeze_batch_norm = operation.frozen;
+    result.gradient_of_image = true;
+    return result;
+  }
+
+  Stream stream_{"test"};
+  PlanCache plans_;
+  CudaNetwork network_;
+};
+
+void compare_with_reference(const Operation& operation, Precision precision, const Device& device) {
+  OneLayer one(operation, precision, device);
+  CudaNetwork& network = one.network();
+  const Layer& layer = one.layer();
+  const double bound = bound_of(operation, precision);
+  reference::Tensor x(operation.batch, layer.in), dy(operation.batch, layer.out);
+  x.values = rounded(random_values(x.values.size(), 0.2, 1), precision);
+  dy.values = rounded(random_values(dy.values.size(), 0, 1), precision);
+  std::vector<Values> weights;
+  for (const CudaParameter& parameter : network.parameters()) {
+    const bool filter = parameter.parameter.shape.size() > 1;  // the others stay in fp32
+    weights.push_back(rounded(random_values(parameter.layout.published(), parameter.parameter.batch_norm ? 1 : 0, 0.5),
+                              filter ? precision : Precision::f32));
+    const std::vector<float> plain(weights.back().begin(), weights.back().end());
+    from_published(parameter.layout, plain,
+                   {network.flat().weights + parameter.parameter.offset, parameter.layout.stored()});
+  }
+  reference::Moments moments = reference::moments(x);
+  if (operation.frozen) {
+    const auto channels = static_cast<std::size_t>(layer.in.channels);
+    moments = {random_values(channels, 0, 0.3), random_values(channels, 2, 0.2)};
+    std::copy(moments.mean.begin(), moments.mean.end(), network.flat().statistics);
+    std::copy(moments.variance.begin(), moments.variance.end(), network.flat().statistics + to_multiple(layer.in.channels, 16));
+  }
+  const std::int64_t stored = to_multiple(layer.in.channels, channel_group);
+  one.write(x.values, x, network.tensor(0).value, stored);
+  one.write(dy.values, dy, network.output_gradient(), layer.out.channels);
+  one.run();
+
+  const Expected expected = expected_of(layer, x, dy, weights, moments, operation.frozen);
+  cuda::Tensor& y = network.tensor(1);
+  EXPECT_LE(relative_error(one.read(y.value, y.storage, layer.out, operation.batch, layer.out.channels), expected.y.values),
+            bound)
+      << "result";
+  ASSERT_FALSE(network.tensor(0).gradients.empty());
+  for (const void* gradient : network.tensor(0).gradients) {
+    EXPECT_LE(relative_error(one.read(gradient, network.storage(), layer.in, operation.batch, stored), expected.dx.values),
+              bound)
+        << "gradient of the input";
+  }
+  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+    const CudaParameter& parameter = network.parameters()[i];
+    const std::vector<float> gradient = to_published(
+        parameter.layout, {network.flat().gradients + parameter.parameter.offset, parameter.layout.stored()});
+    EXPECT_LE(relative_error(gradient, expected.gradients[i]), bound) << "gradient of " << parameter.parameter.name;
+  }
+}
+
+class CudaOperations : public OnGpu, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaOperations, AgreeWithTheReference) {
+  for (const Operation& operation : operations) {
+    SCOPED_TRACE(operation.name);
+    compare_with_reference(operation, precision_of(GetParam()), device_);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaOperations, testing::Values("f32", "tf32", "bf16", "f16"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// ---- whole networks ----
+
+struct Images {
+  std::vector<float> planes;
+  std::vector<std::int32_t> labels;
+  Images(std::size_t samples, std::int64_t size, unsigned seed = 5) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    planes.resize(samples * 3 * static_cast<std::size_t>(size * size));
+    for (float& value : planes) value = normal(random);
+    for (std::size_t i = 0; i < samples; ++i) labels.push_back(static_cast<std::int32_t>(random() % 10));
+  }
+};
+
+// Every kind of layer, every fusion, a residual that is a batch norm and one that is a sum.
+Network every_layer() {
+  Network net({3, 16, 16});
+  const int stem = net.batch_norm("bn1", net.convolution("conv1", 0, 16, 3, 1, false), true);
+  int x = net.batch_norm("a.bn1", net.convolution("a.conv1", stem, 32, 3, 2, false), true);
+  x = net.batch_norm("a.bn2", net.convolution("a.conv2", x, 32, 3, 1, false), false);
+  const int shortcut = net.batch_norm("a.down.1", net.convolution("a.down.0", stem, 32, 1, 2, false), false);
+  x = net.add_relu("a.add", x, shortcut);
+  x = net.add_relu("b.add", net.batch_norm("b.bn1", net.convolution("b.conv1", x, 32, 3, 1, false), false), x);
+  x = net.relu("c.relu", net.convolution("c.conv", x, 32, 3, 1, true));
+  x = net.max_pool("maxpool", x, 3, 2, 1);
+  x = net.relu("d.relu", net.linear("d", net.average_pool("avgpool", x, 2), 24));
+  net.linear("fc", x, 10);
+  return net;
+}
+
+ModelOptions exact(std::int64_t batch) {
+  ModelOptions options;
+  options.batch_size = batch;
+  options.winograd = false;
+  return options;
+}
+
+double distance(std::span<const float> a, std::span<const float> b) {
+  return relative_error(std::vector<float>(a.begin(), a.end()), std::vector<float>(b.begin(), b.end()));
+}
+
+// Loss, gradients and running statistics after two steps forward and backward.
+void expect_the_cpus(const ModelOptions& options, const std::unique_ptr<Model>& gpu, double bound) {
+  const auto cpu = make_cpu_model(every_layer(), options);
+  for (const unsigned seed : {1u, 2u}) {
+    const Images images(static_cast<std::size_t>(options.batch_size), 16, seed);
+    const Score expected = cpu->forward(images.planes, images.labels, Mode::train);
+    const Score score = gpu->forward(images.planes, images.labels, Mode::train);
+    EXPECT_NEAR(score.loss_sum, expected.loss_sum, bound * expected.loss_sum);
+    EXPECT_EQ(score.samples, expected.samples);
+    cpu->backward(0.125f);
+    gpu->backward(0.125f);
+  }
+  ASSERT_EQ(cpu->parameters().size(), gpu->parameters().size());
+  for (std::size_t i = 0; i < cpu->parameters().size(); ++i) {
+    const Parameter &a = cpu->parameters()[i], &b = gpu->parameters()[i];
+    ASSERT_EQ(a.name, b.name);
+    EXPECT_EQ(cpu->to_plain(a, cpu->weights()), gpu->to_plain(b, gpu->weights())) << a.name;
+    EXPECT_LE(distance(gpu->to_plain(b, gpu->gradients()), cpu->to_plain(a, cpu->gradients())), 10 * bound) << a.name;
+  }
+  EXPECT_LE(distance(gpu->statistics(), cpu->statistics()), bound);
+}
+
+struct Variant {
+  const char* name;
+  void (*set)(ModelOptions&);
+  friend void PrintTo(const Variant& v, std::ostream* out) { *out << v.name; }
+};
+
+const Variant variants[]{
+    {"plain", [](ModelOptions&) {}},
+    {"ghost", [](ModelOptions& o) { o.batch_norm.ghost_batch = 3; }},
+    {"frozen", [](ModelOptions& o) { o.freeze_batch_norm = true; }},
+    {"last_batch", [](ModelOptions& o) { o.batch_norm.momentum = 1; }},
+    // As if there were another rank with the same batch.
+    {"synchronised",
+     [](ModelOptions& o) {
+       o.batch_norm.sum_over_ranks = [](std::span<double> sums) {
+         for (double& sum : sums) sum *= 2;
+       };
+     }},
+};
+
+class CudaVariants : public OnGpu, public testing::WithParamInterface<Variant> {};
+
+TEST_P(CudaVariants, ComputeWhatTheCpuDoes) {
+  ModelOptions options = exact(8);
+  GetParam().set(options);
+  expect_the_cpus(options, model_of(every_layer(), options), 2e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaVariants, testing::ValuesIn(variants),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+using CudaModelTest = OnGpu;
+
+TEST_F(CudaModelTest, EvaluatesPartOfABatchWithTheRunningStatistics) {
+  const ModelOptions options = exact(8);
+  const auto gpu = model_of(every_layer(), options), cpu = make_cpu_model(every_layer(), options);
+  const Images images(8, 16);
+  for (Model* model : {gpu.get(), cpu.get()}) model->forward(images.planes, images.labels, Mode::train);
+  const auto part = std::span(images.planes).first(5 * 3 * 16 * 16);
+  const auto labels = std::span(images.labels).first(5);
+  const Score score = gpu->forward(part, labels, Mode::evaluate), expected = cpu->forward(part, labels, Mode::evaluate);
+  EXPECT_NEAR(score.loss_sum, expected.loss_sum, 2e-6 * expected.loss_sum);
+  EXPECT_EQ(score.correct, expected.correct);
+  EXPECT_EQ(score.samples, 5);
+  EXPECT_THROW(gpu->forward(part, labels, Mode::train), std::invalid_argument);
+}
+
+TEST_F(CudaModelTest, NarrowTypesComeNear) {
+  const Images images(8, 16);
+  for (const auto& [dtype, bound] : {std::pair{"tf32", 2e-2}, {"bf16", 1e-1}, {"f16", 2e-2}}) {
+    SCOPED_TRACE(dtype);
+    ModelOptions options = exact(8);
+    options.freeze_batch_norm = true;
+    const auto cpu = make_cpu_model(every_layer(), options);
+    options.dtype = dtype;
+    const auto gpu = model_of(every_layer(), options);
+    for (Model* model : {gpu.get(), cpu.get()}) {
+      model->forward(images.planes, images.labels, Mode::train);
+      model->backward(0.125f);
+    }
+    for (std::size_t i = 0; i < cpu->parameters().size(); ++i) {
+      EXPECT_LE(distance(gpu->to_plain(gpu->parameters()[i], gpu->gradients()),
+                         cpu->to_plain(cpu->parameters()[i], cpu->gradients())),
+                bound)
+          << cpu->parameters()[i].name;
+    }
+  }
+}
+
+// 1e6 × the loss scale is far out of fp16's range; the gradients of the weights, in fp32, are not.
+TEST_F(CudaModelTest, RepeatsBackwardWithASmallerLossScaleWhereFp16Overflows) {
+  ModelOptions options = exact(8);
+  options.dtype = "f16";
+  const auto gpu = model_of(every_layer(), options);
+  const Images images(8, 16);
+  gpu->forward(images.planes, images.labels, Mode::train);
+  gpu->backward(1);
+  const std::vector<float> small(gpu->gradients().begin(), gpu->gradients().end());
+  gpu->backward(1e3f);
+  std::vector<float> large(gpu->gradients().begin(), gpu->gradients().end());
+  for (float& value : large) {
+    ASSERT_TRUE(std::isfinite(value));
+    value /= 1e3f;
+  }
+  EXPECT_LE(distance(large, small), 1e-2);
+}
+
+TEST_F(CudaModelTest, GraphsComputeTheSameBits) {
+  ModelOptions options = exact(8);
+  const auto plain = model_of(every_layer(), options);
+  options.cuda_graphs = true;
+  const auto graph = model_of(every_layer(), options);
+  const Memory::Values second = graph->memory().allocate(graph->gradients().size());
+  const std::span<float> first_set = graph->gradients(), second_set{second.get(), first_set.size()};
+  for (unsigned step = 0; step < 6; ++step) {  // eager, captured, replayed; into two sets of gradients in turn
+    const Images images(8, 16, step);
+    graph->set_gradients(step % 2 == 0 ? first_set : second_set);
+    for (Model* model : {plain.get(), graph.get()}) {
+      model->forward(images.planes, images.labels, Mode::train);
+      model->backward(0.125f);
+    }
+    ASSERT_EQ(std::memcmp(plain->gradients().data(), graph->gradients().data(), first_set.size_bytes()), 0) << step;
+  }
+}
+
+TEST_F(CudaModelTest, AnnouncesEachGradientOnceWhenItIsThere) {
+  const ModelOptions options = exact(8);
+  const auto gpu = model_of(every_layer(), options);
+  const Images images(8, 16);
+  gpu->forward(images.planes, images.labels, Mode::train);
+  gpu->backward(0.125f);
+  const std::vector<float> expected(gpu->gradients().begin(), gpu->gradients().end());
+  std::fill(gpu->gradients().begin(), gpu->gradients().end(), std::numeric_limits<float>::quiet_NaN());
+  std::size_t next = gpu->parameters().size();
+  gpu->gradients_ready = [&](std::size_t first, std::size_t count) {
+    EXPECT_EQ(first + count, next);  // the last layer's first
+    next = first;
+    const Parameter& parameter = gpu->parameters()[first];
+    EXPECT_EQ(std::memcmp(gpu->gradients().data() + parameter.offset, expected.data() + parameter.offset,
+                          parameter.size * sizeof(float)),
+              0)
+        << parameter.name;
+  };
+  gpu->backward(0.125f);
+  EXPECT_EQ(next, 0u);
+}
+
+TEST_F(CudaModelTest, CutsMirrorsAndNormalisesStoredImages) {
+  const ModelOptions options = exact(8);
+  const auto gpu = model_of(every_layer(), options);
+  std::mt19937 random(3);
+  std::vector<std::uint8_t> stored(8 * 3 * 16 * 16);
+  for (std::uint8_t& byte : stored) byte = static_cast<std::uint8_t>(random());
+  std::vector<ImageCut> cuts;
+  for (int i = 0; i < 8; ++i) cuts.push_back({static_cast<std::int16_t>(i - 4), static_cast<std::int16_t>(3 - i), i % 2});
+  const StoredImages images{stored, cuts, {120, 110, 100}, {0.01f, 0.02f, 0.03f}};
+  std::vector<float> planes;
+  for (int n = 0; n < 8; ++n) {
+    for (int c = 0; c < 3; ++c) {
+      for (int y = 0; y < 16; ++y) {
+        for (int x = 0; x < 16; ++x) {
+          const ImageCut& cut = cuts[static_cast<std::size_t>(n)];
+          const int from_y = y + cut.shift_y, from_x = (cut.flip ? 15 - x : x) + cut.shift_x;
+          const bool inside = from_y >= 0 && from_y < 16 && from_x >= 0 && from_x < 16;
+          const auto channel = static_cast<std::size_t>(c);
+          const auto at = static_cast<std::size_t>(((n * 3 + c) * 16 + from_y) * 16 + from_x);
+          planes.push_back(inside ? (static_cast<float>(stored[at]) - images.mean[channel]) * images.scale[channel] : 0);
+        }
+      }
+    }
+  }
+  const std::vector<std::int32_t> labels{0, 1, 2, 3, 4, 5, 6, 7};
+  const double expected = gpu->forward(planes, labels, Mode::evaluate).loss_sum;
+  EXPECT_NEAR(gpu->forward_stored(images, labels, Mode::evaluate).loss_sum, expected, 1e-6 * expected);
+  gpu->announce(images);  // copied meanwhile: the same
+  EXPECT_NEAR(gpu->forward_stored(images, labels, Mode::evaluate).loss_sum, expected, 1e-6 * expected);
+}
+
+TEST_F(CudaModelTest, NamesTheLayerWhereNumbersStopToBeFinite) {
+  const ModelOptions options = exact(8);
+  const auto gpu = model_of(every_layer(), options);
+  const Images images(8, 16);
+  gpu->forward(images.planes, images.labels, Mode::train);
+  EXPECT_EQ(gpu->first_nonfinite_layer(), "");
+  for (const Parameter& parameter : gpu->parameters()) {
+    if (parameter.name == "c.conv.bias") gpu->weights()[parameter.offset + 3] = std::numeric_limits<float>::infinity();
+  }
+  gpu->forward(images.planes, images.labels, Mode::train);
+  EXPECT_EQ(gpu->first_nonfinite_layer(), "c.conv");
+}
+
+TEST_F(CudaModelTest, DropsOutBySeedAndKeepsTheMean) {
+  Network net({4, 64, 64});
+  net.linear("fc", net.dropout("drop", 0, 0.25f), 4, false);
+  ModelOptions options = exact(4);
+  const auto gpu = model_of(net, options);
+  std::fill(gpu->weights().begin(), gpu->weights().end(), 0.0f);
+  const std::vector<float> ones(4 * 4 * 64 * 64, 1.0f);
+  const std::vector<std::int32_t> labels{0, 1, 2, 3};
+  const auto gradient = [&](std::uint64_t seed) {
+    gpu->seed_dropout(seed);
+    gpu->forward(ones, labels, Mode::train);
+    gpu->backward(1);
+    return gpu->to_plain(gpu->parameters()[0], gpu->gradients());
+  };
+  // With all probabilities ¼ the gradient of class k is Σ over samples of mask × (¼ − [label = k]): a sum of masks.
+  const std::vector<float> once = gradient(1), again = gradient(1), other = gradient(2);
+  EXPECT_EQ(once, again);
+  EXPECT_NE(once, other);
+  double sum = 0;
+  const std::size_t values = 4 * 64 * 64;
+  for (std::size_t i = 0; i < values; ++i) sum += once[i];  // class 0: mean of ¼ (m₁ + m₂ + m₃) − ¾ m₀ is 0
+  EXPECT_NEAR(sum / static_cast<double>(values), 0, 0.03);
+  const double loss = gpu->forward(ones, labels, Mode::evaluate).loss_sum;
+  EXPECT_NEAR(loss, 4 * std::log(4.0), 1e-5);
+}
+
+class CudaOptimizers : public OnGpu, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaOptimizers, TakeTheCpusSteps) {
+  const std::vector<Parameter> parameters{{"a.weight", 0, 20000, {20000}, false},
+                                          {"a.bias", 20096, 10, {10}, false},
+                                          {"bn.weight", 20224, 64, {64}, true}};
+  constexpr std::size_t elements = 20352;
+  OptimizerOptions options;
+  options.name = GetParam();
+  options.weight_decay.rate = 1e-3f;
+  options.weight_decay.batch_norm = false;
+  options.nesterov = options.name == "sgd";
+  options.rate_position = options.name == "sgd" ? "corrected" : "after";
+  const auto cpu = make_optimizer(options, parameters, elements), gpu = make_cuda_optimizer(options, parameters, elements);
+  const Buffer weights = managed_buffer(elements * sizeof(float)), gradients = managed_buffer(elements * sizeof(float));
+  const std::span<float> w{weights.data<float>(), elements}, g{gradients.data<float>(), elements};
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (float& value : w) value = normal(random);
+  std::vector<float> expected(w.begin(), w.end());
+  for (const float rate : {0.1f, 0.1f, 0.02f, 0.05f}) {
+    for (float& value : g) value = normal(random);
+    cpu->step(expected, std::vector<float>(g.begin(), g.end()), rate);
+    gpu->step(w, g, rate);
+    EXPECT_LE(distance(w, expected), 1e-6);
+    ASSERT_EQ(gpu->arrays().size(), cpu->arrays().size());  // and the next step takes what is there
+    for (std::size_t i = 0; i < cpu->arrays().size(); ++i) {
+      EXPECT_LE(distance(gpu->arrays()[i], cpu->arrays()[i]), 1e-6);
+      gpu->arrays()[i][7] = cpu->arrays()[i][7] = 0.5f;
+    }
+    EXPECT_EQ(gpu->scalars(), cpu->scalars());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaOptimizers, testing::Values("sgd", "lars", "adam", "rmsprop_warmup"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Accuracy on images that it has seen, which either backend reaches: the loss of both follows the same course.
+class CudaTraining : public OnGpu, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaTraining, OfAResNet18ReachesTheCpusAccuracy) {
+  ModelOptions options;
+  options.image_size = 16;
+  options.batch_size = 32;
+  options.width = 0.25;
+  const Network network = build_network(options);
+  const auto cpu = make_cpu_model(network, options);
+  options.dtype = GetParam();
+  const auto gpu = model_of(network, options);
+  const auto accuracy = [&](Model& model, Optimizer& optimizer) {
+    std::int64_t correct = 0;
+    for (int step = 0; step < 60; ++step) {
+      const Images images(32, 16, static_cast<unsigned>(step % 3));
+      const Score score = model.forward(images.planes, images.labels, Mode::train);
+      model.backward(1.0f / 32);
+      optimizer.step(model.weights(), model.gradients(), 0.05f);
+      if (step >= 57) correct += score.correct;
+    }
+    return static_cast<double>(correct) / 96;
+  };
+  const auto of_cpu = make_optimizer({}, cpu->parameters(), cpu->weights().size());
+  const auto of_gpu = make_cuda_optimizer({}, gpu->parameters(), gpu->weights().size());
+  const double expected = accuracy(*cpu, *of_cpu);
+  EXPECT_GE(expected, 0.95);
+  EXPECT_GE(accuracy(*gpu, *of_gpu), expected - 0.03);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaTraining, testing::Values("f32", "tf32", "bf16", "f16"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace paceline::train::cuda

@@ -1,0 +1,345 @@
+#include "trainer/backend/cuda/cuda_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+#include "trainer/backend/cuda/cuda_network.h"
+#include "trainer/backend/cuda/flat.h"
+#include "trainer/backend/cuda/input.h"
+#include "trainer/backend/cuda/loss_scale.h"
+#include "trainer/error.h"
+#include "trainer/nn/init.h"
+
+namespace paceline::train::cuda {
+namespace {
+
+// Managed memory, so that the host can look at it.
+class ManagedMemory final : public Memory {
+ public:
+  Values allocate(std::size_t count) override {
+    auto buffer = std::make_shared<Buffer>(managed_buffer(std::max<std::size_t>(count, 1) * sizeof(float)));
+    return {buffer, buffer->data<float>()};
+  }
+
+  void copy(std::span<const float> from, std::span<float> to) override {
+    PACELINE_CHECK_CUDA(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream_));
+    PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  void add(std::span<const float> from, std::span<float> to) override {
+    flat::add(stream_, from.data(), to.data(), to.size());
+    PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+ private:
+  Stream stream_{"buffers"};
+};
+
+// Work that is captured the second time that it is asked for, and from then on started as a whole. The first time loads
+// the kernels, which a capture must not.
+class CapturedWork {
+ public:
+  CapturedWork() = default;
+  CapturedWork(const CapturedWork&) = delete;
+  CapturedWork& operator=(const CapturedWork&) = delete;
+  ~CapturedWork() {
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  }
+
+  template <class Work>
+  void run(cudaStream_t stream, Work work) {
+    if (graph_ == nullptr) {
+      if (++asked_ < 2) return work();
+      capture(stream, work);
+    }
+    PACELINE_CHECK_CUDA(cudaGraphLaunch(graph_, stream));
+  }
+
+ private:
+  template <class Work>
+  void capture(cudaStream_t stream, Work work) {
+    cudaGraph_t graph = nullptr;
+    PACELINE_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    try {
+      work();
+    } catch (...) {
+      cudaStreamEndCapture(stream, &graph);  // the stream is as before
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      throw;
+    }
+    PACELINE_CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
+    const cudaError_t status = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(status, "cudaGraphInstantiate");
+  }
+
+  int asked_ = 0;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+class CudaModel final : public Model {
+ public:
+  CudaModel(const Network& network, const ModelOptions& options, const Device& device)
+      : device_(device),
+        precision_(precision_of(options.dtype)),
+        graphs_(options.cuda_graphs),
+        plans_(options.plan_cache),
+        network_(network, settings_of(options, precision_), device, stream_, plans_),
+        batch_(options.batch_size),
+        classes_(network.layers().back().out.size()),
+        flops_{network.forward_flops(), network.train_flops()},
+        input_(stream_, network.layers()[0].out, batch_),
+        labels_(device_buffer(static_cast<std::size_t>(batch_) * sizeof(std::int32_t))),
+        losses_(device_buffer(static_cast<std::size_t>(batch_) * 2 * sizeof(double))),
+        score_(device_buffer(sizeof(BatchScore) + sizeof(unsigned))),
+        host_(pinned_buffer(sizeof(Host) + static_cast<std::size_t>(batch_) * sizeof(std::int32_t))) {
+    if (network.layers().back().kind != LayerKind::linear) {
+      throw std::invalid_argument("on a GPU the last layer must be a linear one");
+    }
+    plans_.save();
+    gradients_ = {network_.flat().gradients, network_.elements()};
+    for (const CudaParameter& parameter : network_.parameters()) parameters_.push_back(parameter.parameter);
+    std::size_t next = 0;
+    for (const Layer& layer : network_.layers()) {
+      for (const ParameterShape& shape : layer.parameters()) {
+        from_plain(parameters_[next++], initial_values(layer, shape, options.seed), weights());
+      }
+      if (!layer.parameters().empty()) ready_.try_emplace(ready_.size());
+    }
+  }
+
+  Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) override {
+    if (images.size() != labels.size() * static_cast<std::size_t>(image().size())) {
+      throw std::invalid_argument("as many labels as images, please");
+    }
+    check_labels(labels, mode);
+    input_.fill(images, network_.storage(), network_.tensor(0).value);
+    return run_forward(labels, mode);
+  }
+
+  bool takes_stored_images() const override { return image().channels <= 3 && image().height == image().width; }
+
+  Score forward_stored(const StoredImages& images, std::span<const std::int32_t> labels, Mode mode) override {
+    if (images.planes.size() != labels.size() * static_cast<std::size_t>(image().size()) ||
+        images.cuts.size() != labels.size()) {
+      throw std::invalid_argument("as many labels as images and cuts, please");
+    }
+    check_labels(labels, mode);
+    input_.fill(images, network_.storage(), network_.tensor(0).value);
+    return run_forward(labels, mode);
+  }
+
+  std::pmr::memory_resource* image_memory() override { return input_.pinned(); }
+  void announce(std::span<const float> images) override { input_.announce(images); }
+  void announce(const StoredImages& images) override { input_.announce(images); }
+
+  void seed_dropout(std::uint64_t seed) override { dropout_ = seed; }
+
+  void backward(float scale) override {
+    const bool scaled = precision_ == Precision::f16;
+    do {
+      Step& step = host().step;
+      step.loss_gradient = scale * (scaled ? loss_scale_.factor() : 1);
+      step.unscale = scaled ? loss_scale_.inverse() : 1;
+      step.overflow = 0;
+      send_step();
+      run_backward(!scaled);
+      if (!scaled) break;
+      PACELINE_CHECK_CUDA(cudaMemcpyAsync(&step, network_.step(), sizeof step, cudaMemcpyDeviceToHost, stream_));
+      stream_.synchronize();
+    } while (loss_scale_.repeat(host().step.overflow != 0));
+    if (gradients_ready) announce_gradients(!scaled);
+    stream_.synchronize();
+  }
+
+  std::span<float> weights() override { return {network_.flat().weights, network_.elements()}; }
+  std::span<float> gradients() override { return gradients_; }
+  std::span<float> statistics() override { return {network_.flat().statistics, network_.statistics()}; }
+  Memory& memory() override { return memory_; }
+
+  void set_gradients(std::span<float> buffer) override {
+    if (buffer.size() != gradients_.size()) throw std::invalid_argument("a gradient buffer of another size");
+    gradients_ = buffer;
+    network_.flat().gradients = buffer.data();
+  }
+
+  const std::vector<Parameter>& parameters() const override { return parameters_; }
+
+  std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {
+    const CudaParameter& own = find(parameter);
+    return to_published(own.layout, flat.subspan(own.parameter.offset, own.layout.stored()));
+  }
+
+  void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const override {
+    const CudaParameter& own = find(parameter);
+    if (plain.size() != own.layout.published()) {
+      throw std::invalid_argument(parameter.name + " has " + std::to_string(own.layout.published()) +
+                                  " elements, not " + std::to_string(plain.size()));
+    }
+    from_published(own.layout, plain, flat.subspan(own.parameter.offset, own.layout.stored()));
+  }
+
+  std::string first_nonfinite_layer() const override {
+    auto* const flag = reinterpret_cast<unsigned*>(score_.data<BatchScore>() + 1);
+    for (std::size_t i = 1; i < network_.layers().size(); ++i) {
+      const Tensor& tensor = const_cast<CudaNetwork&>(network_).tensor(i);
+      if (tensor.value == nullptr) continue;
+      unsigned found = 0;
+      PACELINE_CHECK_CUDA(cudaMemsetAsync(flag, 0, sizeof found, stream_));
+      kernels::find_nonfinite(stream_, tensor.storage, tensor.value, tensor.count(), flag);
+      PACELINE_CHECK_CUDA(cudaMemcpyAsync(&found, flag, sizeof found, cudaMemcpyDeviceToHost, stream_));
+      stream_.synchronize();
+      if (found != 0) return network_.layers()[i].name;
+    }
+    return {};
+  }
+
+  double forward_flops_per_image() const override { return flops_[0]; }
+  double train_flops_per_image() const override { return flops_[1]; }
+
+ private:
+  // In pinned memory, before the labels.
+  struct Host {
+    Step step;
+    BatchScore score;
+  };
+  Host& host() { return *host_.data<Host>(); }
+  const Shape& image() const { return network_.layers()[0].out; }
+
+  static NetworkSettings settings_of(const ModelOptions& options, Precision precision) {
+    if (options.batch_size < 1) throw std::invalid_argument("the batch size must be at least 1");
+    NetworkSettings settings;
+    settings.precision = precision;
+    settings.batch = options.batch_size;
+    settings.winograd = options.winograd;
+    settings.freeze_batch_norm = options.freeze_batch_norm;
+    settings.batch_norm = options.batch_norm;
+    return settings;
+  }
+
+  void check_labels(std::span<const std::int32_t> labels, Mode mode) const {
+    const auto batch = static_cast<std::size_t>(batch_);
+    if (labels.size() > batch) throw std::invalid_argument("more samples than the model's batch size");
+    if (mode == Mode::train && labels.size() != batch) {
+      throw std::invalid_argument("training needs full batches: batch statistics of a part would differ");
+    }
+    for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+      if (labels[sample] >= 0 && labels[sample] < classes_) continue;
+      throw std::invalid_argument("label " + std::to_string(labels[sample]) + " of sample " + std::to_string(sample) +
+                                  " is outside the " + std::to_string(classes_) + " classes");
+    }
+  }
+
+  void send_step() {
+    PACELINE_CHECK_CUDA(
+        cudaMemcpyAsync(network_.step(), &host().step, sizeof(Step), cudaMemcpyHostToDevice, stream_));
+  }
+
+  Score run_forward(std::span<const std::int32_t> labels, Mode mode) {
+    auto* const pinned = reinterpret_cast<std::int32_t*>(&host() + 1);
+    std::ranges::copy(labels, pinned);
+    PACELINE_CHECK_CUDA(
+        cudaMemcpyAsync(labels_.data(), pinned, labels.size_bytes(), cudaMemcpyHostToDevice, stream_));
+    if (mode == Mode::train) {
+      dropout_ = dropout_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // other masks each time
+      host().step = {};
+      host().step.dropout = dropout_;
+      send_step();
+    }
+    if (graphs_ && mode == Mode::train) {
+      forward_.run(stream_, [&] { network_.forward(mode, nullptr); });
+    } else {
+      network_.forward(mode, observer);
+    }
+    auto* const score = score_.data<BatchScore>();
+    kernels::cross_entropy(stream_, logits(), labels_.data<std::int32_t>(), static_cast<std::int64_t>(labels.size()),
+                           classes_, losses_.data<double>(), score);
+    PACELINE_CHECK_CUDA(cudaMemcpyAsync(&host().score, score, sizeof *score, cudaMemcpyDeviceToHost, stream_));
+    stream_.synchronize();
+    return {host().score.loss_sum, host().score.correct, static_cast<std::int64_t>(labels.size())};
+  }
+
+  const float* logits() { return static_cast<const float*>(network_.tensor(network_.layers().size() - 1).value); }
+
+  // one_by_one: as soon as a layer's gradients are there, an event says so.
+  void run_backward(bool one_by_one) {
+    const auto begin = [&] {
+      kernels::cross_entropy_backward(stream_, network_.storage(), logits(), labels_.data<std::int32_t>(), batch_,
+                                      classes_, network_.step(), network_.output_gradient());
+    };
+    if (graphs_ && !(gradients_ready && one_by_one)) {
+      backward_[gradients_.data()].run(stream_, [&] {
+        begin();
+        network_.backward(nullptr, {});
+      });
+      return;
+    }
+    begin();
+    if (!gradients_ready || !one_by_one) return network_.backward(observer, {});
+    std::size_t next = 0;
+    network_.backward(observer, [&](std::size_t layer) {
+      if (!network_.layers()[layer].parameters().empty()) ready_.at(next++).record(stream_);
+    });
+  }
+
+  // The host follows the GPU through the layers, a few microseconds behind: whoever is told can use the gradients at
+  // once, from any thread or stream.
+  void announce_gradients(bool one_by_one) {
+    std::size_t next = 0;
+    for (std::size_t layer = network_.layers().size(); layer-- > 1;) {
+      const std::size_t count = network_.layers()[layer].parameters().size();
+      if (count == 0) continue;
+      if (one_by_one) ready_.at(next++).synchronize();
+      gradients_ready(network_.first_parameter(layer), count);
+    }
+  }
+
+  const CudaParameter& find(const Parameter& parameter) const {
+    const auto found = std::ranges::find_if(network_.parameters(), [&](const CudaParameter& own) {
+      return own.parameter.offset == parameter.offset;
+    });
+    if (found == network_.parameters().end()) throw std::logic_error("parameter of another model: " + parameter.name);
+    return *found;
+  }
+
+  const Device device_;
+  const Precision precision_;
+  const bool graphs_;
+  Stream stream_{"compute"};
+  PlanCache plans_;
+  CudaNetwork network_;
+  const std::int64_t batch_, classes_;
+  const double flops_[2];
+  ManagedMemory memory_;
+  Input input_;
+  Buffer labels_, losses_, score_, host_;
+  std::span<float> gradients_;
+  std::vector<Parameter> parameters_;
+  std::map<std::size_t, Event> ready_;  // of each layer with parameters, the last one's first
+  CapturedWork forward_;
+  std::map<const float*, CapturedWork> backward_;  // by where the gradients go
+  LossScale loss_scale_;
+  std::uint64_t dropout_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_cuda_model(const Network& network, const ModelOptions& options, const Device& device) {
+  if (options.cuda_graphs && options.batch_norm.sum_over_ranks) {
+    throw Error("--cuda-graphs: a synchronised batch norm asks the other ranks in the middle of a step, which no graph "
+                "can hold; leave out one of the two",
+                Status::usage);
+  }
+  int concurrent = 0;
+  PACELINE_CHECK_CUDA(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device.ordinal));
+  if (concurrent == 0) {
+    throw Error("--device cuda: " + device.name +
+                    " and this system cannot use managed memory at the same time (as on Windows' WSL); take --device cpu",
+                Status::usage);
+  }
+  return std::make_unique<CudaModel>(network, options, device);
+}
+
+}  // namespace paceline::train::cuda

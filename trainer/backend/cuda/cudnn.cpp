@@ -1,0 +1,228 @@
+#include "trainer/backend/cuda/cudnn.h"
+
+#define CUDNN_FRONTEND_SKIP_JSON_LIB  // nothing is serialised; half of the time to compile
+#include <cudnn_frontend.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trainer/backend/cuda/layout.h"
+#include "trainer/error.h"
+
+namespace paceline::train::cuda {
+namespace {
+
+namespace fe = cudnn_frontend;
+
+constexpr std::int64_t largest_work = std::int64_t{1} << 30;  // bytes that a plan may want beside its tensors
+constexpr int most_tried = 12, timed_runs = 5;
+
+void check_cudnn(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  throw Error(std::string("cuDNN: ") + call + ": " + cudnnGetErrorString(status) +
+              ": see that the cuDNN found at run time is that of the build (ldd), and that the driver suits it");
+}
+
+cudnnHandle_t handle_of(void* handle) { return static_cast<cudnnHandle_t>(handle); }
+
+fe::DataType_t cudnn_type(Precision precision) {
+  switch (storage_of(precision)) {
+    case Storage::bf16: return fe::DataType_t::BFLOAT16;
+    case Storage::f16: return fe::DataType_t::HALF;
+    default: return fe::DataType_t::FLOAT;
+  }
+}
+
+std::vector<std::int64_t> vector_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
+
+}  // namespace
+
+Cudnn::Cudnn(const Device& device, cudaStream_t stream, PlanCache& plans)
+    : stream_(stream),
+      place_{device.name, static_cast<std::int64_t>(cudnnGetVersion()), device.multiprocessors},
+      plans_(plans) {
+  if (place_.cudnn < 90000) throw Error("cuDNN 9 or newer is needed; found " + std::to_string(place_.cudnn));
+  cudnnHandle_t handle = nullptr;
+  check_cudnn(cudnnCreate(&handle), "cudnnCreate");
+  handle_ = handle;
+  check_cudnn(cudnnSetStream(handle, stream), "cudnnSetStream");
+}
+
+Cudnn::~Cudnn() { cudnnDestroy(handle_of(handle_)); }
+
+void Cudnn::reserve(std::size_t bytes) {
+  if (bytes <= work_.bytes()) return;
+  PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+  work_ = Buffer();
+  work_ = device_buffer(bytes);
+}
+
+// cuDNN's numbers for the tensors are 1, 2 and 3, in the order of run().
+struct ConvolutionPlan::Graph {
+  fe::graph::Graph graph;
+  std::int64_t index = 0;  // of the plan in use
+  std::string trouble;
+
+  explicit Graph(const PlanKey& key, cudnnHandle_t handle) {
+    const fe::DataType_t type = cudnn_type(key.precision);
+    graph.set_io_data_type(type).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(
+        fe::DataType_t::FLOAT);
+    const Dims x{key.batch, key.channels, key.height, key.width};
+    const Dims filter{key.filters, key.channels, key.kernel, key.kernel};
+    const Dims y{key.batch, key.filters, key.out_height(), key.out_width()};
+    const auto input = [&](int number, const char* name, const Dims& dims) {
+      return graph.tensor(fe::graph::Tensor_attributes()
+                              .set_name(name)
+                              .set_uid(number)
+                              .set_data_type(type)
+                              .set_dim(vector_of(dims))
+                              .set_stride(vector_of(channels_last_strides(dims))));
+    };
+    const auto options = [&](auto attributes) {
+      attributes.set_padding({key.padding, key.padding}).set_stride({key.stride, key.stride}).set_dilation({1, 1});
+      return attributes;
+    };
+    std::shared_ptr<fe::graph::Tensor_attributes> out;
+    Dims dims = y;
+    switch (key.direction) {
+      case Direction::forward: {
+        const auto a = input(1, "x", x), b = input(2, "filter", filter);
+        out = graph.conv_fprop(a, b, options(fe::graph::Conv_fprop_attributes()));
+        break;
+      }
+      case Direction::data_gradient: {
+        const auto a = input(1, "dy", y), b = input(2, "filter", filter);
+        out = graph.conv_dgrad(a, b, options(fe::graph::Conv_dgrad_attributes()));
+        dims = x;
+        break;
+      }
+      case Direction::weight_gradient: {
+        const auto a = input(1, "dy", y), b = input(2, "x", x);
+        out = graph.conv_wgrad(a, b, options(fe::graph::Conv_wgrad_attributes()));
+        dims = filter;
+      }
+    }
+    out->set_output(true)
+        .set_uid(3)
+        .set_data_type(type)
+        .set_dim(vector_of(dims))
+        .set_stride(vector_of(channels_last_strides(dims)));
+    if (good(graph.validate())) good(graph.build_operation_graph(handle));
+  }
+
+  // Keeps what went wrong last.
+  bool good(fe::error_t status) {
+    if (status.is_bad()) trouble = status.get_message();
+    return status.is_good();
+  }
+
+  bool run(Cudnn& cudnn, void** pointers, void* work) {
+    return good(graph.execute_plan_at_index(handle_of(cudnn.handle_), pointers, 3, work, index));
+  }
+};
+
+ConvolutionPlan::ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, const void* first, const void* second, void* out)
+    : cudnn_(&cudnn) {
+  const std::string text = text_of(key, cudnn.place_);
+  void* pointers[] = {const_cast<void*>(first), const_cast<void*>(second), out};
+  try {
+    const auto known = cudnn.plans_.find(text);
+    if (known) {
+      graph_ = std::make_unique<Graph>(key, handle_of(cudnn.handle_));
+      if (use(*known, pointers)) return;
+    }
+    graph_ = std::make_unique<Graph>(key, handle_of(cudnn.handle_));
+    if (graph_->trouble.empty()) {
+      // fp32 is fp32: no tensor cores, which would round to TF32. Nobody's sums may be kept in less than fp32.
+      std::vector<fe::NumericalNote_t> barred = {fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                                                 fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
+      if (key.precision == Precision::f32) barred.push_back(fe::NumericalNote_t::TENSOR_CORE);
+      if (!key.winograd) {
+        for (const auto note : {fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4,
+                                fe::NumericalNote_t::WINOGRAD_TILE_6x6, fe::NumericalNote_t::WINOGRAD_TILE_13x13,
+                                fe::NumericalNote_t::FFT}) {
+          barred.push_back(note);
+        }
+      }
+      if (graph_->good(graph_->graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}))) {
+        graph_->graph.deselect_numeric_notes(barred).deselect_workspace_greater_than(largest_work);
+        tune(text, pointers);
+        return;
+      }
+    }
+  } catch (const fe::cudnnException& exception) {
+    throw Error("cuDNN: " + text + ": " + exception.what());
+  }
+  throw Error("cuDNN: " + text + ": " + graph_->trouble);
+}
+
+ConvolutionPlan::~ConvolutionPlan() = default;
+ConvolutionPlan::ConvolutionPlan(ConvolutionPlan&&) noexcept = default;
+
+// Whether the plan is one of this cuDNN's and runs.
+bool ConvolutionPlan::use(const Plan& plan, void** pointers) {
+  if (!graph_->trouble.empty()) return false;
+  std::unordered_map<fe::KnobType_t, std::int64_t> knobs;
+  for (const auto& [type, value] : plan.knobs) knobs[static_cast<fe::KnobType_t>(type)] = value;
+  fe::graph::Graph& graph = graph_->graph;
+  if (!graph_->good(graph.create_execution_plan(plan.engine, knobs))) return false;
+  if (!graph_->good(graph.build_plan_at_index(0))) return false;
+  const std::int64_t work = graph.get_workspace_size_plan_at_index(0);
+  if (work < 0 || work > largest_work) return false;
+  cudnn_->reserve(static_cast<std::size_t>(work));
+  const bool ran = graph_->run(*cudnn_, pointers, cudnn_->work_.data());
+  return ran && cudaStreamSynchronize(cudnn_->stream_) == cudaSuccess;
+}
+
+void ConvolutionPlan::tune(const std::string& key, void** pointers) {
+  fe::graph::Graph& graph = graph_->graph;
+  Event begin(true), end(true);
+  double best = 0;
+  std::int64_t chosen = -1;
+  int tried = 0;
+  for (std::int64_t i = 0; i < graph.get_execution_plan_count() && tried < most_tried; ++i) {
+    if (!graph_->good(graph.build_plan_at_index(i))) continue;
+    const std::int64_t work = graph.get_workspace_size_plan_at_index(i);
+    if (work < 0 || work > largest_work) continue;
+    cudnn_->reserve(static_cast<std::size_t>(work));
+    graph_->index = i;
+    void* const memory = cudnn_->work_.data();
+    if (!graph_->run(*cudnn_, pointers, memory)) continue;  // the first run loads the kernel
+    begin.record(cudnn_->stream_);
+    bool ran = true;
+    for (int k = 0; k < timed_runs; ++k) ran = ran && graph_->run(*cudnn_, pointers, memory);
+    end.record(cudnn_->stream_);
+    end.synchronize();
+    ++tried;
+    const double microseconds = end.milliseconds_since(begin) * 1000 / timed_runs;
+    if (ran && (chosen < 0 || microseconds < best)) {
+      best = microseconds;
+      chosen = i;
+    }
+  }
+  if (chosen < 0) {
+    throw Error("cuDNN: no way to compute " + key + (graph_->trouble.empty() ? "" : ": " + graph_->trouble) +
+                "; try another --dtype or --batch-size");
+  }
+  graph_->index = chosen;
+  ++cudnn_->tuned_;
+  Plan plan;
+  plan.microseconds = best;
+  std::unordered_map<fe::KnobType_t, std::int64_t> knobs;
+  if (!graph_->good(graph.get_engine_and_knobs_at_index(chosen, plan.engine, knobs))) return;
+  for (const auto& [type, value] : knobs) plan.knobs[static_cast<std::int64_t>(type)] = value;
+  cudnn_->plans_.add(key, plan);
+}
+
+void ConvolutionPlan::run(const void* first, const void* second, void* out) const {
+  void* pointers[] = {const_cast<void*>(first), const_cast<void*>(second), out};
+  if (!graph_->run(*cudnn_, pointers, cudnn_->work_.data())) {
+    throw Error("cuDNN: a convolution that ran before: " + graph_->trouble);
+  }
+}
+
+}  // namespace paceline::train::cuda

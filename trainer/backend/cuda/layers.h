@@ -1,0 +1,139 @@
+// The layers of a network on the GPU. All memory and all plans are made when the network is built; a step only puts
+// work into one stream, always the same, so that it can be captured in a CUDA graph.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/backend/cuda/cudnn.h"
+#include "trainer/backend/cuda/fusion.h"
+#include "trainer/backend/cuda/kernels.h"
+#include "trainer/backend/cuda/layout.h"
+#include "trainer/backend/cuda/matmul.h"
+#include "trainer/nn/model.h"
+
+namespace paceline::train::cuda {
+
+// A layer's output, samples × height × width × channels, and what its readers contributed to its gradient.
+struct Tensor {
+  void* value = nullptr;  // null: never written, for another layer computes with it what comes next
+  std::vector<void*> gradients;
+  Shape shape;
+  std::int64_t samples = 0;
+  Storage storage = Storage::f32;
+  bool needs_gradient = true;
+  std::size_t count() const { return static_cast<std::size_t>(samples * shape.size()); }
+  Rows rows() const { return {samples * shape.height * shape.width, shape.channels}; }
+};
+
+// Memory for gradients of activations, used again as soon as the last reader of one is done. Everything runs in one
+// stream, so what is planned later runs later.
+class GradientPool {
+ public:
+  void* acquire(std::size_t bytes);
+  void share(void* memory) { ++owners_.at(memory).count; }
+  void release(void* memory);
+  int owners(void* memory) const { return owners_.at(memory).count; }
+
+ private:
+  struct Owners {
+    std::size_t bytes = 0;
+    int count = 0;
+  };
+  std::vector<Buffer> buffers_;
+  std::map<void*, Owners> owners_;
+  std::multimap<std::size_t, void*> free_;
+};
+
+// A parameter and where it lies in the flat buffers.
+struct CudaParameter {
+  Parameter parameter;
+  FilterLayout layout;
+};
+
+// The flat buffers. Layers keep offsets, for the gradients' place may change.
+struct Flat {
+  float *weights = nullptr, *gradients = nullptr, *statistics = nullptr;
+  void* narrow = nullptr;  // the weights in the activations' storage; null where that is fp32
+};
+
+// What the layers of one network share while it is built and when it runs.
+struct Build {
+  Cudnn& cudnn;
+  const Blas& blas;
+  cudaStream_t stream;
+  Precision precision;
+  std::int64_t batch;
+  bool winograd, freeze_batch_norm;
+  BatchNormOptions batch_norm;
+  Flat& flat;
+  Step* step;
+
+  std::vector<Tensor> tensors;            // by layer
+  std::vector<std::vector<std::size_t>> parameters;  // by layer: offsets of its parameters
+  std::vector<std::size_t> statistics;    // by layer: offset of a batch norm's running mean and of its variance, which follows
+  GradientPool gradients;
+  std::vector<Buffer> memory;             // of tensors and whatever else layers keep
+  double* partials = nullptr;             // for sums by channel, of any layer
+  void* filter_gradient = nullptr;        // of any convolution, in the activations' storage; null where that is fp32
+
+  Storage storage() const { return storage_of(precision); }
+  void* allocate(std::size_t bytes);  // zeroed; lives as long as the network
+  const float* weight(std::size_t offset) const { return flat.weights + offset; }
+  float* gradient(std::size_t offset) const { return flat.gradients + offset; }
+  const void* operand(std::size_t offset) const;  // a weight as products take it
+  Tensor& tensor(int layer) { return tensors[static_cast<std::size_t>(layer)]; }
+};
+
+class CudaLayer {
+ public:
+  CudaLayer(const Layer& layer, Build& build) : layer_(layer), b_(build) {}
+  virtual ~CudaLayer() = default;
+  CudaLayer(const CudaLayer&) = delete;
+  CudaLayer& operator=(const CudaLayer&) = delete;
+
+  // Once per layer in reverse order, after all constructors: takes the output's gradients, announces those of the
+  // inputs.
+  virtual void plan_backward(Tensor& output) = 0;
+  virtual void forward(Mode mode) = 0;
+  virtual void backward() = 0;
+
+  const Layer& layer() const { return layer_; }
+
+ protected:
+  Layer layer_;
+  Build& b_;
+};
+
+// Fills build.tensors[number].
+std::unique_ptr<CudaLayer> make_layer(const Layer& layer, std::size_t number, const Fusion& fusion, Build& build);
+std::unique_ptr<CudaLayer> make_batch_norm(const Layer& norm, std::size_t number, const Layer& output,
+                                           std::size_t output_number, Build& build);
+
+// The gradient of a layer's output as at most `most` tensors: adds others up first. run() before they are read.
+class SummedGradient {
+ public:
+  void plan(Tensor& output, Build& build, std::size_t most);
+  void run(Build& build) const;
+  void* first() const { return parts_[0]; }
+  void* second() const { return parts_.size() > 1 ? parts_[1] : nullptr; }
+  void release(Build& build) const;  // when the layer has planned all that reads it
+ private:
+  struct Sum {
+    const void *a, *b;
+    void* to;
+  };
+  std::vector<void*> parts_;
+  std::vector<Sum> sums_;
+  std::size_t count_ = 0;
+  Storage storage_ = Storage::f32;
+};
+
+}  // namespace paceline::train::cuda
