@@ -18,7 +18,7 @@ namespace {
 
 MpiDepth found_depth = MpiDepth::nothing;
 
-bool clocks_compared = false;
+bool clocks_compared = false, by_sessions = false, has_world = false;
 
 // What MPI says is what counts; the launcher's variables were a guess.
 void correct_rank() {
@@ -31,6 +31,13 @@ void correct_rank() {
   record_setting("rank", text);
   snprintf(text, sizeof text, "%d", size);
   record_setting("world_size", text);
+}
+
+void compare_clocks() {
+  if (clocks_compared) return;
+  clocks_compared = true;
+  find_clocks();
+  exchange_clocks(ExchangePhase::at_init);
 }
 
 }  // namespace
@@ -58,10 +65,14 @@ void after_init() {
     mpi_depth.store(MpiDepth::full, std::memory_order_release);
     note_progress();
   }
-  if (clocks_compared) return;
-  clocks_compared = true;
-  find_clocks();
-  exchange_clocks(ExchangePhase::at_init);
+  has_world = true;
+  compare_clocks();
+}
+
+void after_session_init() {
+  if (found_depth == MpiDepth::nothing || !file_is_open()) return;
+  by_sessions = true;
+  compare_clocks();
 }
 
 // The ranks that are asked still answer: no rank leaves MPI_Finalize before all have entered it.
@@ -70,7 +81,11 @@ void before_finalize() {
   if (file_is_open()) exchange_clocks(ExchangePhase::at_finalize);
 }
 
-void say_if_no_mpi_was_seen() {
+void say_what_mpi_was_not_seen() {
+  if (by_sessions && !has_world && session.file.header->rank <= 0) {  // once in a job
+    say("MPI was begun by sessions alone (MPI_Session_init): the times of its calls are recorded, not bytes and "
+        "communicators");
+  }
   if (found_depth != MpiDepth::nothing || session.file.header->rank != 0) return;  // once in a job
   for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* ranks = getenv(launcher);

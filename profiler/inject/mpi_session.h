@@ -9,7 +9,12 @@ void after_init();
 void before_finalize();
 void after_finalize();
 
-// At the end of a recording: says so where an MPI launcher started several ranks and no MPI was seen.
-void say_if_no_mpi_was_seen();
+// MPI 4's sessions have no MPI_COMM_WORLD, which communicators are described by: where nothing else begins MPI, the
+// times of calls are recorded.
+void after_session_init();
+
+// At the end of a recording: says so where an MPI launcher started several ranks and no MPI was seen, or sessions
+// alone.
+void say_what_mpi_was_not_seen();
 
 }  // namespace paceline::inject

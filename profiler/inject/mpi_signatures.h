@@ -116,6 +116,9 @@
   T(5, Comm_connect, comm_connect, "...cC")                                                     \
   X(2, Comm_join, comm_join, ".C")                                                              \
   X(1, Comm_get_parent, comm_get_parent, "C")                                                   \
+  X(1, Session_finalize, session_finalize, ".")                                                 \
+  T(5, Comm_create_from_group, comm_create_from_group, "....C")                                 \
+  T(8, Intercomm_create_from_groups, intercomm_create_from_groups, ".......C")                  \
   X(2, Abort, abort, "..")                                                                      \
   L(6, Win_create, win_create, ".z..cW")                                                        \
   L(6, Win_allocate, win_allocate, "z..c.W")                                                    \

@@ -48,6 +48,15 @@ PACELINE_EXPORT int MPI_Init_thread(WORDS_4) {
   if (result == 0) after_init();
   return result;
 }
+PACELINE_EXPORT int MPI_Session_init(WORDS_3) {
+  before_init();
+  static constexpr MpiRow row(MpiId::Session_init, "...");
+  static constinit RealFunction real{"PMPI_Session_init"};
+  const Word words[most_words] = {NAMES_3};
+  const int result = call_mpi(real, row, words, false);
+  if (result == 0) after_session_init();
+  return result;
+}
 PACELINE_EXPORT int MPI_Finalize() {
   before_finalize();
   static constexpr MpiRow row(MpiId::Finalize, "");

@@ -169,7 +169,7 @@ void close_recorder() {
   const std::uint64_t normal = 0;
   emit_surely(EventType::process_end, normal);
   withdraw_clock();
-  say_if_no_mpi_was_seen();
+  say_what_mpi_was_not_seen();
   finish_drain(end_ticks);
 }
 

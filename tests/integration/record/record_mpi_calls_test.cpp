@@ -371,6 +371,27 @@ TEST_P(RecordMpiCalls, FortranIsRecordedOnceForEachCall) {
   }
 }
 
+TEST_P(RecordMpiCalls, OfSessionsTheTimesOfCallsAreRecorded) {
+  const Ended ended = run(GetParam().launcher + ("-n 2 " + recorded()) + GetParam().programs + "/sessions");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  if (ended.out.empty()) {
+    EXPECT_STREQ(GetParam().name, "OpenMpi");
+    GTEST_SKIP() << "this MPI library is older than MPI 4";
+  }
+  EXPECT_NE(ended.out.find("rank 1: 2\n"), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
+  EXPECT_NE(ended.err.find("by sessions alone"), std::string::npos) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 2u);
+  for (const RecordedFile& file : ranks) {
+    EXPECT_EQ(file.file.header.closed, 1u);
+    EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Session_init").size(), 1u);
+    EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Comm_create_from_group").size(), 1u);
+    EXPECT_EQ(file.named(EventType::mpi_begin, "MPI_Allreduce").size(), 5u);
+    EXPECT_EQ(file.named(EventType::mpi_end, "MPI_Allreduce").size(), 5u);
+  }
+}
+
 // Layers' gradients by MPI_Iallreduce, a metric, a barrier: what a training loop does.
 TEST_P(RecordMpiCalls, ACollectiveTakesAtMostFortyBytesOnDisk) {
   const std::vector<RecordedFile> ranks = record(2, "gradients");
