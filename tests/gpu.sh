@@ -65,11 +65,12 @@ make_pack() {
     case $file in *.so*) programs+=("$file") ;; esac
   done < "$packages/files"
   [ -e /usr/bin/mpirun ] && put /usr/bin/mpirun
-  # The viewer's window system without a display, and a font.
-  for file in /usr/lib/*/qt6/plugins/platforms/libqoffscreen.so; do
-    [ -e "$file" ] && programs+=("$file") && put "$file"
-  done
-  put /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf /etc/fonts/fonts.conf
+  if [ -e "$build/bin/paceline-view" ]; then  # its window system without a display, and a font
+    for file in /usr/lib/*/qt6/plugins/platforms/libqoffscreen.so; do
+      [ -e "$file" ] && programs+=("$file") && put "$file"
+    done
+    put /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf /etc/fonts/fonts.conf
+  fi
   local leave='^$'
   [ "$with_cuda" = yes ] || leave='/lib(cuda|cudnn|cublas|nccl|nvrtc|nvJitLink|cupti)[^/]*\.so'
   for file in $(needed "${programs[@]}" | grep -vE "$leave"); do put "$file"; done
@@ -110,6 +111,7 @@ if [ "$packages" != - ]; then
     export PATH=$root/usr/bin:$PATH OPAL_PREFIX=$root/usr PMIX_INSTALL_PREFIX=$root/usr
     export OPAL_LIBDIR=$root/usr/lib/$arch/openmpi/lib OPAL_PKGDATADIR=$root/usr/share/openmpi OPAL_SYSCONFDIR=$root/etc
     export OMPI_MCA_mca_base_component_path=$root/usr/lib/$arch/openmpi/lib/openmpi3
+    export PMIX_PKGLIBDIR=$root/usr/lib/$arch/pmix2/lib/pmix HWLOC_PLUGINS_PATH=$root/none
     ln -sfn orterun "$root/usr/bin/mpirun"
   fi
   export QT_PLUGIN_PATH=$(find "$root" -type d -path '*qt6/plugins' 2>/dev/null | head -1)
@@ -142,7 +144,10 @@ step() {
     0) how=done ;;
     77) how=skipped reason=$(cat "$step_reason") ;;
     124 | 137) how=failed reason="not done after $limit s" ;;
-    *) how=failed reason=$(grep -v '^ *$' "$output/steps/$name.txt" | tail -1) ;;
+    *)
+      how=failed reason=$(grep -m1 -E '^(paceline|gpu_|[a-z_]+\.py)[a-z_-]*: ' "$output/steps/$name.txt" ||
+        grep -vE '^[ -]*$' "$output/steps/$name.txt" | tail -1 || true)
+      ;;
   esac
   [ -n "$reason" ] || [ ! -e "$step_reason" ] || reason=$(cat "$step_reason")
   rm -f "$step_reason"
@@ -161,8 +166,8 @@ with_mpi() { command -v mpirun >/dev/null || skip "no mpirun"; }
 # on_gpu COMMAND…: where the program says that there is no GPU, the step is skipped with its words.
 on_gpu() {
   local status=0
-  "$@" 2> >(tee stderr.txt >&2) || status=$?
-  wait
+  "$@" 2> stderr.txt || status=$?
+  cat stderr.txt >&2
   [ "$status" -ne 0 ] || return 0
   if grep -q 'no GPU can be used' stderr.txt; then
     skip "$(sed -n 's/.*no GPU can be used: \(.*\); see.*/no GPU: \1/p' stderr.txt | head -1)"
@@ -178,10 +183,13 @@ machine() {
   say "$(head -1 gpus.txt)"
 }
 
+# tests_of LOG RESULT: how many tests ended so.
+tests_of() { sed -n "s/^\[$2\] \([^ ,]*\) (.*ms)\$/\1/p" "$1" | tr -d '\r' | sort -u | wc -l; }
+
 # all_tests [COMMAND…]: every test program of a GPU, under COMMAND.
 all_tests() {
   local program log skipped=0 passed=0 reason=""
-  for program in "$build"/tests/gpu_*_test; do
+  for program in "$build"/tests/*gpu*_test; do
     log=$(basename "$program").log
     local launch=("$@" "$program")
     case $program in
@@ -191,8 +199,8 @@ all_tests() {
     echo "== ${launch[*]}"
     "${launch[@]}" > "$log" 2>&1 || { cat "$log"; echo "$(basename "$program") failed"; return 1; }
     cat "$log"
-    skipped=$((skipped + $(grep -c '^\[  SKIPPED \].*ms)$' "$log" || true)))
-    passed=$((passed + $(grep -c '^\[       OK \]' "$log" || true)))
+    skipped=$((skipped + $(tests_of "$log" '  SKIPPED ')))  # every rank says so
+    passed=$((passed + $(tests_of "$log" '       OK ')))
     [ -n "$reason" ] || reason=$(grep -m1 -o 'no GPU: .*' "$log" || true)
   done
   [ -z "$reason" ] || skip "$reason ($skipped tests skipped, by name)"
@@ -201,8 +209,8 @@ all_tests() {
 
 sanitizer() {
   local tool
-  for tool in compute-sanitizer /usr/local/cuda/bin/compute-sanitizer "$packages/root/usr/local/cuda/bin/compute-sanitizer"; do
-    ! command -v "$tool" >/dev/null || { all_tests "$tool" --tool memcheck --error-exitcode 9 --leak-check no; return; }
+  for tool in compute-sanitizer {,"$packages/root"}/usr/local/cuda/bin/compute-sanitizer; do
+    ! command -v -- "$tool" >/dev/null || { all_tests "$tool" --tool memcheck --error-exitcode 9 --leak-check no; return; }
   done
   on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
   skip "no compute-sanitizer"
@@ -252,6 +260,7 @@ two_ranks() {
 
 accuracy() {
   with_python
+  on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
   paceline-train make-dataset data --train 2048 --test 512 > /dev/null
   local device options=(--model resnet18 --data data --batch-size 32 --epochs 3 --seed 1)
   on_gpu paceline-train "${options[@]}" --device cuda --log cuda.jsonl

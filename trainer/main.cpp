@@ -80,12 +80,21 @@ int bench(const BenchAllreduceOptions& options) {
   }
 }
 
+// NCCL's where several ranks have a GPU each and nothing else is said.
+std::string communicator_name(const TrainOptions& options, const GpuPart* gpu, int ranks) {
+  const bool free = !options.communicator_given && updater_allreduces(options.updater);
+  return free && gpu != nullptr && ranks > 1 && !options.share_gpu ? "pure_nccl" : options.communicator;
+}
+
 std::unique_ptr<Communicator> communicator_of(const TrainOptions& options, const GpuPart* gpu) {
-  if (gpu == nullptr) {
-    return make_communicator(options.communicator, options.allreduce_dtype, options.reduction.ring_order);
-  }
   nccl::Options reduction = options.reduction;
+  if (gpu == nullptr) return make_communicator(options.communicator, options.allreduce_dtype, reduction.ring_order);
   reduction.dtype = options.allreduce_dtype;
+  if (reduction.registered && !nccl::uses_nccl(options.communicator)) {
+    throw Error(
+        fmt::format("--registered-buffers: communicator {} is none of NCCL's; take pure_nccl", options.communicator),
+        Status::usage);
+  }
   return gpu->make_communicator(options.communicator, reduction, std::make_unique<Ranks>(MPI_COMM_WORLD));
 }
 
@@ -140,18 +149,22 @@ int main(int argc, char** argv) {
       }
       const GpuPart* gpu = open_gpu(command.train.device, command.train.share_gpu);
       if (gpu == nullptr && command.train.dtype != "f32") {
-        throw Error(fmt::format("--dtype {} is not available on CPUs in this build, and --device auto found no GPU; use "
-                                "f32",
-                                command.train.dtype),
-                    Status::usage);
+        throw Error(
+            fmt::format("--dtype {} is not available on CPUs in this build, and --device auto found no GPU; use "
+                        "f32",
+                        command.train.dtype),
+            Status::usage);
       }
-      const auto communicator = communicator_of(command.train, gpu);
-      check_updater(command.train.updater, communicator->size(), command.train.communicator,
-                    command.train.allreduce_dtype);
-      if (parse_faults(command.train.faults, communicator->size()).tiny_buckets && command.train.updater != "overlap") {
+      TrainOptions options = command.train;
+      int ranks = 1;
+      MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+      options.communicator = communicator_name(options, gpu, ranks);
+      check_updater(options.updater, ranks, options.communicator, options.allreduce_dtype);
+      if (parse_faults(options.faults, ranks).tiny_buckets && options.updater != "overlap") {
         throw Error("--fault tiny-buckets: only --updater overlap has buckets", Status::usage);
       }
-      status = train(command.train, *communicator, gpu, start, startup);
+      const auto communicator = communicator_of(options, gpu);
+      status = train(options, *communicator, gpu, start, startup);
     } catch (const Error& error) {
       status = refuse(error);
     }

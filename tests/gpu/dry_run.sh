@@ -2,7 +2,7 @@
 # usage: dry_run.sh BUILD: tests/gpu.sh on a machine without a GPU. Every step comes as far as the first call of CUDA, and
 # says in one line that it ends there; the status tells it from success and from failure.
 set -euo pipefail
-kit=$(dirname "$0")/../gpu.sh
+kit=$(realpath "$(dirname "$0")/..")/gpu.sh
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 fail() {
@@ -26,6 +26,35 @@ import json, sys
 figures = json.load(open(sys.argv[1]))
 assert len(figures["steps"]) == 10 and all(step["status"] == "skipped" for step in figures["steps"]), figures
 PY
+# The figures' limits, on figures made up.
+cd "$output"
+figures=$(dirname "$kit")/gpu/figures.py
+within() { python3 "$figures" "$@" out.json > said; }
+beyond() { ! within "$@" || fail "not beyond its limit: $*"; }
+log() {  # FILE SECONDS ACCURACY: 40 iterations, of which the first are slow
+  python3 - "$@" <<'PY'
+import json, sys
+lines = [{"event": "iteration", "seconds": float(sys.argv[2]) * (5 if i < 30 else 1)} for i in range(40)]
+lines.append({"event": "epoch", "test_accuracy": float(sys.argv[3])})
+open(sys.argv[1], "w").write("\n".join(map(json.dumps, lines)))
+PY
+}
+echo '{"kernels": 100, "before": 2, "event_ms": 100, "one_ms": 1}' > events.json
+for traced in 101.2 102.8 103.2 100.8; do  # the two before among them
+  echo "{\"runs\": [{\"per_rank\": [{\"gpu\": {\"compute_ns\": ${traced}e6}}]}]}" > "report$traced.json"
+done
+within kernel-times events.json report101.2.json || fail "0.8 % less"
+within kernel-times events.json report102.8.json || fail "0.8 % more"
+beyond kernel-times events.json report103.2.json
+beyond kernel-times events.json report100.8.json
+log cpu 1 0.80 && log same 1 0.79 && log worse 1 0.60
+within accuracy cpu same || fail "an accuracy lower by chance"
+beyond accuracy cpu worse
+for i in 1 2 3; do log "without.$i" 1 0.8 && log "with.$i" "1.00$i" 0.8 && log "slow.$i" "1.02$i" 0.8; done
+within overhead with.* without.* || fail "a cost of 0.2 %"
+beyond overhead slow.* without.*
+grep -q 'cost of a step: +2.200%' said || fail "$(cat said)"
+
 for wrong in "" "$1" "$1 $output/none $output/out" "$output - $output/out" "--fast $1 - $output/out"; do
   status=0
   # shellcheck disable=SC2086

@@ -210,9 +210,11 @@ std::vector<std::string> default_sizes(bool libraries) {
 }
 
 int bench_allreduce(const BenchAllreduceOptions& options) {
-  int world_rank = 0;
+  int world_rank = 0, world_size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
   const bool prints = world_rank == 0;
+  parse_ring_order(options.reduction.ring_order, world_size);  // wrong for one, wrong for all
   std::vector<std::size_t> sizes;
   for (const std::string& size : options.sizes.empty() ? default_sizes(options.libraries) : options.sizes) {
     sizes.push_back(parse_bytes(size));

@@ -48,9 +48,9 @@ class Communicator {
   // The mean of a part of the gradient, in place: positions [first, first + count).
   virtual void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) = 0;
 
-  // For gradients on a GPU: begins the mean of these parts, and returns at once. They are there when this is called, or,
-  // after set_stream(), when that stream has come to where it is now. Null where the gradient is in host memory: then
-  // allreduce_gradient() is all there is.
+  // For gradients on a GPU: begins the mean of these parts, and returns at once. They are there when this is called,
+  // or, after set_stream(), when that stream has come to where it is now. Null where the gradient is in host memory:
+  // then allreduce_gradient() is all there is.
   virtual std::unique_ptr<Transfer> begin_mean(std::span<float>, std::span<const Slice>) { return nullptr; }
 
   // Whether begin_mean() has put all of the work into a stream of the device; the host takes no part, and makes no MPI
@@ -58,8 +58,8 @@ class Communicator {
   virtual bool queues() const { return false; }
   virtual void join() {}
 
-  // The stream that the model computes with, a cudaStream_t, for a model that hands gradients over before they are there
-  // and takes means before they are.
+  // The stream that the model computes with, a cudaStream_t, for a model that hands gradients over before they are
+  // there and takes means before they are.
   virtual void set_stream(void*) {}
 
   // Memory for a gradient where the model computes, zeroed; 64-byte aligned at least. The communicator must outlive it.

@@ -338,6 +338,13 @@ std::string check_options(TrainOptions& options) {
   if (options.device == "cpu" && (options.share_gpu || options.cuda_graphs)) {
     return "--share-gpu and --cuda-graphs are of --device cuda";
   }
+  const nccl::Options& reduction = options.reduction;
+  if (options.device == "cpu" && (reduction.registered || reduction.ctas.most > 0)) {
+    return "--nccl-ctas and --registered-buffers are of --device cuda";
+  }
+  if (reduction.registered && !updater_allreduces(options.updater)) {
+    return fmt::format("--registered-buffers: NCCL reduces no gradients with --updater {}", options.updater);
+  }
   const bool one_at_a_time =
       options.updater == "allreduce" || options.updater == "single" || options.updater == "main_rank";
   if (options.optimization.sync_batch_norm && !one_at_a_time) {
@@ -410,6 +417,7 @@ CommandLine parse_command_line(int argc, char** argv) {
     return result;
   }
   result.train.settings = settings_of(parser->app);
+  result.train.communicator_given = parser->option("communicator")->count() > 0;
   const std::string wrong = check_options(result.train);
   return wrong.empty() ? result : refuse(wrong);
 }

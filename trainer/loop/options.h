@@ -36,6 +36,7 @@ struct TrainOptions {
   bool cuda_graphs = false;
   std::string plan_cache = "default";  // a file; none; default: in the user's cache folder
   std::string communicator = "mpi";
+  bool communicator_given = false;  // else GPUs have another one
   std::string allreduce_dtype = "f32";
   nccl::Options reduction;  // its type is allreduce_dtype
   std::string log, checkpoint;  // files; empty: none

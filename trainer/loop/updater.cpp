@@ -90,6 +90,8 @@ std::vector<UpdaterName> updater_summaries() {
 
 bool updater_needs_thread(const std::string& name) { return entry_of(name).thread; }
 
+bool updater_allreduces(const std::string& name) { return entry_of(name).allreduces; }
+
 void check_updater(const std::string& name, int ranks, const std::string& communicator, const std::string& dtype) {
   const auto refuse = [&](const std::string& what) {
     return Error(fmt::format("--updater {}: {}", name, what), Status::usage);

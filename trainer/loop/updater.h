@@ -106,6 +106,9 @@ std::vector<UpdaterName> updater_summaries();
 // Whether an updater communicates in a second thread, for which MPI must be initialised (MPI_THREAD_SERIALIZED).
 bool updater_needs_thread(const std::string& name);
 
+// Whether it averages gradients by an allreduce, so that the communicator matters.
+bool updater_allreduces(const std::string& name);
+
 // Throws Error (usage) where the updater does not go with so many ranks, the communicator or the type.
 void check_updater(const std::string& name, int ranks, const std::string& communicator, const std::string& dtype);
 

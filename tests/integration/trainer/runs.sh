@@ -46,3 +46,14 @@ same=(--synthetic --image-size 32 --train-images 26 --test-images 11 --lr 0.01 -
 ranks 1 "${same[@]}" --batch-size 8 --checkpoint one.checkpoint >/dev/null
 ranks 2 "${same[@]}" --batch-size 4 --checkpoint two.checkpoint >/dev/null
 "$compare" one.checkpoint two.checkpoint 10 32 1e-5 || fail "two ranks take another step than one"
+
+# The libraries beside each other: host MPI is there; what is not is named with the reason; sums are exact in another order.
+mpirun --bind-to none -n 2 "$TRAIN" bench-allreduce --libraries --sizes 4K,100K --iterations 2 --ring-order 1,0 >bench.out ||
+  fail "$(cat bench.out)"
+grep -qE '^ +4096 +[0-9.]+ +[0-9.]+' bench.out && grep -q 'host MPI' bench.out || fail "$(cat bench.out)"
+! grep -q wrong bench.out || fail "$(cat bench.out)"
+for library in "CUDA-aware MPI" NCCL; do
+  grep -q -e "^left out: $library: ." -e " $library:  *time" bench.out || fail "nothing about $library: $(cat bench.out)"
+done
+status 2 mpirun --bind-to none -n 2 "$TRAIN" bench-allreduce --ring-order 0,0 --sizes 4K
+grep -q -- '--ring-order 0,0: rank 0 is there twice' stderr || fail "$(cat stderr)"

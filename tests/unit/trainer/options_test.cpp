@@ -198,13 +198,40 @@ TEST(Options, ThatContradictEachOtherAreRefused) {
                                              {"--warmup", "constant"},
                                              {"--freeze-batch-norm", "--sync-batch-norm"},
                                              {"--sync-batch-norm", "--ghost-batch", "2"},
-                                             {"--sync-batch-norm", "--updater", "overlap"}}) {
+                                             {"--sync-batch-norm", "--updater", "overlap"},
+                                             {"--nccl-ctas", "4"},
+                                             {"--device", "cuda", "--nccl-ctas", "8:4"},
+                                             {"--registered-buffers"},
+                                             {"--device", "cuda", "--registered-buffers", "--updater", "main_rank"}}) {
     std::vector<std::string> arguments{"--synthetic"};
     arguments.insert(arguments.end(), wrong.begin(), wrong.end());
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.command.status, 2) << wrong[0];
     EXPECT_EQ(std::ranges::count(outcome.error, '\n'), 1) << outcome.error;
   }
+}
+
+TEST(Options, OfCommunicatorsAreTheSameForTrainingAndForTheBenchmark) {
+  const std::vector<std::string> given{"--ring-order",   "1,0", "--nccl-ctas", "2:16", "--registered-buffers",
+                                       "--comm-timeout", "30"};
+  std::vector<std::string> train{"--synthetic", "--device", "cuda", "--communicator", "pure_nccl"};
+  std::vector<std::string> bench{"bench-allreduce", "--device", "cuda", "--communicators", "pure_nccl,ring"};
+  train.insert(train.end(), given.begin(), given.end());
+  bench.insert(bench.end(), given.begin(), given.end());
+  const Outcome of_train = run(train), of_bench = run(bench);
+  EXPECT_EQ(of_train.error + of_bench.error, "");
+  EXPECT_EQ(of_train.command.train.communicator, "pure_nccl");
+  EXPECT_TRUE(of_train.command.train.communicator_given);
+  EXPECT_FALSE(run({"--synthetic"}).command.train.communicator_given);
+  EXPECT_THAT(of_bench.command.bench_allreduce.communicators, ElementsAre("pure_nccl", "ring"));
+  for (const nccl::Options& options : {of_train.command.train.reduction, of_bench.command.bench_allreduce.reduction}) {
+    EXPECT_EQ(options.ring_order, "1,0");
+    EXPECT_EQ(options.ctas.least, 2);
+    EXPECT_EQ(options.ctas.most, 16);
+    EXPECT_TRUE(options.registered);
+    EXPECT_EQ(options.timeout_s, 30);
+  }
+  EXPECT_THAT(run({"bench-allreduce", "--libraries", "--communicators", "mpi"}).error, HasSubstr("excludes"));
 }
 
 }  // namespace

