@@ -9,11 +9,7 @@
 namespace paceline::train {
 
 Loader::Loader(const ImageSource& source, Plan plan, const Options& options)
-    : source_(source),
-      plan_(std::move(plan)),
-      options_(options),
-      open_(options.first),
-      in_use_(options.first) {
+    : source_(source), plan_(std::move(plan)), options_(options), open_(options.first), in_use_(options.first) {
   slots_.reserve(options.depth + 1);
   for (std::size_t i = 0; i <= options.depth; ++i) slots_.emplace_back(options.memory);
   for (std::size_t worker = 0; worker < options_.workers; ++worker) threads_.emplace_back([this] { run(); });

@@ -18,7 +18,8 @@
 namespace paceline::train {
 
 struct Batch {
-  explicit Batch(std::pmr::memory_resource* memory = std::pmr::get_default_resource()) : images(memory), planes(memory) {}
+  explicit Batch(std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : images(memory), planes(memory) {}
 
   std::pmr::vector<float> images;  // batch × channels × height × width
   std::vector<std::int32_t> labels;
@@ -45,7 +46,7 @@ class Loader {
   struct Options {
     std::uint64_t first = 0, last = 0;
     std::size_t workers = 1, depth = 4;
-    std::chrono::milliseconds delay{0};  // a fault: added to each batch's preparation
+    std::chrono::milliseconds delay{0};                                    // a fault: added to each batch's preparation
     std::pmr::memory_resource* memory = std::pmr::get_default_resource();  // of images
     bool stored = false;  // images as they are stored, where the source can give them so
   };

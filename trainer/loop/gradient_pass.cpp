@@ -78,8 +78,10 @@ Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready
     const Range range(Category::backward);
     model_.backward(1.0f / static_cast<float>(batch.labels.size()));
     if (last) break;
-    if (pass == 0) model_.memory().copy(model_.gradients(), earlier_);
-    else model_.memory().add(model_.gradients(), earlier_);
+    if (pass == 0)
+      model_.memory().copy(model_.gradients(), earlier_);
+    else
+      model_.memory().add(model_.gradients(), earlier_);
   }
   model_.gradients_ready = nullptr;
   return total;

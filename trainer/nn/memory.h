@@ -1,5 +1,5 @@
-// Where a model's flat buffers lie, and work on whole buffers there: what is done in every step to buffers as large as the
-// network must be done by the device that holds them. The host can read and write them all the same.
+// Where a model's flat buffers lie, and work on whole buffers there: what is done in every step to buffers as large as
+// the network must be done by the device that holds them. The host can read and write them all the same.
 #pragma once
 
 #include <cstddef>

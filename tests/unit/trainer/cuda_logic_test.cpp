@@ -59,13 +59,13 @@ const PlanPlace some_place{"NVIDIA H100 80GB HBM3", 91900, 132};
 
 TEST(PlanKey, IsAnotherWhereAnythingIs) {
   std::vector<std::string> all{text_of(some_key(), some_place)};
-  for (const auto change : {+[](PlanKey& k) { k.direction = Direction::data_gradient; },
-                            +[](PlanKey& k) { k.direction = Direction::weight_gradient; },
-                            +[](PlanKey& k) { k.precision = Precision::f16; }, +[](PlanKey& k) { k.winograd = true; },
-                            +[](PlanKey& k) { ++k.batch; }, +[](PlanKey& k) { ++k.channels; },
-                            +[](PlanKey& k) { ++k.height; }, +[](PlanKey& k) { ++k.width; },
-                            +[](PlanKey& k) { ++k.filters; }, +[](PlanKey& k) { ++k.kernel; },
-                            +[](PlanKey& k) { ++k.stride; }, +[](PlanKey& k) { ++k.padding; }}) {
+  for (const auto change :
+       {+[](PlanKey& k) { k.direction = Direction::data_gradient; },
+        +[](PlanKey& k) { k.direction = Direction::weight_gradient; },
+        +[](PlanKey& k) { k.precision = Precision::f16; }, +[](PlanKey& k) { k.winograd = true; },
+        +[](PlanKey& k) { ++k.batch; }, +[](PlanKey& k) { ++k.channels; }, +[](PlanKey& k) { ++k.height; },
+        +[](PlanKey& k) { ++k.width; }, +[](PlanKey& k) { ++k.filters; }, +[](PlanKey& k) { ++k.kernel; },
+        +[](PlanKey& k) { ++k.stride; }, +[](PlanKey& k) { ++k.padding; }}) {
     PlanKey key = some_key();
     change(key);
     all.push_back(text_of(key, some_place));
@@ -112,7 +112,9 @@ TEST(PlanCache, TakesOnlyWhatItWrote) {
         "k\t99999999999999999999\t\t1\n", "k\t1\t26=1\t1", "k\t1 \t\t1\n", "\n", "k\n", "k\t1\t\t1\t\n"}) {
     EXPECT_EQ(PlanCache::parse(head + line), std::nullopt) << line;
   }
-  for (const char* content : {"", "paceline-cudnn-plans 2\n", "paceline-cudnn-plans 1", "\x7f" "ELF"}) {
+  for (const char* content : {"", "paceline-cudnn-plans 2\n", "paceline-cudnn-plans 1",
+                              "\x7f"
+                              "ELF"}) {
     EXPECT_EQ(PlanCache::parse(content), std::nullopt) << content;
   }
 }

@@ -81,7 +81,9 @@ TEST(Loader, GivesStoredImagesThatBecomeThePreparedOnes) {
     EXPECT_TRUE(batch.images.empty());
     EXPECT_EQ(batch.labels, expected.labels);
     for (std::int64_t i = 0; i < 8 * 3 * 16 * 16; ++i) {
-      ASSERT_EQ(stored_pixel(batch, i / 768, i / 256 % 3, i / 16 % 16, i % 16), expected.images[static_cast<std::size_t>(i)]) << i;
+      ASSERT_EQ(stored_pixel(batch, i / 768, i / 256 % 3, i / 16 % 16, i % 16),
+                expected.images[static_cast<std::size_t>(i)])
+          << i;
     }
     for (const ImageCut& cut : batch.cuts) flips += cut.flip, shifts += cut.shift_x != 0 || cut.shift_y != 0;
   }

@@ -61,7 +61,6 @@ inline Values random_values(std::size_t count, double mean, double deviation) {
   return values;
 }
 
-
 // A layer's result, the gradient of its input and those of its parameters.
 struct Expected {
   Tensor y, dx;

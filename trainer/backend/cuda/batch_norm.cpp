@@ -1,7 +1,7 @@
 // Batch norm on kernels of our own: of the whole batch, of virtual batches (ghost), of all ranks' batch (synchronised),
-// with constants (frozen); alone, with a ReLU, or with the sum and ReLU at the end of a residual block. cuDNN has faster
-// ways for some of these, but its persistent ones stand still while NCCL holds multiprocessors, and none for all.
-// The formulas: trainer/backend/cpu/batch_norm_variants.cpp and kernels.h.
+// with constants (frozen); alone, with a ReLU, or with the sum and ReLU at the end of a residual block. cuDNN has
+// faster ways for some of these, but its persistent ones stand still while NCCL holds multiprocessors, and none for
+// all. The formulas: trainer/backend/cpu/batch_norm_variants.cpp and kernels.h.
 #include <algorithm>
 #include <stdexcept>
 
@@ -59,8 +59,10 @@ class CudaBatchNorm final : public CudaLayer {
       for (void* part : {dy_.second(), dy_.first()}) {
         if (part != nullptr && pool.owners(part) == 1) masked_ = part;
       }
-      if (masked_ != nullptr) pool.share(masked_);
-      else masked_ = pool.acquire(bytes);
+      if (masked_ != nullptr)
+        pool.share(masked_);
+      else
+        masked_ = pool.acquire(bytes);
     }
     dx_ = static_cast<std::byte*>(b_.gradients.acquire(bytes));
     if (residual_ >= 0) b_.tensor(residual_).gradients.push_back(masked_);
@@ -73,7 +75,8 @@ class CudaBatchNorm final : public CudaLayer {
     float *const running_mean = b_.flat.statistics + statistics_, *const running_variance = running_mean + stride();
     for (Group& g : groups_) {
       if (given) {
-        kernels::use_running_statistics(b_.stream, running_mean, running_variance, channels_, g.mean, g.inverse_deviation);
+        kernels::use_running_statistics(b_.stream, running_mean, running_variance, channels_, g.mean,
+                                        g.inverse_deviation);
       } else {
         kernels::channel_moments(b_.stream, b_.storage(), x_ + g.offset, b_.partials, g.sums, g.rows);
         sum_over_ranks(g.sums, 2 * channels_ + 1);

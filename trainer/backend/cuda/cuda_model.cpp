@@ -233,15 +233,13 @@ class CudaModel final : public Model {
   }
 
   void send_step() {
-    PACELINE_CHECK_CUDA(
-        cudaMemcpyAsync(network_.step(), &host().step, sizeof(Step), cudaMemcpyHostToDevice, stream_));
+    PACELINE_CHECK_CUDA(cudaMemcpyAsync(network_.step(), &host().step, sizeof(Step), cudaMemcpyHostToDevice, stream_));
   }
 
   Score run_forward(std::span<const std::int32_t> labels, Mode mode) {
     auto* const pinned = reinterpret_cast<std::int32_t*>(&host() + 1);
     std::ranges::copy(labels, pinned);
-    PACELINE_CHECK_CUDA(
-        cudaMemcpyAsync(labels_.data(), pinned, labels.size_bytes(), cudaMemcpyHostToDevice, stream_));
+    PACELINE_CHECK_CUDA(cudaMemcpyAsync(labels_.data(), pinned, labels.size_bytes(), cudaMemcpyHostToDevice, stream_));
     if (mode == Mode::train) {
       dropout_ = dropout_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // other masks each time
       host().step = {};
@@ -297,9 +295,8 @@ class CudaModel final : public Model {
   }
 
   const CudaParameter& find(const Parameter& parameter) const {
-    const auto found = std::ranges::find_if(network_.parameters(), [&](const CudaParameter& own) {
-      return own.parameter.offset == parameter.offset;
-    });
+    const auto found = std::ranges::find_if(
+        network_.parameters(), [&](const CudaParameter& own) { return own.parameter.offset == parameter.offset; });
     if (found == network_.parameters().end()) throw std::logic_error("parameter of another model: " + parameter.name);
     return *found;
   }
@@ -328,16 +325,23 @@ class CudaModel final : public Model {
 
 std::unique_ptr<Model> make_cuda_model(const Network& network, const ModelOptions& options, const Device& device) {
   if (options.cuda_graphs && options.batch_norm.sum_over_ranks) {
-    throw Error("--cuda-graphs: a synchronised batch norm asks the other ranks in the middle of a step, which no graph "
-                "can hold; leave out one of the two",
+    throw Error(
+        "--cuda-graphs: a synchronised batch norm asks the other ranks in the middle of a step, which no graph "
+        "can hold; leave out one of the two",
+        Status::usage);
+  }
+  if (options.dtype == "f16" && options.batch_norm.sum_over_ranks && !options.freeze_batch_norm) {
+    throw Error("--dtype f16: each rank scales its gradients on its own, and a synchronised batch norm would add up what is "
+                "scaled differently; take bf16, or leave out --sync-batch-norm",
                 Status::usage);
   }
   int concurrent = 0;
   PACELINE_CHECK_CUDA(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device.ordinal));
   if (concurrent == 0) {
-    throw Error("--device cuda: " + device.name +
-                    " and this system cannot use managed memory at the same time (as on Windows' WSL); take --device cpu",
-                Status::usage);
+    throw Error(
+        "--device cuda: " + device.name +
+            " and this system cannot use managed memory at the same time (as on Windows' WSL); take --device cpu",
+        Status::usage);
   }
   return std::make_unique<CudaModel>(network, options, device);
 }

@@ -7,8 +7,8 @@
 namespace paceline::train::cuda {
 namespace {
 
-constexpr std::int64_t parameter_alignment = 128;   // elements: 256 bytes of the narrowest storage, as products like it
-constexpr std::int64_t statistics_alignment = 16;   // as the CPU backend has them, for checkpoints hold all in one piece
+constexpr std::int64_t parameter_alignment = 128;  // elements: 256 bytes of the narrowest storage, as products like it
+constexpr std::int64_t statistics_alignment = 16;  // as the CPU backend has them, for checkpoints hold all in one piece
 
 }  // namespace
 

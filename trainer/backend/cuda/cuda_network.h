@@ -41,7 +41,7 @@ class CudaNetwork {
   Flat& flat() { return flat_; }
   std::size_t elements() const { return elements_; }  // of the weights, padding included
   std::size_t statistics() const { return statistics_; }
-  Step* step() const { return step_.data<Step>(); }   // in GPU memory
+  Step* step() const { return step_.data<Step>(); }  // in GPU memory
   Storage storage() const { return build_.storage(); }
   int tuned() const { return cudnn_.tuned(); }
 

@@ -14,12 +14,13 @@ namespace {
 
 class CudaOptimizer : public Optimizer {
  public:
-  CudaOptimizer(std::string name, std::vector<Chunk> chunks, std::size_t elements, std::size_t arrays, std::size_t scalars)
+  CudaOptimizer(std::string name, std::vector<Chunk> chunks, std::size_t elements, std::size_t arrays,
+                std::size_t scalars)
       : Optimizer(std::move(chunks), arrays, scalars), name_(std::move(name)) {
     std::vector<flat::Chunk> table;
     for (const Chunk& chunk : this->chunks()) {
-      table.push_back({chunk.first, static_cast<std::uint32_t>(chunk.count), static_cast<std::uint32_t>(chunk.parameter),
-                       chunk.weight_decay, chunk.excluded ? 1u : 0u});
+      table.push_back({chunk.first, static_cast<std::uint32_t>(chunk.count),
+                       static_cast<std::uint32_t>(chunk.parameter), chunk.weight_decay, chunk.excluded ? 1u : 0u});
     }
     chunks_ = device_buffer(table.size() * sizeof(flat::Chunk));
     PACELINE_CHECK_CUDA(cudaMemcpy(chunks_.data(), table.data(), chunks_.bytes(), cudaMemcpyHostToDevice));
@@ -144,13 +145,13 @@ std::unique_ptr<Optimizer> make_cuda_optimizer(const OptimizerOptions& o, const 
     return std::make_unique<CudaSgd>(
         chunks, elements, SgdOptions{momentum, o.weight_decay.rate, o.nesterov, rate_position_of(o.rate_position)});
   }
-  if (o.name == "lars") return std::make_unique<CudaLars>(chunks, elements, LarsOptions{momentum, o.trust, o.lars_threshold});
+  if (o.name == "lars")
+    return std::make_unique<CudaLars>(chunks, elements, LarsOptions{momentum, o.trust, o.lars_threshold});
   if (o.name == "adam") return std::make_unique<CudaAdam>(chunks, elements, AdamOptions{o.beta1, o.beta2, o.epsilon});
   if (o.name == "rmsprop_warmup") {
-    return std::make_unique<CudaRmspropWarmup>(
-        chunks, elements,
-        RmspropWarmupOptions{o.momentum, o.rms_decay, o.epsilon, o.rms_rate, o.rms_center, o.rms_period,
-                             o.rms_printed_slope});
+    return std::make_unique<CudaRmspropWarmup>(chunks, elements,
+                                               RmspropWarmupOptions{o.momentum, o.rms_decay, o.epsilon, o.rms_rate,
+                                                                    o.rms_center, o.rms_period, o.rms_printed_slope});
   }
   throw std::invalid_argument("unknown optimizer '" + o.name + "'");
 }

@@ -31,9 +31,12 @@ cudnnHandle_t handle_of(void* handle) { return static_cast<cudnnHandle_t>(handle
 
 fe::DataType_t cudnn_type(Precision precision) {
   switch (storage_of(precision)) {
-    case Storage::bf16: return fe::DataType_t::BFLOAT16;
-    case Storage::f16: return fe::DataType_t::HALF;
-    default: return fe::DataType_t::FLOAT;
+    case Storage::bf16:
+      return fe::DataType_t::BFLOAT16;
+    case Storage::f16:
+      return fe::DataType_t::HALF;
+    default:
+      return fe::DataType_t::FLOAT;
   }
 }
 
@@ -54,11 +57,19 @@ Cudnn::Cudnn(const Device& device, cudaStream_t stream, PlanCache& plans)
 
 Cudnn::~Cudnn() { cudnnDestroy(handle_of(handle_)); }
 
-void Cudnn::reserve(std::size_t bytes) {
-  if (bytes <= work_.bytes()) return;
+bool Cudnn::reserve(std::size_t bytes) {
+  const std::size_t before = work_.bytes();
+  if (bytes <= before) return true;
   PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
-  work_ = Buffer();
-  work_ = device_buffer(bytes);
+  work_ = Buffer();  // first: the two together may be too much
+  try {
+    work_ = device_buffer(bytes);
+    return true;
+  } catch (const Error&) {
+    cudaGetLastError();  // which is kept until asked for
+    work_ = device_buffer(before);
+    return false;
+  }
 }
 
 // cuDNN's numbers for the tensors are 1, 2 and 3, in the order of run().
@@ -69,8 +80,9 @@ struct ConvolutionPlan::Graph {
 
   explicit Graph(const PlanKey& key, cudnnHandle_t handle) {
     const fe::DataType_t type = cudnn_type(key.precision);
-    graph.set_io_data_type(type).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(
-        fe::DataType_t::FLOAT);
+    graph.set_io_data_type(type)
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT);
     const Dims x{key.batch, key.channels, key.height, key.width};
     const Dims filter{key.filters, key.channels, key.kernel, key.kernel};
     const Dims y{key.batch, key.filters, key.out_height(), key.out_width()};
@@ -172,8 +184,7 @@ bool ConvolutionPlan::use(const Plan& plan, void** pointers) {
   if (!graph_->good(graph.create_execution_plan(plan.engine, knobs))) return false;
   if (!graph_->good(graph.build_plan_at_index(0))) return false;
   const std::int64_t work = graph.get_workspace_size_plan_at_index(0);
-  if (work < 0 || work > largest_work) return false;
-  cudnn_->reserve(static_cast<std::size_t>(work));
+  if (work < 0 || work > largest_work || !cudnn_->reserve(static_cast<std::size_t>(work))) return false;
   const bool ran = graph_->run(*cudnn_, pointers, cudnn_->work_.data());
   return ran && cudaStreamSynchronize(cudnn_->stream_) == cudaSuccess;
 }
@@ -187,8 +198,7 @@ void ConvolutionPlan::tune(const std::string& key, void** pointers) {
   for (std::int64_t i = 0; i < graph.get_execution_plan_count() && tried < most_tried; ++i) {
     if (!graph_->good(graph.build_plan_at_index(i))) continue;
     const std::int64_t work = graph.get_workspace_size_plan_at_index(i);
-    if (work < 0 || work > largest_work) continue;
-    cudnn_->reserve(static_cast<std::size_t>(work));
+    if (work < 0 || work > largest_work || !cudnn_->reserve(static_cast<std::size_t>(work))) continue;
     graph_->index = i;
     void* const memory = cudnn_->work_.data();
     if (!graph_->run(*cudnn_, pointers, memory)) continue;  // the first run loads the kernel

@@ -25,7 +25,7 @@ class Cudnn {
 
  private:
   friend class ConvolutionPlan;
-  void reserve(std::size_t bytes);  // of work memory; none of its plans may be running
+  bool reserve(std::size_t bytes);  // work memory for all plans; false where there is not so much left
 
   void* handle_ = nullptr;  // cudnnHandle_t
   cudaStream_t stream_;
@@ -35,8 +35,8 @@ class Cudnn {
   int tuned_ = 0;
 };
 
-// One convolution, or one of its two gradients, with the fastest of cuDNN's plans: that of the cache, else each plan that
-// cuDNN's heuristics suggest is run a few times, on the memory given here.
+// One convolution, or one of its two gradients, with the fastest of cuDNN's plans: that of the cache, else each plan
+// that cuDNN's heuristics suggest is run a few times, on the memory given here.
 class ConvolutionPlan {
  public:
   // forward: x, filter → y. data_gradient: dy, filter → dx. weight_gradient: dy, x → gradient of the filter, in the

@@ -22,7 +22,9 @@ void refuse_shared_gpu(std::span<const std::string> uuids, bool share) {
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   if (distinct.size() == uuids.size()) return;
-  const auto count = [](std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
+  const auto count = [](std::size_t n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
   throw Error("--device cuda: " + count(uuids.size(), "rank") + " on a host with " + count(distinct.size(), "GPU") +
                   " for them: start one rank a GPU, or take --share-gpu to let ranks share",
               Status::usage);

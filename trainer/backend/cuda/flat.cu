@@ -10,7 +10,8 @@ constexpr int threads = 256;
 
 __global__ void __launch_bounds__(threads) add_kernel(const float* from, float* to, std::size_t count) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * threads;
-  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x; i < count; i += step) to[i] += from[i];
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x; i < count; i += step)
+    to[i] += from[i];
 }
 
 // rule(w, g, first[i], second) for every number of the block's chunk, g with the weight decay.
@@ -107,8 +108,10 @@ __global__ void local_rates_kernel(Arrays a, Lars f) {
   std::uint32_t first = 0, end = a.chunk_count;
   while (first < end) {  // the first chunk of this parameter or a later one
     const std::uint32_t middle = (first + end) / 2;
-    if (a.chunks[middle].parameter < parameter) first = middle + 1;
-    else end = middle;
+    if (a.chunks[middle].parameter < parameter)
+      first = middle + 1;
+    else
+      end = middle;
   }
   double w = 0, g = 0;
   std::uint32_t i = first;

@@ -11,8 +11,8 @@ namespace paceline::train::cuda {
 
 // What a layer does for its neighbours, so that what is in registers need not go through memory.
 struct Fusion {
-  bool relu = false;              // a convolution: the next layer's ReLU
-  bool silent = false;            // this layer: another one does its work
+  bool relu = false;                // a convolution: the next layer's ReLU
+  bool silent = false;              // this layer: another one does its work
   std::optional<Layer> batch_norm;  // an add_relu: of the batch norm whose result it adds to, with its number
   std::size_t batch_norm_number = 0;
 };

@@ -12,7 +12,8 @@ static_assert(sizeof(ImageCut) == sizeof(kernels::Cut), "the kernel reads what t
 
 void* Input::Pinned::do_allocate(std::size_t bytes, std::size_t) {
   void* memory = nullptr;
-  if (cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable) != cudaSuccess) {
+  if (cudaSetDevice(device) != cudaSuccess ||
+      cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable) != cudaSuccess) {
     cudaGetLastError();
     throw std::bad_alloc();
   }
@@ -23,6 +24,7 @@ void Input::Pinned::do_deallocate(void* memory, std::size_t, std::size_t) { cuda
 
 Input::Input(cudaStream_t compute, const Shape& image, std::int64_t batch)
     : compute_(compute), image_(image), batch_(batch), stored_channels_(to_multiple(image.channels, channel_group)) {
+  PACELINE_CHECK_CUDA(cudaGetDevice(&pinned_.device));
   for (Slot& slot : slots_) {
     slot.pixels = device_buffer(static_cast<std::size_t>(batch * image.size()) * sizeof(float));
     slot.cuts = device_buffer(static_cast<std::size_t>(batch) * sizeof(ImageCut));
@@ -68,8 +70,8 @@ std::int64_t Input::clear_rest(std::size_t values, Storage storage, void* activa
   if (samples < batch_) {
     const std::int64_t stored = stored_channels_ * image_.height * image_.width;
     const auto size = static_cast<std::size_t>(stored) * bytes_of(storage);
-    PACELINE_CHECK_CUDA(cudaMemsetAsync(static_cast<std::byte*>(activation) + static_cast<std::size_t>(samples) * size, 0,
-                                        static_cast<std::size_t>(batch_ - samples) * size, compute_));
+    PACELINE_CHECK_CUDA(cudaMemsetAsync(static_cast<std::byte*>(activation) + static_cast<std::size_t>(samples) * size,
+                                        0, static_cast<std::size_t>(batch_ - samples) * size, compute_));
   }
   return samples;
 }

@@ -34,11 +34,12 @@ class Input {
   // One of the two copies in GPU memory.
   struct Slot {
     Buffer pixels, cuts;
-    Event copied, used;  // by the kernel, in the compute stream
+    Event copied, used;        // by the kernel, in the compute stream
     const void* of = nullptr;  // whose copy it is, announced and not yet taken
   };
 
   struct Pinned final : std::pmr::memory_resource {
+    int device = 0;  // that the loader's threads, too, make current: each begins with the first one
     void* do_allocate(std::size_t bytes, std::size_t) override;
     void do_deallocate(void* memory, std::size_t, std::size_t) override;
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }

@@ -15,11 +15,11 @@ namespace paceline::train::cuda {
 
 // What changes from step to step, in GPU memory, so that a captured graph need not change.
 struct Step {
-  float loss_gradient = 1;     // factor of the gradient of the logits: the caller's × the loss scale
-  float unscale = 1;           // of the gradients of weights: 1 ÷ loss scale
-  unsigned overflow = 0;       // set where one of these is not finite
+  float loss_gradient = 1;  // factor of the gradient of the logits: the caller's × the loss scale
+  float unscale = 1;        // of the gradients of weights: 1 ÷ loss scale
+  unsigned overflow = 0;    // set where one of these is not finite
   unsigned reserved = 0;
-  std::uint64_t dropout = 0;   // names the masks
+  std::uint64_t dropout = 0;  // names the masks
 };
 
 // Of a batch: what Score says of it.
@@ -42,7 +42,8 @@ void relu(cudaStream_t, Storage, const void* x, void* y, std::size_t count);
 void add_relu(cudaStream_t, Storage, const void* a, const void* b, void* y, std::size_t count);
 void add(cudaStream_t, Storage, const void* a, const void* b, void* sum, std::size_t count);
 // dx = (dy + other) where y > 0, else 0; other may be null.
-void relu_backward(cudaStream_t, Storage, const void* y, const void* dy, const void* other, void* dx, std::size_t count);
+void relu_backward(cudaStream_t, Storage, const void* y, const void* dy, const void* other, void* dx,
+                   std::size_t count);
 // Inverted dropout by a hash of (step's number, layer, element); backward makes the same mask of dy.
 void dropout(cudaStream_t, Storage, const void* x, void* y, std::size_t count, float drop, std::uint64_t layer,
              const Step* step);
@@ -84,9 +85,9 @@ void normalise(cudaStream_t, Storage, const void* x, const void* residual, void*
 // which costs one read less.
 enum class Mask { none, by_output, by_formula };
 struct NormBackward {
-  const void *x, *y;         // y: of Mask::by_output
-  const void *dy, *other;    // the gradient is their sum; other may be null
-  void* masked;              // where the masked sum goes, if not null; may be dy or other
+  const void *x, *y;       // y: of Mask::by_output
+  const void *dy, *other;  // the gradient is their sum; other may be null
+  void* masked;            // where the masked sum goes, if not null; may be dy or other
   Mask mask;
 };
 // sums: Σdy, Σdy x̂ by channel: 2 × channels values. x̂ = (x − mean) × inverse_deviation.

@@ -74,7 +74,8 @@ void add_output(const Layer& layer, std::size_t number, Build& build) {
 
 class CudaConvolution final : public CudaLayer {
  public:
-  CudaConvolution(const Layer& layer, std::size_t number, bool relu, Build& build) : CudaLayer(layer, build), relu_(relu) {
+  CudaConvolution(const Layer& layer, std::size_t number, bool relu, Build& build)
+      : CudaLayer(layer, build), relu_(relu) {
     add_output(layer, number, build);
     x_ = build.tensor(layer.input).value;
     y_ = build.tensors[number].value;
@@ -108,7 +109,8 @@ class CudaConvolution final : public CudaLayer {
       kernels::take_gradient(b_.stream, b_.storage(), b_.filter_gradient, b_.gradient(offsets_[0]), count, b_.step);
     }
     if (layer_.bias) {
-      kernels::bias_gradient(b_.stream, b_.storage(), dy_.first(), b_.partials, b_.gradient(offsets_[1]), b_.step, rows_);
+      kernels::bias_gradient(b_.stream, b_.storage(), dy_.first(), b_.partials, b_.gradient(offsets_[1]), b_.step,
+                             rows_);
     }
     if (data_gradient_) data_gradient_->run(dy_.first(), b_.operand(offsets_[0]), dx_);
   }
@@ -117,7 +119,7 @@ class CudaConvolution final : public CudaLayer {
   void* filter_gradient() const { return b_.filter_gradient ? b_.filter_gradient : b_.gradient(offsets_[0]); }
 
   PlanKey key(Direction direction) const {
-    return {direction,        b_.precision,    b_.winograd,           b_.batch,      filter_layout(layer_, 0).stored_in,
+    return {direction,        b_.precision,    b_.winograd,         b_.batch,      filter_layout(layer_, 0).stored_in,
             layer_.in.height, layer_.in.width, layer_.out.channels, layer_.kernel, layer_.stride,
             layer_.padding};
   }
@@ -136,8 +138,10 @@ class CudaRelu final : public CudaLayer {
  public:
   CudaRelu(const Layer& layer, std::size_t number, bool fused, Build& build) : CudaLayer(layer, build), fused_(fused) {
     x_ = build.tensor(layer.input).value;
-    if (fused) build.tensors[number].value = build.tensor(layer.input).value;
-    else add_output(layer, number, build);
+    if (fused)
+      build.tensors[number].value = build.tensor(layer.input).value;
+    else
+      add_output(layer, number, build);
     y_ = build.tensors[number].value;
     count_ = build.tensors[number].count();
   }
@@ -205,9 +209,12 @@ class CudaPooling final : public CudaLayer {
     add_output(layer, number, build);
     x_ = build.tensor(layer.input).value;
     y_ = build.tensors[number].value;
-    if (layer.kernel > 15) throw std::invalid_argument(layer.name + " has windows of more than 15 × 15 pixels");
-    if (layer.kind == LayerKind::max_pool) where_ = static_cast<std::uint8_t*>(build.allocate(build.tensors[number].count()));
-    pool_ = {build.batch,      layer.out.channels, layer.in.height, layer.in.width, layer.out.height,
+    if (layer.kind == LayerKind::max_pool && layer.kernel > 15) {  // a position is a byte
+      throw std::invalid_argument(layer.name + " has windows of more than 15 × 15 pixels");
+    }
+    if (layer.kind == LayerKind::max_pool)
+      where_ = static_cast<std::uint8_t*>(build.allocate(build.tensors[number].count()));
+    pool_ = {build.batch,     layer.out.channels, layer.in.height, layer.in.width, layer.out.height,
              layer.out.width, layer.kernel,       layer.stride,    layer.padding};
   }
 
@@ -220,14 +227,18 @@ class CudaPooling final : public CudaLayer {
   }
 
   void forward(Mode) override {
-    if (where_ != nullptr) kernels::max_pool(b_.stream, b_.storage(), x_, y_, where_, pool_);
-    else kernels::average_pool(b_.stream, b_.storage(), x_, y_, pool_);
+    if (where_ != nullptr)
+      kernels::max_pool(b_.stream, b_.storage(), x_, y_, where_, pool_);
+    else
+      kernels::average_pool(b_.stream, b_.storage(), x_, y_, pool_);
   }
 
   void backward() override {
     dy_.run(b_);
-    if (where_ != nullptr) kernels::max_pool_backward(b_.stream, b_.storage(), dy_.first(), where_, dx_, pool_);
-    else kernels::average_pool_backward(b_.stream, b_.storage(), dy_.first(), dx_, pool_);
+    if (where_ != nullptr)
+      kernels::max_pool_backward(b_.stream, b_.storage(), dy_.first(), where_, dx_, pool_);
+    else
+      kernels::average_pool_backward(b_.stream, b_.storage(), dy_.first(), dx_, pool_);
   }
 
  private:
@@ -341,17 +352,24 @@ class CudaSilent final : public CudaLayer {
 std::unique_ptr<CudaLayer> make_layer(const Layer& layer, std::size_t number, const Fusion& fusion, Build& build) {
   if (fusion.silent) return std::make_unique<CudaSilent>(layer, build);
   switch (layer.kind) {
-    case LayerKind::convolution: return std::make_unique<CudaConvolution>(layer, number, fusion.relu, build);
-    case LayerKind::batch_norm: return make_batch_norm(layer, number, layer, number, build);
-    case LayerKind::relu: return std::make_unique<CudaRelu>(layer, number, fusion.relu, build);
+    case LayerKind::convolution:
+      return std::make_unique<CudaConvolution>(layer, number, fusion.relu, build);
+    case LayerKind::batch_norm:
+      return make_batch_norm(layer, number, layer, number, build);
+    case LayerKind::relu:
+      return std::make_unique<CudaRelu>(layer, number, fusion.relu, build);
     case LayerKind::add_relu:
       if (fusion.batch_norm) return make_batch_norm(*fusion.batch_norm, fusion.batch_norm_number, layer, number, build);
       return std::make_unique<CudaAddRelu>(layer, number, build);
     case LayerKind::max_pool:
-    case LayerKind::average_pool: return std::make_unique<CudaPooling>(layer, number, build);
-    case LayerKind::linear: return std::make_unique<CudaLinear>(layer, number, build);
-    case LayerKind::dropout: return std::make_unique<CudaDropout>(layer, number, build);
-    case LayerKind::input: break;
+    case LayerKind::average_pool:
+      return std::make_unique<CudaPooling>(layer, number, build);
+    case LayerKind::linear:
+      return std::make_unique<CudaLinear>(layer, number, build);
+    case LayerKind::dropout:
+      return std::make_unique<CudaDropout>(layer, number, build);
+    case LayerKind::input:
+      break;
   }
   throw std::logic_error("no such layer on a GPU: " + layer.name);
 }

@@ -76,13 +76,14 @@ struct Build {
   Flat& flat;
   Step* step;
 
-  std::vector<Tensor> tensors;            // by layer
+  std::vector<Tensor> tensors;                       // by layer
   std::vector<std::vector<std::size_t>> parameters;  // by layer: offsets of its parameters
-  std::vector<std::size_t> statistics;    // by layer: offset of a batch norm's running mean and of its variance, which follows
+  std::vector<std::size_t>
+      statistics;  // by layer: offset of a batch norm's running mean and of its variance, which follows
   GradientPool gradients;
-  std::vector<Buffer> memory;             // of tensors and whatever else layers keep
-  double* partials = nullptr;             // for sums by channel, of any layer
-  void* filter_gradient = nullptr;        // of any convolution, in the activations' storage; null where that is fp32
+  std::vector<Buffer> memory;       // of tensors and whatever else layers keep
+  double* partials = nullptr;       // for sums by channel, of any layer
+  void* filter_gradient = nullptr;  // of any convolution, in the activations' storage; null where that is fp32
 
   Storage storage() const { return storage_of(precision); }
   void* allocate(std::size_t bytes);  // zeroed; lives as long as the network

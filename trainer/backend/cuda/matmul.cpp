@@ -25,8 +25,8 @@ cudaDataType_t blas_type(Storage storage) {
 cublasLtMatrixLayout_t matrix_layout(Storage storage, std::int64_t rows, std::int64_t columns) {
   cublasLtMatrixLayout_t result = nullptr;
   check_blas(cublasLtMatrixLayoutCreate(&result, blas_type(storage), static_cast<std::uint64_t>(rows),
-                                   static_cast<std::uint64_t>(columns), rows),
-        "cublasLtMatrixLayoutCreate");
+                                        static_cast<std::uint64_t>(columns), rows),
+             "cublasLtMatrixLayoutCreate");
   return result;
 }
 
@@ -56,7 +56,8 @@ struct Matmul::Descriptions {
 
   template <class Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-    check_blas(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+    check_blas(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
+               "cublasLtMatmulDescSetAttribute");
   }
 };
 
@@ -64,18 +65,21 @@ Matmul::Matmul(const Blas& blas, const MatmulShape& s, Precision precision, Stor
     : blas_(blas), of_(nullptr), bias_(s.bias) {
   auto of = std::make_unique<Descriptions>();
   const Storage storage = storage_of(precision);
-  check_blas(cublasLtMatmulDescCreate(
-            &of->operation, precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
-        "cublasLtMatmulDescCreate");
+  check_blas(
+      cublasLtMatmulDescCreate(
+          &of->operation, precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+      "cublasLtMatmulDescCreate");
   of->set(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_right ? CUBLAS_OP_T : CUBLAS_OP_N);
   of->set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_left ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (s.bias) {
     of->set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     of->set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(blas_type(result)));
-    of->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(blas.work_.data()));  // as aligned as biases are
+    of->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+            static_cast<const void*>(blas.work_.data()));  // as aligned as biases are
   }
   // What lies row by row as a × b is a matrix of b rows there.
-  of->first = s.transpose_right ? matrix_layout(storage, s.inner, s.columns) : matrix_layout(storage, s.columns, s.inner);
+  of->first =
+      s.transpose_right ? matrix_layout(storage, s.inner, s.columns) : matrix_layout(storage, s.columns, s.inner);
   of->second = s.transpose_left ? matrix_layout(storage, s.rows, s.inner) : matrix_layout(storage, s.inner, s.rows);
   of->result = matrix_layout(result, s.columns, s.rows);
 
@@ -85,9 +89,9 @@ Matmul::Matmul(const Blas& blas, const MatmulShape& s, Precision precision, Stor
                                        sizeof work_bytes);
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      static_cast<cublasLtHandle_t>(blas.handle_), of->operation, of->first, of->second, of->result, of->result,
-      preference, 1, &found, &count);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(static_cast<cublasLtHandle_t>(blas.handle_), of->operation, of->first, of->second,
+                                     of->result, of->result, preference, 1, &found, &count);
   cublasLtMatmulPreferenceDestroy(preference);
   check_blas(status, "cublasLtMatmulAlgoGetHeuristic");
   if (count == 0) {
@@ -104,9 +108,9 @@ void Matmul::run(cudaStream_t stream, const void* left, const void* right, void*
   if (bias_) of_->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   const float one = 1, zero = 0;
   check_blas(cublasLtMatmul(static_cast<cublasLtHandle_t>(blas_.handle_), of_->operation, &one, right, of_->first, left,
-                       of_->second, &zero, result, of_->result, result, of_->result, &of_->algorithm,
-                       blas_.work_.data(), work_bytes, stream),
-        "cublasLtMatmul");
+                            of_->second, &zero, result, of_->result, result, of_->result, &of_->algorithm,
+                            blas_.work_.data(), work_bytes, stream),
+             "cublasLtMatmul");
 }
 
 }  // namespace paceline::train::cuda

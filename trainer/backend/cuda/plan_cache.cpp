@@ -97,7 +97,8 @@ PlanCache::Plans PlanCache::read() {
   if (file_.empty() || !std::filesystem::exists(file_, error)) return {};
   try {
     if (!std::filesystem::is_regular_file(file_) || std::filesystem::file_size(file_) > largest_file) {
-      trouble_ = fmt::format("{}: not a file of cuDNN plans; remove it, or name another with --plan-cache", file_.string());
+      trouble_ =
+          fmt::format("{}: not a file of cuDNN plans; remove it, or name another with --plan-cache", file_.string());
       return {};
     }
     if (auto plans = parse(read_file(file_))) return *std::move(plans);

@@ -19,9 +19,12 @@ enum class Storage : int { f32, bf16, f16 };
 
 inline Storage storage_of(Precision precision) {
   switch (precision) {
-    case Precision::bf16: return Storage::bf16;
-    case Precision::f16: return Storage::f16;
-    default: return Storage::f32;
+    case Precision::bf16:
+      return Storage::bf16;
+    case Precision::f16:
+      return Storage::f16;
+    default:
+      return Storage::f32;
   }
 }
 

@@ -83,8 +83,12 @@ void use_device(const Device& device) {
 Buffer::Buffer(Kind kind, std::size_t bytes) : kind_(kind), bytes_(bytes) {
   if (bytes == 0) return;
   switch (kind) {
-    case Kind::device: PACELINE_CHECK_CUDA(cudaMalloc(&data_, bytes)); break;
-    case Kind::pinned: PACELINE_CHECK_CUDA(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault)); break;
+    case Kind::device:
+      PACELINE_CHECK_CUDA(cudaMalloc(&data_, bytes));
+      break;
+    case Kind::pinned:
+      PACELINE_CHECK_CUDA(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault));
+      break;
     case Kind::managed: {
       PACELINE_CHECK_CUDA(cudaMallocManaged(&data_, bytes, cudaMemAttachGlobal));
       cudaMemLocation here{};
@@ -115,8 +119,10 @@ Buffer::~Buffer() { free(); }
 
 void Buffer::free() noexcept {
   if (data_ == nullptr) return;
-  if (kind_ == Kind::pinned) cudaFreeHost(data_);
-  else cudaFree(data_);
+  if (kind_ == Kind::pinned)
+    cudaFreeHost(data_);
+  else
+    cudaFree(data_);
   data_ = nullptr;
 }
 
@@ -129,8 +135,7 @@ bool on_device(const void* pointer) {
 Stream::Stream(const char* name, bool high_priority) {
   int lowest = 0, highest = 0;
   PACELINE_CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-  PACELINE_CHECK_CUDA(
-      cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, high_priority ? highest : lowest));
+  PACELINE_CHECK_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, high_priority ? highest : lowest));
   nvtxNameCudaStreamA(stream_, name);
 }
 

@@ -20,9 +20,9 @@ void check(cudaError_t status, const char* call);
 
 // A GPU that this process may use, in the order of CUDA_VISIBLE_DEVICES.
 struct Device {
-  int ordinal = 0;        // for cudaSetDevice
-  std::string name;       // "NVIDIA H100 80GB HBM3"
-  std::string uuid;       // 32 hexadecimal digits, the same in every process
+  int ordinal = 0;           // for cudaSetDevice
+  std::string name;          // "NVIDIA H100 80GB HBM3"
+  std::string uuid;          // 32 hexadecimal digits, the same in every process
   int major = 0, minor = 0;  // compute capability
   std::size_t memory = 0;    // bytes
   int multiprocessors = 0;
@@ -53,7 +53,9 @@ class Buffer {
   ~Buffer();
 
   template <typename T = void>
-  T* data() const { return static_cast<T*>(data_); }
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -95,8 +97,8 @@ class Event {
 
   cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream);
-  void make_wait(cudaStream_t stream) const;         // the stream waits for the point recorded last; none: not at all
-  void synchronize() const;                          // the host does
+  void make_wait(cudaStream_t stream) const;  // the stream waits for the point recorded last; none: not at all
+  void synchronize() const;                   // the host does
   double milliseconds_since(const Event& start) const;  // both timed and reached
 
  private:

@@ -1,0 +1,134 @@
+// The loss and what is computed by sample or by output of a linear layer.
+#include "trainer/backend/cuda/quads.cuh"
+
+namespace paceline::train::cuda {
+namespace {
+
+// ---- loss: a block for each sample ----
+
+constexpr int loss_threads = 128;
+
+struct Top {
+  float value;
+  long long position;
+};
+
+// The largest logit, the first of equal ones, and Σ exp(logit − largest): the same for all threads.
+__device__ double softmax_sum(const float* row, std::int64_t classes, Top& top) {
+  __shared__ Top tops[loss_threads];
+  __shared__ double sums[loss_threads];
+  Top own{row[0], 0};
+  for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) {
+    if (row[c] > own.value) own = {row[c], c};
+  }
+  tops[threadIdx.x] = own;
+  __syncthreads();
+  for (int half = loss_threads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) {
+      const Top other = tops[threadIdx.x + half];
+      Top& mine = tops[threadIdx.x];
+      if (other.value > mine.value || (other.value == mine.value && other.position < mine.position)) mine = other;
+    }
+    __syncthreads();
+  }
+  top = tops[0];
+  double sum = 0;
+  for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads)
+    sum += exp(static_cast<double>(row[c]) - top.value);
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = loss_threads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  return sums[0];
+}
+
+__global__ void __launch_bounds__(loss_threads)
+    cross_entropy_kernel(const float* logits, const std::int32_t* labels, std::int64_t classes, double* losses) {
+  const float* row = logits + blockIdx.x * classes;
+  const std::int32_t label = labels[blockIdx.x];
+  Top top{};
+  const double sum = softmax_sum(row, classes, top);
+  if (threadIdx.x != 0) return;
+  losses[2 * blockIdx.x] = log(sum) + top.value - row[label];
+  losses[2 * blockIdx.x + 1] = top.position == label;
+}
+
+__global__ void __launch_bounds__(loss_threads)
+    add_scores_kernel(const double* losses, std::int64_t samples, BatchScore* score) {
+  __shared__ double sums[loss_threads][2];
+  double loss = 0, correct = 0;
+  for (std::int64_t i = threadIdx.x; i < samples; i += loss_threads)
+    loss += losses[2 * i], correct += losses[2 * i + 1];
+  sums[threadIdx.x][0] = loss;
+  sums[threadIdx.x][1] = correct;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < loss_threads; ++i) loss += sums[i][0], correct += sums[i][1];
+  score->loss_sum = loss;
+  score->correct = static_cast<long long>(correct);
+}
+
+__global__ void __launch_bounds__(loss_threads)
+    cross_entropy_backward_kernel(Storage s, const float* logits, const std::int32_t* labels, std::int64_t classes,
+                                  const Step* step, void* gradient) {
+  const float* row = logits + blockIdx.x * classes;
+  Top top{};
+  const double sum = softmax_sum(row, classes, top);
+  const double factor = step->loss_gradient;
+  for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) {
+    const double probability = exp(static_cast<double>(row[c]) - top.value) / sum;
+    const double value = factor * (probability - (c == labels[blockIdx.x] ? 1 : 0));
+    store1(gradient, s, blockIdx.x * classes + c, static_cast<float>(value));
+  }
+}
+
+// Thirty-two columns a block, each by eight threads.
+__global__ void __launch_bounds__(256) column_sums_kernel(Storage s, const void* dy, float* gradient, Step* step,
+                                                          std::int64_t samples, std::int64_t outputs) {
+  __shared__ double sums[8][32];
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * 32 + threadIdx.x;
+  double sum = 0;
+  if (column < outputs) {
+    for (std::int64_t row = threadIdx.y; row < samples; row += 8) {
+      sum += load1(dy, s, static_cast<std::size_t>(row * outputs + column));
+    }
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= outputs) return;
+  for (int y = 1; y < 8; ++y) sum += sums[y][threadIdx.x];
+  const auto value = static_cast<float>(sum * step->unscale);
+  if (!isfinite(value)) step->overflow = 1;
+  gradient[column] = value;
+}
+
+}  // namespace
+
+namespace kernels {
+
+void linear_bias_gradient(cudaStream_t stream, Storage s, const void* dy, float* gradient, Step* step,
+                          std::int64_t samples, std::int64_t outputs) {
+  column_sums_kernel<<<static_cast<unsigned>((outputs + 31) / 32), dim3(32, 8), 0, stream>>>(s, dy, gradient, step,
+                                                                                             samples, outputs);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+}
+
+void cross_entropy(cudaStream_t stream, const float* logits, const std::int32_t* labels, std::int64_t samples,
+                   std::int64_t classes, double* losses, BatchScore* score) {
+  cross_entropy_kernel<<<static_cast<unsigned>(samples), loss_threads, 0, stream>>>(logits, labels, classes, losses);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+  add_scores_kernel<<<1, loss_threads, 0, stream>>>(losses, samples, score);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+}
+
+void cross_entropy_backward(cudaStream_t stream, Storage s, const float* logits, const std::int32_t* labels,
+                            std::int64_t samples, std::int64_t classes, const Step* step, void* gradient) {
+  cross_entropy_backward_kernel<<<static_cast<unsigned>(samples), loss_threads, 0, stream>>>(s, logits, labels, classes,
+                                                                                             step, gradient);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+}
+
+}  // namespace kernels
+}  // namespace paceline::train::cuda
