@@ -9,12 +9,12 @@
 #
 # Each step is reported as done, failed or skipped, with the reason: in figures.txt, and with its figures in figures.json.
 # Status: 0 all that could be done was right, 1 a step failed, 2 wrong usage, 3 there is no GPU: then each step was tried up
-# to its first call of CUDA.
+# to its first call of CUDA. PYTHON: the interpreter that has PyTorch, if not python3.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 usage() {
-  sed -n '4,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '4,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 
@@ -117,9 +117,10 @@ if [ "$packages" != - ]; then
   export QT_PLUGIN_PATH=$(find "$root" -type d -path '*qt6/plugins' 2>/dev/null | head -1)
   export QT_QPA_FONTDIR=$root/usr/share/fonts/truetype/dejavu
 fi
+python=${PYTHON:-python3}
 # CUDA's libraries: the toolkit's, or those that came with PyTorch.
 for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64 \
-  $(python3 -c 'import glob, site; print(*(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))' 2>/dev/null); do
+  $("$python" -c 'import glob, site; print(*(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))' 2>/dev/null); do
   [ -d "$folder" ] && libraries+=${libraries:+:}$folder
 done
 export LD_LIBRARY_PATH=${libraries}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -210,7 +211,7 @@ all_tests() {
 sanitizer() {
   local tool
   for tool in compute-sanitizer {,"$packages/root"}/usr/local/cuda/bin/compute-sanitizer; do
-    ! command -v -- "$tool" >/dev/null || { all_tests "$tool" --tool memcheck --error-exitcode 9 --leak-check no; return; }
+    ! command -v -- "$tool" >/dev/null || { all_tests "$tool" --tool memcheck --error-exitcode 9 --report-api-errors no; return; }
   done
   on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
   skip "no compute-sanitizer"
@@ -301,12 +302,12 @@ pytorch() {
   with_python
   local options=()
   [ "$quick" = no ] || options=(--rounds 3 --iterations 30)
-  on_gpu python3 "$here/bench/gpu_torch.py" --train "$build/bin/paceline-train" "${options[@]}" \
+  on_gpu "$python" "$here/bench/gpu_torch.py" --train "$build/bin/paceline-train" "${options[@]}" \
     --output "$output/steps/pytorch.json" || { [ $? -eq 4 ] && skip "PyTorch is not installed"; false; }
   say "see figures.json: pytorch"
 }
 FUNCTIONS
-export build packages output here quick
+export build packages output here quick python
 
 step machine 60 machine
 step gpu_tests 600 all_tests

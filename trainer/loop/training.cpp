@@ -48,6 +48,7 @@ nlohmann::json describe_run(const TrainOptions& options, const std::string& devi
                         {"evaluate", "all ranks"}};
   if (device != "cpu") run["device"] = device;
   if (options.sharding != "exact") run["sharding"] = options.sharding;
+  if (!options.reduction.ring_order.empty()) run["ring_order"] = options.reduction.ring_order;
   if (options.accumulate > 1) run["accumulate"] = options.accumulate;
   if (options.bucket_mb) run["bucket_mb"] = *options.bucket_mb;
   if (options.most_ahead) run["max_ahead"] = *options.most_ahead;
