@@ -13,7 +13,10 @@ got=0
 [ "$got" -eq 2 ] && grep -q '^usage: .*epochs.sh \[quick|full|tiny\] \[OUTPUT\]$' said || fail "status $got: $(cat said)"
 
 python3 - <<'PY'
+from glob import glob
 import json
+import os
+import subprocess
 
 def report(name):
     return json.load(open(f"{name}/report.json"))
@@ -32,6 +35,12 @@ def gradient(run):  # the largest allreduce
 assert one["ranks"] == 1 and one["iterations"]["count"] == 2 * 64 // 4, one["iterations"]
 assert one["config"]["model"] == "vgg_lecture width 0.125", one["config"]
 assert "What shrinks when ranks are added" in open("one_device/said").read()
+
+# At layer level: eight bytes a range, beside the header, names, counters and clocks of a process.
+(trace,) = glob("one_device/**/*.pace", recursive=True)
+info = json.loads(subprocess.run(["paceline", "info", "--format", "json", trace], capture_output=True, check=True).stdout)
+ranges = info["traces"][0]["events"]["nvtx"]
+assert ranges > 1000 and os.path.getsize(trace) <= 16384 + 8 * ranges, (ranges, os.path.getsize(trace))
 
 two = report("two_devices")
 assert [(r["ranks"], r["config"]["updater"]) for r in two["runs"]] == [(1, "allreduce"), (2, "main_rank"), (2, "allreduce")]
