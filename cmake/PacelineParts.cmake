@@ -61,9 +61,11 @@ if(NOT MPI_C_FOUND)
 endif()
 paceline_part(MPI "MPI in the trainer and the tests" "${missing}")
 
-# Debian's own CMake file for oneDNN asks for OpenCL, which a CPU build does not use: found by hand instead.
-find_path(DNNL_INCLUDE_DIR dnnl.hpp)
-find_library(DNNL_LIBRARY dnnl)
+# Debian's own CMake file for oneDNN asks for OpenCL, which a CPU build does not use: found by hand instead. The one that
+# samples/setup.sh --onednn unpacks goes before it; looked for anew each time, as it may come later.
+set(DNNL_FROM_PYPI ${CMAKE_SOURCE_DIR}/build/deps/onednn)
+find_path(DNNL_INCLUDE_DIR dnnl.hpp HINTS ${DNNL_FROM_PYPI}/include NO_CACHE)
+find_library(DNNL_LIBRARY dnnl HINTS ${DNNL_FROM_PYPI}/lib NO_CACHE)
 set(missing "")
 if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
   add_library(paceline_dnnl INTERFACE)

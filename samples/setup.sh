@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Installs what Paceline needs on Debian and Ubuntu, and nothing that is there already.
-# usage: samples/setup.sh [--tests]      --tests adds what only the tests need
+# usage: samples/setup.sh [--tests] [--onednn]
+#   --tests    adds what only the tests need
+#   --onednn   oneDNN 3.2 from PyPI for this folder's builds (39 MB), which bf16 needs; done unasked where the processor
+#              has AVX512-BF16 or AMX
 # Needs root, or sudo. Other systems: install the counterparts of the packages listed here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,14 +12,19 @@ packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
           libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libzstd-dev libxxhash-dev libjs-chart.js
           libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev libjpeg-dev
           qt6-base-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
-if [ "${1:-}" = --tests ]; then
-  # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
-  packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv python3-mpi4py gfortran iproute2
-             clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi)
-elif [ $# -gt 0 ]; then
-  echo "setup.sh: unknown option '$1'; the only one is --tests" >&2
-  exit 2
-fi
+onednn=unasked
+for option; do
+  case $option in
+    # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
+    --tests)
+      packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv python3-mpi4py gfortran iproute2
+                 clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi) ;;
+    --onednn) onednn=asked ;;
+    *)
+      echo "setup.sh: unknown option '$option'; there are --tests and --onednn" >&2
+      exit 2 ;;
+  esac
+done
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"
@@ -91,4 +99,42 @@ if have_nvcc && ! have_frontend; then
   python3 -m pip download -q --no-deps --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 \
     --platform manylinux_2_28_x86_64 --require-hashes -d "$folder/frontend" -r "$folder/frontend.txt"
   unpack "$folder/frontend" build/deps/cudnn-frontend
+fi
+
+# oneDNN of a version that trains in bf16: beside the build, which prefers it to the system's.
+fetch_onednn() {
+  local folder
+  folder=$(mktemp -d)
+  cat >"$folder/requirements" <<'TXT'
+onednn-devel-cpu-gomp==2023.2.0 --hash=sha256:9763c69e8c907e119056bd52ad918ca84ac9ba939d130a99dfa95ccca3e5e284
+onednn-cpu-gomp==2023.2.0 --hash=sha256:2f22a54d6a890ed14bfa185d42a4be65d8b5b1df85dc1f0f3a9abe31620416fb
+TXT
+  python3 -m pip download -q --no-deps --only-binary=:all: --require-hashes -d "$folder" -r "$folder/requirements" &&
+    python3 - "$folder" build/deps/onednn.part <<'PY' &&
+import pathlib, sys, zipfile
+target = pathlib.Path(sys.argv[2])
+for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            _, found, after = name.partition(".data/data/")
+            if not found or name.endswith(("/", "libdnnl.so", "libdnnl.so.3.2")):  # the library is in there three times
+                continue
+            file = target / after
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(archive.read(name))
+(target / "lib/libdnnl.so").symlink_to("libdnnl.so.3")
+PY
+    mv build/deps/onednn.part build/deps/onednn
+  local status=$?
+  rm -rf "$folder" build/deps/onednn.part
+  return $status
+}
+if [ ! -e build/deps/onednn/include/dnnl.hpp ] && [ "$(uname -m)" = x86_64 ]; then
+  if [ $onednn = asked ]; then
+    echo "Fetching oneDNN 3.2 (PyPI: onednn-devel-cpu-gomp)"
+    fetch_onednn
+  elif grep -qwE 'avx512_bf16|amx_bf16' /proc/cpuinfo; then
+    echo "Fetching oneDNN 3.2 (PyPI: onednn-devel-cpu-gomp): this processor computes in bf16"
+    fetch_onednn || echo "setup.sh: oneDNN 3.2 was not fetched: paceline-train will have no --dtype bf16" >&2
+  fi
 fi

@@ -148,12 +148,11 @@ int main(int argc, char** argv) {
                     Status::usage);
       }
       const GpuPart* gpu = open_gpu(command.train.device, command.train.share_gpu);
-      if (gpu == nullptr && command.train.dtype != "f32") {
-        throw Error(
-            fmt::format("--dtype {} is not available on CPUs in this build, and --device auto found no GPU; use "
-                        "f32",
-                        command.train.dtype),
-            Status::usage);
+      if (gpu == nullptr && command.train.dtype != "f32" && command.train.dtype != "bf16") {
+        throw Error(fmt::format("--dtype {} is not available on CPUs, and --device auto found no GPU; use "
+                                "f32",
+                                command.train.dtype),
+                    Status::usage);
       }
       TrainOptions options = command.train;
       int ranks = 1;

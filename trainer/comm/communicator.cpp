@@ -71,6 +71,10 @@ std::unique_ptr<Allreduce> make_allreduce(const std::string& name, const Ranks& 
 std::unique_ptr<HostCommunicator> make_host_communicator(const std::string& name, const std::string& dtype,
                                                          std::unique_ptr<Ranks> ranks,
                                                          const std::vector<int>& ring_order) {
+  if (std::ranges::count(allreduce_dtypes(), dtype) == 0) {
+    throw Error(fmt::format("no type '{}' to reduce in; known: {}", dtype, fmt::join(allreduce_dtypes(), ", ")),
+                Status::usage);
+  }
   std::unique_ptr<Ranks> ordered = ring_order.empty() ? nullptr : in_ring_order(*ranks, ring_order);
   auto allreduce = make_allreduce(name, ordered ? *ordered : *ranks);
   return std::make_unique<HostCommunicator>(std::move(ranks), std::make_unique<Element>(dtype), std::move(allreduce),

@@ -1,12 +1,10 @@
 #include "trainer/comm/element.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdint>
 
 #include "trainer/comm/cast.h"
-#include "trainer/comm/communicator.h"
 #include "trainer/error.h"
 #include "trainer/nn/vectorize.h"
 
@@ -24,6 +22,9 @@ PACELINE_VECTORIZE void divide_floats(float* values, std::size_t count, float di
 std::uint16_t* halves(std::byte* values) { return reinterpret_cast<std::uint16_t*>(values); }
 const std::uint16_t* halves(const std::byte* values) { return reinterpret_cast<const std::uint16_t*>(values); }
 
+double* doubles(std::byte* values) { return reinterpret_cast<double*>(values); }
+const double* doubles(const std::byte* values) { return reinterpret_cast<const double*>(values); }
+
 template <void (*Add)(std::uint16_t*, const std::uint16_t*, std::size_t)>
 void add_in_mpi(void* in, void* in_out, int* count, MPI_Datatype*) {
   Add(static_cast<std::uint16_t*>(in_out), static_cast<const std::uint16_t*>(in), static_cast<std::size_t>(*count));
@@ -39,6 +40,13 @@ Element::Element(const std::string& dtype) {
     sum_ = MPI_SUM;
     add_ = [](std::byte* into, const std::byte* from, std::size_t count) {
       add_floats(reinterpret_cast<float*>(into), reinterpret_cast<const float*>(from), count);
+    };
+  } else if (dtype == "f64") {
+    bytes_ = 8;
+    type_ = MPI_DOUBLE;
+    sum_ = MPI_SUM;
+    add_ = [](std::byte* into, const std::byte* from, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) doubles(into)[i] += doubles(from)[i];
     };
   } else if (dtype == "f16") {
     bytes_ = 2;
@@ -63,8 +71,7 @@ Element::Element(const std::string& dtype) {
     };
     widen_ = [](const std::byte* values, std::span<float> out) { from_bfloat16(halves(values), out); };
   } else {
-    throw Error(fmt::format("no type '{}' to reduce in; known: {}", dtype, fmt::join(allreduce_dtypes(), ", ")),
-                Status::usage);
+    throw Error(fmt::format("no type '{}' to reduce in", dtype), Status::usage);
   }
 }
 
@@ -73,7 +80,11 @@ Element::~Element() {
 }
 
 void Element::divide(std::byte* values, std::size_t count, float divisor) const {
-  divide_floats(reinterpret_cast<float*>(values), count, divisor);
+  if (bytes_ == sizeof(double)) {
+    for (std::size_t i = 0; i < count; ++i) doubles(values)[i] /= divisor;
+  } else {
+    divide_floats(reinterpret_cast<float*>(values), count, divisor);
+  }
 }
 
 }  // namespace paceline::train

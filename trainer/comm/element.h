@@ -9,7 +9,8 @@
 
 namespace paceline::train {
 
-// One type: f32, f16 (IEEE 754 binary16) or bf16 (the upper half of an fp32). MPI knows no 16-bit floating-point
+// One type: f32, f16 (IEEE 754 binary16), bf16 (the upper half of an fp32), or f64, in which no gradient travels, but
+// algorithms can be held against exact mathematics. MPI knows no 16-bit floating-point
 // numbers: they travel as integers of two bytes with an operation of ours, which adds in fp32 and rounds to nearest
 // even. That is the correctly rounded sum: fp32 has more than twice the digits and two (Figueroa, 1995).
 class Element {
@@ -27,10 +28,10 @@ class Element {
   // into[i] += from[i]
   void add(std::byte* into, const std::byte* from, std::size_t count) const { add_(into, from, count); }
 
-  // f32 only: values[i] /= divisor
+  // f32 and f64 only: values[i] /= divisor
   void divide(std::byte* values, std::size_t count, float divisor) const;
 
-  // values ÷ divisor, rounded to this type and back. For f32 there is nothing to cast.
+  // values ÷ divisor, rounded to this type and back: of the 16-bit types.
   void narrow(std::span<const float> values, float divisor, std::byte* out) const { narrow_(values, divisor, out); }
   void widen(const std::byte* values, std::span<float> out) const { widen_(values, out); }
 

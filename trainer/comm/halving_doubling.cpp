@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "trainer/comm/algorithms.h"
 #include "trainer/comm/pieces.h"
+#include "trainer/comm/shared_links.h"
 #include "trainer/comm/waiting.h"
 
 namespace paceline::train {
@@ -77,20 +79,38 @@ namespace {
 
 class HalvingDoubling : public Allreduce {
  public:
-  explicit HalvingDoubling(MPI_Comm comm) : comm_(comm) {
+  HalvingDoubling(MPI_Comm comm, bool one_host) : comm_(comm) {
     int rank = 0, size = 1;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     schedule_ = halving_doubling_schedule(rank, size);
+    if (!one_host || size == 1) return;
+    std::vector<int> receivers;
+    for (const std::vector<Step>* steps : {&schedule_.reduction, &schedule_.distribution}) {
+      for (const Step& step : *steps) {
+        if (!step.send.empty()) receivers.push_back(step.partner);
+      }
+    }
+    links_ = SharedLinks::make(comm, receivers);
   }
 
   void reduce(const Values& values) override {
     if (schedule_.reduction.empty()) values.divide(values.all());
     for (const Step& step : schedule_.reduction) {
-      const bool last = &step == &schedule_.reduction.back();
-      exchange_and_add(values, step, last && !schedule_.sums.empty());
+      const bool completes = &step == &schedule_.reduction.back() && !schedule_.sums.empty();
+      if (links_) {
+        exchange_in_memory(values, step, completes);
+      } else {
+        exchange_and_add(values, step, completes);
+      }
     }
-    for (const Step& step : schedule_.distribution) exchange(values, step);
+    for (const Step& step : schedule_.distribution) {
+      if (links_) {
+        exchange_in_memory(values, step, false);
+      } else {
+        exchange(values, step);
+      }
+    }
   }
 
  private:
@@ -102,8 +122,30 @@ class HalvingDoubling : public Allreduce {
     return {position(range.first), position(range.last) - position(range.first)};
   }
 
-  static std::size_t pieces(const Values& values, Slice slice) {
-    return (slice.count * values.element.bytes() + piece_bytes - 1) / piece_bytes;
+  static std::size_t pieces(const Values& values, Slice slice, std::size_t most = piece_bytes) {
+    return (slice.count * values.element.bytes() + most - 1) / most;
+  }
+
+  void exchange_in_memory(const Values& values, const Step& step, bool completes) {
+    const Slice out = slice(values, step.send), in = slice(values, step.receive);
+    const std::size_t sends = pieces(values, out, SharedLinks::piece_bytes);
+    const std::size_t receives = pieces(values, in, SharedLinks::piece_bytes), width = values.element.bytes();
+    exchange_pieces(
+        sends > 0 ? &links_->to(step.partner) : nullptr, sends, [](std::size_t) { return true; },
+        [&](std::size_t i, std::byte* to) {
+          const Slice piece = slice_of(out.count, sends, i);
+          std::memcpy(to, values.at(out.first + piece.first), piece.count * width);
+        },
+        receives > 0 ? &links_->from(step.partner) : nullptr, receives,
+        [&](std::size_t i, const std::byte* from) {
+          const Slice part = slice_of(in.count, receives, i), piece{in.first + part.first, part.count};
+          if (step.add) {
+            values.add(piece, from);
+            if (completes) values.divide(piece);
+          } else {
+            std::memcpy(values.at(piece.first), from, piece.count * width);
+          }
+        });
   }
 
   // In pieces, so that what is received still lies in the cache when it is added, and the sums, where this step
@@ -154,15 +196,20 @@ class HalvingDoubling : public Allreduce {
 
   MPI_Comm comm_;
   HalvingDoublingSchedule schedule_;
+  std::unique_ptr<SharedLinks> links_;
   std::vector<std::byte> received_;
   std::vector<MPI_Request> sends_, receives_;
 };
 
 }  // namespace
 
-std::unique_ptr<Allreduce> make_halving_doubling_over(MPI_Comm comm) { return std::make_unique<HalvingDoubling>(comm); }
+std::unique_ptr<Allreduce> make_halving_doubling_over(MPI_Comm comm, bool one_host) {
+  return std::make_unique<HalvingDoubling>(comm, one_host);
+}
 
 // `halving_doubling`: over all ranks.
-std::unique_ptr<Allreduce> make_halving_doubling(const Ranks& ranks) { return make_halving_doubling_over(ranks.world); }
+std::unique_ptr<Allreduce> make_halving_doubling(const Ranks& ranks) {
+  return make_halving_doubling_over(ranks.world, ranks.hosts == 1);
+}
 
 }  // namespace paceline::train

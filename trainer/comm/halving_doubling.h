@@ -39,7 +39,7 @@ struct HalvingDoublingSchedule {
 // ranks add the part that they have; before the allgather the results come back the same way.
 HalvingDoublingSchedule halving_doubling_schedule(int rank, int size);
 
-// `comm` must outlive what is made.
-std::unique_ptr<Allreduce> make_halving_doubling_over(MPI_Comm comm);
+// `comm` must outlive what is made. one_host: all ranks of `comm` are on one; they go through shared memory then.
+std::unique_ptr<Allreduce> make_halving_doubling_over(MPI_Comm comm, bool one_host = false);
 
 }  // namespace paceline::train

@@ -1,12 +1,15 @@
 // `ring`: reduce-scatter and allgather around a ring of all ranks (Patarasuk & Yuan, Bandwidth optimal all-reduce
 // algorithms for clusters of workstations, 2009). The chunks go in pieces: one that has been added to is sent on at
-// once, while the next is under way and it still lies in the cache; Gloo's ring_chunked does so with two pieces.
+// once, while the next is under way and it still lies in the cache; Gloo's ring_chunked does so with two pieces. On one
+// host the pieces go through shared memory, else in messages.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "trainer/comm/algorithms.h"
 #include "trainer/comm/pieces.h"
 #include "trainer/comm/ring_schedule.h"
+#include "trainer/comm/shared_links.h"
 #include "trainer/comm/waiting.h"
 
 namespace paceline::train {
@@ -27,13 +30,49 @@ class Ring : public Allreduce {
       : ranks_(ranks),
         schedule_(ring_schedule(ranks.rank, ranks.size)),
         next_((ranks.rank + 1) % ranks.size),
-        previous_((ranks.rank + ranks.size - 1) % ranks.size) {}
+        previous_((ranks.rank + ranks.size - 1) % ranks.size) {
+    if (ranks.hosts == 1 && ranks.size > 1) links_ = SharedLinks::make(ranks.world, {next_});
+  }
 
   // Message m is piece m % pieces_ of step m / pieces_.
   void reduce(const Values& values) override {
     if (ranks_.size == 1) return values.divide(values.all());
-    const std::size_t longest = values.count / size() + 1;
-    pieces_ = (longest * values.element.bytes() + piece_bytes - 1) / piece_bytes;
+    const std::size_t longest = (values.count / size() + 1) * values.element.bytes();
+    const std::size_t most = links_ ? SharedLinks::piece_bytes : piece_bytes;
+    pieces_ = (longest + most - 1) / most;
+    if (links_) {
+      reduce_in_memory(values);
+    } else {
+      reduce_by_messages(values, longest / values.element.bytes());
+    }
+  }
+
+ private:
+  // What a step sends is what the one before received: piece m may go when piece m − pieces_ has come.
+  void reduce_in_memory(const Values& values) {
+    const std::size_t messages = schedule_.size() * pieces_;
+    std::size_t come = 0;
+    exchange_pieces(
+        &links_->to(next_), messages, [&](std::size_t m) { return m < come + pieces_; },
+        [&](std::size_t m, std::byte* to) {
+          const Slice slice = piece(values, schedule_[m / pieces_].send, m);
+          std::memcpy(to, values.at(slice.first), slice.count * values.element.bytes());
+        },
+        &links_->from(previous_), messages,
+        [&](std::size_t m, const std::byte* from) {
+          const RingStep& step = schedule_[m / pieces_];
+          const Slice slice = piece(values, step.receive, m);
+          if (step.add) {
+            values.add(slice, from);
+            if (m / pieces_ + 2 == size()) values.divide(slice);  // complete
+          } else {
+            std::memcpy(values.at(slice.first), from, slice.count * values.element.bytes());
+          }
+          come = m + 1;
+        });
+  }
+
+  void reduce_by_messages(const Values& values, std::size_t longest) {
     piece_room_ = (longest / pieces_ + 1) * values.element.bytes();
     if (received_.size() < receives_ahead * piece_room_) received_.resize(receives_ahead * piece_room_);
     const std::size_t messages = schedule_.size() * pieces_;
@@ -55,7 +94,6 @@ class Ring : public Allreduce {
     wait_for(sends_);
   }
 
- private:
   static constexpr int tag = 1;  // halving_doubling has another one
 
   std::size_t size() const { return static_cast<std::size_t>(ranks_.size); }
@@ -90,6 +128,7 @@ class Ring : public Allreduce {
   const Ranks& ranks_;
   const std::vector<RingStep> schedule_;
   const int next_, previous_;
+  std::unique_ptr<SharedLinks> links_;
   std::size_t pieces_ = 1;      // of a chunk
   std::size_t piece_room_ = 0;  // bytes, at least those of the longest piece
   std::vector<std::byte> received_;

@@ -11,6 +11,20 @@ void sleep_in_waits() { asleep = true; }
 
 bool sleeps_in_waits() { return asleep; }
 
+void Pause::wait() {
+  constexpr int moments = 2000;  // some 50 µs
+  ++waits_;
+  if (asleep) {
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min(20 * waits_, 200)));
+  } else if (waits_ > moments) {
+    std::this_thread::yield();
+  } else {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+}
+
 void wait_for(MPI_Request& request) {
   if (!asleep) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -15,6 +15,17 @@ namespace paceline::train {
 void sleep_in_waits();
 bool sleeps_in_waits();
 
+// Between two looks at memory that another rank writes: a moment at first, then other threads have the core, where
+// there are more than cores; asleep in a thread that sleeps.
+class Pause {
+ public:
+  void wait();
+  void reset() { waits_ = 0; }
+
+ private:
+  int waits_ = 0;
+};
+
 // Returns when the request, or all of them, are complete.
 void wait_for(MPI_Request& request);
 void wait_for(std::vector<MPI_Request>& requests);

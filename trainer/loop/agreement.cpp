@@ -1,5 +1,6 @@
 #include "trainer/loop/agreement.h"
 
+#include <new>
 #include <vector>
 
 #include "trainer/error.h"
@@ -23,6 +24,9 @@ void together(Communicator& communicator, const std::function<void()>& part) {
   } catch (const Error& error) {
     what = error.what();
     status = static_cast<int>(error.status);
+  } catch (const std::bad_alloc&) {
+    what = "there is not enough memory: lower --batch-size, or train on less data";
+    status = 1;
   } catch (const std::exception& error) {
     what = error.what();
     status = 1;

@@ -24,8 +24,8 @@ const std::vector<Topic>& topics() {
   static const std::vector<Topic> all{
       {"run",
        "Run",
-       {"model", "data", "synthetic", "batch-size", "epochs", "iterations", "threads", "seed", "dtype", "lr", "preset",
-        "config", "show-config", "help"}},
+       {"model", "data", "synthetic", "batch-size", "epochs", "iterations", "threads", "seed", "deterministic", "dtype",
+        "lr", "preset", "config", "show-config", "help"}},
       {"data",
        "Data",
        {"image-size", "classes", "train-images", "test-images", "resize", "fraction", "sharding", "loader-workers",

@@ -16,8 +16,6 @@
 namespace paceline::train {
 namespace {
 
-constexpr const char* clear_line = "\r\033[K";
-
 // Whether a person reads standard error. A launcher puts a pipe between its ranks and the terminal, so its own standard
 // error is looked at: it is this process's parent, unless the rank runs on another host.
 bool read_on_a_terminal() {
@@ -31,7 +29,7 @@ bool read_on_a_terminal() {
 }  // namespace
 
 Journal::Journal(int rank, const std::string& log, bool append)
-    : speaks_(rank == 0), terminal_(speaks_ && read_on_a_terminal()), name_(log) {
+    : speaks_(rank == 0), progress_(speaks_ && read_on_a_terminal()), name_(log) {
   if (!speaks_ || log.empty()) return;
   log_.open(log, append ? std::ios::app : std::ios::trunc);
   if (!log_) throw Error(fmt::format("{}: the log cannot be written: does its directory exist?", log));
@@ -45,7 +43,7 @@ void Journal::write(const nlohmann::json& object) {
 
 void Journal::line(const std::string& text) {
   if (!speaks_) return;
-  if (terminal_) fmt::print(stderr, "{}", clear_line);
+  progress_.clear();
   fmt::print("{}\n", text);
   std::fflush(stdout);
 }
@@ -56,14 +54,10 @@ void Journal::start(const nlohmann::json& run) {
   write(object);
 }
 
-void Journal::iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds,
-                        std::optional<std::uint64_t> staleness) {
+void Journal::iteration(std::uint64_t iteration, double loss, double seconds, std::optional<std::uint64_t> staleness) {
   nlohmann::json object = {{"event", "iteration"}, {"iteration", iteration}, {"loss", loss}, {"seconds", seconds}};
   if (staleness) object["staleness"] = *staleness;
   write(object);
-  if (!terminal_) return;
-  fmt::print(stderr, "{}iteration {} of {}, loss {:.4f}, {:.3f} s", clear_line, iteration + 1, iterations, loss,
-             seconds);
 }
 
 void Journal::staleness(std::uint64_t epoch, const StalenessReport& report) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/loop/progress.h"
 #include "trainer/loop/updater.h"
 
 namespace paceline::train {
@@ -39,8 +40,9 @@ class Journal {
   Journal(int rank, const std::string& log, bool append);
 
   void start(const nlohmann::json& run);
-  void iteration(std::uint64_t iteration, std::uint64_t iterations, double loss, double seconds,
+  void iteration(std::uint64_t iteration, double loss, double seconds,
                  std::optional<std::uint64_t> staleness = std::nullopt);
+  Progress& progress() { return progress_; }                           // shown where a person reads standard error
   void staleness(std::uint64_t epoch, const StalenessReport& report);  // of an epoch, counted from 1
   void epoch(const EpochReport& report);
   void end(const EndReport& report);
@@ -50,7 +52,7 @@ class Journal {
   void write(const nlohmann::json& object);
 
   bool speaks_ = false;
-  bool terminal_ = false;  // progress goes to standard error (mpirun makes a terminal of any standard output)
+  Progress progress_;  // on standard error: mpirun makes a terminal of any standard output
   std::string name_;
   std::ofstream log_;
 };

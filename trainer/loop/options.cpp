@@ -76,7 +76,7 @@ std::vector<std::string> updater_names() {
 void add_updater_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--updater", o.updater, updater_help())->check(CLI::IsMember(updater_names()))->capture_default_str();
   app.add_option("--bucket-mb", o.bucket_mb, "overlap: MiB of a bucket; default: 25, the first one 1 at most")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-6, 1e6));
   app.add_option("--max-ahead", o.most_ahead,
                  "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit");
   app.add_option("--accumulate", o.accumulate, "passes of --batch-size images whose gradients make one step")
@@ -158,9 +158,10 @@ void add_device_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--share-gpu", o.share_gpu, "GPUs: several ranks may have the same one");
   app.add_flag("--cuda-graphs", o.cuda_graphs,
                "GPUs: start forward and backward as a whole, for small batches; profiles then show no layers");
-  app.add_option("--plan-cache", o.plan_cache,
-                 "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
-                 "~/.cache/paceline/cudnn-plans.txt")
+  app.add_option(
+         "--plan-cache", o.plan_cache,
+         "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
+         "~/.cache/paceline/cudnn-plans.txt")
       ->capture_default_str();
 }
 
@@ -186,9 +187,14 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
       ->check(CLI::Range(1, 4096));
   app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")->capture_default_str();
-  app.add_option("--dtype", o.dtype, "of the arithmetic; on GPUs also tf32, bf16, f16")
+  app.add_option(
+         "--dtype", o.dtype,
+         "of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 or AMX; tf32 "
+         "and f16 on GPUs")
       ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}))
       ->capture_default_str();
+  app.add_flag("--deterministic", o.deterministic,
+               "refuse what does not give the same bits when it is run again on the same ranks and threads");
   app.add_option("--communicator", o.communicator, communicator_help())
       ->check(CLI::IsMember(communicator_choice_names()))
       ->capture_default_str();
@@ -332,8 +338,8 @@ std::string check_options(TrainOptions& options) {
   if (options.bucket_mb && options.updater != "overlap") return "--bucket-mb is of --updater overlap";
   if (options.most_ahead && options.updater != "parameter_server")
     return "--max-ahead is of --updater parameter_server";
-  if (options.device == "cpu" && options.dtype != "f32") {
-    return fmt::format("--dtype {} is not available on CPUs in this build; use f32, or --device cuda", options.dtype);
+  if (options.device == "cpu" && options.dtype != "f32" && options.dtype != "bf16") {
+    return fmt::format("--dtype {} is not available on CPUs; use f32, or --device cuda", options.dtype);
   }
   if (options.device == "cpu" && (options.share_gpu || options.cuda_graphs)) {
     return "--share-gpu and --cuda-graphs are of --device cuda";
@@ -344,6 +350,13 @@ std::string check_options(TrainOptions& options) {
   }
   if (reduction.registered && !updater_allreduces(options.updater)) {
     return fmt::format("--registered-buffers: NCCL reduces no gradients with --updater {}", options.updater);
+  }
+  if (options.deterministic && options.device != "cpu") {
+    return "--deterministic: cuDNN's algorithms are chosen for speed; take --device cpu";
+  }
+  if (options.deterministic && options.updater == "parameter_server") {
+    return "--deterministic: with --updater parameter_server gradients are applied as they come, in another order each "
+           "time; take another updater";
   }
   const bool one_at_a_time =
       options.updater == "allreduce" || options.updater == "single" || options.updater == "main_rank";

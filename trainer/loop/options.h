@@ -35,6 +35,7 @@ struct TrainOptions {
   bool share_gpu = false;
   bool cuda_graphs = false;
   std::string plan_cache = "default";  // a file; none; default: in the user's cache folder
+  bool deterministic = false;
   std::string communicator = "mpi";
   bool communicator_given = false;  // else GPUs have another one
   std::string allreduce_dtype = "f32";

@@ -67,7 +67,8 @@ allreduce-dtype = "f16"
 )"},
       {"lars", "ResNet-50 with layer-wise rates (arXiv 1708.03888), MLPerf's numbers for a global batch of 3264", R"(
 # mlcommons/training_results_v2.0, NVIDIA's resnet/implementations/mxnet/config_DGXA100.sh: 8 ranks of 408 images,
-# lr 10.5, trust 0.001, weight decay 5e-5, 2 epochs of warm-up, polynomial of power 2, 37 epochs. (It also smooths labels.)
+# lr 10.5, trust 0.001, weight decay 5e-5, 2 epochs of warm-up, polynomial of power 2, 37 epochs. (It also smooths labels, and
+# its polynomial begins after the warm-up; here it does at the start, as in the paper, and the warm-up leads to it.)
 model = "resnet50"
 batch-size = 408
 epochs = 37

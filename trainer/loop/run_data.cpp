@@ -149,9 +149,12 @@ RunData open_folder(const TrainOptions& options, const std::string& listing, Com
 RunData open_data(const TrainOptions& options, Communicator& communicator) {
   if (options.synthetic) {
     const std::int64_t image_size = options.image_size.value_or(32);
-    return in_memory(synthetic_data({image_size, options.classes.value_or(10), options.train_images,
-                                     options.test_images, options.seed}),
-                     fmt::format("synthetic {} px", image_size));
+    TrainAndTest data;
+    together(communicator, [&] {
+      data = synthetic_data(
+          {image_size, options.classes.value_or(10), options.train_images, options.test_images, options.seed});
+    });
+    return in_memory(std::move(data), fmt::format("synthetic {} px", image_size));
   }
   std::string listing;  // empty: CIFAR-10's files
   together(communicator, [&] {

@@ -67,6 +67,9 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   together(communicator_, [this] { prepare(); });
   check(data_.hash, memory_wanted());
   share_state();
+  // Last: what could not be run leaves the log of an earlier run as it is.
+  together(communicator_,
+           [this] { journal_ = std::make_unique<Journal>(communicator_.rank(), options_.log, options_.resume); });
 
   const double epochs = run_plan_.epochs_before(iterations_);
   nlohmann::json run = describe_run(options_, gpu_ != nullptr ? gpu_->device_name() : "cpu", data_.title, communicator_, epochs);
@@ -108,8 +111,6 @@ void Training::prepare() {
   faults_ = parse_faults(options_.faults, communicator_.size());
   threads_ = set_threads(options_.threads, communicator_.local_size());
   plan_all();
-  journal_ = std::make_unique<Journal>(communicator_.rank(), options_.log, options_.resume);
-
   ModelOptions model;
   model.name = options_.model;
   model.batch_size = options_.batch_size;
@@ -128,6 +129,7 @@ void Training::prepare() {
     model.plan_cache = own ? options_.plan_cache : cuda::default_plan_cache().string();
   }
   model.cuda_graphs = options_.cuda_graphs;
+  model.memory_limit = memory_available() / static_cast<std::uint64_t>(communicator_.local_size());
   try {
     model_ = gpu_ != nullptr ? gpu_->make_model(model) : make_cpu_model(model);
   } catch (const std::invalid_argument& error) {
@@ -269,7 +271,9 @@ void Training::restore_statistics() {
 }
 
 void Training::run() {
-  epoch_start_ = Clock::now();
+  // Whatever ends the run, its message stands on a line of its own.
+  const std::unique_ptr<Progress, void (*)(Progress*)> last(&journal_->progress(), [](Progress* p) { p->clear(); });
+  run_start_ = epoch_start_ = Clock::now();
   for (std::uint64_t iteration = first_; iteration < iterations_; ++iteration) {
     const Clock::time_point begin = Clock::now();
     StepResult result;
@@ -294,7 +298,8 @@ void Training::run() {
     epoch_score_.correct += result.score.correct;
     epoch_score_.samples += result.score.samples;
     const double loss = result.score.loss_sum / static_cast<double>(result.score.samples);
-    journal_->iteration(iteration, iterations_, loss, seconds, result.staleness);
+    journal_->iteration(iteration, loss, seconds, result.staleness);
+    show_progress(iteration, loss, seconds, images);
     if (!std::isfinite(loss)) stop_for_nonfinite_loss(iteration);
 
     const bool last = iteration + 1 == iterations_;
@@ -314,6 +319,18 @@ void Training::run() {
       steady_rate(iteration_seconds_, static_cast<double>(plan_.batch * static_cast<std::size_t>(plan_.ranks)));
   end_.target_accuracy = options_.target_accuracy;
   journal_->end(end_);
+}
+
+void Training::show_progress(std::uint64_t iteration, double loss, double seconds, std::size_t images) {
+  const double rate = static_cast<double>(images) * communicator_.size() / seconds;
+  images_per_s_ = images_per_s_ > 0 ? 0.8 * images_per_s_ + 0.2 * rate : rate;
+  const RunPlan::Place place = run_plan_.at(iteration);
+  // Epochs, not iterations: a batch that grows makes fewer of these. What evaluations took so far they will take again.
+  const double done = run_plan_.epochs_before(iteration + 1) - run_plan_.epochs_before(first_);
+  const double left = run_plan_.epochs_before(iterations_) - run_plan_.epochs_before(iteration + 1);
+  const double elapsed = std::chrono::duration<double>(Clock::now() - run_start_).count();
+  journal_->progress().show({place.epoch + 1, run_plan_.at(iterations_ - 1).epoch + 1, place.iteration + 1,
+                             place.plan.iterations(), images_per_s_, loss, elapsed / done * left});
 }
 
 // Named by the first rank whose own loss it was.

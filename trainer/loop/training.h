@@ -50,6 +50,7 @@ class Training {
   Position position_at(std::uint64_t iteration) const;  // with so many iterations done
   Score evaluate_now();                                 // and keeps the accuracy for the end's report
   void save(const Position& position);
+  void show_progress(std::uint64_t iteration, double loss, double seconds, std::size_t images);
   void finish_epoch(std::uint64_t iteration);
   void stop_early(std::uint64_t iteration);
   void stop_for_nonfinite_loss(std::uint64_t iteration);
@@ -77,7 +78,8 @@ class Training {
   std::unique_ptr<Loader> loader_;
 
   Score epoch_score_;  // of the training images since the epoch's start
-  Clock::time_point epoch_start_;
+  Clock::time_point run_start_, epoch_start_;
+  double images_per_s_ = 0;                // of late, of all ranks
   std::vector<double> iteration_seconds_;  // of as many images as the first iteration has
   EndReport end_;
 };

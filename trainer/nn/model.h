@@ -150,13 +150,18 @@ struct ModelOptions {
   bool winograd = true;            // 3×3 convolutions by Winograd's algorithm where that is faster: about half the
                                    // time for a few times the rounding error
 
+  std::string dtype = "f32";  // of the arithmetic: f32, bf16; on GPUs also tf32, f16. Weights and statistics stay fp32
+
+  // On CPUs.
+  std::size_t memory_limit = 0;  // bytes, of all that the model keeps; 0: none
+
   // On GPUs.
-  std::string dtype = "f32";  // f32, tf32, bf16, f16
-  std::string plan_cache;     // file of cuDNN's fastest plans; empty: none is kept
-  bool cuda_graphs = false;   // forward and backward are captured once and then started whole
+  std::string plan_cache;    // file of cuDNN's fastest plans; empty: none is kept
+  bool cuda_graphs = false;  // forward and backward are captured once and then started whole
 };
 
-// Throws std::invalid_argument with the list of known names.
+// Throws std::invalid_argument with the list of known names, where bf16 is wished and not to be had, and where the
+// model would need more memory than its limit.
 std::unique_ptr<Model> make_cpu_model(const ModelOptions& options);
 
 }  // namespace paceline::train

@@ -12,8 +12,12 @@ status 2 "$TRAIN" "${tiny[@]}" --model resnet19
 says "resnet19" "resnet18"
 status 2 "$TRAIN" "${tiny[@]}" --communicator pigeon
 says "pigeon"
-status 2 "$TRAIN" "${tiny[@]}" --dtype bf16
-says "bf16 is not available" "--device cuda"
+if ! grep -qwE 'avx512_bf16|amx_bf16' /proc/cpuinfo; then
+  status 2 "$TRAIN" "${tiny[@]}" --dtype bf16
+  says "bf16 is not available" "--device cuda"
+fi
+status 2 "$TRAIN" "${tiny[@]}" --dtype tf32
+says "tf32 is not available" "--device cuda"
 status 2 "$TRAIN" "${tiny[@]}" --device gpu
 says "--device"
 status 2 "$TRAIN" "${tiny[@]}" --cuda-graphs
@@ -22,8 +26,12 @@ if [ ! -e /dev/nvidiactl ]; then
   status 2 "$TRAIN" "${tiny[@]}" --device cuda
   says "--device cuda: "
   status 0 "$TRAIN" "${tiny[@]}" --device auto
-  status 2 "$TRAIN" "${tiny[@]}" --device auto --dtype bf16
-  says "bf16 is not available on CPUs"
+  status 2 "$TRAIN" "${tiny[@]}" --device auto --dtype f16
+  says "f16 is not available on CPUs"
+  if ! grep -qwE 'avx512_bf16|amx_bf16' /proc/cpuinfo; then
+    status 2 "$TRAIN" "${tiny[@]}" --device auto --dtype bf16
+    says "bf16 is not available on CPUs"
+  fi
 fi
 status 2 "$TRAIN" "${tiny[@]}" --batch-size many
 says "--batch-size"
@@ -49,6 +57,50 @@ status 1 "$TRAIN" "${tiny[@]}" --log no/such/log.jsonl
 says "no/such/log.jsonl"
 status 1 "$TRAIN" "${tiny[@]}" --checkpoint no/such/checkpoint
 says "no/such/checkpoint"
+"$TRAIN" make-dataset pictures --format jpeg --image-size 40 --train 20 --test 10 >/dev/null
+# A folder that may not be read, which root may only without this capability.
+as=(); [ "$(id -u)" -ne 0 ] || as=(setpriv --bounding-set=-dac_override,-dac_read_search)
+for folder in pictures/train/ pictures/val pictures; do
+  chmod 0 "$folder"
+  status 1 "${as[@]}" "$TRAIN" --data pictures
+  says "pictures" "Permission denied"
+  chmod 755 "$folder"
+done
+
+# What is not this run's checkpoint: refused before anything is written, itself and the log of an earlier run included.
+"$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl >/dev/null
+cp other short
+truncate -s -1000 short
+cp old.jsonl log-before
+for wrong in "other --model resnet34" "other --width 0.25" "other --classes 7" "other --optimizer adam" short; do
+  read -r file options <<<"$wrong"
+  cp "$file" before
+  # shellcheck disable=SC2086
+  status 1 "$TRAIN" "${tiny[@]}" --checkpoint "$file" --resume --log old.jsonl $options
+  says "$file: "
+  cmp "$file" before || fail "$wrong: the checkpoint was overwritten"
+  cmp old.jsonl log-before || fail "$wrong: the log was overwritten"
+done
+says "short: damaged checkpoint"
+for wrong in "--model resnet19" "--train-images 3" "--communicator pigeon" "--data missing --no-such" "--batch-size 1000000"; do
+  # shellcheck disable=SC2086
+  "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl $wrong >/dev/null 2>&1 && fail "$wrong: status 0"
+  cmp old.jsonl log-before || fail "$wrong: the log was overwritten"
+done
+
+# Absurd options.
+for wrong in "--batch-size 0" "--batch-size -4" "--batch-size 1e99" "--iterations 0" "--lr -1" "--lr 0" "--momentum 2" "--width 0" \
+  "--image-size 3" "--classes 1" "--threads 0" "--threads 99999999" "--loader-workers 0" "--accumulate 0" "--fraction 2" \
+  "--bucket-mb 1e300 --updater overlap" "--seed -1" "--warmup-epochs -1" "--target-accuracy 2" "--lr-steps x" "--resume"; do
+  # shellcheck disable=SC2086
+  status 2 "$TRAIN" --synthetic $wrong
+  says "${wrong%% *}"
+done
+status 2 "$TRAIN" "${tiny[@]/%4/200000}" --train-images 200000 --image-size 224 --width 1
+says "a batch of 200000 takes" "lower --batch-size"
+status 1 "$TRAIN" --synthetic --train-images 1000000000000
+says "not enough memory"
+
 head -c 1000 /dev/zero >zeros
 status 1 "$TRAIN" "${tiny[@]}" --checkpoint zeros --resume
 says "zeros: not a checkpoint"
@@ -63,6 +115,10 @@ status 1 mpirun --bind-to none -n 2 "$TRAIN" --data missing
 status 1 mpirun --bind-to none -n 1 "$TRAIN" --data data --batch-size 4 --threads 1 : \
   -n 1 "$TRAIN" --data missing --batch-size 4 --threads 1
 grep -q 'paceline-train: rank 1 on .*: missing: no such' stderr || fail "$(cat stderr)"
+# A batch that fits one rank's share, but not two's.
+status 1 mpirun --bind-to none -n 2 "$TRAIN" "${tiny[@]/%4/12}"
+[ "$(grep -c 'paceline-train: .*16 training images are fewer than one iteration takes (2 ranks × batch 12)' stderr)" -eq 1 ] ||
+  fail "$(cat stderr)"
 # A failure of one rank in mid-run ends the job.
 status 1 mpirun --bind-to none -n 2 "$TRAIN" "${tiny[@]}" --checkpoint no/such/checkpoint
 grep -q 'paceline-train: rank 0 on .*no/such/checkpoint' stderr || fail "$(cat stderr)"

@@ -8,7 +8,7 @@ small=(--synthetic --image-size 32 --width 0.125 --train-images 26 --test-images
 
 # Two ranks: 26 images are 3 iterations of 2 × 4 and 2 left over; --iterations cuts the second epoch short; the 11 test
 # images are counted once each.
-ranks 2 "${small[@]}" --batch-size 4 --iterations 5 --log log.jsonl >stdout
+ranks 2 "${small[@]}" --batch-size 4 --iterations 5 --log log.jsonl >stdout 2>stderr
 [ "$(grep -c '^epoch [12]/2: loss .* test accuracy .* images/s, .* GFLOP/s$' stdout)" -eq 2 ] || fail "$(cat stdout)"
 [ "$(wc -l <stdout)" -eq 3 ] || fail "more than the epochs and the end: $(cat stdout)"
 python3 - <<'PY'
@@ -31,6 +31,38 @@ for number, epoch in enumerate([line for line in lines if line["event"] == "epoc
     assert abs(epoch["train_accuracy"] * images - round(epoch["train_accuracy"] * images)) < 1e-9, epoch
 assert end["images"] == 40 and end["steady_images_per_s"] > 0, end
 assert abs(end["images_per_s"] - end["images"] / end["seconds"]) < 1e-9, end
+PY
+
+# On a terminal, and nowhere else, a line shows how far the run is; it is gone when another is printed, or the run ends.
+[ ! -s stderr ] || fail "progress without a terminal: $(cat stderr)"
+python3 - "$TRAIN" "${small[@]}" --batch-size 4 --epochs 2 --threads 1 <<'PY'
+import os, pty, signal, subprocess, sys
+def on_a_terminal(arguments, interrupt=False):
+    main, terminal = pty.openpty()
+    process = subprocess.Popen(arguments, stdout=terminal, stderr=terminal, close_fds=True)
+    os.close(terminal)
+    text = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:
+            break
+        if interrupt and b"images/s  loss" in text + piece:
+            process.send_signal(signal.SIGINT)
+            interrupt = False
+        text += piece
+    return process.wait(), text.decode()
+def lines_left(text):  # what a terminal shows in the end
+    return [line.split("\r")[-1].replace("\033[K", "") for line in text.replace("\r\n", "\n").split("\n")]
+status, text = on_a_terminal(sys.argv[1:])
+assert status == 0, text
+assert "\repoch 1/2 [" in text and "/6" in text and "images/s  loss" in text and " left" in text, text
+left = lines_left(text)
+assert len(left) == 4 and left[0].startswith("epoch 1/2: loss") and left[1].startswith("epoch 2/2: loss") and left[3] == "", left
+status, text = on_a_terminal(sys.argv[1:-3] + ["100000", "--threads", "1"], interrupt=True)
+assert status == 1, (status, text[-500:])
+left = lines_left(text)
+assert left[-2].startswith("paceline-train: interrupted: stopped after iteration") and left[-1] == "", left[-3:]
 PY
 
 # The same weights are right on the same test images, whichever the ranks and batches that count them.

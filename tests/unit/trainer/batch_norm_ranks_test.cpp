@@ -1,12 +1,15 @@
-// Synchronised batch norm over 1, 2, 3 and 4 ranks: N ranks with a batch of b each take the step of one with a batch of
-// N b. Run by mpirun on four ranks, of which a test uses the first N; the first of them compares.
+// Synchronised and frozen batch norm over 1, 2, 3 and 4 ranks: N ranks with a batch of b each take the step of one with
+// a batch of N b, whichever communicator averages their gradients. Run by mpirun on four ranks, of which a test uses
+// the first N; the first of them compares.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <random>
+#include <tuple>
 
 #include "tests/unit/trainer/reference/reference_model.h"
+#include "tests/unit/trainer/some_ranks.h"
 #include "trainer/backend/cpu/cpu_model.h"
 #include "trainer/comm/host_communicator.h"
 #include "trainer/nn/models.h"
@@ -47,37 +50,35 @@ struct Images {
   }
 };
 
-std::unique_ptr<HostCommunicator> communicator_of(int ranks) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm part = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &part);
-  if (part == MPI_COMM_NULL) return nullptr;
-  auto result = make_host_communicator("mpi", "f32", std::make_unique<Ranks>(part));
-  MPI_Comm_free(&part);
-  return result;
+std::unique_ptr<HostCommunicator> communicator_of(MPI_Comm part) {
+  return make_host_communicator("mpi", "f32", std::make_unique<Ranks>(part));
 }
 
-// One step of this rank's part of the samples, gradients averaged over the ranks.
-void parallel_step(Model& model, HostCommunicator& communicator, const Images& samples) {
-  const auto first = static_cast<std::size_t>(communicator.rank() * b);
+// The gradient of this rank's part of the samples.
+void parallel_pass(Model& model, int rank, const Images& samples) {
+  const auto first = static_cast<std::size_t>(rank * b);
   model.forward(std::span(samples.images).subspan(first * image, b * image),
                 std::span(samples.labels).subspan(first, b), Mode::train);
   model.backward(1.0f / b);
+}
+
+// The step with its mean over the ranks.
+void parallel_step(Model& model, HostCommunicator& communicator) {
   communicator.allreduce_mean(model.gradients());
   Sgd(model.weights().size(), {0.9f, 5e-4f}).step(model.weights(), model.gradients(), 0.05f);
 }
 
-class RanksOf : public testing::TestWithParam<int> {};
+class RanksOf : public testing::TestWithParam<std::tuple<int, bool>> {};
 
-TEST_P(RanksOf, ASynchronisedBatchNormTakeTheStepOfOneLargeBatch) {
-  const int ranks = GetParam();
-  const auto communicator = communicator_of(ranks);
-  if (!communicator) return;  // a rank beyond N
+TEST_P(RanksOf, ASynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
+  const auto [ranks, frozen] = GetParam();
+  const SomeRanks some(ranks);
+  if (!some) return;  // a rank beyond N
+  const auto communicator = communicator_of(some.comm());
   const bool compares = communicator->rank() == 0;
   const Network network = build_network(narrow_resnet(b));
   // A ReLU that fp32 sees on the other side of zero would make a difference that has nothing to do with batch norm.
-  ReferenceModel exact(network, 1, false);
+  ReferenceModel exact(network, 1, frozen);
   std::uint64_t seed = 0;
   for (; compares && seed < 60; ++seed) {
     const Images samples(ranks, seed);
@@ -91,36 +92,52 @@ TEST_P(RanksOf, ASynchronisedBatchNormTakeTheStepOfOneLargeBatch) {
   const Images samples(ranks, seed);
 
   ModelOptions options = narrow_resnet(b);
-  options.batch_norm.sum_over_ranks = [&](std::span<double> sums) { communicator->allreduce_sum(sums); };
+  options.freeze_batch_norm = frozen;
+  if (!frozen) options.batch_norm.sum_over_ranks = [&](std::span<double> sums) { communicator->allreduce_sum(sums); };
   const auto parallel = make_cpu_model(options);
-  parallel_step(*parallel, *communicator, samples);
-  if (!compares) return;
+  parallel_pass(*parallel, communicator->rank(), samples);
+  const std::vector<float> weights(parallel->weights().begin(), parallel->weights().end());
+  const std::vector<float> gradient(parallel->gradients().begin(), parallel->gradients().end());
 
-  exact.backward(1.0 / static_cast<double>(ranks * b));
-  exact.step(0.05, 0.9, 5e-4);
-  const auto single = make_cpu_model(narrow_resnet(ranks * b));  // oneDNN's own batch norm
-  single->forward(samples.images, samples.labels, Mode::train);
-  single->backward(1.0f / static_cast<float>(ranks * b));
-  Sgd(single->weights().size(), {0.9f, 5e-4f}).step(single->weights(), single->gradients(), 0.05f);
-  for (std::size_t i = 0; i < single->parameters().size(); ++i) {
-    const Parameter& p = parallel->parameters()[i];
-    const std::vector<float> many = parallel->to_plain(p, parallel->weights());
-    const std::vector<float> one = single->to_plain(single->parameters()[i], single->weights());
-    EXPECT_LE(relative_error(many, one), 1e-5) << p.name;
-    EXPECT_LE(relative_error(many, exact.weights.at(p.name)), 1e-5) << p.name << ", against float64";
+  std::unique_ptr<Model> single;
+  if (compares) {
+    exact.backward(1.0 / static_cast<double>(ranks * b));
+    exact.step(0.05, 0.9, 5e-4);
+    options = narrow_resnet(ranks * b);  // oneDNN's own batch norm
+    options.freeze_batch_norm = frozen;
+    single = make_cpu_model(options);
+    single->forward(samples.images, samples.labels, Mode::train);
+    single->backward(1.0f / static_cast<float>(ranks * b));
+    Sgd(single->weights().size(), {0.9f, 5e-4f}).step(single->weights(), single->gradients(), 0.05f);
+    EXPECT_LE(relative_error(parallel->statistics(), single->statistics()), 1e-5);
   }
-  EXPECT_LE(relative_error(parallel->statistics(), single->statistics()), 1e-5);
+  for (const SomeRanks::Way& way : some.ways()) {
+    SCOPED_TRACE(way.name);
+    std::ranges::copy(weights, parallel->weights().begin());
+    std::ranges::copy(gradient, parallel->gradients().begin());
+    parallel_step(*parallel, *make_host_communicator(way.name, "f32", way.ranks(some.comm())));
+    if (!compares) continue;
+    for (std::size_t i = 0; i < single->parameters().size(); ++i) {
+      const Parameter& p = parallel->parameters()[i];
+      const std::vector<float> many = parallel->to_plain(p, parallel->weights());
+      const std::vector<float> one = single->to_plain(single->parameters()[i], single->weights());
+      EXPECT_LE(relative_error(many, one), 1e-5) << p.name;
+      EXPECT_LE(relative_error(many, exact.weights.at(p.name)), 1e-5) << p.name << ", against float64";
+    }
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(One, RanksOf, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(One, RanksOf, testing::Combine(testing::Values(1, 2, 3, 4), testing::Bool()));
 
 // What synchronisation is for: with statistics of its own, each rank takes another step.
 TEST(LocalBatchNorm, OnTwoRanksTakesAnotherStepThanOneLargeBatch) {
-  const auto communicator = communicator_of(2);
-  if (!communicator) return;
+  const SomeRanks some(2);
+  if (!some) return;
+  const auto communicator = communicator_of(some.comm());
   const Images samples(2, 1);
   const auto parallel = make_cpu_model(narrow_resnet(b));
-  parallel_step(*parallel, *communicator, samples);
+  parallel_pass(*parallel, communicator->rank(), samples);
+  parallel_step(*parallel, *communicator);
   if (communicator->rank() > 0) return;
   ReferenceModel exact(build_network(narrow_resnet(b)), 1, false);
   Tensor images(2 * b, exact.network().layers()[0].out);

@@ -8,6 +8,7 @@
 
 #include "tests/unit/trainer/reference/reference_model.h"
 #include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/backend/cpu/onednn.h"
 #include "trainer/nn/models.h"
 #include "trainer/optim/sgd.h"
 
@@ -140,9 +141,11 @@ TEST(CpuModel, RerunIsEqualToTheBit) {
   }
 }
 
-TEST(CpuModel, LearnsABatchByHeart) {
+void learn_by_heart(bool bf16) {
   const Batch batch(8, 8);
-  const auto model = small_model(8);
+  ModelOptions options = small(8);
+  options.dtype = bf16 ? "bf16" : "f32";
+  const auto model = make_cpu_model(small_network(), options);
   Sgd sgd(model->weights().size(), {0.9f, 0, false});
   for (int step = 0; step < 60; ++step) {
     model->forward(batch.images, batch.labels, Mode::train);
@@ -152,6 +155,45 @@ TEST(CpuModel, LearnsABatchByHeart) {
   const Score score = model->forward(batch.images, batch.labels, Mode::train);
   EXPECT_EQ(score.correct, 8);
   EXPECT_LT(score.loss_sum / 8, 0.1);
+}
+
+TEST(CpuModel, LearnsABatchByHeart) { learn_by_heart(false); }
+
+TEST(CpuModelBf16, LearnsABatchByHeart) {
+  if (const std::string trouble = onednn::bf16_trouble(); !trouble.empty()) GTEST_SKIP() << trouble;
+  learn_by_heart(true);
+}
+
+// The same weights and images: what is left of the difference is bf16's rounding, 2^-9 a number, through all layers.
+TEST(CpuModelBf16, HasTheLossAndGradientsOfF32WithinItsRounding) {
+  if (const std::string trouble = onednn::bf16_trouble(); !trouble.empty()) GTEST_SKIP() << trouble;
+  const Batch batch(8, 8);
+  std::vector<std::vector<float>> gradients;
+  std::vector<double> losses;
+  for (const bool bf16 : {false, true}) {
+    ModelOptions options = small(8);
+    options.dtype = bf16 ? "bf16" : "f32";
+    const auto model = make_cpu_model(small_network(), options);
+    losses.push_back(model->forward(batch.images, batch.labels, Mode::train).loss_sum);
+    model->backward(1.0f / 8);
+    std::vector<float> all;
+    for (const Parameter& p : model->parameters()) {
+      const std::vector<float> plain = model->to_plain(p, model->gradients());
+      all.insert(all.end(), plain.begin(), plain.end());
+    }
+    gradients.push_back(all);
+  }
+  EXPECT_NEAR(losses[1], losses[0], 0.02 * losses[0]);
+  EXPECT_LE(relative_error(gradients[1], std::vector<double>(gradients[0].begin(), gradients[0].end())), 0.1);
+}
+
+TEST(CpuModel, RefusesMoreMemoryThanItMayTake) {
+  ModelOptions options = small(4);
+  options.memory_limit = std::size_t{1} << 20;
+  EXPECT_THAT([&] { make_cpu_model(small_network(), options); },
+              testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("lower --batch-size")));
+  options.memory_limit = std::size_t{1} << 30;
+  EXPECT_NO_THROW(make_cpu_model(small_network(), options));
 }
 
 TEST(CpuModel, EvaluatesPartOfABatchAsThatPartOfAWholeOne) {

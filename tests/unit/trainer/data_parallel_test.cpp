@@ -1,12 +1,15 @@
-// Two ranks with a batch of b each and the mean of their gradients are one rank with a batch of 2b. With frozen batch
-// norms this is exact mathematics: in float64 nothing may be left but rounding. Run by mpirun with two ranks; each test
-// compares on rank 0, and every rank computes the same so that none waits in vain.
+// N ranks with a batch of b each and the mean of their gradients are one rank with a batch of N b. With frozen or
+// synchronised batch norms this is exact mathematics: in float64 nothing may be left but rounding. Run by mpirun with
+// four ranks, of which a test uses the first N; rank 0 compares.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <random>
+#include <tuple>
 
 #include "tests/unit/trainer/reference/reference_model.h"
+#include "tests/unit/trainer/some_ranks.h"
+#include "trainer/comm/algorithms.h"
 #include "trainer/nn/models.h"
 #include "trainer/optim/sgd.h"
 
@@ -25,13 +28,8 @@ int rank() {
   return result;
 }
 
-void average(std::vector<double>& values) {
-  MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (double& value : values) value /= ranks;
-}
-
-void average(std::span<float> values) {
-  MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+void average(std::span<float> values, MPI_Comm comm) {
+  MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM, comm);
   for (float& value : values) value /= ranks;
 }
 
@@ -62,42 +60,69 @@ Network residual_network() {
   return net;
 }
 
-TEST(DataParallel, InFloat64TwentyStepsOfTwoRanksAreThoseOfOneWithTheWholeBatch) {
-  ASSERT_EQ(ranks, [] {
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-  }()) << "run by mpirun -n 2";
-  constexpr std::int64_t b = 4;
+// 20 steps, whose gradients are averaged by one communicator after the other, on one host and on two.
+class DataParallelInFloat64 : public testing::TestWithParam<std::tuple<int, bool>> {};
+
+TEST_P(DataParallelInFloat64, TwentyStepsOfAllRanksAreThoseOfOneWithTheWholeBatch) {
+  const auto [size, frozen] = GetParam();
+  const SomeRanks some(size);
+  if (!some) return;
+  constexpr std::int64_t b = 3;
   const Network network = residual_network();
-  const std::size_t image = static_cast<std::size_t>(network.layers()[0].out.size());
-  ReferenceModel parallel(network, 1, true), single(network, 1, true);
-  const std::vector<std::int32_t> labels = labels_of(ranks * b);
-  const std::span<const std::int32_t> own_labels(labels.data() + rank() * b, b);
+  const auto image = static_cast<std::size_t>(network.layers()[0].out.size());
+  const std::vector<std::int32_t> labels = labels_of(static_cast<std::size_t>(size * b));
+  const auto images_of = [&](unsigned step, int first, int ranks) {
+    const std::vector<float> all = normal_values(static_cast<std::size_t>(size * b) * image, step);
+    Tensor images(ranks * b, network.layers()[0].out);
+    const auto begin = all.begin() + first * b * static_cast<std::ptrdiff_t>(image);
+    images.values.assign(begin, begin + static_cast<std::ptrdiff_t>(images.values.size()));
+    return images;
+  };
+
+  ReferenceModel parallel(network, 1, frozen);
+  if (!frozen) {
+    parallel.sum_over_ranks = [&](std::span<double> sums) {
+      MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, some.comm());
+    };
+  }
+  const std::vector<SomeRanks::Way> ways = some.ways();
+  const Element f64("f64");
   for (unsigned step = 0; step < 20; ++step) {
-    const std::vector<float> images = normal_values(ranks * b * image, step);
-    Tensor whole(ranks * b, network.layers()[0].out), own(b, network.layers()[0].out);
-    whole.values.assign(images.begin(), images.end());
-    const auto first = images.begin() + rank() * b * static_cast<std::ptrdiff_t>(image);
-    own.values.assign(first, first + b * static_cast<std::ptrdiff_t>(image));
-
-    parallel.forward(own, own_labels, Mode::train);
+    const auto ranks = ways[step % ways.size()].ranks(some.comm());
+    parallel.forward(images_of(step, ranks->rank, 1),
+                     std::span(labels).subspan(static_cast<std::size_t>(ranks->rank * b), b), Mode::train);
     parallel.backward(1.0 / b);
-    for (auto& [name, gradient] : parallel.gradients) average(gradient);
+    std::vector<double> flat;
+    for (const auto& [name, gradient] : parallel.gradients) flat.insert(flat.end(), gradient.begin(), gradient.end());
+    make_allreduce(ways[step % ways.size()].name, *ranks)
+        ->reduce({f64, reinterpret_cast<std::byte*>(flat.data()), flat.size(), static_cast<float>(size)});
+    auto next = flat.begin();
+    for (auto& [name, gradient] : parallel.gradients) {
+      std::copy_n(next, gradient.size(), gradient.begin());
+      next += static_cast<std::ptrdiff_t>(gradient.size());
+    }
     parallel.step(0.05, 0.9, 5e-4);
-
-    single.forward(whole, labels, Mode::train);
-    single.backward(1.0 / (ranks * b));
+  }
+  if (rank() > 0) return;
+  ReferenceModel single(network, 1, frozen);
+  for (unsigned step = 0; step < 20; ++step) {
+    single.forward(images_of(step, 0, size), labels, Mode::train);
+    single.backward(1.0 / static_cast<double>(size * b));
     single.step(0.05, 0.9, 5e-4);
   }
-  const ReferenceModel start(network, 1, true);
+  const ReferenceModel start(network, 1, frozen);
   for (const auto& [name, w] : single.weights) {
     EXPECT_LE(relative_error(parallel.weights[name], w), 1e-10) << name;
     EXPECT_GT(relative_error(start.weights.at(name), w), 1e-4) << name << " was not trained";
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(FrozenAndSynchronised, DataParallelInFloat64,
+                         testing::Combine(testing::Values(1, 2, 3, 4), testing::Bool()));
+
 TEST(DataParallel, InFloat32AStepOfResNet18OnTwoRanksIsThatOfOneWithTheWholeBatch) {
+  const SomeRanks some(ranks);
+  if (!some) return;
   constexpr std::int64_t b = 8;
   ModelOptions options;
   options.freeze_batch_norm = true;
@@ -113,7 +138,7 @@ TEST(DataParallel, InFloat32AStepOfResNet18OnTwoRanksIsThatOfOneWithTheWholeBatc
   const std::span<const float> own_images(images.data() + static_cast<std::size_t>(rank()) * b * image, b * image);
   parallel->forward(own_images, std::span(labels).subspan(static_cast<std::size_t>(rank()) * b, b), Mode::train);
   parallel->backward(1.0f / b);
-  average(parallel->gradients());
+  average(parallel->gradients(), some.comm());
   Sgd(parallel->weights().size(), sgd).step(parallel->weights(), parallel->gradients(), 0.01f);
 
   single->forward(images, labels, Mode::train);
@@ -134,7 +159,9 @@ TEST(DataParallel, InFloat32AStepOfResNet18OnTwoRanksIsThatOfOneWithTheWholeBatc
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   testing::InitGoogleTest(&argc, argv);
-  const int result = RUN_ALL_TESTS();
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int result = size == 4 ? RUN_ALL_TESTS() : 1;
   MPI_Finalize();
   return result;
 }

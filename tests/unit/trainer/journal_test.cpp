@@ -35,7 +35,7 @@ TEST(Journal, WritesOneObjectALineWithTheKeysThatScriptsRelyOn) {
   {
     Journal journal(0, directory / "log.jsonl", false);
     journal.start({{"model", "resnet18"}});
-    journal.iteration(0, 2, 2.5, 0.25);
+    journal.iteration(0, 2.5, 0.25);
     EpochReport epoch;
     epoch.epoch = epoch.epochs = 1;
     epoch.train_loss = 1.5;
@@ -70,16 +70,16 @@ TEST(Journal, WritesOneObjectALineWithTheKeysThatScriptsRelyOn) {
 
 TEST(Journal, AppendsWhenARunIsResumed) {
   const TemporaryDirectory directory;
-  Journal(0, directory / "log.jsonl", false).iteration(0, 2, 2, 1);
-  Journal(0, directory / "log.jsonl", true).iteration(1, 2, 1, 1);
+  Journal(0, directory / "log.jsonl", false).iteration(0, 2, 1);
+  Journal(0, directory / "log.jsonl", true).iteration(1, 1, 1);
   EXPECT_EQ(lines_of(directory / "log.jsonl").size(), 2u);
-  Journal(0, directory / "log.jsonl", false).iteration(0, 2, 2, 1);
+  Journal(0, directory / "log.jsonl", false).iteration(0, 2, 1);
   EXPECT_EQ(lines_of(directory / "log.jsonl").size(), 1u);
 }
 
 TEST(Journal, IsSilentOnOtherRanks) {
   const TemporaryDirectory directory;
-  Journal(1, directory / "log.jsonl", false).iteration(0, 2, 2, 1);
+  Journal(1, directory / "log.jsonl", false).iteration(0, 2, 1);
   EXPECT_FALSE(std::filesystem::exists(directory / "log.jsonl"));
 }
 
@@ -87,6 +87,44 @@ TEST(Journal, NamesALogThatCannotBeWritten) {
   const TemporaryDirectory directory;
   EXPECT_THAT(message_of<Error>([&] { Journal(0, directory / "none" / "log.jsonl", false); }),
               testing::HasSubstr((directory / "none" / "log.jsonl").string()));
+}
+
+TEST(Progress, FitsItsWidthAndSaysTheMostImportantFirst) {
+  const ProgressState state{2, 3, 16, 64, 123.44, 1.23456, 3725};
+  EXPECT_EQ(progress_line(state, 200),
+            "epoch 2/3 [==========" + std::string(30, ' ') + "]  16/64  123.4 images/s  loss 1.2346  1:02:05 left");
+  EXPECT_EQ(progress_line(state, 79),
+            "epoch 2/3 [====             ]  16/64  123.4 images/s  loss 1.2346  1:02:05 left");
+  EXPECT_EQ(progress_line(state, 60), "epoch 2/3  16/64  123.4 images/s  loss 1.2346  1:02:05 left");
+  EXPECT_EQ(progress_line(state, 45), "epoch 2/3  16/64  123.4 images/s  loss 1.2346");
+  EXPECT_EQ(progress_line(state, 44), "epoch 2/3  16/64  123.4 images/s");
+  EXPECT_EQ(progress_line(state, 12), "epoch 2/3");
+  EXPECT_EQ(progress_line(state, 4), "epoc");
+  for (std::size_t width = 0; width < 120; ++width) EXPECT_LE(progress_line(state, width).size(), width);
+  EXPECT_THAT(progress_line({1, 1, 64, 64, 1, 1, 59.6}, 79),
+              testing::AllOf(testing::HasSubstr("[=="), testing::EndsWith(" 1:00 left")));
+}
+
+TEST(Progress, IsSilentWhereNobodyLooks) {
+  testing::internal::CaptureStderr();
+  {
+    Progress progress(false);
+    progress.show({});
+    progress.clear();
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Progress, LeavesNothingBehind) {
+  testing::internal::CaptureStderr();
+  {
+    Progress progress(true);
+    progress.show({});
+    progress.show({});  // too soon
+  }
+  const std::string shown = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(shown, testing::AllOf(testing::StartsWith("\repoch 1/1 ["), testing::EndsWith("\033[K\r\033[K")));
+  EXPECT_EQ(std::ranges::count(shown, '\r'), 2);
 }
 
 }  // namespace

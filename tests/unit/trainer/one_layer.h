@@ -22,7 +22,8 @@ class Alone {
                {},
                {},
                {},
-               batch_norm} {
+               batch_norm,
+               operation.bf16 ? onednn::Type::bf16 : onednn::Type::f32} {
     Network network(operation.in);
     operation.append(network);
     layer_ = network.layers().back();
@@ -72,7 +73,7 @@ class Alone {
  private:
   // As convolutions leave it.
   onednn::Desc blocked(const Shape& shape) const {
-    return {build_.dims(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::nChw16c};
+    return {build_.dims(shape), build_.type, dnnl::memory::format_tag::nChw16c};
   }
 
   dnnl::engine engine_;

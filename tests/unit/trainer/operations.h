@@ -22,6 +22,7 @@ struct Operation {
   std::int64_t batch = 4;
   bool winograd = false;
   bool frozen = false;
+  bool bf16 = false;
 
   friend void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
 };

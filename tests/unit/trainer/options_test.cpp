@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "tests/unit/trainer/temporary_directory.h"
@@ -152,15 +153,30 @@ TEST_F(Settings, OfThePresetsAreWhatTheirPapersSay) {
   const TrainOptions lecture = of("lecture-2gpu");
   EXPECT_EQ(lecture.model, "vgg_lecture");
   EXPECT_EQ(lecture.optimization.optimizer.rate_position, "inside");
-  EXPECT_EQ(lecture.optimization.rate.rate, 0.05);
+  const Schedule halved = plan_rate(lecture.optimization.rate, 64, 50, 1);
+  EXPECT_EQ(halved(24), 0.05);
+  EXPECT_EQ(halved(25), 0.025);
+  EXPECT_EQ(halved(49), 0.025);
   const TrainOptions lars = of("lars");
   EXPECT_EQ(lars.optimization.optimizer.trust, 0.001);
   EXPECT_FALSE(lars.optimization.optimizer.weight_decay.biases);
+  const Schedule poly = plan_rate(lars.optimization.rate, 3264, 3700, 100);
+  EXPECT_DOUBLE_EQ(poly(200), 10.5 * std::pow(1 - 200 / 3700.0, 2)) << "after two epochs of warm-up";
+  EXPECT_NEAR(poly(3699), 0, 1e-6);
   const TrainOptions grow = of("dont-decay");
   const BatchSchedule batches = batch_schedule_of(grow.optimization, 1, 1);
   EXPECT_EQ(batches.accumulate(0), 1);
+  EXPECT_EQ(batches.accumulate(59.99), 1);
   EXPECT_EQ(batches.accumulate(60), 5);
+  EXPECT_EQ(batches.accumulate(120), 25);
+  EXPECT_EQ(batches.accumulate(160), 125);
   EXPECT_EQ(batches.accumulate(199), 125);
+  EXPECT_EQ(grow.batch_size, 128);
+  EXPECT_EQ(grow.epochs, 200u);
+  EXPECT_EQ(grow.optimization.optimizer.momentum, 0.9);
+  // The rate stays what it is: at each step the batch grows in its place.
+  const Schedule rate = plan_rate(grow.optimization.rate, 128, 200, 1, batches.absorbed());
+  for (std::int64_t epoch = 0; epoch < 200; ++epoch) EXPECT_EQ(rate(epoch), 0.1) << epoch;
 }
 
 TEST(Values, AreWrittenAsTomlHasThem) {
@@ -199,6 +215,8 @@ TEST(Options, ThatContradictEachOtherAreRefused) {
                                              {"--freeze-batch-norm", "--sync-batch-norm"},
                                              {"--sync-batch-norm", "--ghost-batch", "2"},
                                              {"--sync-batch-norm", "--updater", "overlap"},
+                                             {"--deterministic", "--updater", "parameter_server"},
+
                                              {"--nccl-ctas", "4"},
                                              {"--device", "cuda", "--nccl-ctas", "8:4"},
                                              {"--registered-buffers"},

@@ -67,21 +67,27 @@ class CpuBatchNormVariant final : public CpuLayer {
         factor_[c] = data(scale_)[c] * group.inverse_deviation[c];
         shift_factor_[c] = data(shift_)[c];
       }
-      kernels::normalise(layout_, group.samples, data(input_), group.mean.data(), factor_.data(), shift_factor_.data(),
-                         layer_.relu, data(output_));
+      with_numbers(
+          [&](const auto* x, auto* y) {
+            kernels::normalise(layout_, group.samples, x, group.mean.data(), factor_.data(), shift_factor_.data(),
+                               layer_.relu, y);
+          },
+          input_, output_);
     }
   }
 
   void backward() override {
     gradient_.run();
-    const float* y = layer_.relu ? data(output_) : nullptr;
-    const float* dy = data(gradient_.memory());
     double *const sum = sums_.data(), *const products = sum + layout_.channels();
     std::fill_n(data(scale_gradient_), channels_, 0.0f);
     std::fill_n(data(shift_gradient_), channels_, 0.0f);
     for (const Group& group : groups_) {
-      kernels::channel_gradients(layout_, group.samples, data(input_), y, dy, group.mean.data(),
-                                 group.inverse_deviation.data(), sum, products);
+      with_numbers(
+          [&](const auto* x, const auto* y, const auto* dy) {
+            kernels::channel_gradients(layout_, group.samples, x, layer_.relu ? y : nullptr, dy, group.mean.data(),
+                                       group.inverse_deviation.data(), sum, products);
+          },
+          input_, output_, gradient_.memory());
       for (std::size_t c = 0; c < channels_; ++c) {
         data(scale_gradient_)[c] += static_cast<float>(products[c]);
         data(shift_gradient_)[c] += static_cast<float>(sum[c]);
@@ -93,8 +99,12 @@ class CpuBatchNormVariant final : public CpuLayer {
         offset_[c] = static_cast<float>(sum[c] / group.count);
         slope_[c] = static_cast<float>(products[c] / group.count * group.inverse_deviation[c]);
       }
-      kernels::normalise_backward(layout_, group.samples, data(input_), y, dy, group.mean.data(), factor_.data(),
-                                  offset_.data(), slope_.data(), data(input_gradient_));
+      with_numbers(
+          [&](const auto* x, const auto* y, const auto* dy, auto* dx) {
+            kernels::normalise_backward(layout_, group.samples, x, layer_.relu ? y : nullptr, dy, group.mean.data(),
+                                        factor_.data(), offset_.data(), slope_.data(), dx);
+          },
+          input_, output_, gradient_.memory(), input_gradient_);
     }
   }
 
@@ -119,7 +129,7 @@ class CpuBatchNormVariant final : public CpuLayer {
   // The group's statistics, biased; moves the running ones by the unbiased variance.
   void gather(Group& group) {
     double *const sum = sums_.data(), *const squares = sum + layout_.channels();
-    kernels::channel_moments(layout_, group.samples, data(input_), sum, squares);
+    with_numbers([&](const auto* x) { kernels::channel_moments(layout_, group.samples, x, sum, squares); }, input_);
     sums_.back() = static_cast<double>(group.samples.count * layout_.pixels);
     if (options_.sum_over_ranks) options_.sum_over_ranks(sums_);
     group.count = sums_.back();

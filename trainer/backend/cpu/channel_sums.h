@@ -1,11 +1,12 @@
 // Per-channel sums over a tensor, and element-wise work with per-channel factors: what the batch norms that oneDNN does
-// not have are made of. Dense fp32 tensors in any layout with whole channels side by side; sums in float64, in an order
-// that does not depend on the number of threads.
+// not have are made of. Dense tensors of T, float or Bf16, in any layout with whole channels side by side; sums in
+// float64, in an order that does not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
+#include "trainer/backend/cpu/bfloat16.h"
 #include "trainer/backend/cpu/onednn.h"
 
 namespace paceline::train {
@@ -27,20 +28,24 @@ struct Samples {
 namespace kernels {
 
 // sum[c] = Σ x, squares[c] = Σ x².
-void channel_moments(const ChannelLayout& layout, Samples samples, const float* x, double* sum, double* squares);
+template <class T>
+void channel_moments(const ChannelLayout& layout, Samples samples, const T* x, double* sum, double* squares);
 
 // y = (x − mean[c]) × factor[c] + shift[c], negative results set to zero with `relu`.
-void normalise(const ChannelLayout& layout, Samples samples, const float* x, const float* mean, const float* factor,
-               const float* shift, bool relu, float* y);
+template <class T>
+void normalise(const ChannelLayout& layout, Samples samples, const T* x, const float* mean, const float* factor,
+               const float* shift, bool relu, T* y);
 
 // sum[c] = Σ dy, products[c] = Σ dy × (x − mean[c]) × inverse_deviation[c]. y: where it is not null, dy counts only
 // where y > 0 (the ReLU's gradient).
-void channel_gradients(const ChannelLayout& layout, Samples samples, const float* x, const float* y, const float* dy,
+template <class T>
+void channel_gradients(const ChannelLayout& layout, Samples samples, const T* x, const T* y, const T* dy,
                        const float* mean, const float* inverse_deviation, double* sum, double* products);
 
 // dx = factor[c] × (dy − offset[c] − slope[c] × (x − mean[c])), with y as above.
-void normalise_backward(const ChannelLayout& layout, Samples samples, const float* x, const float* y, const float* dy,
-                        const float* mean, const float* factor, const float* offset, const float* slope, float* dx);
+template <class T>
+void normalise_backward(const ChannelLayout& layout, Samples samples, const T* x, const T* y, const T* dy,
+                        const float* mean, const float* factor, const float* offset, const float* slope, T* dx);
 
 }  // namespace kernels
 }  // namespace paceline::train

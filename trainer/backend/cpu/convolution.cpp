@@ -10,7 +10,7 @@ class CpuConvolution final : public CpuLayer {
     Activation& output = build.activations.emplace_back();  // all were reserved: input stays valid
     const dnnl::memory::dims source = build.dims(layer.in);
     descs_ = onednn::convolution(
-        build.engine, input.value ? input.value.get_desc() : onednn::any_layout(source),
+        build.engine, input.value ? input.value.get_desc() : onednn::any_layout(source, build.type),
         {layer.out.channels, layer.in.channels, layer.kernel, layer.kernel}, layer.bias, build.dims(layer.out),
         {{layer.kernel, layer.kernel}, {layer.stride, layer.stride}, {layer.padding, layer.padding}},
         input.needs_gradient, build.winograd);
@@ -18,10 +18,15 @@ class CpuConvolution final : public CpuLayer {
     output.value = build.plan.acquire(descs_.forward.dst_desc());
 
     const std::vector<ParameterShape> shapes = layer.parameters();
-    const CpuParameter& weight = build.add_parameter(shapes[0], descs_.forward.weights_desc());
+    // Of fp32 the layout that forward wants; of bf16 copies are made anyway, and the gradient comes without one.
+    const CpuParameter& weight = build.add_parameter(
+        shapes[0], build.type == onednn::Type::f32 ? onednn::Desc(descs_.forward.weights_desc())
+                                                   : onednn::Desc(descs_.backward_weights.diff_weights_desc()));
     weights_ = weight.weights;
-    forward_ = {dnnl::convolution_forward(descs_.forward),
-                {{DNNL_ARG_SRC, input.value}, {DNNL_ARG_WEIGHTS, weights_}, {DNNL_ARG_DST, output.value}}};
+    weights_for_forward_.plan(weights_, descs_.forward.weights_desc(), build);
+    forward_ = {
+        dnnl::convolution_forward(descs_.forward),
+        {{DNNL_ARG_SRC, input.value}, {DNNL_ARG_WEIGHTS, weights_for_forward_.memory()}, {DNNL_ARG_DST, output.value}}};
     backward_weights_ = {dnnl::convolution_backward_weights(descs_.backward_weights), {}};
     weights_gradient_ = weight.gradient;
     if (layer.bias) {
@@ -37,22 +42,20 @@ class CpuConvolution final : public CpuLayer {
     plan_backward_weights(build, input.value);
     if (descs_.backward_data) {
       const dnnl::memory source_gradient = build.plan.acquire(descs_.backward_data->diff_src_desc());
-      const onednn::Desc wanted = descs_.backward_data->weights_desc();
-      dnnl::memory weights = weights_;
-      if (!onednn::same_layout(wanted, weights_.get_desc())) {
-        weights = build.plan.acquire(wanted);
-        reorder_ = {dnnl::reorder(weights_, weights), {{DNNL_ARG_FROM, weights_}, {DNNL_ARG_TO, weights}}};
-        build.plan.release(weights);
-      }
-      backward_data_ = {
-          dnnl::convolution_backward_data(*descs_.backward_data),
-          {{DNNL_ARG_DIFF_DST, gradient_.memory()}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, source_gradient}}};
+      weights_for_backward_.plan(weights_, descs_.backward_data->weights_desc(), build);
+      backward_data_ = {dnnl::convolution_backward_data(*descs_.backward_data),
+                        {{DNNL_ARG_DIFF_DST, gradient_.memory()},
+                         {DNNL_ARG_WEIGHTS, weights_for_backward_.memory()},
+                         {DNNL_ARG_DIFF_SRC, source_gradient}}};
       input.gradients.push_back(source_gradient);
     }
     build.plan.release(gradient_.memory());
   }
 
-  void forward(Mode) override { forward_.run(stream_); }
+  void forward(Mode) override {
+    weights_for_forward_.run(stream_);
+    forward_.run(stream_);
+  }
 
   // Where the primitive wants other layouts it gets copies, and its result is copied back.
   void plan_backward_weights(CpuBuild& build, const dnnl::memory& source) {
@@ -83,7 +86,7 @@ class CpuConvolution final : public CpuLayer {
     backward_weights_.run(stream_);
     for (const Call& call : after_backward_weights_) call.run(stream_);
     if (!backward_data_) return;
-    if (reorder_) reorder_.run(stream_);
+    weights_for_backward_.run(stream_);
     backward_data_.run(stream_);
   }
 
@@ -93,7 +96,8 @@ class CpuConvolution final : public CpuLayer {
   dnnl::memory weights_, weights_gradient_;
   SummedGradient gradient_;
   std::vector<Call> before_backward_weights_, after_backward_weights_;
-  Call forward_, backward_weights_, backward_data_, reorder_;
+  WeightsFor weights_for_forward_, weights_for_backward_;
+  Call forward_, backward_weights_, backward_data_;
 };
 
 }  // namespace

@@ -30,7 +30,13 @@ class CpuModel final : public Model {
                                                                                          {},
                                                                                          {}} {
     if (options.batch_size < 1) throw std::invalid_argument("the batch size must be at least 1");
+    const bool bf16 = options.dtype == "bf16";
+    if (!bf16 && options.dtype != "f32") throw std::invalid_argument("dtype " + options.dtype + " on a CPU");
+    if (const std::string trouble = bf16 ? onednn::bf16_trouble() : ""; !trouble.empty()) {
+      throw std::invalid_argument("bf16 is not available on CPUs here: " + trouble + "; or take --device cuda");
+    }
     build_.batch_norm = options.batch_norm;
+    if (bf16) build_.type = onednn::Type::bf16;
     // Constructors of layers hold references into these.
     build_.activations.reserve(network_.layers().size());
     build_.parameters.reserve(2 * network_.layers().size());
@@ -42,11 +48,14 @@ class CpuModel final : public Model {
     logits_ = logits.value;
     logits_gradient_ = build_.plan.acquire(logits_.get_desc());
     build_.activations.back().gradients.push_back(logits_gradient_);
+    if (bf16) compute_loss_in_f32();
     for (std::size_t i = layers_.size(); i-- > 0;) layers_[i]->plan_backward(build_, build_.activations[i + 1]);
 
     image_ = dnnl::memory(onednn::plain_layout(build_.dims(network_.layers()[0].out)), engine_, DNNL_MEMORY_NONE);
     const dnnl::memory& input = build_.activations[0].value;
     image_to_input_ = {dnnl::reorder(image_, input), {{DNNL_ARG_FROM, image_}, {DNNL_ARG_TO, input}}};
+    plan_parameters();
+    check_memory(options);
     build_.plan.allocate();
     place_parameters();
     initialise(options.seed);
@@ -72,12 +81,14 @@ class CpuModel final : public Model {
       layer->forward(mode);
       if (observer) observer->end();
     }
+    if (logits_to_f32_) logits_to_f32_.run(stream_);
     if (mode == Mode::train) labels_.assign(labels.begin(), labels.end());
     return kernels::cross_entropy(data(logits_), labels, classes());
   }
 
   void backward(float scale) override {
     kernels::cross_entropy_backward(data(logits_), labels_, classes(), scale, data(logits_gradient_));
+    if (gradient_from_f32_) gradient_from_f32_.run(stream_);
     std::size_t parameter = parameters_.size();  // the first of the layer's
     for (std::size_t i = layers_.size(); i-- > 0;) {
       if (observer) observer->begin(layers_[i]->layer().name, Mode::train, true);
@@ -105,7 +116,9 @@ class CpuModel final : public Model {
   std::string first_nonfinite_layer() const override {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const dnnl::memory& output = build_.activations[i + 1].value;
-      if (!kernels::all_finite(data(output), elements(output))) return layers_[i]->layer().name;
+      bool finite = true;
+      with_numbers([&](const auto* y) { finite = kernels::all_finite(y, elements(output)); }, output);
+      if (!finite) return layers_[i]->layer().name;
     }
     return {};
   }
@@ -154,8 +167,21 @@ class CpuModel final : public Model {
     dnnl::reorder(source, target).execute(stream_, source, target);
   }
 
-  // Lays all parameters, and all running statistics, one after another and tells oneDNN where.
-  void place_parameters() {
+  // Puts fp32 copies between the network and its loss.
+  void compute_loss_in_f32() {
+    const auto call = [](const dnnl::memory& from, const dnnl::memory& to) {
+      return Call{dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+    };
+    const onednn::Desc f32 = onednn::plain_layout(onednn::dims(logits_.get_desc()));
+    const dnnl::memory logits = build_.plan.acquire(f32), gradient = build_.plan.acquire(f32);
+    logits_to_f32_ = call(logits_, logits);
+    gradient_from_f32_ = call(gradient, logits_gradient_);
+    logits_ = logits;
+    logits_gradient_ = gradient;
+  }
+
+  // Lays all parameters, and all running statistics, one after another.
+  void plan_parameters() {
     std::size_t total = 0;
     for (CpuParameter& p : build_.parameters) {
       p.parameter.offset = total;
@@ -170,6 +196,19 @@ class CpuModel final : public Model {
     weights_ = flat_.acquire(vector(total));
     gradients_ = flat_.acquire(vector(total));
     statistics_ = flat_.acquire(vector(statistics));
+  }
+
+  // Before any of it is touched: a system that lends more than it has would end the process.
+  void check_memory(const ModelOptions& options) const {
+    const std::size_t bytes = build_.plan.bytes() + flat_.bytes();
+    if (options.memory_limit == 0 || bytes <= options.memory_limit) return;
+    throw std::invalid_argument("a batch of " + std::to_string(options.batch_size) + " takes " +
+                                std::to_string(bytes >> 20) + " MiB, and a rank has " +
+                                std::to_string(options.memory_limit >> 20) + " here: lower --batch-size");
+  }
+
+  // Tells oneDNN where the parameters and the statistics are.
+  void place_parameters() {
     flat_.allocate();
     for (const CpuParameter& p : build_.parameters) {
       p.weights.set_data_handle(data(weights_) + p.parameter.offset);
@@ -202,7 +241,7 @@ class CpuModel final : public Model {
   std::vector<std::unique_ptr<CpuLayer>> layers_;
   std::vector<Parameter> parameters_;
   dnnl::memory image_, logits_, logits_gradient_, weights_, gradients_, statistics_;
-  Call image_to_input_;
+  Call image_to_input_, logits_to_f32_, gradient_from_f32_;  // the latter two of bf16 alone
   std::vector<float> padded_;
   std::vector<std::int32_t> labels_;
 };

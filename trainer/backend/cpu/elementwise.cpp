@@ -18,11 +18,14 @@ class CpuRelu final : public CpuLayer {
     build.activation(layer_.input).gradients.push_back(gradient_.memory());
   }
 
-  void forward(Mode) override { kernels::relu(data(input_), data(output_), elements(output_)); }
+  void forward(Mode) override {
+    with_numbers([&](const auto* x, auto* y) { kernels::relu(x, y, elements(output_)); }, input_, output_);
+  }
 
   void backward() override {
     gradient_.run();
-    kernels::relu_backward(data(output_), data(gradient_.memory()), elements(output_));
+    with_numbers([&](const auto* y, auto* dy) { kernels::relu_backward(y, dy, elements(output_)); }, output_,
+                 gradient_.memory());
   }
 
  private:
@@ -70,16 +73,19 @@ class CpuAddRelu final : public CpuLayer {
 
   void forward(Mode) override {
     if (align_) align_.run(stream_);
-    kernels::add_relu(data(input_), data(residual_), data(output_), elements(output_));
+    with_numbers([&](const auto* a, const auto* b, auto* y) { kernels::add_relu(a, b, y, elements(output_)); }, input_,
+                 residual_, output_);
   }
 
   void backward() override {
     gradient_.run();
-    float* sum = data(gradient_.memory());
+    const std::size_t count = elements(output_);
     if (other_) {
-      kernels::relu_backward(data(output_), data(other_), sum, elements(output_));
+      with_numbers([&](const auto* y, const auto* other, auto* sum) { kernels::relu_backward(y, other, sum, count); },
+                   output_, other_, gradient_.memory());
     } else {
-      kernels::relu_backward(data(output_), sum, elements(output_));
+      with_numbers([&](const auto* y, auto* sum) { kernels::relu_backward(y, sum, count); }, output_,
+                   gradient_.memory());
     }
     if (align_gradient_) align_gradient_.run(stream_);
   }
@@ -97,7 +103,7 @@ class CpuDropout final : public CpuLayer {
       : CpuLayer(layer),
         input_(build.activation(layer.input).value),
         output_(build.plan.acquire(input_.get_desc())),
-        mask_(build.plan.acquire(input_.get_desc())),
+        mask_(build.plan.acquire(onednn::plain_layout({static_cast<dnnl::memory::dim>(elements(input_))}))),
         number_(build.activations.size()),
         seed_(number_) {
     build.activations.emplace_back().value = output_;
@@ -111,14 +117,15 @@ class CpuDropout final : public CpuLayer {
   void forward(Mode mode) override {
     const float drop = mode == Mode::train ? layer_.drop : 0;
     seed_ = seed_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // another mask each time
-    kernels::dropout(data(input_), data(mask_), data(output_), elements(output_), drop, seed_);
+    with_numbers([&](const auto* x, auto* y) { kernels::dropout(x, data(mask_), y, elements(output_), drop, seed_); },
+                 input_, output_);
   }
 
   void seed_dropout(std::uint64_t seed) override { seed_ = seed + number_; }
 
   void backward() override {
     gradient_.run();
-    kernels::multiply(data(mask_), data(gradient_.memory()), elements(mask_));
+    with_numbers([&](auto* dy) { kernels::multiply(data(mask_), dy, elements(mask_)); }, gradient_.memory());
   }
 
  private:

@@ -23,67 +23,103 @@ void in_chunks(std::size_t count, Body body) {
   }
 }
 
+// Each loop is written once for both types, and compiled for several instruction sets in the functions below.
+#define PACELINE_LOOP \
+  template <class T>  \
+  [[gnu::always_inline]] inline void
+
 // A ReLU hands on what is not a number: a loss that stays finite would hide it.
-PACELINE_VECTORIZE void add_relu_chunk(const float* __restrict a, const float* __restrict b, float* __restrict out,
-                                       std::size_t count) {
+PACELINE_LOOP add_relu_loop(const T* __restrict a, const T* __restrict b, T* __restrict out, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const float sum = a[i] + b[i];
-    out[i] = sum <= 0 ? 0 : sum;
+    const float sum = load(a[i]) + load(b[i]);
+    store(sum <= 0 ? 0 : sum, out[i]);
   }
 }
 
-PACELINE_VECTORIZE void relu_chunk(const float* __restrict in, float* __restrict out, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = in[i] <= 0 ? 0 : in[i];
+PACELINE_LOOP relu_loop(const T* __restrict in, T* __restrict out, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) store(load(in[i]) <= 0 ? 0 : load(in[i]), out[i]);
 }
 
-PACELINE_VECTORIZE void relu_backward_chunk(const float* __restrict out, float* __restrict gradient,
-                                            std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) gradient[i] = out[i] > 0 ? gradient[i] : 0;
+PACELINE_LOOP relu_backward_loop(const T* __restrict out, T* __restrict gradient, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) store(load(out[i]) > 0 ? load(gradient[i]) : 0, gradient[i]);
 }
 
-PACELINE_VECTORIZE void relu_backward_two_chunk(const float* __restrict out, const float* __restrict other,
-                                                float* __restrict gradient, std::size_t count) {
+PACELINE_LOOP relu_backward_two_loop(const T* __restrict out, const T* __restrict other, T* __restrict gradient,
+                                     std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const float sum = gradient[i] + other[i];
-    gradient[i] = out[i] > 0 ? sum : 0;
+    const float sum = load(gradient[i]) + load(other[i]);
+    store(load(out[i]) > 0 ? sum : 0, gradient[i]);
   }
 }
 
-PACELINE_VECTORIZE void add_to_chunk(const float* __restrict other, float* __restrict sum, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) sum[i] += other[i];
+PACELINE_LOOP add_to_loop(const T* __restrict other, T* __restrict sum, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) store(load(sum[i]) + load(other[i]), sum[i]);
 }
 
-PACELINE_VECTORIZE void multiply_chunk(const float* __restrict factor, float* __restrict values, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) values[i] *= factor[i];
+PACELINE_LOOP multiply_loop(const float* __restrict factor, T* __restrict values, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) store(load(values[i]) * factor[i], values[i]);
 }
+#undef PACELINE_LOOP
+
+#define PACELINE_CHUNKS(T)                                                                                      \
+  PACELINE_VECTORIZE void add_relu_chunk(const T* __restrict a, const T* __restrict b, T* __restrict out,       \
+                                         std::size_t n) {                                                       \
+    add_relu_loop(a, b, out, n);                                                                                \
+  }                                                                                                             \
+  PACELINE_VECTORIZE void relu_chunk(const T* __restrict in, T* __restrict out, std::size_t n) {                \
+    relu_loop(in, out, n);                                                                                      \
+  }                                                                                                             \
+  PACELINE_VECTORIZE void relu_backward_chunk(const T* __restrict out, T* __restrict gradient, std::size_t n) { \
+    relu_backward_loop(out, gradient, n);                                                                       \
+  }                                                                                                             \
+  PACELINE_VECTORIZE void relu_backward_two_chunk(const T* __restrict out, const T* __restrict other,           \
+                                                  T* __restrict gradient, std::size_t n) {                      \
+    relu_backward_two_loop(out, other, gradient, n);                                                            \
+  }                                                                                                             \
+  PACELINE_VECTORIZE void add_to_chunk(const T* __restrict other, T* __restrict sum, std::size_t n) {           \
+    add_to_loop(other, sum, n);                                                                                 \
+  }                                                                                                             \
+  PACELINE_VECTORIZE void multiply_chunk(const float* __restrict factor, T* __restrict values, std::size_t n) { \
+    multiply_loop(factor, values, n);                                                                           \
+  }
+PACELINE_CHUNKS(float)
+PACELINE_CHUNKS(Bf16)
+#undef PACELINE_CHUNKS
 
 }  // namespace
 
-void add_relu(const float* a, const float* b, float* out, std::size_t count) {
+template <class T>
+void add_relu(const T* a, const T* b, T* out, std::size_t count) {
   in_chunks(count, [=](std::size_t i, std::size_t n) { add_relu_chunk(a + i, b + i, out + i, n); });
 }
 
-void relu(const float* in, float* out, std::size_t count) {
+template <class T>
+void relu(const T* in, T* out, std::size_t count) {
   in_chunks(count, [=](std::size_t i, std::size_t n) { relu_chunk(in + i, out + i, n); });
 }
 
-void relu_backward(const float* out, float* gradient, std::size_t count) {
+template <class T>
+void relu_backward(const T* out, T* gradient, std::size_t count) {
   in_chunks(count, [=](std::size_t i, std::size_t n) { relu_backward_chunk(out + i, gradient + i, n); });
 }
 
-void relu_backward(const float* out, const float* other, float* gradient, std::size_t count) {
+template <class T>
+void relu_backward(const T* out, const T* other, T* gradient, std::size_t count) {
   in_chunks(count, [=](std::size_t i, std::size_t n) { relu_backward_two_chunk(out + i, other + i, gradient + i, n); });
 }
 
-void add_to(const float* other, float* sum, std::size_t count) {
+template <class T>
+void add_to(const T* other, T* sum, std::size_t count) {
   in_chunks(count, [=](std::size_t i, std::size_t n) { add_to_chunk(other + i, sum + i, n); });
 }
 
-bool all_finite(const float* values, std::size_t count) {
-  return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
+template <class T>
+bool all_finite(const T* values, std::size_t count) {
+  return std::all_of(values, values + count, [](T value) { return std::isfinite(load(value)); });
 }
 
-void dropout(const float* in, float* mask, float* out, std::size_t count, float drop, std::uint64_t seed) {
+template <class T>
+void dropout(const T* in, float* mask, T* out, std::size_t count, float drop, std::uint64_t seed) {
   const float keep = 1 / (1 - drop);
   in_chunks(count, [=](std::size_t first, std::size_t n) {
     for (std::size_t i = first; i < first + n; ++i) {
@@ -92,14 +128,28 @@ void dropout(const float* in, float* mask, float* out, std::size_t count, float 
       z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
       z ^= z >> 31;
       mask[i] = static_cast<float>(z >> 40) * 0x1p-24f < drop ? 0 : keep;
-      out[i] = in[i] * mask[i];
+      store(load(in[i]) * mask[i], out[i]);
     }
   });
 }
 
-void multiply(const float* factor, float* values, std::size_t count) {
+template <class T>
+void multiply(const float* factor, T* values, std::size_t count) {
   in_chunks(count, [=](std::size_t i, std::size_t n) { multiply_chunk(factor + i, values + i, n); });
 }
+
+#define PACELINE_INSTANTIATE(T)                                                   \
+  template void add_relu(const T*, const T*, T*, std::size_t);                    \
+  template void relu(const T*, T*, std::size_t);                                  \
+  template void relu_backward(const T*, T*, std::size_t);                         \
+  template void relu_backward(const T*, const T*, T*, std::size_t);               \
+  template void add_to(const T*, T*, std::size_t);                                \
+  template bool all_finite(const T*, std::size_t);                                \
+  template void dropout(const T*, float*, T*, std::size_t, float, std::uint64_t); \
+  template void multiply(const float*, T*, std::size_t);
+PACELINE_INSTANTIATE(float)
+PACELINE_INSTANTIATE(Bf16)
+#undef PACELINE_INSTANTIATE
 
 void move_average(const float* batch, float* running, std::size_t count, float momentum, float scale) {
   for (std::size_t i = 0; i < count; ++i) running[i] += momentum * (scale * batch[i] - running[i]);

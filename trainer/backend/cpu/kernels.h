@@ -1,33 +1,42 @@
 // Element-wise work that oneDNN does not have, over dense arrays in any layout: padding of blocked layouts is zero and
-// stays zero. All run on the calling thread's OpenMP team.
+// stays zero. All run on the calling thread's OpenMP team. T: float or Bf16.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "trainer/backend/cpu/bfloat16.h"
 #include "trainer/nn/model.h"
 
 namespace paceline::train::kernels {
 
 // out = max(0, a + b).
-void add_relu(const float* a, const float* b, float* out, std::size_t count);
+template <class T>
+void add_relu(const T* a, const T* b, T* out, std::size_t count);
 
 // gradient = gradient where out > 0, else 0, where out is a ReLU's result.
-void relu_backward(const float* out, float* gradient, std::size_t count);
+template <class T>
+void relu_backward(const T* out, T* gradient, std::size_t count);
 
 // gradient = (gradient + other) where out > 0, else 0: a ReLU whose result was used twice.
-void relu_backward(const float* out, const float* other, float* gradient, std::size_t count);
+template <class T>
+void relu_backward(const T* out, const T* other, T* gradient, std::size_t count);
 
-void relu(const float* in, float* out, std::size_t count);
+template <class T>
+void relu(const T* in, T* out, std::size_t count);
 
-void add_to(const float* other, float* sum, std::size_t count);  // sum += other
+template <class T>
+void add_to(const T* other, T* sum, std::size_t count);  // sum += other
 
-bool all_finite(const float* values, std::size_t count);
+template <class T>
+bool all_finite(const T* values, std::size_t count);
 
 // Inverted dropout: out = in × mask, with mask 1 / (1 − drop) or 0 by a hash of (seed, element).
-void dropout(const float* in, float* mask, float* out, std::size_t count, float drop, std::uint64_t seed);
-void multiply(const float* factor, float* values, std::size_t count);  // values *= factor
+template <class T>
+void dropout(const T* in, float* mask, T* out, std::size_t count, float drop, std::uint64_t seed);
+template <class T>
+void multiply(const float* factor, T* values, std::size_t count);  // values *= factor
 
 // Moves running towards batch by momentum; batch is scaled first (n / (n − 1) makes a variance unbiased).
 void move_average(const float* batch, float* running, std::size_t count, float momentum, float scale);

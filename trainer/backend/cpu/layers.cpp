@@ -1,6 +1,6 @@
 #include "trainer/backend/cpu/layers.h"
 
-#include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "trainer/backend/cpu/kernels.h"
@@ -31,8 +31,18 @@ void SummedGradient::plan(Activation& output, CpuBuild& build, bool overwrite) {
 }
 
 void SummedGradient::run() const {
-  if (shared_) std::copy_n(data(shared_), elements(sum_), data(sum_));
-  for (const dnnl::memory& other : others_) kernels::add_to(data(other), data(sum_), elements(sum_));
+  if (shared_) std::memcpy(sum_.get_data_handle(), shared_.get_data_handle(), onednn::bytes(sum_.get_desc()));
+  for (const dnnl::memory& other : others_) {
+    with_numbers([&](const auto* from, auto* to) { kernels::add_to(from, to, elements(sum_)); }, other, sum_);
+  }
+}
+
+void WeightsFor::plan(const dnnl::memory& weights, const onednn::Desc& wanted, CpuBuild& build) {
+  memory_ = weights;
+  if (onednn::same_layout(wanted, weights.get_desc())) return;
+  memory_ = build.plan.acquire(wanted);
+  reorder_ = {dnnl::reorder(weights, memory_), {{DNNL_ARG_FROM, weights}, {DNNL_ARG_TO, memory_}}};
+  build.plan.release(memory_);
 }
 
 std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trainer/backend/cpu/bfloat16.h"
 #include "trainer/backend/cpu/memory_plan.h"
 #include "trainer/backend/cpu/onednn.h"
 #include "trainer/nn/model.h"
@@ -21,7 +22,7 @@ struct Activation {
   bool needs_gradient = true;
 };
 
-// A parameter, where it lies in the flat buffers, and oneDNN's views of its weights and gradient there.
+// A parameter, where it lies in the flat buffers, fp32, and oneDNN's views of its weights and gradient there.
 struct CpuParameter {
   Parameter parameter;
   onednn::Desc layout;
@@ -35,10 +36,11 @@ struct CpuBuild {
   MemoryPlan plan;
   std::int64_t batch;
   bool freeze_batch_norm, winograd;
-  std::vector<Activation> activations;   // by layer
-  std::vector<CpuParameter> parameters;  // in order of the layers
-  std::vector<dnnl::memory> statistics;  // running means and variances
-  BatchNormOptions batch_norm{};         // where it is not frozen
+  std::vector<Activation> activations;    // by layer
+  std::vector<CpuParameter> parameters;   // in order of the layers
+  std::vector<dnnl::memory> statistics;   // running means and variances
+  BatchNormOptions batch_norm{};          // where it is not frozen
+  onednn::Type type = onednn::Type::f32;  // of activations and their gradients; everything else is fp32
 
   Activation& activation(int layer) { return activations[static_cast<std::size_t>(layer)]; }
   dnnl::memory::dims dims(const Shape& shape) const { return {batch, shape.channels, shape.height, shape.width}; }
@@ -87,8 +89,36 @@ std::unique_ptr<CpuLayer> make_relu(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_add_relu(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_dropout(const Layer& layer, CpuBuild& build);
 
-inline float* data(const dnnl::memory& memory) { return static_cast<float*>(memory.get_data_handle()); }
-inline std::size_t elements(const dnnl::memory& memory) { return onednn::bytes(memory.get_desc()) / sizeof(float); }
+inline float* data(const dnnl::memory& memory) { return static_cast<float*>(memory.get_data_handle()); }  // of fp32
+inline std::size_t elements(const dnnl::memory& memory) {
+  const onednn::Desc desc = memory.get_desc();
+  return onednn::bytes(desc) / dnnl::memory::data_type_size(onednn::type(desc));
+}
+
+// work(pointers to the tensors' numbers): float* or Bf16*, as the first tensor's are; the others' are the same.
+template <class Work, class... Memories>
+void with_numbers(Work work, const dnnl::memory& first, const Memories&... others) {
+  if (onednn::type(first.get_desc()) == onednn::Type::bf16) {
+    work(static_cast<Bf16*>(first.get_data_handle()), static_cast<Bf16*>(others.get_data_handle())...);
+  } else {
+    work(data(first), data(others)...);
+  }
+}
+
+// A parameter's weights in the layout and type that a primitive wants: themselves, or a copy, which run() makes before
+// each use and whose memory is lent out between. plan() comes after that of what the primitive reads and writes.
+class WeightsFor {
+ public:
+  void plan(const dnnl::memory& weights, const onednn::Desc& wanted, CpuBuild& build);
+  void run(const dnnl::stream& stream) const {
+    if (reorder_) reorder_.run(stream);
+  }
+  const dnnl::memory& memory() const { return memory_; }
+
+ private:
+  dnnl::memory memory_;
+  Call reorder_;
+};
 
 // The output's one gradient, for a layer whose backward reads one: further contributions are added to the first by
 // run(), which the layer calls before it reads. overwrite: the layer will write over it.

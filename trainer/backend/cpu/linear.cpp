@@ -15,21 +15,23 @@ class CpuLinear final : public CpuLayer {
     source_ = input.value;
     // One pixel in blocks of channels is a plain vector, for which there are faster primitives; when the channels do
     // not fill their blocks it is not, and the image's layout is kept.
-    const onednn::Desc vector = onednn::plain_layout({build.batch, layer.in.channels});
-    flat_ = layer.in.height * layer.in.width == 1 && elements(input.value) * sizeof(float) == onednn::bytes(vector);
+    const onednn::Desc vector = onednn::plain_layout({build.batch, layer.in.channels}, build.type);
+    flat_ = layer.in.height * layer.in.width == 1 && onednn::bytes(input.value.get_desc()) == onednn::bytes(vector);
     if (flat_) {
       weights = {outputs, layer.in.channels};
       source_ = build.plan.view(input.value, vector);
     }
-    descs_ = onednn::linear(build.engine, source_.get_desc(), weights, onednn::plain_layout({build.batch, outputs}),
-                            layer.bias, input.needs_gradient);
+    descs_ = onednn::linear(build.engine, source_.get_desc(), weights,
+                            onednn::plain_layout({build.batch, outputs}, build.type), layer.bias, input.needs_gradient);
     output.value = build.plan.acquire(descs_.forward.dst_desc());
 
     const std::vector<ParameterShape> shapes = layer.parameters();
-    const CpuParameter& weight = build.add_parameter(shapes[0], descs_.forward.weights_desc());
+    const CpuParameter& weight = build.add_parameter(shapes[0], descs_.backward_weights.diff_weights_desc());
     weights_ = weight.weights;
-    forward_ = {dnnl::inner_product_forward(descs_.forward),
-                {{DNNL_ARG_SRC, source_}, {DNNL_ARG_WEIGHTS, weights_}, {DNNL_ARG_DST, output.value}}};
+    weights_for_forward_.plan(weights_, descs_.forward.weights_desc(), build);
+    forward_ = {
+        dnnl::inner_product_forward(descs_.forward),
+        {{DNNL_ARG_SRC, source_}, {DNNL_ARG_WEIGHTS, weights_for_forward_.memory()}, {DNNL_ARG_DST, output.value}}};
     backward_weights_ = {dnnl::inner_product_backward_weights(descs_.backward_weights),
                          {{DNNL_ARG_SRC, source_}, {DNNL_ARG_DIFF_WEIGHTS, weight.gradient}}};
     if (layer.bias) {
@@ -45,30 +47,27 @@ class CpuLinear final : public CpuLayer {
     Activation& input = build.activation(layer_.input);
     if (descs_.backward_data) {
       const dnnl::memory source_gradient = build.plan.acquire(input.value.get_desc());
-      const onednn::Desc wanted = descs_.backward_data->weights_desc();
-      dnnl::memory weights = weights_;
-      if (!onednn::same_layout(wanted, weights_.get_desc())) {
-        weights = build.plan.acquire(wanted);
-        reorder_ = {dnnl::reorder(weights_, weights), {{DNNL_ARG_FROM, weights_}, {DNNL_ARG_TO, weights}}};
-        build.plan.release(weights);
-      }
+      weights_for_backward_.plan(weights_, descs_.backward_data->weights_desc(), build);
       backward_data_ = {
           dnnl::inner_product_backward_data(*descs_.backward_data),
           {{DNNL_ARG_DIFF_DST, gradient_.memory()},
-           {DNNL_ARG_WEIGHTS, weights},
+           {DNNL_ARG_WEIGHTS, weights_for_backward_.memory()},
            {DNNL_ARG_DIFF_SRC, flat_ ? build.plan.view(source_gradient, source_.get_desc()) : source_gradient}}};
       input.gradients.push_back(source_gradient);
     }
     build.plan.release(gradient_.memory());
   }
 
-  void forward(Mode) override { forward_.run(stream_); }
+  void forward(Mode) override {
+    weights_for_forward_.run(stream_);
+    forward_.run(stream_);
+  }
 
   void backward() override {
     gradient_.run();
     backward_weights_.run(stream_);
     if (!backward_data_) return;
-    if (reorder_) reorder_.run(stream_);
+    weights_for_backward_.run(stream_);
     backward_data_.run(stream_);
   }
 
@@ -78,7 +77,8 @@ class CpuLinear final : public CpuLayer {
   bool flat_ = false;
   dnnl::memory source_, weights_;
   SummedGradient gradient_;
-  Call forward_, backward_weights_, backward_data_, reorder_;
+  WeightsFor weights_for_forward_, weights_for_backward_;
+  Call forward_, backward_weights_, backward_data_;
 };
 
 }  // namespace

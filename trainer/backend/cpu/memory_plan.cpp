@@ -13,6 +13,7 @@ constexpr std::size_t page = std::size_t{2} << 20;  // a huge page
 // Blocks of a multiple of 4 KiB would put equal positions of all tensors into the same cache sets.
 constexpr std::size_t stagger = 4096 + 256;
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+std::size_t room_of(std::size_t bytes) { return round_up(bytes, 4096) + stagger; }
 }  // namespace
 
 dnnl::memory MemoryPlan::acquire(const onednn::Desc& desc) {
@@ -62,18 +63,23 @@ dnnl::memory MemoryPlan::view(const dnnl::memory& memory, const onednn::Desc& de
   return tensors_.back().memory;
 }
 
+std::size_t MemoryPlan::bytes() const {
+  std::size_t total = 1;
+  for (const Block& block : blocks_) total += room_of(block.bytes);
+  return round_up(total, page);
+}
+
 void MemoryPlan::allocate() {
   std::vector<std::size_t> offsets;
   std::size_t total = 0;
   for (const Block& block : blocks_) {
     offsets.push_back(total);
-    total += round_up(block.bytes, 4096) + stagger;
+    total += room_of(block.bytes);
   }
-  bytes_ = round_up(std::max<std::size_t>(total, 1), page);
-  storage_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes_)));
+  storage_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes())));
   if (!storage_) throw std::bad_alloc();
-  madvise(storage_.get(), bytes_, MADV_HUGEPAGE);
-  std::memset(storage_.get(), 0, bytes_);
+  madvise(storage_.get(), bytes(), MADV_HUGEPAGE);
+  std::memset(storage_.get(), 0, bytes());
   for (const Tensor& tensor : tensors_) tensor.memory.set_data_handle(storage_.get() + offsets[tensor.block]);
 }
 

@@ -23,8 +23,8 @@ class MemoryPlan {
   // Another description of the same bytes.
   dnnl::memory view(const dnnl::memory& memory, const onednn::Desc& desc);
 
-  void allocate();  // zeroed
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const;  // of all blocks, as planned so far
+  void allocate();            // zeroed
 
  private:
   struct Tensor {
@@ -46,7 +46,6 @@ class MemoryPlan {
   std::vector<Tensor> tensors_;
   std::vector<Block> blocks_;
   std::unique_ptr<std::byte, Free> storage_;
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace paceline::train

@@ -35,14 +35,14 @@ typename Primitive::primitive_desc backward_desc(const dnnl::engine& engine, con
 
 }  // namespace
 
-Desc plain_layout(const Dims& dims) {
+Desc plain_layout(const Dims& dims, Type type) {
   Dims strides(dims.size());
   dnnl::memory::dim stride = 1;
   for (std::size_t i = dims.size(); i-- > 0;) {
     strides[i] = stride;
     stride *= dims[i];
   }
-  return {dims, dnnl::memory::data_type::f32, strides};
+  return {dims, type, strides};
 }
 
 Dims dims(const Desc& desc) {
@@ -53,9 +53,29 @@ Dims dims(const Desc& desc) {
 #endif
 }
 
+Type type(const Desc& desc) {
+#if DNNL_VERSION_MAJOR < 3
+  return desc.data_type();
+#else
+  return desc.get_data_type();
+#endif
+}
+
 bool same_layout(const Desc& a, const Desc& b) { return a == b; }
 
 std::size_t bytes(const Desc& desc) { return desc.get_size(); }
+
+std::string bf16_trouble() {
+#if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 2)
+  // Each set of instructions has the bits of those that it contains.
+  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted) return {};
+  return "this processor has neither AVX512-BF16 nor AMX, without which bf16 is slower than f32";
+#else
+  return "it needs oneDNN 3.2 or newer, and this build has " + std::to_string(DNNL_VERSION_MAJOR) + "." +
+         std::to_string(DNNL_VERSION_MINOR) + ": run samples/setup.sh --onednn and build anew";
+#endif
+}
 
 namespace {
 
@@ -86,8 +106,9 @@ auto with_algorithm(bool winograd, Make make) {
   return make(algorithm::convolution_direct);
 }
 
-// oneDNN's code for what it has no other for, hundreds of times slower: on AVX2 that is, in blocked layouts, the weights'
-// gradient of a 3×3 convolution over 2×2 pixels (VGG's last stage for CIFAR). In plain layouts it multiplies matrices.
+// oneDNN's code for what it has no other for, hundreds of times slower: on AVX2 that is, in blocked layouts, the
+// weights' gradient of a 3×3 convolution over 2×2 pixels (VGG's last stage for CIFAR). In plain layouts it multiplies
+// matrices.
 bool is_reference(const dnnl::convolution_backward_weights::primitive_desc& desc) {
   return std::string_view(desc.impl_info_str()).starts_with("ref");
 }
@@ -97,8 +118,9 @@ bool is_reference(const dnnl::convolution_backward_weights::primitive_desc& desc
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
                         const Dims& output, const Window& window, bool data_gradient, bool winograd) {
   const auto& [kernel, stride, padding] = window;
-  const Desc any_weights = any_layout(weights);
-  const Desc any_output = any_layout(output);
+  const Type numbers = type(source);
+  const Desc any_weights = any_layout(weights, numbers);
+  const Desc any_output = any_layout(output, numbers);
   const Desc bias = has_bias ? plain_layout({output[1]}) : Desc();
   const bool fast = winograd && winograd_is_faster(weights, output, window, false);
   const bool fast_weights = winograd && winograd_is_faster(weights, output, window, true);
@@ -109,14 +131,15 @@ Convolution convolution(const dnnl::engine& engine, const Desc& source, const Di
   });
   const Desc src = result.forward.src_desc();
   const Desc dst = result.forward.dst_desc();
+  const Desc weights_gradient = numbers == Type::f32 ? result.forward.weights_desc() : any_layout(weights);
   result.backward_weights = with_algorithm(fast_weights, [&](algorithm a) {
-    return backward_desc<dnnl::convolution_backward_weights>(
-        engine, result.forward, a, src, result.forward.weights_desc(), bias, dst, stride, padding, padding);
+    return backward_desc<dnnl::convolution_backward_weights>(engine, result.forward, a, src, weights_gradient, bias,
+                                                             dst, stride, padding, padding);
   });
   if (is_reference(result.backward_weights)) {
     const auto plain = backward_desc<dnnl::convolution_backward_weights>(
-        engine, result.forward, algorithm::convolution_direct, plain_layout(dims(src)), any_weights, bias,
-        plain_layout(dims(dst)), stride, padding, padding);
+        engine, result.forward, algorithm::convolution_direct, plain_layout(dims(src), numbers), any_layout(weights),
+        bias, plain_layout(dims(dst), numbers), stride, padding, padding);
     if (!is_reference(plain)) result.backward_weights = plain;
   }
   if (data_gradient) {
@@ -160,14 +183,16 @@ Pooling pooling(const dnnl::engine& engine, algorithm algorithm, const Desc& sou
   const auto& [kernel, stride, padding] = window;
   Pooling result;
 #if DNNL_VERSION_MAJOR < 3
-  result.forward = forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
-                                                       any_layout(output), stride, kernel, padding, padding);
+  result.forward =
+      forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
+                                          any_layout(output, type(source)), stride, kernel, padding, padding);
   result.backward = backward_desc<dnnl::pooling_backward>(engine, result.forward, algorithm, source,
                                                           result.forward.dst_desc(), stride, kernel, padding, padding);
 #else
   const Dims dense{0, 0};  // dilation
-  result.forward = forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
-                                                       any_layout(output), stride, kernel, dense, padding, padding);
+  result.forward =
+      forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
+                                          any_layout(output, type(source)), stride, kernel, dense, padding, padding);
   result.backward = backward_desc<dnnl::pooling_backward>(
       engine, result.forward, algorithm, source, result.forward.dst_desc(), stride, kernel, dense, padding, padding);
 #endif
@@ -176,15 +201,18 @@ Pooling pooling(const dnnl::engine& engine, algorithm algorithm, const Desc& sou
 
 Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output, bool has_bias,
               bool data_gradient) {
+  const Type numbers = type(source);
   const Desc bias = has_bias ? plain_layout({weights[0]}) : Desc();
+  const Desc any_weights = any_layout(weights, numbers);
   Linear result;
-  result.forward = forward_desc<dnnl::inner_product_forward>(engine, prop_kind::forward_training, source,
-                                                             any_layout(weights), bias, output);
-  result.backward_weights = backward_desc<dnnl::inner_product_backward_weights>(
-      engine, result.forward, source, result.forward.weights_desc(), bias, output);
+  result.forward =
+      forward_desc<dnnl::inner_product_forward>(engine, prop_kind::forward_training, source, any_weights, bias, output);
+  const Desc weights_gradient = numbers == Type::f32 ? result.forward.weights_desc() : any_layout(weights);
+  result.backward_weights = backward_desc<dnnl::inner_product_backward_weights>(engine, result.forward, source,
+                                                                                weights_gradient, bias, output);
   if (data_gradient) {
     result.backward_data =
-        backward_desc<dnnl::inner_product_backward_data>(engine, result.forward, source, any_layout(weights), output);
+        backward_desc<dnnl::inner_product_backward_data>(engine, result.forward, source, any_weights, output);
   }
   return result;
 }

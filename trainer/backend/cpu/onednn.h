@@ -6,18 +6,24 @@
 
 #include <dnnl.hpp>
 #include <optional>
+#include <string>
 
 namespace paceline::train::onednn {
 
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
+using Type = dnnl::memory::data_type;
 
 // A description that leaves the layout to the primitive.
-inline Desc any_layout(const Dims& dims) { return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any}; }
-Desc plain_layout(const Dims& dims);  // row-major
+inline Desc any_layout(const Dims& dims, Type type = Type::f32) { return {dims, type, dnnl::memory::format_tag::any}; }
+Desc plain_layout(const Dims& dims, Type type = Type::f32);  // row-major
 Dims dims(const Desc& desc);
+Type type(const Desc& desc);
 bool same_layout(const Desc& a, const Desc& b);
 std::size_t bytes(const Desc& desc);
+
+// Why activations cannot be bf16 here; empty where they can.
+std::string bf16_trouble();
 
 struct Window {
   Dims kernel, stride, padding;  // two extents each; padding is the same on both sides
@@ -28,9 +34,10 @@ struct Convolution {
   dnnl::convolution_backward_weights::primitive_desc backward_weights;
   std::optional<dnnl::convolution_backward_data::primitive_desc> backward_data;
 };
-// source: its layout may be any. The layouts of forward hold for the backward primitives too, except that the weights
-// of backward_data may be laid out differently, and everything of backward_weights. has_bias: of as many elements as output has channels. winograd: by
-// Winograd's algorithm wherever oneDNN has it and it is the faster one.
+// source: its layout may be any; its type is that of the weights and of the output. Biases and the gradients of weights
+// and biases are fp32. The layouts of forward hold for the backward primitives too, except that the weights of
+// backward_data may be laid out differently, and everything of backward_weights. has_bias: of as many elements as
+// output has channels. winograd: by Winograd's algorithm wherever oneDNN has it and it is the faster one.
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
                         const Dims& output, const Window& window, bool data_gradient, bool winograd);
 
@@ -55,7 +62,7 @@ struct Linear {
   dnnl::inner_product_backward_weights::primitive_desc backward_weights;
   std::optional<dnnl::inner_product_backward_data::primitive_desc> backward_data;
 };
-// As for convolution().
+// As for convolution(); output is of source's type, and so is its gradient.
 Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output, bool has_bias,
               bool data_gradient);
 

@@ -89,14 +89,24 @@ Tensor convolution_backward(const Layer& layer, const Tensor& x, const Values& w
   return dx;
 }
 
-Moments moments(const Tensor& x) {
-  const auto count = static_cast<double>(x.samples * x.shape.height * x.shape.width);
-  Moments m{Values(index(x.shape.channels), 0.0), Values(index(x.shape.channels), 0.0)};
-  each(x, [&](auto n, auto c, auto r, auto p) { m.mean[index(c)] += x.at(n, c, r, p) / count; });
+Moments moments(const Tensor& x, const SumOverRanks& sum) {
+  const auto channels = index(x.shape.channels);
+  Moments m{Values(channels, 0.0), Values(channels, 0.0)};
+  double count = 0;
+  const auto average = [&](Values& sums) {
+    sums.push_back(static_cast<double>(x.samples * x.shape.height * x.shape.width));
+    if (sum) sum(sums);
+    count = sums.back();
+    sums.pop_back();
+    for (double& value : sums) value /= count;
+  };
+  each(x, [&](auto n, auto c, auto r, auto p) { m.mean[index(c)] += x.at(n, c, r, p); });
+  average(m.mean);
   each(x, [&](auto n, auto c, auto r, auto p) {
     const double d = x.at(n, c, r, p) - m.mean[index(c)];
-    m.variance[index(c)] += d * d / count;
+    m.variance[index(c)] += d * d;
   });
+  average(m.variance);
   return m;
 }
 
@@ -112,8 +122,8 @@ Tensor batch_norm(const Tensor& x, const Moments& m, const Values& scale, const 
 // Ioffe and Szegedy, arXiv 1502.03167, section 3, simplified: with x̂ the normalised input,
 // dx = scale ÷ deviation × (dy − mean(dy) − x̂ × mean(dy × x̂)).
 Tensor batch_norm_backward(const Tensor& x, const Moments& m, bool frozen, const Values& scale, const Tensor& dy,
-                           Values& scale_gradient, Values& shift_gradient) {
-  const auto count = static_cast<double>(x.samples * x.shape.height * x.shape.width);
+                           Values& scale_gradient, Values& shift_gradient, const SumOverRanks& sum) {
+  const std::size_t channels = scale.size();
   scale_gradient.assign(scale.size(), 0.0);
   shift_gradient.assign(scale.size(), 0.0);
   const auto normalised = [&](auto n, auto c, auto r, auto p) {
@@ -123,11 +133,15 @@ Tensor batch_norm_backward(const Tensor& x, const Moments& m, bool frozen, const
     scale_gradient[index(c)] += dy.at(n, c, r, p) * normalised(n, c, r, p);
     shift_gradient[index(c)] += dy.at(n, c, r, p);
   });
+  Values sums = shift_gradient;  // Σdy, Σ(dy × x̂), count
+  sums.insert(sums.end(), scale_gradient.begin(), scale_gradient.end());
+  sums.push_back(static_cast<double>(x.samples * x.shape.height * x.shape.width));
+  if (sum && !frozen) sum(sums);
   Tensor dx(x.samples, x.shape);
   each(x, [&](auto n, auto c, auto r, auto p) {
     double d = dy.at(n, c, r, p);
     if (!frozen) {
-      d -= shift_gradient[index(c)] / count + normalised(n, c, r, p) * scale_gradient[index(c)] / count;
+      d -= sums[index(c)] / sums.back() + normalised(n, c, r, p) * sums[channels + index(c)] / sums.back();
     }
     dx.at(n, c, r, p) = d * scale[index(c)] / std::sqrt(m.variance[index(c)] + epsilon);
   });

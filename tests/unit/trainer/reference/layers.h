@@ -3,6 +3,7 @@
 // written, not added to.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -20,14 +21,17 @@ Tensor convolution_backward(const Layer& layer, const Tensor& x, const Values& w
 struct Moments {
   Values mean, variance;  // by channel; biased
 };
-Moments moments(const Tensor& x);
+// Replaces sums of this rank's samples by those of all ranks'.
+using SumOverRanks = std::function<void(std::span<double>)>;
+Moments moments(const Tensor& x, const SumOverRanks& sum = {});
 
 inline constexpr double epsilon = 1e-5;
 
 Tensor batch_norm(const Tensor& x, const Moments& moments, const Values& scale, const Values& shift);
-// frozen: the moments are constants; otherwise they are those of x and the gradient goes through them.
+// frozen: the moments are constants; otherwise they are those of x, on all ranks, and the gradient goes through them.
+// Gradients of scale and shift are those of this rank.
 Tensor batch_norm_backward(const Tensor& x, const Moments& moments, bool frozen, const Values& scale, const Tensor& dy,
-                           Values& scale_gradient, Values& shift_gradient);
+                           Values& scale_gradient, Values& shift_gradient, const SumOverRanks& sum = {});
 
 Tensor relu(const Tensor& x);
 Tensor relu_backward(const Tensor& y, const Tensor& dy);  // y: the ReLU's result

@@ -48,7 +48,7 @@ double ReferenceModel::forward(const Tensor& images, std::span<const std::int32_
         break;
       case LayerKind::batch_norm: {
         Moments& kept = running[layer.name];
-        used_[layer.name] = mode == Mode::train && !frozen_ ? moments(x) : kept;
+        used_[layer.name] = mode == Mode::train && !frozen_ ? moments(x, sum_over_ranks) : kept;
         if (mode == Mode::train && !frozen_) {
           const auto count = static_cast<double>(x.samples * x.shape.height * x.shape.width);
           const Moments& batch = used_[layer.name];
@@ -103,7 +103,7 @@ void ReferenceModel::backward(double scale) {
         break;
       case LayerKind::batch_norm:
         dx = batch_norm_backward(x, used_[layer.name], frozen_, weights[layer.name + ".weight"], dy,
-                                 gradients[layer.name + ".weight"], bias_gradient);
+                                 gradients[layer.name + ".weight"], bias_gradient, sum_over_ranks);
         break;
       case LayerKind::linear:
         dx = linear_backward(layer, x, weights[layer.name + ".weight"], dy, gradients[layer.name + ".weight"],

@@ -23,6 +23,7 @@ class ReferenceModel {
 
   std::map<std::string, Values> weights, gradients, velocity;  // by parameter
   std::map<std::string, Moments> running;                      // by layer
+  SumOverRanks sum_over_ranks;                                 // batch norms of all ranks; empty: of this one
   std::vector<Tensor> tensors, tensor_gradients;               // by layer; 0 is the image
 
   // How near the last forward came to a point without a derivative: the least |input of a ReLU| and the least lead of

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""How fast the trainer is, against oneDNN's own ceiling and against PyTorch, in one run on one machine.
+
+In rounds: every program takes a few steps, then the next, so that the machine's drift meets all alike. Printed are the
+medians over all steps of all rounds, and of each ratio the median over the rounds and its range.
+
+  resnet50   ResNet-50, 224 pixels, batch 16, fp32: trainer, ceiling_bench, PyTorch (channels_last)
+  vgg16      VGG-16 for CIFAR, batch 64: trainer, PyTorch
+  ranks      the same ResNet-50 on ranks of one thread, 16 images together: trainer, PyTorch's DDP over gloo
+  bf16       ResNet-50 in bf16, against PyTorch's autocast: only where the processor and the build have it
+  allreduce  bench-allreduce on 2 and 4 ranks: ring and halving_doubling against the MPI library's
+
+PyTorch's figures need a Python with torch, named by PACELINE_TORCH_PYTHON; without it they are left out.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+THREADS = 2
+# model, pixels, batch of all ranks, steps a round
+RESNET = ("resnet50", 224, 16, 3)
+VGG = ("vgg16", 32, 64, 8)
+
+
+def environment():
+    """Open MPI in containers, as root, with more ranks than cores; one setting of threads for all."""
+    own = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+           "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm_rsh_agent": "", "GLOO_SOCKET_IFNAME": "lo"}
+    return own | dict(os.environ) | {"OMP_NUM_THREADS": str(THREADS)}
+
+
+def fail(message):
+    sys.exit(f"speed.py: {message}")
+
+
+def start(command):
+    return subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    """Its standard output, and the most memory it held, in MiB."""
+    out, error = process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        fail(f"{' '.join(process.args)} ended with status {process.returncode}:\n{error.strip()[-2000:]}")
+    return out, usage.ru_maxrss / 2**10
+
+
+class Programs:
+    def __init__(self, build, torch_python):
+        self.train, self.ceiling = build / "bin/paceline-train", build / "tests/ceiling_bench"
+        self.torch_python = torch_python
+
+    def ours(self, case, ranks=1, dtype="f32"):
+        """Seconds of each step but the first, and memory."""
+        model, pixels, batch, steps = case
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log.jsonl"
+            launcher = ["mpirun", "--bind-to", "none", "-n", ranks] if ranks > 1 else []
+            out = finish(start([*launcher, self.train, "--synthetic", "--model", model, "--image-size", pixels,
+                                "--classes", 256 if pixels > 64 else 10, "--batch-size", batch // ranks,
+                                "--train-images", batch * (steps + 1), "--test-images", ranks, "--eval-every", 0,
+                                "--iterations", steps + 1, "--threads", THREADS // ranks, "--dtype", dtype,
+                                "--lr", 0.001, "--log", log]))
+            lines = [json.loads(line) for line in log.read_text().splitlines()]
+        return [line["seconds"] for line in lines if line["event"] == "iteration"][1:], {"peak_mib": out[1]}
+
+    def own_ceiling(self, case, dtype="f32"):
+        out, _ = finish(start([self.ceiling, *case, dtype]))
+        return json.loads(out)["seconds"], {}
+
+    def torch(self, case, ranks=1, dtype="f32"):
+        model, pixels, batch, steps = case
+        with tempfile.TemporaryDirectory() as folder:
+            command = [self.torch_python, HERE / "torch_step.py", model, pixels, batch // ranks, steps, THREADS // ranks]
+            if dtype == "bf16":
+                command.append("--bf16")
+            if ranks > 1:
+                command += ["--store", f"{folder}/store", "--ranks", ranks]
+            processes = [start([*command, *(["--rank", rank] if ranks > 1 else [])]) for rank in range(ranks)]
+            outs = [finish(process)[0] for process in processes]
+        result = json.loads(outs[0])
+        return result.pop("seconds"), result
+
+    def takes_bf16(self):
+        probe = subprocess.run([self.train, "--synthetic", "--dtype", "bf16", "--width", "0.125", "--train-images", "4",
+                                "--batch-size", "4", "--iterations", "1", "--test-images", "1"], env=environment(),
+                               capture_output=True, text=True)
+        return probe.returncode == 0, probe.stderr.strip()
+
+
+class Case:
+    """What is measured side by side: name → seconds of the steps, round by round."""
+
+    def __init__(self, title, shape, runs):
+        self.title, self.images, self.runs = title, shape[2], runs
+        self.seconds = {name: [] for name in runs}
+        self.facts = {name: {} for name in runs}
+
+    def round(self, number):
+        names = list(self.runs)
+        turn = number % len(names)
+        for name in names[turn:] + names[:turn]:
+            seconds, facts = self.runs[name]()
+            self.seconds[name].append(seconds)
+            for key, value in facts.items():
+                self.facts[name][key] = max(value, self.facts[name].get(key, value))
+
+    def rate(self, name):
+        return self.images / statistics.median(second for seconds in self.seconds[name] for second in seconds)
+
+    def ratio(self, name, other):
+        """How many times as fast `name` is as `other`: median over the rounds, least, most."""
+        ratios = [statistics.median(b) / statistics.median(a)
+                  for a, b in zip(self.seconds[name], self.seconds[other])]
+        return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def allreduce(programs, ranks):
+    """{(bytes, communicator): microseconds}; medians of 20, one after the other in each iteration."""
+    out, _ = finish(start(["mpirun", "--bind-to", "none", "-n", ranks, programs.train, "bench-allreduce", "--sizes",
+                           "25M,100M", "--communicators", "mpi,ring,halving_doubling", "--iterations", 20]))
+    rows = [line.split() for line in out.splitlines()]
+    return {(int(row[0]), row[2]): float(row[3]) for row in rows if len(row) == 7 and row[0].isdigit()}
+
+
+def ratios_of(cases, reduced):
+    """(what, median, least, most, target)"""
+    rows = []
+
+    def add(case, name, other, what, target):
+        if case in cases and name in cases[case].runs and other in cases[case].runs:
+            rows.append((what, *cases[case].ratio(name, other), target))
+
+    add("resnet50", "trainer", "ceiling", "ResNet-50: trainer ÷ oneDNN ceiling", 0.92)
+    add("resnet50", "trainer", "PyTorch", "ResNet-50: trainer ÷ PyTorch", 1.3)
+    add("vgg16", "trainer", "PyTorch", "VGG-16, CIFAR: trainer ÷ PyTorch", 1.3)
+    add("ranks", "2 ranks × 1", "1 rank × 2", "2 ranks × 1 thread ÷ 1 rank × 2", 0.95)
+    add("ranks", "2 ranks × 1", "DDP 2 × 1", "2 ranks × 1 thread ÷ PyTorch DDP, gloo", 1.4)
+    add("bf16", "trainer", "PyTorch", "ResNet-50, bf16: trainer ÷ PyTorch autocast", 2.0)
+    for ranks, times in reduced.items():
+        for size in sorted({size for size, _ in times}):
+            for name in ("ring", "halving_doubling"):
+                ratio = times[size, "mpi"] / times[size, name]
+                rows.append((f"allreduce, {ranks} ranks, {size >> 20} MiB: {name} ÷ mpi", ratio, ratio, ratio, 1.0))
+    return rows
+
+
+def memory_of(cases):
+    for name in ("resnet50", "vgg16"):
+        facts = cases[name].facts if name in cases else {}
+        if facts.get("trainer") and facts.get("PyTorch"):
+            yield (name, facts["trainer"]["peak_mib"], facts["PyTorch"]["peak_mib"], facts["PyTorch"]["beyond_start_mib"])
+
+
+def report(cases, reduced, rounds, seconds):
+    print(f"\n{rounds} rounds in {seconds:.0f} s on {os.cpu_count()} CPUs; load before: {LOAD:.2f}\n")
+    for case in cases.values():
+        for name in case.runs:
+            print(f"{case.title + ', ' + name:<52} {case.rate(name):9.2f} images/s")
+    print(f"\n{'ratio of speeds':<52} {'median':>9}   range          target")
+    for what, median, least, most, target in ratios_of(cases, reduced):
+        said = "" if median >= target else "  below"
+        print(f"{what:<52} {median:9.2f}   {least:.2f} … {most:.2f}    {target:.2f}{said}")
+    for name, ours, theirs, beyond in memory_of(cases):
+        print(f"\npeak memory, {name}: trainer {ours:.0f} MiB, PyTorch {theirs:.0f} MiB "
+              f"({beyond:.0f} MiB of these beyond its libraries)", end="")
+    print()
+
+
+LOAD = os.getloadavg()[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=4, help="default: %(default)s, some 8 minutes on two slow cores")
+    parser.add_argument("--only", default="resnet50,vgg16,ranks,bf16,allreduce", help="default: %(default)s")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="default: %(default)s")
+    parser.add_argument("--json", type=pathlib.Path, help="file for all figures")
+    o = parser.parse_args()
+    only = o.only.split(",")
+    if unknown := set(only) - {"resnet50", "vgg16", "ranks", "bf16", "allreduce"}:
+        parser.error(f"--only: no {', '.join(sorted(unknown))}")
+    torch_python = os.environ.get("PACELINE_TORCH_PYTHON")
+    programs = Programs(o.build, torch_python)
+    for program in (programs.train, programs.ceiling):
+        if not program.is_file():
+            parser.error(f"there is no {program}: cmake --build {o.build} --target paceline-train ceiling_bench")
+    if not torch_python:
+        print("PACELINE_TORCH_PYTHON is not set: nothing is compared with PyTorch", file=sys.stderr)
+
+    def with_torch(runs, name, run):
+        return runs | {name: run} if torch_python else runs
+
+    cases = {}
+    if "resnet50" in only:
+        runs = {"trainer": lambda: programs.ours(RESNET), "ceiling": lambda: programs.own_ceiling(RESNET)}
+        cases["resnet50"] = Case("ResNet-50", RESNET, with_torch(runs, "PyTorch", lambda: programs.torch(RESNET)))
+    if "vgg16" in only:
+        runs = {"trainer": lambda: programs.ours(VGG)}
+        cases["vgg16"] = Case("VGG-16", VGG, with_torch(runs, "PyTorch", lambda: programs.torch(VGG)))
+    if "ranks" in only:
+        runs = {"2 ranks × 1": lambda: programs.ours(RESNET, 2), "1 rank × 2": lambda: programs.ours(RESNET)}
+        cases["ranks"] = Case("ResNet-50", RESNET, with_torch(runs, "DDP 2 × 1", lambda: programs.torch(RESNET, 2)))
+    if "bf16" in only:
+        takes, why = programs.takes_bf16()
+        if takes:
+            runs = {"trainer": lambda: programs.ours(RESNET, dtype="bf16"),
+                    "ceiling": lambda: programs.own_ceiling(RESNET, "bf16")}
+            cases["bf16"] = Case("ResNet-50 bf16", RESNET,
+                                 with_torch(runs, "PyTorch", lambda: programs.torch(RESNET, dtype="bf16")))
+        else:
+            print(f"bf16 is left out: {why}", file=sys.stderr)
+
+    began = time.monotonic()
+    for number in range(o.rounds):
+        for case in cases.values():
+            case.round(number)
+        print(f"round {number + 1} of {o.rounds}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+    reduced = {ranks: allreduce(programs, ranks) for ranks in (2, 4)} if "allreduce" in only else {}
+    took = time.monotonic() - began
+    report(cases, reduced, o.rounds, took)
+    if o.json:
+        figures = {
+            "rounds": o.rounds, "seconds": took, "load_before": LOAD,
+            "steps": {name: {run: case.seconds[run] for run in case.runs} for name, case in cases.items()},
+            "images_per_s": {name: {run: case.rate(run) for run in case.runs} for name, case in cases.items()},
+            "facts": {name: case.facts for name, case in cases.items()},
+            "ratios": [dict(zip(("what", "median", "least", "most", "target"), row)) for row in ratios_of(cases, reduced)],
+            "allreduce_us": {ranks: {f"{size} {name}": us for (size, name), us in times.items()}
+                             for ranks, times in reduced.items()}}
+        o.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+// bf16 numbers as the kernels see them: kept in 16 bits, computed with in fp32, rounded to nearest even.
+#pragma once
+
+#include "trainer/comm/cast.h"
+
+namespace paceline::train {
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+inline float load(float value) { return value; }
+inline float load(Bf16 value) { return float_from_bfloat16(value.bits); }
+inline void store(float value, float& to) { to = value; }
+inline void store(float value, Bf16& to) { to.bits = bfloat16_from_float(value); }
+
+}  // namespace paceline::train
