@@ -10,10 +10,12 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "trainer/comm/host_communicator.h"
 #include "trainer/comm/ring_order.h"
+#include "trainer/comm/waiting.h"
 #include "trainer/error.h"
 
 namespace paceline::train {
@@ -130,10 +132,14 @@ TEST_P(AllreduceTest, RingsAndHalvingsOfManyPiecesAreExact) {
   const int p = GetParam();
   const FirstRanks ranks(p);
   if (!ranks) return;
-  for (const char* name : {"ring", "halving_doubling"}) {
-    const auto communicator = make_host_communicator(name, "f32", std::make_unique<Ranks>(ranks.comm));
-    expect_means(*communicator, 2'000'003, name);
-    expect_means(*communicator, 999, name);  // buffers of the larger call are reused
+  for (const std::vector<int>& hosts : groupings(p)) {  // of one host through shared memory, of others in messages
+    for (const char* name : {"ring", "halving_doubling"}) {
+      const auto communicator = make_host_communicator(name, "f32", std::make_unique<Ranks>(ranks.comm, hosts));
+      const std::string what = fmt::format("{} with {} hosts", name, communicator->ranks().hosts);
+      expect_means(*communicator, 2'000'003, what);
+      expect_means(*communicator, 999, what);  // buffers of the larger call are reused
+    }
+    if (hosts != groupings(p).front()) break;
   }
 }
 
@@ -158,6 +164,20 @@ TEST_P(AllreduceTest, MeansNearTheTopOfHalfDoNotOverflow) {
     std::vector<float> values(33, 32768.0f);
     communicator->allreduce_mean(values);
     for (const float value : values) EXPECT_NEAR(value, 32768.0f, 32768.0f * 0x1p-10f * static_cast<float>(p)) << name;
+  }
+}
+
+// As the thread that communicates beside a computing one does.
+TEST_P(AllreduceTest, OfAThreadThatSleepsInWaitsIsTheSame) {
+  const int p = GetParam();
+  const FirstRanks ranks(p);
+  if (!ranks || p > 3) return;
+  for (const char* name : {"ring", "halving_doubling"}) {
+    const auto communicator = make_host_communicator(name, "f32", std::make_unique<Ranks>(ranks.comm));
+    std::thread([&] {
+      sleep_in_waits();
+      expect_means(*communicator, 300'001, name);
+    }).join();
   }
 }
 
@@ -253,7 +273,8 @@ TEST(Communicators, TellTheBytesThatTravel) {
 }  // namespace paceline::train
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
   if (paceline::train::world_rank() != 0) GTEST_FLAG_SET(brief, true);  // failures only
   testing::InitGoogleTest(&argc, argv);
   const int status = RUN_ALL_TESTS();
