@@ -78,7 +78,8 @@ void add_updater_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--bucket-mb", o.bucket_mb, "overlap: MiB of a bucket; default: 25, the first one 1 at most")
       ->check(CLI::Range(1e-6, 1e6));
   app.add_option("--max-ahead", o.most_ahead,
-                 "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit");
+                 "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--accumulate", o.accumulate, "passes of --batch-size images whose gradients make one step")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
@@ -186,7 +187,9 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->excludes(epochs);
   app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")->capture_default_str();
+  app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option(
          "--dtype", o.dtype,
          "of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 or AMX; tf32 "
@@ -208,7 +211,9 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--resume", o.resume,
                "go on from the --checkpoint file where it exists; a complete run is evaluated again")
       ->needs(checkpoint);
-  app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")->capture_default_str();
+  app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
@@ -239,9 +244,15 @@ struct Parser {
     app.add_flag("--show-config", show_settings, "print all settings, as a file for --config, and end");
     make = app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures");
     make->add_option("directory", result.make_dataset.directory, "made if needed")->required();
-    make->add_option("--train", result.make_dataset.train, "training images")->capture_default_str();
-    make->add_option("--test", result.make_dataset.test, "test images")->capture_default_str();
-    make->add_option("--seed", result.make_dataset.seed, "of everything drawn")->capture_default_str();
+    make->add_option("--train", result.make_dataset.train, "training images")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    make->add_option("--test", result.make_dataset.test, "test images")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    make->add_option("--seed", result.make_dataset.seed, "of everything drawn")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     make->add_option("--format", result.make_dataset.format, "cifar10: its binary files; jpeg: a folder of pictures")
         ->check(CLI::IsMember({"cifar10", "jpeg"}))
         ->capture_default_str();

@@ -72,31 +72,40 @@ done
 cp other short
 truncate -s -1000 short
 cp old.jsonl log-before
-for wrong in "other --model resnet34" "other --width 0.25" "other --classes 7" "other --optimizer adam" short; do
-  read -r file options <<<"$wrong"
-  cp "$file" before
-  # shellcheck disable=SC2086
-  status 1 "$TRAIN" "${tiny[@]}" --checkpoint "$file" --resume --log old.jsonl $options
-  says "$file: "
-  cmp "$file" before || fail "$wrong: the checkpoint was overwritten"
-  cmp old.jsonl log-before || fail "$wrong: the log was overwritten"
+unharmed() {
+  cmp "$1" before || fail "$1: the checkpoint was overwritten"
+  cmp old.jsonl log-before || fail "the log was overwritten"
+}
+for wrong in "other --model resnet34" "other --classes 7" "other --optimizer adam" "short --seed 1"; do
+  read -ra words <<<"$wrong"
+  cp "${words[0]}" before
+  status 1 "$TRAIN" "${tiny[@]}" --checkpoint "${words[0]}" --resume --log old.jsonl "${words[@]:1}"
+  says "${words[0]}: "
+  unharmed "${words[0]}"
 done
 says "short: damaged checkpoint"
-for wrong in "--model resnet19" "--train-images 3" "--communicator pigeon" "--data missing --no-such" "--batch-size 1000000"; do
-  # shellcheck disable=SC2086
-  "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl $wrong >/dev/null 2>&1 && fail "$wrong: status 0"
-  cmp old.jsonl log-before || fail "$wrong: the log was overwritten"
-done
+cp other before
+status 1 "$TRAIN" "${tiny[@]/0.125/0.25}" --checkpoint other --resume --log old.jsonl
+says "other: is of a resnet18 width 0.125"
+unharmed other
+status 1 "$TRAIN" "${tiny[@]/%16/3}" --checkpoint other --log old.jsonl
+says "3 training images"
+unharmed other
+status 2 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl --model resnet19
+unharmed other
+status 2 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl --communicator pigeon
+unharmed other
 
 # Absurd options.
 for wrong in "--batch-size 0" "--batch-size -4" "--batch-size 1e99" "--iterations 0" "--lr -1" "--lr 0" "--momentum 2" "--width 0" \
   "--image-size 3" "--classes 1" "--threads 0" "--threads 99999999" "--loader-workers 0" "--accumulate 0" "--fraction 2" \
-  "--bucket-mb 1e300 --updater overlap" "--seed -1" "--warmup-epochs -1" "--target-accuracy 2" "--lr-steps x" "--resume"; do
+  "--bucket-mb 1e300 --updater overlap" "--seed -1" "--eval-every -1" "--max-ahead -1 --updater parameter_server" \
+  "--warmup-epochs -1" "--target-accuracy 2" "--lr-steps x" "--resume"; do
   # shellcheck disable=SC2086
   status 2 "$TRAIN" --synthetic $wrong
   says "${wrong%% *}"
 done
-status 2 "$TRAIN" "${tiny[@]/%4/200000}" --train-images 200000 --image-size 224 --width 1
+status 2 "$TRAIN" --synthetic --train-images 200000 --batch-size 200000
 says "a batch of 200000 takes" "lower --batch-size"
 status 1 "$TRAIN" --synthetic --train-images 1000000000000
 says "not enough memory"

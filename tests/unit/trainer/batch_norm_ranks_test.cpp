@@ -78,9 +78,10 @@ TEST_P(RanksOf, ASynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
   const bool compares = communicator->rank() == 0;
   const Network network = build_network(narrow_resnet(b));
   // A ReLU that fp32 sees on the other side of zero would make a difference that has nothing to do with batch norm.
+  // With frozen ones each image's activations are the same on both sides, whatever they are.
   ReferenceModel exact(network, 1, frozen);
   std::uint64_t seed = 0;
-  for (; compares && seed < 60; ++seed) {
+  for (; compares && !frozen && seed < 60; ++seed) {
     const Images samples(ranks, seed);
     Tensor images(ranks * b, network.layers()[0].out);
     images.values.assign(samples.images.begin(), samples.images.end());
@@ -99,29 +100,31 @@ TEST_P(RanksOf, ASynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
   const std::vector<float> weights(parallel->weights().begin(), parallel->weights().end());
   const std::vector<float> gradient(parallel->gradients().begin(), parallel->gradients().end());
 
-  std::unique_ptr<Model> single;
+  std::vector<std::vector<float>> expected;  // by parameter
   if (compares) {
-    exact.backward(1.0 / static_cast<double>(ranks * b));
-    exact.step(0.05, 0.9, 5e-4);
     options = narrow_resnet(ranks * b);  // oneDNN's own batch norm
     options.freeze_batch_norm = frozen;
-    single = make_cpu_model(options);
+    const auto single = make_cpu_model(options);
     single->forward(samples.images, samples.labels, Mode::train);
     single->backward(1.0f / static_cast<float>(ranks * b));
     Sgd(single->weights().size(), {0.9f, 5e-4f}).step(single->weights(), single->gradients(), 0.05f);
     EXPECT_LE(relative_error(parallel->statistics(), single->statistics()), 1e-5);
+    for (const Parameter& p : single->parameters()) expected.push_back(single->to_plain(p, single->weights()));
+  }
+  if (compares && !frozen) {
+    exact.backward(1.0 / static_cast<double>(ranks * b));
+    exact.step(0.05, 0.9, 5e-4);
   }
   for (const SomeRanks::Way& way : some.ways()) {
     SCOPED_TRACE(way.name);
     std::ranges::copy(weights, parallel->weights().begin());
     std::ranges::copy(gradient, parallel->gradients().begin());
     parallel_step(*parallel, *make_host_communicator(way.name, "f32", way.ranks(some.comm())));
-    if (!compares) continue;
-    for (std::size_t i = 0; i < single->parameters().size(); ++i) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
       const Parameter& p = parallel->parameters()[i];
       const std::vector<float> many = parallel->to_plain(p, parallel->weights());
-      const std::vector<float> one = single->to_plain(single->parameters()[i], single->weights());
-      EXPECT_LE(relative_error(many, one), 1e-5) << p.name;
+      EXPECT_LE(relative_error(many, expected[i]), 1e-5) << p.name;
+      if (frozen || way.name != "mpi") continue;
       EXPECT_LE(relative_error(many, exact.weights.at(p.name)), 1e-5) << p.name << ", against float64";
     }
   }

@@ -67,7 +67,7 @@ TEST_P(DataParallelInFloat64, TwentyStepsOfAllRanksAreThoseOfOneWithTheWholeBatc
   const auto [size, frozen] = GetParam();
   const SomeRanks some(size);
   if (!some) return;
-  constexpr std::int64_t b = 3;
+  constexpr std::int64_t b = 2;
   const Network network = residual_network();
   const auto image = static_cast<std::size_t>(network.layers()[0].out.size());
   const std::vector<std::int32_t> labels = labels_of(static_cast<std::size_t>(size * b));
