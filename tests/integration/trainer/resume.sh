@@ -15,7 +15,7 @@ done
 
 # Interrupted in mid-run: a line, a checkpoint, status 1; then on to the same end.
 "$TRAIN" --threads 1 "${run[@]}" --iterations 100000 --checkpoint stopped --log stopped.jsonl >/dev/null 2>stderr &
-until [ "$(grep -c '"iteration"' stopped.jsonl 2>/dev/null)" -ge 3 ]; do sleep 0.1; done
+until [ $(($(grep -c '"iteration"' stopped.jsonl 2>/dev/null) + 0)) -ge 3 ]; do sleep 0.1; done
 kill -TERM $!
 got=0
 wait $! || got=$?
