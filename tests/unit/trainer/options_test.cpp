@@ -216,7 +216,6 @@ TEST(Options, ThatContradictEachOtherAreRefused) {
                                              {"--sync-batch-norm", "--ghost-batch", "2"},
                                              {"--sync-batch-norm", "--updater", "overlap"},
                                              {"--deterministic", "--updater", "parameter_server"},
-
                                              {"--nccl-ctas", "4"},
                                              {"--device", "cuda", "--nccl-ctas", "8:4"},
                                              {"--registered-buffers"},
