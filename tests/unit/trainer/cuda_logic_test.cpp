@@ -85,31 +85,49 @@ TEST(PlanKey, KnowsTheSizeOfTheOutput) {
   EXPECT_EQ((PlanKey{Direction::forward, Precision::f32, true, 1, 4, 224, 200, 64, 7, 2, 3}.out_width()), 100);
 }
 
-const Plan some_plan{38, {{26, 128}, {27, 64}, {7, 4}}, 81.25};
+const Plan some_plan{5, 38, {{26, 128}, {27, 64}, {7, 4}}, 81.25};
 
 TEST(PlanCache, KeepsPlansAndWhatOthersWroteMeanwhile) {
   const TemporaryDirectory directory;
   const auto file = directory.path() / "below" / "plans.txt";
   PlanCache first(file), second(file);
   first.add("a; n1", some_plan);
-  second.add("b; n2", {0, {}, 3});
+  second.add("b; n2", {0, 0, {}, 3});
   first.save();
   second.save();
   EXPECT_EQ(first.trouble() + second.trouble(), "");
   const PlanCache later(file);
   EXPECT_EQ(later.find("a; n1"), some_plan);
-  EXPECT_EQ(later.find("b; n2"), (Plan{0, {}, 3}));
+  EXPECT_EQ(later.find("b; n2"), (Plan{0, 0, {}, 3}));
   EXPECT_EQ(later.find("c"), std::nullopt);
 }
 
 TEST(PlanCache, TakesOnlyWhatItWrote) {
   const std::string head = "paceline-cudnn-plans 1\n";
   ASSERT_TRUE(PlanCache::parse(head));
-  ASSERT_TRUE(PlanCache::parse(head + "k\t1\t26=1,27=-2\t1.5\n"));
-  for (const char* line :
-       {"k\t1\t\n", "k\t1\t\t\n", "k\t1\t\tx\n", "k\t\t\t1\n", "k\t-1\t\t1\n", "\t1\t\t1\n", "k\t1\t26\t1\n",
-        "k\t1\t=1\t1\n", "k\t1\t26=1,\t1\n", "k\t1\t26=1,26=2\t1\n", "k\t1\t-1=1\t1\n", "k\t1\t\tnan\n", "k\t1\t\t-1\n",
-        "k\t99999999999999999999\t\t1\n", "k\t1\t26=1\t1", "k\t1 \t\t1\n", "\n", "k\n", "k\t1\t\t1\t\n"}) {
+  ASSERT_TRUE(PlanCache::parse(head + "k\t3\t1\t26=1,27=-2\t1.5\n"));
+  for (const char* line : {"k\t0\t1\t\n",
+                           "k\t0\t1\t\t\n",
+                           "k\t0\t1\t\tx\n",
+                           "k\t0\t\t\t1\n",
+                           "k\t0\t-1\t\t1\n",
+                           "\t0\t1\t\t1\n",
+                           "k\t0\t1\t26\t1\n",
+                           "k\t0\t1\t=1\t1\n",
+                           "k\t0\t1\t26=1,\t1\n",
+                           "k\t0\t1\t-1=1\t1\n",
+                           "k\t0\t1\t26=1,26=2\t1\n",
+                           "k\t0\t1\t\tnan\n",
+                           "k\t0\t1\t\t-1\n",
+                           "k\t0\t1\t26=1\t1",
+                           "k\t0\t1 \t\t1\n",
+                           "\n",
+                           "k\n",
+                           "k\t0\t1\t\t1\t\n",
+                           "k\t-1\t1\t\t1\n",
+                           "k\t1\t\t1\n",
+                           "k\t\t1\t\t1\n",
+                           "k\t0\t99999999999999999999\t\t1\n"}) {
     EXPECT_EQ(PlanCache::parse(head + line), std::nullopt) << line;
   }
   for (const char* content : {"", "paceline-cudnn-plans 2\n", "paceline-cudnn-plans 1",
@@ -120,7 +138,7 @@ TEST(PlanCache, TakesOnlyWhatItWrote) {
 }
 
 TEST(PlanCache, InventsNothingFromDamage) {
-  const PlanCache::Plans plans{{"a; n1", some_plan}, {"b; n2", {7, {{1, -5}}, 0.5}}};
+  const PlanCache::Plans plans{{"a; n1", some_plan}, {"b; n2", {2, 7, {{1, -5}}, 0.5}}};
   const std::string whole = PlanCache::print(plans);
   EXPECT_EQ(PlanCache::parse(whole), plans);
   for (std::size_t length = 0; length < whole.size(); ++length) {

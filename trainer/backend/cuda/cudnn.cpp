@@ -40,6 +40,21 @@ fe::DataType_t cudnn_type(Precision precision) {
   }
 }
 
+// fp32 is fp32: no tensor cores, which would round to TF32. Nobody's sums may be kept in less than fp32.
+std::vector<fe::NumericalNote_t> barred(const PlanKey& key) {
+  std::vector<fe::NumericalNote_t> notes = {fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                                            fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
+  if (key.precision == Precision::f32) notes.push_back(fe::NumericalNote_t::TENSOR_CORE);
+  if (!key.winograd) {
+    for (const auto note :
+         {fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4, fe::NumericalNote_t::WINOGRAD_TILE_6x6,
+          fe::NumericalNote_t::WINOGRAD_TILE_13x13, fe::NumericalNote_t::FFT}) {
+      notes.push_back(note);
+    }
+  }
+  return notes;
+}
+
 std::vector<std::int64_t> vector_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
 }  // namespace
@@ -132,6 +147,16 @@ struct ConvolutionPlan::Graph {
     return status.is_good();
   }
 
+  // What the list has there; engine −1 where cuDNN does not say.
+  Plan plan_at(std::int64_t at) {
+    Plan plan;
+    plan.index = at;
+    std::unordered_map<fe::KnobType_t, std::int64_t> knobs;
+    if (!good(graph.get_engine_and_knobs_at_index(at, plan.engine, knobs))) plan.engine = -1;
+    for (const auto& [type, value] : knobs) plan.knobs[static_cast<std::int64_t>(type)] = value;
+    return plan;
+  }
+
   bool run(Cudnn& cudnn, void** pointers, void* work) {
     return good(graph.execute_plan_at_index(handle_of(cudnn.handle_), pointers, 3, work, index));
   }
@@ -142,49 +167,33 @@ ConvolutionPlan::ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, const void* f
   const std::string text = text_of(key, cudnn.place_);
   void* pointers[] = {const_cast<void*>(first), const_cast<void*>(second), out};
   try {
-    const auto known = cudnn.plans_.find(text);
-    if (known) {
-      graph_ = std::make_unique<Graph>(key, handle_of(cudnn.handle_));
-      if (use(*known, pointers)) return;
-    }
     graph_ = std::make_unique<Graph>(key, handle_of(cudnn.handle_));
-    if (graph_->trouble.empty()) {
-      // fp32 is fp32: no tensor cores, which would round to TF32. Nobody's sums may be kept in less than fp32.
-      std::vector<fe::NumericalNote_t> barred = {fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
-                                                 fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
-      if (key.precision == Precision::f32) barred.push_back(fe::NumericalNote_t::TENSOR_CORE);
-      if (!key.winograd) {
-        for (const auto note : {fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4,
-                                fe::NumericalNote_t::WINOGRAD_TILE_6x6, fe::NumericalNote_t::WINOGRAD_TILE_13x13,
-                                fe::NumericalNote_t::FFT}) {
-          barred.push_back(note);
-        }
-      }
-      if (graph_->good(graph_->graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}))) {
-        graph_->graph.deselect_numeric_notes(barred).deselect_workspace_greater_than(largest_work);
-        tune(text, pointers);
-        return;
-      }
+    fe::graph::Graph& graph = graph_->graph;
+    if (!graph_->trouble.empty() ||
+        !graph_->good(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}))) {
+      throw Error("cuDNN: " + text + ": " + graph_->trouble);
     }
+    graph.deselect_numeric_notes(barred(key)).deselect_workspace_greater_than(largest_work);
+    const auto known = cudnn.plans_.find(text);
+    if (!known || !use(*known, pointers)) tune(text, pointers);
   } catch (const fe::cudnnException& exception) {
     throw Error("cuDNN: " + text + ": " + exception.what());
   }
-  throw Error("cuDNN: " + text + ": " + graph_->trouble);
 }
 
 ConvolutionPlan::~ConvolutionPlan() = default;
 ConvolutionPlan::ConvolutionPlan(ConvolutionPlan&&) noexcept = default;
 
-// Whether the plan is one of this cuDNN's and runs.
+// Whether the plan is where it was in the list, and runs.
 bool ConvolutionPlan::use(const Plan& plan, void** pointers) {
-  if (!graph_->trouble.empty()) return false;
-  std::unordered_map<fe::KnobType_t, std::int64_t> knobs;
-  for (const auto& [type, value] : plan.knobs) knobs[static_cast<fe::KnobType_t>(type)] = value;
   fe::graph::Graph& graph = graph_->graph;
-  if (!graph_->good(graph.create_execution_plan(plan.engine, knobs))) return false;
-  if (!graph_->good(graph.build_plan_at_index(0))) return false;
-  const std::int64_t work = graph.get_workspace_size_plan_at_index(0);
+  if (plan.index >= graph.get_execution_plan_count()) return false;
+  const Plan here = graph_->plan_at(plan.index);
+  if (here.engine != plan.engine || here.knobs != plan.knobs) return false;
+  if (!graph_->good(graph.build_plan_at_index(plan.index))) return false;
+  const std::int64_t work = graph.get_workspace_size_plan_at_index(plan.index);
   if (work < 0 || work > largest_work || !cudnn_->reserve(static_cast<std::size_t>(work))) return false;
+  graph_->index = plan.index;
   const bool ran = graph_->run(*cudnn_, pointers, cudnn_->work_.data());
   return ran && cudaStreamSynchronize(cudnn_->stream_) == cudaSuccess;
 }
@@ -220,12 +229,9 @@ void ConvolutionPlan::tune(const std::string& key, void** pointers) {
   }
   graph_->index = chosen;
   ++cudnn_->tuned_;
-  Plan plan;
+  Plan plan = graph_->plan_at(chosen);
   plan.microseconds = best;
-  std::unordered_map<fe::KnobType_t, std::int64_t> knobs;
-  if (!graph_->good(graph.get_engine_and_knobs_at_index(chosen, plan.engine, knobs))) return;
-  for (const auto& [type, value] : knobs) plan.knobs[static_cast<std::int64_t>(type)] = value;
-  cudnn_->plans_.add(key, plan);
+  if (plan.engine >= 0) cudnn_->plans_.add(key, plan);
 }
 
 void ConvolutionPlan::run(const void* first, const void* second, void* out) const {

@@ -62,7 +62,7 @@ std::string text_of(const PlanKey& key, const PlanPlace& place) {
 std::string PlanCache::print(const Plans& plans) {
   std::string content(first_line);
   for (const auto& [key, plan] : plans) {
-    content += fmt::format("{}\t{}\t", key, plan.engine);
+    content += fmt::format("{}\t{}\t{}\t", key, plan.index, plan.engine);
     const char* separator = "";
     for (const auto& [type, value] : plan.knobs) {
       content += fmt::format("{}{}={}", separator, type, value);
@@ -80,9 +80,12 @@ std::optional<PlanCache::Plans> PlanCache::parse(std::string_view content) {
   while (!content.empty()) {
     auto line = take_until(content, '\n');
     if (!line) return std::nullopt;  // cut off
-    const auto key = take_until(*line, '\t'), engine = take_until(*line, '\t'), knobs = take_until(*line, '\t');
+    const auto key = take_until(*line, '\t'), index = take_until(*line, '\t'), engine = take_until(*line, '\t'),
+               knobs = take_until(*line, '\t');
     Plan plan;
-    if (!knobs || key->empty() || !read_number(*engine, plan.engine) || plan.engine < 0) return std::nullopt;
+    if (!knobs || key->empty()) return std::nullopt;
+    if (!read_number(*index, plan.index) || plan.index < 0) return std::nullopt;
+    if (!read_number(*engine, plan.engine) || plan.engine < 0) return std::nullopt;
     if (!read_knobs(*knobs, plan.knobs) || !read_number(*line, plan.microseconds)) return std::nullopt;
     if (!(plan.microseconds >= 0)) return std::nullopt;
     plans[std::string(*key)] = plan;

@@ -1,6 +1,7 @@
 // Which of cuDNN's ways to compute a convolution was the fastest here, kept in a file, so that only the first run of a
-// model has to try them. A plan is an engine's number and its knobs, integers that cuDNN checks itself: whatever stands
-// in the file, the worst is a plan that cuDNN refuses, and then the ways are tried again.
+// model has to try them. A plan is a position in the list that cuDNN's heuristics make, with the engine's number and
+// its knobs to see that the list is the same: whatever stands in the file, the worst is a slow plan, or one that is not
+// found, and then all are tried again.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,8 @@ struct PlanPlace {
 std::string text_of(const PlanKey& key, const PlanPlace& place);
 
 struct Plan {
+  std::int64_t index = 0;  // among those that cuDNN's heuristics suggest: cuDNN has knobs that its C++ layer cannot
+                           // name, so that engine and knobs alone would not always make the plan again
   std::int64_t engine = 0;
   std::map<std::int64_t, std::int64_t> knobs;  // cudnn_frontend's KnobType_t → value
   double microseconds = 0;                     // when it was chosen
