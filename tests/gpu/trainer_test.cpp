@@ -35,6 +35,58 @@ class OnGpu : public testing::Test {
   Device device_;
 };
 
+// ---- what cuDNN says of GPUs that are described to it; without one ----
+
+// As cuDNN writes it of an H100, by the fields that it asks for.
+const char* const h100 =
+    R"({"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
+    R"("multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,)"
+    R"("reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,)"
+    R"("maxThreadsPerSM":2048,"pciDeviceId":9008,"isTccDriver":0,"supportCoopLaunch":1,"totalGlobalMem":85000000000,)"
+    R"("smClockRateKHz":1980000,"memClockRateKHz":2619000,"l2CacheSize":52428800,"cudaDeviceId":0,"deviceVer":900,)"
+    R"("driverVer":13000,"deviceName":"NVIDIA H100 80GB HBM3"})";
+
+class CudnnWithoutAGpu : public testing::TestWithParam<const char*> {};
+
+TEST_P(CudnnWithoutAGpu, HasAPlanForEachConvolutionAndFindsItAgain) {
+  ModelOptions options;
+  options.name = "resnet18";
+  options.image_size = 224;
+  options.cifar_stem = false;
+  const Network network = build_network(options);
+  for (const Layer& layer : network.layers()) {
+    if (layer.kind != LayerKind::convolution) continue;
+    for (const Direction direction : {Direction::forward, Direction::data_gradient, Direction::weight_gradient}) {
+      if (direction == Direction::data_gradient && layer.input == 0) continue;
+      PlanKey key;
+      key.direction = direction;
+      key.precision = precision_of(GetParam());
+      key.winograd = false;
+      key.batch = 64;
+      key.channels = filter_layout(layer, 0).stored_in;
+      key.height = layer.in.height;
+      key.width = layer.in.width;
+      key.filters = layer.out.channels;
+      key.kernel = layer.kernel;
+      key.stride = layer.stride;
+      key.padding = layer.padding;
+      SCOPED_TRACE(text_of(key, {}));
+      try {
+        const Plan plan = plan_for_described_gpu(key, h100);
+        EXPECT_GE(plan.engine, 0);
+        EXPECT_EQ(plan_for_described_gpu(key, h100), plan);
+      } catch (const std::invalid_argument& error) {
+        GTEST_SKIP() << "no GPU: this cuDNN describes them in another way: " << error.what();
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudnnWithoutAGpu, testing::Values("f32", "tf32", "bf16", "f16"),
+                         [](const auto& info) { return std::string(info.param); });
+
 // ---- operations ----
 
 int mantissa_bits(Precision precision) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -88,13 +89,16 @@ bool Cudnn::reserve(std::size_t bytes) {
 }
 
 // cuDNN's numbers for the tensors are 1, 2 and 3, in the order of run().
-struct ConvolutionPlan::Graph {
+struct ConvolutionGraph {
   fe::graph::Graph graph;
   std::int64_t index = 0;  // of the plan in use
   std::string trouble;
 
-  explicit Graph(const PlanKey& key, cudnnHandle_t handle) {
+  // gpu: its description, in place of a handle.
+  explicit ConvolutionGraph(const PlanKey& key, cudnnHandle_t handle,
+                            std::shared_ptr<const fe::DeviceProperties> gpu = nullptr) {
     const fe::DataType_t type = cudnn_type(key.precision);
+    if (gpu) graph.set_device_properties(gpu);
     graph.set_io_data_type(type)
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
@@ -138,7 +142,10 @@ struct ConvolutionPlan::Graph {
         .set_data_type(type)
         .set_dim(vector_of(dims))
         .set_stride(vector_of(channels_last_strides(dims)));
-    if (good(graph.validate())) good(graph.build_operation_graph(handle));
+    if (good(graph.validate()) && good(graph.build_operation_graph(handle)) &&
+        good(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}))) {
+      graph.deselect_numeric_notes(barred(key)).deselect_workspace_greater_than(largest_work);
+    }
   }
 
   // Keeps what went wrong last.
@@ -157,8 +164,8 @@ struct ConvolutionPlan::Graph {
     return plan;
   }
 
-  bool run(Cudnn& cudnn, void** pointers, void* work) {
-    return good(graph.execute_plan_at_index(handle_of(cudnn.handle_), pointers, 3, work, index));
+  bool run(cudnnHandle_t handle, void** pointers, void* work) {
+    return good(graph.execute_plan_at_index(handle, pointers, 3, work, index));
   }
 };
 
@@ -167,13 +174,8 @@ ConvolutionPlan::ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, const void* f
   const std::string text = text_of(key, cudnn.place_);
   void* pointers[] = {const_cast<void*>(first), const_cast<void*>(second), out};
   try {
-    graph_ = std::make_unique<Graph>(key, handle_of(cudnn.handle_));
-    fe::graph::Graph& graph = graph_->graph;
-    if (!graph_->trouble.empty() ||
-        !graph_->good(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}))) {
-      throw Error("cuDNN: " + text + ": " + graph_->trouble);
-    }
-    graph.deselect_numeric_notes(barred(key)).deselect_workspace_greater_than(largest_work);
+    graph_ = std::make_unique<ConvolutionGraph>(key, handle_of(cudnn.handle_));
+    if (!graph_->trouble.empty()) throw Error("cuDNN: " + text + ": " + graph_->trouble);
     const auto known = cudnn.plans_.find(text);
     if (!known || !use(*known, pointers)) tune(text, pointers);
   } catch (const fe::cudnnException& exception) {
@@ -194,7 +196,7 @@ bool ConvolutionPlan::use(const Plan& plan, void** pointers) {
   const std::int64_t work = graph.get_workspace_size_plan_at_index(plan.index);
   if (work < 0 || work > largest_work || !cudnn_->reserve(static_cast<std::size_t>(work))) return false;
   graph_->index = plan.index;
-  const bool ran = graph_->run(*cudnn_, pointers, cudnn_->work_.data());
+  const bool ran = graph_->run(handle_of(cudnn_->handle_), pointers, cudnn_->work_.data());
   return ran && cudaStreamSynchronize(cudnn_->stream_) == cudaSuccess;
 }
 
@@ -210,10 +212,10 @@ void ConvolutionPlan::tune(const std::string& key, void** pointers) {
     if (work < 0 || work > largest_work || !cudnn_->reserve(static_cast<std::size_t>(work))) continue;
     graph_->index = i;
     void* const memory = cudnn_->work_.data();
-    if (!graph_->run(*cudnn_, pointers, memory)) continue;  // the first run loads the kernel
+    if (!graph_->run(handle_of(cudnn_->handle_), pointers, memory)) continue;  // the first run loads the kernel
     begin.record(cudnn_->stream_);
     bool ran = true;
-    for (int k = 0; k < timed_runs; ++k) ran = ran && graph_->run(*cudnn_, pointers, memory);
+    for (int k = 0; k < timed_runs; ++k) ran = ran && graph_->run(handle_of(cudnn_->handle_), pointers, memory);
     end.record(cudnn_->stream_);
     end.synchronize();
     ++tried;
@@ -236,9 +238,21 @@ void ConvolutionPlan::tune(const std::string& key, void** pointers) {
 
 void ConvolutionPlan::run(const void* first, const void* second, void* out) const {
   void* pointers[] = {const_cast<void*>(first), const_cast<void*>(second), out};
-  if (!graph_->run(*cudnn_, pointers, cudnn_->work_.data())) {
+  if (!graph_->run(handle_of(cudnn_->handle_), pointers, cudnn_->work_.data())) {
     throw Error("cuDNN: a convolution that ran before: " + graph_->trouble);
   }
+}
+
+Plan plan_for_described_gpu(const PlanKey& key, const std::string& description) {
+  const auto gpu = std::make_shared<fe::DeviceProperties>();
+  if (auto status = gpu->deserialize({description.begin(), description.end()}); status.is_bad()) {
+    throw std::invalid_argument(status.get_message());
+  }
+  ConvolutionGraph one(key, nullptr, gpu);
+  for (std::int64_t i = 0; i < one.graph.get_execution_plan_count(); ++i) {
+    if (one.good(one.graph.build_plan_at_index(i))) return one.plan_at(i);
+  }
+  throw Error("cuDNN: " + text_of(key, {}) + ": " + one.trouble);
 }
 
 }  // namespace paceline::train::cuda

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "trainer/backend/cuda/plan_cache.h"
 #include "trainer/backend/cuda/runtime.h"
@@ -35,6 +36,8 @@ class Cudnn {
   int tuned_ = 0;
 };
 
+struct ConvolutionGraph;  // cuDNN's
+
 // One convolution, or one of its two gradients, with the fastest of cuDNN's plans: that of the cache, else each plan
 // that cuDNN's heuristics suggest is run a few times, on the memory given here.
 class ConvolutionPlan {
@@ -49,12 +52,16 @@ class ConvolutionPlan {
   void run(const void* first, const void* second, void* out) const;
 
  private:
-  struct Graph;
   bool use(const Plan& plan, void** pointers);
   void tune(const std::string& key, void** pointers);
 
   Cudnn* cudnn_;
-  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<ConvolutionGraph> graph_;
 };
+
+// The first plan that this cuDNN makes for a GPU that is only described, by the JSON of cuDNN's own
+// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): what a machine without a GPU can find out. Throws Error where there is
+// none; std::invalid_argument where cuDNN does not understand the description.
+Plan plan_for_described_gpu(const PlanKey& key, const std::string& description);
 
 }  // namespace paceline::train::cuda
