@@ -41,11 +41,15 @@ fe::DataType_t cudnn_type(Precision precision) {
   }
 }
 
-// fp32 is fp32: no tensor cores, which would round to TF32. Nobody's sums may be kept in less than fp32.
+// fp32 is fp32: no tensor cores, which would round to TF32, and the same bits each time, for whoever takes it wants these
+// more than speed. Nobody's sums may be kept in less than fp32.
 std::vector<fe::NumericalNote_t> barred(const PlanKey& key) {
   std::vector<fe::NumericalNote_t> notes = {fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
                                             fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
-  if (key.precision == Precision::f32) notes.push_back(fe::NumericalNote_t::TENSOR_CORE);
+  if (key.precision == Precision::f32) {
+    notes.push_back(fe::NumericalNote_t::TENSOR_CORE);
+    notes.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
+  }
   if (!key.winograd) {
     for (const auto note :
          {fe::NumericalNote_t::WINOGRAD, fe::NumericalNote_t::WINOGRAD_TILE_4x4, fe::NumericalNote_t::WINOGRAD_TILE_6x6,

@@ -87,6 +87,10 @@ Matmul::Matmul(const Blas& blas, const MatmulShape& s, Precision precision, Stor
   check_blas(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
   cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &work_bytes,
                                        sizeof work_bytes);
+  // Sums that several blocks make parts of stay in fp32 too: by default these may be added up as 16-bit numbers.
+  constexpr std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction,
+                                       sizeof reduction);
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   const cublasStatus_t status =
