@@ -35,7 +35,7 @@ CudaNetwork::CudaNetwork(const Network& network, const NetworkSettings& settings
   step_ = device_buffer(sizeof(Step));
   build_.step = step_.data<Step>();
   const Step start;
-  PACELINE_CHECK_CUDA(cudaMemcpy(step_.data(), &start, sizeof start, cudaMemcpyHostToDevice));
+  PACELINE_CHECK_CUDA(cudaMemcpyAsync(step_.data(), &start, sizeof start, cudaMemcpyHostToDevice, stream));
   place_parameters();
 
   const Storage storage = build_.storage();
