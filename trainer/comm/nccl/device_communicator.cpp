@@ -107,8 +107,21 @@ class DeviceCommunicator : public Communicator {
   }
 
   void wait_for_all() override { host_->wait_for_all(); }
-  void send(std::span<const std::byte> bytes, int to) override { host_->send(bytes, to); }
-  void receive(std::span<std::byte> bytes, int from) override { host_->receive(bytes, from); }
+  // Weights and gradients are the host's to read, but not each transport's of an MPI library that knows no CUDA: what
+  // the kernel or a network card reads in the host's place must not be pages that a GPU takes back.
+  void send(std::span<const std::byte> bytes, int to) override {
+    if (bytes.empty() || !cuda::on_device(bytes.data())) return host_->send(bytes, to);
+    std::vector<std::byte> numbers(bytes.size());
+    PACELINE_CHECK_CUDA(cudaMemcpy(numbers.data(), bytes.data(), bytes.size(), cudaMemcpyDefault));
+    host_->send(numbers, to);
+  }
+  void receive(std::span<std::byte> bytes, int from) override {
+    if (bytes.empty() || !cuda::on_device(bytes.data())) return host_->receive(bytes, from);
+    std::vector<std::byte> numbers(bytes.size());
+    host_->receive(numbers, from);
+    PACELINE_CHECK_CUDA(cudaMemcpy(bytes.data(), numbers.data(), bytes.size(), cudaMemcpyDefault));
+    PACELINE_CHECK_CUDA(cudaStreamSynchronize(nullptr));  // from pageable memory it may return before
+  }
   std::optional<int> sender() override { return host_->sender(); }
   void allgather(std::span<const std::byte> own, std::span<std::byte> all) override { host_->allgather(own, all); }
   void allreduce_sum(std::span<double> values) override { host_->allreduce_sum(values); }
