@@ -176,9 +176,11 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
   add_data_options(app, o);
   app.add_option("--train-images", o.train_images, "synthetic: training images an epoch")
-      ->check(positive)
+      ->check(CLI::Range(1, 1 << 28))
       ->capture_default_str();
-  app.add_option("--test-images", o.test_images, "synthetic: test images")->check(positive)->capture_default_str();
+  app.add_option("--test-images", o.test_images, "synthetic: test images")
+      ->check(CLI::Range(1, 1 << 28))
+      ->capture_default_str();
   app.add_option("--batch-size", o.batch_size, "images per rank and iteration")->check(positive)->capture_default_str();
   auto* epochs =
       app.add_option("--epochs", o.epochs, "passes over the training images")->check(positive)->capture_default_str();
