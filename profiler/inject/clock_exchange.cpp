@@ -129,8 +129,8 @@ pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
 bool found = false;  // under `finding`
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 std::atomic<std::int64_t> next_look_ns{never};
-std::int64_t look_pause_ns = 10 * ms;  // the drain's; doubles
-constexpr std::int64_t longest_look_pause_ns = 640 * ms;
+std::int64_t look_pause_ns = 10 * ms;  // the drain's; doubles to 80 ms
+int looks_left = 20;
 constexpr int most_ranks_to_look_for = 256;  // a directory of more is not read again and again
 
 std::uint64_t token_of(const Beacon& beacon) {
@@ -325,19 +325,19 @@ void look_for_clocks() {
   }
   const bool all = found;
   pthread_mutex_unlock(&finding);
-  look_pause_ns *= 2;
-  const bool again = !all && look_pause_ns <= longest_look_pause_ns;
+  const bool done = all && (!asks || exchange_clocks(ExchangePhase::between) > 0);
+  look_pause_ns = std::min(2 * look_pause_ns, 80 * ms);
+  const bool again = !done && --looks_left > 0;
   // Not where find_clocks() has ended the search meanwhile.
   next_look_ns.compare_exchange_strong(due, again ? monotonic_ns() + look_pause_ns : never);
-  if (all) exchange_clocks(ExchangePhase::between);
 }
 
-void exchange_clocks(ExchangePhase phase) {
-  if (!asks || !asking_socket.is_ours()) return;
+int exchange_clocks(ExchangePhase phase) {
+  if (!asks || !asking_socket.is_ours()) return 0;
   const bool program_waits = phase != ExchangePhase::between;
   const Effort effort = effort_of(phase);
   const std::int64_t began = monotonic_ns(), deadline = began + effort.longest_ns;
-  if (!lock_asking(program_waits ? deadline : began)) return;
+  if (!lock_asking(program_waits ? deadline : began)) return 0;
   Samples samples;
   ask(effort, deadline, samples);
   pthread_mutex_unlock(&asking);
@@ -346,9 +346,10 @@ void exchange_clocks(ExchangePhase phase) {
             static_cast<std::uint32_t>(parent.rank) | std::uint64_t{static_cast<std::uint32_t>(phase)} << 32,
             Slot{samples.best[sample].received, samples.best[sample].peer});
   }
-  if (!program_waits) return;
+  if (!program_waits) return samples.count;
   if (phase == ExchangePhase::at_init) record_setting("clock_exchange", samples.count > 0 ? "done" : "none");
   record_error(samples);
+  return samples.count;
 }
 
 std::int64_t exchange_interval_ns() {

@@ -24,13 +24,14 @@ void publish_clock();
 void find_clocks();
 
 // While MPI_Init runs, by the drain: does the same as soon as all ranks are there to be found, and asks at once. Later
-// stamps tell less of what the clocks showed at the start. It looks seven times, over 1.3 s, in jobs of 256 ranks at
+// stamps tell less of what the clocks showed at the start. It looks twenty times, over 1.5 s, in jobs of 256 ranks at
 // most; when to look next (CLOCK_MONOTONIC, ns).
 std::int64_t next_look_for_clocks_ns();
 void look_for_clocks();
 
-// A round of questions, by those who are to ask; nothing for others. May be called by two threads.
-void exchange_clocks(ExchangePhase phase);
+// A round of questions, by those who are to ask; nothing for others. May be called by two threads. Returns how many
+// round trips it recorded.
+int exchange_clocks(ExchangePhase phase);
 
 // Time between two rounds of phase `between` (PACELINE_CLOCK_INTERVAL); 0 = none.
 std::int64_t exchange_interval_ns();

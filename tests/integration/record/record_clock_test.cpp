@@ -85,7 +85,6 @@ TEST_F(RecordClock, DomainsAskAlongATree) {
   ASSERT_EQ(ranks.size(), 5u);
   EXPECT_EQ(ranks[0].setting("clock_exchange"), "reference");
   const std::uint32_t parents[] = {0, 0, 0, 2, 0};
-  int while_init_runs = 0;
   for (std::size_t rank = 1; rank < 5; ++rank) {
     EXPECT_EQ(ranks[rank].setting("clock_exchange"), "done");
     EXPECT_GT(atof(ranks[rank].setting("clock_error_ns").c_str()), 0);
@@ -93,10 +92,20 @@ TEST_F(RecordClock, DomainsAskAlongATree) {
     EXPECT_EQ(of_phase(samples, 0), 10);
     EXPECT_EQ(of_phase(samples, 1), 10);
     EXPECT_LE(of_phase(samples, 2), 10);
-    while_init_runs += of_phase(samples, 2);
     for (const RecordedEvent& sample : samples) EXPECT_EQ(static_cast<std::uint32_t>(sample.head.low), parents[rank]);
   }
-  EXPECT_GT(while_init_runs, 0);
+}
+
+// On a busy machine MPI_Init may end before the drain has had its turn: not every time, though.
+TEST_F(RecordClock, ClocksAreComparedWhileInitRuns) {
+  int attempts = 0, samples = 0;
+  while (samples == 0 && ++attempts <= 8) {
+    std::filesystem::remove_all(directory / "run");
+    const Ended ended = run(mpirun() + "-n 1 " + recorded() + PROGRAM + " : -n 1 " + recorded(other_clock) + PROGRAM);
+    ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+    samples = of_phase(files().at(1).of(EventType::clock_exchange), 2);
+  }
+  EXPECT_GT(samples, 0) << attempts << " attempts";
 }
 
 TEST_F(RecordClock, ClocksAreComparedAgainWhileTheProgramRuns) {
