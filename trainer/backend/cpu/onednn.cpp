@@ -113,6 +113,12 @@ bool is_reference(const dnnl::convolution_backward_weights::primitive_desc& desc
   return std::string_view(desc.impl_info_str()).starts_with("ref");
 }
 
+// oneDNN 3.2's code for AVX2 writes beyond its own work memory for the weights' gradient of a strided 1×1 convolution
+// of channels that do not fill a block (as narrow networks have).
+bool overflows(const Dims& weights, const Window& window) {
+  return DNNL_VERSION_MAJOR >= 3 && window.kernel == Dims{1, 1} && window.stride != Dims{1, 1} && weights[1] % 8 != 0;
+}
+
 }  // namespace
 
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
@@ -136,11 +142,11 @@ Convolution convolution(const dnnl::engine& engine, const Desc& source, const Di
     return backward_desc<dnnl::convolution_backward_weights>(engine, result.forward, a, src, weights_gradient, bias,
                                                              dst, stride, padding, padding);
   });
-  if (is_reference(result.backward_weights)) {
+  if (is_reference(result.backward_weights) || overflows(weights, window)) {
     const auto plain = backward_desc<dnnl::convolution_backward_weights>(
         engine, result.forward, algorithm::convolution_direct, plain_layout(dims(src), numbers), any_layout(weights),
         bias, plain_layout(dims(dst), numbers), stride, padding, padding);
-    if (!is_reference(plain)) result.backward_weights = plain;
+    if (!is_reference(plain) || overflows(weights, window)) result.backward_weights = plain;
   }
   if (data_gradient) {
     result.backward_data = with_algorithm(fast, [&](algorithm a) {
