@@ -83,6 +83,7 @@ PaceCuda::PaceCuda(TraceBuilder& run, const format::TraceFile& file, const PaceD
                    const Time& time)
     : run_(run) {
   define(file, definitions);
+  name_by_nvtx(definitions);
   collect(file, time);
   if (events_ > 0) join_nccl();
 }
@@ -98,6 +99,9 @@ void PaceCuda::define(const format::TraceFile& file, const PaceDefinitions& defi
         case EventType::cuda_stream:
           streams_[low_half(head.low)] = {low_half(extension->high), high_half(extension->high),
                                           low_half(extension->low), named(high_half(head.low))};
+          break;
+        case EventType::cuda_handle:
+          handles_[{low_half(head.low), high_half(head.low)}] = extension->high;
           break;
         case EventType::cuda_kernel: {
           const std::string name = demangled(definitions.name(high_half(head.low)));
@@ -116,6 +120,27 @@ void PaceCuda::define(const format::TraceFile& file, const PaceDefinitions& defi
           break;
       }
     });
+  }
+}
+
+// Names that the program gave by nvtxNameCudaStream, nvtxNameCuStream and nvtxNameCuContext, in NVTX's classes 4 (the
+// driver's) and 5 (the runtime's). What was destroyed and made again under one handle has the last name.
+void PaceCuda::name_by_nvtx(const PaceDefinitions& definitions) {
+  constexpr std::uint32_t driver_context = 4 << 16 | 2, driver_stream = 4 << 16 | 3, runtime_stream = 5 << 16 | 1;
+  constexpr std::uint32_t the_context_itself = ~std::uint32_t{0};
+  const auto name_of = [&](std::uint32_t type, std::uint64_t handle) {
+    const auto found = definitions.resources.find({type, handle});
+    return found == definitions.resources.end() ? NameId{0} : run_.names().intern(definitions.name(found->second));
+  };
+  for (const auto& [owner, handle] : handles_) {
+    if (owner.second == the_context_itself) contexts_[owner.first] = name_of(driver_context, handle);
+  }
+  for (auto& [number, stream] : streams_) {
+    const auto handle = handles_.find({stream.context, stream.number});
+    if (handle == handles_.end()) continue;
+    for (const std::uint32_t type : {runtime_stream, driver_stream}) {
+      if (const NameId name = name_of(type, handle->second)) stream.name = name;
+    }
   }
 }
 
@@ -273,7 +298,12 @@ void PaceCuda::add_tracks(const std::string& process, RankBuilder& rank) {
       const bool other_context = std::ranges::any_of(streams_, [&](const auto& other) {
         return other.second.device == stream.device && other.second.context < stream.context;
       });
-      if (other_context) label += fmt::format(" context {}", stream.context);
+      const auto context = contexts_.find(stream.context);
+      if (context != contexts_.end() && context->second != 0) {
+        label += fmt::format(" context {}", run_.names()[context->second]);
+      } else if (other_context) {
+        label += fmt::format(" context {}", stream.context);
+      }
       if (stream.name != 0) label += fmt::format(" ({})", run_.names()[stream.name]);
     }
     TrackBuilder& track = rank.add_track(TrackKind::stream, process + label, number);

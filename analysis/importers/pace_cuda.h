@@ -75,6 +75,7 @@ class PaceCuda {
   };
 
   void define(const format::TraceFile& file, const PaceDefinitions& definitions);
+  void name_by_nvtx(const PaceDefinitions& definitions);
   void collect(const format::TraceFile& file, const Time& time);
   void join_nccl();
   void add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track);
@@ -83,6 +84,8 @@ class PaceCuda {
   std::map<std::uint32_t, NameId> functions_;  // by function | api << 16
   std::map<std::uint32_t, Kernel> kernels_;
   std::map<std::uint32_t, Stream> streams_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> handles_;  // by context and stream, CUPTI's numbers
+  std::map<std::uint32_t, NameId> contexts_;                                  // names that the program gave them
   std::map<std::uint64_t, std::vector<Call>> calls_;   // by thread, which add_calls takes away
   std::map<std::uint32_t, std::vector<Ran>> ran_;      // by stream
   std::map<std::uint32_t, std::uint32_t> waited_for_;  // correlation of a call to the stream it waited for

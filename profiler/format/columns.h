@@ -61,6 +61,7 @@ inline constexpr Field cuda_call[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 
 inline constexpr Field cuda_ran[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 32, delta}, {2, 32, 32}};
 inline constexpr Field cuda_moved[] = {{0, 0, 32},  {0, 32, 32}, {1, 0, 64}, {2, 0, 32, delta},
                                        {2, 32, 32}, {3, 0, 64},  {4, 0, 32}, {4, 32, 32}};
+inline constexpr Field cuda_handle[] = {{0, 0, 32}, {0, 32, 32, delta}, {1, 0, 64, delta}, {2, 0, 64}};
 inline constexpr Field cuda_clock[] = {{0, 0, 64, delta}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field nccl_work[] = {{0, 0, 32},  {0, 32, 32},       {1, 0, 64},       {2, 0, 32, delta},
                                       {2, 32, 32}, {3, 0, 64, delta}, {4, 0, 64, delta}};
@@ -161,6 +162,8 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::cuda_moved;
     case EventType::cuda_clock:
       return fields::cuda_clock;
+    case EventType::cuda_handle:
+      return fields::cuda_handle;
     case EventType::nccl_collective:
     case EventType::nccl_peer:
     case EventType::nccl_call:

@@ -131,6 +131,8 @@ enum class EventType : std::uint8_t {
   cuda_overhead = 105,  // low: kind:32 (CUPTI's number) | thread:32; ext.high = duration; ext.low = correlation
   cuda_clock = 106,     // low: CUPTI's clock at the head's ticks, ns; ext.high = ticks that reading it took. The times of
                         // all other events of CUDA were converted along a line through these.
+  cuda_handle = 107,    // low: context:32 | stream:32, CUPTI's numbers (stream all ones: the context itself);
+                        // ext.high = the driver's handle of it, by which NVTX gives names; ext.low = 0
 
   // NCCL, from its profiler interface. `operation` is a name: "FUNCTION DATATYPE ALGORITHM PROTOCOL CHANNELS WARPS", "-"
   // for what is not known. `id` is unique in the process; `nccl_end` ends what has it, on any track.
@@ -233,6 +235,7 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::cuda_graph:
     case EventType::cuda_overhead:
     case EventType::cuda_clock:
+    case EventType::cuda_handle:
     case EventType::nccl_channel:
     case EventType::resource:
     case EventType::enumeration:

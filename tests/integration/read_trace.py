@@ -97,6 +97,7 @@ TYPES = {
     104: ("cuda_graph", 1, RAN),
     105: ("cuda_overhead", 1, RAN),
     106: ("cuda_clock", 1, [delta(LOW), plain(EXT_HIGH), plain(EXT_LOW)]),
+    107: ("cuda_handle", 1, [plain(LOW, 0, 32), delta(LOW, 32, 32), delta(EXT_HIGH), plain(EXT_LOW)]),
     113: ("nccl_collective", 2, RAN + [delta(EXT2_HIGH), delta(EXT2_LOW)]),
     114: ("nccl_peer", 2, RAN + [delta(EXT2_HIGH), delta(EXT2_LOW)]),
     115: ("nccl_call", 2, RAN + [delta(EXT2_HIGH), delta(EXT2_LOW)]),

@@ -84,6 +84,9 @@ bool load_cupti(CuptiLibrary& cupti, char* why, std::size_t capacity) {
       find(library, cupti.flush_all, "cuptiActivityFlushAll") &&
       find(library, cupti.get_next_record, "cuptiActivityGetNextRecord") &&
       find(library, cupti.get_dropped_records, "cuptiActivityGetNumDroppedRecords");
+  find(library, cupti.enable_callback, "cuptiEnableCallback");
+  find(library, cupti.get_context_id, "cuptiGetContextId");
+  find(library, cupti.get_stream_id, "cuptiGetStreamIdEx");
   find(library, cupti.enable_runtime_call, "cuptiActivityEnableRuntimeApi");
   find(library, cupti.enable_driver_call, "cuptiActivityEnableDriverApi");
   if (!whole || cupti.get_version(&cupti.version) != CUPTI_SUCCESS || !is_known_version(cupti.version)) {

@@ -26,6 +26,10 @@ struct CuptiLibrary {
   decltype(&cuptiActivityFlushAll) flush_all = nullptr;
   decltype(&cuptiActivityGetNextRecord) get_next_record = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
+  // All three, or names that NVTX gives are not known for whose they are.
+  decltype(&cuptiEnableCallback) enable_callback = nullptr;
+  decltype(&cuptiGetContextId) get_context_id = nullptr;
+  decltype(&cuptiGetStreamIdEx) get_stream_id = nullptr;
   // From CUDA 12.5 on; else null.
   CUptiResult (*enable_runtime_call)(CUpti_CallbackId, std::uint8_t) = nullptr;
   CUptiResult (*enable_driver_call)(CUpti_CallbackId, std::uint8_t) = nullptr;

@@ -108,8 +108,28 @@ void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size
   add_one(wakeups);
 }
 
-// CUPTI wants a subscriber; there is nothing that it should be told.
-void CUPTIAPI ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+// NVTX names streams and contexts by the driver's handles, CUPTI's records have numbers: both are known together when
+// one is made.
+void CUPTIAPI note_handle(void*, CUpti_CallbackDomain domain, CUpti_CallbackId what, const void* data) {
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == nullptr) return;
+  const auto& made = *static_cast<const CUpti_ResourceData*>(data);
+  const bool is_stream = what == CUPTI_CBID_RESOURCE_STREAM_CREATED;
+  if (!is_stream && what != CUPTI_CBID_RESOURCE_CONTEXT_CREATED) return;
+  std::uint32_t context = 0, stream = ~std::uint32_t{0};
+  if (cupti.get_context_id(made.context, &context) != CUPTI_SUCCESS) return;
+  if (is_stream && cupti.get_stream_id(made.context, made.resourceHandle.stream, 0, &stream) != CUPTI_SUCCESS) return;
+  const void* const handle = is_stream ? static_cast<const void*>(made.resourceHandle.stream) : made.context;
+  const std::uint64_t words[2] = {reinterpret_cast<std::uintptr_t>(handle), 0};
+  sink->define(static_cast<std::uint32_t>(format::EventType::cuda_handle), context | std::uint64_t{stream} << 32,
+               words, 1);
+}
+
+void follow_handles(CUpti_SubscriberHandle subscriber) {
+  if (cupti.enable_callback == nullptr || cupti.get_context_id == nullptr || cupti.get_stream_id == nullptr) return;
+  for (const CUpti_CallbackId made : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED}) {
+    cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, made);
+  }
+}
 
 const char* call_name(bool driver, std::uint32_t call) {
   const char* name = nullptr;
@@ -215,7 +235,7 @@ bool wants_graph_nodes() {
 }
 
 bool subscribe(CUpti_SubscriberHandle& subscriber) {
-  const CUptiResult result = cupti.subscribe(&subscriber, ignore, nullptr);
+  const CUptiResult result = cupti.subscribe(&subscriber, note_handle, nullptr);
   if (result == CUPTI_SUCCESS) return true;
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
     say("CUDA is not recorded: another tool (Nsight Systems, a debugger, PyTorch's profiler) has taken CUPTI, which "
@@ -293,6 +313,7 @@ void start() {
   if (registered != CUPTI_SUCCESS) {
     say("CUDA is not recorded: cuptiActivityRegisterCallbacks: %s", cupti.name_of(registered));
   } else if (enable_kinds() && start_thread()) {
+    follow_handles(subscriber);
     atexit(at_exit);
     return;
   }

@@ -1,8 +1,11 @@
 // usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the driver
 // does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
-//   WAYS "kill" ends by SIGKILL after half a second, "many" launches 60 times as many, "graphs" launches graphs instead, "idle" says at
-//   the end what the recorder's threads do while nothing happens
+//   WAYS "kill" ends by SIGKILL after half a second, "many" launches 60 times as many, "graphs" launches graphs instead,
+//   "named" names its context and streams before, "idle" says at the end what the recorder's threads do while nothing
+//   happens
 #include <dlfcn.h>
+#include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,12 @@ int main(int count, char** arguments) {
   void* cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
   int (*run)(unsigned, unsigned, unsigned) =
       cupti != NULL ? (int (*)(unsigned, unsigned, unsigned))dlsym(cupti, "stand_in_run") : NULL;
+  if (run != NULL && strcmp(way, "named") == 0) {
+    ((void (*)(void))dlsym(cupti, "stand_in_makes_streams"))();
+    nvtxNameCuContextA((CUcontext)0x1001, "main");
+    nvtxNameCudaStreamA((cudaStream_t)0x2007, "compute");
+    nvtxNameCuStreamA((CUstream)0x200d, "copies");
+  }
   if (run != NULL && strcmp(way, "graphs") == 0) {
     ((void (*)(unsigned))dlsym(cupti, "stand_in_graphs"))(1);
   } else if (run != NULL) {

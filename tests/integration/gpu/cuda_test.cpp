@@ -106,6 +106,17 @@ TEST_F(CudaTest, ACopySaysFromWhereToWhere) {
   }
 }
 
+TEST_F(CudaTest, StreamsAndContextsHaveTheNamesThatNvtxGaveThem) {
+  ASSERT_TRUE(record("works", "named").by_itself(0));
+  const Trace trace = analysis::load_run(directory / "run");
+  std::vector<std::string> labels;
+  for (const Track& track : trace.ranks[0].tracks) {
+    if (track.kind == analysis::TrackKind::stream) labels.push_back(track.label);
+  }
+  EXPECT_THAT(labels, ::testing::UnorderedElementsAre("GPU 0 stream 7 context main (compute)",
+                                                      "GPU 0 stream 13 context main (copies)"));
+}
+
 TEST_F(CudaTest, AGraphIsOneRecordOrOneForEachNodeWhereThatIsAskedFor) {
   ASSERT_TRUE(record("works", "graphs").by_itself(0));
   EXPECT_EQ(files().at(0).of(format::EventType::cuda_graph).size(), 10U);

@@ -23,6 +23,8 @@ static uint8_t* buffer;
 static size_t size, used;
 static size_t lost;
 static int kinds;
+static CUpti_CallbackFunc told;
+static int tells[4];  // of streams and contexts that are made
 static int enabled[CUPTI_ACTIVITY_KIND_COUNT];
 
 static int is(const char* behaviour) {
@@ -40,12 +42,30 @@ EXPORT CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* data) {
-  (void)callback, (void)data;
+  (void)data;
+  told = callback;
   *subscriber = NULL;
   return is("conflict") ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   (void)subscriber;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain,
+                                       CUpti_CallbackId what) {
+  (void)subscriber;
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE || what > 3) return CUPTI_ERROR_INVALID_PARAMETER;
+  tells[what] = (int)enable;
+  return CUPTI_SUCCESS;
+}
+// The stand-in's handles are its numbers, and something.
+EXPORT CUptiResult cuptiGetContextId(CUcontext context, uint32_t* number) {
+  *number = (uint32_t)((uintptr_t)context - 0x1000);
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t of_thread, uint32_t* number) {
+  (void)context, (void)of_thread;
+  *number = (uint32_t)((uintptr_t)stream - 0x2000);
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t call, const char** name) {
@@ -219,6 +239,22 @@ EXPORT int stand_in_run(unsigned first, unsigned launches, unsigned thread) {
   quiet.cbid = CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020;
   put(&quiet, sizeof quiet);
   return kinds;
+}
+
+// Context 1 with its streams 7 and 13 is made.
+EXPORT void stand_in_makes_streams(void) {
+  CUpti_ResourceData made;
+  memset(&made, 0, sizeof made);
+  made.context = (CUcontext)0x1001;
+  if (tells[CUPTI_CBID_RESOURCE_CONTEXT_CREATED]) {
+    told(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, &made);
+  }
+  for (uintptr_t stream = 7; stream <= 13; stream += 6) {
+    made.resourceHandle.stream = (CUstream)(0x2000 + stream);
+    if (tells[CUPTI_CBID_RESOURCE_STREAM_CREATED]) {
+      told(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED, &made);
+    }
+  }
 }
 
 // A graph of five kernels is launched ten times: one record each, or one for each kernel.

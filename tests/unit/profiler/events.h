@@ -26,6 +26,7 @@ inline constexpr EventType all_types[] = {
     EventType::cuda_function,   EventType::cuda_stream,     EventType::cuda_kernel,  EventType::cuda_call,
     EventType::cuda_kernel_run, EventType::cuda_copy,       EventType::cuda_set,     EventType::cuda_wait,
     EventType::cuda_graph,      EventType::cuda_overhead,   EventType::cuda_clock,
+    EventType::cuda_handle,
     EventType::nccl_collective, EventType::nccl_peer,
     EventType::nccl_call,       EventType::nccl_channel,    EventType::nccl_proxy,   EventType::nccl_end,
     EventType::recording,    EventType::trigger,      EventType::process_end,    EventType::resource,
