@@ -309,7 +309,7 @@ void take_place(const PlaceInTree& place) {
 void find_clocks() {
   if (beacon_path[0] == '\0') return;
   next_look_ns.store(never, std::memory_order_relaxed);
-  pthread_mutex_lock(&finding);  // the drain reads a directory at most
+  pthread_mutex_lock(&finding);  // the drain reads a directory and asks for 20 ms at most
   if (!found) take_place(find_place(own, session.file.directory));
   pthread_mutex_unlock(&finding);
 }
@@ -319,13 +319,16 @@ std::int64_t next_look_for_clocks_ns() { return next_look_ns.load(std::memory_or
 void look_for_clocks() {
   std::int64_t due = next_look_for_clocks_ns();
   if (monotonic_ns() < due || pthread_mutex_trylock(&finding) != 0) return;
+  if (next_look_for_clocks_ns() == never) {  // MPI_Init has just ended: its own round is the next one
+    pthread_mutex_unlock(&finding);
+    return;
+  }
   if (!found) {
     const PlaceInTree place = find_place(own, session.file.directory);
     if (place.ranks >= session.file.header->world_size) take_place(place);
   }
-  const bool all = found;
+  const bool done = found && (!asks || exchange_clocks(ExchangePhase::between) > 0);
   pthread_mutex_unlock(&finding);
-  const bool done = all && (!asks || exchange_clocks(ExchangePhase::between) > 0);
   look_pause_ns = std::min(2 * look_pause_ns, 80 * ms);
   const bool again = !done && --looks_left > 0;
   // Not where find_clocks() has ended the search meanwhile.
