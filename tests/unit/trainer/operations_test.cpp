@@ -42,9 +42,9 @@ void compare_with_reference(const Operation& operation) {
     if (operation.frozen) moments = running;
   }
   alone.write(x.values, build.activations[0].value);
-  alone.write(dy.values, alone.output_gradient());
   alone.fast().forward(Mode::train);
   const std::vector<float> fast_y = alone.read(build.activations[1].value);
+  alone.write(dy.values, alone.output_gradient());  // whose memory may be forward's before
   alone.fast().backward();
 
   const Expected expected = expected_of(layer, x, dy, weights, moments, operation.frozen);

@@ -103,6 +103,7 @@ class CpuConvolution final : public CpuLayer {
 }  // namespace
 
 std::unique_ptr<CpuLayer> make_convolution(const Layer& layer, CpuBuild& build) {
+  if (auto by_winograd = make_winograd_convolution(layer, build)) return by_winograd;
   return std::make_unique<CpuConvolution>(layer, build);
 }
 

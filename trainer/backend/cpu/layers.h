@@ -81,6 +81,7 @@ class CpuLayer {
 // Appends the layer's activation to the build's. The activations' capacity must suffice.
 std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_convolution(const Layer& layer, CpuBuild& build);
+std::unique_ptr<CpuLayer> make_winograd_convolution(const Layer& layer, CpuBuild& build);  // null where not taken
 std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_batch_norm_variant(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_pooling(const Layer& layer, CpuBuild& build);

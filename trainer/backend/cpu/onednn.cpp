@@ -65,11 +65,21 @@ bool same_layout(const Desc& a, const Desc& b) { return a == b; }
 
 std::size_t bytes(const Desc& desc) { return desc.get_size(); }
 
+namespace {
+
+// Each set of instructions has the bits of those that it contains.
+bool has(dnnl::cpu_isa isa) {
+  const auto wanted = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
+}  // namespace
+
+bool blocks_of_8() { return has(dnnl::cpu_isa::avx2) && !has(dnnl::cpu_isa::avx512_core); }
+
 std::string bf16_trouble() {
 #if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 2)
-  // Each set of instructions has the bits of those that it contains.
-  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted) return {};
+  if (has(dnnl::cpu_isa::avx512_core_bf16)) return {};
   return "this processor has neither AVX512-BF16 nor AMX, without which bf16 is slower than f32";
 #else
   return "it needs oneDNN 3.2 or newer, and this build has " + std::to_string(DNNL_VERSION_MAJOR) + "." +

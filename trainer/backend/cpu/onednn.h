@@ -22,6 +22,9 @@ Type type(const Desc& desc);
 bool same_layout(const Desc& a, const Desc& b);
 std::size_t bytes(const Desc& desc);
 
+// Whether convolutions choose layouts of 8 channels in a block, as with AVX2, rather than 16, as with AVX-512.
+bool blocks_of_8();
+
 // Why activations cannot be bf16 here; empty where they can.
 std::string bf16_trouble();
 
