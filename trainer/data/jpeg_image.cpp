@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "trainer/data/resample.h"
@@ -18,16 +19,45 @@ PACELINE_VECTORIZE void blend_rows(const std::uint8_t* first, const std::uint8_t
   }
 }
 
-// One row of all three planes. row: red, green, blue, …
+// Four numbers in one register: those of a pixel, or of four pixels in one plane.
+using Four = float __attribute__((vector_size(16)));
+constexpr std::size_t slack = 1;  // floats beyond a row that are read with its last pixel
+
+Four load_four(const float* from) {
+  Four four;
+  std::memcpy(&four, from, sizeof four);
+  return four;
+}
+
+// Where the three planes of four pixels, red, green, blue and one of no meaning each, go.
+void store_planes(const std::array<Four, 4>& pixel, float* out, std::size_t plane) {
+  const Four red_green[]{__builtin_shufflevector(pixel[0], pixel[1], 0, 4, 1, 5),
+                         __builtin_shufflevector(pixel[2], pixel[3], 0, 4, 1, 5)};
+  const Four blue[]{__builtin_shufflevector(pixel[0], pixel[1], 2, 6, 3, 7),
+                    __builtin_shufflevector(pixel[2], pixel[3], 2, 6, 3, 7)};
+  const std::array<Four, 3> planes{__builtin_shufflevector(red_green[0], red_green[1], 0, 1, 4, 5),
+                                   __builtin_shufflevector(red_green[0], red_green[1], 2, 3, 6, 7),
+                                   __builtin_shufflevector(blue[0], blue[1], 0, 1, 4, 5)};
+  for (std::size_t c = 0; c < 3; ++c) std::memcpy(out + c * plane, &planes[c], sizeof planes[c]);
+}
+
+// One row of all three planes. row: red, green, blue, …, and `slack` more.
 void write_row(const float* row, std::span<const Tap> columns, const Normalization& normalization, float* out,
                std::size_t plane) {
-  for (std::size_t x = 0; x < columns.size(); ++x) {
-    const Tap& tap = columns[x];
-    const float* a = row + 3 * tap.first;
-    const float* b = row + 3 * tap.second;
-    for (std::size_t c = 0; c < 3; ++c) {
-      out[c * plane + x] = (a[c] + tap.weight * (b[c] - a[c]) - normalization.mean[c]) * normalization.scale[c];
-    }
+  const auto& [m, s] = normalization;
+  const Four mean{m[0], m[1], m[2], 0}, scale{s[0], s[1], s[2], 0};
+  const auto pixel = [&](const Tap& tap) {
+    const Four a = load_four(row + 3 * tap.first), b = load_four(row + 3 * tap.second);
+    return (a + tap.weight * (b - a) - mean) * scale;
+  };
+  std::size_t x = 0;
+  for (; x + 4 <= columns.size(); x += 4) {
+    store_planes({pixel(columns[x]), pixel(columns[x + 1]), pixel(columns[x + 2]), pixel(columns[x + 3])}, out + x,
+                 plane);
+  }
+  for (; x < columns.size(); ++x) {
+    const Four one = pixel(columns[x]);
+    for (std::size_t c = 0; c < 3; ++c) out[c * plane + x] = one[c];
   }
 }
 
@@ -50,7 +80,7 @@ void prepare_jpeg(JpegReader& jpeg, const Crop& crop, std::int64_t image_size, c
 
   const std::size_t width = 3 * static_cast<std::size_t>(jpeg.row_pixels());
   std::array<std::vector<std::uint8_t>, 2> decoded{std::vector<std::uint8_t>(width), std::vector<std::uint8_t>(width)};
-  std::vector<float> blended(width);
+  std::vector<float> blended(width + slack);
   const auto line = [&](std::int64_t row) { return decoded[static_cast<std::size_t>(row % 2)].data(); };
   const std::size_t side = static_cast<std::size_t>(image_size), plane = side * side;
   std::int64_t next = rows.front().first;  // to be decoded
