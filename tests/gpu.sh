@@ -270,6 +270,19 @@ accuracy() {
   say "$(tail -1 said)"
 }
 
+# fp16 with what cuDNN fuses and without it, in turns.
+fusion() {
+  with_python
+  local round options=(--model resnet50 --synthetic --image-size 224 --classes 256 --train-images 4096 --test-images 256
+    --device cuda --dtype f16 --batch-size 128 --iterations 60 --eval-every 0)
+  for round in 1 2 3; do
+    on_gpu paceline-train "${options[@]}" --log "fused.$round.jsonl"
+    paceline-train "${options[@]}" --no-fusion --log "separate.$round.jsonl"
+  done
+  python3 "$here/gpu/figures.py" fusion fused.*.jsonl separate.*.jsonl "$output/steps/fusion.json" | tee said
+  say "$(tail -1 said)"
+}
+
 # With and without the recorder in turns.
 overhead() {
   with_python
@@ -316,6 +329,7 @@ step kernel_times 120 kernel_times
 step training_step 300 training_step
 step two_ranks 300 two_ranks
 step accuracy 900 accuracy
+step fusion 600 fusion
 step overhead 900 overhead
 step allreduce 600 allreduce
 step pytorch 2400 pytorch

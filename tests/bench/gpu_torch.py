@@ -32,6 +32,7 @@ except ImportError:
 CASES = [
     ("resnet50-bf16", "resnet50", "bf16", 256, [], 1.00, 1.1),
     ("resnet50-fp16", "resnet50", "f16", 256, [], 1.15, 1.4),
+    ("resnet50-fp16-separate", "resnet50", "f16", 256, ["--no-fusion"], 1.00, 1.1),
     ("resnet50-small", "resnet50", "bf16", 16, ["--cuda-graphs"], 1.30, 2.0),
     ("vgg16-bf16", "vgg16", "bf16", 128, [], 0.97, 1.05),
 ]

@@ -14,7 +14,7 @@ status=0
 "$kit" --quick "$1" - "$output/out" > "$output/said" 2>&1 || status=$?
 if grep -q '^machine *done' "$output/said"; then exit 77; fi  # there is a GPU
 [ "$status" -eq 3 ] || fail "status $status, not 3"
-steps="machine gpu_tests sanitizer kernel_times training_step two_ranks accuracy overhead allreduce pytorch"
+steps="machine gpu_tests sanitizer kernel_times training_step two_ranks accuracy fusion overhead allreduce pytorch"
 [ "$(cut -f1 "$output/out/steps/all.tsv" | paste -sd' ')" = "$steps" ] || fail "other steps than $steps"
 while IFS=$'\t' read -r name how reason; do
   [ "$how" = skipped ] || fail "$name: $how"
@@ -24,7 +24,7 @@ grep -q 'tests skipped, by name' "$output/said" || fail "the GPU tests do not te
 python3 - "$output/out/figures.json" <<'PY' || fail "figures.json"
 import json, sys
 figures = json.load(open(sys.argv[1]))
-assert len(figures["steps"]) == 10 and all(step["status"] == "skipped" for step in figures["steps"]), figures
+assert len(figures["steps"]) == 11 and all(step["status"] == "skipped" for step in figures["steps"]), figures
 PY
 # The figures' limits, on figures made up.
 cd "$output"
@@ -52,6 +52,9 @@ within accuracy cpu same || fail "an accuracy lower by chance"
 beyond accuracy cpu worse
 for i in 1 2 3; do log "without.$i" 1 0.8 && log "with.$i" "1.00$i" 0.8 && log "slow.$i" "1.02$i" 0.8; done
 within overhead with.* without.* || fail "a cost of 0.2 %"
+beyond overhead slow.* without.*
+within fusion with.* without.* || fail "fused 0.2 % slower"
+beyond fusion slow.* without.*
 beyond overhead slow.* without.*
 grep -q 'cost of a step: +2.200%' said || fail "$(cat said)"
 

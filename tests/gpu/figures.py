@@ -5,6 +5,7 @@ figures.py kernel-times EVENTS.json REPORT.json OUT     the trace's kernel times
 figures.py training-step REPORT.json LOG.jsonl OUT      what the recorded step consists of
 figures.py accuracy CPU.jsonl CUDA.jsonl OUT            the GPU's accuracy no lower than the CPU's by more than chance
 figures.py overhead WITH.jsonl… WITHOUT.jsonl… OUT      the recorder's cost of a step, at most 1 %
+figures.py fusion FUSED.jsonl… SEPARATE.jsonl… OUT      fp16 with cuDNN's fused kernels no slower than without, but for 1 %
 figures.py collect OUTPUT                               steps/*.json and the steps' ends into figures.json and figures.txt
 """
 import json
@@ -86,6 +87,15 @@ def overhead(*names):
     return finish(out, text, {"ratios": ratios, "median": median, "interval": [low, high]}, low <= 1.01)
 
 
+def fusion(*names):
+    *logs, out = names
+    half = len(logs) // 2
+    ratios = [median_step(a) / median_step(b) for a, b in zip(logs[:half], logs[half:])]
+    median = statistics.median(ratios)
+    text = f"a step with fused convolutions takes {median:.3f} of one without (limit 1.01)"
+    return finish(out, text, {"ratios": ratios, "median": median}, median <= 1.01)
+
+
 def collect(output):
     output = pathlib.Path(output)
     steps = [line.split("\t") for line in (output / "steps" / "all.tsv").read_text().splitlines()]
@@ -101,8 +111,8 @@ def collect(output):
 
 
 def main(arguments):
-    work = {"kernel-times": kernel_times, "training-step": training_step, "accuracy": accuracy, "overhead": overhead,
-            "collect": collect}
+    work = {"kernel-times": kernel_times, "training-step": training_step, "accuracy": accuracy, "fusion": fusion,
+            "overhead": overhead, "collect": collect}
     if not arguments or arguments[0] not in work:
         print(__doc__, file=sys.stderr)
         return 2

@@ -48,6 +48,30 @@ const char* const h100 =
     R"("smClockRateKHz":1980000,"memClockRateKHz":2619000,"l2CacheSize":52428800,"cudaDeviceId":0,"deviceVer":900,)"
     R"("driverVer":13000,"deviceName":"NVIDIA H100 80GB HBM3"})";
 
+std::string with(std::string description, const std::string& field, const std::string& value) {
+  const std::size_t at = description.find('"' + field + "\":") + field.size() + 3;
+  return description.replace(at, description.find_first_of(",}", at) - at, value);
+}
+const std::string a100 = with(
+    with(with(with(h100, "deviceVer", "800"), "multiProcessorCount", "108"), "maxSharedMemoryPerBlockOptin", "166912"),
+    "deviceName", "\"NVIDIA A100-SXM4-80GB\"");
+const std::string b200 =
+    with(with(with(h100, "deviceVer", "1000"), "multiProcessorCount", "148"), "deviceName", "\"NVIDIA B200\"");
+
+PlanKey key_of(const Layer& layer, Direction direction, Precision precision) {
+  return {direction,
+          precision,
+          false,
+          64,
+          filter_layout(layer, 0).stored_in,
+          layer.in.height,
+          layer.in.width,
+          layer.out.channels,
+          layer.kernel,
+          layer.stride,
+          layer.padding};
+}
+
 class CudnnWithoutAGpu : public testing::TestWithParam<const char*> {};
 
 TEST_P(CudnnWithoutAGpu, HasAPlanForEachConvolutionAndFindsItAgain) {
@@ -60,18 +84,7 @@ TEST_P(CudnnWithoutAGpu, HasAPlanForEachConvolutionAndFindsItAgain) {
     if (layer.kind != LayerKind::convolution) continue;
     for (const Direction direction : {Direction::forward, Direction::data_gradient, Direction::weight_gradient}) {
       if (direction == Direction::data_gradient && layer.input == 0) continue;
-      PlanKey key;
-      key.direction = direction;
-      key.precision = precision_of(GetParam());
-      key.winograd = false;
-      key.batch = 64;
-      key.channels = filter_layout(layer, 0).stored_in;
-      key.height = layer.in.height;
-      key.width = layer.in.width;
-      key.filters = layer.out.channels;
-      key.kernel = layer.kernel;
-      key.stride = layer.stride;
-      key.padding = layer.padding;
+      const PlanKey key = key_of(layer, direction, precision_of(GetParam()));
       SCOPED_TRACE(text_of(key, {}));
       try {
         const Plan plan = plan_for_described_gpu(key, h100);
@@ -88,6 +101,40 @@ TEST_P(CudnnWithoutAGpu, HasAPlanForEachConvolutionAndFindsItAgain) {
 
 INSTANTIATE_TEST_SUITE_P(All, CudnnWithoutAGpu, testing::Values("f32", "tf32", "bf16", "f16"),
                          [](const auto& info) { return std::string(info.param); });
+
+// Every one that the layers of a ResNet ask for: what convolution.cpp says of cuDNN 9.19.
+TEST(FusedCudnnWithoutAGpu, HasFusedPlansInFp16) {
+  ModelOptions options;
+  options.name = "resnet50";
+  options.image_size = 224;
+  options.cifar_stem = false;
+  const Network network = build_network(options);
+  const std::vector<Fusion> fusions = plan_fusions(network.layers());
+  for (const auto& [gpu, applies] : {std::pair{std::string(h100), true}, {a100, true}, {b200, false}}) {
+    std::map<std::string, int> asked;  // each geometry once
+    for (std::size_t i = 0; i < fusions.size(); ++i) {
+      if (!fusions[i].sums_for || network.layers()[i].input == 0) continue;  // the image has too few channels
+      std::vector<Direction> directions{Direction::forward_sums};
+      if (fusions[i].applies) directions.push_back(Direction::data_gradient_norm);
+      if (fusions[i].applies && applies) {
+        directions.insert(directions.end(), {Direction::norm_forward_sums, Direction::norm_weight_gradient});
+      }
+      for (const Direction direction : directions) {
+        const PlanKey key = key_of(network.layers()[i], direction, Precision::f16);
+        if (asked[text_of(key, {})]++ > 0) continue;
+        SCOPED_TRACE(text_of(key, {}) + " of " + gpu.substr(gpu.find("deviceName")));
+        try {
+          EXPECT_GE(plan_for_described_gpu(key, gpu).engine, 0);
+        } catch (const std::invalid_argument& error) {
+          GTEST_SKIP() << "no GPU: this cuDNN describes them in another way: " << error.what();
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << error.what();
+        }
+      }
+    }
+    EXPECT_GT(asked.size(), 30u);
+  }
+}
 
 // ---- operations ----
 
@@ -379,6 +426,64 @@ TEST_F(CudaModelTest, NarrowTypesComeNear) {
           << cpu->parameters()[i].name;
     }
   }
+}
+
+// Two steps and an evaluation with what cuDNN fuses and without it, and how far each is from fp32: fused, half as much
+// again at most. Channels in multiples of eight, as cuDNN wants them.
+TEST_F(CudaModelTest, FusedConvolutionsComputeWhatSeparateKernelsDo) {
+  const Images images(8, 16);
+  ModelOptions options = exact(8);
+  const auto exact_one = make_cpu_model(every_layer(), options);
+  options.dtype = "f16";
+  const auto fused = model_of(every_layer(), options);
+  options.fuse = false;
+  const auto separate = model_of(every_layer(), options);
+  double loss[3], evaluated[3];
+  Model* const models[]{exact_one.get(), fused.get(), separate.get()};
+  for (int i = 0; i < 3; ++i) {
+    for (int step = 0; step < 2; ++step) {
+      loss[i] = models[i]->forward(images.planes, images.labels, Mode::train).loss_sum;
+      models[i]->backward(0.125f);
+    }
+    evaluated[i] = models[i]->forward(images.planes, images.labels, Mode::evaluate).loss_sum;
+  }
+  EXPECT_NEAR(loss[1], loss[2], 1e-2 * loss[0]);
+  EXPECT_NEAR(evaluated[1], evaluated[2], 1e-2 * evaluated[0]);
+  EXPECT_LE(distance(fused->statistics(), exact_one->statistics()), 4e-3);
+  for (std::size_t i = 0; i < exact_one->parameters().size(); ++i) {
+    const auto expected = exact_one->to_plain(exact_one->parameters()[i], exact_one->gradients());
+    const auto error = [&](Model& model) {
+      return distance(model.to_plain(model.parameters()[i], model.gradients()), expected);
+    };
+    EXPECT_LE(error(*fused), 1.5 * error(*separate) + 1e-2) << exact_one->parameters()[i].name;
+  }
+}
+
+// Which of them: three for a convolution behind a batch norm that it alone reads, one for any other before one.
+TEST_F(CudaModelTest, FusesWhatThisGpuHasKernelsForAndNothingElse) {
+  Stream stream("test");
+  PlanCache plans("");
+  NetworkSettings settings;
+  settings.batch = 8;
+  for (const Precision precision : {Precision::f32, Precision::tf32, Precision::bf16, Precision::f16}) {
+    settings.precision = precision;
+    const int fused = CudaNetwork(every_layer(), settings, device_, stream, plans).fused();
+    const bool known = precision == Precision::f16 && (device_.major == 8 || device_.major == 9) && device_.minor == 0;
+    if (precision != Precision::f16) {
+      EXPECT_EQ(fused, 0);
+    } else if (known) {
+      EXPECT_EQ(fused, 4 + 2);  // conv1 reads the image, which has too few channels
+    }
+  }
+  settings.precision = Precision::f16;
+  settings.fuse = false;
+  EXPECT_EQ(CudaNetwork(every_layer(), settings, device_, stream, plans).fused(), 0);
+  settings.fuse = true;
+  settings.freeze_batch_norm = true;
+  EXPECT_EQ(CudaNetwork(every_layer(), settings, device_, stream, plans).fused(), 0);
+  settings.freeze_batch_norm = false;
+  settings.batch_norm.ghost_batch = 4;
+  EXPECT_EQ(CudaNetwork(every_layer(), settings, device_, stream, plans).fused(), 0);
 }
 
 // Ten times the first loss scale is out of fp16's range; the gradients of the weights, in fp32, are not.

@@ -45,7 +45,7 @@ const std::vector<Topic>& topics() {
        "Ranks",
        {"communicator", "allreduce-dtype", "ring-order", "updater", "bucket-mb", "max-ahead", "fault", "nccl-ctas",
         "registered-buffers", "comm-timeout"}},
-      {"device", "GPUs", {"device", "share-gpu", "cuda-graphs", "plan-cache"}},
+      {"device", "GPUs", {"device", "share-gpu", "cuda-graphs", "no-fusion", "plan-cache"}},
       {"output", "Log, checkpoints, evaluation", {"log", "checkpoint", "resume", "eval-every", "target-accuracy"}},
       {"other", "Other", {}},
   };

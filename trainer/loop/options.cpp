@@ -159,6 +159,8 @@ void add_device_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--share-gpu", o.share_gpu, "GPUs: several ranks may have the same one");
   app.add_flag("--cuda-graphs", o.cuda_graphs,
                "GPUs: start forward and backward as a whole, for small batches; profiles then show no layers");
+  app.add_flag("--no-fusion", o.no_fusion,
+               "GPUs, f16: batch norms in kernels of their own, none in those of cuDNN's convolutions");
   app.add_option(
          "--plan-cache", o.plan_cache,
          "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
@@ -354,8 +356,8 @@ std::string check_options(TrainOptions& options) {
   if (options.device == "cpu" && options.dtype != "f32" && options.dtype != "bf16") {
     return fmt::format("--dtype {} is not available on CPUs; use f32, or --device cuda", options.dtype);
   }
-  if (options.device == "cpu" && (options.share_gpu || options.cuda_graphs)) {
-    return "--share-gpu and --cuda-graphs are of --device cuda";
+  if (options.device == "cpu" && (options.share_gpu || options.cuda_graphs || options.no_fusion)) {
+    return "--share-gpu, --cuda-graphs and --no-fusion are of --device cuda";
   }
   const nccl::Options& reduction = options.reduction;
   if (options.device == "cpu" && (reduction.registered || reduction.ctas.most > 0)) {

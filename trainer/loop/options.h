@@ -33,7 +33,7 @@ struct TrainOptions {
   std::string dtype = "f32";
   std::string device = "cpu";  // or cuda, auto
   bool share_gpu = false;
-  bool cuda_graphs = false;
+  bool cuda_graphs = false, no_fusion = false;
   std::string plan_cache = "default";  // a file; none; default: in the user's cache folder
   bool deterministic = false;
   std::string communicator = "mpi";

@@ -129,6 +129,7 @@ void Training::prepare() {
     model.plan_cache = own ? options_.plan_cache : cuda::default_plan_cache().string();
   }
   model.cuda_graphs = options_.cuda_graphs;
+  model.fuse = !options_.no_fusion;
   model.memory_limit = memory_available() / static_cast<std::uint64_t>(communicator_.local_size());
   try {
     model_ = gpu_ != nullptr ? gpu_->make_model(model) : make_cpu_model(model);

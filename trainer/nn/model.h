@@ -157,6 +157,7 @@ struct ModelOptions {
 
   // On GPUs.
   std::string plan_cache;    // file of cuDNN's fastest plans; empty: none is kept
+  bool fuse = true;          // f16: batch norms in the kernels of the convolutions beside them, where cuDNN has such
   bool cuda_graphs = false;  // forward and backward are captured once and then started whole
 };
 

@@ -62,6 +62,10 @@ TEST(PlanKey, IsAnotherWhereAnythingIs) {
   for (const auto change :
        {+[](PlanKey& k) { k.direction = Direction::data_gradient; },
         +[](PlanKey& k) { k.direction = Direction::weight_gradient; },
+        +[](PlanKey& k) { k.direction = Direction::forward_sums; },
+        +[](PlanKey& k) { k.direction = Direction::norm_forward_sums; },
+        +[](PlanKey& k) { k.direction = Direction::norm_weight_gradient; },
+        +[](PlanKey& k) { k.direction = Direction::data_gradient_norm; },
         +[](PlanKey& k) { k.precision = Precision::f16; }, +[](PlanKey& k) { k.winograd = true; },
         +[](PlanKey& k) { ++k.batch; }, +[](PlanKey& k) { ++k.channels; }, +[](PlanKey& k) { ++k.height; },
         +[](PlanKey& k) { ++k.width; }, +[](PlanKey& k) { ++k.filters; }, +[](PlanKey& k) { ++k.kernel; },
@@ -247,6 +251,52 @@ TEST(Fusion, TakesAReluAfterABiasAndLeavesWhatOthersRead) {
   for (const Fusion& fusion : plan_fusions(shared.layers())) {
     EXPECT_FALSE(fusion.relu || fusion.silent || fusion.batch_norm);
   }
+}
+
+TEST(Fusion, TakesTheSumsOfEveryBatchNormAndAppliesThoseInsideABlock) {
+  ModelOptions options;
+  for (const auto& [name, convolutions, applied] :
+       {std::tuple{"resnet18", 20, 8}, {"resnet50", 53, 32}, {"vgg16_bn", 0, 0}}) {
+    options.name = name;  // VGG's convolutions have biases
+    options.cifar_stem = std::string(name) == "vgg16_bn";
+    options.image_size = options.cifar_stem ? 32 : 64;
+    const Network network = build_network(options);
+    const std::vector<Fusion> fusions = plan_fusions(network.layers());
+    int sums = 0, applies = 0, ready = 0;
+    for (std::size_t i = 0; i < fusions.size(); ++i) {
+      const Fusion& fusion = fusions[i];
+      ready += fusion.applied;
+      if (fusion.sums_for) {
+        ++sums;
+        EXPECT_EQ(network.layers()[*fusion.sums_for].kind, LayerKind::batch_norm);
+        EXPECT_EQ(network.layers()[*fusion.sums_for].input, static_cast<int>(i));
+      }
+      if (!fusion.applies) continue;
+      ++applies;
+      const Layer& norm = network.layers()[*fusion.applies];
+      EXPECT_TRUE(fusions[*fusion.applies].applied);
+      EXPECT_TRUE(norm.kind == LayerKind::batch_norm && norm.relu) << norm.name;
+      EXPECT_EQ(network.layers()[i].input, static_cast<int>(*fusion.applies));
+    }
+    EXPECT_EQ(sums, convolutions) << name;
+    EXPECT_EQ(applies, applied) << name;
+    EXPECT_EQ(ready, applied) << name;
+  }
+}
+
+TEST(Fusion, AppliesNoBatchNormThatAnybodyElseReadsOrThatHasNoRelu) {
+  const auto applies = [](bool relu, bool second_reader, bool bias) {
+    Network net({8, 8, 8});
+    const int norm = net.batch_norm("n", net.convolution("c", 0, 8, 3, 1, false), relu);
+    const int next = net.convolution("d", norm, 8, 3, 1, bias);
+    const int last = net.batch_norm("m", next, false);
+    net.add_relu("a", last, second_reader ? norm : 0);
+    return plan_fusions(net.layers())[static_cast<std::size_t>(next)].applies.has_value();
+  };
+  EXPECT_TRUE(applies(true, false, false));
+  EXPECT_FALSE(applies(false, false, false));
+  EXPECT_FALSE(applies(true, true, false));
+  EXPECT_FALSE(applies(true, false, true));
 }
 
 TEST(DeviceChoice, IsTheLocalRank) {

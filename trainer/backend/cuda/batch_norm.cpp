@@ -1,7 +1,8 @@
 // Batch norm on kernels of our own: of the whole batch, of virtual batches (ghost), of all ranks' batch (synchronised),
-// with constants (frozen); alone, with a ReLU, or with the sum and ReLU at the end of a residual block. cuDNN has
-// faster ways for some of these, but its persistent ones stand still while NCCL holds multiprocessors, and none for
-// all. The formulas: trainer/backend/cpu/batch_norm_variants.cpp and kernels.h.
+// with constants (frozen); alone, with a ReLU, or with the sum and ReLU at the end of a residual block. Convolutions
+// beside it may do some of the work (convolution.cpp). cuDNN's batch norms are faster in some of these cases, but its
+// persistent ones stand still while NCCL holds multiprocessors, and none for all. The formulas:
+// trainer/backend/cpu/batch_norm_variants.cpp and kernels.h.
 #include <algorithm>
 #include <stdexcept>
 
@@ -13,21 +14,27 @@ namespace {
 class CudaBatchNorm final : public CudaLayer {
  public:
   // output: the layer whose result is written, the batch norm itself or the add_relu behind it.
-  CudaBatchNorm(const Layer& norm, std::size_t number, const Layer& output, std::size_t output_number, Build& build)
+  CudaBatchNorm(const Layer& norm, std::size_t number, const Layer& output, std::size_t output_number, bool applied,
+                Build& build)
       : CudaLayer(output, build),
         input_(norm.input),
         residual_(output.kind == LayerKind::add_relu ? output.residual : -1),
         relu_(residual_ >= 0 || norm.relu),
         channels_(norm.out.channels),
         offsets_(build.parameters[number]),
-        statistics_(build.statistics[number]) {
+        statistics_(build.statistics[number]),
+        output_(build.tensors[output_number]),
+        share_(build.shares[number]) {
     if (channels_ % channel_group != 0) {
       throw std::invalid_argument(norm.name + " has " + std::to_string(channels_) +
                                   " channels; on a GPU it must be a multiple of 4");
     }
-    Tensor& tensor = build.tensors[output_number];
-    tensor.value = build.allocate(tensor.count() * bytes_of(tensor.storage));
-    y_ = static_cast<std::byte*>(tensor.value);
+    if (applied && build.fuse) {  // if it comes to nothing, the convolution sees to the memory
+      share_.scale = build.allocate(static_cast<std::size_t>(channels_) * bytes_of(build.storage()));
+      share_.shift = build.allocate(static_cast<std::size_t>(channels_) * bytes_of(build.storage()));
+    } else {
+      output_.value = build.allocate(output_.count() * bytes_of(output_.storage));
+    }
     x_ = static_cast<std::byte*>(build.tensor(input_).value);
     if (residual_ >= 0) extra_ = static_cast<std::byte*>(build.tensor(residual_).value);
 
@@ -45,6 +52,10 @@ class CudaBatchNorm final : public CudaLayer {
       group.sums = static_cast<double*>(build.allocate(doubles));
       groups_.push_back(group);
     }
+    share_.x = x_;
+    share_.mean = groups_[0].mean;
+    share_.inverse_deviation = groups_[0].inverse_deviation;
+    share_.parameters = offsets_;
     gradient_sums_ = static_cast<double*>(build.allocate(doubles));
     if (build.batch_norm.sum_over_ranks && !build.freeze_batch_norm) host_ = pinned_buffer(doubles);
   }
@@ -78,28 +89,40 @@ class CudaBatchNorm final : public CudaLayer {
         kernels::use_running_statistics(b_.stream, running_mean, running_variance, channels_, g.mean,
                                         g.inverse_deviation);
       } else {
-        kernels::channel_moments(b_.stream, b_.storage(), x_ + g.offset, b_.partials, g.sums, g.rows);
+        if (share_.sum != nullptr)
+          kernels::widen_sums(b_.stream, share_.sum, share_.squares, channels_, g.rows.rows, g.sums);
+        else
+          kernels::channel_moments(b_.stream, b_.storage(), x_ + g.offset, b_.partials, g.sums, g.rows);
         sum_over_ranks(g.sums, 2 * channels_ + 1);
         kernels::set_statistics(b_.stream, g.sums, channels_, b_.batch_norm.momentum, running_mean, running_variance,
                                 g.mean, g.inverse_deviation);
       }
-      kernels::normalise(b_.stream, b_.storage(), x_ + g.offset, at(extra_, g), y_ + g.offset, relu_, norm(g), g.rows);
+      if (output_.value == nullptr) {
+        kernels::scale_and_shift(b_.stream, b_.storage(), norm(g), channels_, share_.scale, share_.shift);
+      } else {
+        kernels::normalise(b_.stream, b_.storage(), x_ + g.offset, at(extra_, g), at(output_.value, g), relu_, norm(g),
+                           g.rows);
+      }
     }
   }
 
   void backward() override {
     dy_.run(b_);
     bool add = false;
+    const bool summed = share_.scale_gradient != nullptr;  // and masked
     for (const Group& g : groups_) {
       const kernels::NormBackward what{x_ + g.offset,
-                                       y_ + g.offset,
+                                       at(output_.value, g),
                                        at(dy_.first(), g),
                                        at(dy_.second(), g),
                                        at(masked_, g),
-                                       !relu_           ? kernels::Mask::none
+                                       !relu_ || summed ? kernels::Mask::none
                                        : residual_ >= 0 ? kernels::Mask::by_output
                                                         : kernels::Mask::by_formula};
-      kernels::channel_gradients(b_.stream, b_.storage(), what, b_.partials, gradient_sums_, norm(g), g.rows);
+      if (summed)
+        kernels::widen_sums(b_.stream, share_.shift_gradient, share_.scale_gradient, channels_, -1, gradient_sums_);
+      else
+        kernels::channel_gradients(b_.stream, b_.storage(), what, b_.partials, gradient_sums_, norm(g), g.rows);
       kernels::norm_parameter_gradients(b_.stream, gradient_sums_, channels_, add, b_.gradient(offsets_[0]),
                                         b_.gradient(offsets_[1]), b_.step);
       if (!b_.freeze_batch_norm) sum_over_ranks(gradient_sums_, 2 * channels_);
@@ -146,7 +169,9 @@ class CudaBatchNorm final : public CudaLayer {
   const std::int64_t channels_;
   const std::vector<std::size_t> offsets_;
   const std::size_t statistics_;
-  std::byte *x_ = nullptr, *y_ = nullptr, *extra_ = nullptr, *dx_ = nullptr;
+  Tensor& output_;  // without a value where a convolution applies this layer
+  NormShare& share_;
+  std::byte *x_ = nullptr, *extra_ = nullptr, *dx_ = nullptr;
   void* masked_ = nullptr;
   std::vector<Group> groups_;
   double* gradient_sums_ = nullptr;
@@ -157,8 +182,8 @@ class CudaBatchNorm final : public CudaLayer {
 }  // namespace
 
 std::unique_ptr<CudaLayer> make_batch_norm(const Layer& norm, std::size_t number, const Layer& output,
-                                           std::size_t output_number, Build& build) {
-  return std::make_unique<CudaBatchNorm>(norm, number, output, output_number, build);
+                                           std::size_t output_number, bool applied, Build& build) {
+  return std::make_unique<CudaBatchNorm>(norm, number, output, output_number, applied, build);
 }
 
 }  // namespace paceline::train::cuda

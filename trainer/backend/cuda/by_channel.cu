@@ -254,6 +254,23 @@ __global__ void set_statistics_kernel(const double* sums, std::int64_t channels,
   running_variance[c] = static_cast<float>(running_variance[c] + momentum * (unbiased - running_variance[c]));
 }
 
+__global__ void widen_sums_kernel(const float* first, const float* second, std::int64_t channels, double rows,
+                                  double* sums) {
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (c >= channels) return;
+  sums[c] = first[c];
+  sums[channels + c] = second[c];
+  if (c == 0 && rows >= 0) sums[2 * channels] = rows;
+}
+
+__global__ void scale_and_shift_kernel(kernels::Norm norm, std::int64_t channels, Storage s, void* scale, void* shift) {
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (c >= channels) return;
+  store1(scale, s, static_cast<std::size_t>(c), norm.inverse_deviation[c] * norm.scale[c]);
+  const float factor = load1(scale, s, static_cast<std::size_t>(c));
+  store1(shift, s, static_cast<std::size_t>(c), norm.shift[c] - norm.mean[c] * factor);
+}
+
 __global__ void use_running_kernel(const float* running_mean, const float* running_variance, std::int64_t channels,
                                    float* mean, float* inverse_deviation) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -306,6 +323,17 @@ void set_statistics(cudaStream_t stream, const double* sums, std::int64_t channe
                     float* running_variance, float* mean, float* inverse_deviation) {
   set_statistics_kernel<<<blocks_for(channels), 128, 0, stream>>>(sums, channels, momentum, running_mean,
                                                                   running_variance, mean, inverse_deviation);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+}
+
+void widen_sums(cudaStream_t stream, const float* first, const float* second, std::int64_t channels, std::int64_t rows,
+                double* sums) {
+  widen_sums_kernel<<<blocks_for(channels), 128, 0, stream>>>(first, second, channels, static_cast<double>(rows), sums);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+}
+
+void scale_and_shift(cudaStream_t stream, Storage s, Norm norm, std::int64_t channels, void* scale, void* shift) {
+  scale_and_shift_kernel<<<blocks_for(channels), 128, 0, stream>>>(norm, channels, s, scale, shift);
   PACELINE_CHECK_CUDA(cudaGetLastError());
 }
 

@@ -215,6 +215,7 @@ class CudaModel final : public Model {
     settings.batch = options.batch_size;
     settings.winograd = options.winograd;
     settings.freeze_batch_norm = options.freeze_batch_norm;
+    settings.fuse = options.fuse;
     settings.batch_norm = options.batch_norm;
     return settings;
   }

@@ -10,6 +10,13 @@ namespace {
 constexpr std::int64_t parameter_alignment = 128;  // elements: 256 bytes of the narrowest storage, as products like it
 constexpr std::int64_t statistics_alignment = 16;  // as the CPU backend has them, for checkpoints hold all in one piece
 
+// cuDNN has fused plans in fp16 alone, and normalises with the statistics of the whole batch of this rank.
+bool can_fuse(const NetworkSettings& settings) {
+  const BatchNormOptions& norm = settings.batch_norm;
+  return settings.fuse && settings.precision == Precision::f16 && !settings.freeze_batch_norm && !norm.sum_over_ranks &&
+         (norm.ghost_batch == 0 || norm.ghost_batch >= settings.batch);
+}
+
 }  // namespace
 
 CudaNetwork::CudaNetwork(const Network& network, const NetworkSettings& settings, const Device& device,
@@ -23,9 +30,11 @@ CudaNetwork::CudaNetwork(const Network& network, const NetworkSettings& settings
              settings.batch,
              settings.winograd,
              settings.freeze_batch_norm,
+             can_fuse(settings),
              settings.batch_norm,
              flat_,
              nullptr,
+             {},
              {},
              {},
              {},

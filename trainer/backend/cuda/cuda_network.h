@@ -14,6 +14,7 @@ struct NetworkSettings {
   Precision precision = Precision::f32;
   std::int64_t batch = 1;
   bool winograd = true, freeze_batch_norm = false;
+  bool fuse = true;  // convolutions with batch norms, where there is a way (convolution.cpp)
   BatchNormOptions batch_norm{};
   bool gradient_of_image = false;  // computed too; for tests
 };
@@ -44,6 +45,7 @@ class CudaNetwork {
   Step* step() const { return step_.data<Step>(); }  // in GPU memory
   Storage storage() const { return build_.storage(); }
   int tuned() const { return cudnn_.tuned(); }
+  int fused() const { return build_.fused; }  // cuDNN plans that do a part of a batch norm
 
  private:
   void place_parameters();

@@ -92,64 +92,119 @@ bool Cudnn::reserve(std::size_t bytes) {
   }
 }
 
-// cuDNN's numbers for the tensors are 1, 2 and 3, in the order of run().
+// cuDNN's numbers for the tensors are 1, 2, …, in the order of ConvolutionPlan's list.
 struct ConvolutionGraph {
+  using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+
   fe::graph::Graph graph;
   std::int64_t index = 0;  // of the plan in use
+  int tensors = 0;         // so far
   std::string trouble;
 
   // gpu: its description, in place of a handle.
   explicit ConvolutionGraph(const PlanKey& key, cudnnHandle_t handle,
                             std::shared_ptr<const fe::DeviceProperties> gpu = nullptr) {
-    const fe::DataType_t type = cudnn_type(key.precision);
     if (gpu) graph.set_device_properties(gpu);
-    graph.set_io_data_type(type)
+    graph.set_io_data_type(cudnn_type(key.precision))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
-    const Dims x{key.batch, key.channels, key.height, key.width};
-    const Dims filter{key.filters, key.channels, key.kernel, key.kernel};
-    const Dims y{key.batch, key.filters, key.out_height(), key.out_width()};
-    const auto input = [&](int number, const char* name, const Dims& dims) {
-      return graph.tensor(fe::graph::Tensor_attributes()
-                              .set_name(name)
-                              .set_uid(number)
-                              .set_data_type(type)
-                              .set_dim(vector_of(dims))
-                              .set_stride(vector_of(channels_last_strides(dims))));
-    };
-    const auto options = [&](auto attributes) {
-      attributes.set_padding({key.padding, key.padding}).set_stride({key.stride, key.stride}).set_dilation({1, 1});
-      return attributes;
-    };
-    std::shared_ptr<fe::graph::Tensor_attributes> out;
-    Dims dims = y;
-    switch (key.direction) {
-      case Direction::forward: {
-        const auto a = input(1, "x", x), b = input(2, "filter", filter);
-        out = graph.conv_fprop(a, b, options(fe::graph::Conv_fprop_attributes()));
-        break;
-      }
-      case Direction::data_gradient: {
-        const auto a = input(1, "dy", y), b = input(2, "filter", filter);
-        out = graph.conv_dgrad(a, b, options(fe::graph::Conv_dgrad_attributes()));
-        dims = x;
-        break;
-      }
-      case Direction::weight_gradient: {
-        const auto a = input(1, "dy", y), b = input(2, "x", x);
-        out = graph.conv_wgrad(a, b, options(fe::graph::Conv_wgrad_attributes()));
-        dims = filter;
-      }
-    }
-    out->set_output(true)
-        .set_uid(3)
-        .set_data_type(type)
-        .set_dim(vector_of(dims))
-        .set_stride(vector_of(channels_last_strides(dims)));
+    describe(key);
     if (good(graph.validate()) && good(graph.build_operation_graph(handle)) &&
         good(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}))) {
       graph.deselect_numeric_notes(barred(key)).deselect_workspace_greater_than(largest_work);
     }
+  }
+
+  void describe(const PlanKey& key) {
+    const fe::DataType_t type = cudnn_type(key.precision);
+    const Dims x{key.batch, key.channels, key.height, key.width};
+    const Dims filter{key.filters, key.channels, key.kernel, key.kernel};
+    const Dims y{key.batch, key.filters, key.out_height(), key.out_width()};
+    const Dims by_channel{1, key.channels, 1, 1}, by_filter{1, key.filters, 1, 1};
+    const auto options = [&](auto attributes) {
+      attributes.set_padding({key.padding, key.padding}).set_stride({key.stride, key.stride}).set_dilation({1, 1});
+      return attributes;
+    };
+    const auto forward = [&](const Tensor& from, const Tensor& by) {
+      const Tensor out = graph.conv_fprop(from, by, options(fe::graph::Conv_fprop_attributes()));
+      output(out, y, type);
+      return out;
+    };
+    const auto sums_of = [&](const Tensor& values) {
+      for (const Tensor& sum : graph.genstats(values, fe::graph::Genstats_attributes())) output(sum, by_filter);
+    };
+    switch (key.direction) {
+      case Direction::forward:
+      case Direction::forward_sums: {
+        const Tensor a = input("x", x, type), out = forward(a, input("filter", filter, type));
+        if (key.direction == Direction::forward_sums) sums_of(out);
+        break;
+      }
+      case Direction::norm_forward_sums: {
+        const Tensor a = input("x", x, type), b = input("filter", filter, type);
+        sums_of(forward(applied(a, by_channel, type), b));
+        break;
+      }
+      case Direction::weight_gradient:
+      case Direction::norm_weight_gradient: {
+        const Tensor dy = input("dy", y, type);
+        Tensor a = input("x", x, type);
+        if (key.direction == Direction::norm_weight_gradient) a = applied(a, by_channel, type);
+        output(graph.conv_wgrad(dy, a, options(fe::graph::Conv_wgrad_attributes())), filter, type);
+        break;
+      }
+      case Direction::data_gradient:
+      case Direction::data_gradient_norm: {
+        const Tensor dy = input("dy", y, type), b = input("filter", filter, type);
+        const Tensor dx = graph.conv_dgrad(dy, b, options(fe::graph::Conv_dgrad_attributes()));
+        if (key.direction == Direction::data_gradient) {
+          output(dx, x, type);
+          break;
+        }
+        dx->set_dim(vector_of(x)).set_stride(vector_of(channels_last_strides(x)));
+        const Tensor a = input("x", x, type), mean = input("mean", by_channel), inverse = input("inverse", by_channel),
+                     scale = input("scale", by_channel), shift = input("shift", by_channel);
+        Tensor normed = pointwise(a, mean, fe::PointwiseMode_t::SUB);
+        normed = pointwise(normed, inverse, fe::PointwiseMode_t::MUL);
+        normed = pointwise(normed, scale, fe::PointwiseMode_t::MUL);
+        normed = pointwise(normed, shift, fe::PointwiseMode_t::ADD);
+        const Tensor masked = pointwise(dx, normed, fe::PointwiseMode_t::RELU_BWD);
+        output(masked, x, type);
+        for (const Tensor& sum :
+             graph.dbn_weight(masked, a, mean, inverse, scale, fe::graph::DBN_weight_attributes())) {
+          output(sum, by_channel);
+        }
+      }
+    }
+  }
+
+  Tensor input(const char* name, const Dims& dims, fe::DataType_t type = fe::DataType_t::FLOAT) {
+    return graph.tensor(fe::graph::Tensor_attributes()
+                            .set_name(name)
+                            .set_uid(++tensors)
+                            .set_data_type(type)
+                            .set_dim(vector_of(dims))
+                            .set_stride(vector_of(channels_last_strides(dims))));
+  }
+
+  void output(const Tensor& tensor, const Dims& dims, fe::DataType_t type = fe::DataType_t::FLOAT) {
+    tensor->set_output(true)
+        .set_uid(++tensors)
+        .set_data_type(type)
+        .set_dim(vector_of(dims))
+        .set_stride(vector_of(channels_last_strides(dims)));
+  }
+
+  Tensor pointwise(const Tensor& a, const Tensor& b, fe::PointwiseMode_t mode) {
+    return graph.pointwise(a, b, fe::graph::Pointwise_attributes().set_mode(mode));
+  }
+
+  // max(0, scale × x + shift); cuDNN takes these two in the type of x alone.
+  Tensor applied(const Tensor& x, const Dims& by_channel, fe::DataType_t type) {
+    const Tensor scale = input("scale", by_channel, type), shift = input("shift", by_channel, type);
+    const Tensor scaled = pointwise(x, scale, fe::PointwiseMode_t::MUL);
+    return graph.pointwise(pointwise(scaled, shift, fe::PointwiseMode_t::ADD),
+                           fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
   }
 
   // Keeps what went wrong last.
@@ -167,31 +222,35 @@ struct ConvolutionGraph {
     for (const auto& [type, value] : knobs) plan.knobs[static_cast<std::int64_t>(type)] = value;
     return plan;
   }
-
-  bool run(cudnnHandle_t handle, void** pointers, void* work) {
-    return good(graph.execute_plan_at_index(handle, pointers, 3, work, index));
-  }
 };
 
-ConvolutionPlan::ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, const void* first, const void* second, void* out)
-    : cudnn_(&cudnn) {
+ConvolutionPlan::ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, Tensors tensors) : cudnn_(&cudnn) {
+  for (const void* tensor : tensors) tensors_.push_back(const_cast<void*>(tensor));
   const std::string text = text_of(key, cudnn.place_);
-  void* pointers[] = {const_cast<void*>(first), const_cast<void*>(second), out};
   try {
     graph_ = std::make_unique<ConvolutionGraph>(key, handle_of(cudnn.handle_));
     if (!graph_->trouble.empty()) throw Error("cuDNN: " + text + ": " + graph_->trouble);
     const auto known = cudnn.plans_.find(text);
-    if (!known || !use(*known, pointers)) tune(text, pointers);
+    if (!known || !use(*known)) tune(text);
   } catch (const fe::cudnnException& exception) {
     throw Error("cuDNN: " + text + ": " + exception.what());
   }
 }
 
+std::optional<ConvolutionPlan> ConvolutionPlan::if_any(Cudnn& cudnn, const PlanKey& key, Tensors tensors) {
+  try {
+    return ConvolutionPlan(cudnn, key, tensors);
+  } catch (const Error&) {
+    return std::nullopt;  // what is wrong with the GPU itself stays so, and the next call says it
+  }
+}
+
 ConvolutionPlan::~ConvolutionPlan() = default;
 ConvolutionPlan::ConvolutionPlan(ConvolutionPlan&&) noexcept = default;
+ConvolutionPlan& ConvolutionPlan::operator=(ConvolutionPlan&&) noexcept = default;
 
 // Whether the plan is where it was in the list, and runs.
-bool ConvolutionPlan::use(const Plan& plan, void** pointers) {
+bool ConvolutionPlan::use(const Plan& plan) {
   fe::graph::Graph& graph = graph_->graph;
   if (plan.index >= graph.get_execution_plan_count()) return false;
   const Plan here = graph_->plan_at(plan.index);
@@ -200,11 +259,10 @@ bool ConvolutionPlan::use(const Plan& plan, void** pointers) {
   const std::int64_t work = graph.get_workspace_size_plan_at_index(plan.index);
   if (work < 0 || work > largest_work || !cudnn_->reserve(static_cast<std::size_t>(work))) return false;
   graph_->index = plan.index;
-  const bool ran = graph_->run(handle_of(cudnn_->handle_), pointers, cudnn_->work_.data());
-  return ran && cudaStreamSynchronize(cudnn_->stream_) == cudaSuccess;
+  return run_plan() && cudaStreamSynchronize(cudnn_->stream_) == cudaSuccess;
 }
 
-void ConvolutionPlan::tune(const std::string& key, void** pointers) {
+void ConvolutionPlan::tune(const std::string& key) {
   fe::graph::Graph& graph = graph_->graph;
   Event begin(true), end(true);
   double best = 0;
@@ -215,11 +273,10 @@ void ConvolutionPlan::tune(const std::string& key, void** pointers) {
     const std::int64_t work = graph.get_workspace_size_plan_at_index(i);
     if (work < 0 || work > largest_work || !cudnn_->reserve(static_cast<std::size_t>(work))) continue;
     graph_->index = i;
-    void* const memory = cudnn_->work_.data();
-    if (!graph_->run(handle_of(cudnn_->handle_), pointers, memory)) continue;  // the first run loads the kernel
+    if (!run_plan()) continue;  // the first run loads the kernel
     begin.record(cudnn_->stream_);
     bool ran = true;
-    for (int k = 0; k < timed_runs; ++k) ran = ran && graph_->run(handle_of(cudnn_->handle_), pointers, memory);
+    for (int k = 0; k < timed_runs; ++k) ran = ran && run_plan();
     end.record(cudnn_->stream_);
     end.synchronize();
     ++tried;
@@ -240,11 +297,19 @@ void ConvolutionPlan::tune(const std::string& key, void** pointers) {
   if (plan.engine >= 0) cudnn_->plans_.add(key, plan);
 }
 
-void ConvolutionPlan::run(const void* first, const void* second, void* out) const {
-  void* pointers[] = {const_cast<void*>(first), const_cast<void*>(second), out};
-  if (!graph_->run(handle_of(cudnn_->handle_), pointers, cudnn_->work_.data())) {
-    throw Error("cuDNN: a convolution that ran before: " + graph_->trouble);
-  }
+bool ConvolutionPlan::run_plan() {
+  return graph_->good(graph_->graph.execute_plan_at_index(handle_of(cudnn_->handle_), tensors_.data(),
+                                                          static_cast<int>(tensors_.size()), cudnn_->work_.data(),
+                                                          graph_->index));
+}
+
+void ConvolutionPlan::run() {
+  if (!run_plan()) throw Error("cuDNN: a convolution that ran before: " + graph_->trouble);
+}
+
+void ConvolutionPlan::run_into(void* last) {
+  tensors_.back() = last;
+  run();
 }
 
 Plan plan_for_described_gpu(const PlanKey& key, const std::string& description) {

@@ -5,8 +5,11 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/backend/cuda/plan_cache.h"
 #include "trainer/backend/cuda/runtime.h"
@@ -38,24 +41,45 @@ class Cudnn {
 
 struct ConvolutionGraph;  // cuDNN's
 
-// One convolution, or one of its two gradients, with the fastest of cuDNN's plans: that of the cache, else each plan
-// that cuDNN's heuristics suggest is run a few times, on the memory given here.
+// One convolution, or one of its two gradients, alone or with the batch norms beside it, with the fastest of cuDNN's
+// plans: that of the cache, else each plan that cuDNN's heuristics suggest is run a few times, on the memory given
+// here.
+//
+// Tensors, in this order; those behind the arrow are written. Activations, filters, and the scale and shift of a batch
+// norm that is applied, are of the type; all else that goes by channel is fp32.
+//
+//   forward               x, filter → y
+//   data_gradient         dy, filter → dx
+//   weight_gradient       dy, x → gradient of the filter
+//   forward_sums          x, filter → y, Σy, Σy²
+//   norm_forward_sums     x, filter, scale, shift → y, Σy, Σy²; the convolution reads max(0, scale × x + shift)
+//   norm_weight_gradient  dy, x, scale, shift → gradient of the filter, of the same
+//   data_gradient_norm    dy, filter, x, mean, inverse deviation, scale, shift of the batch norm → dx where its ReLU
+//                         let x̂ × scale + shift through, else 0; Σdx x̂; Σdx; and three by channel that are not used
 class ConvolutionPlan {
  public:
-  // forward: x, filter → y. data_gradient: dy, filter → dx. weight_gradient: dy, x → gradient of the filter, in the
-  // storage of the activations. Writes into `out`. Throws Error where cuDNN has no plan.
-  ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, const void* first, const void* second, void* out);
+  using Tensors = std::initializer_list<const void*>;
+
+  // The tensors are those that it works on. Throws Error where cuDNN has no plan.
+  ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, Tensors tensors);
   ~ConvolutionPlan();
   ConvolutionPlan(ConvolutionPlan&&) noexcept;
+  ConvolutionPlan& operator=(ConvolutionPlan&&) noexcept;
+
+  // Nothing where cuDNN has none.
+  static std::optional<ConvolutionPlan> if_any(Cudnn& cudnn, const PlanKey& key, Tensors tensors);
 
   // Asynchronous, in the handle's stream; may be captured.
-  void run(const void* first, const void* second, void* out) const;
+  void run();
+  void run_into(void* last);  // writes there instead of into the last of the tensors
 
  private:
-  bool use(const Plan& plan, void** pointers);
-  void tune(const std::string& key, void** pointers);
+  bool use(const Plan& plan);
+  void tune(const std::string& key);
+  bool run_plan();
 
   Cudnn* cudnn_;
+  std::vector<void*> tensors_;
   std::unique_ptr<ConvolutionGraph> graph_;
 };
 

@@ -22,6 +22,17 @@ std::vector<Fusion> plan_fusions(const std::vector<Layer>& layers) {
       fusions[i].batch_norm = input;
       fusions[i].batch_norm_number = before;
     }
+    if (layers[i].kind == LayerKind::batch_norm && input.kind == LayerKind::convolution && !input.bias) {
+      fusions[before].sums_for = i;
+    }
+  }
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    const auto before = static_cast<std::size_t>(layers[i].input);
+    const Layer& input = layers[before];
+    // cuDNN applies a batch norm only in a convolution that gathers sums as well.
+    if (!fusions[i].sums_for || readers[before] != 1 || input.kind != LayerKind::batch_norm || !input.relu) continue;
+    fusions[i].applies = before;
+    fusions[before].applied = true;
   }
   return fusions;
 }

@@ -66,6 +66,9 @@ void linear_bias_gradient(cudaStream_t, Storage, const void* dy, float* gradient
 
 // sums: Σx, Σx² by channel, then the number of rows: 2 × channels + 1 values.
 void channel_moments(cudaStream_t, Storage, const void* x, double* partials, double* sums, Rows);
+// sums: two by channel, of fp32, one after the other, then the number of rows if not negative.
+void widen_sums(cudaStream_t, const float* first, const float* second, std::int64_t channels, std::int64_t rows,
+                double* sums);
 // From such sums, of these rows or of all ranks': the biased variance for normalising, the unbiased one for moving the
 // running statistics by `momentum`.
 void set_statistics(cudaStream_t, const double* sums, std::int64_t channels, float momentum, float* running_mean,
@@ -78,6 +81,9 @@ void use_running_statistics(cudaStream_t, const float* running_mean, const float
 struct Norm {
   const float *mean, *inverse_deviation, *scale, *shift;
 };
+// The same as one factor and one summand, rounded to the storage: the summand after the factor, so that the mean stays
+// where it is.
+void scale_and_shift(cudaStream_t, Storage, Norm, std::int64_t channels, void* scale, void* shift);
 // y = (x − mean) × inverse_deviation × scale + shift, + residual if not null, then max(0, ·) if relu.
 void normalise(cudaStream_t, Storage, const void* x, const void* residual, void* y, bool relu, Norm, Rows);
 

@@ -61,8 +61,6 @@ void SummedGradient::release(Build& build) const {
   for (void* part : parts_) build.gradients.release(part);
 }
 
-namespace {
-
 void add_output(const Layer& layer, std::size_t number, Build& build) {
   Tensor& tensor = build.tensors[number];
   tensor.value = build.allocate((tensor.count() + 3) / 4 * 4 * bytes_of(tensor.storage));
@@ -72,66 +70,7 @@ void add_output(const Layer& layer, std::size_t number, Build& build) {
   }
 }
 
-class CudaConvolution final : public CudaLayer {
- public:
-  CudaConvolution(const Layer& layer, std::size_t number, bool relu, Build& build)
-      : CudaLayer(layer, build), relu_(relu) {
-    add_output(layer, number, build);
-    x_ = build.tensor(layer.input).value;
-    y_ = build.tensors[number].value;
-    rows_ = build.tensors[number].rows();
-    offsets_ = build.parameters[number];
-    forward_.emplace(build.cudnn, key(Direction::forward), x_, build.operand(offsets_[0]), y_);
-  }
-
-  void plan_backward(Tensor& output) override {
-    dy_.plan(output, b_, 1);
-    weight_gradient_.emplace(b_.cudnn, key(Direction::weight_gradient), dy_.first(), x_, filter_gradient());
-    Tensor& input = b_.tensor(layer_.input);
-    if (input.needs_gradient) {
-      dx_ = b_.gradients.acquire(input.count() * bytes_of(b_.storage()));
-      data_gradient_.emplace(b_.cudnn, key(Direction::data_gradient), dy_.first(), b_.operand(offsets_[0]), dx_);
-      input.gradients.push_back(dx_);
-    }
-    dy_.release(b_);
-  }
-
-  void forward(Mode) override {
-    forward_->run(x_, b_.operand(offsets_[0]), y_);
-    if (layer_.bias) kernels::add_bias(b_.stream, b_.storage(), y_, b_.weight(offsets_[1]), relu_, rows_);
-  }
-
-  void backward() override {
-    dy_.run(b_);
-    weight_gradient_->run(dy_.first(), x_, filter_gradient());
-    const std::size_t count = filter_layout(layer_, 0).stored();
-    if (b_.filter_gradient != nullptr) {
-      kernels::take_gradient(b_.stream, b_.storage(), b_.filter_gradient, b_.gradient(offsets_[0]), count, b_.step);
-    }
-    if (layer_.bias) {
-      kernels::bias_gradient(b_.stream, b_.storage(), dy_.first(), b_.partials, b_.gradient(offsets_[1]), b_.step,
-                             rows_);
-    }
-    if (data_gradient_) data_gradient_->run(dy_.first(), b_.operand(offsets_[0]), dx_);
-  }
-
- private:
-  void* filter_gradient() const { return b_.filter_gradient ? b_.filter_gradient : b_.gradient(offsets_[0]); }
-
-  PlanKey key(Direction direction) const {
-    return {direction,        b_.precision,    b_.winograd,         b_.batch,      filter_layout(layer_, 0).stored_in,
-            layer_.in.height, layer_.in.width, layer_.out.channels, layer_.kernel, layer_.stride,
-            layer_.padding};
-  }
-
-  const bool relu_;
-  const void* x_ = nullptr;
-  void *y_ = nullptr, *dx_ = nullptr;
-  Rows rows_;
-  std::vector<std::size_t> offsets_;
-  SummedGradient dy_;
-  std::optional<ConvolutionPlan> forward_, data_gradient_, weight_gradient_;
-};
+namespace {
 
 // Of one that is fused the value is the convolution's own, and only the gradient is left to do.
 class CudaRelu final : public CudaLayer {
@@ -353,13 +292,15 @@ std::unique_ptr<CudaLayer> make_layer(const Layer& layer, std::size_t number, co
   if (fusion.silent) return std::make_unique<CudaSilent>(layer, build);
   switch (layer.kind) {
     case LayerKind::convolution:
-      return std::make_unique<CudaConvolution>(layer, number, fusion.relu, build);
+      return make_convolution(layer, number, fusion, build);
     case LayerKind::batch_norm:
-      return make_batch_norm(layer, number, layer, number, build);
+      return make_batch_norm(layer, number, layer, number, fusion.applied, build);
     case LayerKind::relu:
       return std::make_unique<CudaRelu>(layer, number, fusion.relu, build);
     case LayerKind::add_relu:
-      if (fusion.batch_norm) return make_batch_norm(*fusion.batch_norm, fusion.batch_norm_number, layer, number, build);
+      if (fusion.batch_norm) {
+        return make_batch_norm(*fusion.batch_norm, fusion.batch_norm_number, layer, number, false, build);
+      }
       return std::make_unique<CudaAddRelu>(layer, number, build);
     case LayerKind::max_pool:
     case LayerKind::average_pool:

@@ -64,6 +64,17 @@ struct Flat {
   void* narrow = nullptr;  // the weights in the activations' storage; null where that is fp32
 };
 
+// A batch norm, and what convolutions do for it: null what they do not (convolution.cpp).
+struct NormShare {
+  const void* x = nullptr;
+  float *mean = nullptr, *inverse_deviation = nullptr;
+  std::vector<std::size_t> parameters;  // offsets
+
+  float *sum = nullptr, *squares = nullptr;                    // Σx, Σx² by channel: of the one before, forward
+  void *scale = nullptr, *shift = nullptr;                     // with which the one behind may apply it
+  float *scale_gradient = nullptr, *shift_gradient = nullptr;  // Σdy x̂, Σdy: of the one behind, which also masks dy
+};
+
 // What the layers of one network share while it is built and when it runs.
 struct Build {
   Cudnn& cudnn;
@@ -72,6 +83,7 @@ struct Build {
   Precision precision;
   std::int64_t batch;
   bool winograd, freeze_batch_norm;
+  bool fuse;  // convolutions with the batch norms beside them, where cuDNN can
   BatchNormOptions batch_norm;
   Flat& flat;
   Step* step;
@@ -81,9 +93,11 @@ struct Build {
   std::vector<std::size_t>
       statistics;  // by layer: offset of a batch norm's running mean and of its variance, which follows
   GradientPool gradients;
-  std::vector<Buffer> memory;       // of tensors and whatever else layers keep
-  double* partials = nullptr;       // for sums by channel, of any layer
-  void* filter_gradient = nullptr;  // of any convolution, in the activations' storage; null where that is fp32
+  std::vector<Buffer> memory;               // of tensors and whatever else layers keep
+  std::map<std::size_t, NormShare> shares;  // by layer, of batch norms
+  int fused = 0;                            // plans that do a batch norm's work
+  double* partials = nullptr;               // for sums by channel, of any layer
+  void* filter_gradient = nullptr;          // of any convolution, in the activations' storage; null where that is fp32
 
   Storage storage() const { return storage_of(precision); }
   void* allocate(std::size_t bytes);  // zeroed; lives as long as the network
@@ -115,8 +129,11 @@ class CudaLayer {
 
 // Fills build.tensors[number].
 std::unique_ptr<CudaLayer> make_layer(const Layer& layer, std::size_t number, const Fusion& fusion, Build& build);
+std::unique_ptr<CudaLayer> make_convolution(const Layer& layer, std::size_t number, const Fusion& fusion, Build& build);
+// applied: a convolution may take its input as it is, and this layer then writes no output.
 std::unique_ptr<CudaLayer> make_batch_norm(const Layer& norm, std::size_t number, const Layer& output,
-                                           std::size_t output_number, Build& build);
+                                           std::size_t output_number, bool applied, Build& build);
+void add_output(const Layer& layer, std::size_t number, Build& build);  // memory for it
 
 // The gradient of a layer's output as at most `most` tensors: adds others up first. run() before they are read.
 class SummedGradient {

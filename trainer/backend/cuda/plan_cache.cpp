@@ -48,7 +48,13 @@ bool read_knobs(std::string_view text, std::map<std::int64_t, std::int64_t>& kno
 }  // namespace
 
 std::string text_of(const PlanKey& key, const PlanPlace& place) {
-  constexpr const char* directions[] = {"forward", "data_gradient", "weight_gradient"};
+  constexpr const char* directions[] = {"forward",
+                                        "data_gradient",
+                                        "weight_gradient",
+                                        "forward + sums",
+                                        "norm + relu + forward + sums",
+                                        "norm + relu + weight_gradient",
+                                        "data_gradient + relu + norm"};
   std::string gpu = place.gpu;
   for (char& c : gpu) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';

@@ -16,7 +16,16 @@
 
 namespace paceline::train::cuda {
 
-enum class Direction { forward, data_gradient, weight_gradient };
+// The last four: with the batch norms beside it (convolution.cpp).
+enum class Direction {
+  forward,
+  data_gradient,
+  weight_gradient,
+  forward_sums,
+  norm_forward_sums,
+  norm_weight_gradient,
+  data_gradient_norm
+};
 
 // What a plan is for. Two geometries that differ anywhere have plans of their own, as do two GPUs and two cuDNNs.
 struct PlanKey {
