@@ -45,7 +45,11 @@ class ScalingSentences {
   }
 
  private:
-  void say(Severity severity, std::string text) { out_.push_back({severity, std::move(text)}); }
+  void say(Severity severity, std::string text) {
+    const bool said = std::ranges::any_of(out_, [&](const Finding& finding) { return finding.text == text; });
+    if (!said)
+      out_.push_back({severity, std::move(text)});  // several configurations can have the same to be said of them
+  }
 
   std::string ranks_of(const std::vector<std::size_t>& which) const {
     std::set<int> ranks;
@@ -114,7 +118,8 @@ class ScalingSentences {
     text += lost.slowdown_s >= 0
                 ? fmt::format(", and {} are parallel work that took longer for the same images than on 1 rank.",
                               seconds(lost.slowdown_s))
-                : fmt::format("; parallel work took {} less for the same images than on 1 rank.", seconds(-lost.slowdown_s));
+                : fmt::format("; parallel work took {} less for the same images than on 1 rank.",
+                              seconds(-lost.slowdown_s));
     if (lost.slowdown_s > 0.1 * lost.ideal_s) {
       text +=
           " Ranks that share a machine share its memory bandwidth, its caches and its clock frequency: compare with "

@@ -74,6 +74,11 @@ TEST(Findings, OneRankCountHasNoFitAndSaysSo) {
 TEST(Findings, UnequalWorkIsSaid) {
   EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,400,100\n"),
               HasSubstr("No speed-up for 2 ranks at 1 epoch (400 images): there is no run of 1 rank with equal work."));
+  const std::string of_two =
+      sentences_of_table("ranks,epochs,images,seconds,dtype\n1,1,100,100,f32\n2,1,400,100,f32\n2,1,400,90,f16\n");
+  const std::size_t first = of_two.find("No speed-up for 2 ranks");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(of_two.find("No speed-up for 2 ranks", first + 1), std::string::npos) << of_two;
 }
 
 TEST(Findings, MoreThanNTimesAsFastIsDoubted) {
