@@ -259,6 +259,19 @@ two_ranks() {
   fi
 }
 
+# In fp16 with buckets that are sent during backward: the losses of a run that sends the gradient afterwards.
+overlap() {
+  with_mpi
+  with_python
+  local updater
+  for updater in overlap allreduce; do
+    on_gpu mpirun --bind-to none -n 2 paceline-train "${model[@]}" --device cuda --share-gpu --communicator mpi --dtype f16 \
+      --updater "$updater" --batch-size 64 --iterations 40 --eval-every 0 --log "$updater.jsonl"
+  done
+  python3 "$here/gpu/figures.py" losses overlap.jsonl allreduce.jsonl "$output/steps/overlap.json" | tee said
+  say "$(tail -1 said)"
+}
+
 accuracy() {
   with_python
   on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
@@ -328,6 +341,7 @@ step sanitizer 1200 sanitizer
 step kernel_times 120 kernel_times
 step training_step 300 training_step
 step two_ranks 300 two_ranks
+step overlap 300 overlap
 step accuracy 900 accuracy
 step fusion 600 fusion
 step overhead 900 overhead

@@ -4,6 +4,7 @@
 figures.py kernel-times EVENTS.json REPORT.json OUT     the trace's kernel times within 1 % of CUDA's events
 figures.py training-step REPORT.json LOG.jsonl OUT      what the recorded step consists of
 figures.py accuracy CPU.jsonl CUDA.jsonl OUT            the GPU's accuracy no lower than the CPU's by more than chance
+figures.py losses A.jsonl B.jsonl OUT                   the losses of two runs, a tenth apart at most
 figures.py overhead WITH.jsonl… WITHOUT.jsonl… OUT      the recorder's cost of a step, at most 1 %
 figures.py fusion FUSED.jsonl… SEPARATE.jsonl… OUT      fp16 with cuDNN's fused kernels no slower than without, but for 1 %
 figures.py collect OUTPUT                               steps/*.json and the steps' ends into figures.json and figures.txt
@@ -74,6 +75,14 @@ def accuracy(cpu, cuda, out):
     return finish(out, text, {**of, "chance": chance}, of["cuda"] >= of["cpu"] - chance)
 
 
+def losses(a, b, out):
+    # Rounding differs, and training makes more of it with every step: what is missed or taken twice shows sooner.
+    pairs = [(x["loss"], y["loss"]) for x, y in zip(events_of(a, "iteration"), events_of(b, "iteration"))]
+    apart = max(abs(x - y) / max(abs(y), 0.1) for x, y in pairs)
+    text = f"losses of {len(pairs)} steps: at most {apart:.2%} apart (limit 10 %)"
+    return finish(out, text, {"steps": len(pairs), "apart": apart}, apart <= 0.1)
+
+
 def overhead(*names):
     *logs, out = names
     half = len(logs) // 2
@@ -111,7 +120,7 @@ def collect(output):
 
 
 def main(arguments):
-    work = {"kernel-times": kernel_times, "training-step": training_step, "accuracy": accuracy, "fusion": fusion,
+    work = {"kernel-times": kernel_times, "training-step": training_step, "accuracy": accuracy, "losses": losses, "fusion": fusion,
             "overhead": overhead, "collect": collect}
     if not arguments or arguments[0] not in work:
         print(__doc__, file=sys.stderr)

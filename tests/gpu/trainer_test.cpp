@@ -4,11 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <random>
+#include <thread>
 
 #include "tests/unit/trainer/operations.h"
 #include "tests/unit/trainer/reference/reference_model.h"
@@ -538,6 +542,8 @@ TEST_F(CudaModelTest, AnnouncesEachGradientOnceWhenItIsThere) {
   gpu->gradients_ready = [&](std::size_t first, std::size_t count) {
     EXPECT_EQ(first + count, next);  // the last layer's first
     next = first;
+    // There when the stream has come to where it is now.
+    PACELINE_CHECK_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(gpu->stream())));
     const Parameter& parameter = gpu->parameters()[first];
     EXPECT_EQ(std::memcmp(gpu->gradients().data() + parameter.offset, expected.data() + parameter.offset,
                           parameter.size * sizeof(float)),
@@ -546,6 +552,66 @@ TEST_F(CudaModelTest, AnnouncesEachGradientOnceWhenItIsThere) {
   };
   gpu->backward(0.125f);
   EXPECT_EQ(next, 0u);
+}
+
+// The GPU stands still until all gradients are announced: whoever announces them does not wait for it.
+TEST_F(CudaModelTest, AnnouncesGradientsAheadOfTheGpu) {
+  for (const char* dtype : {"bf16", "f16"}) {
+    ModelOptions options = exact(8);
+    options.dtype = dtype;
+    const auto gpu = model_of(every_layer(), options);
+    const Images images(8, 16);
+    for (int twice = 0; twice < 2; ++twice) {  // the first one loads kernels, which may wait
+      gpu->forward(images.planes, images.labels, Mode::train);
+      if (twice == 0) gpu->backward(0.125f);
+    }
+    std::atomic<bool> announced = false;
+    bool early = false;
+    struct Gate {
+      std::atomic<bool>& announced;
+      bool& early;
+    } gate{announced, early};
+    PACELINE_CHECK_CUDA(cudaLaunchHostFunc(
+        static_cast<cudaStream_t>(gpu->stream()),
+        [](void* data) {
+          Gate& of = *static_cast<Gate*>(data);
+          for (int ms = 0; ms < 5000 && !of.announced; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          of.early = of.announced;
+        },
+        &gate));
+    gpu->gradients_ready = [&](std::size_t first, std::size_t) {
+      if (first == 0) announced = true;
+    };
+    gpu->backward(0.125f);
+    EXPECT_TRUE(early) << dtype;
+  }
+}
+
+// A gradient that overflows has been announced by then; whoever has it is told to ask again.
+TEST_F(CudaModelTest, LeavesTheRepetitionToWhoeverHasTheGradients) {
+  ModelOptions options = exact(8);
+  options.dtype = "f16";
+  const auto gpu = model_of(every_layer(), options);
+  const Images images(8, 16);
+  gpu->forward(images.planes, images.labels, Mode::train);
+  gpu->backward(1);
+  EXPECT_FALSE(gpu->wants_backward_again());
+  const std::vector<float> small(gpu->gradients().begin(), gpu->gradients().end());
+  std::size_t announced = 0;
+  gpu->gradients_ready = [&](std::size_t, std::size_t count) { announced += count; };
+  std::size_t backwards = 0;
+  do {
+    gpu->backward(10);
+    ++backwards;
+  } while (gpu->wants_backward_again() && backwards < 30);
+  EXPECT_GT(backwards, 1u);
+  EXPECT_EQ(announced, backwards * gpu->parameters().size());
+  std::vector<float> large(gpu->gradients().begin(), gpu->gradients().end());
+  for (float& value : large) {
+    ASSERT_TRUE(std::isfinite(value));
+    value /= 10;
+  }
+  EXPECT_LE(distance(large, small), 1e-2);
 }
 
 TEST_F(CudaModelTest, CutsMirrorsAndNormalisesStoredImages) {
@@ -656,6 +722,23 @@ TEST_P(CudaOptimizers, TakeTheCpusSteps) {
 
 INSTANTIATE_TEST_SUITE_P(All, CudaOptimizers, testing::Values("sgd", "lars", "adam", "rmsprop_warmup"),
                          [](const auto& info) { return std::string(info.param); });
+
+// The gradient comes late, in another stream.
+TEST_F(CudaModelTest, AnOptimizersStepWaitsForTheStreamThatItFollows) {
+  const std::vector<Parameter> parameters{{"a.weight", 0, 256, {256}, false}};
+  const auto optimizer = make_cuda_optimizer({}, parameters, 256);
+  const Buffer weights = managed_buffer(256 * sizeof(float)), gradients = managed_buffer(256 * sizeof(float)),
+               ones = pinned_buffer(256 * sizeof(float));
+  const std::span<float> w{weights.data<float>(), 256}, g{gradients.data<float>(), 256};
+  std::fill_n(ones.data<float>(), 256, 1.0f);
+  Stream late("late");
+  optimizer->follow(late.get());
+  PACELINE_CHECK_CUDA(cudaLaunchHostFunc(
+      late, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }, nullptr));
+  PACELINE_CHECK_CUDA(cudaMemcpyAsync(g.data(), ones.data(), ones.bytes(), cudaMemcpyDefault, late));
+  optimizer->step(w, g, 0.5f);
+  for (const float value : w) ASSERT_EQ(value, -0.5f);
+}
 
 // Accuracy on images that it has seen, which either backend reaches: the loss of both follows the same course.
 class CudaTraining : public OnGpu, public testing::WithParamInterface<const char*> {};

@@ -50,6 +50,8 @@ Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready
     earlier_storage_ = model_.memory().allocate(size);
     earlier_ = {earlier_storage_.get(), size};
   }
+  scale_ = 1.0f / static_cast<float>(batch.labels.size());
+  several_ = passes > 1;
   Score total;
   nonfinite_layer_.clear();
   for (std::size_t pass = 0; pass < passes; ++pass) {
@@ -67,24 +69,37 @@ Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready
         nonfinite_layer_ = model_.first_nonfinite_layer();
       }
     }
-    const bool last = pass + 1 == passes;
-    model_.gradients_ready = nullptr;
-    if (last && (passes > 1 || ready)) {
-      model_.gradients_ready = [&](std::size_t first, std::size_t count) {
-        if (passes > 1) add_earlier_passes(first, count);
-        if (ready) ready(first, count);
-      };
-    }
     const Range range(Category::backward);
-    model_.backward(1.0f / static_cast<float>(batch.labels.size()));
-    if (last) break;
+    if (pass + 1 == passes) {
+      last_backward(ready);
+      break;
+    }
+    model_.backward(scale_);
     if (pass == 0)
       model_.memory().copy(model_.gradients(), earlier_);
     else
       model_.memory().add(model_.gradients(), earlier_);
   }
-  model_.gradients_ready = nullptr;
   return total;
+}
+
+void GradientPass::again(const Ready& ready) {
+  const Range range(Category::backward);
+  last_backward(ready);
+}
+
+void GradientPass::last_backward(const Ready& ready) {
+  if (!ready) {
+    model_.backward(scale_);
+    if (several_) model_.memory().add(std::span<const float>(earlier_), model_.gradients());
+    return;
+  }
+  model_.gradients_ready = [&](std::size_t first, std::size_t count) {
+    if (several_) add_earlier_passes(first, count);
+    ready(first, count);
+  };
+  model_.backward(scale_);
+  model_.gradients_ready = nullptr;
 }
 
 void GradientPass::add_earlier_passes(std::size_t first, std::size_t count) {

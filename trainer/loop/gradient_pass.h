@@ -45,16 +45,24 @@ class GradientPass {
   // Dropout's masks are a function of seed, rank, iteration and pass.
   Score run(const Batch& batch, std::uint64_t iteration, const Ready& ready = {});
 
+  // After run() with `ready`: whether the model wishes its last backward repeated, and that, with the same sum of the
+  // passes before it. It may be repeated where the model does not wish it, for another rank's.
+  bool wants_again() const { return model_.wants_backward_again(); }
+  void again(const Ready& ready);
+
   // After run(): where the first number that is not finite came up, if the loss is not finite.
   const std::string& nonfinite_layer() const { return nonfinite_layer_; }
 
  private:
+  void last_backward(const Ready& ready);
   void add_earlier_passes(std::size_t first, std::size_t count);
 
   Model& model_;
   const PassOptions options_;
   Memory::Values earlier_storage_;
   std::span<float> earlier_;  // sum over the passes before the last
+  float scale_ = 1;           // of the last run
+  bool several_ = false;      // passes
   std::string nonfinite_layer_;
 };
 

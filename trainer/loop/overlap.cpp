@@ -2,6 +2,10 @@
 // DistributedDataParallel does. A second thread makes the calls: Open MPI 4.1 moves a nonblocking collective forward
 // only inside calls of MPI, so MPI_Iallreduce would stand still while layers compute, and it knows none of our
 // algorithms. NCCL's means go into a stream of the GPU instead, each behind what backward has put into its own by then.
+//
+// In fp16 a gradient may be too large, which is known when all of backward is done; its rank then repeats it with
+// another scale. As the others have its numbers by then, all repeat theirs: no step is left out, and the means are of
+// one batch.
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -24,16 +28,16 @@ class OverlapUpdater : public Updater {
 
   StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
     if (plan_) begin_sending();
-    const Score local = pass_.run(batch, iteration, [this](std::size_t first, std::size_t count) {
+    const GradientPass::Ready ready = [this](std::size_t first, std::size_t count) {
       // The last parameter first, as layers go.
       for (std::size_t parameter = first + count; parameter-- > first;) arrived(parameter);
-    });
-    StepResult result;
-    {
-      const Range range(Category::allreduce);  // what backward did not hide
-      if (!plan_) plan();
-      sender_.wait();
-      result = agree(local, stop);
+    };
+    const Score local = pass_.run(batch, iteration, ready);
+    StepResult result = average(local, stop);
+    while (result.again) {  // what was sent was too large for fp16 somewhere
+      begin_sending();
+      pass_.again(ready);
+      result = average(local, stop);
     }
     if (std::isfinite(result.score.loss_sum)) apply(model_.gradients(), rate);
     return result;
@@ -45,6 +49,14 @@ class OverlapUpdater : public Updater {
   }
 
  private:
+  // When all is sent.
+  StepResult average(const Score& local, bool stop) {
+    const Range range(Category::allreduce);  // what backward did not hide
+    if (!plan_) plan();
+    sender_.wait();
+    return agree(local, stop, pass_.wants_again());
+  }
+
   void arrived(std::uint64_t parameter) {
     if (!plan_) return order_.push_back(parameter);
     --missing_[plan_->of[parameter]];

@@ -11,13 +11,14 @@
 
 namespace paceline::train {
 
-StepResult Updater::agree(const Score& local, bool stop) {
+StepResult Updater::agree(const Score& local, bool stop, bool again) {
   std::array sums = {local.loss_sum, static_cast<double>(local.correct), static_cast<double>(local.samples),
-                     stop ? 1.0 : 0.0};
+                     stop ? 1.0 : 0.0, again ? 1.0 : 0.0};
   communicator_.allreduce_sum(sums);
   StepResult result;
   result.score = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
   result.stop = sums[3] > 0;
+  result.again = sums[4] > 0;
   return result;
 }
 

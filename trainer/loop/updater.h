@@ -18,6 +18,7 @@ struct StepResult {
   Score score;        // of the global batch, before the step, the same on every rank;
                       // asynchronous: of this rank's batch
   bool stop = false;  // some rank wishes to stop
+  bool again = false;  // within updaters: some rank has to repeat its backward, so all do
   std::optional<std::uint64_t>
       staleness;  // asynchronous: updates by others between this gradient's weights and its own
 };
@@ -50,6 +51,8 @@ class Updater {
         communicator_(parts.communicator),
         optimizer_(parts.optimizer),
         pass_(parts.model, parts.pass) {
+    communicator_.set_stream(model_.stream());
+    optimizer_.follow(model_.stream());
     if (!communicator_.wants_gradients()) return;
     gradients_ = communicator_.gradient_memory(model_.gradients().size());
     model_.set_gradients({gradients_.get(), model_.gradients().size()});
@@ -82,7 +85,7 @@ class Updater {
 
  protected:
   // Sums the ranks' scores and wishes. A collective call; the next after the gradients, when nobody has to wait.
-  StepResult agree(const Score& local, bool stop);
+  StepResult agree(const Score& local, bool stop, bool again = false);
 
   void apply(std::span<const float> gradient, double rate);
 

@@ -16,7 +16,8 @@ class Memory {
   using Values = std::shared_ptr<float>;
   virtual Values allocate(std::size_t count) = 0;
 
-  // Both of one length, in buffers of this memory. Done when the call returns.
+  // Both of one length, in buffers of this memory. Done when the call returns; within gradients_ready of a model
+  // with a stream, in the order of that.
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
   virtual void add(std::span<const float> from, std::span<float> to) = 0;  // to += from
 };

@@ -87,6 +87,9 @@ class Model {
   virtual std::span<float> weights() = 0;
   virtual std::span<float> gradients() = 0;
 
+  // The stream of a device that it computes in, a cudaStream_t; null on the host.
+  virtual void* stream() { return nullptr; }
+
   // Where weights, gradients and statistics lie. The model is done with them whenever one of its functions returns.
   virtual Memory& memory() { return host_memory(); }
 
@@ -113,8 +116,13 @@ class Model {
   LayerObserver* observer = nullptr;
 
   // Called in backward, from its thread, as soon as the gradients of parameters()[first] … [first + count − 1] are what
-  // they will be: each parameter once a backward, the last layer's first.
+  // they will be, or will when stream() has come to where it is now: each parameter once a backward, the last layer's
+  // first.
   std::function<void(std::size_t first, std::size_t count)> gradients_ready;
+
+  // After backward(): whether it is to be called again, with the same scale, for its gradients have left the range of
+  // the type (f16). Only where gradients_ready had them already; else it has been repeated until they did not.
+  virtual bool wants_backward_again() const { return false; }
 };
 
 // What batch norms normalise with while training, and what they keep for evaluation.

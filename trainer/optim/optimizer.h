@@ -41,6 +41,9 @@ class Optimizer {
   // them. Throws std::invalid_argument where the arrays are not of the length that the optimizer was made for.
   void step(std::span<float> weights, std::span<const float> gradients, float rate);
 
+  // The gradients of a step are there when this stream, a cudaStream_t, has come to where it is then; null: at once.
+  virtual void follow(void*) {}
+
   // All that must survive a checkpoint, beside the weights: arrays as long as the weights, and single numbers, which
   // are finite. What is written to them holds for the next step; a reference is good until then.
   virtual std::vector<std::vector<float>>& arrays() { return arrays_; }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <random>
 
@@ -339,8 +340,9 @@ class PretendedGpu : public Communicator {
 };
 
 struct JobOnGpu {
-  JobOnGpu(FirstRanks& ranks, const std::string& name, bool queues, std::size_t bucket_bytes = 3000)
-      : gpu(ranks.communicator(), queues), model(small_model()), optimizer(model->weights().size(), sgd) {
+  JobOnGpu(FirstRanks& ranks, const std::string& name, bool queues, std::size_t bucket_bytes = 3000,
+           std::unique_ptr<Model> own = small_model())
+      : gpu(ranks.communicator(), queues), model(std::move(own)), optimizer(model->weights().size(), sgd) {
     UpdaterParts parts{*model, gpu, optimizer};
     parts.pass.batch = b;
     parts.pass.rank = gpu.rank();
@@ -404,6 +406,74 @@ TEST(OnAGpu, BucketsBeginInTheOrderOfTheirArrivalWhileBackwardRuns) {
   EXPECT_GT(begun_when_ready.back(), 0u) << "all were kept until backward was over";
   EXPECT_LT(begun_when_ready.back(), buckets);
   job.updater->settle(false);
+}
+
+// A model whose gradients leave the range of its type in some of its backwards, as fp16's may: what it hands on is then
+// not finite, and it wishes to repeat.
+class Overflowing : public Model {
+ public:
+  explicit Overflowing(std::vector<int> when) : when_(std::move(when)), of_(small_model()) {}
+
+  Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) override {
+    images_ = images;
+    labels_ = labels;
+    used_ = false;
+    return of_->forward(images, labels, mode);
+  }
+  void backward(float scale) override {
+    if (used_) of_->forward(images_, labels_, Mode::train);  // on a CPU backward writes over activations
+    again_ = gradients_ready && std::ranges::count(when_, backwards) > 0;
+    used_ = true;
+    ++backwards;
+    of_->gradients_ready = [this](std::size_t first, std::size_t count) {
+      if (again_) gradients()[parameters()[first].offset] = std::numeric_limits<float>::infinity();
+      if (gradients_ready) gradients_ready(first, count);
+    };
+    of_->backward(scale);
+  }
+  bool wants_backward_again() const override { return again_; }
+  std::span<float> weights() override { return of_->weights(); }
+  std::span<float> gradients() override { return of_->gradients(); }
+  void set_gradients(std::span<float> buffer) override { of_->set_gradients(buffer); }
+  const std::vector<Parameter>& parameters() const override { return of_->parameters(); }
+  std::span<float> statistics() override { return of_->statistics(); }
+  std::vector<float> to_plain(const Parameter& p, std::span<const float> flat) const override {
+    return of_->to_plain(p, flat);
+  }
+  void from_plain(const Parameter& p, std::span<const float> plain, std::span<float> flat) const override {
+    of_->from_plain(p, plain, flat);
+  }
+  std::string first_nonfinite_layer() const override { return of_->first_nonfinite_layer(); }
+  double forward_flops_per_image() const override { return of_->forward_flops_per_image(); }
+  double train_flops_per_image() const override { return of_->train_flops_per_image(); }
+
+  int backwards = 0;
+
+ private:
+  const std::vector<int> when_;
+  std::unique_ptr<Model> of_;
+  std::span<const float> images_;
+  std::span<const std::int32_t> labels_;
+  bool again_ = false, used_ = false;
+};
+
+TEST(OnAGpu, AllRepeatTheBackwardThatOverflowedOnOneAndLeaveNoStepOut) {
+  FirstRanks ranks(3);
+  if (!ranks.in) return;
+  const std::vector<float> expected = after_steps(ranks, 5, "overlap", 3000);
+  for (const bool queues : {true, false}) {
+    const int rank = ranks.communicator()->rank();
+    // In the first iteration, before there is a plan; twice in one; on two ranks at once.
+    const std::vector<std::vector<int>> when{{0, 4}, {2, 3, 4}, {}};
+    auto own = std::make_unique<Overflowing>(when[static_cast<std::size_t>(rank)]);
+    const Overflowing& model = *own;
+    JobOnGpu job(ranks, "overlap", queues, 3000, std::move(own));
+    for (std::uint64_t t = 0; t < 5; ++t) EXPECT_EQ(job.step(t).score.samples, 3 * static_cast<std::int64_t>(b));
+    if (queues) job.gpu.join();
+    job.updater->settle(false);
+    EXPECT_EQ(std::vector<float>(job.model->weights().begin(), job.model->weights().end()), expected);
+    EXPECT_EQ(model.backwards, 5 + 4) << "backwards that overflowed somewhere: 0, 2, 3, 4";
+  }
 }
 
 TEST(OnAGpu, AFailureOfACollectiveEndsTheRun) {

@@ -15,9 +15,11 @@
 namespace paceline::train::cuda {
 namespace {
 
-// Managed memory, so that the host can look at it.
+// Managed memory, so that the host can look at it. All is done in the model's stream.
 class ManagedMemory final : public Memory {
  public:
+  explicit ManagedMemory(cudaStream_t stream) : stream_(stream) {}
+
   Values allocate(std::size_t count) override {
     auto buffer = std::make_shared<Buffer>(managed_buffer(std::max<std::size_t>(count, 1) * sizeof(float)));
     return {buffer, buffer->data<float>()};
@@ -25,16 +27,22 @@ class ManagedMemory final : public Memory {
 
   void copy(std::span<const float> from, std::span<float> to) override {
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream_));
-    PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    finish();
   }
 
   void add(std::span<const float> from, std::span<float> to) override {
     flat::add(stream_, from.data(), to.data(), to.size());
-    PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    finish();
   }
 
+  bool queues = false;  // who calls goes by the stream
+
  private:
-  Stream stream_{"buffers"};
+  void finish() {
+    if (!queues) PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  const cudaStream_t stream_;
 };
 
 // Work that is captured the second time that it is asked for, and from then on started as a whole. The first time loads
@@ -106,7 +114,6 @@ class CudaModel final : public Model {
       for (const ParameterShape& shape : layer.parameters()) {
         from_plain(parameters_[next++], initial_values(layer, shape, options.seed), weights());
       }
-      if (!layer.parameters().empty()) ready_.try_emplace(ready_.size());
     }
   }
 
@@ -139,20 +146,24 @@ class CudaModel final : public Model {
 
   void backward(float scale) override {
     const bool scaled = precision_ == Precision::f16;
+    again_ = false;
     do {
       Step& step = host().step;
       step.loss_gradient = scale * (scaled ? loss_scale_.factor() : 1);
       step.unscale = scaled ? loss_scale_.inverse() : 1;
       step.overflow = 0;
       send_step();
-      run_backward(!scaled);
-      if (!scaled) break;
-      PACELINE_CHECK_CUDA(cudaMemcpyAsync(&step, network_.step(), sizeof step, cudaMemcpyDeviceToHost, stream_));
+      run_backward();
+      if (scaled) {
+        PACELINE_CHECK_CUDA(cudaMemcpyAsync(&step, network_.step(), sizeof step, cudaMemcpyDeviceToHost, stream_));
+      }
       stream_.synchronize();
-    } while (loss_scale_.repeat(host().step.overflow != 0));
-    if (gradients_ready) announce_gradients(!scaled);
-    stream_.synchronize();
+      again_ = scaled && loss_scale_.repeat(step.overflow != 0);
+    } while (again_ && !gradients_ready);  // which has handed them on
   }
+
+  bool wants_backward_again() const override { return again_; }
+  void* stream() override { return stream_.get(); }
 
   std::span<float> weights() override { return {network_.flat().weights, network_.elements()}; }
   std::span<float> gradients() override { return gradients_; }
@@ -262,13 +273,13 @@ class CudaModel final : public Model {
 
   const float* logits() { return static_cast<const float*>(network_.tensor(network_.layers().size() - 1).value); }
 
-  // one_by_one: as soon as a layer's gradients are there, an event says so.
-  void run_backward(bool one_by_one) {
+  // Whoever is told of a layer's gradients records an event behind it: the host does not wait.
+  void run_backward() {
     const auto begin = [&] {
       kernels::cross_entropy_backward(stream_, network_.storage(), logits(), labels_.data<std::int32_t>(), batch_,
                                       classes_, network_.step(), network_.output_gradient());
     };
-    if (graphs_ && !(gradients_ready && one_by_one)) {
+    if (graphs_ && !gradients_ready) {
       backward_[gradients_.data()].run(stream_, [&] {
         begin();
         network_.backward(nullptr, {});
@@ -276,23 +287,13 @@ class CudaModel final : public Model {
       return;
     }
     begin();
-    if (!gradients_ready || !one_by_one) return network_.backward(observer, {});
-    std::size_t next = 0;
     network_.backward(observer, [&](std::size_t layer) {
-      if (!network_.layers()[layer].parameters().empty()) ready_.at(next++).record(stream_);
-    });
-  }
-
-  // The host follows the GPU through the layers, a few microseconds behind: whoever is told can use the gradients at
-  // once, from any thread or stream.
-  void announce_gradients(bool one_by_one) {
-    std::size_t next = 0;
-    for (std::size_t layer = network_.layers().size(); layer-- > 1;) {
       const std::size_t count = network_.layers()[layer].parameters().size();
-      if (count == 0) continue;
-      if (one_by_one) ready_.at(next++).synchronize();
+      if (count == 0 || !gradients_ready) return;
+      memory_.queues = true;
       gradients_ready(network_.first_parameter(layer), count);
-    }
+      memory_.queues = false;
+    });
   }
 
   const CudaParameter& find(const Parameter& parameter) const {
@@ -310,15 +311,15 @@ class CudaModel final : public Model {
   CudaNetwork network_;
   const std::int64_t batch_, classes_;
   const double flops_[2];
-  ManagedMemory memory_;
+  ManagedMemory memory_{stream_};
   Input input_;
   Buffer labels_, losses_, score_, host_;
   std::span<float> gradients_;
   std::vector<Parameter> parameters_;
-  std::map<std::size_t, Event> ready_;  // of each layer with parameters, the last one's first
   CapturedWork forward_;
   std::map<const float*, CapturedWork> backward_;  // by where the gradients go
   LossScale loss_scale_;
+  bool again_ = false;
   std::uint64_t dropout_ = 0;
 };
 

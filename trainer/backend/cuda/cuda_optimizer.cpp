@@ -36,6 +36,7 @@ class CudaOptimizer : public Optimizer {
   }
 
   std::string name() const override { return name_; }
+  void follow(void* stream) override { followed_ = static_cast<cudaStream_t>(stream); }
 
   std::vector<std::vector<float>>& arrays() override {
     if (!host_is_current_) copy(cudaMemcpyDeviceToHost);
@@ -51,6 +52,10 @@ class CudaOptimizer : public Optimizer {
     host_is_current_ = host_may_be_written_ = false;
     on_gpu_.weights = weights.data();
     on_gpu_.gradients = gradients.data();
+    if (followed_ != nullptr) {
+      there_.record(followed_);
+      there_.make_wait(stream_);
+    }
     start(rate);
     stream_.synchronize();
   }
@@ -69,6 +74,8 @@ class CudaOptimizer : public Optimizer {
   }
 
   const std::string name_;
+  cudaStream_t followed_ = nullptr;
+  Event there_;
   Buffer chunks_;
   std::vector<Buffer> buffers_;
   bool host_is_current_ = true;       // zeros at first, here and there

@@ -1,7 +1,8 @@
 // Keeps gradients inside fp16's range, 6e-8 to 65504: the loss is multiplied by a power of two before backward, and the
 // gradients of the weights, in fp32, are divided by it again (Micikevicius et al., arXiv 1710.03740, 3.2). Where one
-// overflows backward is repeated with half the factor, from the same activations: no step is left out, so ranks need
-// not agree on anything. After many steps without an overflow the factor is doubled.
+// overflows backward is repeated with half the factor, from the same activations: no step is left out. Ranks need not
+// agree on the factor, only, where gradients are on their way to the others before that is known, on the repetition.
+// After many steps without an overflow the factor is doubled.
 #pragma once
 
 #include <cstdint>
