@@ -723,6 +723,22 @@ TEST_P(CudaOptimizers, TakeTheCpusSteps) {
 INSTANTIATE_TEST_SUITE_P(All, CudaOptimizers, testing::Values("sgd", "lars", "adam", "rmsprop_warmup"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST_F(CudaModelTest, ItsMemoryCopiesAddsAndDividesAsTheHostDoes) {
+  const auto gpu = model_of(every_layer(), exact(8));
+  constexpr std::size_t count = 100'003;
+  const Memory::Values a = gpu->memory().allocate(count), b = gpu->memory().allocate(count);
+  const std::span<float> first{a.get(), count}, second{b.get(), count};
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  for (float& value : first) value = normal(random);
+  std::vector<float> expected(first.begin(), first.end());
+  gpu->memory().copy(first, second);
+  gpu->memory().add(first, second);
+  gpu->memory().divide(second, 3);
+  for (float& value : expected) value = (value + value) / 3;
+  EXPECT_EQ(std::memcmp(second.data(), expected.data(), second.size_bytes()), 0);
+}
+
 // The gradient comes late, in another stream.
 TEST_F(CudaModelTest, AnOptimizersStepWaitsForTheStreamThatItFollows) {
   const std::vector<Parameter> parameters{{"a.weight", 0, 256, {256}, false}};

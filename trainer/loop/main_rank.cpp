@@ -27,7 +27,7 @@ class MainRankUpdater : public Updater {
     }
     if (!std::isfinite(result.score.loss_sum)) return result;
     if (communicator_.rank() == main_rank) {
-      for (float& value : gradients) value /= static_cast<float>(communicator_.size());
+      model_.memory().divide(gradients, static_cast<float>(communicator_.size()));
       apply(gradients, rate);
     }
     const Range range(Category::allreduce, broadcast_, model_.weights().size_bytes());

@@ -23,6 +23,10 @@ class HostMemory final : public Memory {
   void add(std::span<const float> from, std::span<float> to) override {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
   }
+
+  void divide(std::span<float> values, float divisor) override {
+    for (float& value : values) value /= divisor;
+  }
 };
 
 }  // namespace

@@ -16,10 +16,11 @@ class Memory {
   using Values = std::shared_ptr<float>;
   virtual Values allocate(std::size_t count) = 0;
 
-  // Both of one length, in buffers of this memory. Done when the call returns; within gradients_ready of a model
+  // Of one length, in buffers of this memory. Done when the call returns; within gradients_ready of a model
   // with a stream, in the order of that.
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
   virtual void add(std::span<const float> from, std::span<float> to) = 0;  // to += from
+  virtual void divide(std::span<float> values, float divisor) = 0;
 };
 
 Memory& host_memory();

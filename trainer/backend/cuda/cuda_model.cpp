@@ -35,6 +35,11 @@ class ManagedMemory final : public Memory {
     finish();
   }
 
+  void divide(std::span<float> values, float divisor) override {
+    flat::divide(stream_, values.data(), values.size(), divisor);
+    finish();
+  }
+
   bool queues = false;  // who calls goes by the stream
 
  private:

@@ -14,6 +14,13 @@ __global__ void __launch_bounds__(threads) add_kernel(const float* from, float* 
     to[i] += from[i];
 }
 
+// As the host does it: rounded once.
+__global__ void __launch_bounds__(threads) divide_kernel(float* values, std::size_t count, float divisor) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * threads;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x; i < count; i += step)
+    values[i] = __fdiv_rn(values[i], divisor);
+}
+
 // rule(w, g, first[i], second) for every number of the block's chunk, g with the weight decay.
 template <class Rule>
 __global__ void __launch_bounds__(threads) step_kernel(Arrays a, Rule rule) {
@@ -130,6 +137,13 @@ void add(cudaStream_t stream, const float* from, float* to, std::size_t count) {
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<std::size_t>((count + threads - 1) / threads, 8192));
   add_kernel<<<blocks, threads, 0, stream>>>(from, to, count);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+}
+
+void divide(cudaStream_t stream, float* values, std::size_t count, float divisor) {
+  if (count == 0) return;
+  const auto blocks = static_cast<unsigned>(std::min<std::size_t>((count + threads - 1) / threads, 8192));
+  divide_kernel<<<blocks, threads, 0, stream>>>(values, count, divisor);
   PACELINE_CHECK_CUDA(cudaGetLastError());
 }
 

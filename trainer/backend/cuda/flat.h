@@ -10,6 +10,7 @@
 namespace paceline::train::cuda::flat {
 
 void add(cudaStream_t, const float* from, float* to, std::size_t count);  // to += from
+void divide(cudaStream_t, float* values, std::size_t count, float divisor);
 
 // Like Chunk of trainer/optim/optimizer.h; a block of threads takes one.
 struct Chunk {
