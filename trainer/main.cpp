@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "trainer/comm/communicator.h"
@@ -54,7 +55,8 @@ std::string who() {
 
 // For errors of one rank: the other ranks do not know and would wait for ever.
 int abandon(const std::exception& error) {
-  fmt::print(stderr, "{}{}\n", who(), error.what());
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  fmt::print(stderr, "{}{}\n", who(), memory ? "there is not enough memory" : error.what());
   std::fflush(nullptr);
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 #include "trainer/error.h"
 
@@ -22,6 +23,13 @@ bool write_all(int descriptor, std::string_view content) {
     content.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
+}
+
+// What a name stands for: renaming over a symbolic link would take the link's place, not the file's.
+std::filesystem::path linked(const std::filesystem::path& file) {
+  std::error_code code;
+  const std::filesystem::path target = std::filesystem::canonical(file, code);
+  return code || !std::filesystem::is_symlink(file, code) ? file : target;
 }
 
 }  // namespace
@@ -41,8 +49,22 @@ std::string read_file(const std::filesystem::path& file) {
   return content;
 }
 
+void check_writable(const std::filesystem::path& file) {
+  std::error_code code;
+  const std::filesystem::path target = linked(file);
+  const auto refuse = [&](const char* why) {
+    throw Error(fmt::format("{}: cannot be written: {}", file.string(), why));
+  };
+  if (std::filesystem::exists(target, code) && !std::filesystem::is_regular_file(target, code)) {
+    refuse(std::filesystem::is_directory(target, code) ? "it is a directory" : "it is no regular file");
+  }
+  const std::filesystem::path directory = target.has_parent_path() ? target.parent_path() : ".";
+  if (access(directory.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
+}
+
 void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync) {
-  const std::string beside = fmt::format("{}.{}.partial", file.string(), getpid());
+  const std::filesystem::path target = linked(file);
+  const std::string beside = fmt::format("{}.{}.partial", target.string(), getpid());
   const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   bool good = descriptor >= 0 && write_all(descriptor, content);
   if (good && sync == Sync::yes) good = fsync(descriptor) == 0;
@@ -51,7 +73,7 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view c
     good = false;
     reason = errno;
   }
-  if (good && std::rename(beside.c_str(), file.c_str()) != 0) {
+  if (good && std::rename(beside.c_str(), target.c_str()) != 0) {
     good = false;
     reason = errno;
   }

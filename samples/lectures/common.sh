@@ -31,9 +31,10 @@ of_size() {
 
 # Draws the data set; `training` then has the workload's options.
 make_data() {
+  local data=$output/data-$images
   mkdir -p "$output"
-  paceline-train make-dataset "$output/data" --train "$images" --test "$test_images" --seed 1
-  training=(--preset lecture-2gpu --width "$width" --data "$output/data")
+  [ -e "$data/test_batch.bin" ] || paceline-train make-dataset "$data" --train "$images" --test "$test_images" --seed 1
+  training=(--preset lecture-2gpu --width "$width" --data "$data")
 }
 
 # record NAME RANKS OPTIONS…: trains on so many ranks, $batch images each; the traces are in OUTPUT/NAME.

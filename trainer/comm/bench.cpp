@@ -199,7 +199,7 @@ std::size_t parse_bytes(const std::string& text) {
   const std::string_view unit(end, static_cast<std::size_t>(last - end));
   const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
   if (error != std::errc() || shift < 0 || number > std::numeric_limits<std::size_t>::max() >> (shift + 8)) {
-    throw Error(fmt::format("'{}' is no size: write bytes, or 64K, 25M, 1G", text), Status::usage);
+    throw Error(fmt::format("--sizes: '{}' is no size: write bytes, or 64K, 25M, 1G", text), Status::usage);
   }
   return number << shift;
 }
@@ -218,6 +218,12 @@ int bench_allreduce(const BenchAllreduceOptions& options) {
   std::vector<std::size_t> sizes;
   for (const std::string& size : options.sizes.empty() ? default_sizes(options.libraries) : options.sizes) {
     sizes.push_back(parse_bytes(size));
+    const std::size_t value = options.reduction.dtype == "f32" ? 4 : 2;
+    if (sizes.back() < value) {
+      throw Error(
+          fmt::format("--sizes {}: a value of {} has {} bytes: at least that", size, options.reduction.dtype, value),
+          Status::usage);
+    }
   }
   std::vector<Contender> contenders =
       options.libraries ? make_libraries(options, prints) : make_contenders(options, prints);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -118,6 +119,16 @@ std::array<double, 3> background(Random& random) {
   return colour(random.uniform(0, 360), random.uniform(0, 0.4), random.uniform(0.1, 0.4));
 }
 
+// A set that is there may be CIFAR-10 itself.
+void refuse_to_overwrite(const std::filesystem::path& directory, std::initializer_list<const char*> names) {
+  std::error_code code;
+  for (const char* name : names) {
+    if (!std::filesystem::exists(directory / name, code)) continue;
+    throw Error(
+        fmt::format("{}: is there already: take it away, or name another directory", (directory / name).string()));
+  }
+}
+
 void make_directory(const std::filesystem::path& directory) {
   std::error_code code;
   std::filesystem::create_directories(directory, code);
@@ -156,6 +167,7 @@ std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t in
 
 void make_dataset(const std::filesystem::path& directory, std::size_t train, std::size_t test, std::uint64_t seed) {
   if (train < 5 || test < 1) throw Error("make-dataset: at least 5 training samples and 1 test sample", Status::usage);
+  refuse_to_overwrite(directory, {"data_batch_1.bin", "test_batch.bin"});
   make_directory(directory);
   const auto draw = [&](std::size_t samples, std::uint64_t part) {
     Dataset data;
@@ -181,13 +193,7 @@ void make_jpeg_dataset(const std::filesystem::path& directory, std::size_t train
   if (train < classes || test < 1) {
     throw Error("make-dataset: at least 10 training samples, one a class, and 1 test sample", Status::usage);
   }
-  for (const char* part : {"train", "val"}) {
-    std::error_code code;
-    if (std::filesystem::exists(directory / part, code)) {
-      throw Error(
-          fmt::format("{}: is there already: take it away, or name another directory", (directory / part).string()));
-    }
-  }
+  refuse_to_overwrite(directory, {"train", "val"});
   const std::size_t plane = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
   std::vector<std::uint8_t> planes(3 * plane), pixels(3 * plane);
   const auto draw = [&](const char* part, std::uint64_t number, std::size_t samples) {

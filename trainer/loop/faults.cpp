@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -30,8 +31,13 @@ Faults::Delay parse_delay(const std::string& text, std::string_view value, int r
 
 Faults parse_faults(const std::vector<std::string>& texts, int ranks) {
   Faults faults;
+  std::vector<std::string_view> names;
   for (const std::string& text : texts) {
     const std::string_view whole = text, name = whole.substr(0, whole.find('='));
+    if (std::ranges::count(names, name) > 0) {
+      throw Error(fmt::format("--fault {}: {} is there already: once is all it can be", text, name), Status::usage);
+    }
+    names.push_back(name);
     const std::string_view value = name.size() < whole.size() ? whole.substr(name.size() + 1) : std::string_view();
     if (name == "slow-rank") {
       faults.slow_rank = parse_delay(text, value, ranks);

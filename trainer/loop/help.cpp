@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "trainer/loop/option_owners.h"
 #include "trainer/loop/settings.h"
 
 namespace paceline::train {
@@ -93,11 +94,12 @@ std::string section(const CLI::App& app, const Topic& topic) {
   return options.empty() ? "" : formatter.make_group(topic.title, false, options);
 }
 
-std::string line_of(const CLI::Option& option) {
+std::string line_of(const CLI::App& app, const CLI::Option& option) {
   const std::string key = key_of(option);
   if (option.get_items_expected_max() == 0) {  // a switch
     return fmt::format("{} = {}\n", key, option.count() > 0 && option.as<bool>() ? "true" : "false");
   }
+  if (const std::string why = idle(app, option); !why.empty()) return fmt::format("# {}: {}\n", key, why);
   for (const CLI::Option* other : option.get_excludes()) {
     if (option.count() == 0 && other->count() > 0) return fmt::format("# {}: not with {}\n", key, key_of(*other));
   }
@@ -150,7 +152,7 @@ std::string settings_text(const CLI::App& app) {
     for (const CLI::Option* option : options) {
       const std::string key = key_of(*option);
       if (key == "help" || key == "config" || key == "show-config" || key == "preset") continue;
-      text += line_of(*option);
+      text += line_of(app, *option);
     }
   }
   return text;

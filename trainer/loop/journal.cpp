@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -32,7 +34,7 @@ Journal::Journal(int rank, const std::string& log, bool append)
     : speaks_(rank == 0), progress_(speaks_ && read_on_a_terminal()), name_(log) {
   if (!speaks_ || log.empty()) return;
   log_.open(log, append ? std::ios::app : std::ios::trunc);
-  if (!log_) throw Error(fmt::format("{}: the log cannot be written: does its directory exist?", log));
+  if (!log_) throw Error(fmt::format("{}: the log cannot be written: {}", log, std::strerror(errno)));
 }
 
 void Journal::write(const nlohmann::json& object) {

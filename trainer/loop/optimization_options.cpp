@@ -5,8 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "trainer/loop/value_checks.h"
+
 namespace paceline::train {
 namespace {
+
+constexpr double most_epochs = 1e6;
 
 void add_optimizer(CLI::App& app, OptimizationOptions& options) {
   OptimizerOptions& o = options.optimizer;
@@ -15,7 +19,7 @@ void add_optimizer(CLI::App& app, OptimizationOptions& options) {
       ->check(CLI::IsMember(optimizer_names()))
       ->capture_default_str();
   app.add_option("--momentum", o.momentum, "sgd, lars, rmsprop_warmup: of the gradient")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number(0, 0.9999))
       ->capture_default_str();
   app.add_flag("--nesterov", o.nesterov, "sgd: Nesterov's look-ahead");
   app.add_option(
@@ -25,36 +29,34 @@ void add_optimizer(CLI::App& app, OptimizationOptions& options) {
       ->check(CLI::IsMember({"after", "inside", "corrected"}))
       ->capture_default_str();
   app.add_option("--weight-decay", o.weight_decay.rate, "added to the gradient, times the weight")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, 1e6))
       ->capture_default_str();
   app.add_option("--decay-exclude", options.decay_exclude,
                  "what weight decay (and a rate of lars) leaves out: batch_norm, bias")
       ->delimiter(',')
       ->check(CLI::IsMember({"batch_norm", "bias"}));
-  app.add_option("--lars-trust", o.trust, "lars: trust coefficient")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--lars-trust", o.trust, "lars: trust coefficient")->check(positive())->capture_default_str();
   app.add_option(
          "--lars-threshold", o.lars_threshold,
          "lars: a layer whose weights' norm is not above it has the trust coefficient as its rate (Chainer: 0.01)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, 1e6))
       ->capture_default_str();
-  app.add_option("--beta1", o.beta1, "adam: of the mean")->check(CLI::Range(0.0, 0.9999))->capture_default_str();
-  app.add_option("--beta2", o.beta2, "adam: of the mean square")
-      ->check(CLI::Range(0.0, 0.999999))
-      ->capture_default_str();
+  app.add_option("--beta1", o.beta1, "adam: of the mean")->check(number(0, 0.9999))->capture_default_str();
+  app.add_option("--beta2", o.beta2, "adam: of the mean square")->check(number(0, 0.999999))->capture_default_str();
   app.add_option("--epsilon", o.epsilon, "adam, rmsprop_warmup: beside the root")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   app.add_option("--rms-decay", o.rms_decay, "rmsprop_warmup: of the mean square")
-      ->check(CLI::Range(0.0, 0.999999))
+      ->check(number(0, 0.999999))
       ->capture_default_str();
   app.add_option("--rms-lr", o.rms_rate, "rmsprop_warmup: learning rate of RMSprop")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   app.add_option("--rms-center", o.rms_center, "rmsprop_warmup: epoch at which SGD has half its share")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, most_epochs))
       ->capture_default_str();
   app.add_option("--rms-period", o.rms_period, "rmsprop_warmup: epochs; half of it after the center SGD is alone")
-      ->check(CLI::PositiveNumber)
+      ->check(number(1e-6, most_epochs))
       ->capture_default_str();
   app.add_flag("--rms-printed-slope", o.rms_printed_slope,
                "rmsprop_warmup: SGD's share as the paper prints it, which rises to 1.5 and jumps to 1; default: the "
@@ -64,14 +66,14 @@ void add_optimizer(CLI::App& app, OptimizationOptions& options) {
 void add_rate(CLI::App& app, OptimizationOptions& options) {
   RateOptions& o = options.rate;
   app.add_option("--lr", o.rate, "learning rate after the warm-up; with --lr-scaling, that of --base-batch")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   app.add_option("--lr-scaling", o.scaling, "with the global batch: none, linear, sqrt")
       ->check(CLI::IsMember({"none", "linear", "sqrt"}))
       ->capture_default_str();
   app.add_option("--base-batch", o.base_batch,
                  "global batch that --lr is for, with --lr-scaling or --regime-adaptation")
-      ->check(CLI::PositiveNumber)
+      ->check(number(1, 1 << 28))
       ->capture_default_str();
   app.add_option(
          "--schedule", o.schedule,
@@ -81,32 +83,30 @@ void add_rate(CLI::App& app, OptimizationOptions& options) {
       ->capture_default_str();
   app.add_option("--lr-steps", o.step_epochs, "step: epochs, e.g. 30,60,80; default: 1/2 and 3/4 of the run")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  app.add_option("--lr-factor", o.step_factor, "step: factor at each")
-      ->check(CLI::Range(1e-6, 1.0))
-      ->capture_default_str();
+      ->check(number(1e-6, most_epochs));
+  app.add_option("--lr-factor", o.step_factor, "step: factor at each")->check(number(1e-6, 1))->capture_default_str();
   app.add_option("--poly-power", o.power, "poly: power of what is left of the run")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   app.add_option("--warmup", o.warmup, "none, constant (at --warmup-lr), gradual (from --warmup-lr, by iteration)")
       ->check(CLI::IsMember({"none", "constant", "gradual"}))
       ->capture_default_str();
   app.add_option("--warmup-epochs", o.warmup_epochs, "epochs, fractions allowed, that the warm-up lasts")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, most_epochs))
       ->capture_default_str();
   app.add_option("--warmup-lr", o.warmup_rate,
                  "of the warm-up; default: --lr as given where it is scaled, else just above 0 (gradual)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   app.add_flag(
       "--regime-adaptation", o.regime_adaptation,
       "as many updates as --base-batch would have: epochs, steps and warm-up last global batch / base batch as long");
   app.add_option("--grow-batch", options.grow_batch,
                  "step: multiply the batch of an update by this at --lr-steps, instead of lowering the rate")
-      ->check(CLI::Range(1.0, 1000.0))
+      ->check(number(1, 1000))
       ->capture_default_str();
   app.add_option("--grow-batch-limit", options.grow_batch_limit,
                  "most batches that an update accumulates; at later steps the rate is lowered; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole(0, 1 << 20))
       ->capture_default_str();
 }
 
@@ -117,7 +117,7 @@ void add_batch_norm(CLI::App& app, OptimizationOptions& o) {
       app.add_flag("--sync-batch-norm", o.sync_batch_norm, "normalise with the statistics of all ranks' batches");
   auto* ghost = app.add_option("--ghost-batch", o.ghost_batch,
                                "normalise so many images at a time, each with their own statistics; 0: the whole batch")
-                    ->check(CLI::NonNegativeNumber)
+                    ->check(whole(0, 1 << 28))
                     ->capture_default_str();
   auto* statistics = app.add_option("--batch-norm-statistics", o.batch_norm_statistics,
                                     "for evaluation: average (moving average), last (of the last batch alone)")
@@ -137,7 +137,7 @@ void add_optimization_options(CLI::App& app, OptimizationOptions& o) {
                "ResNets: a bottleneck's stride in its first 1x1 convolution (v1); default: in the 3x3 (v1.5)");
   app.add_flag("--zero-gamma", o.zero_gamma, "ResNets: the last batch norm of each residual block starts with scale 0");
   app.add_option("--width", o.width, "times the published numbers of channels: narrow networks for small machines")
-      ->check(CLI::Range(0.01, 16.0))
+      ->check(number(0.01, 16))
       ->capture_default_str();
 }
 
@@ -146,15 +146,10 @@ std::string complete(OptimizationOptions& o) {
   o.optimizer.weight_decay.batch_norm = !excluded("batch_norm");
   o.optimizer.weight_decay.biases = !excluded("bias");
   std::ranges::sort(o.rate.step_epochs);
-  if (o.optimizer.name != "sgd" && (o.optimizer.nesterov || o.optimizer.rate_position != "after")) {
-    return fmt::format("--nesterov and --rate-position are of --optimizer sgd, not of {}", o.optimizer.name);
-  }
-  if (!o.rate.step_epochs.empty() && o.rate.schedule != "step") {
-    return fmt::format("--lr-steps is of --schedule step, not of {}", o.rate.schedule);
-  }
   if (o.grow_batch > 1 && (o.rate.schedule != "step" || o.rate.step_epochs.empty())) {
     return "--grow-batch needs --schedule step and --lr-steps: there the batch grows";
   }
+  if (o.grow_batch_limit > 0 && o.grow_batch == 1) return "--grow-batch-limit is of --grow-batch above 1";
   if (o.rate.warmup == "constant" && o.rate.scaling == "none" && !o.rate.warmup_rate) {
     return "--warmup constant needs --warmup-lr, or --lr-scaling to tell the warm-up's rate from the run's";
   }

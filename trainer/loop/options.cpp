@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/comm/communicator.h"
 #include "trainer/error.h"
+#include "trainer/loop/add_options.h"
+#include "trainer/loop/explain.h"
 #include "trainer/loop/help.h"
+#include "trainer/loop/option_owners.h"
 #include "trainer/loop/settings.h"
 #include "trainer/loop/updater.h"
 
@@ -34,60 +36,6 @@ bool first_rank_by_environment() {
   return true;
 }
 
-std::string communicator_help() {
-  std::string help = "how gradients are averaged over the ranks:";
-  for (const auto& [name, summary] : communicator_choices()) help += fmt::format("\n{}: {}", name, summary);
-  return help;
-}
-
-std::vector<std::string> communicator_choice_names() {
-  std::vector<std::string> names;
-  for (const CommunicatorName& choice : communicator_choices()) names.push_back(choice.name);
-  return names;
-}
-
-// What communicators have in common, in training and beside it.
-void add_reduction_options(CLI::App& app, nccl::Options& o) {
-  app.add_option("--ring-order", o.ring_order,
-                 "order of the ranks in communicators, e.g. 0,2,1,3: neighbours in it send to each other in rings; "
-                 "default: by rank");
-  app.add_option_function<std::string>(
-         "--nccl-ctas", [&o](const std::string& text) { o.ctas = nccl::parse_ctas(text); },
-         "NCCL: blocks of threads that its kernels take, most or least:most; default: NCCL's choice")
-      ->type_name("[LEAST:]MOST");
-  app.add_flag("--registered-buffers", o.registered, "NCCL: gradients in memory that it allocates and registers");
-  app.add_option("--comm-timeout", o.timeout_s, "NCCL: seconds until a rank that does not come ends the job")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-}
-
-std::string updater_help() {
-  std::string help = "how gradients become a step:";
-  for (const auto& [name, summary] : updater_summaries()) help += fmt::format("\n{}: {}", name, summary);
-  return help;
-}
-
-std::vector<std::string> updater_names() {
-  std::vector<std::string> names;
-  for (const UpdaterName& updater : updater_summaries()) names.push_back(updater.name);
-  return names;
-}
-
-void add_updater_options(CLI::App& app, TrainOptions& o) {
-  app.add_option("--updater", o.updater, updater_help())->check(CLI::IsMember(updater_names()))->capture_default_str();
-  app.add_option("--bucket-mb", o.bucket_mb, "overlap: MiB of a bucket; default: 25, the first one 1 at most")
-      ->check(CLI::Range(1e-6, 1e6));
-  app.add_option("--max-ahead", o.most_ahead,
-                 "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--accumulate", o.accumulate, "passes of --batch-size images whose gradients make one step")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option(
-      "--fault", o.faults,
-      "made on purpose, to be found: slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets");
-}
-
 // Of all options but those that may differ: where files are, and how much of its host a rank uses.
 std::string settings_of(const CLI::App& app) {
   std::string settings;
@@ -102,125 +50,6 @@ std::string settings_of(const CLI::App& app) {
         option->count() > 0 ? fmt::format("{}", fmt::join(option->results(), ",")) : option->get_default_str());
   }
   return settings;
-}
-
-void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
-  app.add_option("--sizes", o.sizes,
-                 fmt::format("bytes of what is reduced; default: {}; with --libraries: {}",
-                             fmt::join(default_sizes(false), ","), fmt::join(default_sizes(true), ",")))
-      ->delimiter(',');
-  auto* names =
-      app.add_option("--communicators", o.communicators, "names, separated by commas; default: all that suit the job")
-          ->delimiter(',')
-          ->check(CLI::IsMember(communicator_choice_names()));
-  auto* device = app.add_option("--device", o.device, "whose memory the values lie in: cpu, cuda")
-                     ->check(CLI::IsMember({"cpu", "cuda"}))
-                     ->capture_default_str();
-  app.add_flag("--libraries", o.libraries,
-               "instead: MPI in host memory, CUDA-aware MPI and NCCL side by side, as far as they are there")
-      ->excludes(names)
-      ->excludes(device);
-  app.add_flag("--share-gpu", o.share_gpu, "several ranks on one GPU, which NCCL refuses");
-  app.add_option("--dtype", o.reduction.dtype, "type that the values travel in")
-      ->check(CLI::IsMember(allreduce_dtypes()))
-      ->capture_default_str();
-  add_reduction_options(app, o.reduction);
-  app.add_option("--iterations", o.iterations, "of which the median is printed")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-}
-
-void add_data_options(CLI::App& app, TrainOptions& o) {
-  app.add_option("--image-size", o.image_size, "pixels on each side; default: synthetic 32, crops from JPEGs 224")
-      ->check(CLI::Range(8, 4096));
-  app.add_option("--classes", o.classes, "synthetic: number of classes; default: 10. Else: what the data must have")
-      ->check(CLI::Range(2, 1 << 20));
-  app.add_option("--resize", o.resize, "CIFAR-10: pixels on each side that images are enlarged to")
-      ->check(CLI::Range(8, 4096));
-  app.add_option("--fraction", o.fraction,
-                 "of the images of each class: the first of --data, for training and for test")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--sharding", o.sharding,
-                 "what becomes of images that make no whole iteration at an epoch's end. exact: left out, others each "
-                 "epoch; equal-length: all are used, and a few twice")
-      ->check(CLI::IsMember({"exact", "equal-length"}))
-      ->capture_default_str();
-  app.add_option("--loader-workers", o.loader_workers, "threads per rank that read and prepare images")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_flag("--broadcast-data", o.broadcast_data, "rank 0 alone reads --data, and sends it to the memory of all");
-}
-
-void add_device_options(CLI::App& app, TrainOptions& o) {
-  app.add_option("--device", o.device, "what computes: cpu; cuda: a GPU for each rank; auto: GPUs where there are any")
-      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
-      ->capture_default_str();
-  app.add_flag("--share-gpu", o.share_gpu, "GPUs: several ranks may have the same one");
-  app.add_flag("--cuda-graphs", o.cuda_graphs,
-               "GPUs: start forward and backward as a whole, for small batches; profiles then show no layers");
-  app.add_flag("--no-fusion", o.no_fusion,
-               "GPUs, f16: batch norms in kernels of their own, none in those of cuDNN's convolutions");
-  app.add_option(
-         "--plan-cache", o.plan_cache,
-         "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
-         "~/.cache/paceline/cudnn-plans.txt")
-      ->capture_default_str();
-}
-
-void add_training_options(CLI::App& app, TrainOptions& o) {
-  const auto positive = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
-  app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names; vgg_lecture")->capture_default_str();
-  auto* data =
-      app.add_option("--data", o.data,
-                     "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin), or of JPEGs: "
-                     "train/CLASS/*.jpg and val/CLASS/*.jpg");
-  app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
-  add_data_options(app, o);
-  app.add_option("--train-images", o.train_images, "synthetic: training images an epoch")
-      ->check(CLI::Range(1, 1 << 28))
-      ->capture_default_str();
-  app.add_option("--test-images", o.test_images, "synthetic: test images")
-      ->check(CLI::Range(1, 1 << 28))
-      ->capture_default_str();
-  app.add_option("--batch-size", o.batch_size, "images per rank and iteration")->check(positive)->capture_default_str();
-  auto* epochs =
-      app.add_option("--epochs", o.epochs, "passes over the training images")->check(positive)->capture_default_str();
-  app.add_option("--iterations", o.iterations, "iterations of the whole run, instead of --epochs")
-      ->check(positive)
-      ->excludes(epochs);
-  app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option(
-         "--dtype", o.dtype,
-         "of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 or AMX; tf32 "
-         "and f16 on GPUs")
-      ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}))
-      ->capture_default_str();
-  app.add_flag("--deterministic", o.deterministic,
-               "refuse what does not give the same bits when it is run again on the same ranks and threads");
-  app.add_option("--communicator", o.communicator, communicator_help())
-      ->check(CLI::IsMember(communicator_choice_names()))
-      ->capture_default_str();
-  app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients travel in; the 16-bit ones round")
-      ->check(CLI::IsMember(allreduce_dtypes()))
-      ->capture_default_str();
-  add_reduction_options(app, o.reduction);
-  app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)");
-  auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
-                                    "file written after every epoch and when interrupted (rank 0 writes)");
-  app.add_flag("--resume", o.resume,
-               "go on from the --checkpoint file where it exists; a complete run is evaluated again")
-      ->needs(checkpoint);
-  app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
 }
 
 // The whole command line, once for a look at what is given and, where a file or a preset brings settings, once more
@@ -239,30 +68,12 @@ struct Parser {
                ->expected(0, 1)
                ->type_name("[TOPIC]");
     add_training_options(app, result.train);
-    add_device_options(app, result.train);
-    add_optimization_options(app, result.train.optimization);
-    add_updater_options(app, result.train);
     app.add_option("--config", config, "TOML file of settings, named like the options; the command line overrules it");
     app.add_option("--preset", preset, "settings of a published experiment; --config and the command line overrule it")
         ->check(CLI::IsMember(preset_names()));
     app.add_flag("--show-config", show_settings, "print all settings, as a file for --config, and end");
     make = app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures");
-    make->add_option("directory", result.make_dataset.directory, "made if needed")->required();
-    make->add_option("--train", result.make_dataset.train, "training images")
-        ->check(CLI::Range(1, 1 << 30))
-        ->capture_default_str();
-    make->add_option("--test", result.make_dataset.test, "test images")
-        ->check(CLI::Range(1, 1 << 30))
-        ->capture_default_str();
-    make->add_option("--seed", result.make_dataset.seed, "of everything drawn")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    make->add_option("--format", result.make_dataset.format, "cifar10: its binary files; jpeg: a folder of pictures")
-        ->check(CLI::IsMember({"cifar10", "jpeg"}))
-        ->capture_default_str();
-    make->add_option("--image-size", result.make_dataset.image_size, "jpeg: pixels on each side")
-        ->check(CLI::Range(8, 1024))
-        ->capture_default_str();
+    add_make_dataset(*make, result.make_dataset);
     bench = app.add_subcommand("bench-allreduce",
                                "time the communicators against each other, under mpirun as for training");
     add_bench_allreduce(*bench, result.bench_allreduce);
@@ -285,6 +96,23 @@ bool is_decided(const CLI::Option& option, const std::vector<Setting>& settings)
   return given(option) || std::ranges::any_of(option.get_excludes(), [&](const CLI::Option* o) { return given(*o); });
 }
 
+// What was decided for a switch or another option with one value; nothing where it still has its default.
+std::optional<std::string> decision(Parser& parser, const std::vector<Setting>& settings, const std::string& key) {
+  const CLI::Option& option = *parser.option(key);
+  if (option.count() > 0) return option.results().front();
+  const auto found = std::ranges::find(settings, key, &Setting::key);
+  if (found != settings.end() && !found->values.empty()) return found->values.front();
+  return is_decided(option, settings) ? std::optional<std::string>("false") : std::nullopt;
+}
+
+// Whether a setting does nothing beside what was decided above it: --schedule cosine over a preset with lr-steps.
+bool is_idle(Parser& parser, const std::vector<Setting>& above, const std::string& key) {
+  const OptionOwner* owner = owner_of(key);
+  if (owner == nullptr) return false;
+  const std::optional<std::string> value = decision(parser, above, owner->owner);
+  return value && !owner->suits(*value);
+}
+
 // What the file of --config, and after it the preset, say of options that are still open.
 std::vector<Setting> settings_beside(Parser& parser) {
   std::vector<Setting> file, chosen;
@@ -300,11 +128,12 @@ std::vector<Setting> settings_beside(Parser& parser) {
       if (setting.key == "preset") continue;
       const CLI::Option* option = parser.option(setting.key);
       if (option == nullptr || option == parser.help || setting.key == "config" || setting.key == "show-config") {
-        throw Error(fmt::format("{}: there is no setting '{}' (paceline-train --help all lists them)", setting.place,
-                                setting.key),
+        const std::string meant = suggestion(setting.key, parser.app, "");
+        throw Error(fmt::format("{}: there is no setting '{}'{}", setting.place, setting.key,
+                                meant.empty() ? " (paceline-train --help all lists them)" : meant),
                     Status::usage);
       }
-      if (!is_decided(*option, chosen)) added.push_back(setting);
+      if (!is_decided(*option, chosen) && !is_idle(parser, chosen, setting.key)) added.push_back(setting);
     }
     chosen.insert(chosen.end(), added.begin(), added.end());
   }
@@ -328,41 +157,42 @@ std::vector<std::string> as_arguments(Parser& parser, const std::vector<Setting>
   return arguments;
 }
 
-// The message with the place of the setting that it names, if it names one.
+// The message with the place of the option that it names first, where that is a setting.
 std::string with_place(const std::string& message, const std::vector<Setting>& settings) {
-  for (const Setting& setting : settings) {
-    const std::string option = "--" + setting.key;
-    const std::size_t at = message.find(option), end = at + option.size();
-    if (at == std::string::npos) continue;
-    if (end < message.size() && (std::isalnum(static_cast<unsigned char>(message[end])) || message[end] == '-'))
-      continue;
-    return setting.place + ": " + message;
+  const std::size_t dashes = message.find("--");
+  if (dashes == std::string::npos) return message;
+  const auto ends = [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; };
+  const auto name = message.begin() + static_cast<std::ptrdiff_t>(dashes) + 2;
+  const std::string key(name, std::find_if(name, message.end(), ends));
+  const auto found = std::ranges::find(settings, key, &Setting::key);
+  return found == settings.end() ? message : found->place + ": " + message;
+}
+
+// An option that is given and does nothing, or has no value; empty where there is none.
+std::string useless_option(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    if (std::ranges::count(option->results(), "") > 0) return option->get_name() + ": is empty: leave it out";
+    const bool on = option->get_items_expected_max() > 0 || option->as<bool>();
+    const std::string why = idle(app, *option);
+    if (on && !why.empty()) return fmt::format("{} {}", option->get_name(), why);
   }
-  return message;
+  return {};
 }
 
 // What is wrong between the options, empty where nothing is.
 std::string check_options(TrainOptions& options) {
   if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
   if (options.synthetic && options.classes > 256) return "--classes: synthetic data has 256 at most";
-  if (options.synthetic && (options.resize || options.fraction < 1 || options.broadcast_data)) {
-    return "--resize, --fraction and --broadcast-data are of --data; synthetic images take --image-size, "
-           "--train-images";
-  }
   if (options.fraction <= 0) return "--fraction: above 0, 1 at most";
-  if (options.bucket_mb && options.updater != "overlap") return "--bucket-mb is of --updater overlap";
-  if (options.most_ahead && options.updater != "parameter_server")
-    return "--max-ahead is of --updater parameter_server";
   if (options.device == "cpu" && options.dtype != "f32" && options.dtype != "bf16") {
     return fmt::format("--dtype {} is not available on CPUs; use f32, or --device cuda", options.dtype);
   }
-  if (options.device == "cpu" && (options.share_gpu || options.cuda_graphs || options.no_fusion)) {
-    return "--share-gpu, --cuda-graphs and --no-fusion are of --device cuda";
+  if (options.optimization.ghost_batch > options.batch_size) {
+    return fmt::format("--ghost-batch {}: a batch has {} images: at most that", options.optimization.ghost_batch,
+                       options.batch_size);
   }
   const nccl::Options& reduction = options.reduction;
-  if (options.device == "cpu" && (reduction.registered || reduction.ctas.most > 0)) {
-    return "--nccl-ctas and --registered-buffers are of --device cuda";
-  }
   if (reduction.registered && !updater_allreduces(options.updater)) {
     return fmt::format("--registered-buffers: NCCL reduces no gradients with --updater {}", options.updater);
   }
@@ -431,22 +261,29 @@ CommandLine parse_command_line(int argc, char** argv) {
     parser->result.action = CommandLine::Action::exit;
     return parser->result;
   } catch (const CLI::ParseError& error) {
-    return refuse(error.what());
+    return refuse(explain(error, parser->app));
   } catch (const Error& error) {
     return refuse(error.what());
   }
   CommandLine& result = parser->result;
   if (parser->make->parsed()) {
     result.action = CommandLine::Action::make_dataset;
+    const bool sized = parser->make->get_option("--image-size")->count() > 0;
+    if (sized && result.make_dataset.format != "jpeg") return refuse("--image-size is of --format jpeg: leave it out");
     return result;
   }
   if (parser->bench->parsed()) {
     result.action = CommandLine::Action::bench_allreduce;
+    const BenchAllreduceOptions& o = result.bench_allreduce;
+    if (o.device == "cpu" && !o.libraries && (o.share_gpu || o.reduction.registered || o.reduction.ctas.most > 0)) {
+      return refuse("--share-gpu, --nccl-ctas and --registered-buffers are of --device cuda, or --libraries");
+    }
     return result;
   }
   result.train.settings = settings_of(parser->app);
   result.train.communicator_given = parser->option("communicator")->count() > 0;
-  const std::string wrong = check_options(result.train);
+  std::string wrong = useless_option(parser->app);
+  if (wrong.empty()) wrong = check_options(result.train);
   return wrong.empty() ? result : refuse(wrong);
 }
 

@@ -15,6 +15,7 @@
 #include "trainer/loop/interrupt.h"
 #include "trainer/loop/rank_check.h"
 #include "trainer/loop/threads.h"
+#include "trainer/whole_file.h"
 
 namespace paceline::train {
 namespace {
@@ -59,10 +60,10 @@ nlohmann::json describe_run(const TrainOptions& options, const std::string& devi
 
 }  // namespace
 
-Training::Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start,
-                   const GpuPart* gpu)
+Training::Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start, const GpuPart* gpu)
     : options_(options), communicator_(communicator), start_(start), gpu_(gpu) {
   check(0, 0);  // options first: they say what the ranks do together
+  together(communicator_, [this] { check_outputs(); });
   data_ = open_data(options_, communicator_);
   together(communicator_, [this] { prepare(); });
   check(data_.hash, memory_wanted());
@@ -72,7 +73,8 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
            [this] { journal_ = std::make_unique<Journal>(communicator_.rank(), options_.log, options_.resume); });
 
   const double epochs = run_plan_.epochs_before(iterations_);
-  nlohmann::json run = describe_run(options_, gpu_ != nullptr ? gpu_->device_name() : "cpu", data_.title, communicator_, epochs);
+  nlohmann::json run =
+      describe_run(options_, gpu_ != nullptr ? gpu_->device_name() : "cpu", data_.title, communicator_, epochs);
   run["test_images"] = data_.test->size();
   mark_run(run.dump());
   run.update(
@@ -105,6 +107,17 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   updater_ = make_updater(options_.updater, parts);
   if (!resumed_.pending.empty()) updater_->restore_pending(resumed_.pending);
   catch_interrupts();
+}
+
+// Before anything takes time, though both are written later.
+void Training::check_outputs() const {
+  if (communicator_.rank() != 0) return;
+  if (!options_.checkpoint.empty()) check_writable(options_.checkpoint);
+  if (options_.log.empty() || options_.checkpoint.empty()) return;
+  namespace fs = std::filesystem;
+  if (fs::weakly_canonical(fs::absolute(options_.log)) == fs::weakly_canonical(fs::absolute(options_.checkpoint))) {
+    throw Error(fmt::format("{}: --log and --checkpoint are the same file: name another", options_.log), Status::usage);
+  }
 }
 
 void Training::prepare() {

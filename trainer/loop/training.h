@@ -38,6 +38,7 @@ class Training {
   void run();
 
  private:
+  void check_outputs() const;
   void prepare();   // what may fail on one rank alone: no communication in it
   void plan_all();  // part of prepare
   std::unique_ptr<Optimizer> make_optimizer_on_device() const;

@@ -53,10 +53,25 @@ status 1 "$TRAIN" --data labelled
 says "labelled/test_batch.bin: record 2 has label 11"
 status 1 "$TRAIN" --data data --batch-size 32
 says "20 training images" "--batch-size"
+status 1 "$TRAIN" make-dataset data --train 20
+says "data/data_batch_1.bin: is there already"
 status 1 "$TRAIN" "${tiny[@]}" --log no/such/log.jsonl
-says "no/such/log.jsonl"
-status 1 "$TRAIN" "${tiny[@]}" --checkpoint no/such/checkpoint
-says "no/such/checkpoint"
+says "no/such/log.jsonl" "No such file or directory"
+
+# What a checkpoint cannot be written to is refused before the first step, and nothing takes the place of what is there.
+mkfifo pipe
+mkdir folder
+for name in no/such/checkpoint:"No such file" folder:"a directory" pipe:"no regular file"; do
+  status 1 "$TRAIN" "${tiny[@]}" --checkpoint "${name%%:*}" --log unwritten.jsonl
+  says "${name%%:*}: cannot be written" "${name#*:}"
+  [ ! -e unwritten.jsonl ] || fail "steps were made"
+done
+[ -p pipe ] || fail "the pipe was replaced"
+status 2 "$TRAIN" "${tiny[@]}" --checkpoint same --log ./same
+says "./same: --log and --checkpoint are the same file"
+touch elsewhere && ln -s elsewhere link
+"$TRAIN" "${tiny[@]}" --checkpoint link >/dev/null
+[ -L link ] && [ -s elsewhere ] || fail "the link was replaced"
 "$TRAIN" make-dataset pictures --format jpeg --image-size 40 --train 20 --test 10 >/dev/null
 # A folder that may not be read, which root may only without this capability.
 as=(); [ "$(id -u)" -ne 0 ] || as=(setpriv --bounding-set=-dac_override,-dac_read_search)
@@ -100,7 +115,8 @@ unharmed other
 for wrong in "--batch-size 0" "--batch-size -4" "--batch-size 1e99" "--iterations 0" "--lr -1" "--lr 0" "--momentum 2" "--width 0" \
   "--image-size 3" "--classes 1" "--threads 0" "--threads 99999999" "--loader-workers 0" "--accumulate 0" "--fraction 2" \
   "--bucket-mb 1e300 --updater overlap" "--seed -1" "--train-images 1000000000000" "--test-images 0" "--eval-every -1" "--max-ahead -1 --updater parameter_server" \
-  "--warmup-epochs -1" "--target-accuracy 2" "--lr-steps x" "--resume"; do
+  "--lr nan" "--momentum nan" "--seed 99999999999999999999" "--max-ahead 18446744073709551616 --updater parameter_server" \
+  "--ghost-batch 33" "--warmup-epochs -1" "--target-accuracy 2" "--lr-steps x" "--resume"; do
   # shellcheck disable=SC2086
   status 2 "$TRAIN" --synthetic $wrong
   says "${wrong%% *}"
@@ -127,5 +143,7 @@ status 1 mpirun --bind-to none -n 2 "$TRAIN" "${tiny[@]/%4/12}"
 [ "$(grep -c 'paceline-train: .*16 training images are fewer than one iteration takes (2 ranks × batch 12)' stderr)" -eq 1 ] ||
   fail "$(cat stderr)"
 # A failure of one rank in mid-run ends the job.
-status 1 mpirun --bind-to none -n 2 "$TRAIN" "${tiny[@]}" --checkpoint no/such/checkpoint
-grep -q 'paceline-train: rank 0 on .*no/such/checkpoint' stderr || fail "$(cat stderr)"
+mkdir full
+status 1 mpirun --bind-to none -n 2 bash -c 'mkdir -p "full/checkpoint.$$.partial"; exec "$0" "$@"' "$TRAIN" "${tiny[@]}" \
+  --checkpoint full/checkpoint
+grep -q 'paceline-train: rank 0 on .*full/checkpoint: cannot be written: Is a directory' stderr || fail "$(cat stderr)"

@@ -104,9 +104,11 @@ for updater in allreduce overlap parameter_server; do
     fail "$updater: $(cat stderr)"
 done
 got=0
-limited -n 2 "$TRAIN" "${run[@]}" --threads 1 --updater overlap --epochs 1 --checkpoint no/such >/dev/null 2>stderr || got=$?
-[ "$got" -eq 1 ] || fail "status $got without a directory for the checkpoint"
-grep -q 'paceline-train: rank 0 on .*no/such' stderr || fail "$(cat stderr)"
+# (What is written beside the checkpoint cannot be: something is there.)
+limited -n 2 bash -c 'mkdir "full.$$.partial"; exec "$0" "$@"' "$TRAIN" "${run[@]}" --threads 1 --updater overlap --epochs 1 \
+  --checkpoint full >/dev/null 2>stderr || got=$?
+[ "$got" -eq 1 ] || fail "status $got where the checkpoint could not be written"
+grep -q 'paceline-train: rank 0 on .*full: cannot be written' stderr || fail "$(cat stderr)"
 
 # Ranks that cannot run the same job are named before the first step.
 limited -n 1 "$TRAIN" "${run[@]}" : -n 1 "$TRAIN" "${run[@]}" --seed 7 >stdout 2>stderr && fail "another seed was not seen"

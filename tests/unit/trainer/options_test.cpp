@@ -1,12 +1,15 @@
 // The command line, settings from files and presets, and what of them holds.
 #include "trainer/loop/options.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "tests/unit/trainer/temporary_directory.h"
 #include "trainer/loop/help.h"
@@ -18,6 +21,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
@@ -85,6 +89,22 @@ TEST_F(Settings, WhatCannotStandBesideAGivenOptionYieldsToIt) {
   EXPECT_EQ(preset.command.train.iterations, 5u);
 }
 
+TEST_F(Settings, WhatDoesNothingBesideAGivenOptionYieldsToItToo) {
+  const Outcome outcome = run(
+      {"--preset", "goyal-1hour", "--synthetic", "--schedule", "cosine", "--optimizer", "adam", "--model", "vgg11"});
+  EXPECT_EQ(outcome.error, "");
+  const OptimizationOptions& o = outcome.command.train.optimization;
+  EXPECT_THAT(o.rate.step_epochs, IsEmpty());
+  EXPECT_FALSE(o.optimizer.nesterov);
+  EXPECT_FALSE(o.zero_gamma);
+  EXPECT_EQ(outcome.command.train.epochs, 90u) << "the rest of the preset holds";
+  const std::string name = file("preset = \"lars\"\noptimizer = \"sgd\"\nsynthetic = true\ntest-images = 7\n");
+  EXPECT_EQ(run({"--config", name}).error, "") << "the file goes before the preset's trust";
+  EXPECT_EQ(run({"--config", name, "--data", "somewhere"}).error, "") << "and its images before --data";
+  EXPECT_THAT(run({"--config", name, "--lars-trust", "0.1"}).error,
+              AllOf(HasSubstr("--lars-trust is of --optimizer lars, not of sgd"), Not(HasSubstr("run.toml"))));
+}
+
 struct Wrong {
   const char* text;
   const char* place;
@@ -100,6 +120,11 @@ TEST_F(Settings, AreRefusedInOneLineThatNamesFileAndLine) {
                              Wrong{"lr = 0.1\nlr = 0.2\n", "run.toml:2: ", "lr"}, Wrong{"lr = \n", "run.toml:1: ", ""},
                              Wrong{"optimizer = \"sgdd\"\n", "run.toml:1: ", "sgdd"},
                              Wrong{"lr-steps = [30, \"x\"]\n", "run.toml:1: ", "--lr-steps"},
+                             Wrong{"batch_size = 4\n", "run.toml:1: ", "(did you mean batch-size?)"},
+                             Wrong{"lr = nan\n", "run.toml:1: ", "--lr: 'nan' is no number above 0"},
+                             Wrong{"lr = [1, 2]\n", "run.toml:1: ", "--lr: takes one value, and 2 are given"},
+                             Wrong{"schedule = \"cosine\"\nsynthetic = true\nlr-steps = [3]\n",
+                                   "run.toml:3: ", "--lr-steps is of --schedule step"},
                              Wrong{"config = \"other.toml\"\n", "run.toml:1: ", "'config'"},
                              Wrong{"synthetic = true\nlr-steps = [3]\n", "run.toml:2: ", "--schedule step"}}) {
     const Outcome outcome = run({"--config", file(wrong.text)});
@@ -226,6 +251,92 @@ TEST(Options, ThatContradictEachOtherAreRefused) {
     EXPECT_EQ(outcome.command.status, 2) << wrong[0];
     EXPECT_EQ(std::ranges::count(outcome.error, '\n'), 1) << outcome.error;
   }
+}
+
+// Every option that does something only beside another one, given without it.
+TEST(Options, ThatWouldDoNothingAreRefused) {
+  for (const char* wrong : {"--lars-trust=1",
+                            "--lars-threshold=1",
+                            "--beta1=0.5",
+                            "--beta2=0.5",
+                            "--epsilon=1",
+                            "--rms-decay=0.5",
+                            "--rms-lr=1",
+                            "--rms-center=1",
+                            "--rms-period=1",
+                            "--rms-printed-slope",
+                            "--lr-steps=1",
+                            "--lr-factor=0.5",
+                            "--poly-power=1",
+                            "--warmup-lr=1 --warmup=none",
+                            "--warmup-epochs=1 --warmup=none",
+                            "--bucket-mb=1",
+                            "--max-ahead=1",
+                            "--share-gpu",
+                            "--cuda-graphs",
+                            "--plan-cache=none",
+                            "--nccl-ctas=4",
+                            "--registered-buffers",
+                            "--comm-timeout=5",
+                            "--zero-gamma --model=vgg11",
+                            "--resnet-v1",
+                            "--ghost-batch=2 --model=vgg16",
+                            "--sync-batch-norm --model=vgg19",
+                            "--momentum=0.5 --optimizer=adam",
+                            "--nesterov --optimizer=lars",
+                            "--grow-batch-limit=2",
+                            "--ghost-batch=64",
+                            "--resize=64",
+                            "--fraction=0.5",
+                            "--broadcast-data",
+                            "--train-images=4 --data=d",
+                            "--test-images=4 --data=d"}) {
+    std::istringstream words(wrong);
+    std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
+    if (arguments.back() != "--data=d") arguments.push_back("--synthetic");
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.command.status, 2) << wrong;
+    EXPECT_THAT(outcome.error, HasSubstr(arguments[0].substr(0, arguments[0].find('=')))) << wrong;
+    EXPECT_EQ(std::ranges::count(outcome.error, '\n'), 1) << outcome.error;
+  }
+  EXPECT_EQ(run({"--synthetic", "--nesterov=false", "--optimizer", "adam"}).error, "") << "a switch that is off";
+  EXPECT_THAT(run({"bench-allreduce", "--share-gpu"}).error, HasSubstr("--device cuda"));
+  EXPECT_THAT(run({"make-dataset", "d", "--image-size", "64"}).error, HasSubstr("--format jpeg"));
+}
+
+// CLI11 itself takes nan for a number of any range, and the largest number for one that is too long.
+TEST(Options, TakeFiniteNumbersOfTheirRange) {
+  for (const char* option : {"--lr", "--weight-decay", "--momentum", "--fraction", "--width", "--warmup-epochs",
+                             "--base-batch", "--target-accuracy", "--grow-batch"}) {
+    for (const char* value : {"nan", "inf", "-inf", "1e400", "-1", "", "x", "0x", "1,2"}) {
+      const Outcome outcome = run({"--synthetic", fmt::format("{}={}", option, value)});
+      EXPECT_EQ(outcome.command.status, 2) << option << ' ' << value;
+      EXPECT_THAT(outcome.error, HasSubstr(option)) << value;
+      EXPECT_LT(outcome.error.size(), 160u) << outcome.error;
+    }
+  }
+  for (const char* option : {"--seed", "--batch-size", "--epochs", "--eval-every", "--threads", "--train-images"}) {
+    for (const char* value : {"99999999999999999999999", "18446744073709551616", "1.5", "1e3", "-1", "", "0x10"}) {
+      const Outcome outcome = run({"--synthetic", fmt::format("{}={}", option, value)});
+      EXPECT_EQ(outcome.command.status, 2) << option << ' ' << value;
+      EXPECT_THAT(outcome.error, HasSubstr(option)) << value;
+    }
+  }
+  EXPECT_EQ(run({"--synthetic", "--seed", "18446744073709551615"}).command.train.seed, ~std::uint64_t{0});
+  EXPECT_EQ(run({"--synthetic", "--lr", "5e-4"}).command.train.optimization.rate.rate, 5e-4);
+}
+
+TEST(Options, ThatDoNotExistAreNamedWithTheirNextOfKin) {
+  EXPECT_THAT(run({"--synthetic", "--batch", "4"}).error,
+              HasSubstr("there is no option --batch (did you mean --batch-size?)"));
+  EXPECT_THAT(run({"--synthetic", "--batch_size=4"}).error, HasSubstr("--batch_size (did you mean --batch-size?)"));
+  EXPECT_THAT(run({"--synthetic", "--cookery", "4"}).error,
+              AllOf(HasSubstr("there is no option --cookery"), Not(HasSubstr("mean"))));
+  EXPECT_THAT(run({"bench-allreduce", "--size", "4K"}).error, HasSubstr("did you mean --sizes?"));
+  EXPECT_THAT(run({"--synthetic", "resnet50"}).error, HasSubstr("'resnet50' is no option"));
+  EXPECT_THAT(run({"--synthetic", "--lr", "1", "--lr", "2"}).error,
+              HasSubstr("--lr: takes one value, and 2 are given"));
+  EXPECT_THAT(run({"--synthetic", "--log", ""}).error, HasSubstr("--log: is empty"));
 }
 
 TEST(Options, OfCommunicatorsAreTheSameForTrainingAndForTheBenchmark) {

@@ -1,0 +1,20 @@
+// What CLI11 says of a wrong command line, in our words: one line that names the option and what to write instead.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace paceline::train {
+
+std::string explain(const CLI::ParseError& error, const CLI::App& app);
+
+// " (did you mean --batch-size?)" for "batch_size" or "batch"; empty where no option is like it. `dashes`: before
+// names.
+std::string suggestion(const std::string& key, const CLI::App& app, const char* dashes = "--");
+
+}  // namespace paceline::train

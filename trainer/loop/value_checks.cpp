@@ -1,0 +1,53 @@
+#include "trainer/loop/value_checks.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace paceline::train {
+namespace {
+
+template <typename Number>
+std::optional<Number> number_in(const std::string& text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && last == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
+  return {[=](std::string& text) -> std::string {
+            const auto value = number_in<std::uint64_t>(text);
+            if (value && *value >= least && *value <= most) return {};
+            return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+          },
+          fmt::format("{} to {}", least, most)};
+}
+
+CLI::Validator number(double least, double most) {
+  return {[=](std::string& text) -> std::string {
+            const auto value = number_in<double>(text);
+            if (value && *value >= least && *value <= most) return {};  // never so for one that is not a number
+            return fmt::format("'{}' is no number from {:g} to {:g}", text, least, most);
+          },
+          fmt::format("{:g} to {:g}", least, most)};
+}
+
+CLI::Validator positive() {
+  return {[](std::string& text) -> std::string {
+            constexpr double most = std::numeric_limits<float>::max();
+            const auto value = number_in<double>(text);
+            if (value && *value > 0 && *value <= most) return {};
+            return fmt::format("'{}' is no number above 0 ({:.3g} at most)", text, most);
+          },
+          "above 0"};
+}
+
+}  // namespace paceline::train
