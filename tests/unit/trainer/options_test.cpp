@@ -274,6 +274,7 @@ TEST(Options, ThatWouldDoNothingAreRefused) {
                             "--max-ahead=1",
                             "--share-gpu",
                             "--cuda-graphs",
+                            "--no-fusion",
                             "--plan-cache=none",
                             "--nccl-ctas=4",
                             "--registered-buffers",
