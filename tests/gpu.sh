@@ -283,6 +283,25 @@ accuracy() {
   say "$(tail -1 said)"
 }
 
+# Crops of JPEGs and enlarged images, which the GPU gets as bytes: the losses of the CPU, which has them in fp32.
+images() {
+  with_python
+  on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
+  paceline-train make-dataset jpegs --format jpeg --train 256 --test 64 > /dev/null
+  paceline-train make-dataset small --train 256 --test 64 > /dev/null
+  local device data
+  for device in cuda cpu; do
+    for data in "jpegs --image-size 64" "small --resize 48"; do
+      # shellcheck disable=SC2086
+      paceline-train --model resnet18 --data $data --device "$device" --batch-size 32 --lr 0.001 --iterations 8 --seed 1 \
+        --eval-every 0 --log "$device.${data%% *}.jsonl"
+    done
+  done
+  python3 "$here/gpu/figures.py" losses cuda.jpegs.jsonl cpu.jpegs.jsonl "$output/steps/jpegs.json"
+  python3 "$here/gpu/figures.py" losses cuda.small.jsonl cpu.small.jsonl "$output/steps/images.json" | tee said
+  say "$(tail -1 said)"
+}
+
 # fp16 with what cuDNN fuses and without it, in turns.
 fusion() {
   with_python
@@ -343,6 +362,7 @@ step training_step 300 training_step
 step two_ranks 300 two_ranks
 step overlap 300 overlap
 step accuracy 900 accuracy
+step images 300 images
 step fusion 600 fusion
 step overhead 900 overhead
 step allreduce 600 allreduce

@@ -14,7 +14,7 @@ status=0
 "$kit" --quick "$1" - "$output/out" > "$output/said" 2>&1 || status=$?
 if grep -q '^machine *done' "$output/said"; then exit 77; fi  # there is a GPU
 [ "$status" -eq 3 ] || fail "status $status, not 3"
-steps="machine gpu_tests sanitizer kernel_times training_step two_ranks overlap accuracy fusion overhead allreduce pytorch"
+steps="machine gpu_tests sanitizer kernel_times training_step two_ranks overlap accuracy images fusion overhead allreduce pytorch"
 [ "$(cut -f1 "$output/out/steps/all.tsv" | paste -sd' ')" = "$steps" ] || fail "other steps than $steps"
 while IFS=$'\t' read -r name how reason; do
   [ "$how" = skipped ] || fail "$name: $how"
@@ -24,7 +24,7 @@ grep -q 'tests skipped, by name' "$output/said" || fail "the GPU tests do not te
 python3 - "$output/out/figures.json" <<'PY' || fail "figures.json"
 import json, sys
 figures = json.load(open(sys.argv[1]))
-assert len(figures["steps"]) == 12 and all(step["status"] == "skipped" for step in figures["steps"]), figures
+assert len(figures["steps"]) == 13 and all(step["status"] == "skipped" for step in figures["steps"]), figures
 PY
 # The figures' limits, on figures made up.
 cd "$output"

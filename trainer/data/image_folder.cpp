@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "trainer/data/jpeg_image.h"
+#include "trainer/data/resample.h"
 #include "trainer/error.h"
 
 namespace paceline::train {
@@ -163,6 +164,23 @@ fs::path FolderSource::path(std::size_t sample) const {
 }
 
 void FolderSource::prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const {
+  decode(sample, draw, imagenet, out);
+}
+
+const Normalization* FolderSource::stored() const { return &imagenet; }
+
+// Cropped and mirrored already: what is left is to normalise.
+ImageCut FolderSource::prepare_stored(std::size_t sample, const std::optional<Draw>& draw,
+                                      std::span<std::uint8_t> out) const {
+  thread_local std::vector<float> pixels;
+  pixels.resize(values());
+  decode(sample, draw, {{}, {1, 1, 1}}, pixels);
+  round_to_bytes(pixels, out);
+  return {};
+}
+
+void FolderSource::decode(std::size_t sample, const std::optional<Draw>& draw, const Normalization& normalization,
+                          std::span<float> out) const {
   std::vector<std::uint8_t> own;
   std::span<const std::uint8_t> bytes;
   if (contents_.ends.empty()) {
@@ -176,7 +194,7 @@ void FolderSource::prepare(std::size_t sample, const std::optional<Draw>& draw, 
     JpegReader jpeg(bytes);
     const Crop crop = draw ? random_resized_crop(draw->seed, draw->epoch, sample, jpeg.width(), jpeg.height())
                            : centre_crop(jpeg.width(), jpeg.height());
-    prepare_jpeg(jpeg, crop, image_size_, imagenet, out);
+    prepare_jpeg(jpeg, crop, image_size_, normalization, out);
   } catch (const JpegError& error) {
     throw Error(fmt::format("{}: {}: not a picture that can be trained on; replace it, or take it away",
                             path(sample).string(), error.what()));

@@ -39,6 +39,9 @@ class FolderSource : public ImageSource {
   std::int64_t classes() const override { return static_cast<std::int64_t>(classes_.size()); }
   std::int32_t label(std::size_t sample) const override { return labels_[sample]; }
   void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const override;
+  const Normalization* stored() const override;
+  ImageCut prepare_stored(std::size_t sample, const std::optional<Draw>& draw,
+                          std::span<std::uint8_t> out) const override;
 
   std::filesystem::path path(std::size_t sample) const;
   std::uint64_t bytes_on_disk() const;  // of all pictures; a call to the system for each. Throws Error.
@@ -47,6 +50,9 @@ class FolderSource : public ImageSource {
   void check_first() const;             // throws Error where the first picture is not to be read on this host
 
  private:
+  void decode(std::size_t sample, const std::optional<Draw>& draw, const Normalization& normalization,
+              std::span<float> out) const;
+
   std::filesystem::path directory_;  // of the part
   std::vector<std::string> classes_;
   std::vector<std::int32_t> labels_;

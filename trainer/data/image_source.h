@@ -30,8 +30,9 @@ class ImageSource {
   // it at once. Throws Error where a file is missing or damaged.
   virtual void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const = 0;
 
-  // For a model that prepares images itself: how bytes become numbers, null where images are not kept as bytes of
-  // image_size(); and an image's bytes, with the cut that prepare() would make of it.
+  // For a model that prepares images itself: how bytes become numbers, null where images are none; and an image's
+  // bytes, with the cut that is left to make of it what prepare() does. What had to be interpolated is rounded to
+  // bytes.
   virtual const Normalization* stored() const { return nullptr; }
   virtual ImageCut prepare_stored(std::size_t, const std::optional<Draw>&, std::span<std::uint8_t>) const { return {}; }
 

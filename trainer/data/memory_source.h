@@ -21,7 +21,7 @@ class MemorySource : public ImageSource {
   std::int64_t classes() const override { return data_.classes; }
   std::int32_t label(std::size_t sample) const override { return data_.labels[sample]; }
   void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const override;
-  const Normalization* stored() const override { return image_size_ == data_.image_size ? &normalization_ : nullptr; }
+  const Normalization* stored() const override { return &normalization_; }
   ImageCut prepare_stored(std::size_t sample, const std::optional<Draw>& draw,
                           std::span<std::uint8_t> out) const override;
 

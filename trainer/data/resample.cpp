@@ -3,7 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/nn/vectorize.h"
+
 namespace paceline::train {
+namespace {
+
+PACELINE_VECTORIZE void nearest_bytes(const float* pixels, std::size_t count, std::uint8_t* bytes) {
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(static_cast<int>(pixels[i] + 0.5f));
+}
+
+}  // namespace
+
+void round_to_bytes(std::span<const float> pixels, std::span<std::uint8_t> bytes) {
+  nearest_bytes(pixels.data(), pixels.size(), bytes.data());
+}
 
 std::vector<Tap> linear_taps(double begin, double length, std::int64_t count, std::int64_t pixels) {
   const auto end = static_cast<double>(pixels - 1);

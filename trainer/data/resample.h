@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace paceline::train {
@@ -16,5 +17,8 @@ struct Tap {
 // centres: pixel i is the unit from i to i + 1, as in PyTorch's interpolate (align_corners=False) and Pillow. Nothing
 // beyond the outermost pixels of that stretch is used. The firsts ascend.
 std::vector<Tap> linear_taps(double begin, double length, std::int64_t count, std::int64_t pixels);
+
+// Each pixel, 0 to 255, as the nearest byte. Of one length.
+void round_to_bytes(std::span<const float> pixels, std::span<std::uint8_t> bytes);
 
 }  // namespace paceline::train

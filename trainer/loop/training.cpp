@@ -204,7 +204,8 @@ std::size_t Training::memory_wanted() const {
   const std::size_t gradient = model_->gradients().size_bytes();
   const std::size_t batch = run_plan_.largest().batch;
   const std::size_t images = batch + static_cast<std::size_t>(options_.batch_size);  // of training and of evaluation
-  std::size_t memory = (batches_ahead + 1) * images * data_.train->values() * sizeof(float);
+  const bool bytes = model_->takes_stored_images() && data_.train->stored() != nullptr;
+  std::size_t memory = (batches_ahead + 1) * images * data_.train->values() * (bytes ? 1 : sizeof(float));
   if (options_.updater == "double_buffering") memory += gradient;
   if (options_.updater == "parameter_server" && communicator_.rank() == 0) memory += 2 * gradient;
   if (batch > static_cast<std::size_t>(options_.batch_size)) memory += gradient;

@@ -86,6 +86,35 @@ TEST(ImageFolder, NormalisesAsTorchvisionDoesAndReadsFromMemoryTheSame) {
   EXPECT_EQ(again, out);
 }
 
+TEST(ImageFolder, GivesBytesThatAreOffByTheirRoundingAlone) {
+  const TemporaryDirectory directory;
+  add_pets(directory);
+  std::vector<std::uint8_t> pixels;
+  for (int i = 0; i < 90 * 70 * 3; ++i) pixels.push_back(static_cast<std::uint8_t>(i / 3 % 90 * 2 + i % 3 * 30));
+  put(directory / "train/dog/a.jpg", encode_jpeg({90, 70, 3, pixels}, 95));
+  const FolderSource train(directory.path(), list_image_folder(directory.path()), FolderPart::train, 16);
+  std::vector<float> expected(train.values());
+  std::vector<std::uint8_t> bytes(train.values());
+  ASSERT_NE(train.stored(), nullptr);
+  const Normalization& normalization = *train.stored();
+  for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {
+    const std::optional<Draw> draw = epoch < 5 ? std::optional(Draw{1, epoch}) : std::nullopt;
+    train.prepare(2, draw, expected);
+    const ImageCut cut = train.prepare_stored(2, draw, bytes);
+    EXPECT_TRUE(cut.flip == 0 && cut.shift_x == 0 && cut.shift_y == 0) << "it is cut already";
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const float got = (bytes[i] - normalization.mean[i / 256]) * normalization.scale[i / 256];
+      ASSERT_NEAR(got, expected[i], 0.5001f * normalization.scale[i / 256]) << epoch << ' ' << i;
+    }
+    EXPECT_GT(*std::ranges::max_element(bytes) - *std::ranges::min_element(bytes), 30) << "a picture of one colour";
+  }
+  EXPECT_THAT(message_of<Error>([&] {
+                put(directory / "train/cat/9.jpg", "hello");
+                train.prepare_stored(1, std::nullopt, bytes);
+              }),
+              HasSubstr("9.jpg: Not a JPEG file"));
+}
+
 TEST(ImageFolder, NamesThePictureThatIsMissingOrDamaged) {
   const TemporaryDirectory directory;
   add_pets(directory);

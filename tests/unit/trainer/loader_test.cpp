@@ -56,8 +56,8 @@ TEST(Loader, GivesTheSameBatchesWhateverTheNumberOfWorkers) {
 }
 
 // What a model that prepares images itself makes of what it is given (ImageCut, StoredImages).
-float stored_pixel(const Batch& batch, std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x) {
-  constexpr std::int64_t size = 16;
+float stored_pixel(const Batch& batch, std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x,
+                   std::int64_t size = 16) {
   const ImageCut& cut = batch.cuts[static_cast<std::size_t>(n)];
   const std::int64_t from_y = y + cut.shift_y, from_x = (cut.flip != 0 ? size - 1 - x : x) + cut.shift_x;
   if (from_y < 0 || from_y >= size || from_x < 0 || from_x >= size) return 0;
@@ -89,8 +89,34 @@ TEST(Loader, GivesStoredImagesThatBecomeThePreparedOnes) {
   }
   EXPECT_GT(flips, 20);
   EXPECT_GT(shifts, 60);
-  Loader enlarged(resized, batches(8), options);  // no such images are stored
-  EXPECT_EQ(enlarged.next().normalization, nullptr);
+}
+
+TEST(Loader, GivesEnlargedImagesAsBytesThatAreOffByTheirRoundingAlone) {
+  const Dataset data = small_data();
+  const MemorySource source(data, normalization_of(data), 24);
+  Loader::Options options{0, 4, 2, 2};
+  Loader prepared(source, batches(8), options);
+  options.stored = true;
+  Loader stored(source, batches(8), options);
+  int flips = 0, outside = 0, rounded = 0;
+  for (int iteration = 0; iteration < 4; ++iteration) {
+    const Batch &expected = prepared.next(), &batch = stored.next();
+    ASSERT_EQ(expected.normalization, nullptr);
+    ASSERT_NE(batch.normalization, nullptr);
+    EXPECT_EQ(batch.labels, expected.labels);
+    for (std::int64_t i = 0; i < 8 * 3 * 24 * 24; ++i) {
+      const auto channel = static_cast<std::size_t>(i / 576 % 3);
+      const float got = stored_pixel(batch, i / 1728, i / 576 % 3, i / 24 % 24, i % 24, 24);
+      const float wanted = expected.images[static_cast<std::size_t>(i)];
+      ASSERT_NEAR(got, wanted, 0.5001f * batch.normalization->scale[channel]) << i;
+      outside += wanted == 0 && got == 0;
+      rounded += got != wanted;
+    }
+    for (const ImageCut& cut : batch.cuts) flips += cut.flip;
+  }
+  EXPECT_GT(flips, 5);
+  EXPECT_GT(outside, 500);  // what shifts bring in is nothing in both
+  EXPECT_GT(rounded, 1000);
 }
 
 TEST(Loader, ShowsTheFollowingBatchOnceItIsReady) {
