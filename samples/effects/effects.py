@@ -39,7 +39,7 @@ class Size:
 
 
 SIZES = {
-    "usual": Size(0.25, 1024, 1000, 14, 32, 8, "6,9", 2),
+    "usual": Size(0.25, 1024, 1000, 14, 32, 8, "7,9", 4),
     "tiny": Size(0.125, 64, 16, 6, 8, 4, "1", 1),  # for the tests: what it prints means nothing
 }
 RANKS = 2
@@ -70,7 +70,7 @@ def options_of(size):
     """The options of each run, beside data, threads, seed and log."""
     growth = 4
     common = {"model": "resnet18", "width": size.width, "epochs": size.epochs, "optimizer": "sgd", "momentum": 0.9,
-              "nesterov": True, "weight-decay": 5e-4, "lr": 0.1, "lr-scaling": "linear", "base-batch": size.batch,
+              "nesterov": True, "weight-decay": 5e-4, "lr": 0.05, "lr-scaling": "linear", "base-batch": size.batch,
               "schedule": "step", "lr-steps": size.lr_steps, "lr-factor": 1 / growth, "warmup": "none", "eval-every": 1,
               "batch-size": size.batch // RANKS}
     # The paper's workers keep their own batch, and its statistics, however many they are: slices of that size.
