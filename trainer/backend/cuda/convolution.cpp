@@ -27,8 +27,8 @@ class CudaConvolution final : public CudaLayer {
     if (build.fuse && fusion.sums_for) after_ = &build.shares[*fusion.sums_for];
     if (build.fuse && fusion.applies) before_ = &build.shares.at(*fusion.applies);
     if (after_ != nullptr) {
-      sum_ = by_channel(layer.out.channels);
-      squares_ = by_channel(layer.out.channels);
+      sum_ = by_channel(2, layer.out.channels);
+      squares_ = sum_ + layer.out.channels;
     }
     applies_ = before_ != nullptr;
     plan_forward();
@@ -56,6 +56,7 @@ class CudaConvolution final : public CudaLayer {
   }
 
   void forward(Mode) override {
+    if (sums_) clear(sum_, 2 * layer_.out.channels);
     forward_->run();
     if (layer_.bias) kernels::add_bias(b_.stream, b_.storage(), y_, b_.weight(offsets_[1]), relu_, rows_);
   }
@@ -71,11 +72,13 @@ class CudaConvolution final : public CudaLayer {
       kernels::bias_gradient(b_.stream, b_.storage(), dy_.first(), b_.partials, b_.gradient(offsets_[1]), b_.step,
                              rows_);
     }
+    if (masks_) clear(before_->scale_gradient, norm_sums * layer_.in.channels);
     if (data_gradient_) data_gradient_->run();
   }
 
  private:
   using Tensors = ConvolutionPlan::Tensors;
+  static constexpr std::int64_t norm_sums = 5;  // by channel, of Direction::data_gradient_norm
 
   void plan_forward() {
     forward_.reset();
@@ -103,16 +106,16 @@ class CudaConvolution final : public CudaLayer {
 
   void plan_data_gradient() {
     if (before_ != nullptr) {
-      float* by[5];
-      for (float*& values : by) values = by_channel(layer_.in.channels);
+      float* const sums = by_channel(norm_sums, layer_.in.channels);
+      const auto sum = [&](std::int64_t i) { return sums + i * layer_.in.channels; };
       data_gradient_ = plan_if_any(Direction::data_gradient_norm,
                                    {dy_.first(), filter(), before_->x, before_->mean, before_->inverse_deviation,
-                                    b_.weight(before_->parameters[0]), b_.weight(before_->parameters[1]), dx_, by[0],
-                                    by[1], by[2], by[3], by[4]});
+                                    b_.weight(before_->parameters[0]), b_.weight(before_->parameters[1]), dx_, sum(0),
+                                    sum(1), sum(2), sum(3), sum(4)});
       masks_ = data_gradient_.has_value();
       if (masks_) {
-        before_->scale_gradient = by[0];
-        before_->shift_gradient = by[1];
+        before_->scale_gradient = sum(0);
+        before_->shift_gradient = sum(1);
         return;
       }
     }
@@ -125,8 +128,12 @@ class CudaConvolution final : public CudaLayer {
 
   const void* filter() const { return b_.operand(offsets_[0]); }
   void* filter_gradient() const { return b_.filter_gradient ? b_.filter_gradient : b_.gradient(offsets_[0]); }
-  float* by_channel(std::int64_t channels) {
-    return static_cast<float*>(b_.allocate(static_cast<std::size_t>(channels) * sizeof(float)));
+  float* by_channel(std::int64_t numbers, std::int64_t channels) {
+    return static_cast<float*>(b_.allocate(static_cast<std::size_t>(numbers * channels) * sizeof(float)));
+  }
+  // cuDNN does not say whether it writes sums or adds to what is there; a test of its own hands in zeros.
+  void clear(float* sums, std::int64_t count) {
+    PACELINE_CHECK_CUDA(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(count) * sizeof(float), b_.stream));
   }
 
   PlanKey key(Direction direction) const {
