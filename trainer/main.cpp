@@ -37,6 +37,9 @@ int make(const MakeDatasetOptions& options) {
   } catch (const Error& error) {
     fmt::print(stderr, "paceline-train: {}\n", error.what());
     return static_cast<int>(error.status);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "paceline-train: make-dataset: there is not enough memory: draw fewer images\n");
+    return 1;
   }
   fmt::print("{}: {} training and {} test images of 10 classes, {}\n", options.directory.string(), options.train,
              options.test, jpeg ? "JPEGs" : "CIFAR-10's binary format");
@@ -161,8 +164,8 @@ int main(int argc, char** argv) {
       MPI_Comm_size(MPI_COMM_WORLD, &ranks);
       options.communicator = communicator_name(options, gpu, ranks);
       check_updater(options.updater, ranks, options.communicator, options.allreduce_dtype);
-      if (parse_faults(options.faults, ranks).tiny_buckets && options.updater != "overlap") {
-        throw Error("--fault tiny-buckets: only --updater overlap has buckets", Status::usage);
+      if (parse_faults(options.faults, ranks).tiny_buckets && (options.updater != "overlap" || options.bucket_mb)) {
+        throw Error("--fault tiny-buckets: is of --updater overlap without --bucket-mb", Status::usage);
       }
       const auto communicator = communicator_of(options, gpu);
       status = train(options, *communicator, gpu, start, startup);

@@ -18,6 +18,7 @@
 #include "trainer/comm/ring_order.h"
 #include "trainer/error.h"
 #include "trainer/gpu_part.h"
+#include "trainer/loop/rank_check.h"
 #include "trainer/ranges.h"
 
 namespace paceline::train {
@@ -190,6 +191,21 @@ void print_rows(std::vector<Contender>& contenders, std::size_t count, bool libr
   std::fflush(stdout);
 }
 
+// Each contender has its values, and all on a host know the sums beside them.
+void check_memory(std::size_t size, const std::vector<Contender>& contenders) {
+  const Ranks ranks(MPI_COMM_WORLD);
+  const std::size_t values = size / contenders.front().communicator->payload_bytes(1);
+  const std::uint64_t wanted =
+      (contenders.size() + 1) * sizeof(float) * values * static_cast<std::uint64_t>(ranks.local_size);
+  int fits = wanted <= memory_available() ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &fits, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (fits != 0) return;
+  throw Error(fmt::format("--sizes: {} KiB of values take {} MiB of a host's memory, which has not as much left: name "
+                          "smaller ones, or fewer --communicators",
+                          size >> 10, wanted >> 20),
+              Status::usage);
+}
+
 }  // namespace
 
 std::size_t parse_bytes(const std::string& text) {
@@ -229,6 +245,7 @@ int bench_allreduce(const BenchAllreduceOptions& options) {
       options.libraries ? make_libraries(options, prints) : make_contenders(options, prints);
   if (contenders.empty()) throw Error("no communicator suits this job", Status::usage);
   const int hosts = Ranks(MPI_COMM_WORLD).hosts;
+  for (const std::size_t size : sizes) check_memory(size, contenders);
   if (prints) print_header(options, contenders, hosts);
   const std::size_t width = contenders.front().communicator->payload_bytes(1);
   bool all_right = true;

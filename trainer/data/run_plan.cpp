@@ -17,8 +17,12 @@ RunPlan::RunPlan(const EpochPlan& pass, const BatchSchedule& batches) {
       if (phase.plan.batch == before.plan.batch) continue;
       phase.iteration = before.iteration + (epoch - before.epoch) * before.plan.iterations();
     }
+    if (phase.plan.iterations() == 0) {  // there is nothing behind it
+      wall_ = Place{phase.epoch, phase.iteration, phase.plan};
+      if (!phases_.empty()) break;
+    }
     phases_.push_back(phase);
-    if (phase.plan.iterations() == 0) break;  // there is nothing behind it
+    if (wall_) break;
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "trainer/data/sharding.h"
@@ -30,7 +31,10 @@ class RunPlan {
   bool ends_epoch(std::uint64_t iteration) const;
   double epochs_before(std::uint64_t iteration) const;  // passes over the data that end before it; a fraction
   std::uint64_t first_of(std::uint64_t epoch) const;  // its first iteration; of the last epoch + 1: how many there are
-  const EpochPlan& largest() const { return phases_.back().plan; }  // none of its iterations: too few samples
+
+  // Where an iteration would take more samples than there are, so that no run goes on there: epoch, the run's first
+  // iteration of it, and its plan.
+  const std::optional<Place>& wall() const { return wall_; }
 
  private:
   // Epochs of one batch.
@@ -39,6 +43,7 @@ class RunPlan {
     EpochPlan plan;
   };
   std::vector<Phase> phases_;
+  std::optional<Place> wall_;
 };
 
 }  // namespace paceline::train

@@ -11,7 +11,7 @@ Dataset synthesize(const SyntheticOptions& options, std::size_t samples, std::ui
   Dataset data;
   data.image_size = options.image_size;
   data.classes = options.classes;
-  const std::size_t stored = std::min<std::size_t>(samples, 256);
+  const std::size_t stored = synthetic_images(samples);
   data.pixels.resize(stored * data.image_bytes());
   std::vector<std::uint8_t> label_of_stored(stored);
   const std::size_t plane = static_cast<std::size_t>(options.image_size * options.image_size);
@@ -37,6 +37,8 @@ Dataset synthesize(const SyntheticOptions& options, std::size_t samples, std::ui
 }
 
 }  // namespace
+
+std::size_t synthetic_images(std::size_t samples) { return std::min<std::size_t>(samples, 256); }
 
 TrainAndTest synthetic_data(const SyntheticOptions& options) {
   return {synthesize(options, options.train, 0), synthesize(options, options.test, 1)};

@@ -14,8 +14,11 @@ struct SyntheticOptions {
   std::uint64_t seed = 1;
 };
 
-// Noise over a colour that belongs to the class, so that a network has something to learn. At most a few hundred images
-// are stored and repeated, whatever the number of samples.
+// So many of the samples are stored, and repeated.
+std::size_t synthetic_images(std::size_t samples);
+
+// Noise over a colour that belongs to the class, so that a network has something to learn. synthetic_images() of each
+// set are in memory.
 TrainAndTest synthetic_data(const SyntheticOptions& options);
 
 }  // namespace paceline::train

@@ -59,6 +59,10 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app) {
     const std::string named = unknown(app);
     return named.empty() ? what : named;
   }
+  const std::string missing = ": 1 required ";
+  if (const std::size_t at = what.find(missing); at != std::string::npos && what.ends_with(" missing")) {
+    return fmt::format("{}: its value is missing", what.substr(0, at));
+  }
   const std::string counted = ": At Most 1 required but received ";
   const std::size_t at = what.find(counted);
   if (at == std::string::npos) return what;

@@ -119,7 +119,12 @@ std::vector<Setting> settings_beside(Parser& parser) {
   if (!parser.config.empty()) file = read_settings(parser.config);
   std::string preset = parser.preset;
   for (const Setting& setting : file) {
-    if (setting.key == "preset" && preset.empty() && setting.values.size() == 1) preset = setting.values[0];
+    if (setting.key != "preset" || !preset.empty()) continue;
+    if (setting.values.size() != 1 || std::ranges::count(preset_names(), setting.values[0]) == 0) {
+      throw Error(fmt::format("{}: preset is one of {}", setting.place, fmt::join(preset_names(), ", ")),
+                  Status::usage);
+    }
+    preset = setting.values[0];
   }
   const std::vector<Setting> of_preset = preset.empty() ? std::vector<Setting>() : preset_settings(preset);
   for (const std::vector<Setting>* source : {&std::as_const(file), &of_preset}) {

@@ -144,6 +144,16 @@ RunData open_folder(const TrainOptions& options, const std::string& listing, Com
   return data;
 }
 
+void check_synthetic(const TrainOptions& options, std::int64_t image_size, int ranks) {
+  const auto side = static_cast<std::uint64_t>(image_size);
+  const std::uint64_t images = synthetic_images(options.train_images) + synthetic_images(options.test_images);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(ranks) * images * 3 * side * side, left = memory_available();
+  if (bytes <= left) return;
+  throw Error(fmt::format("--image-size {}: the synthetic images of {} rank(s) take {} MiB, and this host has {} left",
+                          image_size, ranks, bytes >> 20, left >> 20),
+              Status::usage);
+}
+
 }  // namespace
 
 RunData open_data(const TrainOptions& options, Communicator& communicator) {
@@ -151,6 +161,7 @@ RunData open_data(const TrainOptions& options, Communicator& communicator) {
     const std::int64_t image_size = options.image_size.value_or(32);
     TrainAndTest data;
     together(communicator, [&] {
+      check_synthetic(options, image_size, communicator.local_size());
       data = synthetic_data(
           {image_size, options.classes.value_or(10), options.train_images, options.test_images, options.seed});
     });

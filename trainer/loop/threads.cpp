@@ -1,6 +1,7 @@
 #include "trainer/loop/threads.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -9,8 +10,12 @@
 #include <cstring>
 #include <thread>
 
+#include "trainer/error.h"
+
 namespace paceline::train {
 namespace {
+
+constexpr int most_per_core = 16;
 
 int default_threads(int ranks_on_host) {
   if (const char* wish = std::getenv("OMP_NUM_THREADS")) {
@@ -28,6 +33,12 @@ int default_threads(int ranks_on_host) {
 
 int set_threads(int threads, int ranks_on_host) {
   if (threads <= 0) threads = default_threads(ranks_on_host);
+  const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (threads > most_per_core * cores) {  // they would wait for each other in every loop
+    throw Error(
+        fmt::format("--threads {}: this host has {} cores: at most {} threads on each", threads, cores, most_per_core),
+        Status::usage);
+  }
   // Looked up, not linked: oneDNN brings its OpenMP library even where our own compiler has none.
   if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
   return threads;

@@ -202,7 +202,7 @@ Position Training::position_at(std::uint64_t iteration) const {
 
 std::size_t Training::memory_wanted() const {
   const std::size_t gradient = model_->gradients().size_bytes();
-  const std::size_t batch = run_plan_.largest().batch;
+  const std::size_t batch = run_plan_.at(iterations_ - 1).plan.batch;                // it never becomes smaller
   const std::size_t images = batch + static_cast<std::size_t>(options_.batch_size);  // of training and of evaluation
   const bool bytes = model_->takes_stored_images() && data_.train->stored() != nullptr;
   std::size_t memory = (batches_ahead + 1) * images * data_.train->values() * (bytes ? 1 : sizeof(float));
@@ -230,14 +230,16 @@ void Training::plan_all() {
                     data_.train->size(), communicator_.size(), plan_.batch));
   }
   run_plan_ = plan_run(communicator_.rank());
-  if (run_plan_.largest().iterations() == 0) {
+  const auto stretched = static_cast<std::uint64_t>(std::ceil(static_cast<double>(options_.epochs) * longer));
+  const std::uint64_t epochs = std::max<std::uint64_t>(1, stretched);
+  const std::optional<RunPlan::Place> wall = run_plan_.wall();
+  if (wall && (options_.iterations > 0 ? wall->iteration < options_.iterations : wall->epoch < epochs)) {
     throw Error(
         fmt::format("{} training images are fewer than one iteration takes when the batch has grown ({} ranks × "
                     "{}): give --grow-batch-limit",
-                    data_.train->size(), communicator_.size(), run_plan_.largest().batch));
+                    data_.train->size(), communicator_.size(), wall->plan.batch));
   }
-  const auto epochs = static_cast<std::uint64_t>(std::ceil(static_cast<double>(options_.epochs) * longer));
-  iterations_ = options_.iterations > 0 ? options_.iterations : run_plan_.first_of(std::max<std::uint64_t>(1, epochs));
+  iterations_ = options_.iterations > 0 ? options_.iterations : run_plan_.first_of(epochs);
 }
 
 RunPlan Training::plan_run(int rank) const {

@@ -124,6 +124,11 @@ done
 status 2 "$TRAIN" --synthetic --train-images 200000 --batch-size 200000
 says "a batch of 200000 takes" "lower --batch-size"
 
+status 2 "$TRAIN" --synthetic --threads 4096 --train-images 64
+says "--threads 4096: this host has" "at most 16 threads on each"
+status 2 mpirun --bind-to none -n 2 "$TRAIN" bench-allreduce --sizes 4K,1000G --communicators mpi
+[ "$(grep -c 'paceline-train: --sizes: 1048576000 KiB of values take .* MiB' stderr)" -eq 1 ] || fail "$(cat stderr)"
+
 head -c 1000 /dev/zero >zeros
 status 1 "$TRAIN" "${tiny[@]}" --checkpoint zeros --resume
 says "zeros: not a checkpoint"

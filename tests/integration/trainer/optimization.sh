@@ -32,6 +32,12 @@ PY
 cmp grown regrown || fail "a growing batch: resumed with other weights"
 status 1 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1 --grow-batch 20 --epochs 3
 says "40 training images are fewer" "--grow-batch-limit"
+"$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --epochs 1 >/dev/null || fail "the run ends before"
+"$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --iterations 10 --checkpoint wall >/dev/null || fail "here, too"
+"$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --iterations 10 --checkpoint wall --resume |
+  grep -q 'of a complete run' || fail "not resumed"
+status 1 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --iterations 11
+says "40 training images are fewer" "--grow-batch-limit"
 
 # Settings of a file; a preset; the command line above both.
 printf 'preset = "lecture-2gpu"\nsynthetic = true\nimage-size = 32\nwidth = 0.0625\nbatch-size = 4\niterations = 1\n' >run.toml

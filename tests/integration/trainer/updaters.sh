@@ -36,6 +36,8 @@ status 2 "$TRAIN" "${run[@]}" --bucket-mb 4
 says "--bucket-mb is of --updater overlap"
 status 2 "$TRAIN" "${run[@]}" --fault tiny-buckets
 says "tiny-buckets" "overlap"
+status 2 "$TRAIN" "${run[@]}" --updater overlap --fault tiny-buckets --bucket-mb 4
+says "tiny-buckets" "--bucket-mb"
 status 2 "$TRAIN" "${run[@]}" --fault slow-rank=1:50
 says "there is no rank 1"
 status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater single

@@ -125,6 +125,7 @@ TEST_F(Settings, AreRefusedInOneLineThatNamesFileAndLine) {
                              Wrong{"lr = [1, 2]\n", "run.toml:1: ", "--lr: takes one value, and 2 are given"},
                              Wrong{"schedule = \"cosine\"\nsynthetic = true\nlr-steps = [3]\n",
                                    "run.toml:3: ", "--lr-steps is of --schedule step"},
+                             Wrong{"synthetic = true\npreset = 3\n", "run.toml:2: ", "preset is one of lecture-2gpu"},
                              Wrong{"config = \"other.toml\"\n", "run.toml:1: ", "'config'"},
                              Wrong{"synthetic = true\nlr-steps = [3]\n", "run.toml:2: ", "--schedule step"}}) {
     const Outcome outcome = run({"--config", file(wrong.text)});
@@ -338,6 +339,7 @@ TEST(Options, ThatDoNotExistAreNamedWithTheirNextOfKin) {
   EXPECT_THAT(run({"--synthetic", "--lr", "1", "--lr", "2"}).error,
               HasSubstr("--lr: takes one value, and 2 are given"));
   EXPECT_THAT(run({"--synthetic", "--log", ""}).error, HasSubstr("--log: is empty"));
+  EXPECT_THAT(run({"--synthetic", "--lr"}).error, HasSubstr("--lr: its value is missing"));
 }
 
 TEST(Options, OfCommunicatorsAreTheSameForTrainingAndForTheBenchmark) {

@@ -23,8 +23,16 @@ TEST(RunPlan, OfEqualEpochsCountsThemAsAnEpochPlanDoes) {
 
 TEST(RunPlan, TakesFewerIterationsOfALargerBatch) {
   const RunPlan plan(pass, BatchSchedule(1, 5, {2, 3}, 25));  // 15, 15, 3 iterations, then 25 × 8 > 120 samples: none
-  EXPECT_EQ(plan.largest().batch, 100u);
-  EXPECT_EQ(plan.largest().iterations(), 0u);
+  ASSERT_TRUE(plan.wall());
+  EXPECT_EQ(plan.wall()->plan.batch, 100u);
+  EXPECT_EQ(plan.wall()->plan.iterations(), 0u);
+  EXPECT_EQ(plan.wall()->epoch, 3u);
+  EXPECT_EQ(plan.wall()->iteration, 33u);
+  EXPECT_EQ(plan.first_of(3), 33u) << "so many there are before it";
+  EXPECT_EQ(plan.at(33).epoch, 3u);
+  EXPECT_EQ(plan.at(33).iteration, 0u);
+  EXPECT_DOUBLE_EQ(plan.epochs_before(33), 3) << "the end of a run of 3 epochs";
+  EXPECT_FALSE(RunPlan(EpochPlan{40, 4}).wall());
   const RunPlan grown(pass, BatchSchedule(1, 3, {1.5, 3}));  // 15, 15, 5, 1, 1, …
   const std::vector<std::uint64_t> lengths{15, 15, 5, 1, 1};
   std::uint64_t iteration = 0;
