@@ -31,8 +31,8 @@ dim3 grid_of(Rows extent, std::int64_t blocks, std::int64_t rows_a_block) {
 
 template <class Body>
 void each_row(cudaStream_t stream, Rows extent, Body body) {
-  each_row_kernel<<<grid_of(extent, 16384, 4 * block_rows), dim3(block_quads, block_rows), 0, stream>>>(body, extent);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(each_row_kernel<Body>, grid_of(extent, 16384, 4 * block_rows), dim3(block_quads, block_rows), stream, body,
+         extent);
 }
 
 // Adds up what `terms` adds to eight numbers, two for each channel, over the rows: fp32 over eight rows, then fp64.
@@ -86,11 +86,9 @@ __global__ void finish_sums_kernel(const double* partials, int blocks, std::int6
 template <class Terms>
 void sum_rows(cudaStream_t stream, Rows extent, Terms terms, double* partials, double rows, double* sums) {
   const dim3 grid = grid_of(extent, sum_blocks, 4 * block_rows);
-  sum_rows_kernel<<<grid, dim3(block_quads, block_rows), 0, stream>>>(terms, extent, partials);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
-  finish_sums_kernel<<<static_cast<unsigned>((extent.channels + 7) / 8), dim3(32, 8), 0, stream>>>(
-      partials, static_cast<int>(grid.x), extent.channels, rows, sums);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(sum_rows_kernel<Terms>, grid, dim3(block_quads, block_rows), stream, terms, extent, partials);
+  launch(finish_sums_kernel, static_cast<unsigned>((extent.channels + 7) / 8), dim3(32, 8), stream, partials,
+         static_cast<int>(grid.x), extent.channels, rows, sums);
 }
 
 __device__ void accumulate(float (&part)[8], float4 first, float4 second) {
@@ -321,27 +319,24 @@ void channel_moments(cudaStream_t stream, Storage s, const void* x, double* part
 
 void set_statistics(cudaStream_t stream, const double* sums, std::int64_t channels, float momentum, float* running_mean,
                     float* running_variance, float* mean, float* inverse_deviation) {
-  set_statistics_kernel<<<blocks_for(channels), 128, 0, stream>>>(sums, channels, momentum, running_mean,
-                                                                  running_variance, mean, inverse_deviation);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(set_statistics_kernel, blocks_for(channels), 128, stream, sums, channels, momentum, running_mean,
+         running_variance, mean, inverse_deviation);
 }
 
 void widen_sums(cudaStream_t stream, const float* first, const float* second, std::int64_t channels, std::int64_t rows,
                 double* sums) {
-  widen_sums_kernel<<<blocks_for(channels), 128, 0, stream>>>(first, second, channels, static_cast<double>(rows), sums);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(widen_sums_kernel, blocks_for(channels), 128, stream, first, second, channels, static_cast<double>(rows),
+         sums);
 }
 
 void scale_and_shift(cudaStream_t stream, Storage s, Norm norm, std::int64_t channels, void* scale, void* shift) {
-  scale_and_shift_kernel<<<blocks_for(channels), 128, 0, stream>>>(norm, channels, s, scale, shift);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(scale_and_shift_kernel, blocks_for(channels), 128, stream, norm, channels, s, scale, shift);
 }
 
 void use_running_statistics(cudaStream_t stream, const float* running_mean, const float* running_variance,
                             std::int64_t channels, float* mean, float* inverse_deviation) {
-  use_running_kernel<<<blocks_for(channels), 128, 0, stream>>>(running_mean, running_variance, channels, mean,
-                                                               inverse_deviation);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(use_running_kernel, blocks_for(channels), 128, stream, running_mean, running_variance, channels, mean,
+         inverse_deviation);
 }
 
 void normalise(cudaStream_t stream, Storage s, const void* x, const void* residual, void* y, bool relu, Norm norm,
@@ -356,9 +351,8 @@ void channel_gradients(cudaStream_t stream, Storage s, const NormBackward& b, do
 
 void norm_parameter_gradients(cudaStream_t stream, const double* sums, std::int64_t channels, bool add,
                               float* scale_gradient, float* shift_gradient, Step* step) {
-  parameter_gradients_kernel<<<blocks_for(channels), 128, 0, stream>>>(sums, channels, add, scale_gradient,
-                                                                       shift_gradient, step);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(parameter_gradients_kernel, blocks_for(channels), 128, stream, sums, channels, add, scale_gradient,
+         shift_gradient, step);
 }
 
 void normalise_backward(cudaStream_t stream, Storage s, const NormBackward& b, const double* sums, const double* count,

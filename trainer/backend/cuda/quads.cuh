@@ -9,7 +9,7 @@
 #include <cstddef>
 
 #include "trainer/backend/cuda/kernels.h"
-#include "trainer/backend/cuda/runtime.h"
+#include "trainer/backend/cuda/launch.cuh"
 
 namespace paceline::train::cuda {
 
@@ -90,8 +90,7 @@ template <class Body>
 void each_quad(cudaStream_t stream, std::size_t quads, Body body) {
   if (quads == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<std::size_t>((quads + 255) / 256, 16384));
-  each_quad_kernel<<<blocks, 256, 0, stream>>>(quads, body);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(each_quad_kernel<Body>, blocks, 256, stream, quads, body);
 }
 
 inline std::size_t quads_of(std::size_t count) { return (count + 3) / 4; }
