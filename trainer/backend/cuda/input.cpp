@@ -44,8 +44,8 @@ Input::Slot& Input::copy(std::span<const std::byte> pixels, std::span<const std:
     if (from.empty()) return;
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyHostToDevice, stream_));
   };
+  send(cuts, slot.cuts);  // first: from pageable memory the driver may wait for what is in the stream already
   send(pixels, slot.pixels);
-  send(cuts, slot.cuts);
   slot.copied.record(stream_);
   return slot;
 }
