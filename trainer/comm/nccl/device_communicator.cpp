@@ -123,7 +123,12 @@ class DeviceCommunicator : public Communicator {
     PACELINE_CHECK_CUDA(cudaStreamSynchronize(nullptr));  // from pageable memory it may return before
   }
   std::optional<int> sender() override { return host_->sender(); }
-  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override { host_->allgather(own, all); }
+  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override {
+    if (own.empty() || !cuda::on_device(own.data())) return host_->allgather(own, all);
+    std::vector<std::byte> numbers(own.size());
+    PACELINE_CHECK_CUDA(cudaMemcpy(numbers.data(), own.data(), own.size(), cudaMemcpyDefault));
+    host_->allgather(numbers, all);
+  }
   void allreduce_sum(std::span<double> values) override { host_->allreduce_sum(values); }
   void broadcast(std::span<std::uint64_t> values, int root) override { host_->broadcast(values, root); }
   void broadcast(std::span<std::byte> values, int root) override { host_->broadcast(values, root); }
