@@ -76,7 +76,8 @@ make_pack() {
   for file in $(needed "${programs[@]}" | grep -vE "$leave"); do put "$file"; done
   if [ "$with_cuda" = yes ]; then
     put /usr/local/cuda/lib64/libcudnn*.so.9 /usr/local/cuda/lib64/libnccl.so.2 /usr/local/cuda/lib64/libcupti.so.13 \
-      /usr/local/cuda/lib64/libcublas*.so.13 /usr/local/cuda/lib64/libnvrtc*.so.13
+      /usr/local/cuda/lib64/libcublas*.so.13 /usr/local/cuda/lib64/libnvrtc*.so.13 \
+      /usr/local/cuda/lib64/libnvrtc-builtins.so.13.*  # which NVRTC loads by that name
   fi
   rm -f "$packages/files"
   echo "gpu.sh: $(find "$packages/root" -type f | wc -l) files, $(du -sm "$packages" | cut -f1) MB in $packages"
@@ -123,6 +124,7 @@ for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64 \
   $("$python" -c 'import glob, site; print(*(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))' 2>/dev/null); do
   [ -d "$folder" ] && libraries+=${libraries:+:}$folder
 done
+python_libraries=${LD_LIBRARY_PATH-}  # PyTorch brings a cuDNN of its own, whose parts must not come from another
 export LD_LIBRARY_PATH=${libraries}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PATH=$build/bin:$PATH QT_QPA_PLATFORM=offscreen CUDA_MODULE_LOADING=EAGER GTEST_COLOR=no
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -348,12 +350,14 @@ pytorch() {
   with_python
   local options=()
   [ "$quick" = no ] || options=(--rounds 3 --iterations 30)
-  on_gpu "$python" "$here/bench/gpu_torch.py" --train "$build/bin/paceline-train" "${options[@]}" \
+  printf '#!/usr/bin/env bash\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$LD_LIBRARY_PATH" "$build/bin/paceline-train" > train
+  chmod +x train
+  on_gpu env LD_LIBRARY_PATH="$python_libraries" "$python" "$here/bench/gpu_torch.py" --train "$PWD/train" "${options[@]}" \
     --output "$output/steps/pytorch.json" || { [ $? -eq 4 ] && skip "PyTorch is not installed"; false; }
   say "see figures.json: pytorch"
 }
 FUNCTIONS
-export build packages output here quick python
+export build packages output here quick python python_libraries
 
 step machine 60 machine
 step gpu_tests 600 all_tests
