@@ -22,6 +22,8 @@ status 2 "$TRAIN" "${tiny[@]}" --device gpu
 says "--device"
 status 2 "$TRAIN" "${tiny[@]}" --cuda-graphs
 says "--device cuda"
+status 2 "$TRAIN" "${tiny[@]}" --no-fusion
+says "--no-fusion" "--device cuda"
 if [ ! -e /dev/nvidiactl ]; then
   status 2 "$TRAIN" "${tiny[@]}" --device cuda
   says "--device cuda: "

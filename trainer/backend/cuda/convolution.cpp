@@ -4,6 +4,8 @@
 // ReLU's mask and the sums of that batch norm's gradient. Each of the three is taken where cuDNN has a plan for it, and
 // else left to the layer whose work it is: cuDNN 9.19 has all in fp16 for channels in multiples of eight on compute
 // capability 8.0 and 9.0, on 10.0 the first (not behind the second) and the third, none in bf16 and fp32.
+// cuDNN's own way from the sums to mean, deviation and running statistics (BNFinalize) is not taken: a kernel over the
+// channels, as ours is, which also serves where no sums come from cuDNN, and takes the variance in fp64.
 //
 // What it costs in accuracy. The sums are fp32, those of our kernels fp64 over the results as rounded to fp16; cuDNN
 // does not say whether it sums these or what the tensor cores had before the rounding. A variance is the difference of
