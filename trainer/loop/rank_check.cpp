@@ -12,6 +12,7 @@
 #include <sstream>
 #include <vector>
 
+#include "trainer/loop/cgroup_memory.h"
 #include "trainer/whole_file.h"
 
 namespace paceline::train {
@@ -58,13 +59,15 @@ std::map<std::string, std::string> parse(const std::string& settings) {
 std::uint64_t memory_available() {
   std::ifstream in("/proc/meminfo");
   std::string word;
+  std::uint64_t host = ~std::uint64_t{0};
   while (in >> word) {
     if (word != "MemAvailable:") continue;
     std::uint64_t kibibytes = 0;
     in >> kibibytes;
-    return kibibytes << 10;
+    host = kibibytes << 10;
+    break;
   }
-  return ~std::uint64_t{0};
+  return std::min(host, cgroup_memory_left());
 }
 
 RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, int ranks_on_host,

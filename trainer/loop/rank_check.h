@@ -23,7 +23,8 @@ struct RankFacts {
   std::uint64_t memory_wanted = 0;          // bytes that this rank will still take
 };
 
-// Bytes that this host can still give to programs, as the system estimates them; the most there is where it does not.
+// Bytes that this host can still give to programs, as the system estimates them, or that this process's control groups
+// leave it, where these are fewer; the most there is where nobody knows.
 std::uint64_t memory_available();
 
 // This rank's. data: see above. Reads /proc and the program's own file: a few ms.

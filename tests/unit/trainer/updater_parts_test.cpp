@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 
@@ -10,6 +12,7 @@
 #include "trainer/error.h"
 #include "trainer/loop/background.h"
 #include "trainer/loop/buckets.h"
+#include "trainer/loop/cgroup_memory.h"
 #include "trainer/loop/faults.h"
 #include "trainer/loop/gradient_pass.h"
 #include "trainer/loop/rank_check.h"
@@ -172,6 +175,37 @@ TEST(RankCheck, NamesTheRankThatDiffersFromMost) {
   EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.open_files = 55; }), AllOf(HasSubstr("55 files"), HasSubstr("56")));
   EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.stack = 64 << 10; }), HasSubstr("64 KiB"));
   EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.ranks_on_host = 2000; }), HasSubstr("2000 more"));
+}
+
+// What batch systems and containers do, in files made here: version 2 of control groups, then version 1.
+TEST(CgroupMemory, IsTheLeastThatAGroupLeaves) {
+  const TemporaryDirectory directory;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((directory / name).parent_path());
+    std::ofstream(directory / name) << text;
+  };
+  const auto left = [&] { return cgroup_memory_left(directory / "groups", directory.path()); };
+  EXPECT_EQ(left(), ~std::uint64_t{0}) << "no groups";
+  write("groups", "3:cpu:/elsewhere\n0::/job/step\n");
+  EXPECT_EQ(left(), ~std::uint64_t{0}) << "no memory in them";
+  write("job/step/memory.max", "max\n");
+  write("job/step/memory.current", "100\n");
+  EXPECT_EQ(left(), ~std::uint64_t{0}) << "no limit";
+  write("job/memory.max", "5000\n");
+  write("job/memory.current", "3000\n");
+  EXPECT_EQ(left(), 2000u) << "of the group above";
+  write("job/memory.stat", "anon 1500\nfile 1500\ninactive_file 500\nactive_file 1000\n");
+  EXPECT_EQ(left(), 2500u) << "cached files make room";
+  write("job/step/memory.max", "50\n");
+  EXPECT_EQ(left(), 0u) << "more is used than the limit";
+  write("groups", "5:devices:/\n4:cpuset,memory:/job\n0::/\n");
+  EXPECT_EQ(left(), ~std::uint64_t{0});
+  write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+  write("memory/memory.usage_in_bytes", "900\n");
+  write("memory/job/memory.limit_in_bytes", "800\n");
+  write("memory/job/memory.usage_in_bytes", "300\n");
+  write("memory/job/memory.stat", "inactive_file 7\ntotal_inactive_file 20\n");
+  EXPECT_EQ(left(), 520u) << "version 1";
 }
 
 TEST(RankCheck, SaysWhichOptionsDiffer) {
