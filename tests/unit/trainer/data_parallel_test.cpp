@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <random>
 #include <tuple>
 
@@ -20,17 +21,10 @@ using reference::ReferenceModel;
 using reference::relative_error;
 using reference::Tensor;
 
-constexpr int ranks = 2;
-
 int rank() {
   int result = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &result);
   return result;
-}
-
-void average(std::span<float> values, MPI_Comm comm) {
-  MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM, comm);
-  for (float& value : values) value /= ranks;
 }
 
 std::vector<float> normal_values(std::size_t count, unsigned seed) {
@@ -120,38 +114,60 @@ TEST_P(DataParallelInFloat64, TwentyStepsOfAllRanksAreThoseOfOneWithTheWholeBatc
 INSTANTIATE_TEST_SUITE_P(FrozenAndSynchronised, DataParallelInFloat64,
                          testing::Combine(testing::Values(1, 2, 3, 4), testing::Bool()));
 
-TEST(DataParallel, InFloat32AStepOfResNet18OnTwoRanksIsThatOfOneWithTheWholeBatch) {
-  const SomeRanks some(ranks);
+// One step, whose gradients are averaged by each communicator in turn, on one host and on two.
+class DataParallelInFloat32 : public testing::TestWithParam<int> {};
+
+TEST_P(DataParallelInFloat32, AStepOfResNet18IsThatOfOneRankWithTheWholeBatch) {
+  const int size = GetParam();
+  const SomeRanks some(size);
   if (!some) return;
-  constexpr std::int64_t b = 8;
+  constexpr std::int64_t b = 4;
+  const auto global = static_cast<std::size_t>(size * b);
   ModelOptions options;
+  options.width = 0.5;  // every communicator sends the gradients once
   options.freeze_batch_norm = true;
   options.batch_size = b;
   const auto parallel = make_cpu_model(options);
-  options.batch_size = ranks * b;
-  const auto single = make_cpu_model(options);
   constexpr std::size_t image = 3 * 32 * 32;
-  const std::vector<float> images = normal_values(ranks * b * image, 1);
-  const std::vector<std::int32_t> labels = labels_of(ranks * b);
-  const SgdOptions sgd{0.9f, 5e-4f, false};
+  const std::vector<float> images = normal_values(global * image, 1);
+  const std::vector<std::int32_t> labels = labels_of(global);
+  const auto step = [](Model& model) {
+    Sgd(model.weights().size(), {0.9f, 5e-4f, false}).step(model.weights(), model.gradients(), 0.01f);
+  };
 
-  const std::span<const float> own_images(images.data() + static_cast<std::size_t>(rank()) * b * image, b * image);
-  parallel->forward(own_images, std::span(labels).subspan(static_cast<std::size_t>(rank()) * b, b), Mode::train);
+  options.batch_size = size * b;
+  const auto single = rank() == 0 ? make_cpu_model(options) : nullptr;
+  if (single) {
+    single->forward(images, labels, Mode::train);
+    single->backward(1.0f / static_cast<float>(global));
+    step(*single);
+  }
+  const auto first = static_cast<std::size_t>(rank()) * b;
+  parallel->forward(std::span(images).subspan(first * image, b * image), std::span(labels).subspan(first, b),
+                    Mode::train);
   parallel->backward(1.0f / b);
-  average(parallel->gradients(), some.comm());
-  Sgd(parallel->weights().size(), sgd).step(parallel->weights(), parallel->gradients(), 0.01f);
-
-  single->forward(images, labels, Mode::train);
-  single->backward(1.0f / (ranks * b));
-  Sgd(single->weights().size(), sgd).step(single->weights(), single->gradients(), 0.01f);
-
-  for (std::size_t i = 0; i < single->parameters().size(); ++i) {
-    const Parameter& p = single->parameters()[i];
-    const std::vector<float> one = single->to_plain(p, single->weights());
-    const std::vector<float> two = parallel->to_plain(parallel->parameters()[i], parallel->weights());
-    EXPECT_LE(relative_error(two, one), 1e-5) << p.name;
+  const std::vector<float> weights(parallel->weights().begin(), parallel->weights().end());
+  const std::vector<float> gradients(parallel->gradients().begin(), parallel->gradients().end());
+  const Element f32("f32");
+  for (const SomeRanks::Way& way : some.ways()) {
+    std::ranges::copy(weights, parallel->weights().begin());
+    std::ranges::copy(gradients, parallel->gradients().begin());
+    const auto ranks = way.ranks(some.comm());
+    const std::span<float> mean = parallel->gradients();
+    make_allreduce(way.name, *ranks)
+        ->reduce({f32, reinterpret_cast<std::byte*>(mean.data()), mean.size(), static_cast<float>(size)});
+    step(*parallel);
+    if (!single) continue;
+    for (std::size_t i = 0; i < single->parameters().size(); ++i) {
+      const Parameter& p = single->parameters()[i];
+      const std::vector<float> one = single->to_plain(p, single->weights());
+      const std::vector<float> many = parallel->to_plain(parallel->parameters()[i], parallel->weights());
+      EXPECT_LE(relative_error(many, one), 1e-5) << p.name << " by " << way.name;
+    }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, DataParallelInFloat32, testing::Values(1, 2, 3, 4));
 
 }  // namespace
 }  // namespace paceline::train
