@@ -158,8 +158,8 @@ PACELINE_AVX2 void transform_turned_weights(const float* weights, std::size_t in
 // Products of Rows rows with a matrix of 16 columns: c[r][·] = Σₖ a[r × row + k × step] b[k × b_row + ·], added to what
 // is there with `add`.
 template <int Rows>
-PACELINE_AVX2 inline void multiply(const float* a, std::size_t row, std::size_t step, const float* b, std::size_t b_row,
-                                   std::size_t count, float* c, bool add) {
+PACELINE_AVX2 inline void multiply_block(const float* a, std::size_t row, std::size_t step, const float* b,
+                                         std::size_t b_row, std::size_t count, float* c, bool add) {
   __m256 sums[Rows][2];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
@@ -186,9 +186,9 @@ PACELINE_AVX2 inline void multiply(const float* a, std::size_t row, std::size_t 
 PACELINE_AVX2 void multiply_rows(std::size_t rows, const float* a, std::size_t row, std::size_t step, const float* b,
                                  std::size_t b_row, std::size_t count, float* c, bool add) {
   std::size_t r = 0;
-  for (; r + 6 <= rows; r += 6) multiply<6>(a + r * row, row, step, b, b_row, count, c + r * lanes, add);
-  for (; r + 2 <= rows; r += 2) multiply<2>(a + r * row, row, step, b, b_row, count, c + r * lanes, add);
-  for (; r < rows; ++r) multiply<1>(a + r * row, row, step, b, b_row, count, c + r * lanes, add);
+  for (; r + 6 <= rows; r += 6) multiply_block<6>(a + r * row, row, step, b, b_row, count, c + r * lanes, add);
+  for (; r + 2 <= rows; r += 2) multiply_block<2>(a + r * row, row, step, b, b_row, count, c + r * lanes, add);
+  for (; r < rows; ++r) multiply_block<1>(a + r * row, row, step, b, b_row, count, c + r * lanes, add);
 }
 
 // 16 channels of one tile of the output, from `channel` on. from: the tile's row in the products' first matrix.
