@@ -24,6 +24,7 @@ data=$out/data
 if [ -e "$data/test_batch.bin" ]; then
   echo "$data is there already"
 else
+  rm -rf "$data"  # what an interrupted run left
   paceline-train make-dataset "$data" --train "$images" --test $((images / 4)) --seed 1
 fi
 

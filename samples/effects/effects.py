@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -124,6 +125,7 @@ class Experiment:
     def make_data(self):
         if (self.data / "test_batch.bin").exists():
             return
+        shutil.rmtree(self.data, ignore_errors=True)  # what an interrupted run left
         subprocess.run([self.program, "make-dataset", self.data, "--train", str(self.size.train_images), "--test",
                         str(self.size.test_images), "--seed", "1"], check=True, stdout=subprocess.DEVNULL)
 

@@ -33,7 +33,10 @@ of_size() {
 make_data() {
   local data=$output/data-$images
   mkdir -p "$output"
-  [ -e "$data/test_batch.bin" ] || paceline-train make-dataset "$data" --train "$images" --test "$test_images" --seed 1
+  if [ ! -e "$data/test_batch.bin" ]; then
+    rm -rf "$data"  # what an interrupted run left
+    paceline-train make-dataset "$data" --train "$images" --test "$test_images" --seed 1
+  fi
   training=(--preset lecture-2gpu --width "$width" --data "$data")
 }
 
