@@ -108,14 +108,14 @@ if [ "$packages" != - ]; then
   libraries=$(find "$root" -name '*.so*' -printf '%h\n' 2>/dev/null | sort -u |
     grep -vE '/(openmpi|openmpi3|pmix2?|hwloc|platforms)$' | paste -sd:)
   if [ -x "$root/usr/bin/orted" ] && ! command -v mpirun >/dev/null; then
-    arch=$(cd "$root/usr/lib" && ls -d -- *-linux-gnu | head -1)
+    arch=$(find "$root/usr/lib" -maxdepth 1 -name '*-linux-gnu' -printf '%f' -quit)
     export PATH=$root/usr/bin:$PATH OPAL_PREFIX=$root/usr PMIX_INSTALL_PREFIX=$root/usr
     export OPAL_LIBDIR=$root/usr/lib/$arch/openmpi/lib OPAL_PKGDATADIR=$root/usr/share/openmpi OPAL_SYSCONFDIR=$root/etc
     export OMPI_MCA_mca_base_component_path=$root/usr/lib/$arch/openmpi/lib/openmpi3
     export PMIX_PKGLIBDIR=$root/usr/lib/$arch/pmix2/lib/pmix HWLOC_PLUGINS_PATH=$root/none
     ln -sfn orterun "$root/usr/bin/mpirun"
   fi
-  export QT_PLUGIN_PATH=$(find "$root" -type d -path '*qt6/plugins' 2>/dev/null | head -1)
+  export QT_PLUGIN_PATH=$(find "$root" -type d -path '*qt6/plugins' -print -quit 2>/dev/null)
   export QT_QPA_FONTDIR=$root/usr/share/fonts/truetype/dejavu
 fi
 python=${PYTHON:-python3}
@@ -173,7 +173,7 @@ on_gpu() {
   cat stderr.txt >&2
   [ "$status" -ne 0 ] || return 0
   if grep -q 'no GPU can be used' stderr.txt; then
-    skip "$(sed -n 's/.*no GPU can be used: \(.*\); see.*/no GPU: \1/p' stderr.txt | head -1)"
+    skip "$(sed -n '/no GPU can be used/{s/.*no GPU can be used: \(.*\); see.*/no GPU: \1/p;q}' stderr.txt)"
   fi
   return "$status"
 }

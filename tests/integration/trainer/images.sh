@@ -2,7 +2,8 @@
 # usage: images.sh PACELINE-TRAIN
 # Folders of JPEGs, CIFAR-10 enlarged, shards of equal length: whole runs.
 source "$(dirname "$0")/setup.sh"
-"$TRAIN" make-dataset pictures --format jpeg --image-size 40 --train 30 --test 9 --seed 3 | grep -q 'pictures: 30 training and 9 test images of 10 classes, JPEGs' || fail "make-dataset"
+"$TRAIN" make-dataset pictures --format jpeg --image-size 40 --train 30 --test 9 --seed 3 >stdout
+grep -q 'pictures: 30 training and 9 test images of 10 classes, JPEGs' stdout || fail "make-dataset"
 [ "$(find pictures/train -name '*.jpg' | wc -l)" -eq 30 ] || fail "not 30 pictures"
 status 1 "$TRAIN" make-dataset pictures --format jpeg
 says "pictures/train: is there already"
@@ -24,7 +25,7 @@ status 1 mpirun --bind-to none -n 1 "$TRAIN" "${run[@]}" : -n 1 "$TRAIN" "${run[
 grep -q 'rank 1 on .*: nowhere/train/.*\.jpg: rank 0 lists it, but' stderr || fail "$(cat stderr)"
 
 # A picture that is cut off ends the run before its epoch ends, and names itself; the checkpoint that is there stays.
-victim=$(find pictures/train -name '*.jpg' | head -1)
+victim=$(find pictures/train -name '*.jpg' -print -quit)
 cp "$victim" good.jpg
 cp whole before
 truncate -s -40 "$victim"
