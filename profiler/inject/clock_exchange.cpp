@@ -227,7 +227,7 @@ bool find_parent(const Effort& effort, std::int64_t deadline) {
   return parent_found;
 }
 
-void ask(const Effort& effort, std::int64_t deadline, Samples& samples) {
+void ask(const Effort& effort, std::int64_t longest_trip_ns, std::int64_t deadline, Samples& samples) {
   if (!parent_found && !find_parent(effort, deadline)) return;
   wait_at_most(effort.later_ms);
   int misses = 0;
@@ -243,7 +243,8 @@ void ask(const Effort& effort, std::int64_t deadline, Samples& samples) {
       ++misses;
     } else {
       misses = 0;
-      samples.add(sample);
+      const double trip_ns = 1e9 * static_cast<double>(sample.round_trip()) / clock_state.ticks_per_second;
+      if (trip_ns < static_cast<double>(longest_trip_ns)) samples.add(sample);
     }
   }
 }
@@ -327,7 +328,9 @@ void look_for_clocks() {
     const PlaceInTree place = find_place(own, session.file.directory);
     if (place.ranks >= session.file.header->world_size) take_place(place);
   }
-  const bool done = found && (!asks || exchange_clocks(ExchangePhase::between) > 0);
+  // One answer that came late, on a busy machine, would be no comparison, and end the search for a better one.
+  constexpr std::int64_t longest_trip_ns = 3 * ms;
+  const bool done = found && (!asks || exchange_clocks(ExchangePhase::between, longest_trip_ns) > 0);
   pthread_mutex_unlock(&finding);
   look_pause_ns = std::min(2 * look_pause_ns, 80 * ms);
   const bool again = !done && --looks_left > 0;
@@ -335,14 +338,14 @@ void look_for_clocks() {
   next_look_ns.compare_exchange_strong(due, again ? monotonic_ns() + look_pause_ns : never);
 }
 
-int exchange_clocks(ExchangePhase phase) {
+int exchange_clocks(ExchangePhase phase, std::int64_t longest_trip_ns) {
   if (!asks || !asking_socket.is_ours()) return 0;
   const bool program_waits = phase != ExchangePhase::between;
   const Effort effort = effort_of(phase);
   const std::int64_t began = monotonic_ns(), deadline = began + effort.longest_ns;
   if (!lock_asking(program_waits ? deadline : began)) return 0;
   Samples samples;
-  ask(effort, deadline, samples);
+  ask(effort, longest_trip_ns, deadline, samples);
   pthread_mutex_unlock(&asking);
   for (int sample = 0; sample < samples.count; ++sample) {
     emit_at(samples.best[sample].sent, EventType::clock_exchange,

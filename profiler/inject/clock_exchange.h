@@ -29,9 +29,9 @@ void find_clocks();
 std::int64_t next_look_for_clocks_ns();
 void look_for_clocks();
 
-// A round of questions, by those who are to ask; nothing for others. May be called by two threads. Returns how many
-// round trips it recorded.
-int exchange_clocks(ExchangePhase phase);
+// A round of questions, by those who are to ask; nothing for others. May be called by two threads. Round trips that
+// took as long as the longest or longer are not recorded. Returns how many it recorded.
+int exchange_clocks(ExchangePhase phase, std::int64_t longest_trip_ns = 1'000'000'000);
 
 // Time between two rounds of phase `between` (PACELINE_CLOCK_INTERVAL); 0 = none.
 std::int64_t exchange_interval_ns();

@@ -42,11 +42,11 @@ static void count_for(double seconds, uint64_t number) {
   }
 }
 
-// The same up to a number.
+// The same up to a number, the last 500 at once: on a busy machine a sleep may be long.
 static void count_up_to(uint64_t count) {
   for (uint64_t number = 0; number < count; ++number) {
     numbered_mark(number);
-    if (number % 10 == 9) usleep(150);
+    if (number % 10 == 9 && number + 500 < count) usleep(150);
   }
 }
 
@@ -94,7 +94,20 @@ static int run_self(char** argv, const char* mode) {
   return status;
 }
 
-// Sixteen collectives; then rank 2 does something else, and the others wait.
+// Waits until `file`, where the recorder's lines go, has `text` in it; a minute at most.
+static void until_said(const char* file, const char* text) {
+  char said[16384];
+  for (int left = 6000; left > 0; --left) {
+    FILE* lines = fopen(file, "r");
+    const size_t size = lines != NULL ? fread(said, 1, sizeof said - 1, lines) : 0;
+    if (lines != NULL) fclose(lines);
+    said[size] = '\0';
+    if (strstr(said, text) != NULL) return;
+    usleep(10000);
+  }
+}
+
+// Sixteen collectives; then rank 2 does something else until both others, which wait for it, have said so.
 static void hang(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, value = 1, sum = 0;
@@ -102,31 +115,36 @@ static void hang(int argc, char** argv) {
   for (int i = 0; i < 16; ++i) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 2) {
     nvtxRangePushA("looking out of the window");
-    sleep(4);
+    until_said(argv[2], "hang? rank 0");
+    until_said(argv[2], "hang? rank 1");
     raise(SIGKILL);
   }
   MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
 }
 
-// Three collectives; then rank 0 works on alone, as one that writes a checkpoint does, and the others wait at the end.
+// Three collectives; then rank 0 works on alone, as one that writes a checkpoint does, until that was said, and the
+// others wait at the end.
 static void tail(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, value = 1, sum = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int i = 0; i < 3; ++i) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) usleep(1600000);
+  if (rank == 0) {
+    usleep(1600000);
+    until_said(argv[2], "quiet: rank 0");
+  }
   MPI_Finalize();
 }
 
-// An iteration that does not end within any patience; then a long time without one.
-static void stuck(void) {
+// An iteration that does not end before it was said to hang; then none until that was said.
+static void stuck(const char* lines) {
   for (int i = 0; i < 2; ++i) {
     nvtxRangePushA("iteration");
-    if (i == 1) usleep(1400000);
+    if (i == 1) until_said(lines, "hang?");
     nvtxRangePop();
   }
-  usleep(1400000);
+  until_said(lines, "quiet:");
 }
 
 int main(int argc, char** argv) {
@@ -210,12 +228,12 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "exec") == 0) {
     ranges("predecessor", 5);
     execl(argv[0], argv[0], "ranges", (char*)NULL);
-  } else if (strcmp(mode, "hang") == 0) {
+  } else if (strcmp(mode, "hang") == 0 && argc > 2) {
     hang(argc, argv);
-  } else if (strcmp(mode, "tail") == 0) {
+  } else if (strcmp(mode, "tail") == 0 && argc > 2) {
     tail(argc, argv);
-  } else if (strcmp(mode, "stuck") == 0) {
-    stuck();
+  } else if (strcmp(mode, "stuck") == 0 && argc > 2) {
+    stuck(argv[2]);
   } else if (strcmp(mode, "status") == 0) {
     ranges("range", 1000);
     return 7;

@@ -1,7 +1,8 @@
-// usage: machine WHAT MILLISECONDS. Uses what counters count, inside one NVTX range, and says how much it was.
+// usage: machine WHAT MILLISECONDS|FILE. Uses what counters count, inside one NVTX range, and says how much it was.
 //   work    computes, fills 64 MiB, sends 4 MiB to itself over the loopback, starts a thread
 //   close   closes all files that it did not open, and has files of its own under their numbers
 //   fork    a child sleeps and ends with exit handlers, while this process does too
+//   wait    sleeps until FILE is there, for a minute at most
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <nvtx3/nvToolsExt.h>
@@ -85,6 +86,9 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "work") == 0) work(seconds);
   if (strcmp(argv[1], "close") == 0) close_files(seconds);
   if (strcmp(argv[1], "fork") == 0) with_child(seconds);
+  if (strcmp(argv[1], "wait") == 0) {
+    for (int left = 6000; left > 0 && access(argv[2], F_OK) != 0; --left) usleep(10 * 1000);
+  }
   nvtxRangePop();
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);

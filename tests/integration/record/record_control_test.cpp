@@ -158,14 +158,14 @@ TEST_F(RecordControl, StagedFilesAreMovedAtTheEnd) {
 }
 
 TEST_F(RecordControl, WhatAKilledProgramStagedIsMovedByTheLauncher) {
-  const Ended ended =
-      run(PACELINE " record -o run --stage /dev/shm/paceline-stage-test -- " CONTROL " kill-self; exit $?");
+  const std::filesystem::path stage = "/dev/shm" / directory.filename();
+  const Ended ended = run(PACELINE " record -o run --stage " + stage.string() + " -- " CONTROL " kill-self; exit $?");
   EXPECT_TRUE(ended.by_itself(128 + SIGTERM)) << ended.status << ended.err;
   const RecordedFile file = only_file();
   EXPECT_EQ(file.file.header.closed, 0u);
   EXPECT_EQ(file.of(EventType::push).size(), 1000u);
-  EXPECT_TRUE(std::filesystem::is_empty("/dev/shm/paceline-stage-test"));
-  std::filesystem::remove("/dev/shm/paceline-stage-test");
+  EXPECT_TRUE(std::filesystem::is_empty(stage));
+  std::filesystem::remove_all(stage);
 }
 
 TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {

@@ -83,7 +83,7 @@ TEST_F(RecordPrograms, EachCollectiveOfHpccIsMatched) {
   ASSERT_TRUE(
       run("sed -e \"s/^1000 /32 /; s/^80 /8 /; s/^2            Ps/1 Ps/\" " + example.string() + " >hpccinf.txt")
           .by_itself(0));
-  const Ended ended = run(mpirun() + "-n 2 " + record() + "hpcc");
+  const Ended ended = run(mpirun() + "-n 2 " + record() + "hpcc", 300);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   std::ifstream output(directory / "hpccoutf.txt");
   const std::string text{std::istreambuf_iterator<char>(output), {}};

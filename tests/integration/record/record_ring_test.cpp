@@ -101,13 +101,18 @@ TEST_F(RecordRing, ASlowIterationAsksForTheRing) {
 
 TEST_F(RecordRing, ASignalThatTheProgramDoesNotKnowDoesNotEndIt) {
   const Ended ended =
-      record("--ring 5 --ring-signal USR1", "sh -c \"" CONTROL " count 1 & sleep 0.5; kill -USR1 \\$!; wait \\$!\"");
+      record("--ring 5 --ring-signal USR1",
+             "sh -c \"" CONTROL
+             " count 1 &"
+             " until grep -q SigCgt:.*[2367abef]..\\$ /proc/\\$!/status; do sleep 0.05; done;"  // signal 10
+             " kill -USR1 \\$!; wait \\$!\"");
   EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
   EXPECT_EQ(only_file().of(EventType::trigger).size(), 1u);
 }
 
 TEST_F(RecordRing, AHangIsSaidAndTheReportNamesTheRankThatNeverCame) {
-  const Ended ended = run(mpirun() + "-n 3 " PACELINE " record -o run --hang 1 --set a=b -- " CONTROL " hang; exit $?");
+  const Ended ended =
+      run(mpirun() + "-n 3 " PACELINE " record -o run --hang 1 --set a=b -- " CONTROL " hang stderr.txt; exit $?");
   EXPECT_FALSE(ended.by_itself(0));
   EXPECT_NE(ended.err.find("hang? rank 0"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("MPI_Allreduce #17 on MPI_COMM_WORLD has been open for"), std::string::npos) << ended.err;
@@ -125,7 +130,7 @@ TEST_F(RecordRing, AHangIsSaidAndTheReportNamesTheRankThatNeverCame) {
 }
 
 TEST_F(RecordRing, ALongTailIsNoHang) {
-  const Ended ended = run(mpirun() + "-n 2 " PACELINE " record -o run --hang 0.3 -- " CONTROL " tail");
+  const Ended ended = run(mpirun() + "-n 2 " PACELINE " record -o run --hang 0.3 -- " CONTROL " tail stderr.txt");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.err.find("hang?"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("quiet: rank 0"), std::string::npos) << ended.err;
@@ -134,7 +139,7 @@ TEST_F(RecordRing, ALongTailIsNoHang) {
 }
 
 TEST_F(RecordRing, AnIterationThatDoesNotEndMayBeAHang) {
-  const Ended ended = record("--ring 5 --hang 0.3", CONTROL " stuck");
+  const Ended ended = record("--ring 5 --hang 0.3", CONTROL " stuck stderr.txt");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_NE(ended.err.find("an iteration is open, and no MPI call"), std::string::npos) << ended.err;
   EXPECT_LT(ended.err.find("hang?"), ended.err.find("quiet:")) << ended.err;

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace paceline::test {
 namespace {
@@ -31,6 +33,7 @@ void RecordTest::SetUp() {
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);  // other tests run beside it
 }
 
 void RecordTest::TearDown() {
@@ -50,6 +53,17 @@ Ended RecordTest::run(const std::string& command, int seconds) const {
 std::string RecordTest::recorded(const std::string& variables) const {
   return "env PACELINE_OUTPUT=" + (directory / "run").string() +
          " PACELINE_JOB=test NVTX_INJECTION64_PATH=" RECORDER " LD_PRELOAD=" RECORDER " " + variables + " ";
+}
+
+void RecordTest::wait_until(const std::function<bool(const std::vector<RecordedFile>&)>& shown) const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < end) {
+    try {
+      if (shown(files())) return;
+    } catch (const std::exception&) {  // a file that changes while it is read
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 RecordedFile RecordTest::only_file() const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "tests/recorded/recorded.h"
@@ -38,6 +39,9 @@ class RecordTest : public ::testing::Test {
   static std::string mpirun();
 
   std::vector<RecordedFile> files() const { return read_recorded_directory(directory / "run"); }
+
+  // Waits until the files of a job that runs meanwhile show this, or a minute is over.
+  void wait_until(const std::function<bool(const std::vector<RecordedFile>&)>& shown) const;
 
   // The one that there should be.
   RecordedFile only_file() const;

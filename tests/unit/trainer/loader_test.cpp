@@ -206,7 +206,7 @@ TEST(Loader, RunsNoFurtherAheadThanItsDepth) {
   const CountingSource source;
   Loader loader(source, evaluation_batches({0, 1000}, 3), {0, 300, 4, 4});  // 4 batches and the one in use
   const auto settles_at = [&](int expected) {
-    for (int wait = 0; wait < 500 && source.prepared < expected; ++wait) {
+    for (int wait = 0; wait < 15'000 && source.prepared < expected; ++wait) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
