@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -61,10 +62,15 @@ void write_file(const fs::path& path, const std::string& text) {
 analysis::Report read_and_build(const std::vector<std::string>& paths) {
   std::vector<analysis::RunReport> runs;
   std::vector<analysis::ScalingRun> rows;
+  std::set<fs::path> given;
   for (const auto& path : paths) {
-    if (analysis::looks_like_runs_table(path)) {
+    std::error_code error;
+    if (analysis::looks_like_runs_table(path) || (path.ends_with(".csv") && fs::is_regular_file(path, error))) {
       for (auto& row : analysis::read_runs_table(path)) rows.push_back(std::move(row));
     } else {
+      if (!given.insert(fs::weakly_canonical(path, error)).second && !error) {
+        throw Error(fmt::format("{}: is given twice; repeated measurements are runs of their own", path));
+      }
       runs.push_back(analysis::report_run(analysis::load_run(path), path));  // one trace in memory at a time
     }
   }
@@ -102,15 +108,22 @@ void add_report(CLI::App& app, Command& chosen) {
   auto* command = app.add_subcommand("report", "Say where the time of a run went, and how several runs scale");
   auto options = std::make_shared<ReportCommandOptions>();
   command
-      ->add_option("--format", options->formats, "html, md, json, csv or text, several with commas; text if not given")
+      ->add_option("--format", options->formats,
+                   "html, md, json, csv or text, several with commas; if not given, what the end of "
+                   "FILE says (.html, …), else text")
+      ->type_name("FORM,…")
       ->delimiter(',')
       ->allow_extra_args(false)  // what follows is a RUN
       ->check(CLI::IsMember({"html", "md", "json", "csv", "text"}));
-  command->add_option("-o,--output", options->output,
-                      "the file, or the directory, to write; standard output if not given");
+  command
+      ->add_option(
+          "-o,--output", options->output,
+          "File to write, or a directory (one that is there, DIR/, or for several forms); standard output if left out")
+      ->type_name("FILE");
   command
       ->add_option("RUN", options->runs,
-                   "run directories, trace files, or tables of runs (CSV: ranks,epochs,images,seconds)")
+                   "Run directories, trace files, or tables of runs (CSV: ranks,epochs,images,seconds)")
+      ->type_name("")
       ->required();
   command->callback([options, &chosen] {
     if (options->formats.size() > 1 && options->output.empty()) {

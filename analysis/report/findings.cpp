@@ -30,9 +30,10 @@ OfWall phase_of_wall(const RunReport& run, Phase phase) {
 
 std::string breakdown_sentence(const RunReport& run) {
   const Breakdown& b = *run.breakdown;
-  std::string text = fmt::format("Of {} of wall time, {} ({}) shrink when ranks are added, {} ({}) stay as they are",
-                                 duration(b.wall_ns), duration(b.parallel_ns), percent(share(b.parallel_ns, b.wall_ns)),
-                                 duration(b.serial_ns), percent(b.serial_share));
+  std::string text =
+      fmt::format("Of {} of wall time{}, {} ({}) shrink when ranks are added, {} ({}) stay as they are",
+                  duration(b.wall_ns), run.ranks > 1 ? " (mean over ranks)" : "", duration(b.parallel_ns),
+                  percent(share(b.parallel_ns, b.wall_ns)), duration(b.serial_ns), percent(b.serial_share));
   if (run.ranks > 1 && run.communication_observed) {
     text += fmt::format(", and {} ({}) are spent on communication and on waiting for other ranks",
                         duration(b.overhead_ns), percent(share(b.overhead_ns, b.wall_ns)));

@@ -64,7 +64,8 @@ void crowded(const Trace& trace, std::vector<Finding>& out) {
     out.push_back(
         {Severity::warning,
          fmt::format("The main thread of rank {} waited {} of the time for a CPU though it could have run: "
-                     "more threads want to run on {} than it has. Give each rank fewer threads.",
+                     "more threads want to run on {} than it has. Give each rank fewer threads, or the job CPUs that "
+                     "no other program uses.",
                      rank.rank, percent(*share), cpus.empty() ? rank.host : "CPUs " + cpus + " of " + rank.host)});
   }
 }

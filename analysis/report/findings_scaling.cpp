@@ -109,10 +109,9 @@ class ScalingSentences {
 
   void where_time_went(const LostTime& lost) {
     std::string text = fmt::format(
-        "{} ranks took {} where {} of the 1-rank run {} {}. Of the {} between them, serial work that does not shrink "
-        "keeps "
-        "{}, communication {}",
-        lost.ranks, seconds(lost.actual_s), lost.ranks == 2 ? "half" : fmt::format("1/{}", lost.ranks), "is",
+        "Averaged over their wall times, {} ranks took {} where {} of the 1-rank run is {}. Of the {} between them, "
+        "serial work that does not shrink keeps {}, communication {}",
+        lost.ranks, seconds(lost.actual_s), lost.ranks == 2 ? "half" : fmt::format("1/{}", lost.ranks),
         seconds(lost.ideal_s), seconds(lost.actual_s - lost.ideal_s), seconds(lost.serial_s), seconds(lost.overhead_s));
     if (lost.overhead_s > 0) text += fmt::format(" ({} of it waiting for the last rank)", seconds(lost.waiting_s));
     text += lost.slowdown_s >= 0

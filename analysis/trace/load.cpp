@@ -29,7 +29,10 @@ std::vector<fs::path> trace_files(const fs::path& path) {
   }
   if (error) throw Error(fmt::format("{}: {}", path.string(), error.message()));
   if (files.empty()) {
-    throw Error(fmt::format("no traces in {}: record some with paceline record -o {}", path.string(), path.string()));
+    throw Error(
+        fmt::format("no traces in {0}: record some with paceline record -o {0} (a process makes one when it first "
+                    "calls NVTX or MPI)",
+                    path.string()));
   }
   std::ranges::sort(files);
   return files;

@@ -89,11 +89,11 @@ int main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     const std::uint64_t first = iterations * static_cast<std::uint64_t>(round);
     const double by_loader = seconds_of([&] {
-      Loader loader(source, training_batches(plan, 1), {first, first + iterations, workers});
+      Loader loader(source, training_batches(plan, {1}), {first, first + iterations, workers});
       for (std::uint64_t i = 0; i < iterations; ++i) loader.next();
     });
     std::vector<Loader::Work> work;
-    Loader::Plan batches = training_batches(plan, 1);
+    Loader::Plan batches = training_batches(plan, {1});
     for (std::uint64_t i = 0; i < iterations; ++i) work.push_back(batches(first + i));
     const double bare = seconds_of([&] {
       std::vector<std::jthread> threads;

@@ -144,11 +144,20 @@ TEST_F(PacelineCommand, BadInputIsOneLineAndStatus1) {
   fs::create_directories(directory_ / "empty");
   std::ofstream(directory_ / "text.pace") << "not a trace at all";
   expect_refused("info missing", 1, "paceline info: missing: no such file or directory");
-  expect_refused("export --to csv empty", 1, "no traces in empty: record some with paceline record -o empty");
+  expect_refused(
+      "export --to csv empty", 1,
+      "no traces in empty: record some with paceline record -o empty (a process makes one when it first calls");
   expect_refused("export --to csv text.pace", 1, "text.pace: not a trace file");
   write_rank(0, 3, format::Ending::closed, "7");
   write_rank(1, 3, format::Ending::closed, "8");
   expect_refused("export --to csv run", 1, "are of different runs (jobs 7 and 8)");
+}
+
+TEST_F(PacelineCommand, ARunThatIsGivenTwiceIsRefused) {
+  write_rank(0, 3);
+  write_rank(1, 3);
+  EXPECT_EQ(paceline("report run").status, 0);
+  expect_refused("report run ./run/", 1, "./run/: is given twice");
 }
 
 TEST_F(PacelineCommand, WrongUsageIsOneLineAndStatus2) {

@@ -52,6 +52,8 @@ TEST_F(ReportCommand, RefusesBadInputInOneLine) {
   expect_refused("missing", 1, "missing");
   expect_refused("empty", 1, "empty");
   expect_refused("bad.csv", 1, "bad.csv:3: seconds is \"fast\", not a number");
+  std::ofstream(directory_ / "semicolons.csv") << "ranks;epochs;images;seconds\n1;4;10000;193\n";
+  expect_refused("semicolons.csv", 1, "semicolons.csv:1: ");
   expect_refused("--format html -o /proc/none/r.html " + table, 1, "cannot be written");
 }
 

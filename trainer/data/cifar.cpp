@@ -41,6 +41,9 @@ void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
 }
 
 TrainAndTest read_cifar10(const std::filesystem::path& directory) {
+  if (std::filesystem::is_regular_file(directory)) {
+    throw Error(fmt::format("{}: is a file: --data takes the directory that it lies in", directory.string()));
+  }
   if (!std::filesystem::is_directory(directory)) {
     throw Error(fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0}",
                             directory.string()));

@@ -192,8 +192,12 @@ void FolderSource::decode(std::size_t sample, const std::optional<Draw>& draw, c
   }
   try {
     JpegReader jpeg(bytes);
-    const Crop crop = draw ? random_resized_crop(draw->seed, draw->epoch, sample, jpeg.width(), jpeg.height())
-                           : centre_crop(jpeg.width(), jpeg.height());
+    Crop crop = centre_crop(jpeg.width(), jpeg.height());
+    if (draw) {
+      const Crop drawn = random_resized_crop(draw->seed, draw->epoch, sample, jpeg.width(), jpeg.height());
+      if (draw->crop) crop = drawn;
+      crop.flip = draw->mirror && drawn.flip;
+    }
     prepare_jpeg(jpeg, crop, image_size_, normalization, out);
   } catch (const JpegError& error) {
     throw Error(fmt::format("{}: {}: not a picture that can be trained on; replace it, or take it away",

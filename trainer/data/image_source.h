@@ -11,9 +11,10 @@
 
 namespace paceline::train {
 
-// What the random numbers of a training image are named by, beside the sample itself.
+// What is drawn for a training image, and what its random numbers are named by, beside the sample itself.
 struct Draw {
   std::uint64_t seed = 1, epoch = 0;
+  bool crop = true, mirror = true;  // what is not drawn is as evaluation has it; what is drawn does not depend on it
 };
 
 class ImageSource {

@@ -113,16 +113,16 @@ void Loader::begin(Slot& slot, std::uint64_t iteration) {
   slot.begun = true;
 }
 
-Loader::Plan training_batches(const RunPlan& plan, std::uint64_t seed) {
-  return [plan, seed, order = std::vector<std::uint32_t>(),
+Loader::Plan training_batches(const RunPlan& plan, const Draw& draw) {
+  return [plan, draw, order = std::vector<std::uint32_t>(),
           of_epoch = ~std::uint64_t{0}](std::uint64_t iteration) mutable -> Loader::Work {
     const auto [epoch, within, epoch_plan] = plan.at(iteration);
     if (epoch != of_epoch) {
-      order = epoch_plan.order(seed, epoch);
+      order = epoch_plan.order(draw.seed, epoch);
       of_epoch = epoch;
     }
     const auto samples = epoch_plan.batch_of(order, within);
-    return {{samples.begin(), samples.end()}, Draw{seed, epoch}};
+    return {{samples.begin(), samples.end()}, Draw{draw.seed, epoch, draw.crop, draw.mirror}};
   };
 }
 

@@ -98,8 +98,8 @@ class Loader {
   std::vector<std::thread> threads_;
 };
 
-// A run's training batches.
-Loader::Plan training_batches(const RunPlan& plan, std::uint64_t seed);
+// A run's training batches. draw: of the whole run; each batch has its own epoch.
+Loader::Plan training_batches(const RunPlan& plan, const Draw& draw);
 
 // Consecutive samples as evaluation sees them, `batch` at a time; the last batch may be smaller.
 Loader::Plan evaluation_batches(Part part, std::size_t batch);

@@ -4,18 +4,24 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/data/augment.h"
 #include "trainer/data/resample.h"
 
 namespace paceline::train {
 
+Augmentation MemorySource::augmentation(std::size_t sample, const std::optional<Draw>& draw) const {
+  if (!draw) return {};
+  Augmentation result = augmentation_of(draw->seed, draw->epoch, sample, image_size_);
+  if (!draw->crop) result.shift_x = result.shift_y = 0;
+  if (!draw->mirror) result.flip = false;
+  return result;
+}
+
 void MemorySource::prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const {
-  const Augmentation augmentation =
-      draw ? augmentation_of(draw->seed, draw->epoch, sample, image_size_) : Augmentation{};
+  const Augmentation cut = augmentation(sample, draw);
   if (image_size_ == data_.image_size) {
-    prepare_image(data_, sample, normalization_, augmentation, out);
+    prepare_image(data_, sample, normalization_, cut, out);
   } else {
-    prepare_resized(data_, sample, normalization_, augmentation, image_size_, out);
+    prepare_resized(data_, sample, normalization_, cut, image_size_, out);
   }
 }
 
@@ -29,7 +35,7 @@ ImageCut MemorySource::prepare_stored(std::size_t sample, const std::optional<Dr
     prepare_resized(data_, sample, {{}, {1, 1, 1}}, {}, image_size_, pixels);
     round_to_bytes(pixels, out);
   }
-  const Augmentation cut = draw ? augmentation_of(draw->seed, draw->epoch, sample, image_size_) : Augmentation{};
+  const Augmentation cut = augmentation(sample, draw);
   return {static_cast<std::int16_t>(cut.shift_x), static_cast<std::int16_t>(cut.shift_y), cut.flip ? 1 : 0};
 }
 

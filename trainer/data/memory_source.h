@@ -1,6 +1,7 @@
 // A set in memory as the source of a loader.
 #pragma once
 
+#include "trainer/data/augment.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/image_source.h"
 
@@ -26,6 +27,8 @@ class MemorySource : public ImageSource {
                           std::span<std::uint8_t> out) const override;
 
  private:
+  Augmentation augmentation(std::size_t sample, const std::optional<Draw>& draw) const;
+
   const Dataset data_;
   const Normalization normalization_;
   const std::int64_t image_size_;

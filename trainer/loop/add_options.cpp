@@ -76,11 +76,16 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
       ->check(whole(8, 4096));
   app.add_option("--classes", o.classes, "synthetic: number of classes; default: 10. Else: what the data must have")
       ->check(whole(2, 1 << 20));
-  app.add_option("--resize", o.resize, "CIFAR-10: pixels on each side that images are enlarged to")
-      ->check(whole(8, 4096));
+  app.add_option("--resize", o.resize, "CIFAR-10: pixels on each side, 32 at least, that images are enlarged to")
+      ->check(whole(32, 4096));
   app.add_option("--fraction", o.fraction,
                  "of the images of each class: the first of --data, for training and for test")
       ->check(number(0, 1))
+      ->capture_default_str();
+  app.add_option("--augment", o.augment,
+                 "what training changes in images at random. crop: of JPEGs a part is taken, others are shifted by up "
+                 "to an eighth; mirror: half of them; all: both; none: they are as evaluation sees them")
+      ->check(CLI::IsMember({"all", "crop", "mirror", "none"}))
       ->capture_default_str();
   app.add_option("--sharding", o.sharding,
                  "what becomes of images that make no whole iteration at an epoch's end. exact: left out, others each "
@@ -106,17 +111,21 @@ void add_device_options(CLI::App& app, TrainOptions& o) {
          "--plan-cache", o.plan_cache,
          "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
          "~/.cache/paceline/cudnn-plans.txt")
+      ->type_name("FILE")
       ->capture_default_str();
 }
 
 }  // namespace
 
 void add_training_options(CLI::App& app, TrainOptions& o) {
-  app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names; vgg_lecture")->capture_default_str();
+  app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names; vgg_lecture")
+      ->type_name("NAME")
+      ->capture_default_str();
   auto* data =
       app.add_option("--data", o.data,
                      "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin), or of JPEGs: "
-                     "train/CLASS/*.jpg and val/CLASS/*.jpg");
+                     "train/CLASS/*.jpg and val/CLASS/*.jpg")
+          ->type_name("DIR");
   app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
   add_data_options(app, o);
   app.add_option("--train-images", o.train_images, "synthetic: training images an epoch")
@@ -154,9 +163,11 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->check(CLI::IsMember(allreduce_dtypes()))
       ->capture_default_str();
   add_reduction_options(app, o.reduction);
-  app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)");
+  app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)")
+      ->type_name("FILE");
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
-                                    "file written after every epoch and when interrupted (rank 0 writes)");
+                                    "file written after every epoch and when interrupted (rank 0 writes)")
+                         ->type_name("FILE");
   app.add_flag("--resume", o.resume,
                "go on from the --checkpoint file where it exists; a complete run is evaluated again")
       ->needs(checkpoint);

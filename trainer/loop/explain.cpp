@@ -31,7 +31,9 @@ std::string unknown(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) command = sub;
   const std::vector<std::string> left = app.remaining(true);
   const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with('-'); });
-  if (option == left.end()) return left.empty() ? "" : fmt::format("'{}' is no option: what is it for?", left.front());
+  if (option == left.end()) {
+    return left.empty() ? "" : fmt::format("'{}' is no option, nor the value of one, nor a command", left.front());
+  }
   const std::string name = option->substr(0, option->find('='));
   return fmt::format("there is no option {}{}", name, suggestion(name.substr(name.find_first_not_of('-')), *command));
 }

@@ -26,11 +26,11 @@ const std::vector<Topic>& topics() {
       {"run",
        "Run",
        {"model", "data", "synthetic", "batch-size", "epochs", "iterations", "threads", "seed", "deterministic", "dtype",
-        "lr", "preset", "config", "show-config", "help"}},
+        "lr", "preset", "config", "show-config", "help", "version"}},
       {"data",
        "Data",
-       {"image-size", "classes", "train-images", "test-images", "resize", "fraction", "sharding", "loader-workers",
-        "broadcast-data"}},
+       {"image-size", "classes", "train-images", "test-images", "resize", "fraction", "augment", "sharding",
+        "loader-workers", "broadcast-data"}},
       {"model", "Model", {"width", "resnet-v1", "zero-gamma"}},
       {"optimizer",
        "Optimizer",
@@ -151,7 +151,7 @@ std::string settings_text(const CLI::App& app) {
     text += fmt::format("\n# {}\n", topic.title);
     for (const CLI::Option* option : options) {
       const std::string key = key_of(*option);
-      if (key == "help" || key == "config" || key == "show-config" || key == "preset") continue;
+      if (key == "help" || key == "version" || key == "config" || key == "show-config" || key == "preset") continue;
       text += line_of(app, *option);
     }
   }

@@ -117,6 +117,7 @@ void Journal::end(const EndReport& r) {
   write(object);
   const std::string reached =
       r.seconds_to_accuracy ? fmt::format("reached after {:.1f} s", *r.seconds_to_accuracy) : "not reached";
+  if (r.images == 0) return;  // a complete run's checkpoint, whose accuracy was printed
   line(fmt::format("{} images in {:.1f} s: {:.1f} images/s; {:g} % test accuracy {}", r.images, r.seconds,
                    static_cast<double>(r.images) / r.seconds, 100 * r.target_accuracy, reached));
 }

@@ -25,6 +25,8 @@ const std::vector<OptionOwner>& owners() {
     add({"lr-steps", "lr-factor"}, "schedule", {"step"});
     add({"poly-power"}, "schedule", {"poly"});
     add({"warmup-epochs", "warmup-lr"}, "warmup", {"constant", "gradual"});
+    add({"base-batch"}, "lr-scaling", {"linear", "sqrt"});
+    add({"base-batch"}, "regime-adaptation", {"true"});
     add({"bucket-mb"}, "updater", {"overlap"});
     add({"max-ahead"}, "updater", {"parameter_server"});
     add({"share-gpu", "cuda-graphs", "no-fusion", "plan-cache", "nccl-ctas", "registered-buffers", "comm-timeout"},
@@ -45,25 +47,33 @@ const std::vector<OptionOwner>& owners() {
 bool OptionOwner::suits(const std::string& value) const { return (std::ranges::count(values, value) > 0) != others; }
 
 std::string OptionOwner::refusal(const std::string& value) const {
-  if (owner == "synthetic") return value == "true" ? "is of --data, not of --synthetic" : "is of --synthetic";
+  if (owner == "synthetic" && value == "true") return "is of --data, not of --synthetic";
+  if (value == "false") return "is of --" + owner;
   if (others) return fmt::format("does nothing with --{} {}", owner, value);
   return fmt::format("is of --{} {}, not of {}", owner, fmt::join(values, ", "), value);
 }
 
-const OptionOwner* owner_of(const std::string& key) {
-  const auto found = std::ranges::find(owners(), key, &OptionOwner::key);
-  return found == owners().end() ? nullptr : &*found;
+std::vector<const OptionOwner*> owners_of(const std::string& key) {
+  std::vector<const OptionOwner*> found;
+  for (const OptionOwner& owner : owners()) {
+    if (owner.key == key) found.push_back(&owner);
+  }
+  return found;
 }
 
 std::string idle(const CLI::App& app, const CLI::Option& option) {
-  const OptionOwner* owner = option.get_lnames().empty() ? nullptr : owner_of(option.get_lnames().front());
-  if (owner == nullptr) return {};
-  const CLI::Option& other = *app.get_option("--" + owner->owner);
-  const bool is_switch = other.get_items_expected_max() == 0;
-  const std::string value = is_switch           ? (other.count() > 0 && other.as<bool>() ? "true" : "false")
-                            : other.count() > 0 ? other.results().front()
-                                                : other.get_default_str();
-  return owner->suits(value) ? "" : owner->refusal(value);
+  if (option.get_lnames().empty()) return {};
+  std::vector<std::string> refusals;
+  for (const OptionOwner* owner : owners_of(option.get_lnames().front())) {
+    const CLI::Option& other = *app.get_option("--" + owner->owner);
+    const bool is_switch = other.get_items_expected_max() == 0;
+    const std::string value = is_switch           ? (other.count() > 0 && other.as<bool>() ? "true" : "false")
+                              : other.count() > 0 ? other.results().front()
+                                                  : other.get_default_str();
+    if (owner->suits(value)) return {};
+    refusals.push_back(owner->refusal(value));
+  }
+  return fmt::format("{}", fmt::join(refusals, ", or "));
 }
 
 }  // namespace paceline::train

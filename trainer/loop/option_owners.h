@@ -20,10 +20,10 @@ struct OptionOwner {
   std::string refusal(const std::string& value) const;  // e.g. "is of --schedule poly, not of cosine"
 };
 
-// Null for an option that always does something.
-const OptionOwner* owner_of(const std::string& key);
+// It does something beside any one of these; empty for an option that always does.
+std::vector<const OptionOwner*> owners_of(const std::string& key);
 
-// Why the option does nothing beside what its owner has in `app`, after parsing: a refusal. Empty where it does
+// Why the option does nothing beside what its owners have in `app`, after parsing: a refusal. Empty where it does
 // something.
 std::string idle(const CLI::App& app, const CLI::Option& option);
 

@@ -64,11 +64,13 @@ struct Parser {
 
   Parser() {
     app.set_help_flag();
+    app.set_version_flag("--version", "paceline-train " PACELINE_VERSION)->description("print the version, and end");
     help = app.add_option("-h,--help", topic, "this text; with a TOPIC, its options; with all, every option")
                ->expected(0, 1)
                ->type_name("[TOPIC]");
     add_training_options(app, result.train);
-    app.add_option("--config", config, "TOML file of settings, named like the options; the command line overrules it");
+    app.add_option("--config", config, "TOML file of settings, named like the options; the command line overrules it")
+        ->type_name("FILE");
     app.add_option("--preset", preset, "settings of a published experiment; --config and the command line overrule it")
         ->check(CLI::IsMember(preset_names()));
     app.add_flag("--show-config", show_settings, "print all settings, as a file for --config, and end");
@@ -105,12 +107,18 @@ std::optional<std::string> decision(Parser& parser, const std::vector<Setting>& 
   return is_decided(option, settings) ? std::optional<std::string>("false") : std::nullopt;
 }
 
-// Whether a setting does nothing beside what was decided above it: --schedule cosine over a preset with lr-steps.
-bool is_idle(Parser& parser, const std::vector<Setting>& above, const std::string& key) {
-  const OptionOwner* owner = owner_of(key);
-  if (owner == nullptr) return false;
-  const std::optional<std::string> value = decision(parser, above, owner->owner);
-  return value && !owner->suits(*value);
+// Whether a setting does nothing beside what was decided above it: --schedule cosine over a preset with lr-steps. Where
+// it has several owners, those that are still open are as file and preset, `beside`, have them.
+bool is_idle(Parser& parser, const std::vector<Setting>& above, const std::vector<Setting>& beside,
+             const std::string& key) {
+  bool overruled = false;
+  for (const OptionOwner* owner : owners_of(key)) {
+    const std::optional<std::string> value = decision(parser, above, owner->owner);
+    overruled = overruled || value;
+    const std::optional<std::string> here = value ? value : decision(parser, beside, owner->owner);
+    if (here && owner->suits(*here)) return false;
+  }
+  return overruled;
 }
 
 // What the file of --config, and after it the preset, say of options that are still open.
@@ -127,18 +135,21 @@ std::vector<Setting> settings_beside(Parser& parser) {
     preset = setting.values[0];
   }
   const std::vector<Setting> of_preset = preset.empty() ? std::vector<Setting>() : preset_settings(preset);
+  std::vector<Setting> all = file;
+  all.insert(all.end(), of_preset.begin(), of_preset.end());
   for (const std::vector<Setting>* source : {&std::as_const(file), &of_preset}) {
     std::vector<Setting> added;
     for (const Setting& setting : *source) {
       if (setting.key == "preset") continue;
       const CLI::Option* option = parser.option(setting.key);
-      if (option == nullptr || option == parser.help || setting.key == "config" || setting.key == "show-config") {
+      if (option == nullptr || option == parser.help || setting.key == "config" || setting.key == "show-config" ||
+          setting.key == "version") {
         const std::string meant = suggestion(setting.key, parser.app, "");
         throw Error(fmt::format("{}: there is no setting '{}'{}", setting.place, setting.key,
                                 meant.empty() ? " (paceline-train --help all lists them)" : meant),
                     Status::usage);
       }
-      if (!is_decided(*option, chosen) && !is_idle(parser, chosen, setting.key)) added.push_back(setting);
+      if (!is_decided(*option, chosen) && !is_idle(parser, chosen, all, setting.key)) added.push_back(setting);
     }
     chosen.insert(chosen.end(), added.begin(), added.end());
   }
@@ -261,8 +272,8 @@ CommandLine parse_command_line(int argc, char** argv) {
       parser->result.action = CommandLine::Action::exit;
       return parser->result;
     }
-  } catch (const CLI::CallForHelp& help) {  // of another command
-    if (first_rank_by_environment()) parser->app.exit(help);
+  } catch (const CLI::Success& asked) {  // for the help of another command, or for the version
+    if (first_rank_by_environment()) parser->app.exit(asked);
     parser->result.action = CommandLine::Action::exit;
     return parser->result;
   } catch (const CLI::ParseError& error) {

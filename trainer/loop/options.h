@@ -20,6 +20,7 @@ struct TrainOptions {
   std::optional<std::int64_t> classes;                 // of synthetic data (10); others know their own
   std::optional<std::int64_t> resize;                  // CIFAR-10: to so many pixels
   double fraction = 1;                                 // of each class
+  std::string augment = "all";                         // or crop, mirror, none: what is drawn for training images
   bool broadcast_data = false;                         // rank 0 reads for all
   std::string sharding = "exact";                      // or equal-length
   std::size_t loader_workers = 1;                      // threads

@@ -8,8 +8,9 @@ const std::vector<Preset>& presets() {
   static const std::vector<Preset> all{
       {"lecture-2gpu", "VGG on CIFAR-10 with Chainer's momentum SGD, the multi-GPU lectures' workload", R"(
 # Chainer's examples/cifar with its VGG; lr 0.05, halved every 25 epochs, weight decay 5e-4; 32 images per rank.
-# Its images are 5 % of CIFAR-10's, at 256 pixels: --data DIR --resize 256 --fraction 0.05.
+# Its images are 5 % of CIFAR-10's, at 256 pixels: --data DIR --resize 256 --fraction 0.05; neither shifted nor mirrored.
 model = "vgg_lecture"
+augment = "none"
 batch-size = 32
 epochs = 50
 optimizer = "sgd"

@@ -48,6 +48,7 @@ nlohmann::json describe_run(const TrainOptions& options, const std::string& devi
                         {"ranks", communicator.size()},
                         {"evaluate", "all ranks"}};
   if (device != "cpu") run["device"] = device;
+  if (options.augment != "all") run["augment"] = options.augment;
   if (options.sharding != "exact") run["sharding"] = options.sharding;
   if (!options.reduction.ring_order.empty()) run["ring_order"] = options.reduction.ring_order;
   if (options.accumulate > 1) run["accumulate"] = options.accumulate;
@@ -98,7 +99,9 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   Loader::Options loading{first_, iterations_, options_.loader_workers, batches_ahead, faults_.slow_loader.of(rank)};
   loading.memory = model_->image_memory();
   loading.stored = model_->takes_stored_images();
-  loader_ = std::make_unique<Loader>(*data_.train, training_batches(images, options_.seed), loading);
+  const std::string& augment = options_.augment;
+  const Draw drawn{options_.seed, 0, augment == "all" || augment == "crop", augment == "all" || augment == "mirror"};
+  loader_ = std::make_unique<Loader>(*data_.train, training_batches(images, drawn), loading);
   UpdaterParts parts{*model_, communicator_, *optimizer_};
   parts.pass = {options_.seed, rank, static_cast<std::size_t>(options_.batch_size), faults_.slow_rank.of(rank)};
   if (options_.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*options_.bucket_mb * (1 << 20));
@@ -328,8 +331,9 @@ void Training::run() {
   }
   if (first_ >= iterations_) {
     const Score score = evaluate_now();
-    journal_->line(
-        fmt::format("the checkpoint is of a complete run: {} of {} test images right", score.correct, score.samples));
+    journal_->line(fmt::format("the checkpoint is of a complete run: test accuracy {:.2f} % ({} of {} test images)",
+                               100.0 * static_cast<double>(score.correct) / static_cast<double>(score.samples),
+                               score.correct, score.samples));
   }
   end_.seconds = seconds_since_start();
   end_.steady_images_per_s =

@@ -12,6 +12,8 @@
 namespace paceline::train {
 namespace {
 
+constexpr int unnamed = 1'000'000;  // a bound from here on is not in the help text
+
 template <typename Number>
 std::optional<Number> number_in(const std::string& text) {
   Number value{};
@@ -28,7 +30,7 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
             if (value && *value >= least && *value <= most) return {};
             return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
           },
-          fmt::format("{} to {}", least, most)};
+          most < unnamed ? fmt::format("{} to {}", least, most) : fmt::format("at least {}", least)};
 }
 
 CLI::Validator number(double least, double most) {
@@ -37,7 +39,7 @@ CLI::Validator number(double least, double most) {
             if (value && *value >= least && *value <= most) return {};  // never so for one that is not a number
             return fmt::format("'{}' is no number from {:g} to {:g}", text, least, most);
           },
-          fmt::format("{:g} to {:g}", least, most)};
+          most < unnamed ? fmt::format("{:g} to {:g}", least, most) : fmt::format("at least {:g}", least)};
 }
 
 CLI::Validator positive() {

@@ -45,6 +45,8 @@ grep -q -- --batch-size stdout || fail "no help"
 status 1 "$TRAIN" --data missing
 says "missing: no such data set directory" "paceline-train make-dataset missing"
 "$TRAIN" make-dataset data --train 20 --test 5 >/dev/null
+status 1 "$TRAIN" --data data/test_batch.bin
+says "data/test_batch.bin: is a file: --data takes the directory"
 cp -r data cut
 truncate -s -1 cut/data_batch_3.bin
 status 1 "$TRAIN" --data cut

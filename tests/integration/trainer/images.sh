@@ -54,6 +54,16 @@ start = json.loads(open("lecture.jsonl").readline())
 assert start["image_size"] == 48 and start["data"] == "cifar at 48 px, 50 %", start
 assert 25 <= start["train_images"] <= 35, start
 PY
+# Neither shifted nor mirrored: the first batch's loss is another; what is the default is not in the log.
+"$TRAIN" "${lecture[@]}" --iterations 1 --augment none --log plain.jsonl >/dev/null
+python3 - <<'PY'
+import json
+drawn, plain = ([json.loads(line) for line in open(name + ".jsonl")] for name in ("lecture", "plain"))
+assert "augment" not in drawn[0] and plain[0]["augment"] == "none", plain
+assert plain[1]["loss"] != drawn[1]["loss"], (plain, drawn)
+PY
+status 2 "$TRAIN" --data cifar --augment flip
+says "--augment: flip not in {all,crop,mirror,none}"
 status 2 "$TRAIN" --data cifar --image-size 48
 says "cifar: CIFAR-10's images have 32 pixels" "--resize 48"
 status 2 "$TRAIN" --synthetic --fraction 0.5

@@ -35,7 +35,8 @@ says "40 training images are fewer" "--grow-batch-limit"
 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --epochs 1 >/dev/null || fail "the run ends before"
 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --iterations 10 --checkpoint wall >/dev/null || fail "here, too"
 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --iterations 10 --checkpoint wall --resume >stdout
-grep -q 'of a complete run' stdout || fail "not resumed"
+grep -q 'of a complete run: test accuracy [0-9.]* % ([0-9]* of' stdout || fail "not resumed"
+! grep -q ' images in ' stdout || fail "a speed of nothing: $(cat stdout)"
 status 1 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --iterations 11
 says "40 training images are fewer" "--grow-batch-limit"
 

@@ -55,7 +55,7 @@ TEST(MachineFindings, AMainThreadThatWaitsForACpu) {
   EXPECT_THAT(job.findings(),
               ElementsAre("warning: The main thread of rank 0 waited 23.0 % of the time for a CPU though it could have "
                           "run: more threads want to run on CPUs 0-1 of alice than it has. Give each rank fewer "
-                          "threads."));
+                          "threads, or the job CPUs that no other program uses."));
 }
 
 TEST(MachineFindings, AFewOpenFiles) {

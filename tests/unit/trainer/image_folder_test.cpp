@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/unit/trainer/temporary_directory.h"
 #include "trainer/data/jpeg.h"
 #include "trainer/data/shapes.h"
@@ -113,6 +116,41 @@ TEST(ImageFolder, GivesBytesThatAreOffByTheirRoundingAlone) {
                 train.prepare_stored(1, std::nullopt, bytes);
               }),
               HasSubstr("9.jpg: Not a JPEG file"));
+}
+
+TEST(ImageFolder, CropsAndMirrorsNoMoreThanIsAskedFor) {
+  const TemporaryDirectory directory;
+  add_pets(directory);
+  std::vector<std::uint8_t> pixels;
+  for (int i = 0; i < 90 * 70 * 3; ++i) pixels.push_back(static_cast<std::uint8_t>(i / 3 % 90 * 2 + i / 270));
+  put(directory / "train/dog/a.jpg", encode_jpeg({90, 70, 3, pixels}, 95));
+  const FolderSource train(directory.path(), list_image_folder(directory.path()), FolderPart::train, 16);
+  const auto prepared = [&](const std::optional<Draw>& draw) {
+    std::vector<float> out(train.values());
+    train.prepare(2, draw, out);
+    return out;
+  };
+  const auto mirrored = [](const std::vector<float>& image) {
+    std::vector<float> out(image.size());
+    for (std::size_t i = 0; i < image.size(); ++i) out[i] = image[i / 16 * 16 + 15 - i % 16];
+    return out;
+  };
+  const auto near = [](const std::vector<float>& a, const std::vector<float>& b) {
+    return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) < 1e-4f; });
+  };
+  const std::vector<float> evaluated = prepared(std::nullopt);
+  int flips = 0;
+  for (std::uint64_t epoch = 0; epoch < 12; ++epoch) {
+    const std::vector<float> all = prepared(Draw{1, epoch}), crop = prepared(Draw{1, epoch, true, false});
+    const std::vector<float> mirror = prepared(Draw{1, epoch, false, true});
+    EXPECT_EQ(prepared(Draw{1, epoch, false, false}), evaluated) << "nothing is drawn";
+    const bool flip = all != crop;
+    flips += flip;
+    EXPECT_TRUE(near(all, flip ? mirrored(crop) : crop)) << "the same part of the picture, epoch " << epoch;
+    EXPECT_TRUE(near(mirror, flip ? mirrored(evaluated) : evaluated)) << "evaluation's part, epoch " << epoch;
+    EXPECT_FALSE(near(crop, evaluated));
+  }
+  EXPECT_TRUE(flips > 1 && flips < 11) << flips;
 }
 
 TEST(ImageFolder, NamesThePictureThatIsMissingOrDamaged) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "trainer/data/augment.h"
 #include "trainer/data/memory_source.h"
@@ -17,7 +18,7 @@ namespace {
 Dataset small_data() { return synthetic_data({16, 10, 50, 10, 1}).train; }
 
 Loader::Plan batches(std::size_t batch, int rank = 0, int ranks = 1) {
-  return training_batches(EpochPlan{50, batch, rank, ranks}, 1);
+  return training_batches(EpochPlan{50, batch, rank, ranks}, {1});
 }
 
 TEST(Loader, GivesTheBatchesOfThePlanInOrderThroughSeveralEpochs) {
@@ -89,6 +90,36 @@ TEST(Loader, GivesStoredImagesThatBecomeThePreparedOnes) {
   }
   EXPECT_GT(flips, 20);
   EXPECT_GT(shifts, 60);
+}
+
+TEST(Loader, ShiftsAndMirrorsNoMoreThanIsAskedFor) {
+  const Dataset data = small_data();
+  const Normalization normalization = normalization_of(data);
+  const MemorySource source(data, normalization);
+  std::vector<float> image(data.image_bytes());
+  for (const auto& [crop, mirror] : {std::pair(true, false), {false, true}, {false, false}}) {
+    Loader::Options options{0, 6, 1, 2};
+    Loader prepared(source, training_batches(EpochPlan{50, 8, 0, 1}, {1, 0, crop, mirror}), options);
+    options.stored = true;
+    Loader stored(source, training_batches(EpochPlan{50, 8, 0, 1}, {1, 0, crop, mirror}), options);
+    const auto order = epoch_order(1, 0, 50);
+    int changed = 0;
+    for (std::size_t iteration = 0; iteration < 6; ++iteration) {
+      const Batch &batch = prepared.next(), &bytes = stored.next();
+      for (std::size_t i = 0; i < 8; ++i) {
+        const std::uint32_t sample = order[iteration * 8 + i];
+        const Augmentation drawn = augmentation_of(1, 0, sample, 16);
+        const Augmentation cut{crop ? drawn.shift_x : 0, crop ? drawn.shift_y : 0, mirror && drawn.flip};
+        prepare_image(data, sample, normalization, cut, image);
+        ASSERT_TRUE(std::equal(image.begin(), image.end(),
+                               batch.images.begin() + static_cast<std::ptrdiff_t>(i * data.image_bytes())));
+        ASSERT_TRUE(bytes.cuts[i].shift_x == cut.shift_x && bytes.cuts[i].shift_y == cut.shift_y);
+        ASSERT_EQ(bytes.cuts[i].flip != 0, cut.flip);
+        changed += cut.shift_x != 0 || cut.shift_y != 0 || cut.flip;
+      }
+    }
+    EXPECT_TRUE(crop || mirror ? changed > 10 : changed == 0) << crop << mirror << ' ' << changed;
+  }
 }
 
 TEST(Loader, GivesEnlargedImagesAsBytesThatAreOffByTheirRoundingAlone) {

@@ -105,6 +105,23 @@ TEST_F(Settings, WhatDoesNothingBesideAGivenOptionYieldsToItToo) {
               AllOf(HasSubstr("--lars-trust is of --optimizer lars, not of sgd"), Not(HasSubstr("run.toml"))));
 }
 
+TEST_F(Settings, OfSeveralOwnersHoldWhileOneIsThere) {
+  const auto base = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.error, "");
+    return outcome.command.train.optimization.rate.base_batch;
+  };
+  const std::string name = file("synthetic = true\nbase-batch = 64\nregime-adaptation = true\n");
+  EXPECT_EQ(base({"--config", name}), 64);
+  EXPECT_EQ(base({"--config", name, "--lr-scaling", "none"}), 64) << "it is regime adaptation's, too";
+  EXPECT_EQ(base({"--config", name, "--regime-adaptation=false"}), 256) << "left out: nothing uses it";
+  EXPECT_EQ(base({"--config", name, "--regime-adaptation=false", "--preset", "goyal-1hour"}), 64)
+      << "the preset scales";
+  EXPECT_EQ(base({"--config", name, "--regime-adaptation=false", "--lr-scaling=sqrt"}), 64);
+  EXPECT_THAT(run({"--synthetic", "--base-batch=64"}).error,
+              HasSubstr("--base-batch is of --lr-scaling linear, sqrt, not of none, or is of --regime-adaptation"));
+}
+
 struct Wrong {
   const char* text;
   const char* place;
@@ -127,6 +144,8 @@ TEST_F(Settings, AreRefusedInOneLineThatNamesFileAndLine) {
                                    "run.toml:3: ", "--lr-steps is of --schedule step"},
                              Wrong{"synthetic = true\npreset = 3\n", "run.toml:2: ", "preset is one of lecture-2gpu"},
                              Wrong{"config = \"other.toml\"\n", "run.toml:1: ", "'config'"},
+                             Wrong{"version = true\n", "run.toml:1: ", "'version'"},
+                             Wrong{"resize = 16\n", "run.toml:1: ", "'16' is no whole number from 32"},
                              Wrong{"synthetic = true\nlr-steps = [3]\n", "run.toml:2: ", "--schedule step"}}) {
     const Outcome outcome = run({"--config", file(wrong.text)});
     EXPECT_EQ(outcome.command.action, CommandLine::Action::exit) << wrong.text;
@@ -179,6 +198,7 @@ TEST_F(Settings, OfThePresetsAreWhatTheirPapersSay) {
   const TrainOptions lecture = of("lecture-2gpu");
   EXPECT_EQ(lecture.model, "vgg_lecture");
   EXPECT_EQ(lecture.optimization.optimizer.rate_position, "inside");
+  EXPECT_EQ(lecture.augment, "none");
   const Schedule halved = plan_rate(lecture.optimization.rate, 64, 50, 1);
   EXPECT_EQ(halved(24), 0.05);
   EXPECT_EQ(halved(25), 0.025);
@@ -232,6 +252,14 @@ TEST(Help, HasEveryOptionInOneTopicAndAllOfThemTogether) {
   EXPECT_THAT(run({"make-dataset", "--help"}).out, HasSubstr("--train"));
 }
 
+TEST(Help, SaysTheVersion) {
+  const Outcome outcome = run({"--version"});
+  EXPECT_EQ(outcome.command.action, CommandLine::Action::exit);
+  EXPECT_EQ(outcome.command.status, 0);
+  EXPECT_THAT(outcome.out, StartsWith("paceline-train "));
+  EXPECT_EQ(outcome.error, "");
+}
+
 TEST(Options, ThatContradictEachOtherAreRefused) {
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{{"--optimizer", "adam", "--nesterov"},
@@ -271,6 +299,8 @@ TEST(Options, ThatWouldDoNothingAreRefused) {
                             "--poly-power=1",
                             "--warmup-lr=1 --warmup=none",
                             "--warmup-epochs=1 --warmup=none",
+                            "--base-batch=64",
+                            "--base-batch=64 --lr-scaling=none --regime-adaptation=false",
                             "--bucket-mb=1",
                             "--max-ahead=1",
                             "--share-gpu",
@@ -335,7 +365,8 @@ TEST(Options, ThatDoNotExistAreNamedWithTheirNextOfKin) {
   EXPECT_THAT(run({"--synthetic", "--cookery", "4"}).error,
               AllOf(HasSubstr("there is no option --cookery"), Not(HasSubstr("mean"))));
   EXPECT_THAT(run({"bench-allreduce", "--size", "4K"}).error, HasSubstr("did you mean --sizes?"));
-  EXPECT_THAT(run({"--synthetic", "resnet50"}).error, HasSubstr("'resnet50' is no option"));
+  EXPECT_THAT(run({"--synthetic", "resnet50"}).error,
+              HasSubstr("'resnet50' is no option, nor the value of one, nor a command"));
   EXPECT_THAT(run({"--synthetic", "--lr", "1", "--lr", "2"}).error,
               HasSubstr("--lr: takes one value, and 2 are given"));
   EXPECT_THAT(run({"--synthetic", "--log", ""}).error, HasSubstr("--log: is empty"));
