@@ -159,14 +159,29 @@ void record_sample_at(std::uint64_t at, std::uint16_t counter, std::uint64_t val
   if (counter != 0 && recording()) emit_at(at, EventType::sample, counter, Slot{value, 0});
 }
 
+int open_high(const char* path, int flags) {
+  rlimit limit{};
+  struct stat wanted {
+  }, opened{}, still{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || stat(path, &wanted) != 0) return -1;
+  const int low = ::open(path, O_RDONLY | O_CLOEXEC | flags);
+  if (low < 0) return -1;
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, limit.rlim_cur < 1024 ? static_cast<int>(limit.rlim_cur / 2) : 512);
+  const auto is_it = [&](const struct stat& file) {
+    return file.st_dev == wanted.st_dev && file.st_ino == wanted.st_ino;
+  };
+  // The low number may be the program's by now.
+  if (fstat(low, &still) == 0 && is_it(still)) ::close(low);
+  if (high < 0 || (fstat(high, &opened) == 0 && is_it(opened))) return high;
+  ::close(high);
+  return -1;
+}
+
 bool KeptFile::open(const char* path) {
   // A program that may have few files needs them itself.
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < fewest_files) return false;
-  const int low = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (low < 0) return false;
-  descriptor = fcntl(low, F_DUPFD_CLOEXEC, 64);  // low numbers are for the program
-  ::close(low);
+  descriptor = open_high(path);
   struct stat now {};
   if (descriptor < 0 || fstat(descriptor, &now) != 0) return false;
   device = now.st_dev;
@@ -214,7 +229,7 @@ std::uint64_t KeptFile::links() {
 
 std::size_t read_file(const char* path, char* out, std::size_t capacity) {
   out[0] = '\0';
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const int file = open_high(path);
   if (file < 0) return 0;
   std::size_t size = 0;
   while (size + 1 < capacity) {

@@ -60,6 +60,11 @@ struct KeptFile {
   bool is_ours(std::uint64_t& links);
 };
 
+// Opens a file for reading under a number that no program comes to by opening one file after another. A program may
+// close all that it does not know while this thread reads, and open files of its own: ours has not their numbers, so
+// that closing it does not close one of them. -1 where it cannot be opened.
+int open_high(const char* path, int flags = 0);
+
 // A file's text, read once; "" and 0 where there is none.
 std::size_t read_file(const char* path, char* out, std::size_t capacity);
 

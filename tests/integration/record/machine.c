@@ -1,6 +1,7 @@
 // usage: machine WHAT MILLISECONDS|FILE. Uses what counters count, inside one NVTX range, and says how much it was.
 //   work    computes, fills 64 MiB, sends 4 MiB to itself over the loopback, starts a thread
-//   close   closes all files that it did not open, and has files of its own under their numbers
+//   close   when there is a file `sampled`, closes all files that it did not open, and has files of its own under their
+//           numbers
 //   fork    a child sleeps and ends with exit handlers, while this process does too
 //   wait    sleeps until FILE is there, for a minute at most
 #include <fcntl.h>
@@ -56,8 +57,13 @@ static void work(double seconds) {
   free((void*)memory);
 }
 
+// A minute at most.
+static void wait_for(const char* file) {
+  for (int left = 6000; left > 0 && access(file, F_OK) != 0; --left) usleep(10 * 1000);
+}
+
 static void close_files(double seconds) {
-  usleep(200 * 1000);
+  wait_for("sampled");
   for (int file = 3; file < 1024; ++file) close(file);
   int own[100];
   for (int i = 0; i < 100; ++i) {
@@ -86,9 +92,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "work") == 0) work(seconds);
   if (strcmp(argv[1], "close") == 0) close_files(seconds);
   if (strcmp(argv[1], "fork") == 0) with_child(seconds);
-  if (strcmp(argv[1], "wait") == 0) {
-    for (int left = 6000; left > 0 && access(argv[2], F_OK) != 0; --left) usleep(10 * 1000);
-  }
+  if (strcmp(argv[1], "wait") == 0) wait_for(argv[2]);
   nvtxRangePop();
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);

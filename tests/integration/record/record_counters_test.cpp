@@ -47,6 +47,9 @@ double most_samples(const Samples& samples, double interval_ms) {
   return 2 + 1e-6 * static_cast<double>(samples.time_ns.back() - samples.time_ns.front()) / interval_ms;
 }
 
+// They come after the first sampling. The last one is at the end.
+bool has_facts(const std::vector<RecordedFile>& all) { return !all.empty() && all[0].setting("cpus_allowed") != ""; }
+
 double rise(const Samples& samples) { return samples.value.back() - samples.value.front(); }
 double highest(const Samples& samples) { return *std::max_element(samples.value.begin(), samples.value.end()); }
 
@@ -128,8 +131,7 @@ TEST_F(RecordCounters, FactsAreWhatTheSystemSays) {
     ended = run(
         "ulimit -n 300; " + recorded("PACELINE_TEST_SYSFS=" + sysfs()) + "taskset -c 0 " MACHINE " wait carried", 90);
   });
-  // Facts come after the first sampling; the last one is at the end.
-  wait_until([](const auto& all) { return !all.empty() && all[0].setting("cpus_allowed") != ""; });
+  wait_until(has_facts);
   std::ofstream(port) << "3000\n";
   std::ofstream(directory / "carried");
   job.join();
@@ -223,7 +225,12 @@ TEST_F(RecordCounters, AreTakenAsOftenAsAskedAndNotAtAllWithZero) {
 }
 
 TEST_F(RecordCounters, LeaveFilesOfTheProgramAlone) {
-  ASSERT_TRUE(run(recorded() + MACHINE " close 400").by_itself(0));
+  Ended ended;
+  std::thread job([&] { ended = run(recorded() + MACHINE " close 400", 90); });
+  wait_until(has_facts);
+  std::ofstream(directory / "sampled");
+  job.join();
+  ASSERT_TRUE(ended.by_itself(0)) << ended.status;
   std::ifstream own(directory / "own.txt");
   const std::string text{std::istreambuf_iterator<char>(own), {}};
   EXPECT_EQ(text, std::string(100, 'x') + std::string(100, 'y'));
