@@ -57,8 +57,9 @@ void add_wait_finding(const RunReport& run, std::vector<Finding>& out) {
       "In its collectives a rank waited {} for the last one ({} of its wall time, on average).",
       duration(static_cast<std::int64_t>(static_cast<double>(waited) / ranks)), percent(share(waited, wall)));
   const double last_share = share(static_cast<std::int64_t>(worst->last_count), static_cast<std::int64_t>(matched));
-  // A rank that is last by chance is last in 1/n of them; one that is last much more often is slow.
-  const bool slow = ranks > 1 && last_share > 1.5 / ranks && share(worst->caused_ns, waited) > 1.5 / ranks;
+  // A rank that is last by chance is last in 1/n of them; one that is last more often, and is waited for much more, is
+  // slow. Who is last where one collective follows another, without work between, is chance in any case.
+  const bool slow = ranks > 1 && last_share > 1.2 / ranks && share(worst->caused_ns, waited) > 1.5 / ranks;
   if (slow) {
     text += fmt::format(
         " Rank {} on {} was the last in {} of {} collectives and caused {} of that waiting: look at what it "

@@ -121,6 +121,19 @@ TEST(Findings, AccuracyIsLostOnlyBeyondWhatTheTestImagesExplain) {
               HasSubstr("Speed bought with accuracy"));
 }
 
+// Of two collectives that follow each other, a slow rank is last in the first, and by chance in the second.
+TEST(Findings, NameASlowRankThatIsNotTheLastInEveryCollective) {
+  const auto said = [](std::uint64_t others, std::uint64_t slow) {
+    std::vector<RunReport> runs;
+    runs.push_back(report_run(make_trace({.ranks = 2}), "run"));
+    runs[0].per_rank.at(0).last_count = others;
+    runs[0].per_rank.at(1).last_count = slow;
+    return sentences(build_report(std::move(runs)));
+  };
+  EXPECT_THAT(said(7, 13), HasSubstr("Rank 1 on alice was the last in 13 of 20 collectives and caused 100.0 % of"));
+  EXPECT_THAT(said(9, 11), Not(HasSubstr("was the last")));
+}
+
 TEST(Findings, OfTwoTracesSayWhereTheSpeedUpWent) {
   const Report report = of_jobs({{.ranks = 1}, {.ranks = 2}});
   ASSERT_EQ(report.lost_time.size(), 1u);
