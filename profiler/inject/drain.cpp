@@ -108,6 +108,7 @@ void* run(void*) {
       next_exchange = now + exchange_interval;
     }
   }
+  serve_trigger();  // one that was asked for right before the end
   return nullptr;
 }
 

@@ -33,10 +33,10 @@ static void numbered_mark(uint64_t number) {
   nvtxMarkEx(&mark);
 }
 
-// Marks numbered from `number` on, at most 50,000 a second, for some time.
-static void count_for(double seconds, uint64_t number) {
+// Marks numbered from `number` on, at most 50,000 a second, for some time, or until there is a file.
+static void count_for(double seconds, uint64_t number, const char* until) {
   const double end = now() + seconds;
-  while (now() < end) {
+  while (now() < end && (until == NULL || access(until, F_OK) != 0)) {
     for (int i = 0; i < 10; ++i) numbered_mark(number++);
     usleep(150);
   }
@@ -50,18 +50,22 @@ static void count_up_to(uint64_t count) {
   }
 }
 
+// The slow one takes ten times as long as the longest before it, and 60 ms at least.
 static void iterations(const char* name, int count, int slow) {
+  double longest = 0.006;
   nvtxRangePushA("epoch");
   for (int i = 0; i < count; ++i) {
     if (i == count / 2) {
       nvtxRangePop();
       nvtxRangePushA("epoch");
     }
+    const double begin = now();
     nvtxRangePushA(name);
     nvtxRangePushA("work");
-    usleep(i == slow ? 60000 : 1000);
+    usleep(i == slow ? (useconds_t)(1e7 * longest) : 1000);
     nvtxRangePop();
     nvtxRangePop();
+    if (now() - begin > longest) longest = now() - begin;
     nvtxMarkA("between");
   }
   nvtxRangePop();
@@ -164,13 +168,13 @@ int main(int argc, char** argv) {
     ranges("after", 5);
     printf("%d calls\n", stand_in_calls());
   } else if (strcmp(mode, "count") == 0) {
-    count_for(atof(argv[2]), 0);
+    count_for(atof(argv[2]), 0, argc > 3 ? argv[3] : NULL);
   } else if (strcmp(mode, "ring") == 0) {
     const uint64_t number = 60000;
     count_up_to(number);
     if (strcmp(argv[2], "signal") == 0) {
       raise(SIGUSR2);
-      count_for(1.0, number);
+      count_for(1.0, number, NULL);
       _exit(3);
     }
     if (strcmp(argv[2], "kill") == 0) raise(SIGKILL);

@@ -89,12 +89,12 @@ TEST_F(RecordRing, WhatTheMemoryDoesNotLastForIsCountedAndSaid) {
 }
 
 TEST_F(RecordRing, ASlowIterationAsksForTheRing) {
-  const Ended ended = record("--ring 5 --ring-slow 8", CONTROL " iterations iteration 40");
+  const Ended ended = record("--ring 5 --ring-slow 8", CONTROL " iterations iteration 59");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const auto triggers = only_file().of(EventType::trigger);
   ASSERT_GE(triggers.size(), 1u);  // a busy machine may make further ones slow
   const auto slow = std::find_if(triggers.begin(), triggers.end(), [](const RecordedEvent& trigger) {
-    return trigger.head.low == (static_cast<std::uint64_t>(format::TriggerCause::slow_iteration) | 40u << 8);
+    return trigger.head.low == (static_cast<std::uint64_t>(format::TriggerCause::slow_iteration) | 59u << 8);
   });
   EXPECT_NE(slow, triggers.end());
 }
@@ -103,9 +103,9 @@ TEST_F(RecordRing, ASignalThatTheProgramDoesNotKnowDoesNotEndIt) {
   const Ended ended =
       record("--ring 5 --ring-signal USR1",
              "sh -c \"" CONTROL
-             " count 1 &"
+             " count 60 signalled &"
              " until grep -q SigCgt:.*[2367abef]..\\$ /proc/\\$!/status; do sleep 0.05; done;"  // signal 10
-             " kill -USR1 \\$!; wait \\$!\"");
+             " kill -USR1 \\$!; touch signalled; wait \\$!\"");
   EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
   EXPECT_EQ(only_file().of(EventType::trigger).size(), 1u);
 }

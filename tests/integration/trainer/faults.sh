@@ -13,7 +13,7 @@ recorded() {
   "$paceline" export --to csv -o "$name.csv" "$name"
 }
 
-recorded slow --fault slow-rank=1:240
+recorded slow --fault slow-rank=1:720
 recorded loader --fault slow-loader=0:60
 recorded shards --fault duplicate-shards
 recorded tiny --updater overlap --fault tiny-buckets
@@ -37,18 +37,18 @@ def start(name):
 report = json.load(open("report.json"))
 ranks = report["runs"][0]["per_rank"]
 waits = {rank["rank"]: rank["waits"] for rank in ranks}
-# 240 ms in each of 6 iterations; rank 0 is late where it writes the log, and where the machine is busy.
-assert waits[1]["caused_ns"] > 5 * 200e6 > 5 * waits[0]["caused_ns"], waits
+# 720 ms in each of 6 iterations; rank 0 is late where it writes the log, and where the machine is busy.
+assert waits[1]["caused_ns"] > 5 * 600e6 > 5 * waits[0]["caused_ns"], waits
 
 slow = named("slow", "slow-rank")
 assert len(slow) == 6 and {row["rank"] for row in slow} == {"1"}, slow
-assert all(int(row["duration_ns"]) >= 240e6 and row["category"] == "fault" for row in slow), slow
-assert start("slow")["faults"] == ["slow-rank=1:240"], start("slow")
+assert all(int(row["duration_ns"]) >= 720e6 and row["category"] == "fault" for row in slow), slow
+assert start("slow")["faults"] == ["slow-rank=1:720"], start("slow")
 gradients = {rank: [int(row["start_ns"]) for row in named("slow", "MPI_Allreduce")
                     if row["rank"] == rank and row["args"].get("bytes", 0) > 1e6] for rank in "01"}
 assert len(gradients["0"]) == len(gradients["1"]) == 6, gradients
 late = [second - first for first, second in zip(gradients["0"], gradients["1"])]
-assert min(late) > 120e6, late  # rank 0 is held up itself now and then, by less
+assert min(late) > 360e6, late  # rank 0 is held up itself now and then, by less
 
 loader = named("loader", "slow-loader")
 assert len(loader) == 6 and {row["rank"] for row in loader} == {"0"}, loader
