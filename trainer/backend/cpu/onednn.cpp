@@ -228,10 +228,10 @@ Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weight
               bool data_gradient) {
   const Type numbers = type(source);
   const Desc bias = has_bias ? plain_layout({weights[0]}) : Desc();
-  // oneDNN 3.2 sums blocked products one after another, with three times the error of what it has for plain ones; for the
-  // few outputs of a classifier neither takes long.
-  const bool classifier = DNNL_VERSION_MAJOR >= 3 && numbers == Type::f32 && weights.size() == 2 && weights[0] <= 1024;
-  const Desc any_weights = classifier ? plain_layout(weights) : any_layout(weights, numbers);
+  // In blocked layouts oneDNN 3.2 has but its reference code for the weights' gradient on AVX2, hundreds of times slower,
+  // and sums products one after another everywhere, with three times the error.
+  const bool plain = DNNL_VERSION_MAJOR >= 3 && numbers == Type::f32 && weights.size() == 2;
+  const Desc any_weights = plain ? plain_layout(weights) : any_layout(weights, numbers);
   Linear result;
   result.forward =
       forward_desc<dnnl::inner_product_forward>(engine, prop_kind::forward_training, source, any_weights, bias, output);
