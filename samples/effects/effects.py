@@ -77,8 +77,8 @@ def options_of(size):
     # The paper's workers keep their own batch, and its statistics, however many they are: slices of that size.
     large = {"batch-size": size.batch * size.factor // RANKS, "ghost-batch": size.batch // RANKS}
     gradual = {"warmup": "gradual", "warmup-epochs": size.warmup_epochs}
-    lars = {"optimizer": "lars", "nesterov": False, "lars-trust": 0.001, "lr": 8, "lr-scaling": "none", "schedule": "poly",
-            "poly-power": 2, "decay-exclude": "batch_norm,bias", "lr-steps": None, "lr-factor": None}
+    lars = {"optimizer": "lars", "nesterov": False, "lars-trust": 0.001, "lr": 8, "lr-scaling": "none", "base-batch": None,
+            "schedule": "poly", "poly-power": 2, "decay-exclude": "batch_norm,bias", "lr-steps": None, "lr-factor": None}
     return {
         "small": common,
         "large": common | large,

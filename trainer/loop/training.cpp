@@ -331,7 +331,7 @@ void Training::run() {
   }
   if (first_ >= iterations_) {
     const Score score = evaluate_now();
-    journal_->line(fmt::format("the checkpoint is of a complete run: test accuracy {:.2f} % ({} of {} test images)",
+    journal_->line(fmt::format("the checkpoint is of a complete run: test accuracy {:.2f} % ({} of {} test images right)",
                                100.0 * static_cast<double>(score.correct) / static_cast<double>(score.samples),
                                score.correct, score.samples));
   }
