@@ -45,14 +45,19 @@ PlanKey key_of(const Layer& layer, Direction direction, Precision precision) {
           layer.padding};
 }
 
+// The network for pictures of 224 pixels.
+Network imagenet(const char* name) {
+  ModelOptions options;
+  options.name = name;
+  options.image_size = 224;
+  options.cifar_stem = false;
+  return build_network(options);
+}
+
 class CudnnWithoutAGpu : public testing::TestWithParam<const char*> {};
 
 TEST_P(CudnnWithoutAGpu, HasAPlanForEachConvolutionAndFindsItAgain) {
-  ModelOptions options;
-  options.name = "resnet18";
-  options.image_size = 224;
-  options.cifar_stem = false;
-  const Network network = build_network(options);
+  const Network network = imagenet("resnet18");
   for (const Layer& layer : network.layers()) {
     if (layer.kind != LayerKind::convolution) continue;
     for (const Direction direction : {Direction::forward, Direction::data_gradient, Direction::weight_gradient}) {
@@ -77,11 +82,7 @@ INSTANTIATE_TEST_SUITE_P(All, CudnnWithoutAGpu, testing::Values("f32", "tf32", "
 
 // Every one that the layers of a ResNet ask for: what convolution.cpp says of cuDNN 9.19.
 TEST(FusedCudnnWithoutAGpu, HasFusedPlansInFp16) {
-  ModelOptions options;
-  options.name = "resnet50";
-  options.image_size = 224;
-  options.cifar_stem = false;
-  const Network network = build_network(options);
+  const Network network = imagenet("resnet50");
   const std::vector<Fusion> fusions = plan_fusions(network.layers());
   for (const auto& [gpu, applies] : {std::pair{std::string(h100), true}, {a100, true}, {b200, false}}) {
     std::map<std::string, int> asked;  // each geometry once
