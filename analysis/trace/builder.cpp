@@ -86,6 +86,19 @@ std::vector<std::uint32_t> nest(Slices& slices, std::uint16_t& depths) {
   return crossing;
 }
 
+std::vector<LostInterval> clipped(std::vector<LostInterval> losses, const Rank& rank) {
+  for (LostInterval& loss : losses) {
+    loss.start_ns = std::clamp(loss.start_ns, rank.start_ns, rank.end_ns);
+    loss.end_ns = std::clamp(loss.end_ns, loss.start_ns, rank.end_ns);
+  }
+  return merged_losses(std::move(losses));
+}
+
+std::string lost_reason(const std::string& cause) {
+  if (cause == "damage") return "damaged in the file";
+  return cause == "disk" ? "events lost: the file could not be written" : "events lost: the buffers were full";
+}
+
 }  // namespace
 
 TrackBuilder::TrackBuilder(Trace& trace, TrackKind kind, std::string label, std::uint64_t thread_id, bool main)
@@ -153,7 +166,10 @@ void TrackBuilder::add_sample(std::int64_t time_ns, double value) {
 }
 
 void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
-  if (track_.slices.size() == 0 && track_.marks.size() == 0 && track_.samples.size() == 0 && !track_.main) return;
+  if (track_.slices.size() == 0 && track_.marks.size() == 0 && track_.samples.size() == 0 && track_.lost.empty() &&
+      !track_.main) {
+    return;
+  }
   for (std::uint32_t i = 0; i < track_.slices.size(); ++i) {
     if (track_.slices.duration_ns[i] != still_open) continue;
     argument(i, trace_->names.intern("unfinished"), 1.0);
@@ -235,11 +251,40 @@ Rank RankBuilder::finish() {
         first = std::min(first, time_ns);
         last = std::max(last, time_ns);
       }
+      for (const LostInterval& loss : track.track_.lost) {
+        first = std::min(first, loss.start_ns);
+        last = std::max(last, loss.end_ns);
+      }
     }
     if (first <= last) rank_.start_ns = first, rank_.end_ns = last;
   }
-  for (TrackBuilder& track : tracks_) track.finish(rank_.end_ns, rank_.tracks);
+  for (TrackBuilder& track : tracks_) {
+    track.track_.lost = clipped(std::move(track.track_.lost), rank_);
+    track.finish(rank_.end_ns, rank_.tracks);
+  }
+  rank_.lost = clipped(std::move(rank_.lost), rank_);
+  add_lost_gaps();
   return std::move(rank_);
+}
+
+// Time that is a loss and a pause is a pause: nothing was to be recorded there.
+void RankBuilder::add_lost_gaps() {
+  std::vector<Gap> gaps = std::move(rank_.gaps);
+  const std::size_t pauses = gaps.size();
+  for (const LostInterval& loss : main_thread_losses(rank_)) {
+    std::int64_t from = loss.start_ns;
+    bool covered = false;
+    for (std::size_t p = 0; p < pauses && !covered; ++p) {
+      const std::int64_t pause_start = gaps[p].start_ns, pause_end = gaps[p].end_ns;
+      if (pause_end <= from || pause_start >= loss.end_ns) continue;
+      if (pause_start > from) gaps.push_back({from, pause_start, lost_reason(loss.cause), true});
+      from = pause_end;
+      covered = from >= loss.end_ns;
+    }
+    if (!covered) gaps.push_back({from, loss.end_ns, lost_reason(loss.cause), true});
+  }
+  std::ranges::stable_sort(gaps, {}, &Gap::start_ns);
+  rank_.gaps = std::move(gaps);
 }
 
 RankBuilder& TraceBuilder::add_rank(int rank, int world_size) {

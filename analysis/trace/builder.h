@@ -12,8 +12,8 @@
 //
 // Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, moves slices that
 // cross another one (begin inside it and end after it) onto further tracks, so that every track nests, and leaves out
-// tracks without slices, marks and samples but for the main thread's. Cost: linear where slices come in the order of
-// their starts, as a thread makes them.
+// tracks without slices, marks, samples and losses but for the main thread's. Cost: linear where slices come in the
+// order of their starts, as a thread makes them.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +63,15 @@ class TrackBuilder {
     mark_arguments_.push_back({mark, key, 0, text});
   }
 
+  // Events of this track were lost between two times, both included. `events` is 0 where the number is not known;
+  // `cause` is a key of Rank::dropped or "damage". The count in Rank::dropped is the caller's to set. Any order;
+  // finish() sorts, merges stretches that overlap and clips them to the rank. Losses of the main thread become gaps of
+  // the rank as well. An importer ends a range that is open when a loss begins at that time, "unfinished", unless it
+  // knows the range's end.
+  void add_lost(std::int64_t start_ns, std::int64_t end_ns, std::uint64_t events, std::string cause = "no_free_chunk") {
+    track_.lost.push_back({start_ns, end_ns, events, std::move(cause)});
+  }
+
   // Gives a slice another name.
   void rename(std::uint32_t slice, NameId name) { track_.slices.name[slice] = name; }
 
@@ -92,12 +101,19 @@ class RankBuilder {
   TrackBuilder& add_counter(std::string name, std::string unit, std::string device, bool is_sum);
   TrackBuilder& add_main_thread() { return add_track(TrackKind::thread, "main thread", 1, true); }
 
+  // Events were lost of which the track is not known (a damaged part of a file): like TrackBuilder::add_lost, for every
+  // track of the rank.
+  void add_lost(std::int64_t start_ns, std::int64_t end_ns, std::uint64_t events, std::string cause) {
+    rank_.lost.push_back({start_ns, end_ns, events, std::move(cause)});
+  }
+
   // Everything but the tracks. Where end_ns is not above start_ns, finish() takes the first and last event instead.
   Rank& info() { return rank_; }
 
  private:
   friend class TraceBuilder;
   Rank finish();
+  void add_lost_gaps();
 
   Trace* trace_;
   Rank rank_;

@@ -67,6 +67,14 @@ struct Argument {
   NameId text = 0;    // not 0: the value is this text
 };
 
+// A stretch of a track of which events are missing. A range that was pushed or popped in it may be absent, cut or too
+// long, so its time belongs to no phase. Both ends belong to it; a single lost event may have start_ns == end_ns.
+struct LostInterval {
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::uint64_t events = 0;  // how many are missing at least; 0: not known
+  std::string cause;         // a key of Rank::dropped ("no_free_chunk", "disk", …), or "damage"
+};
+
 struct Track {
   TrackKind kind = TrackKind::thread;
   std::string label;  // "main thread", "thread 4711", "MPI", …
@@ -76,14 +84,17 @@ struct Track {
   Slices marks;
   std::vector<Argument> slice_arguments;
   std::vector<Argument> mark_arguments;
-  std::uint16_t depths = 0;  // number of nesting levels used
-  Samples samples;           // of a counter, which has no slices and marks
+  std::uint16_t depths = 0;        // number of nesting levels used
+  Samples samples;                 // of a counter, which has no slices and marks
+  std::vector<LostInterval> lost;  // sorted by start, disjoint, within the rank's start to end
 };
 
-// A time that was not recorded, or of which events are missing. Its reasons are for people: "outside --iterations".
+// A time that was not recorded, or in which events of the main thread were lost. The reason is for people: "outside
+// --iterations". Phases leave gaps out, and iterations that a gap touches do not count.
 struct Gap {
   std::int64_t start_ns = 0, end_ns = 0;
   std::string reason;
+  bool lost = false;  // events were lost here; else the recording was paused on purpose
 };
 
 // Why the recorder wrote something out or said something: a signal, a slow iteration, a hang.
@@ -108,7 +119,8 @@ struct Rank {
   double clock_error_ns = 0;  // bound of the error against the run's reference clock
   std::uint64_t nvtx_events = 0, mpi_events = 0, cuda_events = 0, nccl_events = 0, counter_events = 0;
   std::vector<Track> tracks;
-  std::vector<Gap> gaps;  // sorted, disjoint, within start to end; slices that a gap cuts are "unfinished"
+  std::vector<LostInterval> lost;  // like Track::lost, where the track is not known: they concern every track
+  std::vector<Gap> gaps;           // sorted, disjoint, within start to end; slices that a pause cuts are "unfinished"
   std::vector<Trigger> triggers;
   std::vector<NameId> communicators;  // that it is a member of, by the text that slices have
 
@@ -125,6 +137,12 @@ struct Trace {
 
   std::uint16_t class_of(std::string_view domain, std::string_view category);  // interned; O(classes)
 };
+
+// Sorted and disjoint: stretches that overlap or touch become one, which has the sum of their events.
+std::vector<LostInterval> merged_losses(std::vector<LostInterval> losses);
+
+// The stretches in which events of the main thread were lost: those of its track and those of the rank.
+std::vector<LostInterval> main_thread_losses(const Rank& rank);
 
 // The main thread's track, or nullptr where the rank has none.
 const Track* main_track(const Rank& rank);

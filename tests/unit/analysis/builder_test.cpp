@@ -121,5 +121,44 @@ TEST(TraceBuilder, MarksAreSortedAndKeepTheirValues) {
   EXPECT_EQ(argument(track.mark_arguments, 1, payload), 0.9);
 }
 
+TEST(TraceBuilder, SortsMergesAndClipsTheLossesOfATrack) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  rank.info().end_ns = 1000;
+  TrackBuilder& helper = rank.add_track(TrackKind::thread, "helper", 2);
+  helper.add_lost(700, 2000, 5, "disk");
+  helper.add_lost(100, 200, 3);
+  helper.add_lost(150, 300, 4);
+  const Trace trace = run.finish();
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 1U) << "a track of which everything was lost stays";
+  const std::vector<LostInterval>& lost = trace.ranks[0].tracks[0].lost;
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_EQ(lost[0].start_ns, 100);
+  EXPECT_EQ(lost[0].end_ns, 300);
+  EXPECT_EQ(lost[0].events, 7U);
+  EXPECT_EQ(lost[0].cause, "no_free_chunk");
+  EXPECT_EQ(lost[1].end_ns, 1000);
+  EXPECT_TRUE(trace.ranks[0].gaps.empty()) << "the main thread lost nothing";
+}
+
+TEST(TraceBuilder, LossesOfTheMainThreadAndOfTheRankBecomeGapsBesidePauses) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  rank.info().end_ns = 1000;
+  rank.info().gaps.push_back({200, 300, "switched off"});
+  rank.add_main_thread().add_lost(100, 400, 5);
+  rank.add_lost(600, 600, 0, "damage");
+  const Trace trace = run.finish();
+  const std::vector<Gap>& gaps = trace.ranks[0].gaps;
+  ASSERT_EQ(gaps.size(), 4U);
+  const std::vector<std::pair<std::int64_t, std::int64_t>> times = {{100, 200}, {200, 300}, {300, 400}, {600, 600}};
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    EXPECT_EQ(std::pair(gaps[i].start_ns, gaps[i].end_ns), times[i]);
+    EXPECT_EQ(gaps[i].lost, i != 1);
+  }
+  EXPECT_EQ(trace.ranks[0].recorded_ns(), 700);
+  EXPECT_EQ(main_thread_losses(trace.ranks[0]).size(), 2U);
+}
+
 }  // namespace
 }  // namespace paceline::analysis
