@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "profiler/format/block_summary.h"
 #include "profiler/format/columns.h"
 #include "profiler/format/hash.h"
 
@@ -220,13 +221,14 @@ std::span<const std::byte> BlockEncoder::encode(const ChunkHeader& chunk, const 
 
   BlockHeader header{};
   memcpy(header.magic, block_magic, sizeof header.magic);
-  header.kind = block_kind_events;
+  header.kind = block_kind_summary;
   header.track = chunk.track;
   header.slots = static_cast<std::uint32_t>(count);
   header.sequence = chunk.sequence;
   header.thread_id = chunk.thread_id;
   header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   header.raw_bytes = static_cast<std::uint32_t>(columns.size());
+  summarize(slots, count, header);
   header.hash = block_hash(header, block_ + sizeof header);
   memcpy(block_, &header, sizeof header);
   return {block_, sizeof header + payload_bytes};

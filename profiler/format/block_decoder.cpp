@@ -50,6 +50,29 @@ bool take_number(std::span<const std::byte>& column, std::uint64_t& value) {
 
 }  // namespace
 
+std::size_t read_block_header(std::span<const std::byte> bytes, BlockHeader& header) {
+  header = {};
+  if (bytes.size() < short_block_header_bytes) return 0;
+  constexpr std::size_t common = offsetof(BlockHeader, first_ticks);
+  std::memcpy(&header, bytes.data(), common);
+  if (header.kind != block_kind_summary) {  // what is of no known kind is left to check_block
+    std::memcpy(&header.hash, bytes.data() + common, sizeof header.hash);
+    return short_block_header_bytes;
+  }
+  if (bytes.size() < sizeof header) return 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return sizeof header;
+}
+
+const char* check_block(const BlockHeader& header, std::span<const std::byte> payload) {
+  if (header.slots > slots_per_chunk || header.raw_bytes > max_raw_bytes || header.payload_bytes != payload.size()) {
+    return "a size is out of range";
+  }
+  if (header.kind != block_kind_plain && header.kind != block_kind_summary) return "its kind is not known";
+  if (header.hash != block_hash(header, payload.data())) return "the checksum does not fit";
+  return nullptr;
+}
+
 struct BlockDecoder::Scratch {
   struct FreeContext {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
@@ -69,11 +92,7 @@ BlockDecoder::~BlockDecoder() = default;
 
 const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std::byte> payload,
                                  std::vector<Slot>& slots) {
-  if (header.slots > slots_per_chunk || header.raw_bytes > max_raw_bytes || header.payload_bytes != payload.size()) {
-    return "a size is out of range";
-  }
-  if (header.hash != block_hash(header, payload.data())) return "the checksum does not fit";
-  if (header.kind != block_kind_events) return "its kind is not known";
+  if (const char* wrong = check_block(header, payload)) return wrong;
   auto& [context, raw, ticks, words, bytes, events_of_type] = *scratch_;
   raw.resize(header.raw_bytes);
   if (ZSTD_decompressDCtx(context.get(), raw.data(), raw.size(), payload.data(), payload.size()) != raw.size()) {

@@ -12,6 +12,13 @@
 
 namespace paceline::format {
 
+// The header of the block at the front of `bytes`, of either kind, and its length; 0 where there is none that is whole.
+// Of kind 1, which has no summary, the summary is all zeros.
+std::size_t read_block_header(std::span<const std::byte> bytes, BlockHeader& header);
+
+// nullptr, or what is wrong with a block before it is decoded.
+const char* check_block(const BlockHeader& header, std::span<const std::byte> payload);
+
 class BlockDecoder {
  public:
   BlockDecoder();

@@ -46,6 +46,7 @@ inline constexpr Field collective[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16},
 inline constexpr Field clock_pair[] = {{0, 0, 64, delta}, {1, 0, 64, delta}, {2, 0, 64}};
 inline constexpr Field clock_exchange[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64, delta}, {2, 0, 64, delta}};
 inline constexpr Field trigger[] = {{0, 0, 8}, {0, 8, 56}, {1, 0, 64}, {2, 0, 64}};
+inline constexpr Field lost[] = {{0, 0, 8}, {0, 8, 8}, {0, 16, 48}, {1, 0, 64, delta}, {2, 0, 64, delta}};
 inline constexpr Field mpi_definition[] = {{0, 0, 32}, {0, 32, 32}, {1, 0, 64}, {2, 0, 64}};
 inline constexpr Field mpi_file[] = {{0, 0, 16}, {0, 16, 32}, {0, 48, 16}, {1, 0, 64}, {2, 0, 64, delta}};
 inline constexpr Field counter[] = {{0, 0, 16}, {0, 16, 16}, {0, 32, 32}, {1, 0, 32}, {1, 32, 32}, {2, 0, 64}};
@@ -88,7 +89,7 @@ constexpr std::uint64_t field_mask(const Field& field) {
 constexpr std::uint64_t zigzag(std::uint64_t difference) { return difference << 1 ^ (0 - (difference >> 63)); }
 constexpr std::uint64_t undo_zigzag(std::uint64_t coded) { return coded >> 1 ^ (0 - (coded & 1)); }
 
-// The fields of a type, in the order of their columns; none for a type that version 1 of the format does not know.
+// The fields of a type, in the order of their columns; none for a type that the format does not know.
 constexpr std::span<const Field> fields_of(EventType type) {
   switch (type) {
     case EventType::none:
@@ -134,6 +135,8 @@ constexpr std::span<const Field> fields_of(EventType type) {
       return fields::two_names;
     case EventType::trigger:
       return fields::trigger;
+    case EventType::lost:
+      return fields::lost;
     case EventType::mpi_posted:
     case EventType::mpi_completed:
       return fields::end;

@@ -64,12 +64,16 @@ enum class EventType : std::uint8_t {
   // A fact learned while running: "rank", "world_size", "mpi_library", … low: key name:32 | value name:32.
   setting = 56,
 
-  // What was recorded. low: why recording is off, as bits (PauseReason); 0 = it is on from here on. With ticks 0, it was
-  // off from the beginning.
+  // What was recorded. low: why recording is off, as bits (PauseReason); 0 = it is on from here on. With ticks 0, it
+  // was off from the beginning.
   recording = 57,
   // The flight recorder wrote out what it held. low: TriggerCause:8 | number:56 (of the iteration, the signal, the
   // seconds; 0 = none); ext.high = the tick from which on everything is there (header: kept_from).
   trigger = 58,
+
+  // Events of this track were dropped between two times, `events` of them. Others of the track may be there all the
+  // same. low: DropCause:8 | LostScope:8 | events:48; ext.high = first tick, ext.low = last tick, relative as in heads.
+  lost = 59,
 
   process_end = 63,  // low: exit kind (0 = normal). The last event of a process that ended by itself.
 
@@ -129,15 +133,15 @@ enum class EventType : std::uint8_t {
                         // ext.low = correlation:32 | event:32
   cuda_graph = 104,     // low: stream:32 | graph:32; ext.high = duration; ext.low = correlation:32 | unused:32
   cuda_overhead = 105,  // low: kind:32 (CUPTI's number) | thread:32; ext.high = duration; ext.low = correlation
-  cuda_clock = 106,     // low: CUPTI's clock at the head's ticks, ns; ext.high = ticks that reading it took. The times of
-                        // all other events of CUDA were converted along a line through these.
-  cuda_handle = 107,    // low: context:32 | stream:32, CUPTI's numbers (stream all ones: the context itself);
-                        // ext.high = the driver's handle of it, by which NVTX gives names; ext.low = 0
+  cuda_clock = 106,   // low: CUPTI's clock at the head's ticks, ns; ext.high = ticks that reading it took. The times of
+                      // all other events of CUDA were converted along a line through these.
+  cuda_handle = 107,  // low: context:32 | stream:32, CUPTI's numbers (stream all ones: the context itself);
+                      // ext.high = the driver's handle of it, by which NVTX gives names; ext.low = 0
 
-  // NCCL, from its profiler interface. `operation` is a name: "FUNCTION DATATYPE ALGORITHM PROTOCOL CHANNELS WARPS", "-"
-  // for what is not known. `id` is unique in the process; `nccl_end` ends what has it, on any track.
-  // A collective, begin of its enqueueing. low: operation:32 | communicator:32; ext.high = bytes; ext.low = sequence:32
-  // (by function) | root:32; ext2.high = id; ext2.low = id of the nccl_call that enqueued it
+  // NCCL, from its profiler interface. `operation` is a name: "FUNCTION DATATYPE ALGORITHM PROTOCOL CHANNELS WARPS",
+  // "-" for what is not known. `id` is unique in the process; `nccl_end` ends what has it, on any track. A collective,
+  // begin of its enqueueing. low: operation:32 | communicator:32; ext.high = bytes; ext.low = sequence:32 (by function)
+  // | root:32; ext2.high = id; ext2.low = id of the nccl_call that enqueued it
   nccl_collective = 113,
   nccl_peer = 114,  // A send or a receive. As nccl_collective, but ext.low = peer:32 | channels:32
   // low: operation:32 | communicator:32; ext.high = bytes; ext.low = NcclCall:32 | root:32 (signed); ext2.high = id;
@@ -167,13 +171,16 @@ enum class PayloadType : std::uint64_t { none = 0, unsigned_integer = 1, signed_
 
 // Bits of `recording`: several may keep it off at once.
 enum PauseReason : std::uint32_t {
-  by_program = 1,        // paceline_recording(0), MPI_Pcontrol(0)
-  before_delay = 2,      // --delay
+  by_program = 1,          // paceline_recording(0), MPI_Pcontrol(0)
+  before_delay = 2,        // --delay
   outside_iterations = 4,  // --iterations
-  outside_capture = 8,   // --capture-range: cudaProfilerStart, cudaProfilerStop
-  after_duration = 16,   // --duration
-  file_is_full = 32,     // --max-size
+  outside_capture = 8,     // --capture-range: cudaProfilerStart, cudaProfilerStop
+  after_duration = 16,     // --duration
+  file_is_full = 32,       // --max-size
 };
+
+// Whose events are lost: those of the track that the event is on, or those of threads that are not known.
+enum class LostScope : std::uint8_t { track = 0, any_thread = 1 };
 
 enum class TriggerCause : std::uint8_t { signal = 1, slow_iteration = 2, hang = 3 };
 
@@ -187,14 +194,33 @@ constexpr bool is_nvtx_definition(EventType type) {
   return type >= EventType::resource && type < EventType::submit && !has_bytes(type);
 }
 
-// What a flight recorder keeps when it drops the events around it: all that later events refer to, or that says what was
-// recorded.
-constexpr bool outlives_ring(EventType type) {
+// True of what later events refer to.
+constexpr bool defines(EventType type) {
   const auto number = static_cast<unsigned>(type);
-  const bool defines = type == EventType::mpi_file || type == EventType::mpi_window || (number >= 96 && number <= 98) ||
-                       type == EventType::counter;
-  return number < 16 || (number >= 48 && number < 64) || is_nvtx_definition(type) || defines;
+  return (number > 0 && number < 16) || is_nvtx_definition(type) || type == EventType::mpi_file ||
+         type == EventType::mpi_window || type == EventType::cuda_function || type == EventType::cuda_stream ||
+         type == EventType::cuda_kernel || type == EventType::cuda_handle || type == EventType::counter;
 }
+
+// True of what says how clocks and ticks belong together, or how the recording went.
+constexpr bool is_clock_event(EventType type) {
+  return type == EventType::clock_pair || type == EventType::clock_exchange || type == EventType::cuda_clock ||
+         type == EventType::time_sync;
+}
+constexpr bool is_setting(EventType type) {
+  return type == EventType::setting || type == EventType::recording || type == EventType::trigger ||
+         type == EventType::process_end;
+}
+
+// What a flight recorder keeps when it drops the events around it. (CUDA's clock only matters to the events around it.)
+constexpr bool outlives_ring(EventType type) {
+  return defines(type) || is_setting(type) || (is_clock_event(type) && type != EventType::cuda_clock);
+}
+
+// True of an event of CUDA that lasts from its ticks on for as many ticks as ext.high says.
+constexpr bool has_duration(EventType type) { return type >= EventType::cuda_call && type <= EventType::cuda_overhead; }
+
+constexpr std::uint64_t pack_lost(std::uint32_t cause, std::uint64_t events) { return cause | events << 16; }
 
 constexpr std::uint64_t pack_high(std::uint64_t ticks, EventType type) {
   return ticks << 8 | static_cast<std::uint64_t>(type);
@@ -224,6 +250,7 @@ constexpr std::uint32_t extension_slots(const Slot& head) {
     case EventType::clock_pair:
     case EventType::clock_exchange:
     case EventType::trigger:
+    case EventType::lost:
     case EventType::mpi_file:
     case EventType::mpi_begin_file:
     case EventType::mpi_window:

@@ -15,7 +15,9 @@ inline std::uint64_t header_hash(const FileHeader& header) { return XXH3_64bits(
 
 // BlockHeader::hash: the block's header, by way of the seed, and its payload of header.payload_bytes bytes.
 inline std::uint64_t block_hash(const BlockHeader& header, const void* payload) {
-  return XXH3_64bits_withSeed(payload, header.payload_bytes, XXH3_64bits(&header, offsetof(BlockHeader, hash)));
+  const std::size_t hashed =
+      header.kind == block_kind_plain ? offsetof(BlockHeader, first_ticks) : offsetof(BlockHeader, hash);
+  return XXH3_64bits_withSeed(payload, header.payload_bytes, XXH3_64bits(&header, hashed));
 }
 
 }  // namespace paceline::format

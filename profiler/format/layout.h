@@ -18,9 +18,11 @@
 namespace paceline::format {
 
 inline constexpr char file_magic[8] = {'P', 'A', 'C', 'E', 'L', 'I', 'N', 'E'};
-inline constexpr std::uint32_t file_version = 1;
+inline constexpr std::uint32_t file_version = 2;         // what the recorder writes
+inline constexpr std::uint32_t oldest_file_version = 1;  // what a reader still reads
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
+inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
 inline constexpr std::size_t max_header_bytes = 1024 * 1024;
 inline constexpr std::size_t max_live_bytes = std::size_t{1} << 30;
 
@@ -30,10 +32,10 @@ enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
 enum class DropCause : std::uint32_t {
   no_free_chunk = 0,
   too_long = 1,
-  too_many_names = 2,
+  too_many_names = 2,  // recorded, but under a name that many share
   disk = 3,
-  ring = 4,  // the flight recorder's memory did not last for the time that was asked for
-  device = 5,  // CUPTI found no buffer for its records, or left some out itself
+  ring = 4,         // the flight recorder's memory did not last for the time that was asked for
+  device = 5,       // CUPTI found no buffer for its records, or left some out itself
   payload_cut = 6,  // recorded, but without a part of its NVTX payloads
 };
 inline constexpr std::size_t drop_causes = 7;
@@ -68,42 +70,87 @@ struct FileHeader {
                                        //   0 = all are there
 };
 static_assert(sizeof(FileHeader) == 184);
-// JSON text: {"host","boot_id","command":[…],"directory","job","parent","environment":{…},"set":{…}}; all but host are optional.
+// JSON text: {"host","boot_id","command":[…],"directory","job","parent","environment":{…},"set":{…}}; all but host are
+// optional.
 
 // A chunk is set free before it is zeroed, and opened (sequence, then state) after.
-enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2 };
+enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2, lost_table = 3 };
 
 // First slot-aligned bytes of each chunk of the live area; slots follow to the chunk's end.
+//
+// The live area is an array of units of chunk_bytes. A unit is one chunk, or it is divided into chunks of one page
+// each: `pages` in the header of its first page says which. The first chunk of a thread is a page, so that thousands of
+// threads with few events fit. A unit is divided, and made whole again, only while all of it is free and zeroed.
 struct ChunkHeader {
   std::uint32_t state;      // * ChunkState
   std::uint32_t track;      // which thread's: dense from 0, in order of first event
   std::uint64_t sequence;   // number of this chunk in the file, from 1, in order of opening
   std::uint64_t thread_id;  // the system's
-  std::uint64_t reserved[5];
+  std::uint32_t pages;      // * 1: a chunk of one page, in a divided unit; 0: a whole unit. Version 1 has only 0.
+  std::uint32_t reserved0;
+  std::uint64_t reserved[4];
 };
 static_assert(sizeof(ChunkHeader) == 64);
 
 inline constexpr std::size_t slots_per_chunk = (chunk_bytes - sizeof(ChunkHeader)) / 16;
+inline constexpr std::size_t slots_per_page = (page_bytes - sizeof(ChunkHeader)) / 16;
 
-// Before each block's payload.
+// A stretch in which events of a track are dropped, kept up to date while it lasts: it survives a kill. Once its thread
+// has a chunk again, an event `lost` says the same (event.h) and the entry is cleared. Entries fill a unit of state
+// lost_table after its header.
+struct LostEntry {
+  std::uint64_t events;       // * 0 = the entry means nothing; stored last
+  std::uint64_t first_ticks;  // * relative, as in events
+  std::uint64_t last_ticks;   // *
+  std::uint64_t thread_id;    // the system's
+  std::uint32_t track;
+  std::uint32_t cause;  // as in the event: DropCause:8 | LostScope:8
+  std::uint64_t reserved[3];
+};
+static_assert(sizeof(LostEntry) == 64);
+inline constexpr std::size_t lost_entries = (chunk_bytes - sizeof(ChunkHeader)) / sizeof(LostEntry);
+
+// What the counts in a block's header count; `other` is everything that no other family has, ends of ranges included.
+enum class Family : std::uint8_t { nvtx, mpi, cuda, nccl, counter, other };
+inline constexpr std::size_t families = 6;
+
+// What a block holds besides, so that a reader knows which blocks it needs.
+enum BlockContent : std::uint32_t {
+  has_definitions = 1,  // types 1 to 15, and others that later events refer to
+  has_settings = 2,     // setting, recording, trigger, process_end
+  has_clock = 4,        // clock_pair, clock_exchange, cuda_clock, time_sync
+  has_lost = 8,         // lost
+};
+
+// Before each block's payload. Version 1 has a shorter one, of kind 1, which lacks the summary.
 struct BlockHeader {
   char magic[4];       // "PBLK"
-  std::uint32_t kind;  // 1 = events of one chunk
+  std::uint32_t kind;  // 1 = events of one chunk, without a summary; 2 = with it
   std::uint32_t track;
   std::uint32_t slots;     // slots in the payload, once decoded
   std::uint64_t sequence;  // the chunk's
   std::uint64_t thread_id;
   std::uint32_t payload_bytes;  // as stored
   std::uint32_t raw_bytes;      // before compression
-  std::uint64_t hash;           // XXH3 64 of the payload as stored, seeded with the XXH3 64 of the 40 bytes before
+  // The summary.
+  std::uint64_t first_ticks;      // the lowest of any event's
+  std::uint64_t last_ticks;       // the highest; of an event with a duration, its end's
+  std::uint16_t count[families];  // events by Family
+  std::uint32_t contents;         // BlockContent
+  std::uint64_t hash;  // XXH3 64 of the payload as stored, seeded with the XXH3 64 of the bytes before this field
 };
-static_assert(sizeof(BlockHeader) == 48);
+static_assert(sizeof(BlockHeader) == 80);
+
+// The bytes of a header of kind 1: those before the summary, then the hash.
+inline constexpr std::size_t short_block_header_bytes = offsetof(BlockHeader, first_ticks) + sizeof(std::uint64_t);
+static_assert(short_block_header_bytes == 48);
 
 // Limits that a reader may rely on: a decoded block has at most slots_per_chunk slots.
 inline constexpr std::size_t max_raw_bytes = 2 * chunk_bytes;
 inline constexpr std::size_t max_payload_bytes = max_raw_bytes + page_bytes;
 
-inline constexpr std::uint32_t block_kind_events = 1;
+inline constexpr std::uint32_t block_kind_plain = 1;
+inline constexpr std::uint32_t block_kind_summary = 2;
 inline constexpr char block_magic[4] = {'P', 'B', 'L', 'K'};
 
 }  // namespace paceline::format

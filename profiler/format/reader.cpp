@@ -8,12 +8,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 
 #include "profiler/format/block.h"
 #include "profiler/format/block_decoder.h"
+#include "profiler/format/block_summary.h"
 #include "profiler/format/error.h"
 #include "profiler/format/hash.h"
 
@@ -108,7 +112,16 @@ struct Piece {
   std::uint64_t sequence = 0;
   std::uint64_t thread_id = 0;
   std::vector<Slot> slots;
+  bool has_lost = false;  // `lost` is among its events
 };
+
+LostStretch stretch_of(const Piece& piece, const Slot& head, const Slot& extension) {
+  LostStretch lost{piece.track, piece.thread_id, extension.high, extension.low, head.low >> 16};
+  lost.last_ticks = std::max(lost.first_ticks, lost.last_ticks);
+  lost.cause = static_cast<std::uint32_t>(head.low & 0xff);
+  lost.any_thread = (head.low >> 8 & 0xff) == static_cast<std::uint64_t>(LostScope::any_thread);
+  return lost;
+}
 
 class Reader {
  public:
@@ -126,9 +139,22 @@ class Reader {
     for (Piece& piece : live) {
       if (sequences_.insert(piece.sequence).second) pieces_.push_back(std::move(piece));
     }
+    collect_lost();
     join_tracks();
     if (damages_ > 1) trace_.damage += fmt::format(" (and {} more)", damages_ - 1);
     return std::move(trace_);
+  }
+
+  TraceSummary read_summary() {
+    read_header();
+    summaries_.emplace();
+    const std::vector<Piece> live = read_live_area();
+    read_blocks();
+    for (const Piece& piece : live) {
+      if (sequences_.insert(piece.sequence).second) add_summary(piece);
+    }
+    if (damages_ > 1) trace_.damage += fmt::format(" (and {} more)", damages_ - 1);
+    return {trace_.header, std::move(*summaries_), trace_.damaged, trace_.damage};
   }
 
  private:
@@ -145,9 +171,10 @@ class Reader {
       file_.fail("not a .pace trace: it does not start with PACELINE");
     }
     if (got < sizeof header) file_.fail(fmt::format("cut in its header, after {} bytes; nothing can be read", got));
-    if (header.version != file_version) {
-      file_.fail(fmt::format("version {} of the trace format, but this program reads version {}; use a newer Paceline",
-                             header.version, file_version));
+    if (header.version < oldest_file_version || header.version > file_version) {
+      file_.fail(
+          fmt::format("version {} of the trace format, but this program reads versions {} to {}; use a newer Paceline",
+                      header.version, oldest_file_version, file_version));
     }
     if (header.hash != header_hash(header)) file_.fail("the header's checksum does not fit; nothing can be read");
     if (header.header_bytes % page_bytes != 0 || header.header_bytes > max_header_bytes ||
@@ -211,36 +238,78 @@ class Reader {
       damage(fmt::format("the length of the live area, {} bytes, is out of range", header.live_bytes));
       header.live_bytes = 0;
     }
-    std::vector<std::byte> bytes(chunk_bytes);
     const std::uint64_t end = header.header_bytes + header.live_bytes;
     for (std::uint64_t at = header.header_bytes; at < end; at += chunk_bytes) {
-      ChunkHeader chunk;
-      if (at >= size_ || file_.read(at, &chunk, sizeof chunk) < sizeof chunk) {
+      ChunkHeader unit;
+      if (at >= size_ || file_.read(at, &unit, sizeof unit) < sizeof unit) {
         damage(fmt::format("cut in the live area, at byte {}", size_));
         break;
       }
-      if (chunk.state == static_cast<std::uint32_t>(ChunkState::free)) continue;
-      if (chunk.state > static_cast<std::uint32_t>(ChunkState::full)) {
-        damage(fmt::format("the chunk at byte {} has an unknown state", at));
-        continue;
-      }
-      const std::size_t got = file_.read(at, bytes.data(), chunk_bytes);
-      if (got < chunk_bytes) damage(fmt::format("cut in the live area, at byte {}", size_));
-      ChunkHeader after;
-      if (file_.read(at, &after, sizeof after) < sizeof after || after.state == 0 || after.sequence != chunk.sequence) {
-        continue;
-      }
-      Piece piece{chunk.track, chunk.sequence, chunk.thread_id, {}};
-      piece.slots.resize((std::max(got, sizeof chunk) - sizeof chunk) / sizeof(Slot));
-      std::memcpy(piece.slots.data(), bytes.data() + sizeof chunk, piece.slots.size() * sizeof(Slot));
-      const std::size_t whole = whole_slots(piece.slots.data(), piece.slots.size());
-      if (whole < piece.slots.size() && piece.slots[whole].high != 0 && got == chunk_bytes) {
-        damage(fmt::format("the chunk at byte {} has a broken event in slot {}", at, whole));
-      }
-      piece.slots.resize(whole);
-      live.push_back(std::move(piece));
+      read_unit(at, unit, live);
     }
     return live;
+  }
+
+  void read_unit(std::uint64_t at, ChunkHeader unit, std::vector<Piece>& live) {
+    if (unit.state == static_cast<std::uint32_t>(ChunkState::lost_table)) {
+      read_lost_table(at);
+      return;
+    }
+    // Of a running process, a unit may be divided or made whole meanwhile.
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const std::uint32_t pages = unit.pages;
+      if (pages > 1) {
+        damage(fmt::format("the chunk at byte {} has an unknown size", at));
+        return;
+      }
+      const std::size_t before = live.size();
+      const std::size_t step = pages == 1 ? page_bytes : chunk_bytes;
+      for (std::uint64_t chunk = at; chunk < at + chunk_bytes; chunk += step) read_chunk(chunk, step, live);
+      if (file_.read(at, &unit, sizeof unit) < sizeof unit || unit.pages == pages) return;
+      live.resize(before);
+    }
+  }
+
+  void read_chunk(std::uint64_t at, std::size_t bytes, std::vector<Piece>& live) {
+    ChunkHeader chunk, after;
+    if (file_.read(at, &chunk, sizeof chunk) < sizeof chunk) {
+      damage(fmt::format("cut in the live area, at byte {}", size_));
+      return;
+    }
+    if (chunk.state == static_cast<std::uint32_t>(ChunkState::free)) return;
+    if (chunk.state > static_cast<std::uint32_t>(ChunkState::full)) {
+      damage(fmt::format("the chunk at byte {} has an unknown state", at));
+      return;
+    }
+    Piece piece{chunk.track, chunk.sequence, chunk.thread_id, {}};
+    const std::size_t slot_bytes = bytes - sizeof chunk;
+    piece.slots.resize(slot_bytes / sizeof(Slot));
+    const std::size_t got = file_.read(at + sizeof chunk, piece.slots.data(), slot_bytes);
+    if (got < slot_bytes) damage(fmt::format("cut in the live area, at byte {}", size_));
+    if (file_.read(at, &after, sizeof after) < sizeof after || after.state == 0 || after.sequence != chunk.sequence) {
+      return;
+    }
+    piece.slots.resize(got / sizeof(Slot));
+    const std::size_t whole = whole_slots(piece.slots.data(), piece.slots.size());
+    if (whole < piece.slots.size() && piece.slots[whole].high != 0 && got == slot_bytes) {
+      damage(fmt::format("the chunk at byte {} has a broken event in slot {}", at, whole));
+    }
+    piece.slots.resize(whole);
+    piece.has_lost = true;  // perhaps
+    live.push_back(std::move(piece));
+  }
+
+  void read_lost_table(std::uint64_t at) {
+    std::vector<LostEntry> entries(lost_entries);
+    const std::size_t got = file_.read(at + sizeof(ChunkHeader), entries.data(), entries.size() * sizeof(LostEntry));
+    if (got < entries.size() * sizeof(LostEntry)) damage(fmt::format("cut in the live area, at byte {}", size_));
+    entries.resize(got / sizeof(LostEntry));
+    for (const LostEntry& entry : entries) {
+      if (entry.events == 0) continue;
+      const Piece owner{entry.track, 0, entry.thread_id, {}};
+      ongoing_.push_back(
+          stretch_of(owner, {0, pack_lost(entry.cause & 0xffff, entry.events)}, {entry.first_ticks, entry.last_ticks}));
+    }
   }
 
   void read_blocks() {
@@ -274,11 +343,11 @@ class Reader {
   std::uint64_t read_block(Window& window, std::uint64_t at) {
     BlockHeader block;
     const std::span<const std::byte> head = window.at(at, sizeof block);
-    if (head.size() < sizeof block) {
+    const std::size_t head_bytes = read_block_header(head, block);
+    if (head_bytes == 0) {
       damage(fmt::format("cut in a block's header, at byte {}", at));
       return 0;
     }
-    std::memcpy(&block, head.data(), sizeof block);
     if (std::memcmp(block.magic, block_magic, sizeof block.magic) != 0) {
       damage(fmt::format("no block where one should start, at byte {}", at));
       return 0;
@@ -287,22 +356,100 @@ class Reader {
       damage(fmt::format("the block at byte {} has a size out of range", at));
       return 0;
     }
-    const std::span<const std::byte> payload = window.at(at + sizeof block, block.payload_bytes);
+    const std::span<const std::byte> payload = window.at(at + head_bytes, block.payload_bytes);
     if (payload.size() < block.payload_bytes) {
       damage(fmt::format("the block at byte {} is cut", at));
+      note_broken(block);
       return 0;
     }
     Piece piece{block.track, block.sequence, block.thread_id, {}};
-    if (const char* wrong = decoder_.decode(block, payload, piece.slots)) {
+    const bool decodes = !summaries_ || block.kind != block_kind_summary;
+    const char* wrong = decodes ? decoder_.decode(block, payload, piece.slots) : check_block(block, payload);
+    if (wrong != nullptr) {
       damage(fmt::format("the block at byte {} is broken: {}", at, wrong));
+      note_broken(block);
       return 0;
     }
-    if (sequences_.insert(piece.sequence).second) {
-      pieces_.push_back(std::move(piece));
-    } else {
+    piece.has_lost = (block.contents & has_lost) != 0;
+    if (!sequences_.insert(piece.sequence).second) {
       damage(fmt::format("the block at byte {} is there twice", at));
+    } else if (summaries_) {
+      if (decodes) summarize(piece.slots.data(), piece.slots.size(), block);
+      summaries_->push_back(block);
+    } else {
+      pieces_.push_back(std::move(piece));
     }
-    return sizeof block + block.payload_bytes;
+    return head_bytes + block.payload_bytes;
+  }
+
+  void note_broken(const BlockHeader& block) {
+    constexpr std::size_t most = 1000;
+    if (broken_.size() < most) broken_.push_back(block);
+  }
+
+  void add_summary(const Piece& piece) {
+    BlockHeader made{};
+    std::memcpy(made.magic, block_magic, sizeof made.magic);
+    made.kind = block_kind_summary;
+    made.track = piece.track;
+    made.slots = static_cast<std::uint32_t>(piece.slots.size());
+    made.sequence = piece.sequence;
+    made.thread_id = piece.thread_id;
+    summarize(piece.slots.data(), piece.slots.size(), made);
+    summaries_->push_back(made);
+  }
+
+  // From the events `lost`, from the table of those that no event says yet, and from broken blocks.
+  void collect_lost() {
+    std::set<std::pair<std::uint32_t, std::uint64_t>> said;  // track and first tick
+    for (const Piece& piece : pieces_) {
+      if (!piece.has_lost) continue;
+      for (std::size_t at = 0; at < piece.slots.size(); at += 1 + extension_slots(piece.slots[at])) {
+        if (type_of(piece.slots[at]) != EventType::lost) continue;
+        trace_.lost.push_back(stretch_of(piece, piece.slots[at], piece.slots[at + 1]));
+        said.emplace(piece.track, trace_.lost.back().first_ticks);
+      }
+    }
+    for (const LostStretch& lost : ongoing_) {
+      if (!said.contains({lost.track, lost.first_ticks})) trace_.lost.push_back(lost);
+    }
+    for (const BlockHeader& block : broken_) add_broken(block);
+    std::ranges::stable_sort(trace_.lost, {},
+                             [](const LostStretch& lost) { return std::pair(lost.track, lost.first_ticks); });
+  }
+
+  // The header of a broken block may be right all the same: it is believed where the track that it names has other
+  // blocks, which say between which times the block was.
+  void add_broken(const BlockHeader& block) {
+    if (sequences_.contains(block.sequence)) return;
+    const Piece *before = nullptr, *after = nullptr;
+    for (const Piece& piece : pieces_) {
+      if (piece.track != block.track || piece.thread_id != block.thread_id || piece.slots.empty()) continue;
+      if (piece.sequence < block.sequence) {
+        if (before == nullptr || piece.sequence > before->sequence) before = &piece;
+      } else if (after == nullptr || piece.sequence < after->sequence) {
+        after = &piece;
+      }
+    }
+    if (before == nullptr && after == nullptr) return;
+    LostStretch lost{block.track, block.thread_id, 0, std::numeric_limits<std::uint64_t>::max()};
+    lost.cause = lost_by_damage;
+    BlockHeader of{};
+    if (before != nullptr) {
+      summarize(before->slots.data(), before->slots.size(), of);
+      lost.first_ticks = of.last_ticks;
+    }
+    if (after != nullptr) {
+      summarize(after->slots.data(), after->slots.size(), of);
+      lost.last_ticks = std::max(lost.first_ticks, of.first_ticks);
+    }
+    // Its own times are narrower, and believed where they lie between.
+    if (block.kind == block_kind_summary && block.first_ticks >= lost.first_ticks &&
+        block.first_ticks <= block.last_ticks && block.last_ticks <= lost.last_ticks) {
+      lost.first_ticks = block.first_ticks;
+      lost.last_ticks = block.last_ticks;
+    }
+    trace_.lost.push_back(lost);
   }
 
   void join_tracks() {
@@ -330,6 +477,9 @@ class Reader {
   BlockDecoder decoder_;
   std::vector<Piece> pieces_;
   std::set<std::uint64_t> sequences_;
+  std::vector<LostStretch> ongoing_;  // of the table
+  std::vector<BlockHeader> broken_;   // of what looked like a block
+  std::optional<std::vector<BlockHeader>> summaries_;
   int damages_ = 0;
   int false_blocks_ = 0;
 };
@@ -346,6 +496,8 @@ bool is_trace_file(const std::filesystem::path& path) {
 }
 
 TraceFile read_trace_file(const std::filesystem::path& path) { return Reader(path).read(); }
+
+TraceSummary read_trace_summary(const std::filesystem::path& path) { return Reader(path).read_summary(); }
 
 TraceFile read_trace_header(const std::filesystem::path& path) { return Reader(path).read_header_alone(); }
 

@@ -19,16 +19,29 @@ struct Track {
   std::vector<Slot> slots;  // heads with their extension slots, in the order written
 };
 
+// Events of a track that are not in the file, because the recorder dropped them or their block is damaged. Others of
+// the same time may be there.
+struct LostStretch {
+  std::uint32_t track = 0;
+  std::uint64_t thread_id = 0;
+  std::uint64_t first_ticks = 0, last_ticks = 0;  // relative, as in events
+  std::uint64_t events = 0;                       // 0 = not known
+  std::uint32_t cause = 0;                        // DropCause, or lost_by_damage
+  bool any_thread = false;                        // of threads that are not known; `track` means nothing
+};
+inline constexpr std::uint32_t lost_by_damage = 255;
+
 struct TraceFile {
   std::filesystem::path path;
   FileHeader header{};
   std::string host, boot_id, directory, job;
-  std::string parent;  // process id of the recorded process that this one is a child of; "" if it is none
+  std::string parent;              // process id of the recorded process that this one is a child of; "" if it is none
   std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may have been from UTC at the start; -1 = not known
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> set;  // what `paceline record --set` described
   std::vector<Track> tracks;               // by id
+  std::vector<LostStretch> lost;           // by track and time; a track of which nothing is there may be among them
   bool damaged = false;                    // cut, or a checksum does not fit; the rest was read
   std::string damage;                      // where and what, one line, for people
 };
@@ -40,6 +53,17 @@ bool is_trace_file(const std::filesystem::path& path);
 // with `damaged` set. A process that still runs, or was killed, left no damage (header.closed tells). Every byte may be
 // hostile. Of a running process, whole events up to some moment during the call are returned. Cost: linear in the file.
 TraceFile read_trace_file(const std::filesystem::path& path);
+
+// What each block and live chunk holds, without decoding the blocks (those of version 1, which say nothing, are
+// decoded). The checksums are checked. In the order of the file, blocks first; payload_bytes and hash of live chunks
+// are 0. Throws Error as above.
+struct TraceSummary {
+  FileHeader header{};
+  std::vector<BlockHeader> chunks;
+  bool damaged = false;
+  std::string damage;
+};
+TraceSummary read_trace_summary(const std::filesystem::path& path);
 
 // The header alone, without tracks. Throws Error as above. Costs two small reads.
 TraceFile read_trace_header(const std::filesystem::path& path);

@@ -52,16 +52,23 @@ void write_trace_file(const std::filesystem::path& path, HeaderFacts facts, cons
                       Ending ending) {
   std::vector<bool> last;
   const std::vector<Chunk> chunks = chunks_of(tracks, last);
-  std::vector<std::byte> live;  // one free chunk, then the open ones
+  std::vector<std::byte> live;  // one free unit, then those of the open chunks
   if (ending == Ending::killed) live.resize(chunk_bytes);
+  std::size_t page_at = 0;  // in a divided unit; 0 = none has begun
   std::vector<std::byte> blocks;
   BlockEncoder encoder;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (ending == Ending::killed && last[i]) {
       ChunkHeader header = chunks[i].header;
       header.state = static_cast<std::uint32_t>(ChunkState::open);
-      const std::size_t at = live.size();
-      live.resize(at + chunk_bytes);
+      std::size_t at = live.size();
+      if (chunks[i].slots.size() <= slots_per_page) {
+        header.pages = 1;
+        const bool begun = page_at % chunk_bytes != 0;
+        at = begun ? page_at : at;
+        page_at = at + page_bytes;
+      }
+      if (at == live.size()) live.resize(at + chunk_bytes);
       std::memcpy(&live[at], &header, sizeof header);
       std::memcpy(&live[at + sizeof header], chunks[i].slots.data(), chunks[i].slots.size_bytes());
     } else {

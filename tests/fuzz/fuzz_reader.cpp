@@ -43,12 +43,13 @@ void put_checksums_right(std::vector<std::uint8_t>& file) {
   if (text_bytes <= file.size() - sizeof header) header.text_hash = XXH3_64bits(&file[sizeof header], text_bytes);
   header.hash = header_hash(header);
   std::memcpy(file.data(), &header, sizeof header);
-  for (std::size_t at = sizeof header; at + sizeof(BlockHeader) <= file.size(); ++at) {
+  for (std::size_t at = sizeof header; at + sizeof block_magic <= file.size(); ++at) {
     if (std::memcmp(&file[at], block_magic, sizeof block_magic) != 0) continue;
-    auto block = load<BlockHeader>(&file[at]);
-    if (block.payload_bytes > file.size() - at - sizeof block) continue;
-    block.hash = block_hash(block, &file[at + sizeof block]);
-    std::memcpy(&file[at], &block, sizeof block);
+    BlockHeader block;
+    const std::size_t head = read_block_header(std::as_bytes(std::span(file).subspan(at)), block);
+    if (head == 0 || block.payload_bytes > file.size() - at - head) continue;
+    const std::uint64_t hash = block_hash(block, file.data() + at + head);
+    std::memcpy(&file[at + head - sizeof hash], &hash, sizeof hash);
   }
 }
 
@@ -62,7 +63,8 @@ void check(const std::vector<Slot>& slots) {
   require(block.empty() == (count == 0));
   if (count == 0) return;
   std::vector<Slot> again;
-  const auto header = load<BlockHeader>(reinterpret_cast<const std::uint8_t*>(block.data()));
+  BlockHeader header;
+  require(read_block_header(block, header) == sizeof header);
   require(decoder.decode(header, block.subspan(sizeof header), again) == nullptr);
   require(again.size() == count);
   for (std::size_t at = 0; at < count;) {
@@ -85,6 +87,8 @@ void read_file(std::span<const std::uint8_t> bytes) {
     const TraceFile trace = read_trace_file(path);
     require(trace.damaged == !trace.damage.empty());
     for (const Track& track : trace.tracks) check(track.slots);
+    for (const LostStretch& lost : trace.lost) require(lost.first_ticks <= lost.last_ticks);
+    read_trace_summary(path);
   } catch (const paceline::Error&) {
   }
 }
@@ -96,7 +100,7 @@ void read_columns(std::span<const std::uint8_t> bytes) {
   std::vector<std::byte> payload(ZSTD_compressBound(columns.size()));
   payload.resize(ZSTD_compress(payload.data(), payload.size(), columns.data(), columns.size(), 1));
   BlockHeader header{};
-  header.kind = block_kind_events;
+  header.kind = block_kind_summary;
   header.slots = load<std::uint16_t>(bytes.data());
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
   header.raw_bytes = static_cast<std::uint32_t>(columns.size());

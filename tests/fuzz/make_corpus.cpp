@@ -1,4 +1,5 @@
 // usage: make_corpus FOLDER: the first inputs of fuzz_reader's corpus (tests/data/fuzz-reader), small and well-formed.
+// Its files have the version of the format in their names; those without one are of version 1.
 #include <zstd.h>
 
 #include <cstring>
@@ -29,10 +30,27 @@ int main(int, char** arguments) {
   std::vector<Slot> all;
   for (int i = 0; i < 60; ++i) testing::append_random(all, random);
   const std::vector<Track> tracks = {{0, 1, all}, {1, 2, testing::trainer_stream(120, 2).slots}};
-  store("closed", 1, file_of(tracks, Ending::closed));
+  store("closed-2", 1, file_of(tracks, Ending::closed));
   std::string killed = file_of(tracks, Ending::killed);
-  store("killed", 1, killed.substr(0, 4096 + 65536 + 64 + 2000));  // cut in its first live chunk
-  store("empty", 0, file_of({}, Ending::closed));
+  store("killed-2", 1, killed.substr(0, 4096 + 65536 + 64 + 2000));  // cut in its first live chunk
+  store("empty-2", 0, file_of({}, Ending::closed));
+
+  // A unit that is divided into pages, and a table of lost stretches.
+  std::string live = file_of({{0, 1, testing::trainer_stream(100, 2).slots}}, Ending::killed);
+  constexpr std::size_t first = page_bytes, second = page_bytes + chunk_bytes;
+  ChunkHeader chunk;
+  std::memcpy(&chunk, &live[second], sizeof chunk);
+  chunk.pages = 1;
+  std::memcpy(&live[second], &chunk, sizeof chunk);
+  std::memcpy(&live[second + page_bytes], &live[second], 2000);
+  chunk.sequence = 9;
+  chunk.track = 3;
+  std::memcpy(&live[second + page_bytes], &chunk, sizeof chunk);
+  const auto table = static_cast<std::uint32_t>(ChunkState::lost_table);
+  std::memcpy(&live[first], &table, sizeof table);
+  const LostEntry entry{5, 1000, 2000, 8, 7, 0, {}};
+  std::memcpy(&live[first + sizeof chunk + sizeof entry], &entry, sizeof entry);
+  store("divided-2", 1, live.substr(0, second + page_bytes + 2000));
 
   const auto columns = [&](const std::string& name, const std::vector<Slot>& slots) {
     BlockEncoder encoder;

@@ -12,7 +12,8 @@ import json
 import struct
 import sys
 
-CHUNK_BYTES = 65536
+UNIT_BYTES, PAGE_BYTES = 65536, 4096
+FREE, OPEN, FULL, LOST_TABLE = range(4)
 SLOT = struct.Struct("<QQ")
 U64 = 2**64
 
@@ -64,6 +65,7 @@ TYPES = {
     56: ("setting", 0, TWO),
     57: ("recording", 0, [plain(LOW)]),
     58: ("trigger", 1, [plain(LOW, 0, 8), plain(LOW, 8, 56), plain(EXT_HIGH), plain(EXT_LOW)]),
+    59: ("lost", 1, [plain(LOW, 0, 8), plain(LOW, 8, 8), plain(LOW, 16, 48), delta(EXT_HIGH), delta(EXT_LOW)]),
     63: ("process_end", 0, [plain(LOW)]),
     64: ("resource", 1, [delta(LOW, 0, 32), plain(LOW, 32, 32), delta(EXT_HIGH), *EXT_LOW_HALVES]),
     65: ("resource_end", 0, [plain(LOW)]),
@@ -220,16 +222,27 @@ class Trace:
         at = header["header_bytes"] + header["live_bytes"]
         while at < min(header["blocks_end"], len(data)):
             magic, kind, track, slots, sequence, thread_id, size, raw_bytes = struct.unpack_from("<4sIIIQQII", data, at)
-            if magic != b"PBLK" or at + 48 + size > len(data):
+            head = 48 if kind == 1 else 80
+            if magic != b"PBLK" or at + head + size > len(data):
                 break  # a reader for damaged files would search for the next block
-            events = decode_block(decompress(data[at + 48 : at + 48 + size], raw_bytes))
+            events = decode_block(decompress(data[at + head : at + head + size], raw_bytes))
             assert sum(1 + event.extension_slots() for event in events) == slots
             pieces[sequence] = track, thread_id, events
-            at += 48 + size
-        for at in range(header["header_bytes"], header["header_bytes"] + header["live_bytes"], CHUNK_BYTES):
-            state, track, sequence, thread_id = struct.unpack_from("<IIQQ", data, at)
-            if state in (1, 2) and sequence not in pieces:
-                pieces[sequence] = track, thread_id, decode_chunk(data[at : at + CHUNK_BYTES])
+            at += head + size
+        self.lost = []  # (track, first ticks, last ticks, events) of what was being lost when the process ended
+        for unit in range(header["header_bytes"], header["header_bytes"] + header["live_bytes"], UNIT_BYTES):
+            if struct.unpack_from("<I", data, unit)[0] == LOST_TABLE:
+                for entry in range(unit + 64, unit + UNIT_BYTES, 64):
+                    events, first, last, thread_id, track = struct.unpack_from("<QQQQI", data, entry)
+                    if events > 0:
+                        self.lost.append((track, first, last, events))
+                continue
+            (pages,) = struct.unpack_from("<I", data, unit + 24)
+            step = PAGE_BYTES if pages == 1 else UNIT_BYTES
+            for at in range(unit, unit + UNIT_BYTES, step):
+                state, track, sequence, thread_id = struct.unpack_from("<IIQQ", data, at)
+                if state in (OPEN, FULL) and sequence not in pieces:
+                    pieces[sequence] = track, thread_id, decode_chunk(data[at : at + step])
         self.tracks, self.thread_ids = {}, {}
         for sequence in sorted(pieces):
             track, thread_id, events = pieces[sequence]
@@ -243,8 +256,8 @@ class Trace:
                  "local_rank closed").split()
         values = struct.unpack_from("<8sIIQIIdQqqIIQQQQiiiI", data)
         self.header = dict(zip(names, values))
-        if self.header.pop("magic") != b"PACELINE" or self.header["version"] != 1:
-            raise ValueError("not a .pace file of version 1")
+        if self.header.pop("magic") != b"PACELINE" or self.header["version"] not in (1, 2):
+            raise ValueError("not a .pace file of version 1 or 2")
         self.header["dropped"] = list(struct.unpack_from("<7Q", data, 120))
         (self.header["kept_from"],) = struct.unpack_from("<Q", data, 176)
         self.text = json.loads(data[184 : 184 + self.header["text_bytes"]])
@@ -318,6 +331,8 @@ def main():
                 if event.name in WITH_BYTES:
                     line["text"] = event.text.decode(errors="replace")
             print(json.dumps(line))
+    for track, first, last, events in trace.lost:
+        print(json.dumps({"track": track, "type": "lost", "first": first, "last": last, "events": events}))
 
 
 if __name__ == "__main__":

@@ -45,4 +45,11 @@ with tempfile.TemporaryDirectory() as directory:
         ranges = [list(range) for range in trace.ranges()]
         assert len(ranges) == 9001
         assert ranges == expected
+
+# What the recorder wrote before version 2 stays readable.
+data = Path(__file__).parent.parent / "data" / "format-1"
+closed, killed = SlotsOnly(data / "closed.pace"), SlotsOnly(data / "killed.pace")
+assert closed.header["version"] == killed.header["version"] == 1
+assert len(closed.tracks[0]) > 4000
+assert [slots_of(event) for event in closed.tracks[0]] == [slots_of(event) for event in killed.tracks[0]]
 print("the independent reader agrees")

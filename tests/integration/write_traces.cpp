@@ -30,7 +30,9 @@ std::vector<Track> tracks() {
   // A random name might not be UTF-8, nor its id be there once: the raw slots are what is compared here.
   return {{0, 10, slots},
           {3, 11, testing::trainer_stream(slots_per_chunk + 1000, 30).slots},
-          {4, 12, testing::trainer_stream(300, 4).slots}};
+          {4, 12, testing::trainer_stream(300, 4).slots},
+          {5, 13, testing::trainer_stream(200, 4).slots},  // in a page each, where they are live
+          {6, 14, testing::trainer_stream(150, 4).slots}};
 }
 
 TraceWriter named_events(const HeaderFacts& facts, json& ranges) {

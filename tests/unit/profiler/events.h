@@ -29,7 +29,8 @@ inline constexpr EventType all_types[] = {
     EventType::cuda_handle,
     EventType::nccl_collective, EventType::nccl_peer,
     EventType::nccl_call,       EventType::nccl_channel,    EventType::nccl_proxy,   EventType::nccl_end,
-    EventType::recording,    EventType::trigger,      EventType::process_end,    EventType::resource,
+    EventType::recording,    EventType::trigger,      EventType::lost,           EventType::process_end,
+    EventType::resource,
     EventType::resource_end, EventType::schema,       EventType::schema_entry,   EventType::enumeration,
     EventType::enumerator,   EventType::payload,      EventType::payload_part,   EventType::scope,
     EventType::time_domain,  EventType::time_sync,    EventType::submit,
@@ -68,6 +69,24 @@ inline void append_random(std::vector<Slot>& slots, std::mt19937_64& random) {
   const Slot head{pack_high(ticks, type), word()};
   slots.push_back(head);
   for (std::uint32_t i = 0; i < extension_slots(head); ++i) slots.push_back({word(), word()});
+}
+
+// Two events of each type that version 1 of the format had, which was without `lost`.
+inline std::vector<Slot> two_of_each_type_of_version_1() {
+  std::vector<Slot> slots;
+  for (const EventType type : all_types) {
+    if (type == EventType::lost) continue;
+    for (const std::uint64_t word : {std::uint64_t{3}, std::uint64_t{300} << 32}) {
+      if (has_bytes(type)) {
+        append_bytes(slots, word, type, 5, "twenty letters of it");
+        continue;
+      }
+      const Slot head{pack_high(word, type), word};
+      slots.push_back(head);
+      slots.insert(slots.end(), extension_slots(head), Slot{word, ~word});
+    }
+  }
+  return slots;
 }
 
 // Iterations of a trainer of `layers` layers: iteration > preprocess, forward > layers, backward > layers, allreduce

@@ -4,8 +4,11 @@
 
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <tuple>
 
 #include "profiler/format/block.h"
+#include "profiler/format/block_summary.h"
 #include "profiler/format/error.h"
 #include "profiler/format/hash.h"
 #include "profiler/format/writer.h"
@@ -121,7 +124,7 @@ TEST_F(Reader, GivesBackTheHeader) {
   const TraceFile trace = read_trace_file(path_);
   EXPECT_FALSE(trace.damaged) << trace.damage;
   EXPECT_EQ(trace.path, path_);
-  EXPECT_EQ(trace.header.version, 1U);
+  EXPECT_EQ(trace.header.version, 2U);
   EXPECT_EQ(trace.header.file_id, 0x1234U);
   EXPECT_EQ(trace.header.pid, 4711U);
   EXPECT_EQ(trace.header.ticks_per_second, 2.5e9);
@@ -386,9 +389,9 @@ TEST_F(Reader, SaysWhatIsWrongWithAHeader) {
   write_trace_file(path_, facts(), {});
   const std::string good = bytes();
   std::string file = good;
-  file[8] = 2;
+  file[8] = 3;
   store(file);
-  EXPECT_THAT(error(), HasSubstr("version 2 of the trace format, but this program reads version 1"));
+  EXPECT_THAT(error(), HasSubstr("version 3 of the trace format, but this program reads versions 1 to 2"));
   file = good;
   file[offsetof(FileHeader, ticks_per_second)] ^= 1;
   store(file);
@@ -432,6 +435,131 @@ TEST_F(Reader, AHugeLiveAreaOrSparseFileCostsNoMemory) {
   const TraceFile trace = read_trace_file(path_);
   EXPECT_TRUE(trace.damaged);
   EXPECT_TRUE(is_front_of(trace, tracks()));
+}
+
+// Files that the writer of version 1 made.
+TEST_F(Reader, ReadsClosedAndKilledFilesOfVersion1) {
+  std::vector<Slot> expected = trainer_stream(5000, 20).slots;
+  const std::vector<Slot> each = two_of_each_type_of_version_1();
+  expected.insert(expected.end(), each.begin(), each.end());
+  for (const char* name : {"closed.pace", "killed.pace"}) {
+    const std::filesystem::path file = std::filesystem::path(SOURCE_DIRECTORY "/tests/data/format-1") / name;
+    const TraceFile trace = read_trace_file(file);
+    EXPECT_FALSE(trace.damaged) << trace.damage;
+    EXPECT_EQ(trace.header.version, 1U);
+    expect_same(trace, {{0, 4711, expected}});
+    const TraceSummary summary = read_trace_summary(file);  // its blocks say nothing, and are decoded
+    ASSERT_THAT(summary.chunks, SizeIs(2));
+    EXPECT_EQ(summary.chunks[0].slots + summary.chunks[1].slots, expected.size());
+    EXPECT_EQ(summary.chunks[1].contents, has_definitions | has_settings | has_clock);
+  }
+}
+
+// The headers say the same as the events, whatever those are.
+TEST_F(Reader, SummarisesBlocksAsDecodingThemWould) {
+  std::mt19937_64 random(3);
+  std::vector<Slot> slots;
+  while (slots.size() < 3 * slots_per_chunk) append_random(slots, random);
+  for (const Ending ending : {Ending::closed, Ending::killed}) {
+    write_trace_file(path_, facts(), {{0, 4711, slots}, {1, 4712, trainer_stream(200, 3).slots}}, ending);
+    const TraceSummary summary = read_trace_summary(path_);
+    EXPECT_FALSE(summary.damaged) << summary.damage;
+    const TraceFile whole = read_trace_file(path_);
+    for (const Track& track : whole.tracks) {
+      std::map<Family, std::size_t> counted, expected;
+      std::uint32_t contents = 0, expected_contents = 0;
+      std::uint64_t first = ~std::uint64_t{0}, expected_first = first, slots_told = 0;
+      for (const BlockHeader& block : summary.chunks) {
+        if (block.track != track.id) continue;
+        for (std::size_t family = 0; family < families; ++family) {
+          if (block.count[family] > 0) counted[static_cast<Family>(family)] += block.count[family];
+        }
+        contents |= block.contents;
+        first = std::min(first, block.first_ticks);
+        slots_told += block.slots;
+      }
+      for (std::size_t at = 0; at < track.slots.size(); at += 1 + extension_slots(track.slots[at])) {
+        ++expected[family_of(type_of(track.slots[at]))];
+        expected_contents |= content_of(type_of(track.slots[at]));
+        expected_first = std::min(expected_first, ticks_of(track.slots[at]));
+      }
+      EXPECT_EQ(counted, expected);
+      EXPECT_EQ(contents, expected_contents);
+      EXPECT_EQ(first, expected_first);
+      EXPECT_EQ(slots_told, track.slots.size());
+    }
+  }
+}
+
+TEST_F(Reader, AStreamOfRangesHasNothingThatInfoNeeds) {
+  write_trace_file(path_, facts(), {{0, 1, trainer_stream(3000, 5).slots}});
+  const TraceSummary summary = read_trace_summary(path_);
+  ASSERT_THAT(summary.chunks, SizeIs(1));
+  EXPECT_EQ(summary.chunks[0].contents, 0U);
+  EXPECT_GT(summary.chunks[0].count[static_cast<std::size_t>(Family::nvtx)], 1000U);
+  EXPECT_GT(summary.chunks[0].count[static_cast<std::size_t>(Family::mpi)], 10U);
+}
+
+TEST_F(Reader, GivesBackThousandsOfThreadsThatHaveAPageEach) {
+  std::vector<Track> threads;
+  for (std::uint32_t id = 0; id < 500; ++id) threads.push_back({id, 1000 + id, trainer_stream(100, 2, id).slots});
+  write_trace_file(path_, facts(), threads, Ending::killed);
+  const TraceFile trace = read_trace_file(path_);
+  EXPECT_FALSE(trace.damaged) << trace.damage;
+  EXPECT_EQ(trace.header.live_bytes, (1 + 500 / 16 + 1) * chunk_bytes);
+  expect_same(trace, threads);
+}
+
+TEST_F(Reader, GivesLostStretchesOfEventsAndOfTheTableOnce) {
+  std::vector<Slot> slots;
+  append(slots, 900, EventType::lost, pack_lost(0, 7), {{100, 800}});
+  append(slots, 950, EventType::mark, pack_scope(1, 0, 0));
+  write_trace_file(path_, facts(), {{3, 1, slots}}, Ending::killed);
+  std::string file = bytes();
+  const std::size_t unit = header_of(file).header_bytes;  // a free one
+  ChunkHeader table{};
+  table.state = static_cast<std::uint32_t>(ChunkState::lost_table);
+  std::memcpy(&file[unit], &table, sizeof table);
+  const LostEntry entries[] = {{7, 100, 800, 1, 3, 0, {}},                // the event has said it
+                               {9, 2000, 3000, 1, 3, 0, {}},              // another one of this track
+                               {0, 4000, 5000, 1, 3, 0, {}},              // nothing
+                               {2, 4000, 100, 77, 8, 0, {}},              // a thread that never had a chunk; torn
+                               {5, 1, 2, 0, 0, 1U << 8 | 3, {}}};  // of any thread
+  std::memcpy(&file[unit + sizeof table], entries, sizeof entries);
+  store(file);
+  const TraceFile trace = read_trace_file(path_);
+  EXPECT_FALSE(trace.damaged) << trace.damage;
+  ASSERT_THAT(trace.tracks, SizeIs(1));
+  ASSERT_THAT(trace.lost, SizeIs(4));
+  const auto& [any, said, ongoing, never] = std::tie(trace.lost[0], trace.lost[1], trace.lost[2], trace.lost[3]);
+  EXPECT_TRUE(any.any_thread);
+  EXPECT_EQ(any.cause, 3U);
+  EXPECT_EQ(said.first_ticks, 100U);
+  EXPECT_EQ(said.last_ticks, 800U);
+  EXPECT_EQ(said.events, 7U);
+  EXPECT_EQ(ongoing.events, 9U);
+  EXPECT_EQ(never.track, 8U);
+  EXPECT_EQ(never.thread_id, 77U);
+  EXPECT_EQ(never.last_ticks, never.first_ticks);
+}
+
+TEST_F(Reader, SaysBetweenWhichTimesABrokenBlockWas) {
+  const std::vector<Track> whole = {{0, 4711, trainer_stream(4 * slots_per_chunk, 20, 1).slots},
+                                    {1, 4712, trainer_stream(4 * slots_per_chunk, 20, 1).slots}};
+  write_trace_file(path_, facts(), whole);
+  const TraceSummary good = read_trace_summary(path_);
+  std::string file = bytes();
+  std::size_t at = header_of(file).header_bytes;
+  for (std::size_t block = 0; block < 2; ++block) at += sizeof(BlockHeader) + good.chunks[block].payload_bytes;
+  file[at + 1000] ^= 1;  // the third: track 0's second
+  store(file);
+  const TraceFile trace = read_trace_file(path_);
+  EXPECT_TRUE(trace.damaged);
+  ASSERT_THAT(trace.lost, SizeIs(1));
+  EXPECT_EQ(trace.lost[0].track, 0U);
+  EXPECT_EQ(trace.lost[0].cause, lost_by_damage);
+  EXPECT_EQ(trace.lost[0].first_ticks, good.chunks[2].first_ticks);
+  EXPECT_EQ(trace.lost[0].last_ticks, good.chunks[2].last_ticks);
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+// What a block's header says of its events, so that a reader can leave the rest of the block alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "profiler/format/event.h"
+#include "profiler/format/layout.h"
+
+namespace paceline::format {
+
+// Ranges and calls count once, by their begin.
+constexpr Family family_of(EventType type) {
+  switch (type) {
+    case EventType::push:
+    case EventType::push_payload:
+    case EventType::mark:
+    case EventType::mark_payload:
+    case EventType::start:
+    case EventType::start_payload:
+    case EventType::submit:
+      return Family::nvtx;
+    case EventType::mpi_begin:
+    case EventType::mpi_begin_peer:
+    case EventType::mpi_begin_coll:
+    case EventType::mpi_begin_file:
+    case EventType::mpi_begin_window:
+      return Family::mpi;
+    case EventType::nccl_collective:
+    case EventType::nccl_peer:
+    case EventType::nccl_call:
+    case EventType::nccl_channel:
+    case EventType::nccl_proxy:
+      return Family::nccl;
+    case EventType::sample:
+      return Family::counter;
+    default:
+      return has_duration(type) ? Family::cuda : Family::other;
+  }
+}
+
+constexpr std::uint32_t content_of(EventType type) {
+  return (defines(type) ? has_definitions : 0U) | (is_setting(type) ? has_settings : 0U) |
+         (is_clock_event(type) ? has_clock : 0U) | (type == EventType::lost ? has_lost : 0U);
+}
+
+// Fills in the summary of `count` slots of whole events. Cost: linear in events.
+inline void summarize(const Slot* slots, std::size_t count, BlockHeader& header) {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
+  std::uint32_t of_type[256] = {};
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;
+  for (std::size_t at = 0; at < count; at += 1 + extension_slots(slots[at])) {
+    const EventType type = type_of(slots[at]);
+    const std::uint64_t ticks = ticks_of(slots[at]);
+    ++of_type[static_cast<unsigned>(type)];
+    first = std::min(first, ticks);
+    const bool lasts = has_duration(type) && slots[at + 1].high < longest;
+    last = std::max(last, lasts ? ticks + slots[at + 1].high : ticks);
+  }
+  header.first_ticks = std::min(first, last);
+  header.last_ticks = last;
+  std::uint32_t of_family[families] = {};
+  header.contents = 0;
+  for (unsigned type = 0; type < 256; ++type) {
+    if (of_type[type] == 0) continue;
+    of_family[static_cast<std::size_t>(family_of(static_cast<EventType>(type)))] += of_type[type];
+    header.contents |= content_of(static_cast<EventType>(type));
+  }
+  for (std::size_t family = 0; family < families; ++family) {
+    header.count[family] = static_cast<std::uint16_t>(of_family[family]);
+  }
+}
+
+}  // namespace paceline::format
