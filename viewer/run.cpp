@@ -68,6 +68,7 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
     index.phases = analysis::phases_of(run->trace, ranks[r]);
     index.totals = analysis::PhaseTotals(index.phases.intervals);
     index.iterations = analysis::iterations_of(run->trace, ranks[r], index.phases);
+    index.losses = analysis::main_thread_losses(ranks[r]);
     index.own_tracks = ranks[r].tracks.size();
     for (std::size_t t = 0; t < index.own_tracks; ++t) {
       if (ranks[r].tracks[t].kind != analysis::TrackKind::thread) continue;

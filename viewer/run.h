@@ -31,6 +31,7 @@ struct RankIndex {
   analysis::RankPhases phases;
   analysis::PhaseTotals totals;  // of phases
   std::vector<analysis::Iteration> iterations;
+  std::vector<analysis::LostInterval> losses;          // of the main thread
   std::vector<analysis::LevelOfDetail> slices, marks;  // one a track
   std::vector<CounterGraph> graphs;                    // one a track
   // The first so many tracks are the trace's own; behind them stand the threads' MPI calls once more, in rows of their

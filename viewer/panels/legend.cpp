@@ -49,6 +49,10 @@ std::vector<analysis::Phase> phases_drawn(const Run& run) {
 }
 
 Legend::Legend(const Run& run, QWidget* parent) : QWidget(parent), phases_(phases_drawn(run)) {
+  for (const analysis::Rank& rank : run.trace.ranks) {
+    any_lost_ = any_lost_ || !rank.lost.empty();
+    for (const analysis::Track& track : rank.tracks) any_lost_ = any_lost_ || !track.lost.empty();
+  }
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName("Colours of the phases");
 }
@@ -73,6 +77,15 @@ void Legend::paintEvent(QPaintEvent*) {
     const int text_width = painter.fontMetrics().horizontalAdvance(text);
     if (x + 18 + text_width > width()) break;
     painter.fillRect(x, (height() - 12) / 2, 12, 12, QColor(phase_colour(phase, theme)));
+    painter.setPen(QColor(theme.text));
+    painter.drawText(QRect(x + 18, 0, text_width + 4, height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+    x += 18 + text_width + 22;
+  }
+  if (any_lost_) {
+    const QString text = "events lost";
+    const int text_width = painter.fontMetrics().horizontalAdvance(text);
+    if (x + 18 + text_width > width()) return;
+    paint_hatching(painter, QRect(x, (height() - 12) / 2, 12, 12), theme);
     painter.setPen(QColor(theme.text));
     painter.drawText(QRect(x + 18, 0, text_width + 4, height()), Qt::AlignVCenter | Qt::AlignLeft, text);
     x += 18 + text_width + 22;

@@ -22,6 +22,7 @@ class Legend : public QWidget {
 
  private:
   std::vector<analysis::Phase> phases_;
+  bool any_lost_ = false;
 };
 
 // Those in which any rank spent time, in the order of phase_order.

@@ -71,10 +71,8 @@ DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis
   return {.rectangles = 1, .labels = 0};
 }
 
-}  // namespace
-
-DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
-                        const Theme& theme, bool labels) {
+DrawCounts paint_present_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
+                                const Theme& theme, bool labels) {
   const TimeRange visible = axis.visible();
   const std::size_t intervals = rank.totals.interval_at(static_cast<std::int64_t>(visible.end_ns)) -
                                 rank.totals.interval_at(static_cast<std::int64_t>(visible.begin_ns));
@@ -84,6 +82,54 @@ DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const TimeAxis
   if (2 * intervals <= width) return paint_intervals(painter, rank, axis, rect, theme, labels);
   const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 1, 12));
   return paint_shares(painter, rank, axis, rect, theme, bin);
+}
+
+}  // namespace
+
+DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
+                        const Theme& theme, bool labels) {
+  DrawCounts counts = paint_present_phases(painter, rank, axis, rect, theme, labels);
+  counts += paint_losses(painter, rank.losses, axis, rect, theme, labels);
+  return counts;
+}
+
+QString loss_text(const analysis::LostInterval& loss) {
+  if (loss.events == 0) return "events lost";
+  return QString(loss.events == 1 ? "%L1 event lost" : "%L1 events lost").arg(loss.events);
+}
+
+void paint_hatching(QPainter& painter, const QRect& box, const Theme& theme) {
+  painter.fillRect(box, QColor(theme.background));
+  painter.fillRect(box, QBrush(QColor(theme.faint_text), Qt::BDiagPattern));
+}
+
+DrawCounts paint_losses(QPainter& painter, const std::vector<analysis::LostInterval>& losses, const TimeAxis& axis,
+                        const QRect& rect, const Theme& theme, bool labels) {
+  constexpr int least_width = 2;
+  DrawCounts counts;
+  const auto begin = static_cast<std::int64_t>(axis.visible().begin_ns);
+  auto loss = std::partition_point(losses.begin(), losses.end(), [&](const auto& l) { return l.end_ns < begin; });
+  int drawn_to = 0;
+  for (; loss != losses.end(); ++loss) {
+    const double from = axis.x_of(static_cast<double>(loss->start_ns));
+    if (from >= axis.width()) break;
+    const double to = std::min(axis.x_of(static_cast<double>(loss->end_ns)), double(axis.width()));
+    const int left = std::max(drawn_to, static_cast<int>(std::floor(std::max(from, 0.0))));
+    const int right = std::min(std::max(static_cast<int>(std::ceil(to)), left + least_width), axis.width());
+    if (right <= left) continue;
+    const QRect box(rect.left() + left, rect.top(), right - left, rect.height());
+    paint_hatching(painter, box, theme);
+    ++counts.rectangles;
+    const QString text = loss_text(*loss);
+    const int text_width = painter.fontMetrics().horizontalAdvance(text) + 10;
+    if (labels && text_width + 4 <= box.width()) {
+      const QRect behind(box.left() + 2, box.top() + 2, text_width, box.height() - 4);
+      painter.fillRect(behind, QColor(theme.background));
+      if (paint_label(painter, behind.adjusted(0, 0, 4, 0), text, theme.background)) ++counts.labels;
+    }
+    drawn_to = right;
+  }
+  return counts;
 }
 
 bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background) {

@@ -4,6 +4,8 @@
 
 #include <QPainter>
 #include <QRect>
+#include <QString>
+#include <vector>
 
 #include "viewer/run.h"
 #include "viewer/timeline/palette.h"
@@ -24,6 +26,15 @@ struct DrawCounts {
 // `axis` is as wide as `rect`. Labels are left out where `labels` is false.
 DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
                         const Theme& theme, bool labels);
+
+// Stretches in which events were lost: hatched in grey, at least two pixels wide, so that no phase is taken for them.
+DrawCounts paint_losses(QPainter& painter, const std::vector<analysis::LostInterval>& losses, const TimeAxis& axis,
+                        const QRect& rect, const Theme& theme, bool labels);
+// The pattern alone, as the legend shows it.
+void paint_hatching(QPainter& painter, const QRect& box, const Theme& theme);
+
+// "1,234 events lost", or "events lost" where the number is not known.
+QString loss_text(const analysis::LostInterval& loss);
 
 // Text centred in height, from the left edge, elided to fit; nothing where not even two letters would. Returns whether
 // something was drawn.

@@ -298,7 +298,13 @@ QString TimelineWidget::tooltip_at(const QPoint& position) const {
   }
   if (!hit->strip) return {};
   const RankIndex& index = run_->ranks[hit->rank];
-  const auto at = index.totals.interval_at(static_cast<std::int64_t>(axis_.time_at(column_at(position))));
+  const auto time = static_cast<std::int64_t>(axis_.time_at(column_at(position)));
+  for (const analysis::Gap& gap : rank.gaps) {
+    if (time < gap.start_ns || time >= gap.end_ns) continue;
+    return QString("<b>%1</b><table>").arg(QString::fromStdString(gap.reason).toHtmlEscaped()) +
+           line("duration", duration_text(gap.end_ns - gap.start_ns)) + "</table>";
+  }
+  const auto at = index.totals.interval_at(time);
   if (at >= index.phases.intervals.size()) return {};
   const auto& interval = index.phases.intervals[at];
   const std::string_view name = analysis::phase_name(interval.phase);

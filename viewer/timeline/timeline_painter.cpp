@@ -202,6 +202,10 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
       ++counts.rectangles;
     }
   }
+  if (level.depths() > 0) {
+    const QRect all(0, rows.depth_y(0), columns.count, rows.depth_y(level.depths()) - rows.depth_y(0) - 1);
+    counts += paint_losses(painter, track.lost, axis, all, theme_, false);
+  }
   return counts;
 }
 

@@ -1,6 +1,8 @@
 // The timeline as a user meets it: real events on a real widget, off screen.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
@@ -379,6 +381,38 @@ TEST(Counters, SayValueAndUnitUnderThePointer) {
   const int left = header + timeline.axis().width() * 45 / 90;
   EXPECT_EQ(timeline.value_at({left, ruler + cpu.y + 5}), "40 %");
   EXPECT_EQ(timeline.value_at({left, ruler + 2}), "") << "the strip of phases";
+}
+
+TEST(Losses, AreHatchedInGreyAndNotGivenToAPhase) {
+  analysis::TraceBuilder builder;
+  analysis::RankBuilder& rank = builder.add_rank(0);
+  rank.info().end_ns = 1000;
+  analysis::TrackBuilder& main = rank.add_main_thread();
+  main.add_slice(800, 1000, "iteration", "paceline.trainer", "iteration");
+  main.add_lost(200, 600, 12'345);
+  const auto run = index_run("lost", builder.finish());
+  RowLayout rows(*run);
+  TimeAxis axis(0, 1000);
+  axis.set_width(1000);
+  TimelinePainter painter(*run, Theme::light(), QFont());
+  QImage image(header + 1000, 200, QImage::Format_RGB32);
+  QPainter to(&image);
+  painter.paint(to, image.size(), axis, rows, 0, std::nullopt);
+  to.end();
+  const Theme theme = Theme::light();
+  const int top = ruler + rows.ranks()[0].strip_y(), bottom = top + rows.ranks()[0].strip_height;
+  const auto colours = [&](int from, int until) {
+    std::set<QRgb> seen;
+    for (int x = header + from; x < header + until; ++x) {
+      for (int y = top; y < bottom; ++y) seen.insert(image.pixel(x, y) | 0xff000000);
+    }
+    return seen;
+  };
+  EXPECT_EQ(colours(150, 199).count(phase_colour(analysis::Phase::startup, theme)), 1u);
+  EXPECT_EQ(colours(400, 600), (std::set<QRgb>{theme.background, theme.faint_text}));
+  EXPECT_EQ(colours(202, 599).count(phase_colour(analysis::Phase::startup, theme)), 0u);
+  EXPECT_EQ(colours(601, 799).count(phase_colour(analysis::Phase::other, theme)), 1u) << "no start-up after a loss";
+  EXPECT_EQ(loss_text(run->ranks[0].losses.at(0)), "12,345 events lost");
 }
 
 TEST(Labels, AreElidedToTheirBoxAndLeftOutWhereTheySayNothing) {
