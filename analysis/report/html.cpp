@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 #include "analysis/report/findings.h"
 #include "analysis/report/html_parts.h"
@@ -36,6 +38,10 @@ std::string escaped(const std::string& text) {
     }
   }
   return out;
+}
+
+bool is_finite(const std::optional<Interval>& interval) {
+  return interval && std::isfinite(interval->low) && std::isfinite(interval->high);
 }
 
 class Page {
@@ -94,10 +100,14 @@ class Page {
       const auto& fit = report_.scaling.fits.front();
       card(fixed(fit.serial_fraction, 3), "serial share, fitted", beside(fit.ci95, 3));
     }
-    for (const auto& run : report_.runs) {
-      if (run.ranks != 1 || !run.breakdown) continue;
-      card(fixed(run.breakdown->serial_share, 3), "serial share, measured",
-           beside(run.breakdown->serial_share_ci95, 3));
+    for (const auto& point : report_.scaling.points) {
+      if (point.ranks != 1) continue;
+      const auto measured = measured_serial_share(report_, point);
+      if (!measured) continue;
+      card(fixed(measured->share, 3), "serial share, measured",
+           measured->runs == 1 ? beside(measured->ci95, 3)
+                               : fmt::format("mean of {} runs, {}–{}", measured->runs, fixed(measured->low, 3),
+                                             fixed(measured->high, 3)));
       break;
     }
     if (report_.scaling.limit_from_time_model) card(fixed(*report_.scaling.speedup_limit, 2), "speed-up of long runs");
@@ -108,7 +118,8 @@ class Page {
     if (largest != nullptr) {
       const std::string on =
           report_.runs.size() > 1
-              ? fmt::format(" on {}", plural(static_cast<std::size_t>(largest->ranks), "rank", "ranks"))
+              ? fmt::format(" on {}, {}", plural(static_cast<std::size_t>(largest->ranks), "rank", "ranks"),
+                            largest->name)
               : "";
       if (best == nullptr) card(seconds(1e-9 * static_cast<double>(largest->wall_ns)), "wall time");
       if (largest->iterations.steady_images_per_s) {
@@ -142,11 +153,16 @@ class Page {
   }
 
   void print(const Table& table) {
-    out_ += fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"{}\">\n<thead><tr>", escaped(table.title),
-                        table.id);
+    // On a narrow screen the rows of a wide table become blocks, one line a figure, each with its column's name.
+    const bool wide = table.columns.size() > 3;
+    out_ += fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"{}{}\">\n<thead><tr>", escaped(table.title),
+                        table.id, wide ? " wide" : "");
     const auto cells = [&](const std::vector<std::string>& row, const char* tag) {
+      const bool named = wide && std::string_view(tag) == "td";
       for (std::size_t c = 0; c < row.size(); ++c) {
-        out_ += fmt::format("<{}{}>{}</{}>", tag, !table.is_text(c) ? " class=\"n\"" : "", escaped(row[c]), tag);
+        out_ += fmt::format("<{}{}{}>{}</{}>", tag, !table.is_text(c) ? " class=\"n\"" : "",
+                            named ? fmt::format(" data-label=\"{}\"", escaped(table.columns[c])) : "", escaped(row[c]),
+                            tag);
       }
     };
     cells(table.columns, "th");
@@ -185,7 +201,8 @@ class Page {
         seen[p] = true;
         if (!points[p].speedup) continue;
         json value = {{"x", points[p].ranks}, {"y", *points[p].speedup}};
-        if (points[p].speedup_ci95) value["ci"] = {points[p].speedup_ci95->low, points[p].speedup_ci95->high};
+        if (is_finite(points[p].speedup_ci95))
+          value["ci"] = {points[p].speedup_ci95->low, points[p].speedup_ci95->high};
         values.push_back(std::move(value));
         most = std::max(most, points[p].ranks);
       }
@@ -244,6 +261,13 @@ class Page {
       }
       if (any) phases.push_back({{"name", phase_name(static_cast<Phase>(p))}, {"seconds", std::move(values)}});
     }
+    json lost = json::array();
+    bool any_lost = false;
+    for (const auto& rank : run.per_rank) {
+      lost.push_back(1e-9 * static_cast<double>(rank.losses.main_ns));
+      any_lost = any_lost || rank.losses.main_ns > 0;
+    }
+    if (any_lost) phases.push_back({{"name", "events lost"}, {"seconds", std::move(lost)}});
     chart("Phases of each rank, seconds of wall time", "phases", {{"ranks", ranks}, {"phases", phases}},
           110 + 34 * static_cast<int>(std::min<std::size_t>(run.per_rank.size(), 64)));
   }

@@ -1,11 +1,13 @@
 // Draws the array `charts`, which the report writes before this script, with Chart.js 3 or newer.
 (() => {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const screen = matchMedia("(prefers-color-scheme: dark)");
+  const dark = { get matches() { return screen.matches && !paper; } };
+  let paper = false;  // while printing, where everything is light
   // One colour a phase, the same as in the viewer; told apart by colour-blind readers (M. Okabe, K. Ito).
   const phaseColours = () => ({ startup: dark.matches ? "#7f8791" : "#8a919c", preprocess: "#e69f00", forward: "#56b4e9",
     backward: dark.matches ? "#1a84c7" : "#0072b2", optimizer: "#009e73", communication: "#d55e00", evaluate: "#cc79a7",
     checkpoint: "#882255", copy: "#f0e442", launch: "#999933", idle: dark.matches ? "#343b44" : "#dfe3e8",
-    other: dark.matches ? "#565f6b" : "#b9c0ca" });
+    other: dark.matches ? "#565f6b" : "#b9c0ca", "events lost": dark.matches ? "#98a2b0" : "#6b7482" });
   let drawn = [];
 
   // Draws the 95 % intervals of points that have one.
@@ -90,5 +92,8 @@
     drawn = charts.map((d, i) => new Chart(document.getElementById("chart" + i), kinds[d.kind](d)));
   }
   draw();
-  dark.addEventListener("change", draw);
+  screen.addEventListener("change", draw);
+  const print = on => { paper = on; document.documentElement.classList.toggle("paper", on); draw(); };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
 })();
