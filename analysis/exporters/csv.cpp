@@ -22,10 +22,12 @@ class CsvWriter {
   void write() {
     out_.text("rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n");
     for (const Rank& rank : trace_.ranks) {
+      process(rank);
       for (const Track& track : rank.tracks) {
         before_ = fmt::format("{},{},{},{}", rank.rank, csv_field(rank.host), rank.pid, csv_field(track.label));
         lines(track.slices, track.slice_arguments, "slice");
         lines(track.marks, track.mark_arguments, "mark");
+        losses(track.lost);
         samples(track.samples);
       }
     }
@@ -33,6 +35,33 @@ class CsvWriter {
   }
 
  private:
+  // The rank's whole time and what of it was not recorded, without which phases cannot be computed from the slices.
+  void process(const Rank& rank) {
+    before_ = fmt::format("{},{},{},", rank.rank, csv_field(rank.host), rank.pid);
+    const Track* main = main_track(rank);
+    const std::string arguments = fmt::format("{{\"main\":{},\"ended\":{}}}",
+                                              main != nullptr ? json_string(main->label) : "\"\"", rank.ended ? 1 : 0);
+    out_.print("{},process,{},,{},{},0,{}\n", before_,
+               csv_field(rank.command.empty() ? std::string() : rank.command.front()), rank.start_ns,
+               rank.end_ns - rank.start_ns, csv_field(arguments));
+    out_.line_done();
+    for (const Gap& gap : rank.gaps) {
+      out_.print("{},gap,{},{},{},{},0,{}\n", before_, csv_field(gap.reason), gap.lost ? "lost" : "paused",
+                 gap.start_ns, gap.end_ns - gap.start_ns, "");
+      out_.line_done();
+    }
+    losses(rank.lost);
+  }
+
+  void losses(const std::vector<LostInterval>& stretches) {
+    for (const LostInterval& loss : stretches) {
+      const std::string arguments = fmt::format("{{\"events\":{}}}", loss.events);
+      out_.print("{},lost,{},,{},{},0,{}\n", before_, csv_field(loss.cause), loss.start_ns, loss.end_ns - loss.start_ns,
+                 csv_field(arguments));
+      out_.line_done();
+    }
+  }
+
   const std::string& field(NameId name) {
     std::string& text = fields_[name];
     if (text.empty()) text = csv_field(trace_.names[name]);

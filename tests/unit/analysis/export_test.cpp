@@ -68,11 +68,27 @@ TEST(ExportChrome, IsJsonEvenWithBytesThatAreNotUtf8AndNumbersThatAreNotFinite) 
 TEST(ExportCsv, IsTheTextWrittenHere) {
   EXPECT_EQ(exported(export_csv, small_run()),
             "rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"
+            "1,\"node,7\",4711,,process,,,5,1999996,0,\"{\"\"main\"\":\"\"main thread\"\",\"\"ended\"\":1}\"\n"
             "1,\"node,7\",4711,main thread,slice,iteration,iteration,1234567,765434,0,"
             "\"{\"\"domain\"\":\"\"paceline.trainer\"\",\"\"payload\"\":3}\"\n"
             "1,\"node,7\",4711,main thread,slice,MPI_Allreduce,collective,1234600,65400,1,"
             "\"{\"\"domain\"\":\"\"mpi\"\",\"\"bytes\"\":44700000,\"\"communicator\"\":\"\"MPI_COMM_WORLD\"\"}\"\n"
             "1,\"node,7\",4711,main thread,mark,\"a \"\"mark\"\"\n\",,5,0,0,\"{\"\"payload\"\":0.5}\"\n");
+}
+
+TEST(ExportCsv, HasTheStretchesThatWereNotRecordedOrLost) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  rank.info().end_ns = 1000;
+  rank.info().ended = false;
+  rank.info().gaps.push_back({100, 200, "outside --iterations"});
+  rank.add_main_thread().add_lost(400, 450, 12);
+  EXPECT_EQ(exported(export_csv, run.finish()),
+            "rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"
+            "0,localhost,0,,process,,,0,1000,0,\"{\"\"main\"\":\"\"main thread\"\",\"\"ended\"\":0}\"\n"
+            "0,localhost,0,,gap,outside --iterations,paused,100,100,0,\n"
+            "0,localhost,0,,gap,events lost: the buffers were full,lost,400,50,0,\n"
+            "0,localhost,0,main thread,lost,no_free_chunk,,400,50,0,\"{\"\"events\"\":12}\"\n");
 }
 
 // A rise of 300 bytes in 2 ms is 150,000 bytes a second until the next sample; the value at the end stays.
