@@ -89,6 +89,18 @@ ordered_json json_of(const Rank& rank) {
   for (const auto& trigger : rank.triggers) {
     trace["triggers"].push_back({{"time_ns", trigger.time_ns - rank.start_ns}, {"cause", trigger.cause}});
   }
+  const auto add_lost = [&](const std::vector<analysis::LostInterval>& losses, const std::string& track) {
+    for (const auto& loss : losses) {
+      ordered_json entry = {{"start_ns", loss.start_ns - rank.start_ns},
+                            {"duration_ns", loss.end_ns - loss.start_ns},
+                            {"cause", loss.cause}};
+      if (loss.events > 0) entry["events"] = loss.events;
+      if (!track.empty()) entry["track"] = track;
+      trace["lost"].push_back(std::move(entry));
+    }
+  };
+  add_lost(rank.lost, "");
+  for (const auto& track : rank.tracks) add_lost(track.lost, track.label);
   if (!rank.set.empty()) trace["set"] = rank.set;
   if (!rank.facts.empty()) trace["facts"] = rank.facts;
   return trace;
@@ -111,6 +123,31 @@ void print_coverage(const Rank& rank) {
   if (!gaps.empty()) fmt::print("\n");
   for (const auto& trigger : rank.triggers) {
     fmt::print("{}asked for after {}: {}\n", indent, seconds_text(trigger.time_ns - rank.start_ns), trigger.cause);
+  }
+}
+
+// When and on which track events were lost: the longest stretches, and how many more there are.
+void print_losses(const Rank& rank) {
+  constexpr std::size_t most_lines = 5;
+  struct Line {
+    const analysis::LostInterval* loss;
+    std::string where;
+  };
+  std::vector<Line> lines;
+  for (const auto& loss : rank.lost) lines.push_back({&loss, "any track"});
+  for (const auto& track : rank.tracks) {
+    for (const auto& loss : track.lost) lines.push_back({&loss, track.label});
+  }
+  std::ranges::stable_sort(lines, std::ranges::greater{},
+                           [](const Line& line) { return line.loss->end_ns - line.loss->start_ns; });
+  for (std::size_t i = 0; i < std::min(lines.size(), most_lines); ++i) {
+    const auto& loss = *lines[i].loss;
+    fmt::print("             {} on {} from {} to {}\n",
+               loss.events > 0 ? fmt::format("{} events lost", loss.events) : std::string("events lost"), lines[i].where,
+               seconds_text(loss.start_ns - rank.start_ns), seconds_text(loss.end_ns - rank.start_ns));
+  }
+  if (lines.size() > most_lines) {
+    fmt::print("             and {} shorter stretches with lost events\n", lines.size() - most_lines);
   }
 }
 
@@ -162,6 +199,7 @@ void print_text(const std::string& path, const Trace& run) {
         fmt::print("             {} events dropped: {}\n", count, cause);
       }
     }
+    print_losses(rank);
   }
   print_filters(run);
   for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));

@@ -41,9 +41,10 @@ std::vector<Iteration> iterations_of(const Trace& trace, const Rank& rank, const
     iteration.duration_ns = slices.duration_ns[i];
     iteration.finished = unfinished == 0 || !argument(main->slice_arguments, i, unfinished);
     const auto given = payload == 0 ? std::nullopt : argument(main->slice_arguments, i, payload);
-    iteration.number =
-        given ? static_cast<std::int64_t>(*given)
-              : trailing_number(trace.names[slices.name[i]]).value_or(static_cast<std::int64_t>(iterations.size()));
+    const auto named =
+        given ? std::optional(static_cast<std::int64_t>(*given)) : trailing_number(trace.names[slices.name[i]]);
+    iteration.number = named.value_or(static_cast<std::int64_t>(iterations.size()));
+    iteration.counted = !named;
     iterations.push_back(iteration);
   }
 
@@ -52,6 +53,15 @@ std::vector<Iteration> iterations_of(const Trace& trace, const Rank& rank, const
     while (gap != rank.gaps.end() && gap->end_ns <= iteration.start_ns) ++gap;
     const bool cut = gap != rank.gaps.end() && gap->start_ns < iteration.start_ns + iteration.duration_ns;
     iteration.finished = iteration.finished && !cut;
+  }
+
+  // Both ends of a loss belong to it, so it touches what begins or ends with it.
+  const std::vector<LostInterval> losses = main_thread_losses(rank);
+  auto loss = losses.begin();
+  for (Iteration& iteration : iterations) {
+    while (loss != losses.end() && loss->end_ns < iteration.start_ns) ++loss;
+    iteration.lost = loss != losses.end() && loss->start_ns <= iteration.start_ns + iteration.duration_ns;
+    iteration.finished = iteration.finished && !iteration.lost;
   }
 
   auto interval = phases.intervals.begin();

@@ -16,7 +16,9 @@ namespace paceline::analysis {
 struct Iteration {
   std::int64_t number = 0;  // the range's payload; else the number that its name ends with; else counted from 0
   std::int64_t start_ns = 0, duration_ns = 0;
-  bool finished = true;                              // false: the process ended inside, or a part was not recorded
+  bool finished = true;  // false: the process ended inside, or a part was not recorded or lost
+  bool lost = false;     // events of the main thread were lost inside, or at its begin or end
+  bool counted = false;  // its number was counted, so it is wrong where earlier iterations were lost
   std::array<std::int64_t, phase_count> phase_ns{};  // adds up to duration_ns exactly, but for gaps
 };
 

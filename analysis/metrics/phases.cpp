@@ -23,8 +23,8 @@ bool is_compute(Phase phase) {
   return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
 }
 
-// Where time without a ruled slice stops being start-up.
-std::int64_t end_of_startup(const Trace& trace, const Rank& rank, const Slices& slices, PhaseTable& table) {
+// Where time without a ruled slice stops being start-up. Events that were lost may have been iterations.
+std::int64_t end_of_seen_startup(const Trace& trace, const Rank& rank, const Slices& slices, PhaseTable& table) {
   const NameId mpi = trace.names.find("mpi");
   std::optional<std::int64_t> end_of_init;
   for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -36,6 +36,12 @@ std::int64_t end_of_startup(const Trace& trace, const Rank& rank, const Slices& 
   }
   if (end_of_init) return *end_of_init;
   return slices.size() > 0 ? slices.start_ns.front() : rank.start_ns;
+}
+
+std::int64_t end_of_startup(const Trace& trace, const Rank& rank, const Slices& slices, PhaseTable& table) {
+  const std::int64_t seen = end_of_seen_startup(trace, rank, slices, table);
+  const auto loss = std::ranges::find_if(rank.gaps, &Gap::lost);
+  return loss == rank.gaps.end() ? seen : std::min(seen, loss->start_ns);
 }
 
 // Cuts a rank's wall time, from left to right, into intervals.

@@ -5,7 +5,8 @@
 // theirs. Communication is communication wherever it happens, and so are the CUDA calls made for it. While the thread
 // waits for its device (idle) and nothing but communication runs there, that is communication, too. Outside all ruled
 // slices, time before the first iteration is `startup` (in a program without iterations: before the end of MPI_Init, or
-// else before the first slice); later time is `other`.
+// else before the first slice), or before the first loss of events; later time is `other`. Time in Rank::gaps, pauses
+// and losses alike, belongs to no phase.
 #pragma once
 
 #include <array>

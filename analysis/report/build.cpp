@@ -56,23 +56,55 @@ ScalingRun scaling_run(const RunReport& run, bool global_batch_kept, bool with_c
   return out;
 }
 
-std::optional<LostTime> lost_time(const Report& report, std::size_t one_index, std::size_t many_index) {
-  const RunReport &one = report.runs[one_index], &many = report.runs[many_index];
-  if (!one.breakdown || !many.breakdown || !many.communication_observed) return std::nullopt;
-  const double n = many.ranks;
-  const auto seconds = [](std::int64_t ns) { return 1e-9 * static_cast<double>(ns); };
+double seconds_of(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
+// The runs of a point that have a breakdown, communication included.
+std::vector<std::size_t> broken_down(const Report& report, const ScalingPoint& point) {
+  std::vector<std::size_t> runs;
+  for (const std::size_t r : point.runs) {
+    const auto run = report.run_of_scaling_run[r];
+    if (run && report.runs[*run].breakdown && report.runs[*run].communication_observed) runs.push_back(*run);
+  }
+  return runs;
+}
+
+template <class Figure>
+double mean_over(const Report& report, const std::vector<std::size_t>& runs, Figure&& figure) {
+  double sum = 0;
+  for (const std::size_t r : runs) sum += figure(report.runs[r]);
+  return sum / static_cast<double>(runs.size());
+}
+
+double waited_s(const RunReport& run) {
+  double sum = 0;
+  for (const auto& rank : run.per_rank) sum += seconds_of(rank.waited_ns) / static_cast<double>(run.per_rank.size());
+  return std::min(sum, seconds_of(run.breakdown->overhead_ns));
+}
+
+std::optional<LostTime> lost_time(const Report& report, const ScalingPoint& one, const ScalingPoint& many) {
   LostTime lost;
-  lost.one = one_index;
-  lost.many = many_index;
+  lost.one = broken_down(report, one);
+  lost.many = broken_down(report, many);
+  if (lost.one.empty() || lost.many.empty()) return std::nullopt;
   lost.ranks = many.ranks;
-  lost.ideal_s = seconds(one.breakdown->wall_ns) / n;
-  lost.actual_s = seconds(many.breakdown->wall_ns);
-  lost.serial_s = seconds(many.breakdown->serial_ns) - seconds(one.breakdown->serial_ns) / n;
-  lost.overhead_s = seconds(many.breakdown->overhead_ns) - seconds(one.breakdown->overhead_ns) / n;
-  lost.slowdown_s = seconds(many.breakdown->parallel_ns) - seconds(one.breakdown->parallel_ns) / n;
-  for (const auto& rank : many.per_rank)
-    lost.waiting_s += seconds(rank.waited_ns) / static_cast<double>(many.per_rank.size());
-  lost.waiting_s = std::min(lost.waiting_s, lost.overhead_s);
+  const double n = many.ranks;
+  const auto wall = [](const RunReport& run) { return seconds_of(run.breakdown->wall_ns); };
+  const auto serial = [](const RunReport& run) { return seconds_of(run.breakdown->serial_ns); };
+  const auto overhead = [](const RunReport& run) { return seconds_of(run.breakdown->overhead_ns); };
+  const auto parallel = [](const RunReport& run) { return seconds_of(run.breakdown->parallel_ns); };
+  lost.ideal_s = mean_over(report, lost.one, wall) / n;
+  lost.actual_s = mean_over(report, lost.many, wall);
+  lost.serial_s = mean_over(report, lost.many, serial) - mean_over(report, lost.one, serial) / n;
+  lost.overhead_s = mean_over(report, lost.many, overhead) - mean_over(report, lost.one, overhead) / n;
+  lost.slowdown_s = mean_over(report, lost.many, parallel) - mean_over(report, lost.one, parallel) / n;
+  lost.waiting_s = std::min(mean_over(report, lost.many, waited_s), lost.overhead_s);
+  const auto by_wall = [&](std::size_t a, std::size_t b) { return wall(report.runs[a]) < wall(report.runs[b]); };
+  const auto [one_low, one_high] = std::ranges::minmax_element(lost.one, by_wall);
+  const auto [many_low, many_high] = std::ranges::minmax_element(lost.many, by_wall);
+  lost.ideal_low_s = wall(report.runs[*one_low]) / n;
+  lost.ideal_high_s = wall(report.runs[*one_high]) / n;
+  lost.actual_low_s = wall(report.runs[*many_low]);
+  lost.actual_high_s = wall(report.runs[*many_high]);
   return lost;
 }
 
@@ -90,7 +122,7 @@ Report build_report(std::vector<RunReport> runs, std::vector<ScalingRun> rows) {
       const bool evaluate_on_all_ranks = run.config.value("evaluate", nlohmann::json()) == "all ranks";
       classify(*run.breakdown, {run.ranks, evaluate_on_all_ranks, true}, run.iterations.seconds);
     }
-    if (!run.damage.empty()) continue;  // a cut trace does not tell how long the job took
+    if (!run.can_be_compared()) continue;  // the findings say why
     report.scaling_runs.push_back(scaling_run(run, global_batch_kept, with_communicator));
     report.run_of_scaling_run.push_back(r);
   }
@@ -101,10 +133,9 @@ Report build_report(std::vector<RunReport> runs, std::vector<ScalingRun> rows) {
   report.scaling = scaling_of(report.scaling_runs);
   for (const auto& point : report.scaling.points) {
     if (!point.baseline || point.ranks == 1) continue;
-    const auto one = report.run_of_scaling_run[report.scaling.points[*point.baseline].runs.front()];
-    const auto many = report.run_of_scaling_run[point.runs.front()];
-    if (!one || !many) continue;
-    if (const auto lost = lost_time(report, *one, *many)) report.lost_time.push_back(*lost);
+    if (auto lost = lost_time(report, report.scaling.points[*point.baseline], point)) {
+      report.lost_time.push_back(std::move(*lost));
+    }
   }
   write_findings(report);
   return report;

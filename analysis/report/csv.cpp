@@ -25,7 +25,7 @@ std::string render_csv(const Report& report) {
       "accuracy,"
       "seconds_to_accuracy,wall_ns";
   for (std::size_t p = 0; p < phase_count; ++p) out += fmt::format(",{}_ns", phase_name(static_cast<Phase>(p)));
-  out += ",waited_ns,caused_ns\n";
+  out += ",waited_ns,caused_ns,lost_events,lost_ns,ended\n";
 
   // The figures of the whole job, which the rows of its ranks repeat.
   const auto job = [&](std::optional<std::size_t> scaling_run, const std::string& rank, const std::string& host,
@@ -58,12 +58,13 @@ std::string render_csv(const Report& report) {
       out += job(scaling_run, std::to_string(rank.rank), rank.host, run.iterations.steady_images_per_s, &run);
       out += fmt::format(",{}", rank.wall_ns);
       for (const std::int64_t ns : rank.phase_ns) out += fmt::format(",{}", ns);
-      out += fmt::format(",{},{}\n", rank.waited_ns, rank.caused_ns);
+      out += fmt::format(",{},{},{},{},{}\n", rank.waited_ns, rank.caused_ns, rank.losses.events, rank.losses.main_ns,
+                         run.ended ? 1 : 0);
     }
   }
   for (std::size_t s = 0; s < report.scaling_runs.size(); ++s) {
     if (report.run_of_scaling_run[s]) continue;
-    out += job(s, "", "", std::nullopt, nullptr) + std::string(phase_count + 3, ',') + "\n";
+    out += job(s, "", "", std::nullopt, nullptr) + std::string(phase_count + 6, ',') + "\n";
   }
   return out;
 }

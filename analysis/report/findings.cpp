@@ -3,30 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "analysis/report/numbers.h"
+#include "analysis/report/shares.h"
 
 namespace paceline::analysis {
 namespace {
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-// The sum of one phase over ranks, and of their wall times.
-struct OfWall {
-  std::int64_t ns = 0, wall_ns = 0;
-  double share() const { return analysis::share(ns, wall_ns); }
-};
-
-OfWall phase_of_wall(const RunReport& run, Phase phase) {
-  OfWall out;
-  for (const auto& rank : run.per_rank) {
-    out.ns += rank.phase_ns[static_cast<std::size_t>(phase)];
-    out.wall_ns += rank.wall_ns;
-  }
-  return out;
-}
 
 std::string breakdown_sentence(const RunReport& run) {
   const Breakdown& b = *run.breakdown;
@@ -41,33 +25,68 @@ std::string breakdown_sentence(const RunReport& run) {
   return text;
 }
 
+// Names a rank only as far as the test of its lateness carries.
+std::string slow_rank_text(const RunReport& run) {
+  const LatenessTest& test = run.lateness;
+  if (!test.judged) {
+    return test.iterations == 0
+               ? " Whether a rank is slow was not judged: no collective of all ranks lies in an iteration that all "
+                 "ranks "
+                 "finished."
+               : fmt::format(
+                     " Whether a rank is slow was not judged: after warm-up there are {} with collectives of all "
+                     "ranks, too few for their autocorrelation time of {}.",
+                     plural(test.iterations, "iteration", "iterations"), significant(test.autocorrelation_time, 2));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(test.late.size(), 4); ++i) {
+    const LateRank& late = test.late[i];
+    const RankReport& rank = run.per_rank[late.rank];
+    text += fmt::format(
+        " Rank {} on {} came {} later to the collectives of an iteration than {}, on average over {}: "
+        "that costs {} of a step, and chance makes a rank of a balanced run that late in {} of 1,000 "
+        "runs{}.",
+        rank.rank, rank.host, seconds(1e-9 * late.behind_ns),
+        run.per_rank.size() == 2 ? "the other rank" : "the median of the other ranks",
+        plural(test.iterations, "iteration", "iterations"), percent(late.share_of_step),
+        late.p < 0.001 ? "fewer than 1" : "fewer than " + fixed(std::ceil(1000 * late.p), 0),
+        i == 0 ? fmt::format(" (ranks permuted in blocks of {})", plural(test.block, "iteration", "iterations")) : "");
+  }
+  if (test.late.size() > 4) text += fmt::format(" {} further ranks are late, too.", test.late.size() - 4);
+  if (!test.late.empty()) text += " Look at what it does before its collectives.";
+  return text;
+}
+
 void add_wait_finding(const RunReport& run, std::vector<Finding>& out) {
   if (!any_timed(run.collectives)) return;
-  std::int64_t waited = 0, wall = 0;
-  std::uint64_t matched = 0;
+  OfWall waited;
   for (const auto& rank : run.per_rank) {
-    waited += rank.waited_ns;
-    wall += rank.wall_ns;
-    matched += rank.last_count;
+    waited.ns += rank.waited_ns;
+    waited.wall_ns += rank.wall_ns;
   }
-  const auto worst = std::max_element(run.per_rank.begin(), run.per_rank.end(),
-                                      [](const auto& a, const auto& b) { return a.caused_ns < b.caused_ns; });
-  const auto ranks = static_cast<double>(run.per_rank.size());
-  std::string text = fmt::format(
-      "In its collectives a rank waited {} for the last one ({} of its wall time, on average).",
-      duration(static_cast<std::int64_t>(static_cast<double>(waited) / ranks)), percent(share(waited, wall)));
-  const double last_share = share(static_cast<std::int64_t>(worst->last_count), static_cast<std::int64_t>(matched));
-  // A rank that is last by chance is last in 1/n of them; one that is last more often, and is waited for much more, is
-  // slow. Who is last where one collective follows another, without work between, is chance in any case.
-  const bool slow = ranks > 1 && last_share > 1.2 / ranks && share(worst->caused_ns, waited) > 1.5 / ranks;
-  if (slow) {
-    text += fmt::format(
-        " Rank {} on {} was the last in {} of {} collectives and caused {} of that waiting: look at what it "
-        "does before them.",
-        worst->rank, worst->host, count(static_cast<double>(worst->last_count)), count(static_cast<double>(matched)),
-        percent(share(worst->caused_ns, waited)));
+  std::string text =
+      fmt::format("In its collectives a rank waited {} for the last one ({} of its wall time, on average).",
+                  duration(waited.ns / static_cast<std::int64_t>(run.per_rank.size())), percent(waited.share()));
+  text += slow_rank_text(run);
+  const bool slow = !run.lateness.late.empty() && run.lateness.late.front().share_of_step > 0.05;
+  out.push_back({slow ? Severity::warning : Severity::info, std::move(text)});
+}
+
+// The limit has an interval, too, and none where s may be nearly 0.
+std::string serial_share_text(const Breakdown& breakdown) {
+  const double s = breakdown.serial_share;
+  const auto& ci95 = breakdown.serial_share_ci95;
+  if (s <= 0) return "";
+  std::string text = fmt::format(" The serial share is s = {}", with_interval(fixed(s, 4), ci95, 4));
+  if (s < least_serial_share) return text + ".";
+  text +=
+      fmt::format(": by Amdahl's law alone no number of ranks is more than {} times as fast", significant(1 / s, 3));
+  if (ci95) {
+    text += ci95->low < least_serial_share
+                ? fmt::format(" (95 %: at least {})", significant(1 / ci95->high, 3))
+                : fmt::format(" (95 %: {}–{})", significant(1 / ci95->high, 3), significant(1 / ci95->low, 3));
   }
-  out.push_back({slow && share(waited, wall) > 0.05 ? Severity::warning : Severity::info, std::move(text)});
+  return text + ".";
 }
 
 void add_accuracy_finding(const RunReport& run, std::vector<Finding>& out) {
@@ -80,86 +99,6 @@ void add_accuracy_finding(const RunReport& run, std::vector<Finding>& out) {
   } else {
     text += fmt::format("; {:g} % were not reached.", 100 * run.target_accuracy);
     out.push_back({Severity::info, std::move(text)});
-  }
-}
-
-void add_coverage_finding(const RunReport& run, std::vector<Finding>& out) {
-  std::int64_t recorded = 0, span = 0;
-  std::vector<std::string> reasons;
-  for (const auto& rank : run.per_rank) {
-    recorded += rank.wall_ns;
-    span += rank.span_ns;
-    for (const std::string& reason : rank.gaps) {
-      if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
-    }
-  }
-  if (reasons.empty()) return;
-  const auto ranks = static_cast<std::int64_t>(run.per_rank.size());
-  out.push_back({Severity::info,
-                 fmt::format("Of {} that a rank ran, on average, {} ({}) were recorded: figures cover that part. The "
-                             "rest: {}.",
-                             duration(span / ranks), duration(recorded / ranks), percent(share(recorded, span)),
-                             list_text(reasons))});
-}
-
-void add_quality_findings(const RunReport& run, std::vector<Finding>& out) {
-  for (const std::string& hang : run.hangs) out.push_back({Severity::problem, hang});
-  if (!run.sudden_ends.empty()) out.push_back({Severity::problem, run.sudden_ends});
-  add_coverage_finding(run, out);
-  for (const auto& damage : run.damage) {
-    out.push_back({Severity::problem, fmt::format("The trace is cut off ({}): figures cover what was read, and the run "
-                                                  "is left out of the scaling section.",
-                                                  damage)});
-  }
-  if (static_cast<int>(run.per_rank.size()) < run.ranks) {
-    out.push_back({Severity::problem,
-                   fmt::format("Only {} of {} ranks have a trace here: collect the other ranks' files into the same "
-                               "directory.",
-                               run.per_rank.size(), run.ranks)});
-  }
-  if (run.dropped > 0) {
-    out.push_back(
-        {Severity::warning, fmt::format("{} were lost while recording: times of what they belong to are too short.",
-                                        plural(run.dropped, "event", "events"))});
-  }
-  if (!run.communication_observed) {
-    out.push_back(
-        {Severity::warning,
-         "Communication was not observed: no source saw any, so it is part of other phases here. The "
-         "recorder sees MPI and NVTX ranges; put a range named \"allreduce\" around other libraries' calls."});
-  }
-  if (run.unmatched_calls > 0 && run.ranks > 1) {
-    out.push_back(
-        {Severity::warning, fmt::format("{} found no partner on other ranks and {} left out of waits and transfers.",
-                                        plural(run.unmatched_calls, "collective call", "collective calls"),
-                                        run.unmatched_calls == 1 ? "is" : "are")});
-  }
-  std::uint64_t enqueued = 0;
-  for (const auto& row : run.collectives) {
-    if (row.operation.starts_with("nccl")) enqueued += row.count - row.timed;
-  }
-  if (enqueued > 0) {
-    out.push_back(
-        {Severity::warning,
-         fmt::format("When {} ran is not known, only when they were enqueued, so their waits and transfers are "
-                     "not either: record CUDA as well, or with --nccl-kernel-channels.",
-                     plural(enqueued, "collective of NCCL", "collectives of NCCL"))});
-  }
-  if (run.iterations.count == 0) {
-    out.push_back({Severity::warning,
-                   "No iterations were seen: put an NVTX range named \"iteration\" around a "
-                   "training step to have steps, throughput and what would shrink with ranks."});
-  } else if (!run.images) {
-    out.push_back({Severity::warning,
-                   "The number of images is not known: record with `--set images_per_iteration=N` "
-                   "to have images/s and speed-ups."});
-  }
-  const OfWall other = phase_of_wall(run, Phase::other);
-  if (run.iterations.count > 0 && other.share() > 0.02) {
-    out.push_back(
-        {Severity::warning,
-         fmt::format("{} of the time ({}) belong to no phase: NVTX ranges around that code would name them.",
-                     percent(other.share()), duration(other.ns / static_cast<std::int64_t>(run.per_rank.size())))});
   }
 }
 
@@ -188,26 +127,18 @@ const ScalingPoint* headline_point(const Scaling& scaling) {
 void add_run_findings(const RunReport& run, std::vector<Finding>& out) {
   if (run.breakdown) {
     std::string text = breakdown_sentence(run) + ".";
-    if (run.ranks == 1 && run.breakdown->serial_share > 0) {
-      text += fmt::format(
-          " The serial share is s = {}{}: by Amdahl's law alone no number of ranks is more than {} times as fast.",
-          fixed(run.breakdown->serial_share, 4),
-          run.breakdown->serial_share_ci95
-              ? fmt::format(" (95 %: {}–{})", fixed(run.breakdown->serial_share_ci95->low, 4),
-                            fixed(run.breakdown->serial_share_ci95->high, 4))
-              : "",
-          significant(1 / run.breakdown->serial_share, 3));
-    }
+    if (run.ranks == 1 && run.ended) text += serial_share_text(*run.breakdown);
     out.push_back({Severity::info, std::move(text)});
   }
   if (run.communication_share_of_step) {
     const double s = *run.communication_share_of_step;
     std::string text = fmt::format("Allreduce and other communication take {} of a step", percent(s));
-    text += s > 0 ? fmt::format(
-                        ". Read as Amdahl's serial share, as lectures do, it would hold this job below {} times the "
-                        "speed of one rank; it holds only while that share stays as N grows.",
-                        significant(1 / s, 3))
-                  : ".";
+    text += s >= least_serial_share
+                ? fmt::format(
+                      ". Read as Amdahl's serial share, as lectures do, it would hold this job below {} times the "
+                      "speed of one rank; it holds only while that share stays as N grows.",
+                      significant(1 / s, 3))
+                : ".";
     out.push_back({s > 0.25 ? Severity::warning : Severity::info, std::move(text)});
   }
   add_wait_finding(run, out);
@@ -230,28 +161,83 @@ void add_run_findings(const RunReport& run, std::vector<Finding>& out) {
   add_quality_findings(run, out);
 }
 
+namespace {
+
+// Says "slower" only where the interval leaves nothing else, and neither where it holds 1.
+std::string speed_up_headline(const ScalingPoint& best) {
+  const auto& interval = best.speedup_ci95;
+  const bool beyond_one = interval && (interval->low > 1 || interval->high < 1);
+  std::string text;
+  if (interval && !beyond_one) {
+    text = fmt::format("{} ranks train {} times as fast as one (95 %: {}–{}), which shows neither a gain nor a loss",
+                       best.ranks, fixed(*best.speedup, 2), fixed(interval->low, 2), fixed(interval->high, 2));
+  } else if (interval && *best.speedup < 1) {
+    text = fmt::format("{} ranks are slower than one: {} times its speed", best.ranks, fixed(*best.speedup, 2));
+  } else {
+    text = fmt::format("{} ranks train {} times as fast as one: an efficiency of {}", best.ranks,
+                       fixed(*best.speedup, 2), percent(*best.efficiency));
+  }
+  std::vector<std::string> columns;
+  for (const auto& difference : best.differences) columns.push_back(difference.column);
+  return text + (columns.empty() ? "." : fmt::format(", between runs that differ in {}.", list_text(columns)));
+}
+
+std::string ranks_ran(const RunReport& run) {
+  return fmt::format("{} ran {}", plural(static_cast<std::size_t>(run.ranks), "rank", "ranks"),
+                     seconds(1e-9 * static_cast<double>(run.span_ns)));
+}
+
+std::string one_run_headline(const RunReport& run) {
+  if (run.refused()) {
+    return fmt::format("{}; where the time went is not known, because events were lost.", ranks_ran(run));
+  }
+  if (run.breakdown) return breakdown_sentence(run) + ".";
+  return fmt::format("{}; no iterations were seen, so there is no breakdown and no throughput.", ranks_ran(run));
+}
+
+// "ring-4 100.2 images/s"
+std::string point_headline(const Report& report, const ScalingPoint& point) {
+  const std::size_t first = point.runs.front();
+  const auto run = report.run_of_scaling_run[first];
+  const std::string name =
+      run ? report.runs[*run].name : plural(static_cast<std::size_t>(point.ranks), "rank", "ranks");
+  return fmt::format("{} {}", name, point.images > 0 ? images_per_second(point.throughput) : seconds(point.seconds));
+}
+
+std::string runs_headline(const Report& report) {
+  constexpr std::size_t most_named = 4;
+  const auto& points = report.scaling.points;
+  if (points.empty()) {
+    return fmt::format("None of the {} can be compared: they did not end, or events were lost.",
+                       plural(report.runs.size(), "run", "runs"));
+  }
+  std::set<int> ranks;
+  for (const auto& point : points) ranks.insert(point.ranks);
+  std::vector<std::string> numbers, named;
+  for (const int n : ranks) numbers.push_back(std::to_string(n));
+  for (std::size_t p = 0; p < std::min(points.size(), most_named); ++p) {
+    named.push_back(point_headline(report, points[p]));
+  }
+  if (points.size() > most_named) named.push_back(fmt::format("{} more", points.size() - most_named));
+  const std::size_t left_out = static_cast<std::size_t>(
+      std::ranges::count_if(report.runs, [](const RunReport& run) { return !run.can_be_compared(); }));
+  return fmt::format("No speed-up from runs on {} {}{}: {}.", list_text(numbers),
+                     ranks.size() == 1 && *ranks.begin() == 1 ? "rank" : "ranks",
+                     left_out == 0 ? "" : fmt::format(" ({} left out)", left_out), list_text(named));
+}
+
+std::string headline_of(const Report& report) {
+  if (const ScalingPoint* best = headline_point(report.scaling)) return speed_up_headline(*best);
+  return report.runs.size() == 1 && report.scaling_runs.size() <= 1 ? one_run_headline(report.runs[0])
+                                                                    : runs_headline(report);
+}
+
+}  // namespace
+
 void write_findings(Report& report) {
   auto& findings = report.findings;
   findings.clear();
-  report.headline.clear();
-  if (const ScalingPoint* best = headline_point(report.scaling)) {
-    report.headline =
-        *best->speedup < 1
-            ? fmt::format("{} ranks are slower than one: {} times its speed", best->ranks, fixed(*best->speedup, 2))
-            : fmt::format("{} ranks train {} times as fast as one: an efficiency of {}", best->ranks,
-                          fixed(*best->speedup, 2), percent(*best->efficiency));
-    std::vector<std::string> columns;
-    for (const auto& difference : best->differences) columns.push_back(difference.column);
-    report.headline += columns.empty() ? "." : fmt::format(", between runs that differ in {}.", list_text(columns));
-  } else if (report.runs.size() == 1 && report.runs[0].breakdown) {
-    report.headline = breakdown_sentence(report.runs[0]) + ".";
-  } else {
-    report.headline =
-        fmt::format("{} on {}.", plural(report.scaling_runs.size(), "run", "runs"),
-                    report.scaling.rank_counts == 1
-                        ? plural(static_cast<std::size_t>(report.scaling.points.front().ranks), "rank", "ranks")
-                        : fmt::format("{} different numbers of ranks", report.scaling.rank_counts));
-  }
+  report.headline = headline_of(report);
   add_scaling_findings(report, findings);
   for (const auto& run : report.runs) {
     std::vector<Finding> of_run;

@@ -1,6 +1,7 @@
 // The sentences of a report: what the figures mean, in plain words.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,23 @@ void write_findings(Report& report);
 // The parts of it.
 void add_scaling_findings(const Report& report, std::vector<Finding>& out);
 void add_run_findings(const RunReport& run, std::vector<Finding>& out);
+void add_quality_findings(const RunReport& run, std::vector<Finding>& out);
 
 // What counters and facts of the machine say: ranks that share CPUs, a low limit, GPUs in trouble. Needs the trace.
 std::vector<Finding> machine_findings(const Trace& trace);
+
+// Below this serial share the limit 1/s says nothing: it would be more ranks than any machine has.
+inline constexpr double least_serial_share = 1e-3;
+
+// The share of its time that a rank's main thread could have run but got no CPU; nothing where it was not counted.
+std::optional<double> cpu_waiting_share(const Rank& rank);
+
+// Where the seconds between T(N) and T(1)/N went, and what slowed down parallel work, as far as that was measured.
+std::string lost_time_text(const Report& report, const LostTime& lost);
+
+// Over all runs of a point that have a breakdown; nothing where none has.
+std::optional<MeasuredShare> measured_serial_share(const Report& report, const ScalingPoint& point);
+std::string measured_share_text(const MeasuredShare& measured);  // "0.0123 (mean of 4 runs, 0.0110–0.0140)"
 
 // The speed-up to remember: of the fewest differences from its 1-rank run, then of the most ranks, then of the longest
 // run. Null where there is none.

@@ -27,15 +27,6 @@ std::string ranks_text(const Trace& trace, const std::vector<std::size_t>& which
   return (which.size() == 1 ? "Rank " : "Ranks ") + list_text(names);
 }
 
-// The share of its time that the main thread could have run but got no CPU; nothing where it was not counted.
-std::optional<double> waiting_share(const Rank& rank) {
-  const Samples* waiting = find_counter(rank, "waiting for a CPU", "main thread");
-  if (waiting == nullptr || waiting->size() < 2) return std::nullopt;
-  const std::int64_t ns = waiting->time_ns.back() - waiting->time_ns.front();
-  if (ns <= 0) return std::nullopt;
-  return std::max(waiting->value.back() - waiting->value.front(), 0.0) * 1e3 / static_cast<double>(ns);
-}
-
 void crowded(const Trace& trace, std::vector<Finding>& out) {
   std::vector<bool> said(trace.ranks.size());
   for (const CrowdedCpus& group : crowded_cpus(trace)) {
@@ -43,7 +34,7 @@ void crowded(const Trace& trace, std::vector<Finding>& out) {
     std::size_t counted = 0;
     for (const std::size_t r : group.ranks) {
       said[r] = true;
-      if (const auto share = waiting_share(trace.ranks[r])) waited += *share, ++counted;
+      if (const auto share = cpu_waiting_share(trace.ranks[r])) waited += *share, ++counted;
     }
     std::string text = fmt::format("{} share {} {} of {}: more ranks than CPUs.", ranks_text(trace, group.ranks),
                                    group.cpus.size() == 1 ? "CPU" : "CPUs", list_of(group.cpus),
@@ -58,7 +49,7 @@ void crowded(const Trace& trace, std::vector<Finding>& out) {
   }
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
     const Rank& rank = trace.ranks[r];
-    const auto share = waiting_share(rank);
+    const auto share = cpu_waiting_share(rank);
     if (said[r] || !share || *share < much_waiting) continue;
     const std::string& cpus = fact(rank, "cpus_allowed");
     out.push_back(
@@ -113,6 +104,14 @@ void gpus(const Trace& trace, std::vector<Finding>& out) {
 }
 
 }  // namespace
+
+std::optional<double> cpu_waiting_share(const Rank& rank) {
+  const Samples* waiting = find_counter(rank, "waiting for a CPU", "main thread");
+  if (waiting == nullptr || waiting->size() < 2) return std::nullopt;
+  const std::int64_t ns = waiting->time_ns.back() - waiting->time_ns.front();
+  if (ns <= 0) return std::nullopt;
+  return std::max(waiting->value.back() - waiting->value.front(), 0.0) * 1e3 / static_cast<double>(ns);
+}
 
 std::vector<Finding> machine_findings(const Trace& trace) {
   std::vector<Finding> out;

@@ -36,7 +36,7 @@ class ScalingSentences {
   void write() {
     for (const auto& point : points_) speed_up(point);
     why_none();
-    for (const auto& lost : report_.lost_time) where_time_went(lost);
+    for (const auto& lost : report_.lost_time) say(Severity::info, lost_time_text(report_, lost));
     for (const auto& fit : scaling_.fits) fitted(fit);
     for (const auto& refused : scaling_.refused) refuse(refused);
     time_model();
@@ -107,34 +107,13 @@ class ScalingSentences {
     }
   }
 
-  void where_time_went(const LostTime& lost) {
-    std::string text = fmt::format(
-        "Averaged over their wall times, {} ranks took {} where {} of the 1-rank run is {}. Of the {} between them, "
-        "serial work that does not shrink keeps {}, communication {}",
-        lost.ranks, seconds(lost.actual_s), lost.ranks == 2 ? "half" : fmt::format("1/{}", lost.ranks),
-        seconds(lost.ideal_s), seconds(lost.actual_s - lost.ideal_s), seconds(lost.serial_s), seconds(lost.overhead_s));
-    if (lost.overhead_s > 0) text += fmt::format(" ({} of it waiting for the last rank)", seconds(lost.waiting_s));
-    text += lost.slowdown_s >= 0
-                ? fmt::format(", and {} are parallel work that took longer for the same images than on 1 rank.",
-                              seconds(lost.slowdown_s))
-                : fmt::format("; parallel work took {} less for the same images than on 1 rank.",
-                              seconds(-lost.slowdown_s));
-    if (lost.slowdown_s > 0.1 * lost.ideal_s) {
-      text +=
-          " Ranks that share a machine share its memory bandwidth, its caches and its clock frequency: compare with "
-          "fewer threads a rank, or with one rank a machine.";
-    }
-    say(Severity::info, std::move(text));
-  }
-
-  // The runs of one rank in a fit that have a breakdown of their own.
-  const RunReport* one_rank_run(const AmdahlFit& fit) const {
+  // What the breakdowns of a fit's runs of one rank measured.
+  std::optional<MeasuredShare> measured_beside(const AmdahlFit& fit) const {
     for (const std::size_t p : fit.points) {
       if (points_[p].ranks != 1) continue;
-      const auto run = report_.run_of_scaling_run[points_[p].runs.front()];
-      if (run && report_.runs[*run].breakdown) return &report_.runs[*run];
+      if (auto share = measured_serial_share(report_, points_[p])) return share;
     }
-    return nullptr;
+    return std::nullopt;
   }
 
   void fitted(const AmdahlFit& fit) {
@@ -164,14 +143,15 @@ class ScalingSentences {
           fmt::format("The curve does not describe the runs: it gives S({}) = {} where {} was measured.", point.ranks,
                       fixed(amdahl_speedup(s, point.ranks), 2), fixed(*point.speedup, 2)));
     }
-    if (const RunReport* one = one_rank_run(fit)) beside_measured(fit, *one->breakdown);
+    if (const auto measured = measured_beside(fit)) beside_measured(fit, *measured);
   }
 
-  void beside_measured(const AmdahlFit& fit, const Breakdown& breakdown) {
-    const auto& measured = breakdown.serial_share_ci95;
-    std::string text = fmt::format("The breakdown of the 1-rank run measures a serial share of {}, the fit implies {}",
-                                   with_interval(fixed(breakdown.serial_share, 4), measured, 4),
-                                   with_interval(fixed(fit.serial_fraction, 4), fit.ci95, 4));
+  void beside_measured(const AmdahlFit& fit, const MeasuredShare& breakdown) {
+    const auto& measured = breakdown.ci95;
+    std::string text = fmt::format(
+        "{} a serial share of {}, the fit implies {}",
+        breakdown.runs == 1 ? "The breakdown of the 1-rank run measures" : "The breakdowns of the 1-rank runs measure",
+        measured_share_text(breakdown), with_interval(fixed(fit.serial_fraction, 4), fit.ci95, 4));
     const bool apart = measured && fit.ci95 && (measured->high < fit.ci95->low || fit.ci95->high < measured->low);
     if (!apart) {
       say(Severity::info, text + (measured && fit.ci95 ? ": within their intervals they agree." : "."));
@@ -179,7 +159,7 @@ class ScalingSentences {
     }
     text += ". They differ by more than their intervals, because the fit knows only total times: ";
     text +=
-        fit.serial_fraction > breakdown.serial_share
+        fit.serial_fraction > breakdown.share
             ? "it takes for serial what more ranks add (communication, waiting) and parallel work that became slower "
               "beside other ranks. The breakdown tells these apart; believe it on what to change."
             : "it cannot see parallel work that became faster when divided, nor serial work that the larger runs leave "

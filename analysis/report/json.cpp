@@ -1,6 +1,9 @@
-#include "analysis/report/render.h"
-
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+
+#include "analysis/report/findings.h"
+#include "analysis/report/render.h"
 
 namespace paceline::analysis {
 namespace {
@@ -51,7 +54,9 @@ Json rank_json(const RunReport& run, const RankReport& rank) {
     if (seen) phases[std::string(phase_name(phase))] = rank.phase_ns[p];
   }
   Json out = {{"rank", rank.rank}, {"host", rank.host}, {"wall_ns", rank.wall_ns}, {"phases", std::move(phases)}};
-  if (!rank.gaps.empty()) out["span_ns"] = rank.span_ns;
+  if (rank.span_ns != rank.wall_ns) out["span_ns"] = rank.span_ns;
+  if (rank.losses.events > 0) out["lost_events"] = rank.losses.events;
+  if (rank.losses.main_ns > 0) out["lost_ns"] = rank.losses.main_ns;
   if (rank.gpu) {
     out["gpu"] = {{"span_ns", rank.gpu->span_ns},
                   {"idle_ns", rank.gpu->idle_ns},
@@ -63,6 +68,34 @@ Json rank_json(const RunReport& run, const RankReport& rank) {
   }
   if (any_timed(run.collectives)) {
     out["waits"] = {{"waited_ns", rank.waited_ns}, {"caused_ns", rank.caused_ns}, {"last_count", rank.last_count}};
+  }
+  return out;
+}
+
+Json losses_json(const LossReport& losses) {
+  Json out = {{"events", losses.events},
+              {"ranks", losses.ranks},
+              {"helper_ranks", losses.helper_ranks},
+              {"main_thread_ns", losses.main_ns},
+              {"located", losses.located},
+              {"iterations_left_out", losses.iterations.size()}};
+  if (!losses.causes.empty()) out["causes"] = losses.causes;
+  if (!losses.iterations.empty()) out["iterations"] = numbers_text(losses.iterations);
+  return out;
+}
+
+Json lateness_json(const RunReport& run) {
+  const LatenessTest& test = run.lateness;
+  Json out = {{"judged", test.judged},
+              {"iterations", test.iterations},
+              {"autocorrelation_time", test.autocorrelation_time},
+              {"slow_ranks", Json::array()}};
+  if (test.judged) out["block"] = test.block;
+  for (const LateRank& late : test.late) {
+    out["slow_ranks"].push_back({{"rank", run.per_rank[late.rank].rank},
+                                 {"late_ns", late.behind_ns},
+                                 {"share_of_step", late.share_of_step},
+                                 {"p", late.p}});
   }
   return out;
 }
@@ -92,6 +125,7 @@ Json run_json(const RunReport& run) {
   if (run.images && run.wall_ns > 0) out["images_per_s"] = *run.images / (1e-9 * static_cast<double>(run.wall_ns));
   if (run.breakdown) out["breakdown"] = breakdown_json(run);
   set(out, "communication_share_of_step", run.communication_share_of_step);
+  set(out, "waiting_for_cpu_share", run.waiting_for_cpu);
   for (const auto& rank : run.per_rank) out["per_rank"].push_back(rank_json(run, rank));
   for (const auto& row : run.collectives) {
     Json collective = {
@@ -106,6 +140,11 @@ Json run_json(const RunReport& run) {
   }
   if (run.unmatched_calls > 0) out["unmatched_collective_calls"] = run.unmatched_calls;
   if (run.dropped > 0) out["dropped"] = run.dropped;
+  if (!run.dropped_by_cause.empty()) out["dropped_by_cause"] = run.dropped_by_cause;
+  if (run.losses.any()) out["lost"] = losses_json(run.losses);
+  out["ended"] = run.ended;
+  if (run.refused()) out["refused"] = {"breakdown", "serial_share", "scaling"};
+  if (run.lateness.iterations > 0) out["lateness"] = lateness_json(run);
   if (!run.damage.empty()) out["damaged"] = run.damage;
   if (!run.hangs.empty()) out["hangs"] = run.hangs;
   return out;
@@ -190,6 +229,8 @@ Json scaling_json(const Report& report) {
   }
   for (const auto& lost : report.lost_time) {
     out["lost_time"].push_back({{"ranks", lost.ranks},
+                                {"runs", lost.many.size()},
+                                {"baseline_runs", lost.one.size()},
                                 {"ideal_s", lost.ideal_s},
                                 {"actual_s", lost.actual_s},
                                 {"serial_s", lost.serial_s},
@@ -197,16 +238,38 @@ Json scaling_json(const Report& report) {
                                 {"waiting_s", lost.waiting_s},
                                 {"slowdown_s", lost.slowdown_s}});
   }
-  for (const auto& run : report.runs) {
-    if (run.ranks != 1 || !run.breakdown || out.contains("measured_serial_share")) continue;
-    out["measured_serial_share"] = {{"serial_fraction", run.breakdown->serial_share}};
-    set(out["measured_serial_share"], "ci95", run.breakdown->serial_share_ci95);
+  for (const auto& point : scaling.points) {
+    if (point.ranks != 1) continue;
+    const auto measured = measured_serial_share(report, point);
+    if (!measured) continue;
+    out["measured_serial_share"] = {{"serial_fraction", measured->share}, {"runs", measured->runs}};
+    set(out["measured_serial_share"], "ci95", measured->ci95);
+    if (measured->runs > 1) out["measured_serial_share"]["range"] = {measured->low, measured->high};
+    break;
   }
   if (scaling.speedup_limit) {
     out["speedup_limit"] = *scaling.speedup_limit;
     out["speedup_limit_from"] = scaling.limit_from_time_model ? "time_model" : "amdahl";
   }
   return out;
+}
+
+// JSON has neither infinity nor NaN, and a figure that does not apply is absent: members that hold one, or null, go.
+bool is_writable(const Json& value) {
+  if (value.is_null()) return false;
+  if (value.is_number_float()) return std::isfinite(value.get<double>());
+  return !value.is_array() || std::ranges::all_of(value, is_writable);
+}
+
+void keep_writable(Json& value) {
+  if (value.is_object()) {
+    for (auto member = value.begin(); member != value.end();) {
+      member = is_writable(*member) ? std::next(member) : value.erase(member);
+    }
+  }
+  if (value.is_structured()) {
+    for (Json& member : value) keep_writable(member);
+  }
 }
 
 }  // namespace
@@ -221,6 +284,7 @@ Json report_json(const Report& report) {
     if (finding.run) f["run"] = report.runs[*finding.run].path;
     out["findings"].push_back(std::move(f));
   }
+  keep_writable(out);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/metrics/gpu.h"
+#include "analysis/metrics/lateness.h"
+#include "analysis/metrics/losses.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/scaling/scaling.h"
@@ -72,7 +75,8 @@ struct RankReport {
   std::string host;
   std::int64_t wall_ns = 0;       // process start to last event, without what was not recorded = the sum of the phases
   std::int64_t span_ns = 0;       // with it
-  std::vector<std::string> gaps;  // why parts were not recorded
+  std::vector<std::string> gaps;  // why parts were not recorded, losses left out
+  RankLosses losses;
   std::array<std::int64_t, phase_count> phase_ns{};
   std::optional<Overlap> overlap;
   std::optional<GpuUsage> gpu;
@@ -113,6 +117,20 @@ struct IterationReport {
   std::vector<double> seconds;  // one value an iteration: the mean over ranks
 };
 
+// What could not be recorded of a run, over all ranks.
+struct LossReport {
+  std::uint64_t events = 0;
+  std::vector<int> ranks;         // whose main thread lost events, or that do not say which thread or when
+  std::vector<int> helper_ranks;  // of which only other threads did
+  std::int64_t main_ns = 0;       // of main threads, over all ranks: it belongs to no phase
+  bool located = true;            // false: a file does not say when
+  bool damaged = false;
+  std::vector<std::string> causes;       // as in LostInterval
+  std::vector<std::int64_t> iterations;  // touched on any rank, and left out
+
+  bool any() const { return !ranks.empty() || !helper_ranks.empty(); }
+};
+
 struct RunReport {
   std::string path, name, format;
   int ranks = 0;                   // of the job; per_rank has fewer where files are missing
@@ -120,7 +138,7 @@ struct RunReport {
   std::int64_t span_ns = 0;        // from the first process start to the last event of any rank
   std::int64_t wall_ns = 0;        // the longest rank's
   nlohmann::json config = nlohmann::json::object();
-  std::optional<double> number(const char* key) const;  // a number of config
+  std::optional<double> number(const char* key) const;                 // a number of config
   std::optional<double> images;                                        // over the whole job
   std::optional<double> accuracy, best_accuracy, seconds_to_accuracy;  // the last one; since the run's zero
   double target_accuracy = 0.9;
@@ -134,23 +152,43 @@ struct RunReport {
   std::vector<CollectiveReport> collectives;
   std::uint64_t unmatched_calls = 0;
   std::uint64_t dropped = 0;
+  std::map<std::string, std::uint64_t> dropped_by_cause;
+  LossReport losses;
+  // Figures that would rest on lost events are refused: the breakdown, the serial share and everything about scaling.
+  bool refused() const { return !losses.ranks.empty(); }
+  bool ended = true;  // all ranks came to their end
+  // Speed-ups compare whole jobs.
+  bool can_be_compared() const { return ended && !refused(); }
+  LatenessTest lateness;
   std::vector<std::string> damage;  // one line a damaged rank
   std::vector<std::string> hangs;   // one sentence a collective that ranks wait in
   std::string sudden_ends;          // one sentence; "" where all ranks ended by themselves
   double clock_error_ns = 0;        // the worst rank's
   std::vector<Finding> machine_findings;
+  // Share of their time that main threads could have run but got no CPU: mean over the ranks where it was counted.
+  std::optional<double> waiting_for_cpu;
 };
 
 // Why a speed-up is not N. With W the wall time of docs/metrics.md's breakdown, W(N) − W(1)/N is exactly the sum of the
-// three: the seconds that a perfect division of all work would have saved, by what kept them.
+// three: the seconds that a perfect division of all work would have saved, by what kept them. With repeats each is the
+// mean over all of them.
 struct LostTime {
-  std::size_t one = 0, many = 0;  // indexes into Report::runs
+  std::vector<std::size_t> one, many;  // indexes into Report::runs: all repeats that have a breakdown
   int ranks = 1;
   double ideal_s = 0, actual_s = 0;
+  double ideal_low_s = 0, ideal_high_s = 0;  // the least and the most over the repeats
+  double actual_low_s = 0, actual_high_s = 0;
   double serial_s = 0;    // serial work that does not shrink
   double overhead_s = 0;  // communication, waiting included
   double waiting_s = 0;   // of that, waiting for the last rank
   double slowdown_s = 0;  // parallel work that took longer per image than on one rank; below 0: shorter
+};
+
+// The serial share that the breakdowns of equal runs measured: the mean over all repeats, and their spread.
+struct MeasuredShare {
+  double share = 0, low = 0, high = 0;
+  std::size_t runs = 0;
+  std::optional<Interval> ci95;  // of a single run: from its iterations
 };
 
 struct Report {
@@ -158,7 +196,7 @@ struct Report {
   std::vector<ScalingRun> scaling_runs;                        // traces first, then the tables' rows
   std::vector<std::optional<std::size_t>> run_of_scaling_run;  // index into runs; nothing for a table's row
   Scaling scaling;
-  std::vector<LostTime> lost_time;  // one for each run of N ranks that has a run of one rank beside it
+  std::vector<LostTime> lost_time;  // one for each point of N ranks that has one of one rank beside it
   std::string headline;             // the one sentence to remember
   std::vector<Finding> findings;    // the most telling first
 };

@@ -78,16 +78,27 @@ bool saw_communication(const Trace& trace) {
   return false;
 }
 
+// The iterations whose number is wrong because earlier ones were lost cannot be put beside other ranks'.
+void forget_miscounted(const Rank& rank, std::vector<Iteration>& iterations) {
+  const std::vector<LostInterval> losses = main_thread_losses(rank);
+  if (losses.empty()) return;
+  for (Iteration& iteration : iterations) {
+    if (iteration.counted && iteration.start_ns >= losses.front().start_ns) iteration.finished = false;
+  }
+}
+
 // One value an iteration: the mean over the ranks, where all of them finished it.
-IterationReport combine(const std::vector<std::vector<Iteration>>& by_rank) {
+IterationReport combine(const std::vector<std::vector<Iteration>>& by_rank,
+                        const std::vector<RankReport>& ranks_of_run) {
   struct Sum {
     double ns = 0;
     std::size_t ranks = 0;
   };
   std::map<std::int64_t, Sum> sums;
   std::size_t ranks = 0;
-  for (const auto& iterations : by_rank) {
-    ranks += !iterations.empty();
+  for (std::size_t r = 0; r < by_rank.size(); ++r) {
+    const auto& iterations = by_rank[r];
+    ranks += !iterations.empty() || ranks_of_run[r].losses.main_thread;
     for (const auto& iteration : iterations) {
       if (!iteration.finished) continue;
       auto& sum = sums[iteration.number];
@@ -122,7 +133,40 @@ void add_throughput(IterationReport& report, std::optional<double> images_per_it
   report.steady_ci95 = Interval{*images_per_iteration / median.high, *images_per_iteration / median.low};
 }
 
-void add_collectives(const Trace& trace, RunReport& run) {
+LossReport losses_over_ranks(const Trace& trace, const std::vector<RankReport>& ranks,
+                             const std::vector<std::vector<Iteration>>& iterations) {
+  LossReport report;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const RankLosses& losses = ranks[r].losses;
+    report.events += losses.events;
+    report.main_ns += losses.main_ns;
+    report.located = report.located && losses.located;
+    report.damaged = report.damaged || trace.ranks[r].damaged;
+    if (losses.main_thread) {
+      report.ranks.push_back(ranks[r].rank);
+    } else if (losses.other_threads) {
+      report.helper_ranks.push_back(ranks[r].rank);
+    }
+    for (const auto& cause : losses.causes) {
+      if (std::ranges::find(report.causes, cause) == report.causes.end()) report.causes.push_back(cause);
+    }
+    const auto touched = touched_iterations(trace.ranks[r], iterations[r]);
+    report.iterations.insert(report.iterations.end(), touched.begin(), touched.end());
+  }
+  std::ranges::sort(report.iterations);
+  report.iterations.erase(std::unique(report.iterations.begin(), report.iterations.end()), report.iterations.end());
+  return report;
+}
+
+// Of a run that did not end, and of one whose iterations are not all known, `--set images` says what was planned.
+std::optional<double> images_of(const RunReport& run) {
+  const auto planned = run.number("images"), per_iteration = run.number("images_per_iteration");
+  if (run.ended && !run.losses.damaged && planned) return planned;
+  if (run.refused() || !per_iteration || run.iterations.count == 0) return std::nullopt;
+  return *per_iteration * static_cast<double>(run.iterations.count);
+}
+
+void add_collectives(const Trace& trace, const std::vector<std::vector<Iteration>>& iterations, RunReport& run) {
   const Collectives collectives = match_collectives(trace);
   run.unmatched_calls = collectives.unmatched_calls;
   for (const auto& row : collectives.rows) {
@@ -135,6 +179,17 @@ void add_collectives(const Trace& trace, RunReport& run) {
     rank.caused_ns = straggler.caused_ns;
     rank.waited_ns = straggler.waited_ns;
   }
+  if (run.losses.located) run.lateness = test_lateness(lateness_of(trace, collectives, iterations), run.clock_error_ns);
+}
+
+std::optional<double> mean_cpu_waiting_share(const Trace& trace) {
+  double sum = 0;
+  std::size_t counted = 0;
+  for (const Rank& rank : trace.ranks) {
+    if (const auto share = cpu_waiting_share(rank)) sum += *share, ++counted;
+  }
+  if (counted == 0) return std::nullopt;
+  return sum / static_cast<double>(counted);
 }
 
 }  // namespace
@@ -169,21 +224,33 @@ RunReport report_run(const Trace& trace, const std::string& path) {
     out.host = rank.host;
     out.wall_ns = rank.recorded_ns();
     out.span_ns = rank.end_ns - rank.start_ns;
-    for (const Gap& gap : rank.gaps) out.gaps.push_back(gap.reason);
+    for (const Gap& gap : rank.gaps) {
+      if (!gap.lost) out.gaps.push_back(gap.reason);
+    }
+    out.losses = losses_of(rank);
     out.phase_ns = phases.total_ns;
     out.overlap = overlap_of(trace, rank, phases);
     out.gpu = gpu_usage(gpu_activity(trace, rank));
     run.wall_ns = std::max(run.wall_ns, out.wall_ns);
     communication_events += rank.nccl_events;
-    for (const auto& [cause, lost] : rank.dropped) run.dropped += lost;
+    for (const auto& [cause, lost] : rank.dropped) {
+      run.dropped += lost;
+      run.dropped_by_cause[cause] += lost;
+    }
+    run.ended = run.ended && rank.ended;
     if (rank.damaged) run.damage.push_back(rank.path + ": " + rank.damage);
     run.clock_error_ns = std::max(run.clock_error_ns, rank.clock_error_ns);
     run.per_rank.push_back(std::move(out));
   }
-  add_collectives(trace, run);
+  run.losses = losses_over_ranks(trace, run.per_rank, iterations);
+  if (trace.ranks.size() > 1) {
+    for (std::size_t r = 0; r < trace.ranks.size(); ++r) forget_miscounted(trace.ranks[r], iterations[r]);
+  }
+  add_collectives(trace, iterations, run);
   for (const Hang& hang : find_hangs(trace)) run.hangs.push_back(hang_text(trace, hang));
   run.sudden_ends = sudden_ends_text(trace);
   run.machine_findings = machine_findings(trace);
+  run.waiting_for_cpu = mean_cpu_waiting_share(trace);
   run.communication_observed = run.ranks == 1 || communication_events > 0 || saw_communication(trace);
 
   run.accuracy_curve = accuracy_of(trace);
@@ -196,17 +263,14 @@ RunReport report_run(const Trace& trace, const std::string& path) {
     }
   }
 
-  run.iterations = combine(iterations);
-  const auto images_per_iteration = run.number("images_per_iteration");
-  run.images = run.number("images");
-  if (!run.images && images_per_iteration && run.iterations.count > 0) {
-    run.images = *images_per_iteration * static_cast<double>(run.iterations.count);
-  }
-  add_throughput(run.iterations, images_per_iteration);
+  if (run.losses.located) run.iterations = combine(iterations, run.per_rank);
+  run.images = images_of(run);
+  add_throughput(run.iterations, run.number("images_per_iteration"));
 
   std::int64_t step_ns = 0, step_communication_ns = 0, training_ns = 0;
   for (const auto& of_rank : iterations) {
     for (const auto& iteration : of_rank) {
+      if (iteration.lost || !run.losses.located) continue;
       step_ns += iteration.duration_ns;
       step_communication_ns += iteration.phase_ns[communication];
     }
@@ -219,7 +283,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
   if (step_ns > 0 && run.ranks > 1 && run.communication_observed) {
     run.communication_share_of_step = static_cast<double>(step_communication_ns) / static_cast<double>(step_ns);
   }
-  if (step_ns > 0 || training_ns > 0) {
+  if ((step_ns > 0 || training_ns > 0) && !run.refused()) {
     const BreakdownRules rules{run.ranks, run.config.value("evaluate", nlohmann::json()) == "all ranks", false};
     run.breakdown = break_down(run.per_rank, iterations, rules);
     classify(*run.breakdown, rules, run.iterations.seconds);

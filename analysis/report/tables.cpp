@@ -85,7 +85,7 @@ Table serial_share_table(const Report& report) {
   const auto row = [&](const std::string& from, double s, const std::optional<Interval>& ci95) {
     table.rows.push_back({from, fixed(s, 4),
                           ci95 ? fmt::format("{}–{}", fixed(ci95->low, 4), fixed(ci95->high, 4)) : no_value,
-                          s > 0 ? significant(1 / s, 3) : no_value});
+                          s >= least_serial_share ? significant(1 / s, 3) : no_value});
   };
   for (const auto& fit : report.scaling.fits) {
     std::vector<std::string> ranks;
@@ -94,10 +94,13 @@ Table serial_share_table(const Report& report) {
                     work_text(report.scaling.points[fit.points.front()])),
         fit.serial_fraction, fit.ci95);
   }
-  for (const auto& run : report.runs) {
-    if (run.ranks == 1 && run.breakdown && !report.scaling.fits.empty()) {
-      row(fmt::format("breakdown of {}", run.name), run.breakdown->serial_share, run.breakdown->serial_share_ci95);
-    }
+  for (const auto& point : report.scaling.points) {
+    if (point.ranks != 1 || report.scaling.fits.empty()) continue;
+    const auto measured = measured_serial_share(report, point);
+    if (!measured) continue;
+    row(measured->runs == 1 ? "breakdown of the 1-rank run"
+                            : fmt::format("breakdowns of {} 1-rank runs, mean", measured->runs),
+        measured->share, measured->ci95);
   }
   return table;
 }
@@ -174,6 +177,12 @@ bool is_shown(const RunReport& run, Phase phase) {
 // Up to this many ranks stand side by side as columns, with shares; more become rows.
 constexpr std::size_t ranks_side_by_side = 6;
 
+std::string time_of_losses(const RankReport& rank) {
+  if (!rank.losses.main_thread) return no_value;
+  if (!rank.losses.located) return "at unknown times";
+  return rank.losses.main_ns > 0 ? duration(rank.losses.main_ns) : "single events";
+}
+
 Table phases_table(const RunReport& run) {
   Table table{.id = "phases",
               .title = "Phases of each rank",
@@ -185,6 +194,8 @@ Table phases_table(const RunReport& run) {
   for (std::size_t p = 0; p < phase_count; ++p) {
     if (is_shown(run, static_cast<Phase>(p))) shown.push_back(p);
   }
+  const bool any_lost = std::ranges::any_of(run.per_rank, [](const auto& rank) { return rank.losses.main_thread; });
+  if (any_lost) table.note += " Time in which events of the main thread were lost belongs to none of them.";
   if (run.per_rank.size() <= ranks_side_by_side) {
     table.columns.emplace_back("phase");
     std::vector<std::string> wall = {"wall time"};
@@ -200,15 +211,22 @@ Table phases_table(const RunReport& run) {
     if (!run.communication_observed) {
       table.rows.emplace_back(table.columns.size(), "not observed").front() = phase_name(Phase::communication);
     }
+    if (any_lost) {
+      std::vector<std::string> lost = {"events lost, in no phase"};
+      for (const auto& rank : run.per_rank) lost.push_back(time_of_losses(rank));
+      table.rows.push_back(std::move(lost));
+    }
     table.rows.push_back(std::move(wall));
     return table;
   }
   table.columns = {"rank", "host", "wall"};
   table.text_columns = 2;
   for (const std::size_t p : shown) table.columns.emplace_back(phase_name(static_cast<Phase>(p)));
+  if (any_lost) table.columns.emplace_back("events lost");
   for (const auto& rank : run.per_rank) {
     std::vector<std::string> row = {std::to_string(rank.rank), rank.host, duration(rank.wall_ns)};
     for (const std::size_t p : shown) row.push_back(duration(rank.phase_ns[p]));
+    if (any_lost) row.push_back(time_of_losses(rank));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -311,7 +329,10 @@ Table figures_table(const RunReport& run) {
     add(fmt::format("throughput, steady (after {} of warm-up)", plural(it.warmup, "iteration", "iterations")), value);
   }
   if (it.count > 0) {
-    add("iterations", count(static_cast<double>(it.count)));
+    const std::size_t left_out = run.losses.iterations.size();
+    add("iterations", left_out == 0 ? count(static_cast<double>(it.count))
+                                    : fmt::format("{} ({} left out: events lost)", count(static_cast<double>(it.count)),
+                                                  count(static_cast<double>(left_out))));
     add("iteration, median", duration(it.median_ns));
     add("iteration, 95th percentile", duration(it.p95_ns));
   }

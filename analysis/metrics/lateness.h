@@ -1,0 +1,65 @@
+// Whether a rank comes later to its collectives than chance explains.
+//
+// The lateness of a rank in an iteration is its arrival minus the median arrival over the ranks, added up over the
+// iteration's collectives of all ranks: one value for each iteration and rank. In a balanced run the ranks can change
+// places, so that the largest mean lateness over the ranks is compared with the largest ones after permutations of the
+// ranks (P. Good, "Permutation, Parametric and Bootstrap Tests of Hypotheses", 3rd edition, 2005; maximum statistic:
+// P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing", 1993, section 2). Neighbouring iterations are
+// alike, so ranks change places for whole blocks of iterations that are longer than the autocorrelation time
+// τ = 1 + 2 Σ ρ(k), summed over the first M lags with M >= 5 τ (A. Sokal, "Monte Carlo Methods in Statistical
+// Mechanics", 1996, section 3).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/metrics/collectives.h"
+#include "analysis/metrics/iterations.h"
+#include "analysis/trace/trace.h"
+
+namespace paceline::analysis {
+
+// Blocks keep neighbours together, but not perfectly: a level of 1 % keeps false names below 5 % of all runs also where
+// iterations are strongly alike (tests/unit/analysis/lateness_test.cpp simulates it).
+inline constexpr double lateness_level = 0.01;
+inline constexpr double least_lateness_cost = 0.01;  // of a step
+inline constexpr double least_lateness_times = 20;   // autocorrelation times that a run must have to be judged
+
+// One value for each iteration (row) and rank (column).
+struct LatenessTable {
+  std::size_t ranks = 0;
+  std::vector<double> late_ns;         // arrival minus the median arrival, added up over the iteration's collectives
+  std::vector<double> behind_ns;       // minus the median arrival of the other ranks
+  std::vector<double> others_wait_ns;  // what another rank waited in them, mean over the others
+  std::vector<double> step_ns;         // one an iteration: mean over ranks
+  double collectives = 0;              // of all ranks, in an iteration, on average
+
+  std::size_t iterations() const { return ranks == 0 ? 0 : late_ns.size() / ranks; }
+};
+
+// Of the collectives that all ranks of the trace took part in, in iterations that all ranks finished, without warm-up:
+// the first tenth, at least one. `iterations` are those of each rank.
+LatenessTable lateness_of(const Trace& trace, const Collectives& collectives,
+                          std::span<const std::vector<Iteration>> iterations);
+
+struct LateRank {
+  std::uint32_t rank = 0;    // index into Trace::ranks
+  double behind_ns = 0;      // mean over iterations, behind the median of the other ranks
+  double share_of_step = 0;  // what it costs: the others' wait, at most as much as it is behind
+  double p = 1;              // how often chance makes some rank that late
+};
+
+struct LatenessTest {
+  std::size_t iterations = 0;
+  double autocorrelation_time = 1;  // in iterations
+  std::size_t block = 1;            // iterations
+  bool judged = false;              // false: too short a run, or fewer than two ranks
+  std::vector<LateRank> late;       // beyond chance, above 1 % of the step and above the clocks' error; the worst first
+};
+
+// `clock_error_ns` bounds the error of the clocks against each other. Cost: up to 2,000 permutations of up to 200
+// blocks. Draws the same permutations each time.
+LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns);
+
+}  // namespace paceline::analysis
