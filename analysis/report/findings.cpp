@@ -133,7 +133,7 @@ void add_run_findings(const RunReport& run, std::vector<Finding>& out) {
   if (run.communication_share_of_step) {
     const double s = *run.communication_share_of_step;
     std::string text = fmt::format("Allreduce and other communication take {} of a step", percent(s));
-    text += s >= least_serial_share
+    text += s >= least_serial_share && run.can_be_compared()
                 ? fmt::format(
                       ". Read as Amdahl's serial share, as lectures do, it would hold this job below {} times the "
                       "speed of one rank; it holds only while that share stays as N grows.",

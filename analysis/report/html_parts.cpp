@@ -5,6 +5,8 @@
   __asm__(".pushsection .rodata\n" #symbol "_begin:\n.incbin \"" path "\"\n" #symbol "_end:\n.popsection\n"); \
   extern "C" __attribute__((visibility("hidden"))) const char symbol##_begin[], symbol##_end[]
 
+__asm__("# " PACELINE_PAGE_CONTENTS);  // a comment, by which a compiler cache tells apart what is embedded below
+
 PACELINE_EMBED(paceline_page_css, PACELINE_PAGE_CSS);
 PACELINE_EMBED(paceline_page_js, PACELINE_PAGE_JS);
 #ifdef PACELINE_CHART_JS

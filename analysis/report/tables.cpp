@@ -99,7 +99,7 @@ Table serial_share_table(const Report& report) {
     const auto measured = measured_serial_share(report, point);
     if (!measured) continue;
     row(measured->runs == 1 ? "breakdown of the 1-rank run"
-                            : fmt::format("breakdowns of {} 1-rank runs, mean", measured->runs),
+                            : fmt::format("breakdowns of the 1-rank runs, mean of {}", measured->runs),
         measured->share, measured->ci95);
   }
   return table;
@@ -127,7 +127,9 @@ Table lost_time_table(const Report& report) {
       .columns = {"ranks", "T(1)/N", "serial work", "communication", "of it waiting", "slower parallel work", "T(N)"},
       .rows = {},
       .text_columns = 0,
-      .note = "T(1)/N + serial + communication + slower parallel work = T(N), in wall time averaged over ranks."};
+      .note =
+          "T(1)/N + serial + communication + slower parallel work = T(N), in wall time averaged over ranks and "
+          "repeats. A figure below 0 is time that more ranks saved."};
   for (const auto& lost : report.lost_time) {
     table.rows.push_back({std::to_string(lost.ranks), seconds(lost.ideal_s), seconds(lost.serial_s),
                           seconds(lost.overhead_s), seconds(lost.waiting_s), seconds(lost.slowdown_s),

@@ -80,8 +80,19 @@ TEST(Html, HasChartsAndTablesThatNeedNoScript) {
   for (const char* kind : {"speedup", "lost", "phases", "iterations"}) {
     EXPECT_THAT(html, HasSubstr("\"kind\":\"" + std::string(kind) + "\""));
   }
-  EXPECT_THAT(html, HasSubstr("<td>MPI_Allreduce</td>"));
+  EXPECT_THAT(html, HasSubstr(">MPI_Allreduce</td>"));
   EXPECT_THAT(html, HasSubstr("prefers-color-scheme: dark"));
+}
+
+// A narrow screen shows each row of a wide table as a block, and paper has no dark colours and no divided charts.
+TEST(Html, FitsNarrowScreensAndPaper) {
+  const std::string page = render_html(two_runs());
+  EXPECT_THAT(page, HasSubstr("<table class=\"scaling wide\">"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"n\" data-label=\"ranks\">2</td>"));
+  EXPECT_THAT(page, HasSubstr("<table class=\"figures\">")) << "two columns fit";
+  EXPECT_THAT(page, HasSubstr("content: attr(data-label)"));
+  EXPECT_THAT(page, HasSubstr("figure, .card, .findings li, table, tr { break-inside: avoid; }"));
+  EXPECT_THAT(page, HasSubstr("addEventListener(\"beforeprint\""));
 }
 
 TEST(Html, EscapesWhatATraceSays) {
