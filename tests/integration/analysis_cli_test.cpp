@@ -127,7 +127,7 @@ TEST_F(PacelineCommand, ExportWritesCsvAndChromeToAFileOrToStandardOutput) {
   const Outcome csv = paceline("export --to csv run");
   EXPECT_EQ(csv.status, 0);
   EXPECT_TRUE(csv.output.starts_with("rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"));
-  EXPECT_EQ(std::count(csv.output.begin(), csv.output.end(), '\n'), 7);
+  EXPECT_EQ(std::count(csv.output.begin(), csv.output.end(), '\n'), 8);  // header, process, 6 slices
   EXPECT_THAT(csv.output, HasSubstr("0,node,100,main thread,slice,MPI_Allreduce,collective,1600000,100000,1,"));
   ASSERT_EQ(paceline("export --to chrome -o out.json run/rank0.pace").status, 0);
   std::ifstream file(directory_ / "out.json");
