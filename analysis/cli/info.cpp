@@ -53,9 +53,12 @@ Found find_runs(const std::string& path) {
   return found;
 }
 
+// Events that are not there; others lack only their name or a part of a payload.
 std::uint64_t dropped_of(const Rank& rank) {
   std::uint64_t sum = 0;
-  for (const auto& [cause, count] : rank.dropped) sum += count;
+  for (const auto& [cause, count] : rank.dropped) {
+    if (cause != "too_many_names" && cause != "payload_cut") sum += count;
+  }
   return sum;
 }
 
@@ -78,6 +81,7 @@ ordered_json json_of(const Rank& rank) {
                           {"nccl", rank.nccl_events},
                           {"counter", rank.counter_events}}},
                         {"clock", {{"source", rank.clock_source}, {"error_ns", rank.clock_error_ns}}}};
+  if (rank.recorder_wait_ns > 0) trace["recorder_wait_ns"] = rank.recorder_wait_ns;
   if (!rank.dropped.empty()) trace["dropped_by_cause"] = rank.dropped;
   if (rank.damaged) trace["damage"] = rank.damage;
   if (!rank.gaps.empty()) trace["recorded_ns"] = rank.recorded_ns();
@@ -192,8 +196,14 @@ void print_text(const std::string& path, const Trace& run) {
     if (rank.cuda_events + rank.nccl_events > 0) {
       fmt::print("             {} CUDA and {} NCCL events\n", rank.cuda_events, rank.nccl_events);
     }
+    if (rank.recorder_wait_ns > 0) {
+      fmt::print("             threads waited {} for the recorder in all (record --lossless)\n",
+                 seconds_text(rank.recorder_wait_ns));
+    }
     for (const auto& [cause, count] : rank.dropped) {
-      if (cause == "payload_cut") {
+      if (cause == "too_many_names") {
+        fmt::print("             {} events are there without their names: too many different names\n", count);
+      } else if (cause == "payload_cut") {
         fmt::print("             {} events are there without a part of their NVTX payloads\n", count);
       } else {
         fmt::print("             {} events dropped: {}\n", count, cause);

@@ -35,12 +35,9 @@ ClockReadings readings_of(const PaceProcess& process) {
 }
 
 std::map<std::string, std::uint64_t> dropped_of(const format::TraceFile& file) {
-  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk",
-                                    "ring",          "device",   "payload_cut"};
   std::map<std::string, std::uint64_t> dropped;
-  for (std::size_t i = 0; i < format::drop_causes; ++i) {
-    if (file.header.dropped[i] == 0) continue;
-    dropped[i < std::size(causes) ? causes[i] : "other"] += file.header.dropped[i];
+  for (std::uint32_t i = 0; i < format::drop_causes; ++i) {
+    if (file.header.dropped[i] > 0) dropped[lost_cause_text(i)] += file.header.dropped[i];
   }
   return dropped;
 }
@@ -89,8 +86,8 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
 }
 
 // The threads of a child, as threads of its parent's rank.
-void add_child(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, PaceProcess& child, const AlignedClock& clock,
-               double zero) {
+void add_child(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, PaceProcess& child,
+               const AlignedClock& clock, double zero) {
   const std::vector<PaceGap> gaps = gaps_of(child.definitions, child.file.header.kept_from);
   PaceFileImport import(run, words, rank, child.definitions, gaps, clock.time, zero);
   rank.info().end_ns = std::max(rank.info().end_ns, import.time(child.definitions.last_ticks));
@@ -99,9 +96,10 @@ void add_child(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, Pace
   import.read_devices(child.file);
   for (std::uint32_t t = 0; t < child.file.tracks.size(); ++t) {
     const bool main = child.file.tracks[t].thread_id == child.file.header.pid;
-    import.track(child.file.tracks[t], t, main, name);
+    import.track(child.file, t, main, name);
     child.file.tracks[t].slots = {};
   }
+  import.lost_elsewhere(child.file, name);
   import.add_devices(child.file, name);
   import.counters(fmt::format("process {}", child.file.header.pid));
 }
@@ -142,9 +140,10 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
         main == process.file.tracks.end() ? 0 : static_cast<std::size_t>(main - process.file.tracks.begin());
     import.read_devices(process.file);
     for (std::uint32_t t = 0; t < process.file.tracks.size(); ++t) {
-      import.track(process.file.tracks[t], t, t == main_index);
+      import.track(process.file, t, t == main_index);
       process.file.tracks[t].slots = {};
     }
+    import.lost_elsewhere(process.file);
     import.add_devices(process.file);
     if (const std::string missing = import.nccl_missing(); !missing.empty()) {
       notes.push_back(fmt::format("{}: {}", process.file.path.string(), missing));

@@ -111,6 +111,11 @@ PaceDefinitions definitions_of(const format::TraceFile& file) {
       if (!pending.take(head)) pending.forget();
     });
   }
+  for (const format::LostStretch& lost : file.lost) {  // the process was still there
+    if (lost.cause != format::lost_by_damage && lost.last_ticks >> 55 == 0) {
+      found.last_ticks = std::max(found.last_ticks, lost.last_ticks);
+    }
+  }
   std::ranges::stable_sort(found.recording, {}, &PaceDefinitions::RecordingState::ticks);
   std::ranges::stable_sort(found.triggers, {}, &PaceDefinitions::TriggerEvent::ticks);
   found.payloads.finish();

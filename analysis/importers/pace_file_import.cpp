@@ -76,7 +76,30 @@ std::int64_t PaceFileImport::time(std::uint64_t ticks) const {
   return whole_ns(clock_(static_cast<double>(ticks)) - zero_);
 }
 
-void PaceFileImport::track(const format::Track& from, std::uint32_t index, bool main, const std::string& process) {
+void PaceFileImport::add_lost(TrackBuilder& track, const format::LostStretch& lost) const {
+  track.add_lost(time(lost.first_ticks), time(std::min(lost.last_ticks, definitions_.last_ticks)), lost.events,
+                 lost_cause_text(lost.cause));
+}
+
+void PaceFileImport::lost_elsewhere(const format::TraceFile& file, const std::string& process) {
+  std::map<std::uint32_t, TrackBuilder*> made;
+  for (const format::LostStretch& lost : file.lost) {
+    if (lost.any_thread) {
+      rank_.add_lost(time(lost.first_ticks), time(std::min(lost.last_ticks, definitions_.last_ticks)), lost.events,
+                     lost_cause_text(lost.cause));
+      continue;
+    }
+    if (std::ranges::find(file.tracks, lost.track, &format::Track::id) != file.tracks.end()) continue;
+    TrackBuilder*& track = made[lost.track];
+    if (track == nullptr) {
+      track = &rank_.add_track(TrackKind::thread, fmt::format("{}thread {}", process, lost.thread_id), lost.thread_id);
+    }
+    add_lost(*track, lost);
+  }
+}
+
+void PaceFileImport::track(const format::TraceFile& file, std::uint32_t index, bool main, const std::string& process) {
+  const format::Track& from = file.tracks[index];
   std::string label = main ? "main thread" : fmt::format("thread {}", from.thread_id);
   if (const auto named = definitions_.thread_names.find(from.thread_id); named != definitions_.thread_names.end()) {
     label = definitions_.name(named->second);
@@ -84,21 +107,57 @@ void PaceFileImport::track(const format::Track& from, std::uint32_t index, bool 
   label = process + label;
   Open open;
   TrackBuilder& track = rank_.add_track(TrackKind::thread, label, from.thread_id, main && process.empty());
+  const std::vector<PaceGap> gaps = with_damage(from.id, file);
   each_event(from.slots, [&](const Slot& head, const Slot* extension) {
-    for (; open.gap < gaps_.size() && ticks_of(head) >= gaps_[open.gap].on; ++open.gap)
-      cut(track, open, gaps_[open.gap]);
+    for (; open.gap < gaps.size() && ticks_of(head) >= gaps[open.gap].on; ++open.gap)
+      cut(track, open, gaps[open.gap]);
     if (pending_.take(head)) return;
     event(track, index, open, head, extension);
     pending_.forget();
   });
   pending_.forget();
   // A pause ends ranges also where the thread did nothing after it.
-  for (; open.gap < gaps_.size(); ++open.gap) {
-    if (gaps_[open.gap].paused) cut(track, open, gaps_[open.gap]);
+  for (; open.gap < gaps.size(); ++open.gap) {
+    if (gaps[open.gap].paused) cut(track, open, gaps[open.gap]);
   }
+  for (const format::LostStretch& lost : file.lost) {
+    if (lost.track == from.id && !lost.any_thread) add_lost(track, lost);
+  }
+  rank_.info().recorder_wait_ns += recorder_wait_ns(from);
   place_ranges(track, label, from.thread_id, open.ranges);
   if (nccl_) nccl_->add_calls(index, from.thread_id, track);
   if (cuda_ && cuda_->events() > 0) cuda_->add_calls(from.thread_id, edges_of(from), track);
+}
+
+// The sum of the ranges that say how long a thread waited for the recorder (--lossless): each a push, and its pop right
+// after it.
+std::int64_t PaceFileImport::recorder_wait_ns(const format::Track& from) const {
+  const auto name = std::ranges::find(definitions_.names, "recorder wait");
+  const auto domain = std::ranges::find_if(
+      definitions_.domains, [&](std::uint32_t id) { return definitions_.name(id) == "paceline"; });
+  if (name == definitions_.names.end() || domain == definitions_.domains.end()) return 0;
+  const std::uint64_t scope = format::pack_scope(static_cast<std::uint32_t>(name - definitions_.names.begin()), 0,
+                                                 static_cast<std::uint16_t>(domain - definitions_.domains.begin()));
+  std::int64_t sum = 0;
+  std::optional<std::int64_t> began;
+  each_event(from.slots, [&](const Slot& head, const Slot*) {
+    if (began && type_of(head) == EventType::pop) sum += time(ticks_of(head)) - *began;
+    began.reset();
+    if (type_of(head) == EventType::push && head.low == scope) began = time(ticks_of(head));
+  });
+  return sum;
+}
+
+// What a track does not cover: as the file, and where a block of it is damaged. (In an overload the recorder keeps the
+// ends of what it has recorded.)
+std::vector<PaceGap> PaceFileImport::with_damage(std::uint32_t track, const format::TraceFile& file) const {
+  std::vector<PaceGap> gaps = gaps_;
+  for (const format::LostStretch& lost : file.lost) {
+    if (lost.track != track || lost.any_thread || lost.cause != format::lost_by_damage) continue;
+    gaps.push_back({lost.first_ticks, std::min(lost.last_ticks, definitions_.last_ticks), false, true, "damage"});
+  }
+  if (gaps.size() > gaps_.size()) join_gaps(gaps);
+  return gaps;
 }
 
 void PaceFileImport::counters(const std::string& process) {

@@ -38,7 +38,10 @@ class PaceFileImport {
   std::int64_t time(std::uint64_t ticks) const;
 
   // `process` names a child of the rank's process.
-  void track(const format::Track& from, std::uint32_t index, bool main, const std::string& process = "");
+  void track(const format::TraceFile& file, std::uint32_t index, bool main, const std::string& process = "");
+
+  // Where events were lost of threads of which nothing else is there, or which are not known. After the tracks.
+  void lost_elsewhere(const format::TraceFile& file, const std::string& process = "");
 
   // Why NCCL's calls cannot be matched with other ranks', or "". After add_devices().
   std::string nccl_missing() const { return nccl_ ? nccl_->missing() : ""; }
@@ -49,6 +52,10 @@ class PaceFileImport {
   void counters(const std::string& process = "");
 
  private:
+  std::vector<PaceGap> with_damage(std::uint32_t track, const format::TraceFile& file) const;
+  std::int64_t recorder_wait_ns(const format::Track& from) const;
+  void add_lost(TrackBuilder& track, const format::LostStretch& lost) const;
+
   // A sample as it is in the file.
   struct Reading {
     std::uint64_t ticks = 0, value = 0;

@@ -59,6 +59,11 @@ std::vector<PaceGap> gaps_of(const PaceDefinitions& definitions, std::uint64_t k
   std::vector<PaceGap> gaps;
   add_pauses(definitions, gaps);
   if (kept_from > 0) add_dropped(definitions, kept_from, gaps);
+  join_gaps(gaps);
+  return gaps;
+}
+
+void join_gaps(std::vector<PaceGap>& gaps) {
   std::ranges::stable_sort(gaps, {}, &PaceGap::off);
   std::vector<PaceGap> disjoint;
   for (PaceGap& gap : gaps) {
@@ -72,7 +77,14 @@ std::vector<PaceGap> gaps_of(const PaceDefinitions& definitions, std::uint64_t k
     into.incomplete |= gap.incomplete;
     if (into.reason != gap.reason) into.reason += ", " + gap.reason;
   }
-  return disjoint;
+  gaps = std::move(disjoint);
+}
+
+std::string lost_cause_text(std::uint32_t cause) {
+  constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk",
+                                    "ring",          "device",   "payload_cut"};
+  if (cause == format::lost_by_damage) return "damage";
+  return cause < std::size(causes) ? causes[cause] : "other";
 }
 
 std::string trigger_text(const PaceDefinitions::TriggerEvent& trigger) {

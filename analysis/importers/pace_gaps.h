@@ -19,6 +19,12 @@ struct PaceGap {
 // Sorted and disjoint; `on` of one that lasts to the end is `last_ticks`. `kept_from` as in the header.
 std::vector<PaceGap> gaps_of(const PaceDefinitions& definitions, std::uint64_t kept_from);
 
+// Sorts them and puts those together that overlap or touch.
+void join_gaps(std::vector<PaceGap>& gaps);
+
+// A format::DropCause, or format::lost_by_damage, as the model names it: "no_free_chunk".
+std::string lost_cause_text(std::uint32_t cause);
+
 // "signal 12", "slow iteration 40", "hang of 30 s"
 std::string trigger_text(const PaceDefinitions::TriggerEvent& trigger);
 

@@ -112,6 +112,7 @@ struct Rank {
   std::map<std::string, std::string> facts;      // what the recorder learned of machine and process: trace-format.md
   std::int64_t start_ns = 0, end_ns = 0;         // process start, last event; wall time is the difference
   std::map<std::string, std::uint64_t> dropped;  // events lost, by cause
+  std::int64_t recorder_wait_ns = 0;             // how long threads waited for the recorder (--lossless), in sum
   bool ended = true;  // the process came to its end, as far as its file says; else it was killed, or still runs
   bool damaged = false;
   std::string damage;

@@ -1,24 +1,27 @@
-// A set of chunk numbers that many threads take from and put into, without locks: one bit a chunk.
+// Sets of numbers that many threads take from and put into, without locks: one bit a number.
 #pragma once
 
 #include <atomic>
 #include <bit>
 #include <cstdint>
 
+#include "profiler/format/layout.h"
+
 namespace paceline::inject {
 
-class ChunkSet {
+template <std::uint32_t Capacity>
+class NumberSet {
  public:
-  static constexpr std::uint32_t capacity = 16384;  // 1 GiB of chunks
+  static constexpr std::uint32_t capacity = Capacity;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  void insert(std::uint32_t chunk) {
-    words_[chunk / 64].fetch_or(std::uint64_t{1} << chunk % 64, std::memory_order_release);
+  void insert(std::uint32_t number) {
+    words_[number / 64].fetch_or(std::uint64_t{1} << number % 64, std::memory_order_release);
   }
 
-  // Removes one of the first `chunks` numbers and returns it, or `none`. Looks at one word for 64 chunks.
-  std::uint32_t take(std::uint32_t chunks) {
-    for (std::uint32_t word = 0; word * 64 < chunks; ++word) {
+  // Removes one of the first `numbers` numbers and returns it, or `none`. Looks at one word for 64 numbers.
+  std::uint32_t take(std::uint32_t numbers) {
+    for (std::uint32_t word = 0; word * 64 < numbers; ++word) {
       std::uint64_t bits = words_[word].load(std::memory_order_relaxed);
       while (bits != 0) {
         const std::uint64_t lowest = bits & -bits;
@@ -31,10 +34,25 @@ class ChunkSet {
     return none;
   }
 
-  // How many there are, at some moment during the call.
-  std::uint32_t count() const {
+  // Removes `numbers` numbers from `first` on, if all of them are there; false: none was removed. They lie in one word.
+  bool take_all(std::uint32_t first, std::uint32_t numbers) {
+    const std::uint64_t wanted = ((std::uint64_t{1} << numbers) - 1) << first % 64;
+    std::uint64_t bits = words_[first / 64].load(std::memory_order_relaxed);
+    while ((bits & wanted) == wanted) {
+      if (words_[first / 64].compare_exchange_weak(bits, bits & ~wanted, std::memory_order_acquire,
+                                                   std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // How many of the first `numbers` there are, at some moment during the call.
+  std::uint32_t count(std::uint32_t numbers = capacity) const {
     int members = 0;
-    for (const auto& word : words_) members += std::popcount(word.load(std::memory_order_relaxed));
+    for (std::uint32_t word = 0; word * 64 < numbers; ++word) {
+      members += std::popcount(words_[word].load(std::memory_order_relaxed));
+    }
     return static_cast<std::uint32_t>(members);
   }
 
@@ -43,7 +61,12 @@ class ChunkSet {
   }
 
  private:
+  static_assert(capacity % 64 == 0);
   std::atomic<std::uint64_t> words_[capacity / 64] = {};
 };
+
+using ChunkSet = NumberSet<format::max_live_bytes / format::chunk_bytes>;  // of units
+using PageSet = NumberSet<format::max_live_bytes / format::page_bytes>;    // of pages, or of chunks by their first page
+using LostSet = NumberSet<(format::lost_entries + 63) / 64 * 64>;
 
 }  // namespace paceline::inject

@@ -7,7 +7,9 @@
 #include <new>
 
 #include "profiler/format/block.h"
+#include "profiler/inject/chunks.h"
 #include "profiler/inject/control.h"
+#include "profiler/inject/lost.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/say.h"
 #include "profiler/inject/session.h"
@@ -16,7 +18,6 @@ namespace paceline::inject {
 namespace {
 
 using format::ChunkHeader;
-using format::ChunkState;
 
 // The encoder lives in place, never destroyed: this library must not run a destructor while others still record.
 alignas(format::BlockEncoder) std::byte encoder_place[sizeof(format::BlockEncoder)];
@@ -24,7 +25,7 @@ format::BlockEncoder* encoder = nullptr;
 bool disk_complained = false;
 Slot kept[format::slots_per_chunk];
 
-const Slot* slots_of(std::uint32_t number) { return reinterpret_cast<const Slot*>(session.file.chunk(number) + 1); }
+const Slot* slots_of(std::uint32_t number) { return reinterpret_cast<const Slot*>(session.file.chunk_at(number) + 1); }
 
 bool append(const ChunkHeader& chunk, const Slot* slots, std::size_t count) {
   const std::span<const std::byte> block = encoder->encode(chunk, slots, count);
@@ -41,13 +42,15 @@ void start_chunk_writer() {
 
 bool write_chunk(std::uint32_t number) {
   const Slot* slots = slots_of(number);
-  const std::size_t whole = format::whole_slots(slots, format::slots_per_chunk);
-  return whole == 0 || append(*session.file.chunk(number), slots, whole);
+  const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number));
+  return whole == 0 || append(*session.file.chunk_at(number), slots, whole);
 }
+
+bool write_slots(const ChunkHeader& chunk, const Slot* slots, std::size_t count) { return append(chunk, slots, count); }
 
 bool write_definitions(std::uint32_t number) {
   const Slot* slots = slots_of(number);
-  const std::size_t whole = format::whole_slots(slots, format::slots_per_chunk);
+  const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number));
   std::size_t count = 0;
   for (std::size_t at = 0, next = 0; at < whole; at = next) {
     next = at + 1 + format::extension_slots(slots[at]);
@@ -55,15 +58,7 @@ bool write_definitions(std::uint32_t number) {
     std::copy(slots + at, slots + next, kept + count);
     count += next - at;
   }
-  return count == 0 || append(*session.file.chunk(number), kept, count);
-}
-
-void set_free(std::uint32_t number) {
-  ChunkHeader* chunk = session.file.chunk(number);
-  std::atomic_ref<std::uint32_t>(chunk->state)
-      .store(static_cast<std::uint32_t>(ChunkState::free), std::memory_order_release);
-  memset(static_cast<void*>(chunk + 1), 0, format::chunk_bytes - sizeof(ChunkHeader));
-  session.free.insert(number);
+  return count == 0 || append(*session.file.chunk_at(number), kept, count);
 }
 
 void store_chunk(std::uint32_t number) {
@@ -79,18 +74,24 @@ void store_chunk(std::uint32_t number) {
       return;
     }
     // Recording goes on in the memory that there is.
-    count_dropped(format::DropCause::disk, summarize_chunk(number).events);
+    const ChunkSummary lost = summarize_chunk(number);
+    note_lost_by_disk(*session.file.chunk_at(number), lost.first_ticks, lost.last_ticks, lost.events);
+    count_dropped(format::DropCause::disk, lost.events);
     if (!disk_complained) say("%s: events are lost: %s", session.file.path, strerror(error));
     disk_complained = true;
+  } else {
+    write_lost(false);
   }
   set_free(number);
 }
 
 ChunkSummary summarize_chunk(std::uint32_t number) {
   const Slot* slots = slots_of(number);
-  const std::size_t whole = format::whole_slots(slots, format::slots_per_chunk);
+  const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number));
   ChunkSummary summary;
   for (std::size_t at = 0; at < whole; at += 1 + format::extension_slots(slots[at])) {
+    const std::uint64_t ticks = format::ticks_of(slots[at]);
+    summary.first_ticks = summary.events == 0 ? ticks : std::min(summary.first_ticks, ticks);
     ++summary.events;
     summary.last_ticks = std::max(summary.last_ticks, format::ticks_of(slots[at]));
   }

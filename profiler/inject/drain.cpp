@@ -15,9 +15,12 @@
 #include <limits>
 
 #include "profiler/inject/chunk_writer.h"
+#include "profiler/inject/chunks.h"
 #include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/control.h"
 #include "profiler/inject/hang.h"
+#include "profiler/inject/lost.h"
+#include "profiler/inject/names.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/ring.h"
 #include "profiler/inject/say.h"
@@ -37,8 +40,8 @@ bool has_thread = false;
 
 void drain_full_chunks() {
   for (;;) {
-    const std::uint32_t number = session.full.take(session.file.chunks);
-    if (number == ChunkSet::none) break;
+    const std::uint32_t number = session.full.take(session.file.chunks * format::pages_per_chunk);
+    if (number == no_chunk) break;
     if (settings.ring_ns > 0) {
       hold_chunk(number);
     } else {
@@ -46,6 +49,7 @@ void drain_full_chunks() {
     }
     make_room();
   }
+  write_lost(false);
 }
 
 // By the futex itself: sem_clockwait is younger than the systems that this library is loaded on.
@@ -56,8 +60,8 @@ void sleep_until(std::int64_t deadline_ns) {
   drain_full_chunks();  // those that came before `sleeping` was seen
   const timespec deadline{deadline_ns / 1'000'000'000, deadline_ns % 1'000'000'000};
   while (!trigger_is_asked_for() && wakeups.load(std::memory_order_acquire) == seen) {
-    const long result = syscall(SYS_futex, &wakeups, FUTEX_WAIT_BITSET_PRIVATE, seen, &deadline, nullptr,
-                                FUTEX_BITSET_MATCH_ANY);
+    const long result =
+        syscall(SYS_futex, &wakeups, FUTEX_WAIT_BITSET_PRIVATE, seen, &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
     if (result != 0 && errno != EINTR) break;  // in time, or EAGAIN: woken just before
   }
   sleeping.store(false, std::memory_order_seq_cst);
@@ -81,7 +85,8 @@ void* run(void*) {
   constexpr std::int64_t second = 1'000'000'000;
   pthread_setname_np(pthread_self(), "paceline");
   // When the file has its largest size no chunk may be free to say so.
-  if (settings.max_size > 0) next_chunk(1);
+  writer.never_waits = true;
+  if (settings.max_size > 0) next_chunk(1, Need::outermost);
   // A delay that is over and a full chunk must not wait for the last chunk to be populated.
   while (!finishing.load(std::memory_order_relaxed) && populate_chunk()) {
     run_control(monotonic_ns());
@@ -120,7 +125,6 @@ void say_what_was_dropped() {
   };
   constexpr Cause causes[] = {{format::DropCause::no_free_chunk, "no memory free (more: --buffer)"},
                               {format::DropCause::too_long, "too long"},
-                              {format::DropCause::too_many_names, "too many different names"},
                               {format::DropCause::disk, "disk"},
                               {format::DropCause::ring, "ring shorter than asked for (more: --buffer)"},
                               {format::DropCause::device, "CUDA, left out by CUPTI or without a buffer (at least)"}};
@@ -136,6 +140,13 @@ void say_what_was_dropped() {
   add(size == 0 ? "recorded in part: " : "; recorded in part: ", format::DropCause::payload_cut,
       "NVTX payloads too long");
   if (size > 0) say("%s: events that are %s", session.file.path, list);
+  const std::uint64_t nameless =
+      session.file.header->dropped[static_cast<std::uint32_t>(format::DropCause::too_many_names)];
+  if (nameless > 0) {
+    say("%s: no events are lost, but %llu times a name was not kept: more than %u different names, or more text than "
+        "--max-memory allows; those events are called \"%s\"",
+        session.file.path, static_cast<unsigned long long>(nameless), most_names - 1, overflow_name);
+  }
 }
 
 sigset_t block_signals() {
@@ -163,6 +174,8 @@ void start_drain() {
   set_pause(format::before_delay, false);  // nobody would end it
 }
 
+bool drain_runs() { return has_thread && !finishing.load(std::memory_order_relaxed); }
+
 void wake_drain() {
   // One wake-up is enough for any number of full chunks.
   if (sleeping.exchange(false, std::memory_order_seq_cst)) wake();
@@ -179,15 +192,15 @@ void finish_drain(std::uint64_t end_ticks) {
   // What the disk does not take any more stays in the live area, where readers find it.
   bool all_written = true;
   session.file.may_outgrow = true;  // the live area goes, so that the whole is no larger
-  for (std::uint32_t number = 0; number < session.file.chunks; ++number) {
-    std::atomic_ref<std::uint32_t> state(session.file.chunk(number)->state);
-    if (state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ChunkState::free)) continue;
+  for_each_used_chunk([&](std::uint32_t number) {
     if (finish_chunk(number, end_ticks)) {
-      state.store(static_cast<std::uint32_t>(ChunkState::free), std::memory_order_release);
+      std::atomic_ref<std::uint32_t>(session.file.chunk_at(number)->state)
+          .store(static_cast<std::uint32_t>(ChunkState::free), std::memory_order_release);
     } else {
       all_written = false;
     }
-  }
+  });
+  all_written = write_lost(true) && all_written;
   say_what_was_dropped();
   close_output(session.file, all_written);
   const timespec no_wait{};

@@ -9,6 +9,9 @@ namespace paceline::inject {
 // Without a thread (no resources) recording goes on until the live area is full.
 void start_drain();
 
+// True while there is a thread that sets chunks free.
+bool drain_runs();
+
 // Lock-free; a system call only where the drain sleeps.
 void wake_drain();
 

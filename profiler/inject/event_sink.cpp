@@ -17,10 +17,6 @@ std::uint32_t intern_text(const char* text, size_t length) {
   return text != nullptr && file_is_open() ? intern(std::string_view(text, length)) : 0;
 }
 
-Slot* room_for(std::uint32_t slots) {
-  return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : next_chunk(slots);
-}
-
 void put(Slot* slot, std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words,
          std::uint32_t slots) {
   for (std::uint32_t i = 0; i < slots; ++i) slot[1 + i] = {words[2 * i], words[2 * i + 1]};
@@ -35,11 +31,8 @@ bool fits(std::uint32_t type, std::uint64_t low, std::uint32_t slots) {
 int emit_words(std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words,
                std::uint32_t slots) {
   if (!file_is_open() || !fits(type, low, slots)) return 0;
-  Slot* slot = room_for(1 + slots);
-  if (slot == nullptr) {
-    count_dropped(format::DropCause::no_free_chunk);
-    return 0;
-  }
+  Slot* slot = claim(1 + slots, need_of(static_cast<EventType>(type)));
+  if (slot == nullptr) return 0;
   put(slot, at, type, low, words, slots);
   return 1;
 }

@@ -5,6 +5,7 @@
 
 #include "profiler/format/block.h"
 #include "profiler/format/mpi_functions.h"
+#include "profiler/inject/chunks.h"
 #include "profiler/inject/mpi_communicators.h"
 #include "profiler/inject/ring.h"
 #include "profiler/inject/say.h"
@@ -27,7 +28,7 @@ struct OpenCall {
 // The innermost call that is open at the end of a chunk.
 OpenCall open_call(const format::ChunkHeader& chunk) {
   const auto* slots = reinterpret_cast<const Slot*>(&chunk + 1);
-  const std::size_t whole = format::whole_slots(slots, format::slots_per_chunk);
+  const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number_of(&chunk)));
   OpenCall open;
   for (std::size_t at = 0; at < whole; at += 1 + format::extension_slots(slots[at])) {
     switch (format::type_of(slots[at])) {
@@ -53,15 +54,16 @@ OpenCall open_call(const format::ChunkHeader& chunk) {
 // Of the main thread if it has one, else of any.
 OpenCall find_open_call() {
   OpenCall best;
-  for (std::uint32_t number = 0; number < session.file.chunks; ++number) {
-    const format::ChunkHeader* chunk = session.file.chunk(number);
+  bool best_is_main = false;
+  for_each_used_chunk([&](std::uint32_t number) {
+    const format::ChunkHeader* chunk = session.file.chunk_at(number);
     const auto state = std::atomic_ref<const std::uint32_t>(chunk->state).load(std::memory_order_acquire);
-    if (state != static_cast<std::uint32_t>(format::ChunkState::open)) continue;
+    if (best_is_main || state != static_cast<std::uint32_t>(format::ChunkState::open)) return;
     const OpenCall open = open_call(*chunk);
     const bool main = chunk->thread_id == static_cast<std::uint64_t>(session.owner);
     if (open.found && (main || !best.found)) best = open;
-    if (main && open.found) break;
-  }
+    best_is_main = main && open.found;
+  });
   return best;
 }
 

@@ -35,8 +35,6 @@ char* arena = nullptr;
 std::size_t arena_left = 0;
 std::size_t arena_bytes = 0;  // all of it; bounded by Settings::names_bytes
 
-constexpr char overflow_text[] = "(more names than can be kept)";
-
 void* pages(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
@@ -118,13 +116,13 @@ std::uint32_t intern(std::string_view text) {
   pthread_mutex_lock(&insertion);
   std::uint32_t id = 0;
   const bool fits = count + 1 < most_names && (arena_bytes < settings.names_bytes || text.size() + 64 < arena_left);
-  if (fits || text == overflow_text) {
+  if (fits || text == overflow_name) {
     id = insert(hash, text);
     pthread_mutex_unlock(&insertion);
   } else {
     pthread_mutex_unlock(&insertion);
     count_dropped(format::DropCause::too_many_names);
-    id = intern(overflow_text);
+    id = intern(overflow_name);
   }
   return id;
 }

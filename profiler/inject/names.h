@@ -12,7 +12,8 @@
 namespace paceline::inject {
 
 inline constexpr std::size_t longest_name = 32 * 1024;  // longer texts are cut, and end in "…"
-inline constexpr std::uint32_t most_names = 1u << 18;   // later ones share one name, and are counted
+inline constexpr std::uint32_t most_names = 1u << 18;   // later ones share one name, and their uses are counted
+inline constexpr char overflow_name[] = "(more names than can be kept)";
 
 // The number of a text, from 1; 0 for the empty text. Needs an open file.
 std::uint32_t intern(std::string_view text);

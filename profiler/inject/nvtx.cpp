@@ -94,29 +94,32 @@ void mark(std::uint32_t domain, const nvtxEventAttributes_t* given) {
   }
 }
 
-// Depths are not counted: that would cost every push, and the reader knows them anyway.
+// Depths are not told: those that the recorder counts leave out what is filtered, and the reader knows them anyway.
 constexpr int no_depth = NVTX_NO_PUSH_POP_TRACKING;
+
+int skipped_push() {
+  skip_push();
+  return no_depth;
+}
 
 int push(std::uint32_t domain, const nvtxEventAttributes_t* given) {
   const bool out = left_out_push(domain, category_of(given));
-  if ((out || !recording()) && !watching()) return no_depth;
+  if ((out || !recording()) && !watching()) return out ? no_depth : skipped_push();
   const Attributes read = read_attributes(domain, given);
   if (watching()) watch_push(read.scope);  // may turn recording on or off
-  if (out || !recording()) return no_depth;
-  bool kept = false;
+  if (out || !recording()) return out ? no_depth : skipped_push();
   if (!read.extended.empty()) {
-    kept = emit_with_payloads(read.extended, number_of(domain), EventType::push, read.scope);
+    emit_push_with_payloads(read.extended, number_of(domain), read.scope);
   } else if (read.payload_type == PayloadType::none) {
-    kept = emit(EventType::push, read.scope);
+    emit_push(EventType::push, read.scope);
   } else {
-    kept = emit(EventType::push_payload, read.scope, Slot{static_cast<std::uint64_t>(read.payload_type), read.payload});
+    emit_push(EventType::push_payload, read.scope, Slot{static_cast<std::uint64_t>(read.payload_type), read.payload});
   }
-  if (!kept) lose_push();
   return no_depth;
 }
 
 int pop(std::uint32_t domain) {
-  if (!left_out_pop(domain) && recording()) emit_pop(number_of(domain));
+  if (!left_out_pop(domain)) recording() ? emit_pop(number_of(domain)) : skip_pop();
   if (watching()) watch_pop(number_of(domain));
   return no_depth;
 }
@@ -154,10 +157,11 @@ void NVTX_API mark_text(const Text* text) {
 template <class Text>
 int NVTX_API push_text(const Text* text) {
   const bool out = left_out_push(default_domain, 0);
-  if ((out || !recording()) && !watching()) return no_depth;
+  if ((out || !recording()) && !watching()) return out ? no_depth : skipped_push();
   const std::uint64_t scope = format::pack_scope(intern_text(text), 0, 0);
   if (watching()) watch_push(scope);
-  if (!out && recording() && !emit(EventType::push, scope)) lose_push();
+  if (out || !recording()) return out ? no_depth : skipped_push();
+  emit_push(EventType::push, scope);
   return no_depth;
 }
 template <class Text>

@@ -36,14 +36,14 @@ int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::
   const std::uint64_t scope = format::pack_scope(0, 0, number_of(domain));
   const bool out = is_left_out(domain) || (filters_categories && leaves_out_push(number_of(domain), 0));
   if (watching()) watch_push(scope);
-  if (!out && recording() && !emit_with_payloads({data, count}, number_of(domain), EventType::push, scope)) lose_push();
+  if (!out) recording() ? emit_push_with_payloads({data, count}, number_of(domain), scope) : skip_push();
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
 int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
   const bool out = is_left_out(domain) || (filters_categories && leaves_out_pop(number_of(domain)));
-  if (!out && recording()) emit_pop_with_payloads({data, count}, number_of(domain));
+  if (!out) recording() ? emit_pop_with_payloads({data, count}, number_of(domain)) : skip_pop();
   if (watching()) watch_pop(number_of(domain));
   return NVTX_NO_PUSH_POP_TRACKING;
 }

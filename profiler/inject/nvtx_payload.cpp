@@ -162,7 +162,8 @@ bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, EventTyp
   const std::uint64_t begin = ends ? ticks() : 0;
   const Pieces pieces(payloads, domain);
   const auto head_slots = static_cast<std::uint32_t>(1 + extension.size());
-  Slot* const first = claim(pieces.slots() + head_slots);
+  const Need need = type == EventType::push ? need_of_push(writer.depth) : need_of(type);
+  Slot* const first = claim(pieces.slots() + head_slots, need);
   if (first == nullptr) return false;
   Slot* slot = first;
   for (const Piece& piece : pieces.all()) {
@@ -181,10 +182,16 @@ bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, EventTyp
   return true;
 }
 
+void emit_push_with_payloads(const Payloads& payloads, std::uint16_t domain, std::uint64_t scope) {
+  if (!emit_with_payloads(payloads, domain, EventType::push, scope)) lose_push();
+  ++writer.depth;
+}
+
 void emit_pop_with_payloads(const Payloads& payloads, std::uint16_t domain) {
-  if (writer.lost_pops != 0 || payloads.empty() || !emit_with_payloads(payloads, domain, EventType::pop, domain)) {
-    emit_pop(domain);
-  }
+  if (payloads.empty()) return emit_pop(domain);
+  if (!leave_push()) return lose_event();
+  // Where there is no room for the payloads, there may be for the pop.
+  if (!emit_with_payloads(payloads, domain, EventType::pop, domain) && !emit(EventType::pop, domain)) owe_pop(domain);
 }
 
 }  // namespace paceline::inject

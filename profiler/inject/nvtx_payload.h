@@ -34,7 +34,8 @@ inline bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, E
   return emit_with_payloads(payloads, domain, type, low, std::span(&extension, 1));
 }
 
-// A range's end as emit_pop() writes it, with payloads.
+// A range's begin and end as emit_push() and emit_pop() write them, with payloads.
+void emit_push_with_payloads(const Payloads& payloads, std::uint16_t domain, std::uint64_t scope);
 void emit_pop_with_payloads(const Payloads& payloads, std::uint16_t domain);
 
 }  // namespace paceline::inject

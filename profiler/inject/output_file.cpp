@@ -16,6 +16,7 @@
 #include <atomic>
 
 #include "profiler/format/header.h"
+#include "profiler/inject/chunks.h"
 #include "profiler/inject/file_header.h"
 #include "profiler/inject/say.h"
 #include "profiler/inject/settings.h"
@@ -176,7 +177,7 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   snprintf(file.directory, sizeof file.directory, "%s", output);
   void* scratch = mmap(nullptr, format::max_header_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (scratch == MAP_FAILED) return false;
-  file.chunks = static_cast<std::uint32_t>(settings.live_bytes / format::chunk_bytes);
+  file.chunks = units_for(settings.live_bytes);
   file.may_outgrow = false;
   const std::size_t header_bytes = fill_header(file, scratch, start_ticks, start_utc_ns);
   const auto* header = static_cast<const FileHeader*>(scratch);

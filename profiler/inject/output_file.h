@@ -21,12 +21,13 @@ struct OutputFile {
   bool may_outgrow = false;              // --max-size does not count any more: the live area is about to go
   format::FileHeader* header = nullptr;  // mapped; the live area follows at header_bytes
   std::byte* live = nullptr;
-  std::uint32_t chunks = 0;
+  std::uint32_t chunks = 0;  // units of the live area (chunks.h)
   std::uint64_t job = 0;           // hash of the job's identity
   std::uint64_t clock_domain = 0;  // hash of host name and boot id: equal where the clock is the same
 
-  format::ChunkHeader* chunk(std::uint32_t number) const {
-    return reinterpret_cast<format::ChunkHeader*>(live + std::size_t{number} * format::chunk_bytes);
+  // A chunk, by the number of its first page.
+  format::ChunkHeader* chunk_at(std::uint32_t page) const {
+    return reinterpret_cast<format::ChunkHeader*>(live + std::size_t{page} * format::page_bytes);
   }
 };
 

@@ -11,13 +11,14 @@
 #include <algorithm>
 
 #include "profiler/inject/children.h"
-#include "profiler/inject/chunk_set.h"
+#include "profiler/inject/chunks.h"
 #include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/control.h"
 #include "profiler/inject/counters.h"
 #include "profiler/inject/drain.h"
 #include "profiler/inject/hang.h"
 #include "profiler/inject/iterations.h"
+#include "profiler/inject/lost.h"
 #include "profiler/inject/mpi_session.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/nvtx_filter.h"
@@ -48,20 +49,23 @@ std::atomic<std::uint64_t> next_sequence{1};
 
 constexpr int chunks_at_start = 16;
 
+std::uint64_t wait_scope = 0;  // of the ranges that say how long a thread waited for room (--lossless)
+
 void retire_chunk() {
-  const auto number = static_cast<std::uint32_t>((reinterpret_cast<std::byte*>(writer.chunk) - session.file.live) /
-                                                 format::chunk_bytes);
+  const std::uint32_t number = number_of(writer.chunk);
   std::atomic_ref<std::uint32_t>(writer.chunk->state)
       .store(static_cast<std::uint32_t>(ChunkState::full), std::memory_order_release);
   writer.chunk = nullptr;
-  writer.next = writer.end = nullptr;
+  writer.next = writer.end = writer.reserve_end = nullptr;
   session.full.insert(number);
   wake_drain();
 }
 
 // A thread ends: its chunk is drained, so that a program of many short threads does not use up the live area.
 void thread_ended(void*) {
-  if (writer.chunk != nullptr && gate.accepting.load(std::memory_order_acquire) != 0) retire_chunk();
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  leave_lost();
+  if (writer.chunk != nullptr) retire_chunk();
 }
 
 void after_fork_in_child() {
@@ -82,6 +86,8 @@ void open_file() {
   if (!create_output(session.file, start_ticks, system_ns(CLOCK_REALTIME))) return;
   // Kernels before 4.14 cannot wipe; there the handler does it, for fork() at least.
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
+  start_chunks();
+  start_lost();
   for (int chunk = 0; chunk < chunks_at_start; ++chunk) populate_chunk();
   session.owner = getpid();
   const std::int64_t started = session.file.header->process_start_utc_ns;
@@ -95,6 +101,11 @@ void open_file() {
   start_drain();
   start_ring();
   start_counters();
+  if (settings.lossless) {
+    constexpr std::uint32_t own_domain = 4096;  // above those that NVTX's domains get
+    wait_scope = format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain);
+    emit_surely(EventType::domain, own_domain | std::uint64_t{intern(std::string_view("paceline"))} << 32);
+  }
   if (settings.iteration_name != nullptr) {  // for analysis to take the same ranges
     const std::uint32_t key = intern(std::string_view("iteration_name"));
     emit_surely(EventType::setting, key | std::uint64_t{intern(std::string_view(settings.iteration_name))} << 32);
@@ -114,20 +125,6 @@ void open_once() {
 
 }  // namespace
 
-std::uint32_t take_unused_chunk() {
-  if (session.unused.load(std::memory_order_relaxed) >= session.file.chunks) return ChunkSet::none;
-  const std::uint32_t number = session.unused.fetch_add(1, std::memory_order_relaxed);
-  return number < session.file.chunks ? number : ChunkSet::none;
-}
-
-bool populate_chunk() {
-  const std::uint32_t number = take_unused_chunk();
-  if (number == ChunkSet::none) return false;
-  populate(session.file.chunk(number), format::chunk_bytes);
-  session.free.insert(number);
-  return true;
-}
-
 bool open_recorder() {
   pthread_once(&opened_once, open_once);
   return file_is_open();
@@ -137,9 +134,6 @@ bool open_in_child() {
   if (!forked.exchange(false)) return false;  // another thread of the child is about to
   become_child_of(session.owner);
   release_output(session.file);
-  session.free.clear();
-  session.full.clear();
-  session.unused = 0;
   close_began = false;
   next_track = 0;
   next_sequence = 1;
@@ -185,31 +179,45 @@ void count_dropped(format::DropCause cause, std::uint64_t events) {
       .fetch_add(events, std::memory_order_relaxed);
 }
 
+// Noted first: whenever the process is killed, the stretches account for all that is counted. What comes after the end
+// is none of the recording's.
+void lose_event() {
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  note_lost(1);
+  count_dropped(format::DropCause::no_free_chunk);
+}
+
+std::uint64_t take_chunk_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
 std::uint64_t next_chunk_sequence() { return next_sequence.load(std::memory_order_acquire); }
 
-Slot* next_chunk(std::uint32_t slots) {
-  if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
-  if (writer.chunk != nullptr) retire_chunk();
-  std::uint32_t number = session.free.take(session.file.chunks);
-  if (number == ChunkSet::none) number = take_unused_chunk();
-  if (number == ChunkSet::none) return nullptr;
+void know_thread() {
   if (!writer.known) {
     writer.known = true;
     writer.track = next_track.fetch_add(1, std::memory_order_relaxed);
     writer.thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
   }
   pthread_setspecific(thread_end_key, &writer);
-  ChunkHeader* chunk = session.file.chunk(number);
+}
+
+namespace {
+
+bool has_room(std::uint32_t slots) { return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots); }
+
+void open_chunk(std::uint32_t number) {
+  know_thread();
+  ChunkHeader* chunk = session.file.chunk_at(number);
   chunk->track = writer.track;
   chunk->thread_id = writer.thread_id;
-  std::atomic_ref<std::uint64_t>(chunk->sequence)
-      .store(next_sequence.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+  std::atomic_ref<std::uint64_t>(chunk->sequence).store(take_chunk_sequence(), std::memory_order_release);
   std::atomic_ref<std::uint32_t>(chunk->state)
       .store(static_cast<std::uint32_t>(ChunkState::open), std::memory_order_release);
   writer.chunk = chunk;
   writer.next = reinterpret_cast<Slot*>(chunk + 1);
-  writer.end = writer.next + format::slots_per_chunk;
+  writer.end = writer.next + slots_of_chunk(number);
+}
 
+// Ends that could not be written when they came.
+void pay_owed() {
   const std::uint64_t now = ticks();
   for (std::uint8_t pop = 0; pop < writer.owed_pops; ++pop) {
     publish(writer.next, 1, EventType::pop, writer.owed_pop[pop], now);
@@ -217,14 +225,96 @@ Slot* next_chunk(std::uint32_t slots) {
   if (writer.owed_mpi_end != 0) publish(writer.next, 1, EventType::mpi_end, writer.owed_mpi_end, now);
   writer.owed_pops = 0;
   writer.owed_mpi_end = 0;
-  return writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : nullptr;
+}
+
+// A chunk that is nobody's: a page for a thread that has none yet, else a unit, and a page where there is no unit.
+std::uint32_t take_chunk(std::uint32_t slots) {
+  const bool fits_page = slots + std::size(writer.owed_pop) + 8 <= format::slots_per_page;
+  if (!fits_page) return take_unit();
+  if (!writer.known) return take_page();
+  const std::uint32_t unit = take_unit();
+  return unit != no_chunk ? unit : take_page();
+}
+
+// A page of the reserve; its `end` is null, so that every event comes to next_chunk().
+Slot* place_in_reserve(std::uint32_t slots, Need need) {
+  // Also the room in a page that this thread has is kept for what is needed more.
+  if (need == Need::none || slots > format::slots_per_page ||
+      !reserve_has_more_than(static_cast<std::uint32_t>(need))) {
+    return nullptr;
+  }
+  if (writer.reserve_end == nullptr || writer.reserve_end - writer.next < static_cast<std::ptrdiff_t>(slots)) {
+    const std::uint32_t page = take_reserve();
+    if (page == no_chunk) return nullptr;
+    if (writer.chunk != nullptr) retire_chunk();
+    open_chunk(page);
+    pay_owed();
+    writer.reserve_end = writer.end;
+    writer.end = nullptr;
+    if (writer.reserve_end - writer.next < static_cast<std::ptrdiff_t>(slots)) return nullptr;
+  }
+  return writer.next;
+}
+
+// The time that a thread waited, as a range on its track.
+void record_wait(std::uint64_t began) {
+  if (wait_scope == 0) return;
+  publish(writer.next, 1, EventType::push, wait_scope, began);
+  publish(writer.next, 1, EventType::pop, wait_scope >> 48, ticks());
+}
+
+// Waits for a chunk, not for ever: nobody may depend on the drain's being alive.
+std::uint32_t wait_for_chunk(std::uint32_t slots, std::int64_t longest_ns) {
+  const std::int64_t deadline = system_ns(CLOCK_MONOTONIC) + longest_ns;
+  while (gate.accepting.load(std::memory_order_acquire) != 0 && drain_runs()) {
+    const std::uint32_t seen = session.freed.load(std::memory_order_seq_cst);
+    const std::uint32_t number = take_chunk(slots);
+    if (number != no_chunk || system_ns(CLOCK_MONOTONIC) > deadline) return number;
+    wake_drain();
+    wait_for_free(seen);
+  }
+  return no_chunk;
+}
+
+}  // namespace
+
+Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
+  constexpr std::int64_t a_minute = 60'000'000'000, a_moment = 200'000'000;
+  if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
+  if (writer.end != nullptr) retire_chunk();  // but not a page of the reserve
+  // In an overload most events come here, and find out soon that nothing was set free since the event before.
+  const std::uint32_t seen = session.freed.load(std::memory_order_seq_cst);
+  std::uint32_t number = writer.starved && writer.starved_at == seen ? no_chunk : take_chunk(slots);
+  writer.starved = number == no_chunk;
+  writer.starved_at = seen;
+  may_wait = may_wait && !writer.never_waits;
+  if (number == no_chunk && may_wait && settings.lossless) {
+    const std::uint64_t began = ticks();
+    number = wait_for_chunk(slots, a_minute);
+    if (number != no_chunk) {
+      if (writer.chunk != nullptr) retire_chunk();
+      open_chunk(number);
+      record_wait(began);
+    }
+  } else {
+    // Threads begin more often than the drain can follow: the first event of one waits for a moment.
+    if (number == no_chunk && may_wait && !writer.known) number = wait_for_chunk(slots, a_moment);
+    if (number != no_chunk) {
+      if (writer.chunk != nullptr) retire_chunk();
+      open_chunk(number);
+    }
+  }
+  if (number == no_chunk) return place_in_reserve(slots, need);
+  say_lost(ticks());
+  pay_owed();
+  return has_room(slots) ? writer.next : nullptr;
 }
 
 // Waiting is no deadlock: the drain sets chunks free whatever becomes of their contents.
 Slot* claim_surely(std::uint32_t slots) {
   constexpr std::int64_t longest_ns = 1'000'000'000;  // by the clock: on a busy machine a short sleep is a long one
   for (std::int64_t began = 0;;) {
-    Slot* slot = writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : next_chunk(slots);
+    Slot* slot = has_room(slots) ? writer.next : next_chunk(slots, Need::inner, false);
     if (slot != nullptr) return slot;
     if (gate.accepting.load(std::memory_order_acquire) == 0) return nullptr;
     const std::int64_t now = system_ns(CLOCK_MONOTONIC);
@@ -233,7 +323,7 @@ Slot* claim_surely(std::uint32_t slots) {
     wake_drain();
     usleep(1000);
   }
-  count_dropped(format::DropCause::no_free_chunk);
+  lose_event();
   return nullptr;
 }
 
@@ -249,24 +339,22 @@ bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extens
 
 namespace {
 
-Slot* claim_or_count(std::uint32_t slots) {
-  Slot* slot = writer.end - writer.next >= static_cast<std::ptrdiff_t>(slots) ? writer.next : next_chunk(slots);
-  if (slot == nullptr && gate.accepting.load(std::memory_order_relaxed) != 0) {
-    count_dropped(format::DropCause::no_free_chunk);
-  }
+Slot* claim_or_count(std::uint32_t slots, Need need) {
+  Slot* slot = has_room(slots) ? writer.next : next_chunk(slots, need, false);
+  if (slot == nullptr) lose_event();
   return slot;
 }
 
 }  // namespace
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low) {
-  Slot* slot = claim_or_count(1);
+  Slot* slot = claim_or_count(1, need_of(type));
   if (slot != nullptr) publish(slot, 1, type, low, at);
   return slot != nullptr;
 }
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
-  Slot* slot = claim_or_count(2);
+  Slot* slot = claim_or_count(2, need_of(type));
   if (slot == nullptr) return false;
   slot[1] = extension;
   publish(slot, 2, type, low, at);
@@ -282,13 +370,33 @@ bool emit_text(EventType type, std::uint64_t low, std::string_view text) {
   return true;
 }
 
-void emit_pop_slowly(std::uint64_t low) {
-  if (writer.lost_pops != 0) {
-    --writer.lost_pops;
-    count_dropped(format::DropCause::no_free_chunk);
-    return;
+namespace {
+
+constexpr std::uint32_t deepest = 63;  // pushes from here on share a bit
+
+}  // namespace
+
+void lose_push() {
+  const std::uint32_t depth = std::min(writer.depth, deepest);
+  writer.lost_pushes |= std::uint64_t{1} << depth;
+  if (depth == deepest) ++writer.lost_deep;
+}
+
+bool leave_lost_push() {
+  const std::uint32_t depth = std::min(writer.depth, deepest);
+  const std::uint64_t bit = std::uint64_t{1} << depth;
+  const bool lost = (writer.lost_pushes & bit) != 0;
+  if (depth == deepest) {
+    if (lost && --writer.lost_deep == 0) writer.lost_pushes &= ~bit;
+  } else {
+    writer.lost_pushes &= bit - 1;  // nothing is open at this depth or below it any more
+    writer.lost_deep = 0;
   }
-  if (!emit(EventType::pop, low) && writer.owed_pops < std::size(writer.owed_pop)) {
+  return !lost;
+}
+
+void owe_pop(std::uint64_t low) {
+  if (writer.owed_pops < std::size(writer.owed_pop)) {
     writer.owed_pop[writer.owed_pops++] = static_cast<std::uint16_t>(low);
   }
 }

@@ -8,7 +8,9 @@
 #include <algorithm>
 
 #include "profiler/inject/chunk_writer.h"
+#include "profiler/inject/chunks.h"
 #include "profiler/inject/drain.h"
+#include "profiler/inject/lost.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/say.h"
 #include "profiler/inject/session.h"
@@ -21,7 +23,7 @@ struct Held {
   std::uint32_t number;
   std::uint64_t last_ticks;
 };
-Held held[ChunkSet::capacity];
+Held held[PageSet::capacity];
 std::uint32_t held_count = 0;
 // Chunks with lower sequence numbers hold events from before the latest trigger: they become blocks.
 std::uint64_t asked_for_below = 0;
@@ -49,7 +51,13 @@ void give_up_before(std::uint64_t ticks) {
   }
 }
 
-std::uint64_t sequence_of(std::uint32_t number) { return session.file.chunk(number)->sequence; }
+std::uint64_t sequence_of(std::uint32_t number) { return session.file.chunk_at(number)->sequence; }
+
+void lose_definitions(std::uint32_t number) {
+  const ChunkSummary chunk = summarize_chunk(number);
+  note_lost_by_disk(*session.file.chunk_at(number), chunk.first_ticks, chunk.last_ticks, 1);
+  count_dropped(format::DropCause::disk);
+}
 
 // The oldest events make room. Before their chunk is used again the file says that they are gone.
 void recycle(const Held& oldest) {
@@ -61,7 +69,7 @@ void recycle(const Held& oldest) {
     count_dropped(format::DropCause::ring, summarize_chunk(oldest.number).events);
   }
   give_up_before(oldest.last_ticks + 1);
-  if (!write_definitions(oldest.number)) count_dropped(format::DropCause::disk);
+  if (!write_definitions(oldest.number)) lose_definitions(oldest.number);
   set_free(oldest.number);
 }
 
@@ -71,11 +79,6 @@ Held take_oldest() {
   const Held taken = *oldest;
   *oldest = held[--held_count];
   return taken;
-}
-
-std::uint32_t ready_chunks() {
-  const std::uint32_t unused = session.unused.load(std::memory_order_relaxed);
-  return session.free.count() + (unused < session.file.chunks ? session.file.chunks - unused : 0);
 }
 
 void on_signal(int number) {
@@ -126,7 +129,14 @@ void make_room() {
   // Enough for a burst while the drain waits for a processor.
   const std::uint32_t chunks = session.file.chunks;
   const std::uint32_t wanted = std::max(chunks / 8, std::min<std::uint32_t>(chunks / 4, 4));
-  while (held_count > 0 && ready_chunks() < wanted) recycle(take_oldest());
+  if (ready_units() >= wanted) return;
+  join_pages();
+  while (held_count > 0 && ready_units() < wanted) {
+    const Held oldest = take_oldest();
+    const bool whole = is_whole(oldest.number);
+    recycle(oldest);
+    if (!whole) join_pages();
+  }
 }
 
 bool trigger_is_asked_for() { return pending.load(std::memory_order_seq_cst) != 0; }
@@ -144,7 +154,7 @@ void serve_trigger() {
         store_chunk(oldest.number);
       } else {
         give_up_before(oldest.last_ticks + 1);
-        if (!write_definitions(oldest.number)) count_dropped(format::DropCause::disk);
+        if (!write_definitions(oldest.number)) lose_definitions(oldest.number);
         set_free(oldest.number);
       }
     }

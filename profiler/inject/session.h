@@ -1,4 +1,5 @@
-// The one recording of this process: its file and its chunks' whereabouts. Shared by the writers and the drain.
+// The one recording of this process: its file and its chunks' whereabouts (chunks.h). Shared by the writers and the
+// drain.
 #pragma once
 
 #include <sys/types.h>
@@ -12,19 +13,16 @@ namespace paceline::inject {
 
 struct Session {
   OutputFile file;
-  ChunkSet free;                         // zeroed, ready to be taken
-  ChunkSet full;                         // waiting for the drain
-  std::atomic<std::uint32_t> unused{0};  // chunks from here on were never in use; they are ready too, but slow at first
+  ChunkSet free;                          // whole units, zeroed, ready to be taken
+  PageSet free_pages;                     // pages of divided units, the same
+  PageSet reserve;                        // pages of the reserve, the same
+  PageSet full;                           // chunks that wait for the drain, by their first page
+  std::atomic<std::uint32_t> unused{0};   // units from here on were never in use; they are ready too, but slow at first
+  std::atomic<std::uint32_t> freed{0};    // counts what was set free; threads wait on it
+  std::atomic<std::uint32_t> waiting{0};  // how many threads do
   pid_t owner = 0;
 };
 extern Session session;
-
-// A chunk that was never in use, or ChunkSet::none. Lock-free.
-std::uint32_t take_unused_chunk();
-
-// Gives memory to a chunk that was never in use, and sets it free; false if there is none. Touching 16 MiB of a file
-// for the first time takes tens of milliseconds: the drain does it while the program goes on.
-bool populate_chunk();
 
 // In a forked child: MPI is not to be asked there, and locks of the parent's threads are let go.
 void reset_mpi_in_child();

@@ -83,6 +83,7 @@ void read_settings() {
   settings.ring_signal = static_cast<int>(number(record::env_ring_signal, SIGUSR2));
   if (settings.ring_signal >= NSIG) settings.ring_signal = 0;
   settings.ring_slow_permille = number(record::env_ring_slow_permille, 0);
+  settings.lossless = is_switched_on(record::env_lossless);
   settings.hang_ns = milliseconds(record::env_hang_ms);
   constexpr std::uint64_t twentieth = 50'000, a_day = 86'400'000'000;
   settings.counters_ns = static_cast<std::int64_t>(std::min(number(record::env_counters_us, twentieth), a_day) * 1000);

@@ -16,6 +16,7 @@ struct Settings {
   std::int64_t delay_ns = 0, duration_ns = 0;
   bool capture_range = false;
   bool children = false;
+  bool lossless = false;     // threads wait for room instead of dropping events
   std::int64_t ring_ns = 0;  // 0 = everything is kept
   int ring_signal = 0;
   std::uint64_t ring_slow_permille = 0;

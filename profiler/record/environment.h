@@ -16,6 +16,8 @@ inline constexpr char env_output[] = "PACELINE_OUTPUT";
 inline constexpr char env_pattern[] = "PACELINE_PATTERN";
 // Switch: a file of that name in the directory may be replaced. Else the recorder never overwrites: it appends "-2",
 // "-3", … before the ending (a program that execs another keeps its pid, and with it the name).
+// Switch: a thread that finds no room for an event waits until there is some, and how long it waited is recorded.
+inline constexpr char env_lossless[] = "PACELINE_LOSSLESS";
 inline constexpr char env_force[] = "PACELINE_FORCE";
 // Directory that files are written in, and moved from at the end. Unset: the output directory.
 inline constexpr char env_stage[] = "PACELINE_STAGE";

@@ -190,6 +190,10 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->check(CLI::Validator(check_buffer, ""))
       ->type_name("SIZE")
       ->group(much);
+  record
+      .add_flag("--lossless", options.lossless,
+                "Where no memory is free a thread waits instead of dropping events; the waits are recorded")
+      ->group(much);
   record.add_option("--max-memory", options.max_memory_bytes, "Memory of the recorder in each process (default: 64M)")
       ->transform(size)
       ->check(at_least(4 * mebibyte, "4M"))
@@ -257,6 +261,7 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   add_names(env_nvtx_categories, options.nvtx_categories);
   add_names(env_nvtx_exclude_categories, options.nvtx_exclude_categories);
   add(options.buffer_bytes > 0, env_buffer_bytes, std::to_string(options.buffer_bytes));
+  add(options.lossless, env_lossless, "1");
   add(options.max_memory_bytes > 0, env_max_memory_bytes, std::to_string(options.max_memory_bytes));
   add(options.max_size_bytes > 0, env_max_size_bytes, std::to_string(options.max_size_bytes));
   add(options.ring_s > 0, env_ring_ms, milliseconds(options.ring_s));

@@ -20,6 +20,7 @@ struct RecordOptions {
   bool children = false;
   double counters_hz = -1;  // 0 = none; below = the recorder's default
   std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
+  bool lossless = false;
   double ring_s = 0, ring_slow = 0, hang_s = 0;
   std::string ring_signal;
   bool no_cuda = false, no_nccl = false;

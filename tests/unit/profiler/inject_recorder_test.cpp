@@ -24,9 +24,7 @@ class InjectRecorder : public RecordingTest {};
 
 std::uint64_t scope(const char* name) { return format::pack_scope(inject::intern(std::string_view(name)), 0, 0); }
 
-void push(std::uint64_t low) {
-  if (!emit(EventType::push, low)) inject::lose_push();
-}
+void push(std::uint64_t low) { inject::emit_push(EventType::push, low); }
 
 // Depth never falls below 0 and ends at 0, and each pop finds a push.
 void expect_balanced(const RecordedFile& file) {

@@ -97,10 +97,11 @@ TEST_F(Record, PutsTheRecorderIntoTheEnvironment) {
 TEST_F(Record, PutsEachOptionIntoTheEnvironment) {
   const Outcome outcome = record(
       "--iterations 3:5 --iteration-name 'lap *' --delay 1.5 --duration 60 --capture-range cudaprofilerapi --children "
-      "--max-memory 32M --max-size 2G --ring 10 --ring-signal SIGUSR1 --ring-slow 1.5 --hang 30 -- env");
+      "--max-memory 32M --max-size 2G --lossless --ring 10 --ring-signal SIGUSR1 --ring-slow 1.5 --hang 30 -- env");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   for (const char* line : {"ITERATIONS=3:5", "ITERATION_NAME=lap *", "DELAY_MS=1500", "DURATION_MS=60000",
                            "CAPTURE_RANGE=1", "CHILDREN=1", "MAX_MEMORY_BYTES=33554432", "MAX_SIZE_BYTES=2147483648",
+                           "LOSSLESS=1",
                            "RING_MS=10000", "RING_SIGNAL=10", "RING_SLOW_PERMILLE=1500", "HANG_MS=30000"}) {
     EXPECT_THAT(outcome.output, HasSubstr(std::string("PACELINE_") + line + "\n"));
   }
