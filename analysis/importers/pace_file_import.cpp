@@ -138,12 +138,12 @@ std::int64_t PaceFileImport::recorder_wait_ns(const format::Track& from) const {
   if (name == definitions_.names.end() || domain == definitions_.domains.end()) return 0;
   const std::uint64_t scope = format::pack_scope(static_cast<std::uint32_t>(name - definitions_.names.begin()), 0,
                                                  static_cast<std::uint16_t>(domain - definitions_.domains.begin()));
-  std::int64_t sum = 0;
-  std::optional<std::int64_t> began;
+  std::int64_t sum = 0, began = 0;
+  bool waits = false;
   each_event(from.slots, [&](const Slot& head, const Slot*) {
-    if (began && type_of(head) == EventType::pop) sum += time(ticks_of(head)) - *began;
-    began.reset();
-    if (type_of(head) == EventType::push && head.low == scope) began = time(ticks_of(head));
+    if (waits && type_of(head) == EventType::pop) sum += time(ticks_of(head)) - began;
+    waits = type_of(head) == EventType::push && head.low == scope;
+    if (waits) began = time(ticks_of(head));
   });
   return sum;
 }

@@ -105,6 +105,8 @@ std::uint32_t take_page() {
 
 std::uint32_t take_reserve() { return session.reserve.take(first_unit() * pages_per_chunk); }
 
+bool is_of_reserve(std::uint32_t chunk) { return is_reserve(chunk / pages_per_chunk); }
+
 bool reserve_has_more_than(std::uint32_t quarters) {
   if (quarters == 0) return true;
   const std::uint32_t all = reserve_units(session.file.chunks) * pages_per_chunk;

@@ -38,6 +38,8 @@ std::uint32_t number_of(const format::ChunkHeader* chunk);
 std::uint32_t take_unit();
 std::uint32_t take_page();
 std::uint32_t take_reserve();
+// True of a page of the reserve.
+bool is_of_reserve(std::uint32_t chunk);
 // True if more than so many quarters of the reserve are free; always of 0.
 bool reserve_has_more_than(std::uint32_t quarters);
 

@@ -49,7 +49,8 @@ std::atomic<std::uint64_t> next_sequence{1};
 
 constexpr int chunks_at_start = 16;
 
-std::uint64_t wait_scope = 0;  // of the ranges that say how long a thread waited for room (--lossless)
+std::atomic<std::uint64_t> gave_up{~std::uint64_t{0}};  // session.freed when a thread waited for too long
+std::atomic<std::uint64_t> wait_scope{0};  // of the ranges that say how long a thread waited for room (--lossless)
 
 void retire_chunk() {
   const std::uint32_t number = number_of(writer.chunk);
@@ -258,9 +259,10 @@ Slot* place_in_reserve(std::uint32_t slots, Need need) {
 
 // The time that a thread waited, as a range on its track.
 void record_wait(std::uint64_t began) {
-  if (wait_scope == 0) return;
-  publish(writer.next, 1, EventType::push, wait_scope, began);
-  publish(writer.next, 1, EventType::pop, wait_scope >> 48, ticks());
+  const std::uint64_t scope = wait_scope.load(std::memory_order_relaxed);
+  if (scope == 0) return;
+  publish(writer.next, 1, EventType::push, scope, began);
+  publish(writer.next, 1, EventType::pop, scope >> 48, ticks());
 }
 
 // Waits for a chunk, not for ever: nobody may depend on the drain's being alive.
@@ -269,7 +271,11 @@ std::uint32_t wait_for_chunk(std::uint32_t slots, std::int64_t longest_ns) {
   while (gate.accepting.load(std::memory_order_acquire) != 0 && drain_runs()) {
     const std::uint32_t seen = session.freed.load(std::memory_order_seq_cst);
     const std::uint32_t number = take_chunk(slots);
-    if (number != no_chunk || system_ns(CLOCK_MONOTONIC) > deadline) return number;
+    if (number != no_chunk) return number;
+    if (system_ns(CLOCK_MONOTONIC) > deadline) {
+      gave_up.store(seen, std::memory_order_relaxed);  // nobody waits any more until something is set free
+      return no_chunk;
+    }
     wake_drain();
     wait_for_free(seen);
   }
@@ -288,7 +294,7 @@ Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
   writer.starved = number == no_chunk;
   writer.starved_at = seen;
   may_wait = may_wait && !writer.never_waits;
-  if (number == no_chunk && may_wait && settings.lossless) {
+  if (number == no_chunk && may_wait && settings.lossless && gave_up.load(std::memory_order_relaxed) != seen) {
     const std::uint64_t began = ticks();
     number = wait_for_chunk(slots, a_minute);
     if (number != no_chunk) {

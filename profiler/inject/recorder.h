@@ -102,7 +102,6 @@ enum class Need : std::uint8_t { outermost = 0, outer = 1, inner = 2, none = 3 }
 constexpr Need need_of(EventType type) {
   switch (type) {
     case EventType::pop:  // of what was recorded
-    case EventType::end:
     case EventType::mpi_end:
     case EventType::clock_pair:
     case EventType::setting:
@@ -110,6 +109,7 @@ constexpr Need need_of(EventType type) {
     case EventType::trigger:
     case EventType::process_end:
       return Need::outermost;
+    case EventType::end:  // also of ranges whose start was dropped
     case EventType::mpi_begin_coll:
       return Need::outer;
     case EventType::start:

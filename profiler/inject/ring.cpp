@@ -73,12 +73,27 @@ void recycle(const Held& oldest) {
   set_free(oldest.number);
 }
 
-Held take_oldest() {
-  Held* oldest = std::min_element(held, held + held_count,
-                                  [](const Held& a, const Held& b) { return a.last_ticks < b.last_ticks; });
-  const Held taken = *oldest;
-  *oldest = held[--held_count];
+Held take(Held* one) {
+  const Held taken = *one;
+  *one = held[--held_count];
   return taken;
+}
+
+Held take_oldest() {
+  return take(std::min_element(held, held + held_count,
+                               [](const Held& a, const Held& b) { return a.last_ticks < b.last_ticks; }));
+}
+
+// The reserve is for overloads to come: of its pages no more than half are held.
+void keep_reserve() {
+  while (!reserve_has_more_than(2)) {
+    Held* oldest = nullptr;
+    for (Held* one = held; one != held + held_count; ++one) {
+      if (is_of_reserve(one->number) && (oldest == nullptr || one->last_ticks < oldest->last_ticks)) oldest = one;
+    }
+    if (oldest == nullptr) return;
+    recycle(take(oldest));
+  }
 }
 
 void on_signal(int number) {
@@ -122,6 +137,7 @@ void hold_chunk(std::uint32_t number) {
     store_chunk(number);
   } else {
     held[held_count++] = {number, summary.last_ticks};
+    if (is_of_reserve(number)) keep_reserve();
   }
 }
 

@@ -96,7 +96,9 @@ QString DetailsPanel::run_text() const {
     QStringList damage;
     for (const auto& rank : ranks) {
       if (!hosts.contains(text_of(rank.host))) hosts << text_of(rank.host);
-      for (const auto& [cause, count] : rank.dropped) dropped += count;
+      for (const auto& [cause, count] : rank.dropped) {
+        if (cause != "too_many_names" && cause != "payload_cut") dropped += count;  // those are there
+      }
       if (rank.damaged) damage << QString("rank %1: %2").arg(rank.rank).arg(text_of(rank.damage));
     }
     for (const auto& word : ranks.front().command) command << text_of(word);

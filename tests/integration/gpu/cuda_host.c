@@ -1,6 +1,6 @@
 // usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the driver
 // does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
-//   WAYS "kill" ends by SIGKILL after half a second, "many" launches 60 times as many, "graphs" launches graphs instead,
+//   WAYS "kill" ends by SIGKILL after half a second, "kill-busy" in the midst of launches, each followed by a mark, "many" launches 60 times as many, "graphs" launches graphs instead,
 //   "named" names its context and streams before, "idle" says at the end what the recorder's threads do while nothing
 //   happens
 #include <dlfcn.h>
@@ -31,6 +31,14 @@ int main(int count, char** arguments) {
     nvtxNameCuContextA((CUcontext)0x1001, "main");
     nvtxNameCudaStreamA((cudaStream_t)0x2007, "compute");
     nvtxNameCuStreamA((CUstream)0x200d, "copies");
+  }
+  if (run != NULL && strcmp(way, "kill-busy") == 0) {
+    for (unsigned launch = 0; launch < 500; ++launch) {
+      run(1 + launch * 100, 1, (unsigned)syscall(SYS_gettid));
+      nvtxMarkA("launched");
+      usleep(1000);
+    }
+    kill(getpid(), SIGKILL);
   }
   if (run != NULL && strcmp(way, "graphs") == 0) {
     ((void (*)(unsigned))dlsym(cupti, "stand_in_graphs"))(1);

@@ -183,11 +183,27 @@ TEST_F(CudaTest, MoreThanABufferIsWrittenWhileTheProgramRuns) {
   EXPECT_EQ(told, 3U * 120'003);
 }
 
-TEST_F(CudaTest, AKilledProgramLosesAtMostItsLastTenthOfASecond) {
+TEST_F(CudaTest, AProgramThatIsKilledLongAfterItsWorkLosesNothing) {
   const Ended ended = record("works", "kill");
   EXPECT_TRUE(WIFSIGNALED(ended.status) || WEXITSTATUS(ended.status) == 128 + SIGKILL);
   const Trace trace = analysis::load_run(directory / "run");
   EXPECT_EQ(trace.ranks[0].cuda_events, 3U * 2003);  // half a second lay in between
+}
+
+// The device is asked ten times a second, and each reading of its clock stands right before. So what was launched before
+// the last but one is there, whenever the program is killed.
+TEST_F(CudaTest, AProgramThatIsKilledAtWorkLosesOnlyWhatItsDeviceDidSinceItWasAsked) {
+  const Ended ended = record("works", "kill-busy");
+  EXPECT_TRUE(WIFSIGNALED(ended.status) || WEXITSTATUS(ended.status) == 128 + SIGKILL);
+  const RecordedFile file = files().at(0);
+  auto readings = file.of(format::EventType::cuda_clock);
+  ASSERT_GE(readings.size(), 3U);
+  const std::uint64_t asked = readings[readings.size() - 2].ticks;
+  const auto marks = file.named(format::EventType::mark, "launched");
+  ASSERT_EQ(marks.size(), 500U);
+  const auto before = std::ranges::count_if(marks, [&](const RecordedEvent& mark) { return mark.ticks < asked; });
+  EXPECT_GT(before, 50);
+  EXPECT_GE(static_cast<std::ptrdiff_t>(file.of(format::EventType::cuda_kernel_run).size()), before);
 }
 
 TEST_F(CudaTest, BuffersThatDoNotComeBackAreCountedAsLosses) {

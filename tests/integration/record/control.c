@@ -78,6 +78,17 @@ static void ranges(const char* name, int count) {
   }
 }
 
+// Twenty iterations with a forward each, and in it many ranges.
+static void overload(int count) {
+  for (int i = 0; i < 20; ++i) {
+    nvtxRangePushA("iteration");
+    nvtxRangePushA("forward");
+    ranges("inner", count);
+    nvtxRangePop();
+    nvtxRangePop();
+  }
+}
+
 static long resident_kib(void) {
   FILE* file = fopen("/proc/self/status", "r");
   char line[256];
@@ -202,6 +213,8 @@ int main(int argc, char** argv) {
       ranges(name, 1);
       if (i % 500 == 499) usleep(1000);
     }
+  } else if (strcmp(mode, "overload") == 0 && argc > 2) {
+    overload(atoi(argv[2]));
   } else if (strcmp(mode, "ranges") == 0) {
     ranges("successor", 7);
   } else if (strcmp(mode, "fork") == 0 || strcmp(mode, "fork-exec") == 0 || strcmp(mode, "worker") == 0) {

@@ -166,8 +166,14 @@ TEST_F(RecordEnds, AFullDiskIsSaidAtOnceAndWhatItCostAtTheEnd) {
   {
     const RecordedFile file = only_file();
     EXPECT_FALSE(file.file.damaged) << file.file.damage;
-    EXPECT_GT(file.file.header.dropped[static_cast<int>(DropCause::disk)], 0u);
+    const std::uint64_t dropped = file.file.header.dropped[static_cast<int>(DropCause::disk)];
+    EXPECT_GT(dropped, 0u);
     EXPECT_GT(file.of(EventType::push_payload).size(), 10'000u);
+    std::uint64_t located = 0;
+    for (const format::LostStretch& lost : file.file.lost) {
+      if (lost.cause == static_cast<std::uint32_t>(DropCause::disk)) located += lost.events;
+    }
+    EXPECT_EQ(located, dropped);
   }
   umount(small.c_str());
 }

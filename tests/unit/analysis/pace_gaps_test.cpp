@@ -148,5 +148,72 @@ TEST(PaceGaps, AChildsThreadsAreItsParentsRanks) {
   EXPECT_EQ(trace.names[rank.tracks[1].slices.name[0]], "theirs");
 }
 
+TEST(PaceGaps, LostStretchesBelongToTheirTracks) {
+  PaceFile file;
+  const auto forward = pack_scope(file.name("forward"), 0, 0);
+  file.push(100, forward);
+  file.pop(400);
+  file.use_thread(4712);
+  file.push(100, forward);
+  file.pop(200);
+  file.file.lost = {{0, 100, 150, 250, 7, 0, false},           // of the main thread
+                    {5, 4713, 120, 130, 3, 0, false},          // of a thread of which nothing else is there
+                    {0, 0, 500, 600, 2, 3, true}};             // of any
+  file.file.header.dropped[0] = 10;
+  file.file.header.dropped[3] = 2;
+  const Trace trace = import({file});
+  const Rank& rank = trace.ranks[0];
+  EXPECT_EQ(rank.end_ns - rank.start_ns, 600) << "the process was there when the last event was lost";
+  ASSERT_EQ(rank.tracks.size(), 3u);
+  const Track& main = rank.tracks[0];
+  EXPECT_TRUE(main.main);
+  ASSERT_EQ(main.lost.size(), 1u);
+  EXPECT_EQ(main.lost[0].start_ns, 150);
+  EXPECT_EQ(main.lost[0].end_ns, 250);
+  EXPECT_EQ(main.lost[0].events, 7u);
+  EXPECT_EQ(main.lost[0].cause, "no_free_chunk");
+  EXPECT_TRUE(rank.tracks[1].lost.empty());
+  EXPECT_EQ(rank.tracks[2].label, "thread 4713");
+  ASSERT_EQ(rank.tracks[2].lost.size(), 1u);
+  EXPECT_EQ(rank.tracks[2].lost[0].events, 3u);
+  ASSERT_EQ(rank.lost.size(), 1u);
+  EXPECT_EQ(rank.lost[0].cause, "disk");
+  // A range that the recorder kept has both of its ends.
+  ASSERT_EQ(main.slices.size(), 1u);
+  EXPECT_EQ(main.slices.end_ns(0), 400);
+  EXPECT_FALSE(unfinished(trace, main, 0));
+}
+
+TEST(PaceGaps, ADamagedBlockCutsTheRangesThatAreOpenAroundIt) {
+  PaceFile file;
+  const auto forward = pack_scope(file.name("forward"), 0, 0);
+  file.push(100, forward);
+  file.push(300, forward);
+  file.pop(400);
+  file.file.lost = {{0, 100, 150, 250, 0, format::lost_by_damage, false}};
+  file.file.damaged = true;
+  const Trace trace = import({file});
+  const Track& main = trace.ranks[0].tracks.at(0);
+  ASSERT_EQ(main.slices.size(), 2u);
+  EXPECT_EQ(main.slices.end_ns(0), 150);
+  EXPECT_TRUE(unfinished(trace, main, 0));
+  EXPECT_EQ(main.slices.end_ns(1), 400);
+  ASSERT_EQ(main.lost.size(), 1u);
+  EXPECT_EQ(main.lost[0].cause, "damage");
+}
+
+TEST(PaceGaps, WaitsForTheRecorderAreAddedUp) {
+  PaceFile file;
+  file.domain(4096, "paceline");
+  const auto wait = pack_scope(file.name("recorder wait"), 0, 4096), forward = pack_scope(file.name("forward"), 0, 0);
+  file.push(100, forward);
+  for (const std::uint64_t at : {200u, 300u}) {
+    file.push(at, wait);
+    file.add(at + 40, format::EventType::pop, 4096);
+  }
+  file.pop(400);
+  EXPECT_EQ(import({file}).ranks[0].recorder_wait_ns, 80);
+}
+
 }  // namespace
 }  // namespace paceline::analysis
