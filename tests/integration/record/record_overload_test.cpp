@@ -43,7 +43,7 @@ TEST_F(RecordOverload, WithLosslessAllIsThereAndInfoSaysHowLongThreadsWaited) {
 
 // None of these may make a thread wait for ever, or leave a file that cannot be read.
 TEST_F(RecordOverload, LosslessEndsWithAFullFileARingAndASuddenEnd) {
-  for (const char* options : {"--buffer 256K --lossless --max-size 512K", "--buffer 256K --lossless --ring 1",
+  for (const char* options : {"--buffer 256K --lossless --max-size 1M", "--buffer 256K --lossless --ring 1",
                               "--buffer 256K --ring 1"}) {
     const Ended ended = record(options, CONTROL " overload 20000");
     EXPECT_TRUE(ended.by_itself(0)) << options << ended.err;
