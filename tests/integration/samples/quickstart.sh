@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# usage: quickstart.sh DIRECTORY-OF-PROGRAMS
+# The quickstart at a small size, without its installing and building: what it trains learns, its report accounts for the
+# time, its traces are small.
+source "$(dirname "$0")/setup.sh"
+unset DISPLAY WAYLAND_DISPLAY
+IMAGES=512 EPOCHS=4 BATCH=16 OPTIONS="--width 0.25" quietly "$samples/quickstart.sh" out
+grep -q "^Report: .*out/report.html$" said && grep -q '<html' out/report.html || fail "no page: $(cat said)"
+grep -q "^Viewer:  no display here; its picture is .*out/viewer.png$" said || fail "no picture: $(cat said)"
+[ "$(head -c 4 out/viewer.png)" = $'\x89PNG' ] || fail "viewer.png is no picture"
+paceline report --format json out/ranks-1 out/ranks-2 >report.json
+paceline info --format json out/ranks-1 out/ranks-2 >info.json
+
+python3 - <<'PY'
+import json
+import os
+
+report = json.load(open("report.json"))
+runs = report["runs"]
+assert [run["ranks"] for run in runs] == [1, 2], runs
+for run in runs:
+    # Ten classes: chance is 0.1.
+    assert run["accuracy"] >= 0.4, (run["path"], run["accuracy"])
+    wall = sum(rank["wall_ns"] for rank in run["per_rank"])
+    other = sum(rank["phases"]["other"] for rank in run["per_rank"])
+    assert other <= 0.02 * wall, (run["path"], other, wall)
+    assert run["iterations"]["count"] == 4 * 512 // (16 * run["ranks"]), run["iterations"]
+    assert "dropped" not in run, run["dropped"]
+
+# On disk a range takes 8 bytes, an MPI call 40, beside the header, names, counters and clocks of a process.
+traces = json.load(open("info.json"))["traces"]
+assert len(traces) == 3, traces
+for trace in traces:
+    events = trace["events"]
+    budget = 16384 + 8 * events["nvtx"] + 40 * events["mpi"]
+    assert os.path.getsize(trace["path"]) <= budget, (trace["path"], os.path.getsize(trace["path"]), events)
+PY
