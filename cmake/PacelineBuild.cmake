@@ -43,16 +43,44 @@ function(paceline_precompiled target)
   endif()
 endfunction()
 
-# The headers that a target's sources have in common and that cost most, compiled once.
+# The headers that a target's sources have in common and that cost most, compiled once. A unity build that compiles all
+# sources at once has them once anyway. ALWAYS: the precompiled headers are for other targets too.
 function(paceline_precompile target)
+  list(FIND ARGN ALWAYS always)
+  list(REMOVE_ITEM ARGN ALWAYS)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(CMAKE_UNITY_BUILD AND always EQUAL -1 AND count LESS_EQUAL CMAKE_UNITY_BUILD_BATCH_SIZE)
+    return()
+  endif()
   list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE headers)
   target_precompile_headers(${target} PRIVATE ${headers})
   paceline_precompiled(${target})
 endfunction()
 
+# For targets that parse options and print: a third of the time to compile them is saved, and nothing gets slower that
+# anybody waits for.
+function(paceline_plain target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
+# Release builds are compiled with -O2, which takes a sixth less time than CMake's -O3. Targets whose speed is promised
+# have -O3.
+if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+endif()
+function(paceline_fast target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O2")
+    target_compile_options(${target} PRIVATE $<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-O3>)
+  endif()
+endfunction()
+
 # Sanitized builds do without optimisation, which would more than double their time to compile, but for targets that
 # compute much.
 function(paceline_computes target)
+  paceline_fast(${target})
   if(PACELINE_SANITIZE)
     target_compile_options(${target} PRIVATE -O1)
   endif()

@@ -220,7 +220,7 @@ def main():
     parser.add_argument("--seed", type=int, default=12, help="of the draw (12)")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/mutation", help="copy, build and results")
     parser.add_argument("--only", choices=ROOMS, help="one room of the draw")
-    parser.add_argument("--flags", default="-O1", help="how the copy is compiled (-O1)")
+    parser.add_argument("--flags", default="-O1 -DNDEBUG", help="how the copy is compiled (-O1 -DNDEBUG)")
     parser.add_argument("--jobs", type=int, default=2, help="compilers at once (2)")
     parser.add_argument("--list", action="store_true", help="print the draw and stop")
     parser.add_argument("--table", action="store_true", help="print the results so far and stop")
