@@ -33,9 +33,11 @@ _REPLACED = [
 _NUMBER = re.compile(r"(?<![\w.\"'])(\d+)(?![\w.\"'])")
 _CONDITION = re.compile(r"\b(?:if|while) \(")
 _RETURN = re.compile(r"^(\s*)(?:if \(.*\) )?return\b\s*([^;]*);$")
+_EMPTY = ("", "{}", "0", "0.0", "false", "nullptr", "std::nullopt")  # what `return {}` returns as well
 # An assignment, an increment or a call, alone on its line. A declaration has a type before the name and does not match.
 _STATEMENT = re.compile(r"^\s+(?:\*?[\w.:\[\]]+(?:->[\w.:\[\]]+)*(?:\(.*\)|\[.*\])*(?:\s[-+*/|&%^]?=\s.*|\(.*\)|\+\+|--)"
                         r"|(?:\+\+|--)[\w.:>\[\]()-]+);$")
+_BODY = re.compile(r"\)(?:\s|const|override|noexcept|->[^;{}]*)*$|\]\s*$")  # a parameter list, or a capture
 _NOT_EXECUTED = re.compile(r"^\s*(?:#|using\b|namespace\b|template\b|static_assert\b|struct\b|class\b|enum\b|public:|"
                            r"private:|protected:|friend\b|explicit\b|virtual\b|extern\b|typedef\b|case\b|default:|"
                            r"static constexpr\b|constexpr\b|inline constexpr\b|\"|[{}\s]*;?$)")
@@ -84,8 +86,7 @@ def in_functions(code):
             if character == "{":
                 head = (before + line[:at]).rstrip()
                 scope = re.search(r"\b(?:namespace|struct|class|enum|union)\b[^;(){}]*$", head)
-                stack.append(not scope and (any(stack) or re.search(r"\)(?:\s|const|override|noexcept|->[^;{}]*)*$|\w\)\s*$|\]\s*$",
-                                                                    head) is not None))
+                stack.append(not scope and (any(stack) or _BODY.search(head) is not None))
                 before, line = "", " " * (at + 1) + line[at + 1:]
                 inside[-1] = inside[-1] or any(stack)
             elif character == "}":
@@ -116,7 +117,7 @@ def mutants_of(line, code):
         if depth == 0 and ";" not in code[place.end():at]:
             found.append(("negate a condition", f"{line[:place.end()]}!({line[place.end():at - 1]}){line[at - 1:]}"))
     value = _RETURN.match(code)
-    if value and value[2] not in ("", "{}"):
+    if value and value[2] not in _EMPTY:
         found.append(("return an empty value", line[:value.start(2)] + "{}" + line[value.end(2):]))
     if _STATEMENT.match(code) and not code.lstrip().startswith("return"):
         indent = len(line) - len(line.lstrip())
