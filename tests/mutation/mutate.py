@@ -44,10 +44,6 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLO
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm_rsh_agent": ""}
 
 
-def programs_of(room):
-    return [name for name in ROOMS[room][1] if name != "|"]
-
-
 def lines_of(tree):
     """Every executable line: (room, file, number, mutants)."""
     found = []
@@ -160,47 +156,48 @@ class Tree:
         return f"{name}: {failed[0] if failed else f'status {done.status}'}", seconds
 
 
-def baseline(tree, work, rooms):
-    """Builds all and runs all tests unbroken; the seconds of each program."""
-    file = work / "baseline.json"
-    seconds = json.loads(file.read_text()) if file.exists() else {}
-    programs = list(dict.fromkeys(p for room in rooms for p in programs_of(room)))
-    if not tree.compile(programs):
-        sys.exit((work / "log").read_text()[-4000:] + "mutate.py: the unbroken copy does not compile")
-    for program in programs:
-        if program not in seconds:
-            failed, seconds[program] = tree.run(program, 1200)
+class Baseline:
+    """How long each program takes unbroken. A program is built and run the first time that it is needed."""
+
+    def __init__(self, tree):
+        self.tree, self.file = tree, tree.work / "baseline.json"
+        self.seconds = json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def take(self, programs):
+        new = [program for program in programs if program not in self.seconds]
+        if new and not self.tree.compile(new):
+            sys.exit((self.tree.work / "log").read_text()[-4000:] + "mutate.py: the unbroken copy does not compile")
+        for program in new:
+            failed, seconds = self.tree.run(program, 1200)
             if failed:
-                sys.exit(f"mutate.py: the unbroken copy fails: {failed}; see {work / 'log'}")
-            print(f"unbroken: {program} passes in {seconds[program]:.1f} s", flush=True)
-            file.write_text(json.dumps(seconds))
-    return seconds
+                sys.exit(f"mutate.py: the unbroken copy fails: {failed}; see {self.tree.work / 'log'}")
+            print(f"unbroken: {program} passes in {seconds:.1f} s", flush=True)
+            self.seconds[program] = seconds
+            self.file.write_text(json.dumps(self.seconds))
 
 
-def try_out(tree, mutant, seconds):
+def try_out(tree, mutant, baseline):
     """Adds `verdict` and `by` to a mutant; the file is whole again afterwards."""
     path = tree.tree / mutant["file"]
     whole = path.read_text()
     lines = whole.splitlines(keepends=True)
     mutant["was"] = lines[mutant["line"] - 1].rstrip("\n")
     lines[mutant["line"] - 1] = mutant["text"] + "\n"
-    first = True
-    try:
-        path.write_text("".join(lines))
-        stages = " ".join(ROOMS[mutant["room"]][1]).split("|")
-        for stage in stages:
-            if not tree.compile(stage.split()):
-                mutant["verdict"], mutant["by"] = ("not compiled", "") if first else ("killed", "the compiler, later")
+    mutant["verdict"], mutant["by"] = "survived", ""
+    for stage, programs in enumerate(" ".join(ROOMS[mutant["room"]][1]).split("|")):
+        baseline.take(programs.split())
+        try:
+            path.write_text("".join(lines))
+            if not tree.compile(programs.split()):
+                mutant["verdict"], mutant["by"] = ("killed", "the compiler") if stage else ("not compiled", "")
                 return
-            first = False
-            for program in stage.split():
-                failed, _ = tree.run(program, 60 + 10 * seconds[program])
+            for program in programs.split():
+                failed, _ = tree.run(program, 60 + 10 * baseline.seconds[program])
                 if failed:
                     mutant["verdict"], mutant["by"] = "killed", failed
                     return
-        mutant["verdict"], mutant["by"] = "survived", ""
-    finally:
-        path.write_text(whole)
+        finally:
+            path.write_text(whole)
 
 
 def table(results):
@@ -247,8 +244,10 @@ def main():
     tree = Tree(work, options.flags, options.jobs)
     commit = tree.copy()
     mutants = [m for m in draw(tree.tree, options.seed) if options.only in (None, m["room"])]
+    # Room by room, so that a run that is interrupted early has built little; the draw decides which lines.
+    mutants[:options.count] = sorted(mutants[:options.count], key=lambda mutant: list(ROOMS).index(mutant["room"]))
     tree.configure()
-    seconds = baseline(tree, work, [options.only] if options.only else ROOMS)
+    baseline = Baseline(tree)
     done = {(m["file"], m["line"]): m for m in results}
     compiled = sum(m["verdict"] != "not compiled" for m in results)
     for mutant in mutants:
@@ -256,7 +255,7 @@ def main():
             break
         if (mutant["file"], mutant["line"]) in done:
             continue
-        try_out(tree, mutant, seconds)
+        try_out(tree, mutant, baseline)
         compiled += mutant["verdict"] != "not compiled"
         with open(results_file, "a") as out:
             out.write(json.dumps(mutant) + "\n")
