@@ -77,6 +77,24 @@ TEST(CpuOperations, InBf16AgreeWithTheReferenceWithinItsRounding) {
   }
 }
 
+// oneDNN's own code for these wrote beyond its work memory. Plain layouts are those that no copy of pixels is made in.
+TEST(StridedPointConvolutions, OfChannelsThatFillNoBlockTakePlainLayoutsForTheWeightsGradient) {
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const auto source_of = [&](std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
+    const std::int64_t out = (48 + stride - 1) / stride;
+    return onednn::convolution(engine, onednn::any_layout({4, channels, 48, 48}),
+                               {2 * channels, channels, kernel, kernel}, false, {4, 2 * channels, out, out},
+                               {{kernel, kernel}, {stride, stride}, {kernel / 2, kernel / 2}}, true, false)
+        .backward_weights.src_desc();
+  };
+  for (const std::int64_t channels : {4, 8, 12, 20, 24, 40}) {
+    EXPECT_TRUE(onednn::same_layout(source_of(channels, 1, 2), onednn::plain_layout({4, channels, 48, 48})))
+        << channels;
+  }
+  EXPECT_FALSE(onednn::same_layout(source_of(64, 1, 2), onednn::plain_layout({4, 64, 48, 48})))
+      << "channels that fill a block keep the fast code";
+}
+
 // Each of our own kernels on bf16 numbers is the one on fp32 numbers, and its result rounded: to the bit.
 TEST(CpuKernels, OfBf16ComputeInF32AndRound) {
   constexpr std::size_t count = 3 * 64 * 5;

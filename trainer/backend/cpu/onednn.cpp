@@ -13,23 +13,25 @@ using Flags = dnnl::normalization_flags;
 // hint) after an operation descriptor of the rest; oneDNN 3 takes all of them at once, the engine first.
 #if DNNL_VERSION_MAJOR < 3
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc forward_desc(const dnnl::engine& engine, Arguments&&... arguments) {
-  return {typename Primitive::desc(std::forward<Arguments>(arguments)...), engine};
+typename Primitive::primitive_desc forward_desc(const dnnl::engine& engine, const Attributes& attributes,
+                                                Arguments&&... arguments) {
+  return {typename Primitive::desc(std::forward<Arguments>(arguments)...), attributes, engine};
 }
 template <class Primitive, class Hint, class... Arguments>
-typename Primitive::primitive_desc backward_desc(const dnnl::engine& engine, const Hint& hint,
-                                                 Arguments&&... arguments) {
-  return {typename Primitive::desc(std::forward<Arguments>(arguments)...), engine, hint};
+typename Primitive::primitive_desc backward_desc(const dnnl::engine& engine, const Attributes& attributes,
+                                                 const Hint& hint, Arguments&&... arguments) {
+  return {typename Primitive::desc(std::forward<Arguments>(arguments)...), attributes, engine, hint};
 }
 #else
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc forward_desc(const dnnl::engine& engine, Arguments&&... arguments) {
-  return {engine, std::forward<Arguments>(arguments)...};
+typename Primitive::primitive_desc forward_desc(const dnnl::engine& engine, const Attributes& attributes,
+                                                Arguments&&... arguments) {
+  return {engine, std::forward<Arguments>(arguments)..., attributes};
 }
 template <class Primitive, class Hint, class... Arguments>
-typename Primitive::primitive_desc backward_desc(const dnnl::engine& engine, const Hint& hint,
-                                                 Arguments&&... arguments) {
-  return {engine, std::forward<Arguments>(arguments)..., hint};
+typename Primitive::primitive_desc backward_desc(const dnnl::engine& engine, const Attributes& attributes,
+                                                 const Hint& hint, Arguments&&... arguments) {
+  return {engine, std::forward<Arguments>(arguments)..., hint, attributes};
 }
 #endif
 
@@ -77,6 +79,30 @@ bool has(dnnl::cpu_isa isa) {
 
 bool blocks_of_8() { return has(dnnl::cpu_isa::avx2) && !has(dnnl::cpu_isa::avx512_core); }
 
+std::string version() {
+  const dnnl_version_t& v = *dnnl_version();
+  return std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch);
+}
+
+std::string instructions() {
+  // Its name for each set of instructions has a number that contains those of the sets before.
+  using Isa = dnnl::cpu_isa;
+  constexpr std::pair<Isa, const char*> known[]{
+      {Isa::avx512_core_amx, "AVX512_CORE_AMX"},
+      {Isa::avx512_core_bf16, "AVX512_CORE_BF16"},
+      {Isa::avx512_core_vnni, "AVX512_CORE_VNNI"},
+      {Isa::avx512_core, "AVX512_CORE"},
+      {Isa::avx2_vnni, "AVX2_VNNI"},
+      {Isa::avx2, "AVX2"},
+      {Isa::avx, "AVX"},
+      {Isa::sse41, "SSE41"},
+  };
+  for (const auto& [isa, name] : known) {
+    if (has(isa)) return name;
+  }
+  return "none";
+}
+
 std::string bf16_trouble() {
 #if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 2)
   if (has(dnnl::cpu_isa::avx512_core_bf16)) return {};
@@ -123,10 +149,12 @@ bool is_reference(const dnnl::convolution_backward_weights::primitive_desc& desc
   return std::string_view(desc.impl_info_str()).starts_with("ref");
 }
 
-// oneDNN 3.2's code for AVX2 writes beyond its own work memory for the weights' gradient of a strided 1×1 convolution
-// of channels that do not fill a block (as narrow networks have).
+// oneDNN 3.2 copies the pixels that a strided 1×1 convolution reads into its work memory, and where the channels of a
+// source of interleaved channels do not fill a vector, its code for the weights' gradient writes beyond it: seen on
+// AVX2 with channels that are no multiple of 8, on AVX-512 with some that are no multiple of 16 (narrow networks have
+// them). Whatever the processor, such a convolution goes by plain layouts, in which no implementation copies pixels so.
 bool overflows(const Dims& weights, const Window& window) {
-  return DNNL_VERSION_MAJOR >= 3 && window.kernel == Dims{1, 1} && window.stride != Dims{1, 1} && weights[1] % 8 != 0;
+  return window.kernel == Dims{1, 1} && window.stride != Dims{1, 1} && weights[1] % 16 != 0;
 }
 
 // oneDNN 3.2's code for AVX512-BF16 without AMX leaves out, at some widths (256 pixels are one), the last column of
@@ -134,13 +162,15 @@ bool overflows(const Dims& weights, const Window& window) {
 // emulated processor.
 bool loses_a_column(const dnnl::convolution_backward_weights::primitive_desc& desc, const Dims& weights,
                     const Window& window) {
-  return window.stride != Dims{1, 1} && weights[1] < 16 && std::string_view(desc.impl_info_str()).starts_with("jit_bf16");
+  return window.stride != Dims{1, 1} && weights[1] < 16 &&
+         std::string_view(desc.impl_info_str()).starts_with("jit_bf16");
 }
 
 }  // namespace
 
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
-                        const Dims& output, const Window& window, bool data_gradient, bool winograd) {
+                        const Dims& output, const Window& window, bool data_gradient, bool winograd,
+                        const Attributes& attributes) {
   const auto& [kernel, stride, padding] = window;
   const Type numbers = type(source);
   const Desc any_weights = any_layout(weights, numbers);
@@ -150,97 +180,99 @@ Convolution convolution(const dnnl::engine& engine, const Desc& source, const Di
   const bool fast_weights = winograd && winograd_is_faster(weights, output, window, true);
   Convolution result;
   result.forward = with_algorithm(fast, [&](algorithm a) {
-    return forward_desc<dnnl::convolution_forward>(engine, prop_kind::forward_training, a, source, any_weights, bias,
-                                                   any_output, stride, padding, padding);
+    return forward_desc<dnnl::convolution_forward>(engine, attributes, prop_kind::forward_training, a, source,
+                                                   any_weights, bias, any_output, stride, padding, padding);
   });
   const Desc src = result.forward.src_desc();
   const Desc dst = result.forward.dst_desc();
   const Desc weights_gradient = numbers == Type::f32 ? result.forward.weights_desc() : any_layout(weights);
   result.backward_weights = with_algorithm(fast_weights, [&](algorithm a) {
-    return backward_desc<dnnl::convolution_backward_weights>(engine, result.forward, a, src, weights_gradient, bias,
-                                                             dst, stride, padding, padding);
+    return backward_desc<dnnl::convolution_backward_weights>(engine, attributes, result.forward, a, src,
+                                                             weights_gradient, bias, dst, stride, padding, padding);
   });
   const bool wrong = overflows(weights, window) || loses_a_column(result.backward_weights, weights, window);
   if (wrong || is_reference(result.backward_weights)) {
     const auto plain = backward_desc<dnnl::convolution_backward_weights>(
-        engine, result.forward, algorithm::convolution_direct, plain_layout(dims(src), numbers), any_layout(weights),
-        bias, plain_layout(dims(dst), numbers), stride, padding, padding);
+        engine, attributes, result.forward, algorithm::convolution_direct, plain_layout(dims(src), numbers),
+        any_layout(weights), bias, plain_layout(dims(dst), numbers), stride, padding, padding);
     if (wrong || !is_reference(plain)) result.backward_weights = plain;
   }
   if (data_gradient) {
     result.backward_data = with_algorithm(fast, [&](algorithm a) {
-      return backward_desc<dnnl::convolution_backward_data>(engine, result.forward, a, src, any_weights, dst, stride,
-                                                            padding, padding);
+      return backward_desc<dnnl::convolution_backward_data>(engine, attributes, result.forward, a, src, any_weights,
+                                                            dst, stride, padding, padding);
     });
   }
   return result;
 }
 
-BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen) {
+BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen,
+                     const Attributes& attributes) {
   Flags flags = Flags::use_scale | Flags::use_shift;
   if (relu) flags |= Flags::fuse_norm_relu;
   const Flags given = flags | Flags::use_global_stats;
   const Flags train = frozen ? given : flags;
 #if DNNL_VERSION_MAJOR < 3
   const auto forward = [&](prop_kind kind, Flags f) {
-    return forward_desc<dnnl::batch_normalization_forward>(engine, kind, data, epsilon, f);
+    return forward_desc<dnnl::batch_normalization_forward>(engine, attributes, kind, data, epsilon, f);
   };
 #else
   const auto forward = [&](prop_kind kind, Flags f) {
-    return forward_desc<dnnl::batch_normalization_forward>(engine, kind, data, data, epsilon, f);
+    return forward_desc<dnnl::batch_normalization_forward>(engine, attributes, kind, data, data, epsilon, f);
   };
 #endif
   BatchNorm result;
   result.train = forward(prop_kind::forward_training, train);
   result.evaluate = forward(prop_kind::forward_inference, given);
 #if DNNL_VERSION_MAJOR < 3
-  result.backward = backward_desc<dnnl::batch_normalization_backward>(engine, result.train, prop_kind::backward, data,
-                                                                      data, epsilon, train);
+  result.backward = backward_desc<dnnl::batch_normalization_backward>(engine, attributes, result.train,
+                                                                      prop_kind::backward, data, data, epsilon, train);
 #else
-  result.backward = backward_desc<dnnl::batch_normalization_backward>(engine, result.train, prop_kind::backward, data,
-                                                                      data, data, epsilon, train);
+  result.backward = backward_desc<dnnl::batch_normalization_backward>(
+      engine, attributes, result.train, prop_kind::backward, data, data, data, epsilon, train);
 #endif
   return result;
 }
 
 Pooling pooling(const dnnl::engine& engine, algorithm algorithm, const Desc& source, const Dims& output,
-                const Window& window) {
+                const Window& window, const Attributes& attributes) {
   const auto& [kernel, stride, padding] = window;
   Pooling result;
 #if DNNL_VERSION_MAJOR < 3
   result.forward =
-      forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
+      forward_desc<dnnl::pooling_forward>(engine, attributes, prop_kind::forward_training, algorithm, source,
                                           any_layout(output, type(source)), stride, kernel, padding, padding);
-  result.backward = backward_desc<dnnl::pooling_backward>(engine, result.forward, algorithm, source,
+  result.backward = backward_desc<dnnl::pooling_backward>(engine, attributes, result.forward, algorithm, source,
                                                           result.forward.dst_desc(), stride, kernel, padding, padding);
 #else
   const Dims dense{0, 0};  // dilation
   result.forward =
-      forward_desc<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm, source,
+      forward_desc<dnnl::pooling_forward>(engine, attributes, prop_kind::forward_training, algorithm, source,
                                           any_layout(output, type(source)), stride, kernel, dense, padding, padding);
-  result.backward = backward_desc<dnnl::pooling_backward>(
-      engine, result.forward, algorithm, source, result.forward.dst_desc(), stride, kernel, dense, padding, padding);
+  result.backward =
+      backward_desc<dnnl::pooling_backward>(engine, attributes, result.forward, algorithm, source,
+                                            result.forward.dst_desc(), stride, kernel, dense, padding, padding);
 #endif
   return result;
 }
 
 Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output, bool has_bias,
-              bool data_gradient) {
+              bool data_gradient, const Attributes& attributes) {
   const Type numbers = type(source);
   const Desc bias = has_bias ? plain_layout({weights[0]}) : Desc();
-  // In blocked layouts oneDNN 3.2 has but its reference code for the weights' gradient on AVX2, hundreds of times slower,
-  // and sums products one after another everywhere, with three times the error.
+  // In blocked layouts oneDNN 3.2 has but its reference code for the weights' gradient on AVX2, hundreds of times
+  // slower, and sums products one after another everywhere, with three times the error.
   const bool plain = DNNL_VERSION_MAJOR >= 3 && numbers == Type::f32 && weights.size() == 2;
   const Desc any_weights = plain ? plain_layout(weights) : any_layout(weights, numbers);
   Linear result;
-  result.forward =
-      forward_desc<dnnl::inner_product_forward>(engine, prop_kind::forward_training, source, any_weights, bias, output);
+  result.forward = forward_desc<dnnl::inner_product_forward>(engine, attributes, prop_kind::forward_training, source,
+                                                             any_weights, bias, output);
   const Desc weights_gradient = numbers == Type::f32 ? result.forward.weights_desc() : any_layout(weights);
-  result.backward_weights = backward_desc<dnnl::inner_product_backward_weights>(engine, result.forward, source,
-                                                                                weights_gradient, bias, output);
+  result.backward_weights = backward_desc<dnnl::inner_product_backward_weights>(engine, attributes, result.forward,
+                                                                                source, weights_gradient, bias, output);
   if (data_gradient) {
-    result.backward_data =
-        backward_desc<dnnl::inner_product_backward_data>(engine, result.forward, source, any_weights, output);
+    result.backward_data = backward_desc<dnnl::inner_product_backward_data>(engine, attributes, result.forward, source,
+                                                                            any_weights, output);
   }
   return result;
 }

@@ -13,6 +13,7 @@ namespace paceline::train::onednn {
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Type = dnnl::memory::data_type;
+using Attributes = dnnl::primitive_attr;  // of every primitive of a layer; training has the default ones
 
 // A description that leaves the layout to the primitive.
 inline Desc any_layout(const Dims& dims, Type type = Type::f32) { return {dims, type, dnnl::memory::format_tag::any}; }
@@ -24,6 +25,10 @@ std::size_t bytes(const Desc& desc);
 
 // Whether convolutions choose layouts of 8 channels in a block, as with AVX2, rather than 16, as with AVX-512.
 bool blocks_of_8();
+
+// Of the library that runs: "3.2.0", and the best of the processor's instructions that it uses: "AVX2".
+std::string version();
+std::string instructions();
 
 // Why activations cannot be bf16 here; empty where they can.
 std::string bf16_trouble();
@@ -42,14 +47,16 @@ struct Convolution {
 // backward_data may be laid out differently, and everything of backward_weights. has_bias: of as many elements as
 // output has channels. winograd: by Winograd's algorithm wherever oneDNN has it and it is the faster one.
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
-                        const Dims& output, const Window& window, bool data_gradient, bool winograd);
+                        const Dims& output, const Window& window, bool data_gradient, bool winograd,
+                        const Attributes& attributes = {});
 
 struct BatchNorm {
   dnnl::batch_normalization_forward::primitive_desc train, evaluate;
   dnnl::batch_normalization_backward::primitive_desc backward;
 };
 // frozen: train normalises with given statistics too.
-BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen);
+BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen,
+                     const Attributes& attributes = {});
 
 inline constexpr bool batch_norm_backward_takes_shift = DNNL_VERSION_MAJOR < 3;  // though it does not depend on it
 
@@ -58,7 +65,7 @@ struct Pooling {
   dnnl::pooling_backward::primitive_desc backward;
 };
 Pooling pooling(const dnnl::engine& engine, dnnl::algorithm algorithm, const Desc& source, const Dims& output,
-                const Window& window);
+                const Window& window, const Attributes& attributes = {});
 
 struct Linear {
   dnnl::inner_product_forward::primitive_desc forward;
@@ -67,6 +74,6 @@ struct Linear {
 };
 // As for convolution(); output is of source's type, and so is its gradient.
 Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output, bool has_bias,
-              bool data_gradient);
+              bool data_gradient, const Attributes& attributes = {});
 
 }  // namespace paceline::train::onednn

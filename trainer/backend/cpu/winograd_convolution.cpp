@@ -91,8 +91,8 @@ class WinogradConvolution final : public CpuLayer {
   SummedGradient gradient_;
 };
 
-// With AVX-512 oneDNN has a Winograd of its own. Beyond these bounds
-// the direct algorithm was faster, as seen on AVX2 with 16 … 512 channels; with fewer than some 5 images of 4×4 pixels
+// With AVX-512 oneDNN 2.6 has a Winograd of its own; oneDNN 3.2 takes the direct algorithm there, and this code, whose
+// blocks are AVX2's, is not for it. Beyond these bounds the direct algorithm was faster, as seen on AVX2 with 16 … 512 channels; with fewer than some 5 images of 4×4 pixels
 // and 512 channels it is too, but the choice does not look at the batch: an image's activations, and so which ReLUs are
 // open, are then the same to the bit however a batch is divided among ranks.
 bool takes(const Layer& layer, const CpuBuild& build) {
