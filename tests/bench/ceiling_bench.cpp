@@ -5,6 +5,7 @@
 // training leaves there.
 //
 //   ceiling_bench MODEL IMAGE_SIZE BATCH STEPS [f32|bf16]      threads: OMP_NUM_THREADS; prints one JSON object
+//   ceiling_bench about      oneDNN's version and the best instructions that it may use, as one
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -189,9 +190,14 @@ int main(int argc, char** argv) {
     steps = std::atoi(argv[4]);
     options.cifar_stem = options.image_size <= 64;
   }
+  if (argc == 2 && std::string(argv[1]) == "about") {
+    std::printf("{\"onednn\": \"%s\", \"instructions\": \"%s\"}\n", onednn::version().c_str(),
+                onednn::instructions().c_str());
+    return 0;
+  }
   const std::string type = argc > 5 ? argv[5] : "f32";
   if (options.image_size < 8 || options.batch_size < 1 || steps < 1 || (type != "f32" && type != "bf16")) {
-    std::fprintf(stderr, "usage: ceiling_bench MODEL IMAGE_SIZE BATCH STEPS [f32|bf16]\n");
+    std::fprintf(stderr, "usage: ceiling_bench MODEL IMAGE_SIZE BATCH STEPS [f32|bf16]\n       ceiling_bench about\n");
     return 2;
   }
   try {

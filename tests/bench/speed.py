@@ -11,6 +11,8 @@ medians over all steps of all rounds, and of each ratio the median over the roun
   allreduce  bench-allreduce on 2 and 4 ranks: ring and halving_doubling against the MPI library's
 
 PyTorch's figures need a Python with torch, named by PACELINE_TORCH_PYTHON; without it they are left out.
+
+Each ratio has a target (TARGETS; --target NAME=RATIO sets another). Where a median is below its target the status is 1.
 """
 import argparse
 import json
@@ -25,6 +27,16 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 THREADS = 2
+# Name → what is compared, and the least that its ratio of speeds may be.
+TARGETS = {
+    "resnet50-ceiling": ("ResNet-50: trainer ÷ oneDNN ceiling", 0.92),
+    "resnet50-pytorch": ("ResNet-50: trainer ÷ PyTorch", 1.3),
+    "vgg16-pytorch": ("VGG-16, CIFAR: trainer ÷ PyTorch", 1.3),
+    "ranks-one": ("2 ranks × 1 thread ÷ 1 rank × 2", 0.95),
+    "ranks-pytorch": ("2 ranks × 1 thread ÷ PyTorch DDP, gloo", 1.4),
+    "bf16-pytorch": ("ResNet-50, bf16: trainer ÷ PyTorch autocast", 2.0),
+    "allreduce": ("allreduce, {ranks} ranks, {size} MiB: {name} ÷ mpi", 1.0),
+}
 # model, pixels, batch of all ranks, steps a round
 RESNET = ("resnet50", 224, 16, 3)
 VGG = ("vgg16", 32, 64, 8)
@@ -74,6 +86,11 @@ class Programs:
                                 "--lr", 0.001, "--log", log]))
             lines = [json.loads(line) for line in log.read_text().splitlines()]
         return [line["seconds"] for line in lines if line["event"] == "iteration"][1:], {"peak_mib": out[1]}
+
+    def onednn(self):
+        """Its version and the best instructions that it may use."""
+        out, _ = finish(start([self.ceiling, "about"]))
+        return json.loads(out)
 
     def own_ceiling(self, case, dtype="f32"):
         out, _ = finish(start([self.ceiling, *case, dtype]))
@@ -134,26 +151,48 @@ def allreduce(programs, ranks):
     return {(int(row[0]), row[2]): float(row[3]) for row in rows if len(row) == 7 and row[0].isdigit()}
 
 
-def ratios_of(cases, reduced):
+def ratios_of(cases, reduced, targets):
     """(what, median, least, most, target)"""
     rows = []
-
-    def add(case, name, other, what, target):
+    for key, case, name, other in (("resnet50-ceiling", "resnet50", "trainer", "ceiling"),
+                                   ("resnet50-pytorch", "resnet50", "trainer", "PyTorch"),
+                                   ("vgg16-pytorch", "vgg16", "trainer", "PyTorch"),
+                                   ("ranks-one", "ranks", "2 ranks × 1", "1 rank × 2"),
+                                   ("ranks-pytorch", "ranks", "2 ranks × 1", "DDP 2 × 1"),
+                                   ("bf16-pytorch", "bf16", "trainer", "PyTorch")):
         if case in cases and name in cases[case].runs and other in cases[case].runs:
-            rows.append((what, *cases[case].ratio(name, other), target))
-
-    add("resnet50", "trainer", "ceiling", "ResNet-50: trainer ÷ oneDNN ceiling", 0.92)
-    add("resnet50", "trainer", "PyTorch", "ResNet-50: trainer ÷ PyTorch", 1.3)
-    add("vgg16", "trainer", "PyTorch", "VGG-16, CIFAR: trainer ÷ PyTorch", 1.3)
-    add("ranks", "2 ranks × 1", "1 rank × 2", "2 ranks × 1 thread ÷ 1 rank × 2", 0.95)
-    add("ranks", "2 ranks × 1", "DDP 2 × 1", "2 ranks × 1 thread ÷ PyTorch DDP, gloo", 1.4)
-    add("bf16", "trainer", "PyTorch", "ResNet-50, bf16: trainer ÷ PyTorch autocast", 2.0)
+            rows.append((TARGETS[key][0], *cases[case].ratio(name, other), targets[key]))
     for ranks, times in reduced.items():
         for size in sorted({size for size, _ in times}):
             for name in ("ring", "halving_doubling"):
                 ratio = times[size, "mpi"] / times[size, name]
-                rows.append((f"allreduce, {ranks} ranks, {size >> 20} MiB: {name} ÷ mpi", ratio, ratio, ratio, 1.0))
+                what = TARGETS["allreduce"][0].format(ranks=ranks, size=size >> 20, name=name)
+                rows.append((what, ratio, ratio, ratio, targets["allreduce"]))
     return rows
+
+
+def below(rows):
+    """What of ratios_of() misses its target; a ratio that is no number does."""
+    return [what for what, median, _, _, target in rows if not median >= target]
+
+
+def targets_of(words):
+    """The targets, some replaced by NAME=RATIO."""
+    targets = {key: target for key, (_, target) in TARGETS.items()}
+    for word in words:
+        name, _, ratio = word.partition("=")
+        if name not in targets:
+            raise ValueError(f"--target: no '{name}'; there are {', '.join(targets)}")
+        try:
+            targets[name] = float(ratio)
+        except ValueError:
+            raise ValueError(f"--target {name}: '{ratio}' is not a number") from None
+    return targets
+
+
+def processor():
+    with open("/proc/cpuinfo") as file:
+        return next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "unknown")
 
 
 def memory_of(cases):
@@ -163,15 +202,17 @@ def memory_of(cases):
             yield (name, facts["trainer"]["peak_mib"], facts["PyTorch"]["peak_mib"], facts["PyTorch"]["beyond_start_mib"])
 
 
-def report(cases, reduced, rounds, seconds):
-    print(f"\n{rounds} rounds in {seconds:.0f} s on {os.cpu_count()} CPUs; load before: {LOAD:.2f}\n")
+def report(cases, rows, machine):
+    print(f"\n{machine['processor']}, {machine['cpus']} CPUs; oneDNN {machine['onednn']}, which may use "
+          f"{machine['instructions']}; load before: {machine['load_before']:.2f}")
+    print(f"{machine['rounds']} rounds in {machine['seconds']:.0f} s\n")
     for case in cases.values():
         for name in case.runs:
             print(f"{case.title + ', ' + name:<52} {case.rate(name):9.2f} images/s")
     print(f"\n{'ratio of speeds':<52} {'median':>9}   range          target")
-    for what, median, least, most, target in ratios_of(cases, reduced):
-        said = "" if median >= target else "  below"
-        print(f"{what:<52} {median:9.2f}   {least:.2f} … {most:.2f}    {target:.2f}{said}")
+    missed = below(rows)
+    for what, median, least, most, target in rows:
+        print(f"{what:<52} {median:9.2f}   {least:.2f} … {most:.2f}    {target:.2f}{'  below' if what in missed else ''}")
     for name, ours, theirs, beyond in memory_of(cases):
         print(f"\npeak memory, {name}: trainer {ours:.0f} MiB, PyTorch {theirs:.0f} MiB "
               f"({beyond:.0f} MiB of these beyond its libraries)", end="")
@@ -186,11 +227,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=4, help="default: %(default)s, some 8 minutes on two slow cores")
     parser.add_argument("--only", default="resnet50,vgg16,ranks,bf16,allreduce", help="default: %(default)s")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="default: %(default)s")
+    parser.add_argument("--target", action="append", default=[], metavar="NAME=RATIO",
+                        help="another target than that of TARGETS; again for each")
     parser.add_argument("--json", type=pathlib.Path, help="file for all figures")
     o = parser.parse_args()
     only = o.only.split(",")
     if unknown := set(only) - {"resnet50", "vgg16", "ranks", "bf16", "allreduce"}:
         parser.error(f"--only: no {', '.join(sorted(unknown))}")
+    try:
+        targets = targets_of(o.target)
+    except ValueError as error:
+        parser.error(str(error))
     torch_python = os.environ.get("PACELINE_TORCH_PYTHON")
     programs = Programs(o.build, torch_python)
     for program in (programs.train, programs.ceiling):
@@ -228,19 +275,22 @@ def main():
             case.round(number)
         print(f"round {number + 1} of {o.rounds}: {time.monotonic() - began:.0f} s", file=sys.stderr)
     reduced = {ranks: allreduce(programs, ranks) for ranks in (2, 4)} if "allreduce" in only else {}
-    took = time.monotonic() - began
-    report(cases, reduced, o.rounds, took)
+    machine = {"processor": processor(), "cpus": os.cpu_count(), **programs.onednn(), "load_before": LOAD,
+               "rounds": o.rounds, "seconds": time.monotonic() - began}
+    rows = ratios_of(cases, reduced, targets)
+    report(cases, rows, machine)
     if o.json:
         figures = {
-            "rounds": o.rounds, "seconds": took, "load_before": LOAD,
+            **machine,
             "steps": {name: {run: case.seconds[run] for run in case.runs} for name, case in cases.items()},
             "images_per_s": {name: {run: case.rate(run) for run in case.runs} for name, case in cases.items()},
             "facts": {name: case.facts for name, case in cases.items()},
-            "ratios": [dict(zip(("what", "median", "least", "most", "target"), row)) for row in ratios_of(cases, reduced)],
+            "ratios": [dict(zip(("what", "median", "least", "most", "target"), row)) for row in rows],
             "allreduce_us": {ranks: {f"{size} {name}": us for (size, name), us in times.items()}
                              for ranks, times in reduced.items()}}
         o.json.write_text(json.dumps(figures, indent=1) + "\n")
+    return 1 if below(rows) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
