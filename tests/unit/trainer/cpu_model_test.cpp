@@ -7,8 +7,10 @@
 #include <random>
 
 #include "tests/unit/trainer/reference/reference_model.h"
+#include "tests/unit/trainer/whole_models.h"
 #include "trainer/backend/cpu/cpu_model.h"
 #include "trainer/backend/cpu/onednn.h"
+#include "trainer/backend/cpu/winograd.h"
 #include "trainer/nn/models.h"
 #include "trainer/optim/sgd.h"
 
@@ -41,7 +43,7 @@ struct Batch {
 struct Case {
   const char* model;
   std::int64_t size, batch;
-  bool frozen;
+  bool frozen, winograd;
 
   friend void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
 };
@@ -49,6 +51,7 @@ struct Case {
 constexpr double gradient_bound = 1e-5;  // ‖fast − reference‖₂ ÷ ‖reference‖₂ of each parameter's gradient
 constexpr double loss_bound = 1e-6;
 constexpr double kink_margin = 2e-6;
+constexpr double by_winograd = 4;  // times the rounding error, and so the bounds
 
 class WholeNetwork : public testing::TestWithParam<Case> {};
 
@@ -59,23 +62,24 @@ TEST_P(WholeNetwork, HasTheReferencesLossAndGradients) {
   options.image_size = c.size;
   options.batch_size = c.batch;
   options.freeze_batch_norm = c.frozen;
-  options.winograd = false;
+  options.winograd = c.winograd;
+  const double times = c.winograd ? by_winograd : 1;
   ReferenceModel expected(build_network(options), options.seed, c.frozen);
   // One ReLU that fp32 sees on the other side of zero changes gradients by a hundredth: take images that leave all of
   // them farther from it than fp32 errs.
   Batch batch(0, 0);
   double loss = 0;
-  for (unsigned seed = 0; seed < 40 && (seed == 0 || expected.distance_to_kink() < kink_margin); ++seed) {
+  for (unsigned seed = 0; seed < 40 && (seed == 0 || expected.distance_to_kink() < times * kink_margin); ++seed) {
     batch = Batch(static_cast<std::size_t>(c.batch), c.size, seed);
     loss = expected.forward(batch.tensor(c.size), batch.labels, Mode::train);
   }
-  ASSERT_GE(expected.distance_to_kink(), kink_margin);
+  ASSERT_GE(expected.distance_to_kink(), times * kink_margin);
   expected.backward(1.0 / static_cast<double>(c.batch));
   const auto model = make_cpu_model(options);
   const Score score = model->forward(batch.images, batch.labels, Mode::train);
   model->backward(1.0f / static_cast<float>(c.batch));
 
-  EXPECT_NEAR(score.loss_sum, loss, loss_bound * loss);
+  EXPECT_NEAR(score.loss_sum, loss, times * loss_bound * loss);
   double largest = 0;
   for (const auto& [name, gradient] : expected.gradients) {
     largest = std::max(largest, std::sqrt(std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0)));
@@ -86,19 +90,37 @@ TEST_P(WholeNetwork, HasTheReferencesLossAndGradients) {
     const double norm = std::sqrt(std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0));
     if (norm < 1e-12 * largest) {  // a bias before a batch norm has no effect: what is left is rounding
       const double rest = std::sqrt(std::inner_product(fast.begin(), fast.end(), fast.begin(), 0.0));
-      EXPECT_LT(rest, gradient_bound * largest) << parameter.name;
+      EXPECT_LT(rest, times * gradient_bound * largest) << parameter.name;
     } else {
-      EXPECT_LT(relative_error(fast, gradient), gradient_bound) << parameter.name;
+      EXPECT_LT(relative_error(fast, gradient), times * gradient_bound) << parameter.name;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WholeNetwork,
-                         testing::Values(Case{"resnet18", 8, 8, false}, Case{"resnet18", 8, 2, true},
-                                         Case{"vgg11_bn", 32, 2, false}),
+                         testing::Values(Case{"resnet18", 8, 8, false, false}, Case{"resnet18", 8, 8, false, true},
+                                         Case{"resnet18", 8, 2, true, false}, Case{"resnet18", 8, 2, true, true},
+                                         Case{"vgg11_bn", 32, 2, false, false}, Case{"vgg11_bn", 32, 2, false, true}),
                          [](const auto& info) {
-                           return std::string(info.param.model) + (info.param.frozen ? "_frozen" : "");
+                           return std::string(info.param.model) + (info.param.frozen ? "_frozen" : "") +
+                                  (info.param.winograd ? "_winograd" : "");
                          });
+
+// Else the networks above would be the same twice.
+TEST(WholeNetworks, TakeWinogradsAlgorithmUnlessToldOtherwise) {
+  if (!winograd::processor_has_it() || !onednn::blocks_of_8()) GTEST_SKIP() << "oneDNN decides here";
+  const Batch batch(2, 8);
+  std::vector<double> losses;
+  for (const int which : {0, 1, 2}) {
+    ModelOptions options;
+    options.image_size = 8;
+    options.batch_size = 2;
+    if (which > 0) options.winograd = which == 1;
+    losses.push_back(make_cpu_model(options)->forward(batch.images, batch.labels, Mode::train).loss_sum);
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_NE(losses[0], losses[2]);
+}
 
 ModelOptions small(std::int64_t batch) {
   ModelOptions options;
@@ -185,6 +207,38 @@ TEST(CpuModelBf16, HasTheLossAndGradientsOfF32WithinItsRounding) {
   }
   EXPECT_NEAR(losses[1], losses[0], 0.02 * losses[0]);
   EXPECT_LE(relative_error(gradients[1], std::vector<double>(gradients[0].begin(), gradients[0].end())), 0.1);
+}
+
+// What bounds the GPU's tests may have: a float64 network whose every tensor is rounded to so many bits.
+TEST(SmoothNetwork, ChangesByItsTypesRoundingAlone) {
+  const Batch batch(8, 16);
+  ReferenceModel exact(smooth_network(), 1, true);
+  exact.forward(batch.tensor(16), batch.labels, Mode::train);
+  exact.backward(0.125);
+  for (const int bits : {8, 11}) {
+    ReferenceModel narrow(smooth_network(), 1, true);
+    narrow.round = [bits](double value) {
+      int exponent = 0;
+      const double mantissa = std::frexp(value, &exponent);
+      return std::ldexp(std::nearbyint(std::ldexp(mantissa, bits)), exponent - bits);
+    };
+    narrow.forward(batch.tensor(16), batch.labels, Mode::train);
+    narrow.backward(0.125);
+    double largest = 0;
+    for (const auto& [name, gradient] : exact.gradients) {
+      const std::vector<float> rounded(narrow.gradients[name].begin(), narrow.gradients[name].end());
+      largest = std::max(largest, relative_error(rounded, gradient));
+    }
+    EXPECT_LT(largest, 0.5 * smooth_bound(bits)) << bits;
+    EXPECT_GT(largest, 0.05 * smooth_bound(bits)) << bits << ": a bound that nothing could exceed";
+  }
+}
+
+TEST(CpuModel, DropsOutBySeedAndKeepsTheMean) {
+  ModelOptions options;
+  options.batch_size = 4;
+  const auto model = make_cpu_model(dropout_network(), options);
+  expect_dropout_by_seed(*model);
 }
 
 TEST(CpuModel, RefusesMoreMemoryThanItMayTake) {
@@ -296,24 +350,28 @@ TEST(CpuModel, RefusesWhatItCannotTrainOn) {
 // Adds layers' gradients in ways that the published networks do not.
 TEST(CpuModel, AddsTheGradientsOfATensorThatIsReadThrice) {
   Network net({3, 8, 8});
-  const int stem = net.relu("relu1", net.convolution("conv1", 0, 16, 3, 1, true));
-  const int branch = net.relu("relu2", net.convolution("conv2", stem, 16, 3, 1, true));
+  const int stem = net.relu("relu1", net.convolution("conv1", 0, 32, 3, 1, true));
+  const int branch = net.relu("relu2", net.convolution("conv2", stem, 32, 3, 1, true));
   const int first = net.add_relu("add1", branch, stem);
   const int second = net.add_relu("add2", first, stem);
   const int both = net.add_relu("add3", net.relu("relu3", second), net.relu("relu4", second));
   net.linear("fc", net.average_pool("pool", both, 8), 10);
-  ModelOptions options = small(4);
-  options.winograd = false;
-  const auto model = make_cpu_model(net, options);
-  ReferenceModel expected(net, options.seed, false);
+  ReferenceModel expected(net, 1, false);
   const Batch batch(4, 8);
-  model->forward(batch.images, batch.labels, Mode::train);
-  model->backward(1);
   expected.forward(batch.tensor(8), batch.labels, Mode::train);
   expected.backward(1);
-  for (const Parameter& parameter : model->parameters()) {
-    EXPECT_LT(relative_error(model->to_plain(parameter, model->gradients()), expected.gradients[parameter.name]), 3e-6)
-        << parameter.name;
+  for (const bool winograd : {false, true}) {
+    SCOPED_TRACE(winograd);
+    ModelOptions options = small(4);
+    options.winograd = winograd;
+    const auto model = make_cpu_model(net, options);
+    model->forward(batch.images, batch.labels, Mode::train);
+    model->backward(1);
+    for (const Parameter& parameter : model->parameters()) {
+      EXPECT_LT(relative_error(model->to_plain(parameter, model->gradients()), expected.gradients[parameter.name]),
+                (winograd ? by_winograd : 1) * 3e-6)
+          << parameter.name;
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "tests/unit/trainer/reference/tensor.h"
 #include "trainer/nn/model.h"
@@ -88,15 +89,17 @@ struct Batch {
   }
 };
 
-class AgainstPyTorch : public testing::TestWithParam<const char*> {};
+// The network, and whether 3×3 convolutions go by Winograd's algorithm where they can: where there are 32 channels.
+class AgainstPyTorch : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 TEST_P(AgainstPyTorch, HasItsLossesGradientsAndStatistics) {
-  const Dump dump(GetParam());
+  const auto [name, winograd] = GetParam();
+  const Dump dump(name);
   ModelOptions options;
-  options.name = GetParam();
+  options.name = name;
   options.width = 1.0 / 16;
   options.batch_size = dump.header.at("batch");
-  options.winograd = false;
+  options.winograd = winograd;
   const auto model = make_cpu_model(options);
   for (const Parameter& parameter : model->parameters()) {
     model->from_plain(parameter, weights_of(parameter), model->weights());
@@ -128,16 +131,23 @@ TEST_P(AgainstPyTorch, HasItsLossesGradientsAndStatistics) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AgainstPyTorch, testing::Values("resnet18", "vgg16"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(All, AgainstPyTorch, testing::Combine(testing::Values("resnet18", "vgg16"), testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_winograd" : "");
+                         });
 
 // The flat statistics of a model are those of its batch norms in order, mean then variance, each from a cache line on.
-TEST(RunningStatistics, MoveAsPyTorchsDo) {
+class RunningStatistics : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(All, RunningStatistics, testing::Bool(),
+                         [](const auto& info) { return info.param ? "winograd" : "direct"; });
+
+TEST_P(RunningStatistics, MoveAsPyTorchsDo) {
   const Dump dump("resnet18");
   ModelOptions options;
   options.width = 1.0 / 16;
   options.batch_size = dump.header.at("batch");
-  options.winograd = false;
+  options.winograd = GetParam();
   const auto model = make_cpu_model(options);
   std::vector<std::string> norms;
   std::vector<std::size_t> channels;

@@ -26,6 +26,11 @@ ReferenceModel::ReferenceModel(Network network, std::uint64_t seed, bool freeze_
   }
 }
 
+void ReferenceModel::narrow(Values& values) const {
+  if (!round) return;
+  for (double& value : values) value = round(value);
+}
+
 Tensor ReferenceModel::before_relu(std::size_t i) const {
   const Layer& layer = network_.layers()[i];
   const Tensor& x = tensors[static_cast<std::size_t>(layer.input)];
@@ -38,6 +43,10 @@ double ReferenceModel::forward(const Tensor& images, std::span<const std::int32_
   labels_.assign(labels.begin(), labels.end());
   tensors.assign(network_.layers().size(), Tensor());
   tensors[0] = images;
+  narrow(tensors[0].values);
+  for (auto& [name, filter] : weights) {
+    if (running.empty() || !running.contains(name.substr(0, name.rfind('.')))) narrow(filter);
+  }
   for (std::size_t i = 1; i < network_.layers().size(); ++i) {
     const Layer& layer = network_.layers()[i];
     const Tensor& x = tensors[static_cast<std::size_t>(layer.input)];
@@ -77,6 +86,7 @@ double ReferenceModel::forward(const Tensor& images, std::span<const std::int32_
       case LayerKind::input:
         throw std::logic_error("the reference has no " + layer.name);
     }
+    if (i + 1 < network_.layers().size()) narrow(y.values);  // logits and their gradient are fp32
   }
   return cross_entropy(tensors.back(), labels);
 }
@@ -125,6 +135,7 @@ void ReferenceModel::backward(double scale) {
         dx = dy;
     }
     tensor_gradients[input] = add(tensor_gradients[input], dx);
+    narrow(tensor_gradients[input].values);
   }
 }
 

@@ -1,6 +1,7 @@
 // A network in float64: the layers of layers.h in order, every tensor kept where a test can read it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ class ReferenceModel {
   std::map<std::string, Values> weights, gradients, velocity;  // by parameter
   std::map<std::string, Moments> running;                      // by layer
   SumOverRanks sum_over_ranks;                                 // batch norms of all ranks; empty: of this one
+  std::function<double(double)> round;                         // of all tensors and filters; empty: none
   std::vector<Tensor> tensors, tensor_gradients;               // by layer; 0 is the image
 
   // How near the last forward came to a point without a derivative: the least |input of a ReLU| and the least lead of
@@ -33,6 +35,7 @@ class ReferenceModel {
   const Network& network() const { return network_; }
 
  private:
+  void narrow(Values& values) const;
   Tensor before_relu(std::size_t layer) const;  // of a layer that ends in a ReLU
 
   Network network_;
