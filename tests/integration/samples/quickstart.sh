@@ -20,9 +20,10 @@ runs = report["runs"]
 assert [run["ranks"] for run in runs] == [1, 2], runs
 for run in runs:
     # Ten classes: chance is 0.1.
-    assert run["accuracy"] >= 0.4, (run["path"], run["accuracy"])
+    assert run["accuracy"] >= 0.5, (run["path"], run["accuracy"])
     wall = sum(rank["wall_ns"] for rank in run["per_rank"])
     other = sum(rank["phases"]["other"] for rank in run["per_rank"])
+    print(f"{run['ranks']} ranks: accuracy {run['accuracy']:.3f}, other {other / wall:.2%} of the time")
     assert other <= 0.02 * wall, (run["path"], other, wall)
     assert run["iterations"]["count"] == 4 * 512 // (16 * run["ranks"]), run["iterations"]
     assert "dropped" not in run, run["dropped"]
@@ -33,5 +34,7 @@ assert len(traces) == 3, traces
 for trace in traces:
     events = trace["events"]
     budget = 16384 + 8 * events["nvtx"] + 40 * events["mpi"]
-    assert os.path.getsize(trace["path"]) <= budget, (trace["path"], os.path.getsize(trace["path"]), events)
+    size = os.path.getsize(trace["path"])
+    print(f"{size} bytes for {events['nvtx']} ranges' events and {events['mpi']} MPI calls")
+    assert size <= budget, (trace["path"], size, events)
 PY
