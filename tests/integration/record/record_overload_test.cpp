@@ -29,6 +29,13 @@ TEST_F(RecordOverload, KeepsTheOuterRangesAndTheTimesOfTheOthers) {
   for (const format::LostStretch& lost : file.file.lost) located += lost.events;
   EXPECT_EQ(located, dropped);
   EXPECT_EQ(info()["dropped"], dropped);
+  EXPECT_GT(info()["lost"].size(), 0u);
+  EXPECT_NE(run(PACELINE " info run").out.find("events lost on main thread from"), std::string::npos);
+  const auto report = nlohmann::json::parse(run(PACELINE " report --format json run").out, nullptr, false)["runs"][0];
+  EXPECT_EQ(report["lost"]["located"], true);
+  EXPECT_EQ(report["lost"]["events"], dropped);
+  EXPECT_GT(report["lost"]["iterations_left_out"], 0);
+  EXPECT_FALSE(report.contains("breakdown"));
 }
 
 TEST_F(RecordOverload, WithLosslessAllIsThereAndInfoSaysHowLongThreadsWaited) {
