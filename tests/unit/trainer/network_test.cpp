@@ -147,6 +147,17 @@ TEST(Network, RefusesImagesThatPoolingLeavesNothingOf) {
   EXPECT_THROW(build_network(options), std::invalid_argument);
 }
 
+// What pooling leaves of larger images is averaged to 7 × 7 first.
+TEST(Network, VggForLargerImagesHasTheSameClassifier) {
+  ModelOptions options = imagenet("vgg11");
+  options.width = 1.0 / 16;
+  const std::int64_t parameters = build_network(options).parameter_count();
+  options.image_size = 448;
+  EXPECT_EQ(build_network(options).parameter_count(), parameters);
+  options.image_size = 256;
+  EXPECT_THROW(build_network(options), std::invalid_argument);
+}
+
 Layer convolution(std::int64_t in, std::int64_t out) {
   Network network({in, 8, 8});
   network.convolution("c", 0, out, 3, 1, true);
