@@ -34,6 +34,8 @@ struct ReportCommandOptions {
   std::vector<std::string> formats;
   std::string output;
   std::vector<std::string> runs;
+  analysis::ScalingOptions scaling;
+  double noise_percent = 0;
 };
 
 const Format& format_named(const std::string& name) {
@@ -59,7 +61,7 @@ void write_file(const fs::path& path, const std::string& text) {
         fmt::format("{}: cannot be written: check the directory, its permissions and its space", path.string()));
 }
 
-analysis::Report read_and_build(const std::vector<std::string>& paths) {
+analysis::Report read_and_build(const std::vector<std::string>& paths, const analysis::ScalingOptions& scaling) {
   std::vector<analysis::RunReport> runs;
   std::vector<analysis::ScalingRun> rows;
   std::set<fs::path> given;
@@ -74,7 +76,7 @@ analysis::Report read_and_build(const std::vector<std::string>& paths) {
       runs.push_back(analysis::report_run(analysis::load_run(path), path));  // one trace in memory at a time
     }
   }
-  return analysis::build_report(std::move(runs), std::move(rows));
+  return analysis::build_report(std::move(runs), std::move(rows), scaling);
 }
 
 int report(const ReportCommandOptions& options) {
@@ -87,7 +89,7 @@ int report(const ReportCommandOptions& options) {
         names.back() = format.name;
     }
   }
-  const auto built = read_and_build(options.runs);
+  const auto built = read_and_build(options.runs, options.scaling);
   if (options.output.empty()) {
     std::cout << format_named(names.front()).render(built) << std::flush;
     return 0;
@@ -121,11 +123,29 @@ void add_report(CLI::App& app, Command& chosen) {
           "File to write, or a directory (one that is there, DIR/, or for several forms); standard output if left out")
       ->type_name("FILE");
   command
+      ->add_option("--series", options->scaling.series,
+                   "A column, or a key of --set, in which runs of one scaling series agree, beside model, data, "
+                   "image_size, classes, batch, dtype, program, communicator and updater; may be repeated")
+      ->type_name("COLUMN")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--noise", options->noise_percent,
+                   "How far the times of equal runs lie apart: their standard deviation in percent, for runs that were "
+                   "not repeated")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(1e-6, 1000.0));
+  command
       ->add_option("RUN", options->runs,
                    "Run directories, trace files, or tables of runs (CSV: ranks,epochs,images,seconds)")
       ->type_name("")
       ->required();
   command->callback([options, &chosen] {
+    if (options->noise_percent > 0) options->scaling.noise = options->noise_percent / 100;
+    // The columns of tables are read in lower case.
+    for (std::string column : std::vector(options->scaling.series)) {
+      for (char& c : column) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      options->scaling.series.push_back(column);
+    }
     if (options->formats.size() > 1 && options->output.empty()) {
       throw CLI::ValidationError("--format", "several formats need -o DIRECTORY");
     }

@@ -1,7 +1,9 @@
 #include "analysis/report/breakdown.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+
+#include "analysis/scaling/long_run.h"
 
 namespace paceline::analysis {
 
@@ -61,7 +63,7 @@ Breakdown break_down(std::span<const RankReport> ranks, std::span<const std::vec
   return breakdown;
 }
 
-void classify(Breakdown& breakdown, const BreakdownRules& rules, std::span<const double> iteration_seconds) {
+void classify(Breakdown& breakdown, const BreakdownRules& rules, std::span<const double> steady_seconds) {
   breakdown.parallel_ns = breakdown.serial_ns = breakdown.overhead_ns = 0;
   std::int64_t serial_inside = 0;
   for (auto& row : breakdown.rows) {
@@ -83,16 +85,16 @@ void classify(Breakdown& breakdown, const BreakdownRules& rules, std::span<const
   const double wall = static_cast<double>(breakdown.wall_ns), serial = static_cast<double>(breakdown.serial_ns);
   breakdown.serial_share = serial / wall;
   breakdown.serial_share_ci95.reset();
-  if (iteration_seconds.size() < 2) return;
-  const double total = std::accumulate(iteration_seconds.begin(), iteration_seconds.end(), 0.0);
-  const std::vector<double> runs[] = {{iteration_seconds.begin(), iteration_seconds.end()}};
-  std::vector<double> shares;
-  for (const auto& drawn : bootstrap_totals(runs)) {
-    const double longer = drawn[0] / total;  // what is inside iterations grows and shrinks with them
-    shares.push_back((serial + static_cast<double>(serial_inside) * (longer - 1)) /
-                     (wall + 1e9 * total * (longer - 1)));
-  }
-  breakdown.serial_share_ci95 = middle_95(std::move(shares));
+  const auto spread = mean_spread(steady_seconds);
+  if (!spread || spread->mean <= 0) return;
+  const double total = 1e9 * spread->mean * static_cast<double>(steady_seconds.size());
+  const double most = t_quantile_two_sided(0.05, spread->degrees) * std::sqrt(spread->variance) / spread->mean;
+  // What is inside iterations grows and shrinks with them. The share changes in one direction with their length.
+  const auto share = [&](double longer) {
+    return (serial + static_cast<double>(serial_inside) * longer) / (wall + total * longer);
+  };
+  const double a = share(-std::min(most, 1.0)), b = share(most);
+  breakdown.serial_share_ci95 = Interval{std::min(a, b), std::max(a, b)};
 }
 
 }  // namespace paceline::analysis

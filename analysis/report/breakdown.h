@@ -22,7 +22,8 @@ CountsAs counts_as(Phase phase, bool inside_iterations, const BreakdownRules& ru
 Breakdown break_down(std::span<const RankReport> ranks, std::span<const std::vector<Iteration>> iterations,
                      const BreakdownRules& rules);
 
-// Sorts the rows' time into parallel, serial and overhead anew, and the interval of the serial share with them.
-void classify(Breakdown& breakdown, const BreakdownRules& rules, std::span<const double> iteration_seconds);
+// Sorts the rows' time into parallel, serial and overhead anew, and the interval of the serial share with them: how far
+// it varies with the time of the steady iterations. Everything else of the run is taken as fixed.
+void classify(Breakdown& breakdown, const BreakdownRules& rules, std::span<const double> steady_seconds);
 
 }  // namespace paceline::analysis

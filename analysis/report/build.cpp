@@ -9,7 +9,7 @@
 namespace paceline::analysis {
 namespace {
 
-// What follows from the number of ranks, or says nothing about speed, does not part a series.
+// What a run's own figures say already.
 const std::set<std::string> not_configuration = {"ranks",      "epochs",          "images", "images_per_iteration",
                                                  "iterations", "target_accuracy", "seed"};
 
@@ -28,16 +28,7 @@ bool is_global_batch_kept(const std::vector<RunReport>& runs) {
   return ranks.size() > 1 && batches.size() == 1;
 }
 
-// A single rank uses no communicator: where the others agree in theirs, it does not part them from it.
-bool communicator_parts(const std::vector<RunReport>& runs) {
-  std::set<std::string> communicators;
-  for (const auto& run : runs) {
-    if (run.ranks > 1) communicators.insert(text_of(run.config.value("communicator", nlohmann::json(""))));
-  }
-  return communicators.size() > 1;
-}
-
-ScalingRun scaling_run(const RunReport& run, bool global_batch_kept, bool with_communicator) {
+ScalingRun scaling_run(const RunReport& run, bool global_batch_kept) {
   ScalingRun out;
   out.label = run.path;
   out.ranks = run.ranks;
@@ -47,11 +38,13 @@ ScalingRun scaling_run(const RunReport& run, bool global_batch_kept, bool with_c
   out.accuracy = run.accuracy;
   out.seconds_to_accuracy = run.seconds_to_accuracy;
   out.iteration_seconds = run.iterations.seconds;
+  out.warmup = run.iterations.warmup;
   for (const auto& [key, value] : run.config.items()) {
     if (not_configuration.contains(key)) continue;
     if (key == (global_batch_kept ? "batch_per_rank" : "global_batch")) continue;  // follows from the other
-    if (key == "communicator" && !with_communicator) continue;
     out.config[key] = text_of(value);
+    // The batch that the runs share defines their series.
+    if (key == (global_batch_kept ? "global_batch" : "batch_per_rank")) out.config.emplace("batch", text_of(value));
   }
   return out;
 }
@@ -110,27 +103,26 @@ std::optional<LostTime> lost_time(const Report& report, const ScalingPoint& one,
 
 }  // namespace
 
-Report build_report(std::vector<RunReport> runs, std::vector<ScalingRun> rows) {
+Report build_report(std::vector<RunReport> runs, std::vector<ScalingRun> rows, const ScalingOptions& options) {
   Report report;
   report.runs = std::move(runs);
   const bool global_batch_kept = is_global_batch_kept(report.runs);
-  const bool with_communicator = communicator_parts(report.runs);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     auto& run = report.runs[r];
     if (global_batch_kept && run.breakdown) {
       run.global_batch_kept = true;
       const bool evaluate_on_all_ranks = run.config.value("evaluate", nlohmann::json()) == "all ranks";
-      classify(*run.breakdown, {run.ranks, evaluate_on_all_ranks, true}, run.iterations.seconds);
+      classify(*run.breakdown, {run.ranks, evaluate_on_all_ranks, true}, run.iterations.steady());
     }
     if (!run.can_be_compared()) continue;  // the findings say why
-    report.scaling_runs.push_back(scaling_run(run, global_batch_kept, with_communicator));
+    report.scaling_runs.push_back(scaling_run(run, global_batch_kept));
     report.run_of_scaling_run.push_back(r);
   }
   for (auto& row : rows) {
     report.scaling_runs.push_back(std::move(row));
     report.run_of_scaling_run.push_back(std::nullopt);
   }
-  report.scaling = scaling_of(report.scaling_runs);
+  report.scaling = scaling_of(report.scaling_runs, options);
   for (const auto& point : report.scaling.points) {
     if (!point.baseline || point.ranks == 1) continue;
     if (auto lost = lost_time(report, report.scaling.points[*point.baseline], point)) {

@@ -15,6 +15,6 @@ namespace paceline::analysis {
 RunReport report_run(const Trace& trace, const std::string& path);
 
 // Puts runs and the tables' rows beside each other, computes the scaling section and writes the findings.
-Report build_report(std::vector<RunReport> runs, std::vector<ScalingRun> rows = {});
+Report build_report(std::vector<RunReport> runs, std::vector<ScalingRun> rows = {}, const ScalingOptions& options = {});
 
 }  // namespace paceline::analysis

@@ -30,10 +30,8 @@ std::string render_csv(const Report& report) {
   // The figures of the whole job, which the rows of its ranks repeat.
   const auto job = [&](std::optional<std::size_t> scaling_run, const std::string& rank, const std::string& host,
                        const std::optional<double>& steady, const RunReport* run) {
-    const ScalingPoint* point = nullptr;
-    for (const auto& p : report.scaling.points) {
-      for (const std::size_t r : p.runs) point = scaling_run && r == *scaling_run ? &p : point;
-    }
+    const ScalingPoint* point =
+        scaling_run ? &report.scaling.points[report.scaling.point_of_run[*scaling_run]] : nullptr;
     const ScalingRun* source = scaling_run ? &report.scaling_runs[*scaling_run] : nullptr;
     const double images = source != nullptr ? source->images : run->images.value_or(0);
     const double seconds = source != nullptr ? source->seconds : 1e-9 * static_cast<double>(run->wall_ns);

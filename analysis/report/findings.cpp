@@ -164,24 +164,6 @@ void add_run_findings(const RunReport& run, std::vector<Finding>& out) {
 namespace {
 
 // Says "slower" only where the interval leaves nothing else, and neither where it holds 1.
-std::string speed_up_headline(const ScalingPoint& best) {
-  const auto& interval = best.speedup_ci95;
-  const bool beyond_one = interval && (interval->low > 1 || interval->high < 1);
-  std::string text;
-  if (interval && !beyond_one) {
-    text = fmt::format("{} ranks train {} times as fast as one (95 %: {}–{}), which shows neither a gain nor a loss",
-                       best.ranks, fixed(*best.speedup, 2), fixed(interval->low, 2), fixed(interval->high, 2));
-  } else if (interval && *best.speedup < 1) {
-    text = fmt::format("{} ranks are slower than one: {} times its speed", best.ranks, fixed(*best.speedup, 2));
-  } else {
-    text = fmt::format("{} ranks train {} times as fast as one: an efficiency of {}", best.ranks,
-                       fixed(*best.speedup, 2), percent(*best.efficiency));
-  }
-  std::vector<std::string> columns;
-  for (const auto& difference : best.differences) columns.push_back(difference.column);
-  return text + (columns.empty() ? "." : fmt::format(", between runs that differ in {}.", list_text(columns)));
-}
-
 std::string ranks_ran(const RunReport& run) {
   return fmt::format("{} ran {}", plural(static_cast<std::size_t>(run.ranks), "rank", "ranks"),
                      seconds(1e-9 * static_cast<double>(run.span_ns)));
@@ -227,7 +209,7 @@ std::string runs_headline(const Report& report) {
 }
 
 std::string headline_of(const Report& report) {
-  if (const ScalingPoint* best = headline_point(report.scaling)) return speed_up_headline(*best);
+  if (auto headline = scaling_headline(report); !headline.empty()) return headline;
   return report.runs.size() == 1 && report.scaling_runs.size() <= 1 ? one_run_headline(report.runs[0])
                                                                     : runs_headline(report);
 }

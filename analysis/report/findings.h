@@ -38,6 +38,10 @@ std::string measured_share_text(const MeasuredShare& measured);  // "0.0123 (mea
 // run. Null where there is none.
 const ScalingPoint* headline_point(const Scaling& scaling);
 
+// The headline of a scaling report: the speed-up to remember, else weak scaling, else the first comparison; "" where
+// there is none. It says "faster" or "slower" only if the interval excludes equality.
+std::string scaling_headline(const Report& report);
+
 // "program: chainer → chainermn; batch: 32 → 64"
 std::string differences_text(const std::vector<Difference>& differences);
 

@@ -8,6 +8,7 @@
 
 #include "analysis/report/findings.h"
 #include "analysis/report/numbers.h"
+#include "analysis/report/scaling_sentences.h"
 
 namespace paceline::analysis {
 namespace {
@@ -38,26 +39,17 @@ class ScalingSentences {
     why_none();
     for (const auto& lost : report_.lost_time) say(Severity::info, lost_time_text(report_, lost));
     for (const auto& fit : scaling_.fits) fitted(fit);
-    for (const auto& refused : scaling_.refused) refuse(refused);
+    add_series_findings(report_, out_);
     time_model();
     for (const auto& point : points_) accuracy(point);
-    noise();
+    add_noise_findings(report_, out_);
+    out_.finish();
   }
 
  private:
-  void say(Severity severity, std::string text) {
-    const bool said = std::ranges::any_of(out_, [&](const Finding& finding) { return finding.text == text; });
-    if (!said)
-      out_.push_back({severity, std::move(text)});  // several configurations can have the same to be said of them
-  }
+  void say(Severity severity, std::string text) { out_.say("other", severity, std::move(text)); }
 
-  std::string ranks_of(const std::vector<std::size_t>& which) const {
-    std::set<int> ranks;
-    for (const std::size_t p : which) ranks.insert(points_[p].ranks);
-    std::vector<std::string> names;
-    for (const int n : ranks) names.push_back(std::to_string(n));
-    return list_text(names);
-  }
+  std::string ranks_of(const std::vector<std::size_t>& which) const { return ranks_text(scaling_, which); }
 
   void speed_up(const ScalingPoint& point) {
     if (!point.speedup || point.ranks == 1) return;
@@ -70,17 +62,21 @@ class ScalingSentences {
     if (!point.differences.empty()) {
       text += fmt::format("; the two runs differ in {}", differences_text(point.differences));
     }
-    say(Severity::info, text + ".");
-    if (*point.speedup < 1) {
-      say(Severity::warning,
-          fmt::format("{} ranks are slower than one: adding ranks costs more here than it saves.", point.ranks));
+    out_.say("speed-up", Severity::info, text + ".");
+    if (point.verdict == Verdict::slower) {
+      out_.say("slower", Severity::warning,
+               fmt::format("{} ranks are slower than one: adding ranks costs more here than it saves.", point.ranks));
+    } else if (point.verdict == Verdict::unknown && *point.speedup < 1) {
+      out_.say("slower", Severity::info,
+               fmt::format("In these runs {} ranks took longer than one. Whether that is more than noise is not known.",
+                           point.ranks));
     }
-    if (*point.speedup > point.ranks) {
-      say(Severity::warning,
-          fmt::format(
-              "S({}) = {} is above {}: more than all work divided. Look for work that the run of {} ranks leaves out, "
-              "or for data that fits into caches or memory only when divided.",
-              point.ranks, fixed(*point.speedup, 3), point.ranks, point.ranks));
+    // Where noise is not known, an excess of a tenth is worth a look.
+    if (point.above_ranks || (point.verdict == Verdict::unknown && *point.speedup > 1.1 * point.ranks)) {
+      out_.say("above", Severity::warning,
+               fmt::format("S({}) = {} is above {}: more than all work divided. Look for work that the run of {} ranks "
+                           "leaves out, or for data that fits into caches or memory only when divided.",
+                           point.ranks, fixed(*point.speedup, 3), point.ranks, point.ranks));
     }
   }
 
@@ -95,15 +91,21 @@ class ScalingSentences {
       return;
     }
     for (const auto& point : points_) {
-      if (point.ranks == 1 || point.speedup) continue;
-      const bool images_known = point.images > 0;
-      say(Severity::warning,
-          images_known
-              ? fmt::format("No speed-up for {} ranks at {} ({} images): there is no run of 1 rank with equal work.",
-                            point.ranks, work_text(point), count(point.images))
-              : fmt::format("No speed-up for {} ranks: how many images the runs trained on is not known. Record with "
-                            "`--set images_per_iteration=N`.",
-                            point.ranks));
+      if (point.ranks == 1 || point.speedup || point.scaled_speedup) continue;
+      std::string text;
+      if (!point.other_work.empty()) {
+        text = fmt::format("No speed-up for {} ranks at {}: the run of 1 rank does other work ({}).", point.ranks,
+                           work_text(point), differences_text(point.other_work));
+      } else if (point.images > 0) {
+        text = fmt::format("No speed-up for {} ranks at {} ({} images): there is no run of 1 rank with equal work.",
+                           point.ranks, work_text(point), count(point.images));
+      } else {
+        text = fmt::format(
+            "No speed-up for {} ranks: how many images the runs trained on is not known. Record with "
+            "`--set images_per_iteration=N`.",
+            point.ranks);
+      }
+      out_.say("none", Severity::warning, std::move(text));
     }
   }
 
@@ -118,32 +120,74 @@ class ScalingSentences {
 
   void fitted(const AmdahlFit& fit) {
     const double s = fit.serial_fraction;
-    if (s > 1 - 1e-6) {
-      say(Severity::warning,
-          fmt::format("Amdahl's law cannot describe {} ranks at {}: even a job that is serial altogether (s = 1) is "
-                      "not made slower by more ranks. What they add, not what they share, decides here.",
-                      ranks_of(fit.points), work_text(points_[fit.points.front()])));
+    const ScalingPoint& worst = points_[fit.worst_point];
+    const std::string through = ranks_of(fit.points), work = work_text(points_[fit.points.front()]);
+    if (fit.misfit) {
+      std::string text = fmt::format(
+          "Amdahl's law does not describe {} ranks at {}, so no serial share is derived: its residuals are larger than "
+          "the noise explains. Its curve gives S({}) = {} where {} was measured.",
+          through, work, worst.ranks, fixed(amdahl_speedup(s, worst.ranks), 2), fixed(*worst.speedup, 2));
+      if (fit.foreign) {
+        text += fmt::format(
+            " The {} does not belong to the series: no law passes through it and the others.",
+            points_[*fit.foreign].ranks == 1 ? "1-rank run" : fmt::format("{}-rank run", points_[*fit.foreign].ranks));
+      }
+      out_.say("law", Severity::warning, text + scalability_law(fit));
       return;
     }
-    std::string text = fmt::format("Amdahl's law through {} ranks at {}: serial share s = {}", ranks_of(fit.points),
-                                   work_text(points_[fit.points.front()]), with_interval(fixed(s, 4), fit.ci95, 4));
-    if (s >= 1e-4)  // below, it prints as 0, and a limit of millions of ranks says nothing
-      text += fmt::format("; by it no number of ranks is more than {} times as fast as one", significant(1 / s, 3));
-    text += fit.points.size() == 2 ? ". Two rank counts determine it, so nothing tests whether the law holds." : ".";
-    if (fit.usl) {
-      text += fmt::format(" The Universal Scalability Law gives σ = {}, κ = {}", significant(fit.usl->sigma, 3),
-                          significant(fit.usl->kappa, 3));
-      if (fit.usl->kappa > 0) text += fmt::format(" and its peak at {} ranks", fixed(fit.usl->peak_ranks(), 0));
-      text += fit.usl_weak ? "; that is weak evidence, it wants at least 6 rank counts." : ".";
+    if (s > 1 - 1e-6 && !fit.ci95) {
+      out_.say("law", Severity::warning,
+               fmt::format("Amdahl's law cannot describe {} ranks at {}: even a job that is serial altogether (s = 1) "
+                           "is not made slower by more ranks. What they add, not what they share, decides here.",
+                           through, work));
+      return;
     }
-    say(Severity::info, std::move(text));
-    if (fit.worst_miss > 0.05) {
-      const auto& point = points_[fit.worst_point];
-      say(Severity::warning,
-          fmt::format("The curve does not describe the runs: it gives S({}) = {} where {} was measured.", point.ranks,
-                      fixed(amdahl_speedup(s, point.ranks), 2), fixed(*point.speedup, 2)));
+    std::string text = fmt::format("Amdahl's law through {} ranks at {}: serial share s = {}", through, work,
+                                   with_interval(fixed(s, 4), fit.ci95, 4));
+    text += limit_of(fit);
+    text += fit.points.size() == 2 ? ". Two rank counts determine it, so nothing tests whether the law holds." : ".";
+    text += scalability_law(fit);
+    out_.say("law", Severity::info, std::move(text));
+    if (fit.worst_miss > 0.05 && !fit.ci95) {
+      out_.say("miss", Severity::warning,
+               fmt::format("The curve misses a run by {}: it gives S({}) = {} where {} was measured. Whether noise "
+                           "explains that is not known: repeat the runs, or give the noise with --noise.",
+                           percent(fit.worst_miss), worst.ranks, fixed(amdahl_speedup(s, worst.ranks), 2),
+                           fixed(*worst.speedup, 2)));
     }
     if (const auto measured = measured_beside(fit)) beside_measured(fit, *measured);
+  }
+
+  // What the serial share bounds: a share that may be 0 bounds nothing.
+  std::string limit_of(const AmdahlFit& fit) const {
+    const double s = fit.serial_fraction;
+    if (fit.ci95 && !fit.limit_ci95) return ", which may be 0, so the runs do not bound the speed-up";
+    if (!fit.ci95 && s < least_bounding_share) return "";
+    return fmt::format("; by it no number of ranks is more than {} times as fast as one",
+                       fit.limit_ci95
+                           ? fmt::format("{} (95 %: {}–{})", significant(1 / s, 3), significant(fit.limit_ci95->low, 3),
+                                         significant(fit.limit_ci95->high, 3))
+                           : significant(1 / s, 3));
+  }
+
+  std::string scalability_law(const AmdahlFit& fit) const {
+    if (!fit.usl) return "";
+    const auto figure = [](double value, const std::optional<Interval>& ci95) {
+      const std::string text = significant(value, 3);
+      if (!ci95) return text;
+      return fmt::format("{} (95 %: {}–{})", text, significant(ci95->low, 3), significant(ci95->high, 3));
+    };
+    std::string text = fmt::format(" The Universal Scalability Law gives σ = {}, κ = {}",
+                                   figure(fit.usl->sigma, fit.sigma_ci95), figure(fit.usl->kappa, fit.kappa_ci95));
+    if (const auto peak = shown_peak(scaling_, fit)) {
+      text += fmt::format(" and its peak at {} ranks", fixed(*peak, 0));
+      if (fit.peak_ci95) {
+        text += fmt::format(" (95 %: {}–{})", fixed(fit.peak_ci95->low, 0), fixed(fit.peak_ci95->high, 0));
+      }
+    } else {
+      text += "; the runs do not show where its peak is";
+    }
+    return text + (fit.usl_weak ? "; that is weak evidence, it wants at least 6 rank counts." : ".");
   }
 
   void beside_measured(const AmdahlFit& fit, const MeasuredShare& breakdown) {
@@ -167,77 +211,50 @@ class ScalingSentences {
     say(Severity::info, std::move(text));
   }
 
-  void refuse(const RefusedFit& refused) {
-    std::string columns = list_text(refused.columns);
-    for (const auto& column : refused.columns) {
-      std::vector<std::string> values;
-      for (const std::size_t p : refused.points) {
-        const auto found = points_[p].config.find(column);
-        const std::string value = found == points_[p].config.end() ? "not given" : found->second;
-        if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-      }
-      if (refused.columns.size() == 1) columns += fmt::format(" ({})", list_text(values));
-    }
-    std::string text = fmt::format("No Amdahl curve is laid through {} ranks at {}: the runs differ in {}",
-                                   ranks_of(refused.points), work_text(points_[refused.points.front()]), columns);
-    if (refused.karp_flatt_falls) {
-      const auto stranger = std::find(refused.points.begin(), refused.points.end(), *refused.stranger);
-      text += fmt::format(
-          ", and Karp–Flatt's e falls from {} at {} ranks to {} at {}, which one program with a serial share "
-          "cannot do",
-          significant(*points_[*(stranger - 1)].karp_flatt, 3), points_[*(stranger - 1)].ranks,
-          significant(*points_[*stranger].karp_flatt, 3), points_[*stranger].ranks);
-    }
-    text += ".";
-    if (refused.points.size() > 2) {
-      const auto& worst = points_[refused.worst_point];
-      text += fmt::format(
-          " The curve (s ≈ {}, or {} where the speed of 1 rank is fitted too) would give S({}) = {} where {} was "
-          "measured.",
-          fixed(refused.serial_fraction, 2), fixed(refused.serial_fraction_free_start, 2), worst.ranks,
-          fixed(refused.curve_speedup, 2), fixed(*worst.speedup, 2));
-    }
-    if (refused.stranger)
-      text += fmt::format(" The {}-rank run does not belong to the series.", points_[*refused.stranger].ranks);
-    say(Severity::warning, std::move(text));
-  }
-
   void time_model() {
-    if (scaling_.time_model.empty()) return;
-    std::string text = "Runs of different lengths give both terms of T = fixed + epochs × epoch: ";
-    std::vector<std::string> rows;
-    for (const auto& row : scaling_.time_model) {
-      rows.push_back(fmt::format("{}: {} s an epoch and {} s before and beside training",
-                                 plural(static_cast<std::size_t>(row.ranks), "rank", "ranks"),
-                                 fixed(row.model.per_epoch_s, 3), fixed(row.model.fixed_s, 2)));
+    for (const int ranks : scaling_.no_time_model) {
+      out_.say("no time model", Severity::warning,
+               fmt::format("No time model for {}: the runs of more epochs did not take longer.",
+                           plural(static_cast<std::size_t>(ranks), "rank", "ranks")));
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) text += (i > 0 ? "; " : "") + rows[i];
+    if (scaling_.time_model.empty()) return;
+    constexpr std::size_t most_rows = 8;
+    std::string text = "Runs of different lengths give both terms of T = fixed + epochs × epoch: ";
+    const auto& rows = scaling_.time_model;
+    for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
+      const auto& row = rows[i];
+      text += fmt::format(
+          "{}{}: {} s an epoch and {}", i > 0 ? "; " : "", plural(static_cast<std::size_t>(row.ranks), "rank", "ranks"),
+          with_interval(fixed(row.model.per_epoch_s, 3), row.per_epoch_ci95, 3),
+          row.fixed_cut
+              ? "no seconds before and beside training that show beside the noise"
+              : with_interval(fixed(row.model.fixed_s, 2), row.fixed_ci95, 2) + " s before and beside training");
+    }
+    if (rows.size() > most_rows) text += fmt::format("; {} more are in the table below", rows.size() - most_rows);
     say(Severity::info, text + ".");
-    for (const auto& row : scaling_.time_model) limit(row);
+    for (const auto& row : rows) limit(row);
   }
 
   void limit(const TimeModelRow& row) {
     if (!row.speedup_limit) return;
-    const TimeModelRow* one = nullptr;
-    for (const auto& other : scaling_.time_model) {
-      if (other.ranks == 1 && other.model.per_epoch_s / row.model.per_epoch_s == *row.speedup_limit) one = &other;
-    }
-    std::string text =
-        fmt::format("The speed-up of long runs on {} ranks tends to {}/{} = {}", row.ranks,
-                    fixed(one->model.per_epoch_s, 3), fixed(row.model.per_epoch_s, 3), fixed(*row.speedup_limit, 3));
+    const TimeModelRow& one = scaling_.time_model[*row.one];
+    std::string text = fmt::format("The speed-up of long runs on {} ranks tends to {}/{} = {}", row.ranks,
+                                   fixed(one.model.per_epoch_s, 3), fixed(row.model.per_epoch_s, 3),
+                                   with_interval(fixed(*row.speedup_limit, 3), row.speedup_limit_ci95, 3));
     if (!row.differences.empty())
       text += fmt::format(" (between runs that differ in {})", differences_text(row.differences));
     text += ".";
     const ScalingPoint& shortest = points_[row.points.front()];
-    if (shortest.speedup && *shortest.speedup < *row.speedup_limit && row.model.fixed_s > one->model.fixed_s) {
+    const bool more_fixed = row.fixed_ci95 && one.fixed_ci95 ? row.fixed_ci95->low > one.fixed_ci95->high
+                                                             : row.model.fixed_s > one.model.fixed_s;
+    if (shortest.speedup && *shortest.speedup < *row.speedup_limit && more_fixed) {
       text += fmt::format(
           " The {} s that the {}-rank program spends before and beside training, against {} s on 1 rank, explain "
           "why the run of {} shows only {}.",
           fixed(row.model.fixed_s, row.model.fixed_s >= 10 ? 0 : 1), row.ranks,
-          fixed(one->model.fixed_s, one->model.fixed_s >= 10 ? 0 : 1), work_text(shortest),
-          fixed(*shortest.speedup, 2));
+          fixed(one.model.fixed_s, one.model.fixed_s >= 10 ? 0 : 1), work_text(shortest), fixed(*shortest.speedup, 2));
     }
-    say(Severity::info, std::move(text));
+    out_.say("long runs", Severity::info, std::move(text));
   }
 
   void accuracy(const ScalingPoint& point) {
@@ -246,8 +263,9 @@ class ScalingSentences {
     if (!one.accuracy) return;
     const double lost = *one.accuracy - *point.accuracy;
     const auto chance = accuracy_by_chance(one, point);
-    if (lost > chance.value_or(0.01) && *point.speedup > 1) {
-      say(Severity::warning,
+    if (lost > chance.value_or(0.01) && *point.speedup > 1 && point.verdict != Verdict::undecided) {
+      out_.say(
+          "accuracy", Severity::warning,
           fmt::format("Speed bought with accuracy: {} ranks are {} times as fast but reach {} where 1 rank reaches "
                       "{}{}. More ranks make a larger batch: a learning rate that grows with it, and warm-up, "
                       "usually win it back.",
@@ -257,33 +275,21 @@ class ScalingSentences {
                              : ""));
     }
     if (one.seconds_to_accuracy && point.seconds_to_accuracy) {
-      say(Severity::info,
-          fmt::format("To the target accuracy {} ranks need {}, 1 rank {}: {} times as fast where it counts.",
-                      point.ranks, seconds(*point.seconds_to_accuracy), seconds(*one.seconds_to_accuracy),
-                      fixed(*one.seconds_to_accuracy / *point.seconds_to_accuracy, 2)));
+      out_.say("target", Severity::info,
+               fmt::format("To the target accuracy {} ranks need {}, 1 rank {}: {} times as fast where it counts.",
+                           point.ranks, seconds(*point.seconds_to_accuracy), seconds(*one.seconds_to_accuracy),
+                           fixed(*one.seconds_to_accuracy / *point.seconds_to_accuracy, 2)));
     } else if (one.seconds_to_accuracy) {
-      say(Severity::warning, fmt::format("The target accuracy that 1 rank reaches in {} is never reached by {} ranks.",
-                                         seconds(*one.seconds_to_accuracy), point.ranks));
-    }
-  }
-
-  void noise() {
-    const bool any_speed_up =
-        std::any_of(points_.begin(), points_.end(), [](const auto& p) { return p.karp_flatt.has_value(); });
-    const bool all_single = std::all_of(points_.begin(), points_.end(), [&](const auto& p) {
-      return p.runs.size() == 1 && report_.scaling_runs[p.runs.front()].iteration_seconds.size() < 2;
-    });
-    if (any_speed_up && all_single) {
-      say(Severity::info,
-          "Each figure rests on one run whose iterations are not known, so no intervals can be given: repeat the "
-          "runs (equal rows are averaged and give intervals), or record them.");
+      out_.say("target", Severity::warning,
+               fmt::format("The target accuracy that 1 rank reaches in {} is never reached by {} ranks.",
+                           seconds(*one.seconds_to_accuracy), point.ranks));
     }
   }
 
   const Report& report_;
   const Scaling& scaling_;
   const std::vector<ScalingPoint>& points_;
-  std::vector<Finding>& out_;
+  SentenceList out_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "analysis/report/html_parts.h"
 #include "analysis/report/numbers.h"
 #include "analysis/report/render.h"
+#include "analysis/report/scaling_sentences.h"
 #include "analysis/report/tables.h"
 
 namespace paceline::analysis {
@@ -96,7 +97,7 @@ class Page {
                ? fmt::format("95 %: {}–{}", percent(best->efficiency_ci95->low), percent(best->efficiency_ci95->high))
                : "");
     }
-    if (!report_.scaling.fits.empty()) {
+    if (!report_.scaling.fits.empty() && !report_.scaling.fits.front().misfit) {
       const auto& fit = report_.scaling.fits.front();
       card(fixed(fit.serial_fraction, 3), "serial share, fitted", beside(fit.ci95, 3));
     }
@@ -110,7 +111,10 @@ class Page {
                                              fixed(measured->high, 3)));
       break;
     }
-    if (report_.scaling.limit_from_time_model) card(fixed(*report_.scaling.speedup_limit, 2), "speed-up of long runs");
+    if (report_.scaling.limit_from_time_model) {
+      card(fixed(*report_.scaling.speedup_limit, 2), "speed-up of long runs",
+           beside(report_.scaling.speedup_limit_ci95, 2));
+    }
     const RunReport* largest = nullptr;
     for (const auto& run : report_.runs) {
       if (largest == nullptr || run.ranks > largest->ranks) largest = &run;
@@ -190,16 +194,13 @@ class Page {
     const auto& points = report_.scaling.points;
     json series = json::array();
     int most = 1;
-    std::vector<bool> seen(points.size());
-    for (std::size_t first = 0; first < points.size(); ++first) {  // one series for each amount of work
-      if (seen[first]) continue;
+    // One series for each amount of work, which points follow each other by; a chart of more would not be read.
+    constexpr std::size_t most_series = 8, most_points = 400;
+    for (std::size_t p = 0; p < points.size() && series.size() < most_series;) {
       json values = json::array();
-      for (std::size_t p = first; p < points.size(); ++p) {
-        if (seen[p] || points[p].epochs != points[first].epochs ||
-            std::abs(points[p].images - points[first].images) > 0.01 * points[first].images)
-          continue;
-        seen[p] = true;
-        if (!points[p].speedup) continue;
+      const std::size_t first = p;
+      for (; p < points.size() && points[p].work == points[first].work; ++p) {
+        if (!points[p].speedup || values.size() >= most_points) continue;
         json value = {{"x", points[p].ranks}, {"y", *points[p].speedup}};
         if (is_finite(points[p].speedup_ci95))
           value["ci"] = {points[p].speedup_ci95->low, points[p].speedup_ci95->high};
@@ -212,6 +213,7 @@ class Page {
     if (series.empty()) return;
     json curves = json::array();
     for (const auto& fit : report_.scaling.fits) {
+      if (fit.misfit) continue;
       json curve = json::array();
       for (int i = 0; i <= 40; ++i) {
         const double n = 1 + (most - 1) * i / 40.0;
@@ -238,7 +240,7 @@ class Page {
     } else {
       json rows = json::array();
       for (const auto& point : points) {
-        if (point.images > 0) {
+        if (point.images > 0 && rows.size() < most_rows_printed) {
           rows.push_back(
               {{"label", fmt::format("{} × {}", point.ranks, point.epochs > 0 ? count(point.epochs) + " ep." : "")},
                {"value", point.throughput}});

@@ -4,6 +4,7 @@
 
 #include "analysis/report/findings.h"
 #include "analysis/report/render.h"
+#include "analysis/report/scaling_sentences.h"
 
 namespace paceline::analysis {
 namespace {
@@ -22,8 +23,12 @@ template <class T>
 void set(Json& object, const char* key, const std::optional<T>& value) {
   if (value) object[key] = *value;
 }
+// A figure that is not finite is not known: it is left out rather than written as null.
+void set(Json& object, const char* key, const std::optional<double>& value) {
+  if (value && std::isfinite(*value)) object[key] = *value;
+}
 void set(Json& object, const char* key, const std::optional<Interval>& value) {
-  if (value) object[key] = interval(*value);
+  if (value && std::isfinite(value->low) && std::isfinite(value->high)) object[key] = interval(*value);
 }
 
 Json breakdown_json(const RunReport& run) {
@@ -170,8 +175,17 @@ Json fit_json(const Scaling& scaling, const AmdahlFit& fit) {
   const auto& first = scaling.points[fit.points.front()];
   if (first.epochs > 0) out["epochs"] = number(first.epochs);
   if (first.images > 0) out["images"] = number(first.images);
-  if (fit.usl) out["usl"] = {{"sigma", fit.usl->sigma}, {"kappa", fit.usl->kappa}, {"weak", fit.usl_weak}};
-  if (fit.usl && fit.usl->kappa > 0) out["usl"]["peak_ranks"] = fit.usl->peak_ranks();
+  set(out, "limit_ci95", fit.limit_ci95);
+  if (fit.misfit) out["refused"] = true;
+  if (fit.foreign) out["not_of_the_series"] = scaling.points[*fit.foreign].ranks;
+  if (fit.usl) {
+    Json usl = {{"sigma", fit.usl->sigma}, {"kappa", fit.usl->kappa}, {"weak", fit.usl_weak}};
+    set(usl, "sigma_ci95", fit.sigma_ci95);
+    set(usl, "kappa_ci95", fit.kappa_ci95);
+    set(usl, "peak_ranks", shown_peak(scaling, fit));
+    set(usl, "peak_ranks_ci95", fit.peak_ci95);
+    out["usl"] = std::move(usl);
+  }
   return out;
 }
 
@@ -188,6 +202,54 @@ Json refused_json(const Scaling& scaling, const RefusedFit& refused) {
   if (first.epochs > 0) out["epochs"] = number(first.epochs);
   if (refused.stranger) out["not_of_the_series"] = scaling.points[*refused.stranger].ranks;
   return out;
+}
+
+const char* spread_name(SpreadSource source) {
+  switch (source) {
+    case SpreadSource::none:
+      return "unknown";
+    case SpreadSource::two_repeats:
+      return "two repeats";
+    case SpreadSource::equal_repeats:
+      return "equal repeats";
+    case SpreadSource::few_iterations:
+      return "few iterations";
+    case SpreadSource::iterations:
+      return "iterations of one run";
+    case SpreadSource::repeats:
+      return "repeats";
+    case SpreadSource::given:
+      return "given";
+  }
+  return "";
+}
+
+void set_verdict(Json& object, Verdict verdict) {
+  if (verdict == Verdict::unknown) return;
+  object["verdict"] = verdict == Verdict::faster ? "faster" : verdict == Verdict::slower ? "slower" : "undecided";
+}
+
+void add_weak_scaling(const Scaling& scaling, Json& out) {
+  for (const auto& fit : scaling.weak) {
+    Json g = {{"serial_fraction", fit.serial_fraction}, {"ranks", ranks_json(scaling, fit.points)}};
+    set(g, "ci95", fit.ci95);
+    out["gustafson"].push_back(std::move(g));
+  }
+}
+
+void add_comparisons(const Report& report, Json& out) {
+  const Scaling& scaling = report.scaling;
+  const auto label = [&](std::size_t point) { return report.scaling_runs[scaling.points[point].runs.front()].label; };
+  for (const auto& comparison : scaling.comparisons) {
+    Json c = {{"ranks", scaling.points[comparison.reference].ranks},
+              {"reference", label(comparison.reference)},
+              {"run", label(comparison.other)},
+              {"differences", differences_json(comparison.differences)},
+              {"ratio", comparison.ratio}};
+    set(c, "ratio_ci95", comparison.ci95);
+    set_verdict(c, comparison.verdict);
+    out["comparisons"].push_back(std::move(c));
+  }
 }
 
 Json scaling_json(const Report& report) {
@@ -209,6 +271,12 @@ Json scaling_json(const Report& report) {
     set(p, "efficiency_ci95", point.efficiency_ci95);
     set(p, "karp_flatt", point.karp_flatt);
     set(p, "karp_flatt_ci95", point.karp_flatt_ci95);
+    set(p, "weak_efficiency", point.weak_efficiency);
+    set(p, "weak_efficiency_ci95", point.weak_efficiency_ci95);
+    set(p, "scaled_speedup", point.scaled_speedup);
+    set(p, "scaled_speedup_ci95", point.scaled_speedup_ci95);
+    set_verdict(p, point.verdict);
+    p["spread"] = spread_name(point.spread.source);
     set(p, "accuracy", point.accuracy);
     set(p, "seconds_to_accuracy", point.seconds_to_accuracy);
     if (!point.config.empty()) p["config"] = point.config;
@@ -220,10 +288,15 @@ Json scaling_json(const Report& report) {
     out["fits"] = Json::array();
     for (const auto& fit : scaling.fits) out["fits"].push_back(fit_json(scaling, fit));
   }
+  add_weak_scaling(scaling, out);
+  add_comparisons(report, out);
   for (const auto& refused : scaling.refused) out["refused_fits"].push_back(refused_json(scaling, refused));
   for (const auto& row : scaling.time_model) {
     Json r = {{"ranks", row.ranks}, {"fixed_s", row.model.fixed_s}, {"per_epoch_s", row.model.per_epoch_s}};
+    set(r, "fixed_s_ci95", row.fixed_ci95);
+    set(r, "per_epoch_s_ci95", row.per_epoch_ci95);
     set(r, "speedup_limit", row.speedup_limit);
+    set(r, "speedup_limit_ci95", row.speedup_limit_ci95);
     if (!row.differences.empty()) r["differences"] = differences_json(row.differences);
     out["time_model"].push_back(std::move(r));
   }
@@ -249,6 +322,7 @@ Json scaling_json(const Report& report) {
   }
   if (scaling.speedup_limit) {
     out["speedup_limit"] = *scaling.speedup_limit;
+    set(out, "speedup_limit_ci95", scaling.speedup_limit_ci95);
     out["speedup_limit_from"] = scaling.limit_from_time_model ? "time_model" : "amdahl";
   }
   return out;

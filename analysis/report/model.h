@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,7 @@ struct Breakdown {
   std::int64_t wall_ns = 0;  // mean over ranks = parallel + serial + overhead, exactly
   std::int64_t parallel_ns = 0, serial_ns = 0, overhead_ns = 0;
   double serial_share = 0;                    // serial ÷ wall
-  std::optional<Interval> serial_share_ci95;  // bootstrap over iterations
+  std::optional<Interval> serial_share_ci95;  // from the steady iterations; nothing where they are too few
   std::vector<BreakdownRow> rows;             // those above 0, the longest first
 };
 
@@ -115,6 +116,7 @@ struct IterationReport {
   std::optional<double> steady_images_per_s;
   std::optional<Interval> steady_ci95;
   std::vector<double> seconds;  // one value an iteration: the mean over ranks
+  std::span<const double> steady() const { return std::span(seconds).subspan(warmup); }
 };
 
 // What could not be recorded of a run, over all ranks.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/scaling/bootstrap.h"
+#include "analysis/scaling/interval.h"
 
 namespace paceline::analysis {
 

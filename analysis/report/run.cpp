@@ -13,6 +13,7 @@
 #include "analysis/report/breakdown.h"
 #include "analysis/report/build.h"
 #include "analysis/report/findings.h"
+#include "analysis/scaling/long_run.h"
 
 namespace paceline::analysis {
 namespace {
@@ -126,11 +127,9 @@ IterationReport combine(const std::vector<std::vector<Iteration>>& by_rank,
 void add_throughput(IterationReport& report, std::optional<double> images_per_iteration) {
   if (!images_per_iteration || report.steady_median_ns <= 0) return;
   report.steady_images_per_s = *images_per_iteration / (1e-9 * static_cast<double>(report.steady_median_ns));
-  const std::span<const double> steady(report.seconds.begin() + static_cast<std::ptrdiff_t>(report.warmup),
-                                       report.seconds.end());
-  if (steady.size() < 2) return;
-  const Interval median = bootstrap_median(steady);
-  report.steady_ci95 = Interval{*images_per_iteration / median.high, *images_per_iteration / median.low};
+  if (const auto median = median_interval(report.steady()); median && median->low > 0) {
+    report.steady_ci95 = Interval{*images_per_iteration / median->high, *images_per_iteration / median->low};
+  }
 }
 
 LossReport losses_over_ranks(const Trace& trace, const std::vector<RankReport>& ranks,
@@ -286,7 +285,7 @@ RunReport report_run(const Trace& trace, const std::string& path) {
   if ((step_ns > 0 || training_ns > 0) && !run.refused()) {
     const BreakdownRules rules{run.ranks, run.config.value("evaluate", nlohmann::json()) == "all ranks", false};
     run.breakdown = break_down(run.per_rank, iterations, rules);
-    classify(*run.breakdown, rules, run.iterations.seconds);
+    classify(*run.breakdown, rules, run.iterations.steady());
   }
   return run;
 }

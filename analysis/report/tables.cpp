@@ -7,6 +7,7 @@
 
 #include "analysis/report/findings.h"
 #include "analysis/report/numbers.h"
+#include "analysis/report/scaling_sentences.h"
 
 namespace paceline::analysis {
 namespace {
@@ -26,6 +27,33 @@ std::string with_share(std::int64_t part, std::int64_t whole) {
   return fmt::format("{} ({})", duration(part), percent(ratio(part, whole)));
 }
 
+// "1.694 [1.672–1.716]"
+template <class Write>
+std::string with_range(const std::optional<double>& value, const std::optional<Interval>& ci95, Write&& write) {
+  if (!value) return no_value;
+  if (!ci95) return write(*value);
+  return fmt::format("{} [{}–{}]", write(*value), write(ci95->low), write(ci95->high));
+}
+
+// Keeps the first rows of a long table, and says how many were left out.
+void bound(Table& table) {
+  if (table.rows.size() <= most_rows_printed) return;
+  const std::size_t left_out = table.rows.size() - most_rows_printed;
+  table.rows.resize(most_rows_printed);
+  table.rows.push_back({fmt::format("… and {} more", count(static_cast<double>(left_out)))});
+  table.rows.back().resize(table.columns.size());
+  table.note += fmt::format("{}{} are left out here; --format json and csv have them all.",
+                            table.note.empty() ? "" : " ", plural(left_out, "row", "rows"));
+}
+
+std::string label_of(const Report& report, const ScalingPoint& point) {
+  const std::size_t first = point.runs.front();
+  const std::string label = report.run_of_scaling_run[first]
+                                ? report.runs[*report.run_of_scaling_run[first]].name
+                                : std::filesystem::path(report.scaling_runs[first].label).filename().string();
+  return point.runs.size() > 1 ? fmt::format("{} and {} more", label, point.runs.size() - 1) : label;
+}
+
 Table points_table(const Report& report) {
   Table table{.id = "scaling",
               .title = "Speed-up at equal work",
@@ -34,35 +62,29 @@ Table points_table(const Report& report) {
               .text_columns = 1,
               .note =
                   "S(N) = T(1)/T(N), E = S/N; T is the whole job, from process start to end. In brackets the 95 % "
-                  "interval, from resampled iterations or repeats."};
+                  "interval, from three or more repeats or from the iterations of one run."};
   const auto& points = report.scaling.points;
-  const bool accuracy = std::any_of(points.begin(), points.end(), [](const auto& p) { return p.accuracy.has_value(); });
-  const bool differences =
-      std::any_of(points.begin(), points.end(), [](const auto& p) { return !p.differences.empty(); });
+  const auto any = [&](auto&& has) { return std::any_of(points.begin(), points.end(), has); };
+  const bool accuracy = any([](const auto& p) { return p.accuracy.has_value(); });
+  const bool differences = any([](const auto& p) { return !p.differences.empty(); });
   if (accuracy) table.columns.insert(table.columns.end(), {"accuracy", "time to target"});
   if (differences) table.columns.push_back("differs from its 1-rank run in");
   table.last_is_text = differences;
   for (const auto& point : points) {
-    const std::size_t first = point.runs.front();
-    const std::string label = report.run_of_scaling_run[first]
-                                  ? report.runs[*report.run_of_scaling_run[first]].name
-                                  : std::filesystem::path(report.scaling_runs[first].label).filename().string();
-    const auto figure = [](const std::optional<double>& value, const std::optional<Interval>& ci95, int decimals) {
-      if (!value) return no_value;
-      if (!ci95) return fixed(*value, decimals);
-      return fmt::format("{} [{}–{}]", fixed(*value, decimals), fixed(ci95->low, decimals),
-                         fixed(ci95->high, decimals));
-    };
+    if (table.rows.size() > most_rows_printed) {  // only counted: its texts are not needed
+      table.rows.emplace_back();
+      continue;
+    }
     std::vector<std::string> row = {
-        point.runs.size() > 1 ? fmt::format("{} and {} more", label, point.runs.size() - 1) : label,
+        label_of(report, point),
         std::to_string(point.ranks),
         point.epochs > 0 ? count(point.epochs) : no_value,
         point.images > 0 ? count(point.images) : no_value,
         seconds(point.seconds),
         point.images > 0 ? images_per_second(point.throughput) : no_value,
-        figure(point.speedup, point.speedup_ci95, 3),
-        or_none(point.efficiency, [](double e) { return percent(e); }),
-        or_none(point.karp_flatt, [](double e) { return significant(e, 3); })};
+        with_range(point.speedup, point.speedup_ci95, [](double s) { return fixed(s, 3); }),
+        with_range(point.efficiency, point.efficiency_ci95, percent),
+        with_range(point.karp_flatt, point.karp_flatt_ci95, [](double e) { return significant(e, 3); })};
     if (accuracy) {
       row.push_back(or_none(point.accuracy, [](double a) { return percent(a); }));
       row.push_back(or_none(point.seconds_to_accuracy, [](double s) { return seconds(s); }));
@@ -70,6 +92,68 @@ Table points_table(const Report& report) {
     if (differences) row.push_back(point.differences.empty() ? no_value : differences_text(point.differences));
     table.rows.push_back(std::move(row));
   }
+  bound(table);
+  return table;
+}
+
+Table weak_table(const Report& report) {
+  Table table{.id = "weak-scaling",
+              .title = "Weak scaling: as many images a rank",
+              .columns = {"run", "ranks", "images", "time", "efficiency T(1)/T(N)", "scaled speed-up"},
+              .rows = {},
+              .text_columns = 1,
+              .note = "The scaled speed-up is N × T(1)/T(N). In brackets the 95 % interval."};
+  for (const auto& point : report.scaling.points) {
+    if (!point.scaled_speedup) continue;
+    table.rows.push_back(
+        {label_of(report, point), std::to_string(point.ranks), count(point.images), seconds(point.seconds),
+         with_range(point.weak_efficiency, point.weak_efficiency_ci95, percent),
+         with_range(point.scaled_speedup, point.scaled_speedup_ci95, [](double s) { return fixed(s, 3); })});
+  }
+  bound(table);
+  return table;
+}
+
+Table comparisons_table(const Report& report) {
+  Table table{.id = "comparisons",
+              .title = "Equal rank counts side by side",
+              .columns = {"ranks", "time of the first", "time of the second", "ratio of speeds", "first → second"},
+              .rows = {},
+              .text_columns = 0,
+              .note =
+                  "The ratio is the time of the first over that of the second: above 1, the second is faster. In "
+                  "brackets the 95 % interval.",
+              .last_is_text = true};
+  for (const auto& comparison : report.scaling.comparisons) {
+    const auto &first = report.scaling.points[comparison.reference], &second = report.scaling.points[comparison.other];
+    table.rows.push_back({std::to_string(first.ranks), seconds(first.seconds), seconds(second.seconds),
+                          with_range(comparison.ratio, comparison.ci95, [](double r) { return fixed(r, 3); }),
+                          differences_text(comparison.differences)});
+  }
+  bound(table);
+  return table;
+}
+
+// The Universal Scalability Law's figures, one row a fit.
+Table scalability_table(const Report& report) {
+  Table table{.id = "scalability",
+              .title = "Universal Scalability Law",
+              .columns = {"through", "σ contention", "κ coherency", "peak, ranks"},
+              .rows = {},
+              .text_columns = 1,
+              .note =
+                  "In brackets the 95 % interval. No peak stands where the runs do not bound it; fewer than 6 rank "
+                  "counts are weak evidence."};
+  const auto three = [](double value) { return significant(value, 3); };
+  for (const auto& fit : report.scaling.fits) {
+    if (!fit.usl) continue;
+    table.rows.push_back({fmt::format("{} ranks, {}", ranks_text(report.scaling, fit.points),
+                                      work_text(report.scaling.points[fit.points.front()])),
+                          with_range(fit.usl->sigma, fit.sigma_ci95, three),
+                          with_range(fit.usl->kappa, fit.kappa_ci95, three),
+                          with_range(shown_peak(report.scaling, fit), fit.peak_ci95, three)});
+  }
+  bound(table);
   return table;
 }
 
@@ -83,14 +167,19 @@ Table serial_share_table(const Report& report) {
                   "The fit sees total times only and takes communication and slowed-down parallel work for serial; the "
                   "breakdown of the 1-rank run counts only seconds that stay."};
   const auto row = [&](const std::string& from, double s, const std::optional<Interval>& ci95) {
+    // A share that may be 0 bounds nothing.
+    const bool bounds = ci95 ? ci95->low > 1e-6 : s >= least_bounding_share;
+    std::string limit = bounds ? significant(1 / s, 3) : no_value;
+    if (bounds && ci95) {
+      limit += fmt::format(" [{}–{}]", significant(1 / ci95->high, 3), significant(1 / ci95->low, 3));
+    }
     table.rows.push_back({from, fixed(s, 4),
                           ci95 ? fmt::format("{}–{}", fixed(ci95->low, 4), fixed(ci95->high, 4)) : no_value,
-                          s >= least_serial_share ? significant(1 / s, 3) : no_value});
+                          std::move(limit)});
   };
   for (const auto& fit : report.scaling.fits) {
-    std::vector<std::string> ranks;
-    for (const std::size_t p : fit.points) ranks.push_back(std::to_string(report.scaling.points[p].ranks));
-    row(fmt::format("Amdahl's law through {} ranks, {}", list_text(ranks),
+    if (fit.misfit) continue;  // the law is refused
+    row(fmt::format("Amdahl's law through {} ranks, {}", ranks_text(report.scaling, fit.points),
                     work_text(report.scaling.points[fit.points.front()])),
         fit.serial_fraction, fit.ci95);
   }
@@ -102,6 +191,13 @@ Table serial_share_table(const Report& report) {
                             : fmt::format("breakdowns of the 1-rank runs, mean of {}", measured->runs),
         measured->share, measured->ci95);
   }
+  for (const auto& fit : report.scaling.weak) {
+    table.rows.push_back({fmt::format("Gustafson's law through {} ranks", ranks_text(report.scaling, fit.points)),
+                          fixed(fit.serial_fraction, 4),
+                          fit.ci95 ? fmt::format("{}–{}", fixed(fit.ci95->low, 4), fixed(fit.ci95->high, 4)) : no_value,
+                          no_value});
+  }
+  bound(table);
   return table;
 }
 
@@ -111,12 +207,17 @@ Table time_model_table(const Report& report) {
               .columns = {"ranks", "fixed", "an epoch", "S of long runs"},
               .rows = {},
               .text_columns = 0,
-              .note = "From runs of different lengths; fixed is what is spent before and beside training."};
+              .note =
+                  "From runs of different lengths, in seconds; fixed is what is spent before and beside training. In "
+                  "brackets the 95 % interval."};
+  const auto three = [](double value) { return fixed(value, 3); };
   for (const auto& row : report.scaling.time_model) {
-    table.rows.push_back({std::to_string(row.ranks), fixed(row.model.fixed_s, 2) + " s",
-                          fixed(row.model.per_epoch_s, 3) + " s",
-                          or_none(row.speedup_limit, [](double s) { return fixed(s, 3); })});
+    table.rows.push_back({std::to_string(row.ranks),
+                          with_range(row.model.fixed_s, row.fixed_ci95, [](double s) { return fixed(s, 2); }) + " s",
+                          with_range(row.model.per_epoch_s, row.per_epoch_ci95, three) + " s",
+                          with_range(row.speedup_limit, row.speedup_limit_ci95, three)});
   }
+  bound(table);
   return table;
 }
 
@@ -135,6 +236,7 @@ Table lost_time_table(const Report& report) {
                           seconds(lost.overhead_s), seconds(lost.waiting_s), seconds(lost.slowdown_s),
                           seconds(lost.actual_s)});
   }
+  bound(table);
   return table;
 }
 
@@ -357,8 +459,11 @@ void keep_filled(std::vector<Table>& tables) {
 std::vector<Table> scaling_tables(const Report& report) {
   std::vector<Table> tables;
   if (report.scaling.points.size() > 1 || report.runs.empty()) tables.push_back(points_table(report));
+  tables.push_back(weak_table(report));
+  tables.push_back(comparisons_table(report));
   tables.push_back(lost_time_table(report));
   tables.push_back(serial_share_table(report));
+  tables.push_back(scalability_table(report));
   tables.push_back(time_model_table(report));
   keep_filled(tables);
   return tables;

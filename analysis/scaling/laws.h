@@ -34,6 +34,10 @@ struct SpeedupPoint {
 // > 1.
 double fit_amdahl(std::span<const SpeedupPoint> points);
 
+// The same without the bounds of s. Below 0 the points are faster than all work divided; intervals are computed of this
+// one and cut at 0 and 1.
+double fit_amdahl_unbounded(std::span<const SpeedupPoint> points);
+
 // The same with the speed of one rank fitted as well: the curve is c·S_Amdahl(s, N), so that it need not go through
 // S(1) = 1. Where its s lies far from fit_amdahl's, the points do not lie on one curve.
 double fit_amdahl_free_start(std::span<const SpeedupPoint> points);
@@ -41,5 +45,10 @@ double fit_amdahl_free_start(std::span<const SpeedupPoint> points);
 // Linear least squares of N/S − 1 = σ(N−1) + κN(N−1), both at least 0. Needs 2 different N > 1; fewer than 6 points
 // are weak evidence (Gunther).
 Usl fit_usl(std::span<const SpeedupPoint> points);
+Usl fit_usl_unbounded(std::span<const SpeedupPoint> points);
+
+// The s with the least Σ(N − S − s(N−1))², in 0 to 1; S is the scaled speed-up of weak scaling.
+double fit_gustafson(std::span<const SpeedupPoint> points);
+double fit_gustafson_unbounded(std::span<const SpeedupPoint> points);
 
 }  // namespace paceline::analysis

@@ -1,10 +1,13 @@
-// A table of runs, as CSV: header `ranks,epochs,images,seconds`, optionally `accuracy` and `seconds_to_accuracy`;
-// `images/s`, `images_per_s` and `throughput` are figures that follow from the others and are not read. Every further
-// column is configuration. Fields may be quoted as in RFC 4180; lines that start with # are comments.
+// A table of runs, as CSV: header `ranks,epochs,images,seconds`, optionally `accuracy`, `seconds_to_accuracy` and
+// `seconds_sd` (the standard deviation of a row's seconds); `images/s`, `images_per_s` and `throughput` follow from the
+// others and are not read. Of the further columns some define a series (scaling.h), the others are labels.
 //
 //   ranks,epochs,images,seconds,program
 //   1,4,10000,193.17,chainer
 //   2,4,10000,114.01,chainer-parallel
+//
+// Semicolons or tabs may separate the fields instead, lines may end in LF, CR LF or CR, and names of columns may have
+// capital letters. Fields may be quoted as in RFC 4180; lines that start with # are comments.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +19,8 @@
 
 namespace paceline::analysis {
 
-// True where the file's first line that is not a comment names the column `ranks` among commas: how a table is told
-// from a trace. False for what cannot be read.
+// True where the file's first line that is not a comment names one of the four columns: how a table is told from a
+// trace. False for a file that cannot be read.
 bool looks_like_runs_table(const std::filesystem::path& path);
 
 // One run per row, in the table's order. Throws Error "FILE:LINE: what is wrong: remedy".

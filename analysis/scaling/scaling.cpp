@@ -2,319 +2,220 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
+#include <unordered_map>
+
+#include "analysis/scaling/fitting.h"
+#include "analysis/scaling/grouping.h"
 
 namespace paceline::analysis {
 namespace {
 
-using Config = std::map<std::string, std::string>;
+// Where no run of one rank has the same series, the nearest of at most this many is looked for.
+constexpr std::size_t most_candidates = 1000;
 
-bool equal_within_1_percent(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(std::abs(a), std::abs(b)); }
-
-bool equal_work(const ScalingPoint& a, const ScalingPoint& b) {
-  return equal_within_1_percent(a.epochs, b.epochs) && equal_within_1_percent(a.images, b.images);
+bool differ_in_work(const std::vector<Difference>& differences) {
+  return std::any_of(differences.begin(), differences.end(), [](const auto& d) { return is_work_column(d.column); });
 }
 
-std::vector<Difference> differences_between(const Config& from, const Config& to) {
-  std::set<std::string> columns;
-  for (const auto& [column, value] : from) columns.insert(column);
-  for (const auto& [column, value] : to) columns.insert(column);
-  std::vector<Difference> differences;
-  for (const auto& column : columns) {
-    const auto a = from.find(column), b = to.find(column);
-    const std::string before = a == from.end() ? "" : a->second, after = b == to.end() ? "" : b->second;
-    if (before != after) differences.push_back({column, before, after});
+// The points of one rank by a key, and by key and series.
+class OneRankPoints {
+ public:
+  void add(const std::vector<ScalingPoint>& points, std::size_t p, std::size_t key) {
+    by_key_[key].push_back(p);
+    by_series_[key].try_emplace(series_key(points[p].series, true), p);
   }
-  return differences;
-}
 
-std::optional<double> mean(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-std::vector<ScalingPoint> points_of(const std::vector<ScalingRun>& runs) {
-  std::vector<ScalingPoint> points;
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    const auto& run = runs[r];
-    auto same = std::find_if(points.begin(), points.end(), [&](const ScalingPoint& p) {
-      return p.ranks == run.ranks && p.epochs == run.epochs && equal_within_1_percent(p.images, run.images) &&
-             p.config == run.config;
-    });
-    if (same == points.end()) {
-      ScalingPoint point;
-      point.ranks = run.ranks;
-      point.epochs = run.epochs;
-      point.images = run.images;
-      point.config = run.config;
-      points.push_back(std::move(point));
-      same = points.end() - 1;
+  struct Match {
+    std::size_t point = 0;
+    std::vector<Difference> differences;
+  };
+  // The one whose series differs from point p's in the fewest columns.
+  std::optional<Match> nearest(const std::vector<ScalingPoint>& points, std::size_t p, std::size_t key) const {
+    const auto group = by_key_.find(key);
+    if (group == by_key_.end()) return std::nullopt;
+    const auto& series = by_series_.at(key);
+    if (const auto same = series.find(series_key(points[p].series, true)); same != series.end()) {
+      return Match{same->second, differences_between(points[same->second], points[p])};
     }
-    same->runs.push_back(r);
-  }
-  for (auto& point : points) {
-    std::vector<double> images, seconds, accuracy, seconds_to_accuracy;
-    for (const std::size_t r : point.runs) {
-      images.push_back(runs[r].images);
-      seconds.push_back(runs[r].seconds);
-      if (runs[r].accuracy) accuracy.push_back(*runs[r].accuracy);
-      if (runs[r].seconds_to_accuracy) seconds_to_accuracy.push_back(*runs[r].seconds_to_accuracy);
+    std::optional<Match> best;
+    const std::size_t count = std::min(group->second.size(), most_candidates);
+    const auto cost = [](const std::vector<Difference>& d) { return d.size() + (differ_in_work(d) ? 100 : 0); };
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t candidate = group->second[i];
+      auto differences = differences_between(points[candidate], points[p]);
+      if (!best || cost(differences) < cost(best->differences)) best = Match{candidate, std::move(differences)};
     }
-    point.images = *mean(images);
-    point.seconds = *mean(seconds);
-    point.throughput = point.seconds > 0 ? point.images / point.seconds : 0;
-    point.accuracy = mean(accuracy);
-    point.seconds_to_accuracy = mean(seconds_to_accuracy);
+    return best;
   }
-  std::stable_sort(points.begin(), points.end(), [](const ScalingPoint& a, const ScalingPoint& b) {
-    if (a.epochs != b.epochs) return a.epochs < b.epochs;
-    if (!equal_within_1_percent(a.images, b.images)) return a.images < b.images;
-    return a.ranks < b.ranks;
-  });
-  return points;
-}
 
-// Throughputs as they might have come out as well: resampled[b][p] for resample b and point p; `known` says which
-// points have any spread to draw from.
-struct Resampled {
-  std::vector<std::vector<double>> throughput;
-  std::vector<bool> known;
+ private:
+  std::unordered_map<std::size_t, std::vector<std::size_t>> by_key_;
+  std::unordered_map<std::size_t, std::unordered_map<std::string, std::size_t>> by_series_;
 };
 
-Resampled resample(const std::vector<ScalingRun>& runs, const std::vector<ScalingPoint>& points) {
-  Resampled out;
-  for (const auto& point : points) {
-    const bool iterations = std::all_of(point.runs.begin(), point.runs.end(),
-                                        [&](std::size_t r) { return runs[r].iteration_seconds.size() > 1; });
-    out.known.push_back(point.runs.size() > 1 || iterations);
-  }
-  if (std::none_of(out.known.begin(), out.known.end(), [](bool known) { return known; })) return out;
-  BlockResampler resampler(1);
-  std::vector<double> repeat_order, drawn;
-  out.throughput.assign(bootstrap_resamples, std::vector<double>(points.size()));
-  for (auto& throughput : out.throughput) {
-    for (std::size_t p = 0; p < points.size(); ++p) {
-      const auto& repeats = points[p].runs;
-      repeat_order.assign(repeats.begin(), repeats.end());
-      resampler.draw(repeat_order, drawn);
-      double seconds = 0, images = 0;
-      for (const double repeat : drawn) {
-        const auto& run = runs[static_cast<std::size_t>(repeat)];
-        const double total = std::accumulate(run.iteration_seconds.begin(), run.iteration_seconds.end(), 0.0);
-        seconds += run.seconds - total + resampler.draw_sum(run.iteration_seconds);
-        images += run.images;
-      }
-      throughput[p] = images / seconds;
-    }
-  }
-  return out;
+double speedup_of(std::span<const double> logs) { return std::exp(logs[0] - logs[1]); }
+
+template <class Function>
+std::optional<Interval> mapped(const std::optional<Interval>& interval, Function&& function) {
+  if (!interval) return std::nullopt;
+  const double a = function(interval->low), b = function(interval->high);
+  return Interval{std::min(a, b), std::max(a, b)};
 }
 
-template <class Statistic>
-std::optional<Interval> interval_of(const Resampled& resampled, std::span<const std::size_t> points,
-                                    Statistic&& value) {
-  for (const std::size_t p : points) {
-    if (resampled.throughput.empty() || !resampled.known[p]) return std::nullopt;
+void compare_with_one_rank(std::vector<ScalingPoint>& points) {
+  OneRankPoints one_rank;
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    if (points[p].ranks == 1) one_rank.add(points, p, points[p].work);
   }
-  std::vector<double> values;
-  for (const auto& throughput : resampled.throughput) values.push_back(value(throughput));
-  return middle_95(std::move(values));
-}
-
-void compare_with_one_rank(std::vector<ScalingPoint>& points, const Resampled& resampled) {
+  std::vector<std::size_t> compared;  // with an interval
   for (std::size_t p = 0; p < points.size(); ++p) {
     auto& point = points[p];
-    for (std::size_t b = 0; b < points.size(); ++b) {
-      if (points[b].ranks != 1 || !equal_work(points[b], point) || (point.ranks == 1 && b != p)) continue;
-      auto differences = differences_between(points[b].config, point.config);
-      if (!point.baseline || differences.size() < point.differences.size()) {
-        point.baseline = b;
-        point.differences = std::move(differences);
+    if (point.ranks == 1) {
+      point.baseline = p;
+    } else if (auto match = one_rank.nearest(points, p, point.work)) {
+      if (differ_in_work(match->differences)) {
+        point.other_work = std::move(match->differences);
+      } else {
+        point.baseline = match->point;
+        point.differences = std::move(match->differences);
       }
     }
-    if (!point.baseline || points[*point.baseline].throughput <= 0) continue;
-    const std::size_t b = *point.baseline;
+    if (!point.baseline || points[*point.baseline].throughput <= 0 || point.throughput <= 0) {
+      point.baseline.reset();
+      continue;
+    }
     const double ranks = point.ranks;
-    point.speedup = point.throughput / points[b].throughput;
+    point.speedup = point.throughput / points[*point.baseline].throughput;
     point.efficiency = *point.speedup / ranks;
     if (point.ranks == 1) continue;
     point.karp_flatt = karp_flatt(*point.speedup, ranks);
-    const std::size_t both[] = {b, p};
-    const auto speedup = [&](const std::vector<double>& t) { return t[p] / t[b]; };
-    point.speedup_ci95 = interval_of(resampled, both, speedup);
-    point.efficiency_ci95 = interval_of(resampled, both, [&](const auto& t) { return speedup(t) / ranks; });
-    point.karp_flatt_ci95 = interval_of(resampled, both, [&](const auto& t) { return karp_flatt(speedup(t), ranks); });
+    const std::size_t both[] = {*point.baseline, p};
+    const auto times = log_times(points, both);
+    point.speedup_ci95 = interval_of(times.logs, times.spreads, speedup_of);
+    point.efficiency_ci95 = mapped(point.speedup_ci95, [&](double s) { return s / ranks; });
+    point.karp_flatt_ci95 = mapped(point.speedup_ci95, [&](double s) { return karp_flatt(s, ranks); });
+    if (point.speedup_ci95) compared.push_back(p);
+  }
+  for (const std::size_t p : compared) {
+    const std::size_t both[] = {*points[p].baseline, p};
+    const auto times = log_times(points, both);
+    const auto corrected_interval = interval_of(times.logs, times.spreads, speedup_of, corrected(compared.size()));
+    points[p].verdict = verdict_of(corrected_interval);
+    points[p].above_ranks = corrected_interval && corrected_interval->low > points[p].ranks;
   }
 }
 
-std::size_t count_ranks(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which) {
-  std::set<int> ranks;
-  for (const std::size_t p : which) ranks.insert(points[p].ranks);
-  return ranks.size();
-}
-
-std::vector<SpeedupPoint> above_one_rank(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which) {
-  std::vector<SpeedupPoint> out;
-  for (const std::size_t p : which) {
-    if (points[p].ranks > 1 && points[p].speedup)
-      out.push_back({static_cast<double>(points[p].ranks), *points[p].speedup});
+// Weak scaling: points that no run of equal work can be compared with, beside one rank with as many images a rank.
+void compare_with_one_ranks_share(std::vector<ScalingPoint>& points) {
+  std::vector<double> share;
+  for (const auto& point : points) share.push_back(point.images / point.ranks);
+  const auto share_class = classes_of(share);
+  OneRankPoints one_rank;
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    if (points[p].ranks == 1 && points[p].images > 0) one_rank.add(points, p, share_class[p]);
   }
-  return out;
-}
-
-// The point at which the curve with the serial share s lies furthest from what was measured, in shares of it.
-std::pair<std::size_t, double> worst_miss(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which,
-                                          double s) {
-  std::pair<std::size_t, double> worst{which.front(), 0};
-  for (const std::size_t p : which) {
-    if (!points[p].speedup) continue;
-    const double miss = std::abs(amdahl_speedup(s, points[p].ranks) / *points[p].speedup - 1);
-    if (miss > worst.second) worst = {p, miss};
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    auto& point = points[p];
+    if (point.ranks == 1 || point.baseline || point.images <= 0 || point.seconds <= 0) continue;
+    auto match = one_rank.nearest(points, p, share_class[p]);
+    if (!match || differ_in_work(match->differences) || points[match->point].seconds <= 0) continue;
+    point.weak_baseline = match->point;
+    point.differences = std::move(match->differences);
+    point.other_work.clear();
+    const double ranks = point.ranks;
+    point.scaled_speedup = point.throughput / points[match->point].throughput;
+    point.weak_efficiency = *point.scaled_speedup / ranks;
+    const std::size_t both[] = {match->point, p};
+    const auto times = log_times(points, both);
+    point.scaled_speedup_ci95 = interval_of(times.logs, times.spreads, speedup_of);
+    point.weak_efficiency_ci95 = mapped(point.scaled_speedup_ci95, [&](double s) { return s / ranks; });
   }
-  return worst;
 }
 
-AmdahlFit fit_of(const std::vector<ScalingPoint>& points, std::vector<std::size_t> which, const Resampled& resampled) {
-  AmdahlFit fit;
-  const auto measured = above_one_rank(points, which);
-  fit.serial_fraction = fit_amdahl(measured);
-  fit.ci95 = interval_of(resampled, which, [&](const std::vector<double>& t) {
-    std::vector<SpeedupPoint> drawn;
-    for (const std::size_t p : which) {
-      if (points[p].ranks > 1) drawn.push_back({static_cast<double>(points[p].ranks), t[p] / t[*points[p].baseline]});
-    }
-    return fit_amdahl(drawn);
-  });
-  const std::size_t counts = count_ranks(points, which);
-  if (counts >= 3) {
-    fit.usl = fit_usl(measured);
-    fit.usl_weak = counts < 6;
-  }
-  std::tie(fit.worst_point, fit.worst_miss) = worst_miss(points, which, fit.serial_fraction);
-  fit.points = std::move(which);
-  return fit;
-}
-
-RefusedFit refusal_of(const std::vector<ScalingPoint>& points, std::vector<std::size_t> which) {
-  RefusedFit refused;
-  std::set<std::string> columns;
-  const ScalingPoint* before = nullptr;
-  for (const std::size_t p : which) {
-    for (const auto& difference : points[p].differences) columns.insert(difference.column);
-    if (points[p].ranks == 1) continue;
-    if (before != nullptr && before->ranks < points[p].ranks && *points[p].karp_flatt < 0.9 * *before->karp_flatt) {
-      refused.karp_flatt_falls = true;
-      if (!refused.stranger) refused.stranger = p;
-    }
-    before = &points[p];
-  }
-  refused.columns.assign(columns.begin(), columns.end());
-  const auto measured = above_one_rank(points, which);
-  refused.serial_fraction = fit_amdahl(measured);
-  auto with_start = measured;
-  with_start.push_back({1, 1});
-  refused.serial_fraction_free_start = fit_amdahl_free_start(with_start);
-  refused.worst_point = worst_miss(points, which, refused.serial_fraction).first;
-  refused.curve_speedup = amdahl_speedup(refused.serial_fraction, points[refused.worst_point].ranks);
-  refused.points = std::move(which);
-  return refused;
-}
-
-void fit_laws(Scaling& scaling, const Resampled& resampled) {
+// Points of equal ranks and work, each beside the first of them that trains the same model on the same data.
+void compare_equal_ranks(Scaling& scaling) {
   const auto& points = scaling.points;
-  std::vector<bool> seen(points.size());
-  for (std::size_t first = 0; first < points.size(); ++first) {
-    if (seen[first]) continue;
-    std::vector<std::size_t> group;  // equal work, compared with one rank
-    for (std::size_t p = first; p < points.size(); ++p) {
-      if (seen[p] || !equal_work(points[first], points[p])) continue;
-      seen[p] = true;
-      if (points[p].speedup) group.push_back(p);
+  for (std::size_t first = 0; first < points.size();) {
+    std::size_t end = first + 1;
+    while (end < points.size() && points[end].work == points[first].work && points[end].ranks == points[first].ranks) {
+      ++end;
     }
-    std::size_t most = 1;
-    std::set<Config> series;
-    for (const std::size_t p : group) series.insert(points[p].config);
-    for (const auto& config : series) {
-      std::vector<std::size_t> which;
-      for (const std::size_t p : group) {
-        if (points[p].config == config) which.push_back(p);
+    // The reference is the run that was given first.
+    std::vector<std::size_t> given;
+    for (std::size_t p = first; p < end; ++p) given.push_back(p);
+    std::sort(given.begin(), given.end(),
+              [&](std::size_t a, std::size_t b) { return points[a].runs.front() < points[b].runs.front(); });
+    std::map<std::string, std::size_t> references;  // by the columns that make the work
+    for (const std::size_t p : given) {
+      Columns work;
+      for (const auto& [column, value] : points[p].series) {
+        if (is_work_column(column)) work.emplace(column, value);
       }
-      const std::size_t counts = count_ranks(points, which);
-      if (counts < 2 || points[which.front()].ranks != 1) continue;
-      most = std::max(most, counts);
-      scaling.fits.push_back(fit_of(points, std::move(which), resampled));
+      const auto [reference, added] = references.try_emplace(series_key(work, false), p);
+      if (added) continue;
+      Comparison comparison;
+      comparison.reference = reference->second;
+      comparison.other = p;
+      if (points[comparison.reference].seconds <= 0 || points[p].seconds <= 0) continue;
+      comparison.differences = differences_between(points[comparison.reference], points[p]);
+      comparison.ratio = std::exp(log_times(points, std::span(&comparison.reference, 1)).logs[0] -
+                                  log_times(points, std::span(&p, 1)).logs[0]);
+      scaling.comparisons.push_back(std::move(comparison));
     }
-    if (count_ranks(points, group) > most) scaling.refused.push_back(refusal_of(points, std::move(group)));
+    first = end;
   }
-  std::stable_sort(scaling.fits.begin(), scaling.fits.end(), [&](const AmdahlFit& a, const AmdahlFit& b) {
-    const auto counts_a = count_ranks(points, a.points), counts_b = count_ranks(points, b.points);
-    if (counts_a != counts_b) return counts_a > counts_b;
-    return points[a.points.front()].images > points[b.points.front()].images;
-  });
-}
-
-double images_per_epoch(const ScalingPoint& point) { return point.images / point.epochs; }
-
-void fit_time_models(Scaling& scaling) {
-  const auto& points = scaling.points;
-  std::vector<bool> seen(points.size());
-  for (std::size_t first = 0; first < points.size(); ++first) {
-    if (seen[first] || points[first].epochs <= 0) continue;
-    TimeModelRow row;
-    row.ranks = points[first].ranks;
-    row.config = points[first].config;
-    std::vector<RunLength> lengths;
-    for (std::size_t p = first; p < points.size(); ++p) {
-      if (seen[p] || points[p].ranks != row.ranks || points[p].config != row.config || points[p].epochs <= 0 ||
-          !equal_within_1_percent(images_per_epoch(points[p]), images_per_epoch(points[first]))) {
-        continue;
-      }
-      seen[p] = true;
-      row.points.push_back(p);
-      lengths.push_back({points[p].epochs, points[p].seconds});
-    }
-    if (const auto model = fit_time_model(lengths)) {
-      row.model = *model;
-      scaling.time_model.push_back(std::move(row));
-    }
+  std::size_t with_interval = 0;
+  for (auto& comparison : scaling.comparisons) {
+    const std::size_t both[] = {comparison.reference, comparison.other};
+    const auto times = log_times(points, both);
+    comparison.ci95 = interval_of(times.logs, times.spreads, speedup_of);
+    with_interval += comparison.ci95.has_value();
   }
-  auto& rows = scaling.time_model;
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.ranks < b.ranks; });
-  for (auto& row : rows) {
-    if (row.ranks == 1) continue;
-    for (const auto& one : rows) {
-      if (one.ranks != 1 || row.model.per_epoch_s <= 0 ||
-          !equal_within_1_percent(images_per_epoch(points[one.points.front()]),
-                                  images_per_epoch(points[row.points.front()]))) {
-        continue;
-      }
-      auto differences = differences_between(one.config, row.config);
-      if (row.speedup_limit && differences.size() >= row.differences.size()) continue;
-      row.speedup_limit = one.model.per_epoch_s / row.model.per_epoch_s;
-      row.differences = std::move(differences);
-    }
-    if (row.speedup_limit) {
-      scaling.speedup_limit = row.speedup_limit;  // rows are sorted: the last is that of the largest N
-      scaling.limit_from_time_model = true;
-    }
+  for (auto& comparison : scaling.comparisons) {
+    if (!comparison.ci95) continue;
+    const std::size_t both[] = {comparison.reference, comparison.other};
+    const auto times = log_times(points, both);
+    comparison.verdict = verdict_of(interval_of(times.logs, times.spreads, speedup_of, corrected(with_interval)));
   }
 }
 
 }  // namespace
 
-Scaling scaling_of(const std::vector<ScalingRun>& runs) {
+LogTimes log_times(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which) {
+  LogTimes times;
+  for (const std::size_t p : which) {
+    times.logs.push_back(std::log(points[p].seconds) - (points[p].images > 0 ? std::log(points[p].images) : 0));
+    times.spreads.push_back(&points[p].spread);
+  }
+  return times;
+}
+
+Verdict verdict_of(const std::optional<Interval>& interval) {
+  if (!interval) return Verdict::unknown;
+  if (interval->low > 1) return Verdict::faster;
+  return interval->high < 1 ? Verdict::slower : Verdict::undecided;
+}
+
+Scaling scaling_of(const std::vector<ScalingRun>& runs, const ScalingOptions& options) {
   Scaling scaling;
-  scaling.points = points_of(runs);
-  const Resampled resampled = resample(runs, scaling.points);
-  compare_with_one_rank(scaling.points, resampled);
+  group_runs(scaling, runs, options);
+  compare_with_one_rank(scaling.points);
+  compare_with_one_ranks_share(scaling.points);
+  compare_equal_ranks(scaling);
   std::set<int> ranks;
   for (const auto& point : scaling.points) ranks.insert(point.ranks);
   scaling.rank_counts = static_cast<int>(ranks.size());
-  fit_laws(scaling, resampled);
+  fit_laws(scaling);
+  fit_weak_scaling(scaling);
   fit_time_models(scaling);
-  if (!scaling.speedup_limit && !scaling.fits.empty() && scaling.fits.front().serial_fraction > 0) {
-    scaling.speedup_limit = 1 / scaling.fits.front().serial_fraction;
+  if (!scaling.speedup_limit && !scaling.fits.empty()) {
+    // A share that may be 0 bounds nothing. Without an interval, one below a thousandth is taken for such.
+    const AmdahlFit& fit = scaling.fits.front();
+    if (!fit.misfit && (fit.ci95 ? fit.limit_ci95.has_value() : fit.serial_fraction > 1e-3)) {
+      scaling.speedup_limit = 1 / fit.serial_fraction;
+      scaling.speedup_limit_ci95 = fit.limit_ci95;
+    }
   }
   return scaling;
 }

@@ -1,5 +1,6 @@
 // How runs on different numbers of ranks compare: speed-ups at equal work, the laws through them where runs belong to
-// one series, and the time model of runs of different lengths. Runs come from traces or from a table of runs.
+// one series, weak scaling, runs of equal rank counts side by side, and the time model of runs of different lengths.
+// Runs come from traces or from a table of runs.
 #pragma once
 
 #include <cstddef>
@@ -8,60 +9,92 @@
 #include <string>
 #include <vector>
 
-#include "analysis/scaling/bootstrap.h"
 #include "analysis/scaling/laws.h"
-#include "analysis/scaling/time_model.h"
+#include "analysis/scaling/spread.h"
 
 namespace paceline::analysis {
+
+using Columns = std::map<std::string, std::string>;
 
 struct ScalingRun {
   std::string label;  // where it comes from: "runs.csv:2", a directory's name
   int ranks = 1;
-  double epochs = 0;               // 0: not known
-  double images = 0;               // over the whole job, all epochs and ranks
-  double seconds = 0;              // wall time of the whole job
-  std::optional<double> accuracy;  // 0 to 1
+  double epochs = 0;                 // 0: not known
+  double images = 0;                 // over the whole job, all epochs and ranks; 0: not known
+  double seconds = 0;                // wall time of the whole job
+  std::optional<double> seconds_sd;  // its standard deviation, where the table gives it
+  std::optional<double> accuracy;    // 0 to 1
   std::optional<double> seconds_to_accuracy;
-  std::map<std::string, std::string> config;  // runs of one series agree in all of it
-  std::vector<double> iteration_seconds;      // for intervals; empty where only the total is known
+  Columns config;                         // all further columns; some of them define the series
+  std::vector<double> iteration_seconds;  // for intervals; empty where only the total is known
+  std::size_t warmup = 0;                 // the first iterations, which differ from the others
 };
+
+struct ScalingOptions {
+  std::vector<std::string> series;  // columns that define a series beside the usual ones
+  std::optional<double> noise;      // the relative standard deviation of one run's time: 0.01
+};
+
+// The columns that always define a series. All others are labels.
+extern const std::vector<std::string> series_columns;
+// Those of them that change the work itself: runs that differ in them are not compared.
+bool is_work_column(const std::string& column);
 
 struct Difference {
   std::string column, from, to;
 };
 
-// One set of runs of the same ranks, epochs, images and configuration: repeats are averaged.
+// What an interval allows to say. `unknown`: there is no interval. Corrected for the number of comparisons of one kind
+// in the report (Bonferroni): the chance that any of them is wrongly said to be faster or slower is 5 %.
+enum class Verdict { unknown, undecided, slower, faster };
+
+// One set of runs of the same ranks, epochs, images and series: repeats are averaged.
 struct ScalingPoint {
   std::vector<std::size_t> runs;  // indexes into the input
   int ranks = 1;
   double epochs = 0, images = 0, seconds = 0;
   double throughput = 0;  // images/s over the whole job
   std::optional<double> accuracy, seconds_to_accuracy;
-  std::map<std::string, std::string> config;
+  Columns config;  // what all its runs agree in
+  Columns series;
+  std::size_t work = 0;  // points of equal work have the same number
+  Spread spread;         // of the time of one image, in logarithms
 
   std::optional<std::size_t> baseline;  // the point of one rank with equal work that it is compared with
-  std::vector<Difference> differences;  // between the baseline's configuration and this one's
+  std::vector<Difference> differences;  // between the baseline's series and this one's
+  std::vector<Difference> other_work;   // why there is no baseline, where one would differ in the work itself
   std::optional<double> speedup, efficiency, karp_flatt;
   std::optional<Interval> speedup_ci95, efficiency_ci95, karp_flatt_ci95;
+  Verdict verdict = Verdict::unknown;  // against the baseline
+  bool above_ranks = false;            // S > N beyond chance, corrected as the verdict is
+
+  // Weak scaling: the point of one rank with as many images a rank, where no baseline of equal work exists.
+  std::optional<std::size_t> weak_baseline;
+  std::optional<double> weak_efficiency, scaled_speedup;  // T(1)/T(N); N × that
+  std::optional<Interval> weak_efficiency_ci95, scaled_speedup_ci95;
 };
 
 // Amdahl's law through the points of one series and one amount of work.
 struct AmdahlFit {
   std::vector<std::size_t> points;  // with the one of 1 rank
   double serial_fraction = 0;
-  std::optional<Interval> ci95;  // nothing where runs give no spread: one run each, no iterations
-  std::optional<Usl> usl;        // from 3 rank counts on
-  bool usl_weak = true;          // fewer than 6 rank counts
+  std::optional<Interval> ci95;
+  std::optional<Interval> limit_ci95;  // of 1/s; nothing where s may be 0
+  std::optional<Usl> usl;              // from 3 rank counts on
+  std::optional<Interval> sigma_ci95, kappa_ci95, peak_ci95;
+  bool usl_weak = true;  // fewer than 6 rank counts
   // The point that the curve misses most, and the share missed of the measured speed-up.
   std::size_t worst_point = 0;
   double worst_miss = 0;
+  bool misfit = false;                 // the known noise does not explain what the curve misses: the law is refused
+  std::optional<std::size_t> foreign;  // the one point without which the times lie on some law
 };
 
-// Points of equal work that look like a series but must not be joined: their configurations differ.
+// Points of equal work that look like a series but must not be joined: their series columns differ.
 struct RefusedFit {
   std::vector<std::size_t> points;
   std::vector<std::string> columns;     // that differ
-  bool karp_flatt_falls = false;        // by more than a tenth from one rank count to a higher one
+  bool karp_flatt_falls = false;        // beyond the known noise, or beyond a noise of 2 % where it is not known
   std::optional<std::size_t> stranger;  // the first point at which it falls
   // What the one curve would have been.
   double serial_fraction = 0;             // through S(1) = 1
@@ -70,27 +103,63 @@ struct RefusedFit {
   double curve_speedup = 0;  // at worst_point, where points[worst_point].speedup was measured
 };
 
+// Gustafson's law through the points of one series with equal images a rank.
+struct GustafsonFit {
+  std::vector<std::size_t> points;
+  double serial_fraction = 0;  // of the time on N ranks
+  std::optional<Interval> ci95;
+};
+
+// Two points of equal ranks and equal work whose series differ.
+struct Comparison {
+  std::size_t reference = 0, other = 0;
+  std::vector<Difference> differences;
+  double ratio = 1;  // throughput(other)/throughput(reference): above 1, the other is faster
+  std::optional<Interval> ci95;
+  Verdict verdict = Verdict::unknown;
+};
+
+// T(N, epochs) = fixed(N) + epochs × epoch(N), by least squares through runs of different lengths.
+struct TimeModel {
+  double fixed_s = 0;  // before and beside training: the same for any number of epochs; at least 0
+  double per_epoch_s = 0;
+  double seconds(double epochs) const { return fixed_s + epochs * per_epoch_s; }
+};
+
 struct TimeModelRow {
   int ranks = 1;
-  std::map<std::string, std::string> config;
+  Columns series;
   std::vector<std::size_t> points;  // by epochs
   TimeModel model;
+  std::optional<Interval> fixed_ci95, per_epoch_ci95;
+  bool fixed_cut = false;               // the free fit's fixed seconds were below 0: noise is larger than they are
   std::optional<double> speedup_limit;  // epoch(1)/epoch(N): what S tends to in long runs
-  std::vector<Difference> differences;  // between the 1-rank row's configuration and this one's
+  std::optional<Interval> speedup_limit_ci95;
+  std::optional<std::size_t> one;       // the 1-rank row that it is compared with
+  std::vector<Difference> differences;  // between that row's series and this one's
 };
 
 struct Scaling {
   std::vector<ScalingPoint> points;
-  std::vector<AmdahlFit> fits;  // best first: most rank counts, then most work
+  std::vector<std::size_t> point_of_run;  // for each run of the input
+  std::vector<AmdahlFit> fits;            // best first: most rank counts, then most work
   std::vector<RefusedFit> refused;
+  std::vector<GustafsonFit> weak;
+  std::vector<Comparison> comparisons;
   std::vector<TimeModelRow> time_model;
-  std::optional<double> speedup_limit;  // of the largest N: by the time model, else 1/s of the best fit
+  std::vector<int> no_time_model;              // ranks of runs whose longer runs did not take longer
+  std::vector<std::string> averaged_labels;    // labels that differ between runs that were averaged
+  std::optional<double> speedup_limit;         // of the largest N: by the time model, else 1/s of the best fit
+  std::optional<Interval> speedup_limit_ci95;  // nothing where noise is unknown
   bool limit_from_time_model = false;
   int rank_counts = 0;  // different ones among the points
 };
 
-// Work is equal where epochs and images each differ by at most 1 % (a dropped last batch). Cost: 2,000 resamples of
-// each run's iterations. Never fails: what cannot be computed is absent.
-Scaling scaling_of(const std::vector<ScalingRun>& runs);
+// The chance, over all laws of one report, that a law or a row is refused though the noise alone explains it.
+inline constexpr double refusal_error_rate = 0.01;
+
+// Work is equal where epochs and images each differ by at most 1 % (a dropped last batch). Cost: n log n in the number
+// of runs. Never fails: what cannot be computed is absent.
+Scaling scaling_of(const std::vector<ScalingRun>& runs, const ScalingOptions& options = {});
 
 }  // namespace paceline::analysis

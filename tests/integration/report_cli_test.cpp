@@ -46,14 +46,24 @@ TEST_F(ReportCommand, TakesTheFormatFromTheOutputsName) {
   EXPECT_THAT(text_of(directory_ / "r.html"), StartsWith("<!doctype html>"));
 }
 
+TEST_F(ReportCommand, TakesSeriesColumnsAndNoise) {
+  std::ofstream(directory_ / "runs.csv")
+      << "Ranks;Epochs;Images;Seconds;Nodes\n1;1;100;100;1\n2;1;100;60;1\n4;1;100;40;2\n";
+  EXPECT_THAT(report("runs.csv").output, HasSubstr("Amdahl's law through 1, 2 and 4 ranks"));
+  EXPECT_THAT(report("--series Nodes runs.csv").output, HasSubstr("No Amdahl curve is laid through 1, 2 and 4 ranks"));
+  EXPECT_THAT(report("--noise 1 runs.csv").output, HasSubstr("S(2) = 1.667 (95 %: 1.621–1.713)"));
+}
+
 TEST_F(ReportCommand, RefusesBadInputInOneLine) {
   fs::create_directories(directory_ / "empty");
   std::ofstream(directory_ / "bad.csv") << "ranks,epochs,images,seconds\n1,4,10000,193\n2,4,10000,fast\n";
   expect_refused("missing", 1, "missing");
   expect_refused("empty", 1, "empty");
   expect_refused("bad.csv", 1, "bad.csv:3: seconds is \"fast\", not a number");
-  std::ofstream(directory_ / "semicolons.csv") << "ranks;epochs;images;seconds\n1;4;10000;193\n";
-  expect_refused("semicolons.csv", 1, "semicolons.csv:1: ");
+  std::ofstream(directory_ / "semicolons.csv") << "ranks;epochs;images;seconds\n1;4;10000;193,2\n";
+  expect_refused("semicolons.csv", 1, "semicolons.csv:2: seconds is \"193,2\": write numbers with a decimal point");
+  std::ofstream(directory_ / "nothing.csv") << "";
+  expect_refused("nothing.csv", 1, "nothing.csv:1: the file is empty");
   expect_refused("--format html -o /proc/none/r.html " + table, 1, "cannot be written");
 }
 
@@ -62,6 +72,7 @@ TEST_F(ReportCommand, RefusesWrongUsageWithStatus2) {
   expect_refused("--format pdf " + table, 2, "pdf");
   expect_refused("--format html,md " + table, 2, "-o");
   expect_refused("--no-such-option " + table, 2, "--no-such-option");
+  expect_refused("--noise -1 " + table, 2, "--noise");
 }
 
 }  // namespace

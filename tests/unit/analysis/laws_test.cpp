@@ -5,8 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/scaling/time_model.h"
-
 namespace paceline::analysis {
 namespace {
 
@@ -58,19 +56,19 @@ TEST(Laws, FitsStayWithinTheirRanges) {
   EXPECT_EQ(fit_usl(faster).kappa, 0);
 }
 
-TEST(TimeModel, TwoLengthsGiveBothTerms) {
-  const std::vector<RunLength> runs{{4, 20}, {10, 44}};
-  const auto model = fit_time_model(runs);
-  ASSERT_TRUE(model);
-  EXPECT_DOUBLE_EQ(model->per_epoch_s, 4);
-  EXPECT_DOUBLE_EQ(model->fixed_s, 4);
-  EXPECT_DOUBLE_EQ(model->seconds(100), 404);
+TEST(Laws, UnboundedFitsGiveTheSharesOfPointsThatAreFasterThanDivided) {
+  const double share = -0.02;
+  std::vector<SpeedupPoint> points;
+  for (const double n : {2.0, 4.0, 8.0}) points.push_back({n, amdahl_speedup(share, n)});
+  EXPECT_NEAR(fit_amdahl_unbounded(points), share, 1e-9);
+  EXPECT_NEAR(fit_usl_unbounded(points).sigma, share, 1e-9);
+  EXPECT_EQ(fit_amdahl(points), 0);
 }
 
-TEST(TimeModel, OneLengthGivesNone) {
-  const std::vector<RunLength> runs{{4, 20}, {4, 21}};
-  EXPECT_FALSE(fit_time_model(runs));
-  EXPECT_FALSE(fit_time_model({}));
+TEST(Laws, GustafsonsFitFindsTheShare) {
+  std::vector<SpeedupPoint> points;
+  for (const double n : {2.0, 4.0, 8.0}) points.push_back({n, gustafson_speedup(0.1, n)});
+  EXPECT_NEAR(fit_gustafson(points), 0.1, 1e-12);
 }
 
 }  // namespace

@@ -184,15 +184,18 @@ TEST(Headline, SaysSlowerOnlyWhereTheIntervalDoes) {
   ScalingPoint& two = report.scaling.points.at(1);
   two.speedup = 0.82;
   two.speedup_ci95 = Interval{0.49, 1.36};
+  two.verdict = Verdict::undecided;
   write_findings(report);
   EXPECT_EQ(report.headline,
-            "2 ranks train 0.82 times as fast as one (95 %: 0.49–1.36), which shows neither a gain nor a loss.");
+            "2 ranks are shown to be neither faster nor slower than one: 0.82 times its speed, 95 %: 0.49–1.36.");
   two.speedup_ci95 = Interval{0.7, 0.95};
+  two.verdict = Verdict::slower;
   write_findings(report);
   EXPECT_THAT(report.headline, HasSubstr("2 ranks are slower than one: 0.82 times its speed"));
   two.speedup_ci95.reset();
+  two.verdict = Verdict::unknown;
   write_findings(report);
-  EXPECT_THAT(report.headline, HasSubstr("2 ranks train 0.82 times as fast as one"));
+  EXPECT_THAT(report.headline, HasSubstr("S(2) = 0.82 in the runs measured"));
 }
 
 TEST(Headline, NamesTheRunsWhereThereIsNoSpeedUp) {
@@ -200,7 +203,7 @@ TEST(Headline, NamesTheRunsWhereThereIsNoSpeedUp) {
   other.config["seed"] = 2;
   other.config["dtype"] = "bf16";
   const Report report = build_report({report_run(make_trace({.ranks = 2}), "a"), report_run(make_trace(other), "b")});
-  EXPECT_THAT(report.headline, AllOf(HasSubstr("2 ranks"), HasSubstr("images/s")));
+  EXPECT_THAT(report.headline, AllOf(HasSubstr("On 2 ranks"), HasSubstr("dtype bf16"), HasSubstr("is not known")));
 }
 
 }  // namespace

@@ -45,9 +45,7 @@ TEST(RunReport, BreakdownOfOneRank) {
   EXPECT_EQ(run.breakdown->serial_ns, 1050 * ms);   // start-up, checkpoint
   EXPECT_EQ(run.breakdown->overhead_ns, 0);
   EXPECT_DOUBLE_EQ(run.breakdown->serial_share, 0.525);
-  ASSERT_TRUE(run.breakdown->serial_share_ci95);  // all iterations are alike
-  EXPECT_NEAR(run.breakdown->serial_share_ci95->low, 0.525, 1e-12);
-  EXPECT_NEAR(run.breakdown->serial_share_ci95->high, 0.525, 1e-12);
+  EXPECT_FALSE(run.breakdown->serial_share_ci95);  // 8 iterations are too few
 }
 
 TEST(RunReport, BreakdownOfTwoRanks) {

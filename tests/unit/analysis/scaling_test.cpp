@@ -1,6 +1,9 @@
 #include "analysis/scaling/scaling.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "analysis/scaling/runs_table.h"
 
@@ -69,14 +72,16 @@ TEST(Scaling, OneSeriesGivesAmdahlsShare) {  // T(N) = 20 + 80/N
   EXPECT_FALSE(scaling.limit_from_time_model);
 }
 
+// Welch's interval by hand: log times have the standard deviations 0.0100 and 0.01667 (n = 3 each).
 TEST(Scaling, RepeatsAreAveragedAndGiveAnInterval) {
   const Scaling scaling = of_table(
       "ranks,epochs,images,seconds\n1,1,100,99\n1,1,100,101\n1,1,100,100\n2,1,100,59\n2,1,100,61\n2,1,100,60\n");
   ASSERT_EQ(scaling.points.size(), 2u);
   EXPECT_NEAR(*scaling.points[1].speedup, 100.0 / 60, 1e-12);
   ASSERT_TRUE(scaling.points[1].speedup_ci95);
-  EXPECT_GE(scaling.points[1].speedup_ci95->low, 99.0 / 61);
-  EXPECT_LE(scaling.points[1].speedup_ci95->high, 101.0 / 59);
+  // se² = (0.01000² + 0.01667²)/3, 3.28 degrees of freedom, t = 3.035: ± 0.03406 in the logarithm.
+  EXPECT_NEAR(scaling.points[1].speedup_ci95->low, 100.0 / 60 * std::exp(-0.03406), 2e-4);
+  EXPECT_NEAR(scaling.points[1].speedup_ci95->high, 100.0 / 60 * std::exp(0.03406), 2e-4);
   ASSERT_TRUE(scaling.fits[0].ci95);
   EXPECT_LT(scaling.fits[0].ci95->low, 0.2);
   EXPECT_GT(scaling.fits[0].ci95->high, 0.2);
@@ -113,7 +118,7 @@ TEST(Scaling, TheBaselineWithTheFewestDifferencesIsChosen) {
 
 TEST(Scaling, IterationsGiveIntervalsAroundTheSpeedUp) {
   ScalingRun one, two;
-  one.seconds = 0, two.seconds = 0;
+  one.seconds = 0, two.seconds = 0, one.warmup = 20, two.warmup = 10;
   one.images = two.images = 6400, one.epochs = two.epochs = 1, two.ranks = 2;
   for (int i = 0; i < 200; ++i) one.seconds += one.iteration_seconds.emplace_back(0.1 + 0.001 * (i * 37 % 19));
   for (int i = 0; i < 100; ++i) two.seconds += two.iteration_seconds.emplace_back(0.12 + 0.001 * (i * 29 % 17));
@@ -125,6 +130,167 @@ TEST(Scaling, IterationsGiveIntervalsAroundTheSpeedUp) {
   EXPECT_GT(point.speedup_ci95->high, *point.speedup);
   EXPECT_LT(point.speedup_ci95->high - point.speedup_ci95->low, 0.05);
   EXPECT_NEAR(scaling.fits[0].ci95->low, point.karp_flatt_ci95->low, 1e-6);  // one N: the fit is Karp–Flatt's e
+}
+
+TEST(Scaling, FewerThanThreeRepeatsGiveNoInterval) {
+  const Scaling scaling = of_table("ranks,epochs,images,seconds\n1,1,100,100\n1,1,100,101\n2,1,100,59\n2,1,100,61\n");
+  EXPECT_EQ(scaling.points[0].spread.source, SpreadSource::two_repeats);
+  EXPECT_FALSE(scaling.points[1].speedup_ci95);
+  EXPECT_FALSE(scaling.fits[0].ci95);
+  EXPECT_EQ(scaling.points[1].verdict, Verdict::unknown);
+}
+
+TEST(Scaling, EqualRepeatsShowRoundingAndNoNoise) {
+  const Scaling scaling = of_table(
+      "ranks,epochs,images,seconds\n1,1,100,100\n1,1,100,100\n1,1,100,100\n2,1,100,60\n2,1,100,60\n2,1,100,60\n");
+  EXPECT_EQ(scaling.points[0].spread.source, SpreadSource::equal_repeats);
+  EXPECT_FALSE(scaling.points[1].speedup_ci95);
+}
+
+TEST(Scaling, GivenNoiseGivesAnInterval) {
+  const char* table = "ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n";
+  ScalingOptions options;
+  options.noise = 0.01;
+  const auto by_option = scaling_of(parse_runs_table(table, "t"), options).points[1].speedup_ci95;
+  ASSERT_TRUE(by_option);
+  EXPECT_NEAR(by_option->high, 100.0 / 60 * std::exp(1.96 * 0.01 * std::sqrt(2.0)), 1e-4);
+  const auto by_column =
+      of_table("ranks,epochs,images,seconds,seconds_sd\n1,1,100,100,1\n2,1,100,60,0.6\n").points[1].speedup_ci95;
+  ASSERT_TRUE(by_column);
+  EXPECT_NEAR(by_column->high, by_option->high, 1e-9);
+}
+
+TEST(Scaling, RunsShorterThanTwentyAutocorrelationTimesGetNoInterval) {
+  ScalingRun one, two;
+  one.images = two.images = 640, one.epochs = two.epochs = 1, two.ranks = 2;
+  for (int i = 0; i < 100; ++i) one.seconds += one.iteration_seconds.emplace_back(0.1 + 0.0001 * i);  // a drift
+  for (int i = 0; i < 10; ++i) two.seconds += two.iteration_seconds.emplace_back(0.12 + 0.001 * (i % 3));
+  const Scaling scaling = scaling_of({one, two});
+  EXPECT_EQ(scaling.points[0].spread.source, SpreadSource::few_iterations);
+  EXPECT_EQ(scaling.points[1].spread.source, SpreadSource::few_iterations);
+  EXPECT_FALSE(scaling.points[1].speedup_ci95);
+}
+
+TEST(Scaling, ASlowFirstIterationIsFixedAndDoesNotWidenTheInterval) {
+  const auto width = [](double slow) {
+    ScalingRun runs[2];
+    for (int n : {1, 2}) {
+      ScalingRun& run = runs[n - 1];
+      run.ranks = n, run.images = 6400, run.epochs = 1, run.warmup = 20;
+      for (int i = 0; i < 200; ++i) {
+        run.seconds += run.iteration_seconds.emplace_back((i == 0 ? slow : 1) * (0.1 / n + 0.001 * (i * 37 % 19)));
+      }
+    }
+    const auto ci95 = scaling_of({runs[0], runs[1]}).points[1].speedup_ci95;
+    return ci95 ? ci95->high - ci95->low : 0;
+  };
+  EXPECT_GT(width(1), 0);
+  EXPECT_LT(width(50), width(1));  // a larger fixed part makes the rest weigh less
+}
+
+TEST(Scaling, LabelsDoNotPartASeriesUnlessAskedTo) {
+  const char* table = "ranks,epochs,images,seconds,nodes,date\n1,1,100,100,1,mon\n2,1,100,60,1,tue\n4,1,100,40,2,wed\n";
+  const Scaling scaling = of_table(table);
+  ASSERT_EQ(scaling.fits.size(), 1u);
+  EXPECT_EQ(scaling.fits[0].points.size(), 3u);
+  EXPECT_TRUE(scaling.refused.empty());
+  ScalingOptions options;
+  options.series = {"nodes"};
+  const Scaling parted = scaling_of(parse_runs_table(table, "t"), options);
+  ASSERT_EQ(parted.refused.size(), 1u);
+  EXPECT_EQ(parted.refused[0].columns, std::vector<std::string>{"nodes"});
+}
+
+TEST(Scaling, RunsThatDifferInLabelsOnlyAreRepeats) {
+  const Scaling scaling =
+      of_table("ranks,epochs,images,seconds,date\n1,1,100,100,a\n1,1,100,101,b\n1,1,100,102,c\n2,1,100,60,d\n");
+  ASSERT_EQ(scaling.points.size(), 2u);
+  EXPECT_EQ(scaling.points[0].runs.size(), 3u);
+  EXPECT_EQ(scaling.averaged_labels, std::vector<std::string>{"date"});
+}
+
+// 1 % noise, three repeats: 4 and 8 ranks take what the others explain; then 4 ranks take 10 % more.
+TEST(Scaling, ALawIsRefusedWhereResidualsExceedTheKnownNoise) {
+  const auto with_four_at = [](double seconds) {
+    std::string table = "ranks,epochs,images,seconds\n";
+    for (const auto& [ranks, time] : {std::pair{1, 100.0}, {2, 60.0}, {4, seconds}, {8, 30.0}, {16, 25.0}}) {
+      for (const double noise : {0.99, 1.0, 1.01}) table += fmt::format("{},1,100,{}\n", ranks, time * noise);
+    }
+    return of_table(table.c_str());
+  };
+  const Scaling true_to_law = with_four_at(40), off = with_four_at(46);
+  EXPECT_FALSE(true_to_law.fits[0].misfit);
+  EXPECT_TRUE(true_to_law.speedup_limit_ci95);
+  EXPECT_TRUE(off.fits[0].misfit);
+  ASSERT_TRUE(off.fits[0].foreign);
+  EXPECT_EQ(off.points[*off.fits[0].foreign].ranks, 4);
+  EXPECT_FALSE(off.speedup_limit);
+}
+
+TEST(Scaling, WithoutRepeatsResidualsRefuseNothing) {
+  const Scaling scaling = of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n4,1,100,60\n8,1,100,30\n");
+  EXPECT_FALSE(scaling.fits[0].misfit);
+  EXPECT_FALSE(scaling.fits[0].foreign);
+}
+
+TEST(Scaling, AShareThatMayBeZeroBoundsNothing) {
+  const Scaling scaling = of_table(
+      "ranks,epochs,images,seconds\n1,1,100,100\n1,1,100,101\n1,1,100,99\n2,1,100,50\n2,1,100,50.6\n2,1,100,49.5\n");
+  ASSERT_TRUE(scaling.fits[0].ci95);
+  EXPECT_EQ(scaling.fits[0].ci95->low, 0);
+  EXPECT_FALSE(scaling.fits[0].limit_ci95);
+  EXPECT_FALSE(scaling.speedup_limit);
+}
+
+TEST(Scaling, FixedSecondsAreNeverNegative) {
+  const Scaling scaling = of_table("ranks,epochs,images,seconds\n1,1,100,99\n1,10,1000,1000\n");
+  ASSERT_EQ(scaling.time_model.size(), 1u);
+  EXPECT_EQ(scaling.time_model[0].model.fixed_s, 0);
+  EXPECT_TRUE(scaling.time_model[0].fixed_cut);
+  EXPECT_NEAR(scaling.time_model[0].model.per_epoch_s, (99 + 10 * 1000) / 101.0, 1e-9);
+  const Scaling shorter = of_table("ranks,epochs,images,seconds\n1,1,100,99\n1,10,1000,90\n");
+  EXPECT_TRUE(shorter.time_model.empty());
+  EXPECT_EQ(shorter.no_time_model, std::vector<int>{1});
+}
+
+// Images grow with the ranks: 2 ranks need 104 s for twice the images, so S = 200/104.
+TEST(Scaling, WeakScalingGivesEfficiencyAndGustafsonsShare) {
+  const Scaling scaling = of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,2,200,104\n4,4,400,112\n");
+  EXPECT_FALSE(scaling.points[1].speedup);
+  EXPECT_NEAR(*scaling.points[1].weak_efficiency, 100.0 / 104, 1e-12);
+  EXPECT_NEAR(*scaling.points[2].scaled_speedup, 400.0 / 112, 1e-12);
+  ASSERT_EQ(scaling.weak.size(), 1u);
+  // Least squares of 2 − 1.9231 = s and 4 − 3.5714 = 3 s.
+  EXPECT_NEAR(scaling.weak[0].serial_fraction, (0.076923 + 3 * 0.428571) / 10, 1e-6);
+}
+
+TEST(Scaling, EqualRankCountsAreComparedWithEachOther) {
+  const Scaling scaling = of_table(
+      "ranks,epochs,images,seconds,communicator\n2,1,100,66,mpi\n2,1,100,60,ring\n2,1,100,67,mpi\n2,1,100,61,ring\n"
+      "2,1,100,65,mpi\n2,1,100,59,ring\n");
+  ASSERT_EQ(scaling.comparisons.size(), 1u);
+  const Comparison& comparison = scaling.comparisons[0];
+  EXPECT_NEAR(comparison.ratio, 66.0 / 60, 1e-12);
+  EXPECT_EQ(comparison.differences[0].column, "communicator");
+  ASSERT_TRUE(comparison.ci95);
+  EXPECT_TRUE(comparison.ci95->contains(1.1));
+  EXPECT_EQ(comparison.verdict, Verdict::faster);
+}
+
+TEST(Scaling, OneRankUsesNoCommunicator) {
+  const Scaling scaling = of_table(
+      "ranks,epochs,images,seconds,communicator\n1,1,100,100,none\n2,1,100,60,ring\n4,1,100,40,ring\n2,1,100,70,mpi\n");
+  ASSERT_EQ(scaling.fits.size(), 2u);
+  EXPECT_EQ(scaling.fits[0].points.size(), 3u);
+  EXPECT_TRUE(scaling.points[1].differences.empty());
+  EXPECT_TRUE(scaling.refused.empty());
+}
+
+TEST(Scaling, AnotherModelGivesNoSpeedUp) {
+  const Scaling scaling = of_table("ranks,epochs,images,seconds,model\n1,1,100,100,vgg\n2,1,100,6,resnet\n");
+  EXPECT_FALSE(scaling.points[1].speedup);
+  ASSERT_EQ(scaling.points[1].other_work.size(), 1u);
+  EXPECT_EQ(scaling.points[1].other_work[0].column, "model");
 }
 
 }  // namespace
