@@ -72,7 +72,13 @@ std::optional<MeanSpread> mean_spread(std::span<const double> values) {
   const auto n = static_cast<double>(series.size());
   const double times = n / spread.autocorrelation_time;
   if (!(times >= least_autocorrelation_times)) return std::nullopt;
-  spread.autocorrelation_time *= static_cast<double>(together);
+  // In iterations: the long-run variance, which averaging over neighbours leaves as it is, over the variance of one.
+  double squares = 0;
+  for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
+  if (squares > 0) {
+    spread.autocorrelation_time *=
+        autocovariance(series, 0) * static_cast<double>(together) * static_cast<double>(values.size()) / squares;
+  }
   const int terms = std::max(4, static_cast<int>(0.8 * std::pow(times, 2.0 / 3)));
   double sum = 0;
   for (int j = 1; j <= terms; ++j) {

@@ -12,7 +12,7 @@ namespace paceline::analysis {
 namespace {
 
 // Where no run of one rank has the same series, the nearest of at most this many is looked for.
-constexpr std::size_t most_candidates = 1000;
+constexpr std::size_t most_candidates = 200;
 
 bool differ_in_work(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(), [](const auto& d) { return is_work_column(d.column); });
@@ -45,6 +45,7 @@ class OneRankPoints {
       const std::size_t candidate = group->second[i];
       auto differences = differences_between(points[candidate], points[p]);
       if (!best || cost(differences) < cost(best->differences)) best = Match{candidate, std::move(differences)};
+      if (cost(best->differences) <= 1) break;  // an equal series would have been found
     }
     return best;
   }

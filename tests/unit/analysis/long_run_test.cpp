@@ -28,7 +28,7 @@ TEST(StudentT, HasTheQuantilesOfPublishedTables) {
   EXPECT_NEAR(t_quantile_two_sided(0.05, 4), 2.7764, 1e-4);
   EXPECT_NEAR(t_quantile_two_sided(0.01, 30), 2.7500, 1e-4);
   EXPECT_NEAR(t_quantile_two_sided(0.05, 1e9), 1.95996, 1e-4);
-  EXPECT_NEAR(t_two_sided(2, 2.5), 0.1590, 1e-4);
+  EXPECT_NEAR(t_two_sided(2, 2), 1 - 2 / std::sqrt(6.0), 1e-9);  // 1 − t/√(2 + t²)
 }
 
 TEST(LongRun, FindsTheAutocorrelationTime) {  // (1 + φ)/(1 − φ)
@@ -46,11 +46,11 @@ TEST(LongRun, RefusesFewerThanTwentyAutocorrelationTimes) {
   EXPECT_FALSE(median_interval(drift));
 }
 
-// 400 series each: with a true coverage of 95 %, 92 to 98 % are within three standard errors.
+// 250 series each: with a true coverage of 95 %, 91 to 99 % are within three standard errors.
 TEST(LongRun, IntervalsHoldTheTruthAsOftenAsTheySay) {
   for (const double phi : {0.0, 0.5, 0.9}) {
     int means = 0, medians = 0, shown = 0;
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < 250; ++i) {
       const auto values = series(800, phi, 1000 + i);
       const auto spread = mean_spread(values);
       const auto median = median_interval(values);
@@ -60,9 +60,9 @@ TEST(LongRun, IntervalsHoldTheTruthAsOftenAsTheySay) {
           std::abs(spread->mean - 100) <= t_quantile_two_sided(0.05, spread->degrees) * std::sqrt(spread->variance);
       medians += median->contains(100);
     }
-    EXPECT_GT(shown, 300) << phi;
-    EXPECT_NEAR(static_cast<double>(means) / shown, 0.95, 0.035) << phi;
-    EXPECT_NEAR(static_cast<double>(medians) / shown, 0.95, 0.035) << phi;
+    EXPECT_GT(shown, 190) << phi;
+    EXPECT_NEAR(static_cast<double>(means) / shown, 0.95, 0.042) << phi;
+    EXPECT_NEAR(static_cast<double>(medians) / shown, 0.95, 0.042) << phi;
   }
 }
 
