@@ -2,8 +2,9 @@
 """Prints a line for each run of `paceline report --format json`: how fast its steps are, and what they wait for.
 
 usage: steps.py REPORT.json
-Speed and duration are medians after the warm-up. Communication is what a step waits for, on average over ranks and all
-steps; what a second thread sends while the step computes is hidden: its share of all communication.
+All figures of a step are means over the ranks and over all steps, the first ones included, so that they can be compared:
+communication is a part of the step beside it. It is what the step waits for; what a second thread sends while the step
+computes is hidden: its share of all communication. The report itself has medians after the warm-up.
 """
 import json
 import pathlib
@@ -12,16 +13,17 @@ import sys
 
 def row(run):
     iterations, config = run["iterations"], run["config"]
-    exposed = sum(part["ns"] for part in run["breakdown"]["rows"]
-                  if part["phase"] == "communication" and part["in_iterations"]) / iterations["count"]
+    parts = [part for part in run["breakdown"]["rows"] if part["in_iterations"]]  # means over the ranks
+    step = sum(part["ns"] for part in parts) / iterations["count"]
+    exposed = sum(part["ns"] for part in parts if part["phase"] == "communication") / iterations["count"]
     overlaps = [rank["overlap"] for rank in run["per_rank"] if "overlap" in rank]
     all_ns = sum(overlap["communication_ns"] for overlap in overlaps)
     hidden_ns = sum(overlap["hidden_ns"] for overlap in overlaps)
     alone = run["ranks"] == 1
     return [pathlib.PurePath(run["path"]).name, str(run["ranks"]), str(len(run["hosts"])), str(config["batch_per_rank"]),
-            f'{iterations["steady_images_per_s"]:.1f}', f'{iterations["steady_median_ns"] / 1e6:.1f}',
+            f'{config["images_per_iteration"] / step * 1e9:.1f}', f"{step / 1e6:.1f}",
             "–" if alone else f"{exposed / 1e6:.1f}",
-            "–" if alone else f'{100 * run["communication_share_of_step"]:.1f} %',
+            "–" if alone else f"{100 * exposed / step:.1f} %",
             "–" if all_ns == 0 or alone else f"{100 * hidden_ns / all_ns:.0f} %"]
 
 

@@ -67,6 +67,10 @@ lines = {line.split()[0]: line.split() for line in open("batch_size/said") if li
 for r in batches:
     cells = lines[r["path"]]
     assert cells[1:4] == ["2", "1", str(r["config"]["batch_per_rank"])], cells
-    assert float(cells[4]) == round(r["iterations"]["steady_images_per_s"], 1), (cells, r["iterations"])
-    assert 0 < float(cells[6]), cells
+    speed, step, communication, share = (float(cells[i]) for i in (4, 5, 6, 7))
+    # One statistic: each figure follows from the ones beside it, and the share is the report's.
+    assert 0 < communication < step, cells
+    assert abs(share - 100 * communication / step) < 0.2 + 10 / step, cells
+    assert abs(share - 100 * r["communication_share_of_step"]) < 0.2, (cells, r["communication_share_of_step"])
+    assert abs(speed * step / 1000 - r["config"]["images_per_iteration"]) < 0.01 * r["config"]["images_per_iteration"] + 0.1 * step / 1000, cells
 PY
