@@ -103,11 +103,23 @@ std::unique_ptr<Communicator> communicator_of(const TrainOptions& options, const
   return gpu->make_communicator(options.communicator, reduction, std::make_unique<Ranks>(MPI_COMM_WORLD));
 }
 
+// Called from a thread beside the main one, which may wait for ever: nothing is tidied up.
+[[noreturn]] void abandon_from_aside(const std::string& who, int ranks, const std::string& what) {
+  fmt::print(stderr, "{}{}\n", who, what);
+  std::fflush(stderr);
+  alarm(10);  // in case MPI_Abort waits for the main thread
+  if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, 1);
+  _exit(1);
+}
+
 int train(const TrainOptions& options, Communicator& communicator, const GpuPart* gpu,
           Training::Clock::time_point start, std::optional<Range>& startup) {
   std::unique_ptr<Training> training;  // outlives the handlers: its threads may wait for ranks that never come
   try {
-    training = std::make_unique<Training>(options, communicator, start, gpu);
+    const auto abandon_job = [name = who(), ranks = communicator.size()](const std::string& what) {
+      abandon_from_aside(name, ranks, what);
+    };
+    training = std::make_unique<Training>(options, communicator, start, abandon_job, gpu);
     startup.reset();
     training->run();
     return 0;

@@ -32,6 +32,33 @@ std::filesystem::path linked(const std::filesystem::path& file) {
   return code || !std::filesystem::is_symlink(file, code) ? file : target;
 }
 
+// A hard link, so that `file` is there all the time; a copy where the file system has no links.
+bool keep_version(const std::filesystem::path& file, const std::string& name) {
+  if (unlink(name.c_str()) != 0 && errno != ENOENT) return false;
+  if (link(file.c_str(), name.c_str()) == 0 || errno == ENOENT) return true;
+  std::error_code code;
+  std::filesystem::copy_file(file, name, code);
+  if (code) errno = code.value();
+  return !code;
+}
+
+bool keep_versions(const std::filesystem::path& file, unsigned keep) {
+  const auto version = [&](unsigned number) { return fmt::format("{}.{}", file.string(), number); };
+  for (unsigned number = keep; number-- > 2;) {
+    if (std::rename(version(number - 1).c_str(), version(number).c_str()) != 0 && errno != ENOENT) return false;
+  }
+  return keep < 2 || keep_version(file, version(1));
+}
+
+// Only then does the new name survive a crash of the machine.
+void sync_directory_of(const std::filesystem::path& file) {
+  const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);  // some file systems refuse this; the file itself is on the disk
+  close(descriptor);
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& file) {
@@ -62,7 +89,7 @@ void check_writable(const std::filesystem::path& file) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
 }
 
-void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync) {
+void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync, unsigned keep) {
   const std::filesystem::path target = linked(file);
   const std::string beside = fmt::format("{}.{}.partial", target.string(), getpid());
   const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -70,6 +97,10 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view c
   if (good && sync == Sync::yes) good = fsync(descriptor) == 0;
   int reason = errno;
   if (descriptor >= 0 && close(descriptor) != 0 && good) {
+    good = false;
+    reason = errno;
+  }
+  if (good && !keep_versions(target, keep)) {
     good = false;
     reason = errno;
   }
@@ -81,6 +112,7 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view c
     if (descriptor >= 0) unlink(beside.c_str());
     throw Error(fmt::format("{}: cannot be written: {}", file.string(), std::strerror(reason)));
   }
+  if (sync == Sync::yes) sync_directory_of(target);
 }
 
 }  // namespace paceline::train

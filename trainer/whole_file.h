@@ -18,7 +18,9 @@ enum class Sync { no, yes };
 
 // Afterwards the file is whole or, where there was none, still not there: writes content beside `file`, syncs it to the
 // disk, unless it is one of many that can be made again, and renames it over `file`, or over what `file` links to.
-// Throws Error; leaves nothing behind then.
-void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync = Sync::yes);
+// keep: so many versions stay, this one included: before the renaming, the file that is there becomes FILE.1, FILE.1
+// becomes FILE.2 and so on. Throws Error; leaves nothing behind then.
+void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync = Sync::yes,
+                           unsigned keep = 1);
 
 }  // namespace paceline::train

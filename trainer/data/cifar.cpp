@@ -6,8 +6,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "trainer/whole_file.h"
 #include "trainer/error.h"
+#include "trainer/whole_file.h"
 
 namespace paceline::train {
 
@@ -40,7 +40,20 @@ void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
   }
 }
 
-TrainAndTest read_cifar10(const std::filesystem::path& directory) {
+namespace {
+
+// CIFAR-10's archive unpacks to this folder; its parent is what most programs take.
+std::filesystem::path folder_of_batches(const std::filesystem::path& directory) {
+  const std::filesystem::path unpacked = directory / "cifar-10-batches-bin";
+  std::error_code code;
+  const bool here = std::filesystem::exists(directory / "data_batch_1.bin", code);
+  return !here && std::filesystem::exists(unpacked / "data_batch_1.bin", code) ? unpacked : directory;
+}
+
+}  // namespace
+
+TrainAndTest read_cifar10(const std::filesystem::path& given) {
+  const std::filesystem::path directory = folder_of_batches(given);
   if (std::filesystem::is_regular_file(directory)) {
     throw Error(fmt::format("{}: is a file: --data takes the directory that it lies in", directory.string()));
   }

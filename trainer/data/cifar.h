@@ -13,7 +13,8 @@ namespace paceline::train {
 inline constexpr std::size_t cifar_image_bytes = 3072;
 inline constexpr std::size_t cifar_record_bytes = 1 + cifar_image_bytes;
 
-// Reads data_batch_1.bin … data_batch_5.bin (those that are there, at least the first) and test_batch.bin.
+// Reads data_batch_1.bin … data_batch_5.bin (those that are there, at least the first) and test_batch.bin, from the
+// directory or from the folder cifar-10-batches-bin in it.
 // Throws Error: directory or file missing, size not a multiple of 3,073 bytes, empty, label above 9.
 TrainAndTest read_cifar10(const std::filesystem::path& directory);
 

@@ -24,9 +24,8 @@ std::vector<std::uint32_t> first_of_each_class(std::span<const std::int32_t> lab
 }
 
 void keep_fraction(Dataset& data, double fraction) {
-  const std::vector<std::int32_t> labels(data.labels.begin(), data.labels.end());
   Dataset kept;
-  for (const std::uint32_t sample : first_of_each_class(labels, fraction)) {
+  for (const std::uint32_t sample : first_of_each_class(data.labels, fraction)) {
     const auto image = data.image(sample);
     kept.labels.push_back(data.labels[sample]);
     kept.pixels.insert(kept.pixels.end(), image.begin(), image.end());

@@ -14,7 +14,7 @@ struct Dataset {
   std::int64_t image_size = 32;  // pixels on each side
   std::int64_t channels = 3;
   std::int64_t classes = 10;
-  std::vector<std::uint8_t> labels;  // one a sample
+  std::vector<std::int32_t> labels;  // one a sample
   std::vector<std::uint8_t> pixels;  // image after image, each channels × height × width
 
   std::size_t size() const { return labels.size(); }

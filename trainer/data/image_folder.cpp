@@ -32,22 +32,42 @@ bool is_jpeg(const fs::path& file) {
   return extension == ".jpg" || extension == ".jpeg";
 }
 
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "no regular file";
+}
+
+// To open a FIFO waits for its writer, and to open a device may do anything. The type of an entry costs no call to the
+// system where the directory has it.
+void refuse_special_file(const fs::directory_entry& entry) {
+  std::error_code code;
+  struct stat status {};
+  if (entry.is_regular_file(code) || stat(entry.path().c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  throw Error(fmt::format("{}: is {}, not a picture: take it away, or give --on-bad-image skip", entry.path().string(),
+                          kind_of(status.st_mode)));
+}
+
 // What a folder has of one kind, in the order of the names' bytes; nothing whose name begins with a dot.
-std::vector<std::string> sorted_names(const fs::path& folder, bool folders) {
+std::vector<std::string> sorted_names(const fs::path& folder, bool folders, bool refuse_special) {
   std::error_code code;
   std::vector<std::string> names;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     std::string name = entry->path().filename().string();
     if (name.starts_with('.')) continue;
     std::error_code of_entry;  // one that cannot be looked at is met again when it is read
-    if (folders ? entry->is_directory(of_entry) : is_jpeg(entry->path())) names.push_back(std::move(name));
+    if (!(folders ? entry->is_directory(of_entry) : is_jpeg(entry->path()))) continue;
+    if (!folders && refuse_special) refuse_special_file(*entry);
+    names.push_back(std::move(name));
   }
   if (code) throw Error(fmt::format("{}: cannot be read: {}", folder.string(), code.message()));
   std::ranges::sort(names);
   return names;
 }
 
-void add_part(const fs::path& folder, const std::vector<std::string>& classes, std::string& listing) {
+void add_part(const fs::path& folder, const std::vector<std::string>& classes, bool refuse_special,
+              std::string& listing) {
   const auto add = [&](EntryKind kind, const std::string& text) {
     listing += kind;
     listing += text;
@@ -56,7 +76,7 @@ void add_part(const fs::path& folder, const std::vector<std::string>& classes, s
   add(part_entry, folder.filename().string());
   for (const std::string& name : classes) {
     add(class_entry, name);
-    const std::vector<std::string> files = sorted_names(folder / name, false);
+    const std::vector<std::string> files = sorted_names(folder / name, false, refuse_special);
     if (files.empty()) {
       throw Error(fmt::format("{}: a class without pictures (*.jpg): add some, or take the folder away",
                               (folder / name).string()));
@@ -74,10 +94,22 @@ struct Descriptor {
 
 // Appends a file's content.
 void append_file(const fs::path& file, std::vector<std::uint8_t>& bytes) {
-  const auto fail = [&] { throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno))); };
-  const Descriptor descriptor{open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  constexpr off_t most = off_t{1} << 30;  // no picture has so many bytes
+  const auto refuse = [&](const char* why) {
+    throw ImageError(fmt::format("{}: cannot be read: {}", file.string(), why));
+  };
+  const auto fail = [&] { refuse(std::strerror(errno)); };
   struct stat status {};
+  const auto check = [&] {
+    if (!S_ISREG(status.st_mode)) refuse(fmt::format("it is {}", kind_of(status.st_mode)).c_str());
+  };
+  if (stat(file.c_str(), &status) != 0) fail();
+  check();
+  // It may have become another file since.
+  const Descriptor descriptor{open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (descriptor.number < 0 || fstat(descriptor.number, &status) != 0) fail();
+  check();
+  if (status.st_size > most) refuse("it has more than 1 GiB");
   std::size_t done = bytes.size();
   bytes.resize(done + static_cast<std::size_t>(status.st_size));
   while (done < bytes.size()) {
@@ -97,7 +129,7 @@ bool is_image_folder(const fs::path& directory) {
   return fs::is_directory(directory / "train", code);
 }
 
-std::string list_image_folder(const fs::path& directory) {
+std::string list_image_folder(const fs::path& directory, bool refuse_special) {
   const fs::path train = directory / "train";
   std::error_code code;
   fs::path test = directory / "val";
@@ -106,12 +138,12 @@ std::string list_image_folder(const fs::path& directory) {
     throw Error(fmt::format("{}: has a folder train, but neither val nor test: evaluation needs pictures too",
                             directory.string()));
   }
-  const std::vector<std::string> classes = sorted_names(train, true);
+  const std::vector<std::string> classes = sorted_names(train, true, false);
   if (classes.size() < 2) {
     throw Error(fmt::format("{}: {}: make a folder of pictures for each class in it", train.string(),
                             classes.empty() ? "no classes" : "a single class"));
   }
-  const std::vector<std::string> tested = sorted_names(test, true);
+  const std::vector<std::string> tested = sorted_names(test, true, false);
   if (tested.empty()) throw Error(fmt::format("{}: no classes: it needs folders like those of train", test.string()));
   for (const std::string& name : tested) {
     if (!std::ranges::binary_search(classes, name)) {
@@ -119,8 +151,8 @@ std::string list_image_folder(const fs::path& directory) {
     }
   }
   std::string listing;
-  add_part(train, classes, listing);
-  add_part(test, tested, listing);
+  add_part(train, classes, refuse_special, listing);
+  add_part(test, tested, refuse_special, listing);
   return listing;
 }
 
@@ -200,26 +232,33 @@ void FolderSource::decode(std::size_t sample, const std::optional<Draw>& draw, c
     }
     prepare_jpeg(jpeg, crop, image_size_, normalization, out);
   } catch (const JpegError& error) {
-    throw Error(fmt::format("{}: {}: not a picture that can be trained on; replace it, or take it away",
-                            path(sample).string(), error.what()));
+    throw ImageError(fmt::format("{}: {}", path(sample).string(), error.what()));
   }
 }
 
-std::uint64_t FolderSource::bytes_on_disk() const {
+std::uint64_t FolderSource::bytes_on_disk(bool skip_unreadable) const {
   std::uint64_t bytes = 0;
   for (std::size_t sample = 0; sample < size(); ++sample) {
     std::error_code code;
-    bytes += fs::file_size(path(sample), code);
-    if (code) throw Error(fmt::format("{}: cannot be read: {}", path(sample).string(), code.message()));
+    const std::uint64_t size = fs::file_size(path(sample), code);
+    if (!code) bytes += size;
+    if (code && !skip_unreadable)
+      throw Error(fmt::format("{}: cannot be read: {}", path(sample).string(), code.message()));
   }
   return bytes;
 }
 
-FileContents FolderSource::read_all() const {
+FileContents FolderSource::read_all(bool skip_unreadable) const {
   FileContents all;
-  all.bytes.reserve(bytes_on_disk());
+  all.bytes.reserve(bytes_on_disk(skip_unreadable));
   for (std::size_t sample = 0; sample < size(); ++sample) {
-    append_file(path(sample), all.bytes);
+    const std::size_t before = all.bytes.size();
+    try {
+      append_file(path(sample), all.bytes);
+    } catch (const ImageError&) {
+      if (!skip_unreadable) throw;
+      all.bytes.resize(before);
+    }
     all.ends.push_back(all.bytes.size());
   }
   return all;

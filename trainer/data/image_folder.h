@@ -15,8 +15,10 @@ bool is_image_folder(const std::filesystem::path& directory);
 
 // The names of all pictures (.jpg, .jpeg, in any case) as one text that other ranks can be sent: classes and files in
 // the order of their names' bytes, which numbers them, whatever order the file system has. No picture is opened. Throws
-// Error: unreadable, fewer than two classes, a class without pictures or, in val, unknown to train.
-std::string list_image_folder(const std::filesystem::path& directory);
+// Error: unreadable, fewer than two classes, a class without pictures or, in val, unknown to train; a FIFO, a socket, a
+// device or a folder that is called like a picture, unless these are only met when they are read (refuse_special
+// false).
+std::string list_image_folder(const std::filesystem::path& directory, bool refuse_special = true);
 
 // The contents of files, one after the other.
 struct FileContents {
@@ -43,11 +45,14 @@ class FolderSource : public ImageSource {
   ImageCut prepare_stored(std::size_t sample, const std::optional<Draw>& draw,
                           std::span<std::uint8_t> out) const override;
 
+  std::string name_of(std::size_t sample) const override { return path(sample).string(); }
+
   std::filesystem::path path(std::size_t sample) const;
-  std::uint64_t bytes_on_disk() const;  // of all pictures; a call to the system for each. Throws Error.
-  FileContents read_all() const;        // throws Error
-  void keep(FileContents contents);     // of the same listing: no file is read any more
-  void check_first() const;             // throws Error where the first picture is not to be read on this host
+  // Of all pictures; a call to the system for each. Throws Error, or leaves such a file out.
+  std::uint64_t bytes_on_disk(bool skip_unreadable = false) const;
+  FileContents read_all(bool skip_unreadable = false) const;  // throws Error; or such a file is empty
+  void keep(FileContents contents);                           // of the same listing: no file is read any more
+  void check_first() const;  // throws Error where the first picture is not to be read on this host
 
  private:
   void decode(std::size_t sample, const std::optional<Draw>& draw, const Normalization& normalization,

@@ -5,11 +5,18 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "trainer/data/dataset.h"
+#include "trainer/error.h"
 #include "trainer/nn/model.h"
 
 namespace paceline::train {
+
+// One image that cannot be read or decoded, by its name and the reason.
+struct ImageError : Error {
+  using Error::Error;
+};
 
 // What is drawn for a training image, and what its random numbers are named by, beside the sample itself.
 struct Draw {
@@ -28,7 +35,7 @@ class ImageSource {
 
   // Writes an image as the network takes it, normalised, channel planes one after the other: cropped and flipped at
   // random, a function of draw and sample alone, or, without a draw, as evaluation sees it. Several threads may call
-  // it at once. Throws Error where a file is missing or damaged.
+  // it at once. Throws ImageError where a file is missing or damaged.
   virtual void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const = 0;
 
   // For a model that prepares images itself: how bytes become numbers, null where images are none; and an image's
@@ -36,6 +43,8 @@ class ImageSource {
   // bytes.
   virtual const Normalization* stored() const { return nullptr; }
   virtual ImageCut prepare_stored(std::size_t, const std::optional<Draw>&, std::span<std::uint8_t>) const { return {}; }
+
+  virtual std::string name_of(std::size_t) const { return {}; }  // an image's file, for messages
 
   std::size_t values() const { return static_cast<std::size_t>(3 * image_size() * image_size()); }  // of an image
 };

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <vector>
 
-#include <jerror.h>
 #include <jpeglib.h>
 
 namespace paceline::train {
@@ -31,11 +30,9 @@ constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
   std::longjmp(failure->back, 1);
 }
 
-// libjpeg goes on after damage, with grey or garbage, and only warns. Two of its warnings are about harmless things.
+// libjpeg goes on after damage, with grey or garbage, and only warns: a negative level.
 void on_message(j_common_ptr info, int level) {
-  const bool warning = level < 0;
-  const int code = info->err->msg_code;
-  if (warning && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM) on_error(info);
+  if (level < 0) on_error(info);
 }
 
 jpeg_error_mgr* handlers(JpegFailure& failure) {

@@ -15,8 +15,8 @@ struct JpegError : std::runtime_error {
 };
 
 // Decodes a window of a picture row by row, at a scale of M/8, as red, green and blue bytes, whatever the picture has:
-// grey, YCbCr, CMYK, baseline or progressive. Damage of any kind, and an end that is missing, is an error, not a grey
-// patch. Every function throws JpegError.
+// grey, YCbCr, CMYK, baseline or progressive. Whatever libjpeg-turbo warns of is an error, not a grey patch. Changed
+// bytes that still decode are pixels like any others: JPEG has no checksum. Every function throws JpegError.
 class JpegReader {
  public:
   // Reads the header; the bytes must outlive the reader. More than 134 million pixels are refused.

@@ -1,5 +1,7 @@
 #include "trainer/data/loader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -9,18 +11,26 @@
 namespace paceline::train {
 
 Loader::Loader(const ImageSource& source, Plan plan, const Options& options)
-    : source_(source), plan_(std::move(plan)), options_(options), open_(options.first), in_use_(options.first) {
+    : source_(source),
+      plan_(std::move(plan)),
+      options_(options),
+      open_(options.first),
+      in_use_(options.first),
+      running_(options.workers) {
   slots_.reserve(options.depth + 1);
   for (std::size_t i = 0; i <= options.depth; ++i) slots_.emplace_back(options.memory);
   for (std::size_t worker = 0; worker < options_.workers; ++worker) threads_.emplace_back([this] { run(); });
 }
 
-Loader::~Loader() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
+bool Loader::stop(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  stop_ = true;
   changed_.notify_all();
+  return changed_.wait_for(lock, time, [this] { return running_ == 0; });
+}
+
+Loader::~Loader() {
+  stop(std::chrono::milliseconds(0));
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -31,10 +41,13 @@ const Batch& Loader::next() {
     changed_.notify_all();
   }
   given_ = true;
-  const Slot& slot = slot_of(in_use_);
+  Slot& slot = slot_of(in_use_);
+  if (options_.progress != nullptr) options_.progress->waiting = true;
   changed_.wait(lock, [&] { return slot.ready() || failure_; });
+  if (options_.progress != nullptr) options_.progress->waiting = false;
   if (!slot.ready()) std::rethrow_exception(failure_);
   if (slot.failure) std::rethrow_exception(slot.failure);
+  leave_out(slot);
   return slot.batch;
 }
 
@@ -45,7 +58,14 @@ const Batch* Loader::following() {
   return ready ? &slot.batch : nullptr;
 }
 
-void Loader::run() try {
+void Loader::run() {
+  prepare_batches();
+  const std::lock_guard lock(mutex_);
+  --running_;
+  changed_.notify_all();
+}
+
+void Loader::prepare_batches() try {
   name_this_thread("loader");
   std::unique_lock lock(mutex_);
   while (true) {
@@ -65,7 +85,7 @@ void Loader::work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock
   Slot& slot = slot_of(iteration);  // stays this batch's until all of its samples are done
   if (!slot.begun) begin(slot, iteration);
   std::optional<Range> range;
-  while (slot.taken < slot.work.samples.size()) {
+  while (!stop_ && slot.taken < slot.work.samples.size()) {
     const std::size_t i = slot.taken++;
     if (slot.taken == slot.work.samples.size()) ++open_;
     lock.unlock();
@@ -73,6 +93,7 @@ void Loader::work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock
     if (!range) range.emplace(Category::preprocess);
     if (i == 0) suffer(slow_loader, options_.delay);
     const std::exception_ptr failure = prepare(slot, i);
+    if (options_.progress != nullptr) ++options_.progress->prepared;
     lock.lock();
     if (failure && (!slot.failure || i < slot.failed)) {
       slot.failure = failure;
@@ -83,7 +104,47 @@ void Loader::work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock
 }
 
 std::exception_ptr Loader::prepare(Slot& slot, std::size_t i) try {
-  const std::uint32_t sample = slot.work.samples[i];
+  if (options_.bad != nullptr) {
+    prepare_or_replace(slot, i);
+    return nullptr;
+  }
+  try {
+    write(slot, i, slot.work.samples[i]);
+  } catch (const ImageError& error) {
+    throw Error(fmt::format("{}: not a picture that can be used: replace it, take it away, or give --on-bad-image skip",
+                            error.what()));
+  }
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+void Loader::prepare_or_replace(Slot& slot, std::size_t i) {
+  constexpr std::size_t most_in_a_row = 100;  // more than that is no damage of a picture or two
+  const std::size_t first = slot.work.samples[i];
+  const std::size_t most = slot.work.draw ? std::min(most_in_a_row, source_.size()) : 1;
+  std::string last;
+  for (std::size_t further = 0; further < most; ++further) {
+    const std::size_t sample = (first + further) % source_.size();
+    if (options_.bad->has(sample)) continue;
+    try {
+      return write(slot, i, sample);
+    } catch (const ImageError& error) {
+      options_.bad->add(sample, error.what());
+      last = error.what();
+    }
+  }
+  slot.missing[i] = 1;
+  if (!slot.work.draw) return;
+  throw Error(fmt::format("{} pictures in a row cannot be read{}{}: look at the file system and the data set", most,
+                          last.empty() ? "" : "; the last: ", last));
+}
+
+void Loader::write(Slot& slot, std::size_t i, std::size_t sample) {
+  if (options_.progress != nullptr) {
+    options_.progress->sample = sample;
+    options_.progress->source = &source_;
+  }
   const std::size_t values = source_.values();
   slot.batch.labels[i] = source_.label(sample);
   if (slot.batch.normalization != nullptr) {
@@ -92,9 +153,37 @@ std::exception_ptr Loader::prepare(Slot& slot, std::size_t i) try {
   } else {
     source_.prepare(sample, slot.work.draw, std::span(slot.batch.images).subspan(i * values, values));
   }
-  return nullptr;
-} catch (...) {
-  return std::current_exception();
+}
+
+void Loader::leave_out(Slot& slot) const {
+  Batch& batch = slot.batch;
+  const std::size_t values = source_.values();
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < slot.missing.size(); ++i) {
+    if (slot.missing[i] != 0) continue;
+    if (kept != i) {
+      const auto move = [&](auto& all, std::size_t length) {
+        const auto from = all.begin() + static_cast<std::ptrdiff_t>(i * length);
+        std::copy_n(from, length, all.begin() + static_cast<std::ptrdiff_t>(kept * length));
+      };
+      move(batch.labels, 1);
+      if (batch.normalization != nullptr) {
+        move(batch.cuts, 1);
+        move(batch.planes, values);
+      } else {
+        move(batch.images, values);
+      }
+    }
+    ++kept;
+  }
+  if (kept == slot.missing.size()) return;
+  batch.labels.resize(kept);
+  if (batch.normalization != nullptr) {
+    batch.cuts.resize(kept);
+    batch.planes.resize(kept * values);
+  } else {
+    batch.images.resize(kept * values);
+  }
 }
 
 void Loader::begin(Slot& slot, std::uint64_t iteration) {
@@ -108,6 +197,7 @@ void Loader::begin(Slot& slot, std::uint64_t iteration) {
     slot.batch.images.resize(samples * source_.values());
   }
   slot.batch.labels.resize(samples);
+  slot.missing.assign(options_.bad != nullptr ? samples : 0, 0);
   slot.taken = slot.done = 0;
   slot.failure = nullptr;
   slot.begun = true;

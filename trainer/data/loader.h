@@ -1,6 +1,7 @@
 // Prepares batches ahead of time, in threads of its own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "trainer/data/bad_images.h"
 #include "trainer/data/image_source.h"
 #include "trainer/data/run_plan.h"
 
@@ -28,6 +30,14 @@ struct Batch {
   std::pmr::vector<std::uint8_t> planes;
   std::vector<ImageCut> cuts;
   const Normalization* normalization = nullptr;
+};
+
+// How images come along, for whoever watches a run.
+struct ImageProgress {
+  std::atomic<bool> waiting{false};                 // whether next() waits for its batch
+  std::atomic<std::uint64_t> prepared{0};           // images
+  std::atomic<const ImageSource*> source{nullptr};  // of the image that was begun last, null before the first
+  std::atomic<std::size_t> sample{0};
 };
 
 // Batches of iterations first … last − 1 in order. Workers share the samples of a batch among them; what a batch holds
@@ -49,11 +59,22 @@ class Loader {
     std::chrono::milliseconds delay{0};                                    // a fault: added to each batch's preparation
     std::pmr::memory_resource* memory = std::pmr::get_default_resource();  // of images
     bool stored = false;  // images as they are stored, where the source can give them so
+
+    // Where images that cannot be read or decoded are noted, to go on without them: in training the next good image of
+    // the source takes its place, so that batches keep their length; in evaluation it is left out. Both follow from the
+    // source alone, so the batches are the same however many ranks and workers there are. Null: such an image is an
+    // error.
+    BadImages* bad = nullptr;
+    ImageProgress* progress = nullptr;
   };
 
   // The source must outlive the loader.
   Loader(const ImageSource& source, Plan plan, const Options& options);
-  ~Loader();  // stops the threads, whatever they have left to do
+  ~Loader();  // stops the threads, whatever they have left to do, and waits for them
+
+  // Stops the threads; whether they have all ended within this time. One that is stuck in a read has not.
+  bool stop(std::chrono::milliseconds time);
+
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
@@ -71,6 +92,7 @@ class Loader {
     Work work;
     Batch batch;
     bool begun = false;
+    std::vector<char> missing;        // by sample: whether it is left out
     std::size_t taken = 0, done = 0;  // samples
     std::size_t failed = 0;           // where `failure` is set: which sample
     std::exception_ptr failure;
@@ -78,9 +100,13 @@ class Loader {
   };
 
   void run();
+  void prepare_batches();
   void work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock);
   void begin(Slot& slot, std::uint64_t iteration);
   std::exception_ptr prepare(Slot& slot, std::size_t i);  // what it threw, if anything
+  void prepare_or_replace(Slot& slot, std::size_t i);
+  void write(Slot& slot, std::size_t i, std::size_t sample);
+  void leave_out(Slot& slot) const;  // samples that are missing
   Slot& slot_of(std::uint64_t iteration) { return slots_[iteration % slots_.size()]; }
 
   const ImageSource& source_;
@@ -94,6 +120,7 @@ class Loader {
   std::uint64_t in_use_;  // the one that next() has given, or will give first
   bool given_ = false;
   bool stop_ = false;
+  std::size_t running_;         // threads
   std::exception_ptr failure_;  // of no single sample
   std::vector<std::thread> threads_;
 };

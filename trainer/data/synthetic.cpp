@@ -13,12 +13,12 @@ Dataset synthesize(const SyntheticOptions& options, std::size_t samples, std::ui
   data.classes = options.classes;
   const std::size_t stored = synthetic_images(samples);
   data.pixels.resize(stored * data.image_bytes());
-  std::vector<std::uint8_t> label_of_stored(stored);
+  std::vector<std::int32_t> label_of_stored(stored);
   const std::size_t plane = static_cast<std::size_t>(options.image_size * options.image_size);
   for (std::size_t image = 0; image < stored; ++image) {
     Random random{synthesizing, options.seed, part, image};
     const std::uint64_t label = random.below(static_cast<std::uint64_t>(options.classes));
-    label_of_stored[image] = static_cast<std::uint8_t>(label);
+    label_of_stored[image] = static_cast<std::int32_t>(label);
     Random colours{synthesizing, options.seed, 2, label};  // part 2: shared by training and test images
     std::uint8_t* pixel = data.pixels.data() + image * data.image_bytes();
     for (std::int64_t channel = 0; channel < data.channels; ++channel) {

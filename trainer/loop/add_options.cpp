@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "trainer/comm/communicator.h"
+#include "trainer/error.h"
+#include "trainer/loop/checkpoint_times.h"
 #include "trainer/loop/updater.h"
 #include "trainer/loop/value_checks.h"
 
@@ -39,7 +41,9 @@ void add_reduction_options(CLI::App& app, nccl::Options& o) {
          "NCCL: blocks of threads that its kernels take, most or least:most; default: NCCL's choice")
       ->type_name("[LEAST:]MOST");
   app.add_flag("--registered-buffers", o.registered, "NCCL: gradients in memory that it allocates and registers");
-  app.add_option("--comm-timeout", o.timeout_s, "NCCL: seconds until a rank that does not come ends the job")
+  app.add_option(
+         "--comm-timeout", o.timeout_s,
+         "seconds that a collective call of a running job waits for a rank; then the job ends and names the rank")
       ->check(positive())
       ->capture_default_str();
 }
@@ -91,6 +95,12 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
                  "what becomes of images that make no whole iteration at an epoch's end. exact: left out, others each "
                  "epoch; equal-length: all are used, and a few twice")
       ->check(CLI::IsMember({"exact", "equal-length"}))
+      ->capture_default_str();
+  app.add_option(
+         "--on-bad-image", o.on_bad_image,
+         "a picture that is damaged or cannot be read. stop: it ends the run; skip: the next good one takes its "
+         "place in training, evaluation leaves it out, and the end of the run counts them")
+      ->check(CLI::IsMember({"skip", "stop"}))
       ->capture_default_str();
   app.add_option("--loader-workers", o.loader_workers, "threads per rank that read and prepare images")
       ->check(whole(1, 256))
@@ -153,6 +163,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
          "of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 or AMX; tf32 "
          "and f16 on GPUs")
       ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}))
+      ->transform(type_name_of)
       ->capture_default_str();
   app.add_flag("--deterministic", o.deterministic,
                "refuse what does not give the same bits when it is run again on the same ranks and threads");
@@ -161,16 +172,38 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->capture_default_str();
   app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients travel in; the 16-bit ones round")
       ->check(CLI::IsMember(allreduce_dtypes()))
+      ->transform(type_name_of)
       ->capture_default_str();
   add_reduction_options(app, o.reduction);
   app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)")
       ->type_name("FILE");
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
-                                    "file written after every epoch and when interrupted (rank 0 writes)")
+                                    "file written after every epoch, at the end and when interrupted (rank 0 writes)")
                          ->type_name("FILE");
-  app.add_flag("--resume", o.resume,
-               "go on from the --checkpoint file where it exists; a complete run is evaluated again")
-      ->needs(checkpoint);
+  auto* resume = app.add_flag("--resume", o.resume,
+                              "go on from the --checkpoint file where it exists; a complete run is evaluated again")
+                     ->needs(checkpoint);
+  app.add_flag("--overwrite-checkpoint", o.overwrite_checkpoint,
+               "start anew although the --checkpoint file exists, and write over it")
+      ->needs(checkpoint)
+      ->excludes(resume);
+  app.add_option("--checkpoint-every", o.checkpoint_every,
+                 "when it is written beside the end: epoch; a number of iterations, as 500; a time, as 10m (s, m, h)")
+      ->type_name("WHEN")
+      ->needs(checkpoint)
+      ->check([](const std::string& text) -> std::string {
+        try {
+          parse_checkpoint_every(text);
+        } catch (const Error& error) {
+          return error.what();
+        }
+        return {};
+      })
+      ->capture_default_str();
+  app.add_option("--keep", o.keep, "checkpoints that are kept: the newest, before it FILE.1, before that FILE.2")
+      ->needs(checkpoint)
+      ->check(whole(1, 1000))
+      ->capture_default_str();
   app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")
       ->check(whole(0, most_iterations))
       ->capture_default_str();
@@ -214,6 +247,7 @@ void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
   app.add_flag("--share-gpu", o.share_gpu, "several ranks on one GPU, which NCCL refuses");
   app.add_option("--dtype", o.reduction.dtype, "type that the values travel in")
       ->check(CLI::IsMember(allreduce_dtypes()))
+      ->transform(type_name_of)
       ->capture_default_str();
   add_reduction_options(app, o.reduction);
   app.add_option("--iterations", o.iterations, "of which the median is printed")

@@ -63,7 +63,7 @@ nlohmann::json shapes_of(const Model& model) {
 }  // namespace
 
 void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Optimizer& optimizer,
-                      const RunState& state) {
+                      const RunState& state, unsigned keep) {
   const std::size_t ranks =
       state.rank_statistics.empty() ? 0 : state.rank_statistics.size() / model.statistics().size();
   const std::string header =
@@ -78,7 +78,12 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
                      {"optimizer", {{"name", optimizer.name()}, {"scalars", optimizer.scalars()}}},
                      {"ranks", ranks},
                      {"pending", !state.pending.empty()},
-                     {"images_per_iteration", position.images_per_iteration}}
+                     {"images_per_iteration", position.images_per_iteration},
+                     {"run",
+                      {{"settings", state.facts.settings},
+                       {"data", state.facts.data},
+                       {"data_hash", state.facts.data_hash},
+                       {"iterations", state.facts.iterations}}}}
           .dump();
   std::string content;
   content.reserve(2 * model.weights().size_bytes() + model.statistics().size_bytes() + header.size() + 64);
@@ -95,7 +100,16 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
   }
   append(content, state.rank_statistics);
   append(content, XXH3_64bits(content.data(), content.size()));
-  write_file_atomically(file, content);
+  write_file_atomically(file, content, Sync::yes, keep);
+}
+
+void check_no_checkpoint(const std::filesystem::path& file) {
+  std::error_code code;
+  if (std::filesystem::file_size(file, code) == 0 || code) return;
+  throw Error(
+      fmt::format("{}: is there already: go on from it with --resume, name another file, or give "
+                  "--overwrite-checkpoint",
+                  file.string()));
 }
 
 Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model,
@@ -105,7 +119,12 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
 
   std::string_view rest = content;
   if (take(rest, magic.size()) != magic) throw refuse("not a checkpoint of paceline-train");
-  const auto damaged = [&] { return refuse("damaged checkpoint (its checksum does not match): use an older one"); };
+  const auto damaged = [&] {
+    const std::string older = file.string() + ".1";
+    std::error_code code;
+    return refuse(fmt::format("damaged checkpoint (its checksum does not match): use {}",
+                              std::filesystem::exists(older, code) ? older + ", the one before it" : "an older one"));
+  };
   if (rest.size() < 2 * sizeof(std::uint64_t)) throw damaged();
   const std::size_t hashed = content.size() - sizeof(std::uint64_t);
   if (XXH3_64bits(content.data(), hashed) != number_at(std::string_view(content).substr(hashed))) throw damaged();
@@ -148,6 +167,9 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
     fill(state->pending);
   }
   const std::size_t ranks = header.at("ranks");
+  if (const auto run = header.find("run"); run != header.end()) {
+    state->facts = {run->at("settings"), run->at("data"), run->at("data_hash"), run->at("iterations"), ranks};
+  }
   state->rank_statistics = floats_of(take(rest, ranks * model.statistics().size_bytes()));
   return position;
 }

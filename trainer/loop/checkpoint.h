@@ -2,10 +2,12 @@
 // ranks.
 //   "paceline-checkpoint 1\n", length of the header (8 bytes, little-endian), the header (JSON: model, image_size,
 //   classes, seed, iteration, iterations_per_epoch, images_per_iteration, parameters with name and shape, statistics:
-//   how many, optimizer: its name and its single numbers, ranks: how many, pending: whether there is such a gradient),
+//   how many, optimizer: its name and its single numbers, ranks: how many, pending: whether there is such a gradient,
+//   run: the settings, the data set and the length of the run that wrote it),
 //   then fp32 arrays: each parameter in its published layout, the statistics, each parameter of each of the optimizer's
 //   arrays, each parameter's pending gradient, the running statistics of each rank; last XXH3-64 of all before (8
-//   bytes, little-endian). Where the batch grows, iterations are counted as if all epochs were cut like the one at hand.
+//   bytes, little-endian). Where the batch grows, iterations are counted as if all epochs were cut like the one at
+//   hand.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/loop/resume_notes.h"
 #include "trainer/nn/model.h"
 #include "trainer/optim/optimizer.h"
 
@@ -31,15 +34,20 @@ struct Position {
 struct RunState {
   std::vector<float> pending;          // the flat mean gradient that the next step applies; empty: none
   std::vector<float> rank_statistics;  // running statistics of rank 0, rank 1, …, each as long as the model's
+  RunFacts facts;                      // of the run; without settings where an older version wrote the file
 };
 
-// Written beside the file and renamed over it: a checkpoint of that name is always whole. Throws Error.
+// Written beside the file and renamed over it: a checkpoint of that name is always whole. The last `keep` checkpoints
+// are kept: this one, before it FILE.1, before that FILE.2. Throws Error.
 void write_checkpoint(const std::filesystem::path& file, const Position& position, Model& model, Optimizer& optimizer,
-                      const RunState& state = {});
+                      const RunState& state = {}, unsigned keep = 1);
+
+// Throws Error where a run without --resume would write over a checkpoint, or any other file that is not empty.
+void check_no_checkpoint(const std::filesystem::path& file);
 
 // Fills model, optimizer and `state`, where given. Model and optimizer must be those that the file was written with.
 // Throws Error: unreadable, damaged, of another model, image size or number of classes.
-Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model, Optimizer& optimizer,
-                         RunState* state = nullptr);
+Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model,
+                         Optimizer& optimizer, RunState* state = nullptr);
 
 }  // namespace paceline::train

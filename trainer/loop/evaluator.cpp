@@ -10,7 +10,7 @@
 namespace paceline::train {
 
 Score evaluate(Model& model, Communicator& communicator, const ImageSource& data, std::size_t batch,
-               std::size_t workers) {
+               Loader::Options loading) {
   // Every rank has gathered statistics of its own samples: their mean is the best estimate, and one model is scored.
   // In float64, whatever type gradients travel in (ChainerMN's AllreducePersistent).
   const std::span<float> statistics = model.statistics();
@@ -21,13 +21,14 @@ Score evaluate(Model& model, Communicator& communicator, const ImageSource& data
 
   const Part part = part_of(data.size(), communicator.rank(), communicator.size());
   const std::size_t batches = (part.count + batch - 1) / batch;
-  Loader::Options options{0, batches, workers};
-  options.memory = model.image_memory();
-  options.stored = model.takes_stored_images();
-  Loader loader(data, evaluation_batches(part, batch), options);
+  loading.last = batches;
+  loading.memory = model.image_memory();
+  loading.stored = model.takes_stored_images();
+  Loader loader(data, evaluation_batches(part, batch), loading);
   Score score;
   for (std::size_t done = 0; done < batches; ++done) {
     const Batch& one = loader.next();
+    if (one.labels.empty()) continue;
     const Score of_batch = forward(model, one, 0, one.labels.size(), Mode::evaluate);
     score.loss_sum += of_batch.loss_sum;
     score.correct += of_batch.correct;

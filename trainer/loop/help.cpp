@@ -30,7 +30,7 @@ const std::vector<Topic>& topics() {
       {"data",
        "Data",
        {"image-size", "classes", "train-images", "test-images", "resize", "fraction", "augment", "sharding",
-        "loader-workers", "broadcast-data"}},
+        "on-bad-image", "loader-workers", "broadcast-data"}},
       {"model", "Model", {"width", "resnet-v1", "zero-gamma"}},
       {"optimizer",
        "Optimizer",
@@ -47,7 +47,10 @@ const std::vector<Topic>& topics() {
        {"communicator", "allreduce-dtype", "ring-order", "updater", "bucket-mb", "max-ahead", "fault", "nccl-ctas",
         "registered-buffers", "comm-timeout"}},
       {"device", "GPUs", {"device", "share-gpu", "cuda-graphs", "no-fusion", "plan-cache"}},
-      {"output", "Log, checkpoints, evaluation", {"log", "checkpoint", "resume", "eval-every", "target-accuracy"}},
+      {"output",
+       "Log, checkpoints, evaluation",
+       {"log", "checkpoint", "checkpoint-every", "keep", "resume", "overwrite-checkpoint", "eval-every",
+        "target-accuracy"}},
       {"other", "Other", {}},
   };
   return all;
@@ -100,6 +103,9 @@ std::string line_of(const CLI::App& app, const CLI::Option& option) {
     return fmt::format("{} = {}\n", key, option.count() > 0 && option.as<bool>() ? "true" : "false");
   }
   if (const std::string why = idle(app, option); !why.empty()) return fmt::format("# {}: {}\n", key, why);
+  for (const CLI::Option* other : option.get_needs()) {
+    if (other->count() == 0) return fmt::format("# {}: needs {}\n", key, key_of(*other));
+  }
   for (const CLI::Option* other : option.get_excludes()) {
     if (option.count() == 0 && other->count() > 0) return fmt::format("# {}: not with {}\n", key, key_of(*other));
   }

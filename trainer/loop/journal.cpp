@@ -113,13 +113,15 @@ void Journal::end(const EndReport& r) {
                            {"steady_images_per_s", r.steady_images_per_s},
                            {"target_accuracy", r.target_accuracy}};
   if (r.test_accuracy) object["test_accuracy"] = *r.test_accuracy;
+  if (r.test_loss) object["test_loss"] = *r.test_loss;
+  if (r.bad_images) object["bad_images"] = *r.bad_images;
   if (r.seconds_to_accuracy) object["seconds_to_accuracy"] = *r.seconds_to_accuracy;
   write(object);
   const std::string reached =
       r.seconds_to_accuracy ? fmt::format("reached after {:.1f} s", *r.seconds_to_accuracy) : "not reached";
   if (r.images == 0) return;  // a complete run's checkpoint, whose accuracy was printed
-  line(fmt::format("{} images in {:.1f} s: {:.1f} images/s; {:g} % test accuracy {}", r.images, r.seconds,
-                   static_cast<double>(r.images) / r.seconds, 100 * r.target_accuracy, reached));
+  line(fmt::format("{} images in {:.1f} s with start-up and evaluation: {:.1f} images/s; {:g} % test accuracy {}",
+                   r.images, r.seconds, static_cast<double>(r.images) / r.seconds, 100 * r.target_accuracy, reached));
 }
 
 double steady_rate(std::vector<double> seconds, double images_per_iteration) {

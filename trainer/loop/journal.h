@@ -31,6 +31,8 @@ struct EndReport {
   std::optional<double> test_accuracy;
   double target_accuracy = 0;
   std::optional<double> seconds_to_accuracy;  // since the program's start
+  std::optional<std::size_t> bad_images{};    // left out; nothing where that was not allowed
+  std::optional<double> test_loss{};          // with test_accuracy
 };
 
 class Journal {

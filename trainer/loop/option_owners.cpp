@@ -29,14 +29,14 @@ const std::vector<OptionOwner>& owners() {
     add({"base-batch"}, "regime-adaptation", {"true"});
     add({"bucket-mb"}, "updater", {"overlap"});
     add({"max-ahead"}, "updater", {"parameter_server"});
-    add({"share-gpu", "cuda-graphs", "no-fusion", "plan-cache", "nccl-ctas", "registered-buffers", "comm-timeout"},
-        "device", {"cuda", "auto"});
+    add({"share-gpu", "cuda-graphs", "no-fusion", "plan-cache", "nccl-ctas", "registered-buffers"}, "device",
+        {"cuda", "auto"});
     add({"zero-gamma"}, "model", {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"});
     add({"resnet-v1"}, "model", {"resnet50", "resnet101", "resnet152"});  // the others have no bottlenecks
     add({"freeze-batch-norm", "sync-batch-norm", "ghost-batch", "batch-norm-statistics"}, "model",
         {"vgg11", "vgg13", "vgg16", "vgg19"}, true);
     add({"train-images", "test-images"}, "synthetic", {"true"});
-    add({"resize", "fraction", "broadcast-data"}, "synthetic", {"false"});
+    add({"resize", "fraction", "broadcast-data", "on-bad-image"}, "synthetic", {"false"});
     return table;
   }();
   return all;

@@ -43,7 +43,7 @@ std::string settings_of(const CLI::App& app) {
     const std::string name = option->get_name();
     if (name == "--checkpoint") settings += option->count() > 0 ? "--checkpoint=given\n" : "";
     if (name == "--help" || name == "--data" || name == "--log" || name == "--checkpoint" || name == "--threads" ||
-        name == "--loader-workers" || name == "--config" || name == "--plan-cache")
+        name == "--loader-workers" || name == "--config" || name == "--plan-cache" || name == "--overwrite-checkpoint")
       continue;
     settings += fmt::format(
         "{}={}\n", name,
@@ -144,6 +144,10 @@ std::vector<Setting> settings_beside(Parser& parser) {
       const CLI::Option* option = parser.option(setting.key);
       if (option == nullptr || option == parser.help || setting.key == "config" || setting.key == "show-config" ||
           setting.key == "version") {
+        if (option != nullptr) {
+          throw Error(fmt::format("{}: '{}' can only stand on the command line", setting.place, setting.key),
+                      Status::usage);
+        }
         const std::string meant = suggestion(setting.key, parser.app, "");
         throw Error(fmt::format("{}: there is no setting '{}'{}", setting.place, setting.key,
                                 meant.empty() ? " (paceline-train --help all lists them)" : meant),
@@ -156,10 +160,19 @@ std::vector<Setting> settings_beside(Parser& parser) {
   return chosen;
 }
 
+// By the type that CLI11 names in the help text: UINT, INT or FLOAT, with checks behind it.
+bool takes_number(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.starts_with("UINT") || type.starts_with("INT") || type.starts_with("FLOAT");
+}
+
 std::vector<std::string> as_arguments(Parser& parser, const std::vector<Setting>& settings) {
   std::vector<std::string> arguments;
   for (const Setting& setting : settings) {
     const CLI::Option& option = *parser.option(setting.key);
+    if (setting.text && takes_number(option)) {  // the caller names the place
+      throw Error(fmt::format("--{} takes a number: leave out the quotation marks", setting.key), Status::usage);
+    }
     if (option.get_items_expected_max() == 0) {  // a switch
       const bool on = setting.values == std::vector<std::string>{"true"};
       if (!on && setting.values != std::vector<std::string>{"false"}) {
@@ -199,7 +212,6 @@ std::string useless_option(const CLI::App& app) {
 // What is wrong between the options, empty where nothing is.
 std::string check_options(TrainOptions& options) {
   if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
-  if (options.synthetic && options.classes > 256) return "--classes: synthetic data has 256 at most";
   if (options.fraction <= 0) return "--fraction: above 0, 1 at most";
   if (options.device == "cpu" && options.dtype != "f32" && options.dtype != "bf16") {
     return fmt::format("--dtype {} is not available on CPUs; use f32, or --device cuda", options.dtype);

@@ -23,6 +23,7 @@ struct TrainOptions {
   std::string augment = "all";                         // or crop, mirror, none: what is drawn for training images
   bool broadcast_data = false;                         // rank 0 reads for all
   std::string sharding = "exact";                      // or equal-length
+  std::string on_bad_image = "stop";                   // or skip
   std::size_t loader_workers = 1;                      // threads
   std::size_t train_images = 2048, test_images = 512;  // of synthetic data
   std::int64_t batch_size = 32;                        // per rank
@@ -40,9 +41,11 @@ struct TrainOptions {
   std::string communicator = "mpi";
   bool communicator_given = false;  // else GPUs have another one
   std::string allreduce_dtype = "f32";
-  nccl::Options reduction;  // its type is allreduce_dtype
-  std::string log, checkpoint;  // files; empty: none
-  bool resume = false;
+  nccl::Options reduction;                 // its type is allreduce_dtype
+  std::string log, checkpoint;             // files; empty: none
+  std::string checkpoint_every = "epoch";  // as parse_checkpoint_every() takes it
+  unsigned keep = 1;                       // checkpoints
+  bool resume = false, overwrite_checkpoint = false;
   std::uint64_t eval_every = 1;  // epochs; 0: at the end only
   double target_accuracy = 0.9;
 

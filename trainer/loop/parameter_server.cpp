@@ -50,7 +50,8 @@ class Server {
   void begin_round() {
     for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
       clocks_[rank] = {};
-      report_.ranks[rank].first_version = version_;
+      // There may be several rounds between two reports.
+      if (report_.ranks[rank].updates == 0) report_.ranks[rank].first_version = version_;
     }
     thread_.submit([this] { serve(); });
   }
@@ -187,7 +188,7 @@ class ParameterServerUpdater : public Updater {
     in_round_ = true;
     StepResult result;
     result.score = pass_.run(batch, iteration);
-    if (!std::isfinite(result.score.loss_sum)) throw Error(nonfinite_loss(iteration, nonfinite_layer()));
+    if (!std::isfinite(result.score.loss_sum)) throw Error(nonfinite_loss(iteration, rate, nonfinite_layer()));
     Note note{version_, 0, rate, 0, stop ? 1u : 0u};
     {
       const Range range(Category::allreduce, exchange_, 2 * model_.gradients().size_bytes());

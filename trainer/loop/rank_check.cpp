@@ -108,7 +108,7 @@ std::optional<Trouble> first_trouble(std::span<const RankFacts> facts) {
     if (f.memory_left < wanted) {
       return trouble(
           fmt::format("its host has {} MiB of memory left, and its {} ranks need {} more: lower --batch-size "
-                      "or start fewer ranks there",
+                      "or --accumulate, or start fewer ranks there",
                       f.memory_left >> 20, f.ranks_on_host, wanted >> 20));
     }
   }

@@ -37,7 +37,7 @@ std::uint64_t data_hash(const TrainAndTest& data) {
   std::uint64_t hash = 0;
   for (const Dataset* set : {&data.train, &data.test}) {
     hash = XXH3_64bits_withSeed(set->pixels.data(), set->pixels.size(), hash);
-    hash = XXH3_64bits_withSeed(set->labels.data(), set->labels.size(), hash);
+    hash = XXH3_64bits_withSeed(set->labels.data(), set->labels.size() * sizeof(set->labels[0]), hash);
   }
   return hash;
 }
@@ -94,11 +94,11 @@ RunData open_cifar10(const TrainOptions& options, Communicator& communicator) {
 }
 
 // Rank 0's pictures to all, if they fit.
-void broadcast_pictures(FolderSource& train, FolderSource& test, Communicator& communicator) {
+void broadcast_pictures(FolderSource& train, FolderSource& test, bool skip, Communicator& communicator) {
   const bool reads = communicator.rank() == 0;
   std::array<std::uint64_t, 1> bytes{};
   together(communicator, [&] {
-    if (reads) bytes[0] = train.bytes_on_disk() + test.bytes_on_disk();
+    if (reads) bytes[0] = train.bytes_on_disk(skip) + test.bytes_on_disk(skip);
   });
   communicator.broadcast(std::span<std::uint64_t>(bytes), 0);
   together(communicator, [&] {
@@ -112,7 +112,7 @@ void broadcast_pictures(FolderSource& train, FolderSource& test, Communicator& c
   for (FolderSource* source : {&train, &test}) {
     FileContents contents;
     together(communicator, [&] {
-      if (reads) contents = source->read_all();
+      if (reads) contents = source->read_all(skip);
     });
     share(communicator, contents.bytes);
     share(communicator, contents.ends);
@@ -135,7 +135,7 @@ RunData open_folder(const TrainOptions& options, const std::string& listing, Com
     check_classes(options, train->classes());
     if (!options.broadcast_data) train->check_first();
   });
-  if (options.broadcast_data) broadcast_pictures(*train, *test, communicator);
+  if (options.broadcast_data) broadcast_pictures(*train, *test, options.on_bad_image == "skip", communicator);
   RunData data;
   data.hash = XXH3_64bits(listing.data(), listing.size());
   data.title = data_title(options, 0);
@@ -169,7 +169,9 @@ RunData open_data(const TrainOptions& options, Communicator& communicator) {
   }
   std::string listing;  // empty: CIFAR-10's files
   together(communicator, [&] {
-    if (communicator.rank() == 0 && is_image_folder(options.data)) listing = list_image_folder(options.data);
+    if (communicator.rank() == 0 && is_image_folder(options.data)) {
+      listing = list_image_folder(options.data, options.on_bad_image == "stop");
+    }
   });
   share(communicator, listing);
   return listing.empty() ? open_cifar10(options, communicator) : open_folder(options, listing, communicator);

@@ -31,10 +31,14 @@ std::vector<Setting> parse_settings(std::string_view text, const std::string& wh
     for (const auto& [key, node] : table) {
       const std::string name(key.str());
       Setting setting{name, {}, fmt::format("{}:{}", where, node.source().begin.line)};
+      const auto add = [&](const toml::node& value) {
+        setting.values.push_back(value_of(value, setting.place, name));
+        setting.text = setting.text || value.is_string();
+      };
       if (const toml::array* array = node.as_array()) {
-        for (const toml::node& element : *array) setting.values.push_back(value_of(element, setting.place, name));
+        for (const toml::node& element : *array) add(element);
       } else {
-        setting.values.push_back(value_of(node, setting.place, name));
+        add(node);
       }
       settings.push_back(std::move(setting));
     }

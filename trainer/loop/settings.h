@@ -11,6 +11,7 @@ struct Setting {
   std::string key;
   std::vector<std::string> values;  // as they would stand on the command line; of a switch "true" or "false"
   std::string place;                // "FILE:LINE", for messages
+  bool text = false;                // whether any of the values stands in quotation marks
 };
 
 // Throws Error (usage) that names file and line: unreadable, not TOML, a table, a key twice.

@@ -8,13 +8,17 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "trainer/backend/cuda/plan_cache.h"
 #include "trainer/error.h"
 #include "trainer/loop/evaluator.h"
+#include "trainer/loop/finite.h"
 #include "trainer/loop/interrupt.h"
 #include "trainer/loop/rank_check.h"
 #include "trainer/loop/threads.h"
+#include "trainer/loop/watchdog.h"
 #include "trainer/whole_file.h"
 
 namespace paceline::train {
@@ -61,8 +65,13 @@ nlohmann::json describe_run(const TrainOptions& options, const std::string& devi
 
 }  // namespace
 
-Training::Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start, const GpuPart* gpu)
-    : options_(options), communicator_(communicator), start_(start), gpu_(gpu) {
+Training::Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start, Abandon abandon,
+                   const GpuPart* gpu)
+    : options_(options),
+      communicator_(communicator, activity_),
+      abandon_(std::move(abandon)),
+      start_(start),
+      gpu_(gpu) {
   check(0, 0);  // options first: they say what the ranks do together
   together(communicator_, [this] { check_outputs(); });
   data_ = open_data(options_, communicator_);
@@ -93,12 +102,34 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
     journal_->line(fmt::format("--rms-printed-slope: the share of SGD rises to 1.5 at epoch {:g} and falls back to 1",
                                optimizer.rms_center + optimizer.rms_period / 2));
   }
+  if (options_.resume && first_ == 0 && communicator_.rank() == 0 && !std::filesystem::exists(options_.checkpoint)) {
+    journal_->line(fmt::format("{}: no checkpoint yet: the run starts from the beginning", options_.checkpoint));
+  }
+  const std::int64_t warm_up =
+      warm_up_iterations(options_.optimization.rate, static_cast<double>(global_batch_of(options_, communicator_)),
+                         static_cast<std::int64_t>(plan_.iterations()));
+  if (static_cast<std::uint64_t>(warm_up) > iterations_) {
+    journal_->line(
+        fmt::format("the warm-up of {} iterations is longer than the run of {}: the learning rate stays below "
+                    "--lr (lower --warmup-epochs, or give --warmup none)",
+                    warm_up, iterations_));
+  }
+  for (const std::string& note : resume_notes_) journal_->line(note);
   for (const std::string& fault : options_.faults) mark(Category::fault, RangeName(fault), 0);
   const int rank = communicator_.rank();
   const RunPlan images = faults_.duplicate_shards ? plan_run(0) : run_plan_;
   Loader::Options loading{first_, iterations_, options_.loader_workers, batches_ahead, faults_.slow_loader.of(rank)};
   loading.memory = model_->image_memory();
   loading.stored = model_->takes_stored_images();
+  loading.progress = &activity_.images;
+  if (options_.on_bad_image == "skip") {
+    const auto report = [this](const std::string& what) {
+      fmt::print(stderr, "paceline-train: rank {}: left out: {}\n", communicator_.rank(), what);
+    };
+    bad_train_ = std::make_unique<BadImages>(report);
+    bad_test_ = std::make_unique<BadImages>(report);
+    loading.bad = bad_train_.get();
+  }
   const std::string& augment = options_.augment;
   const Draw drawn{options_.seed, 0, augment == "all" || augment == "crop", augment == "all" || augment == "mirror"};
   loader_ = std::make_unique<Loader>(*data_.train, training_batches(images, drawn), loading);
@@ -109,13 +140,26 @@ Training::Training(const TrainOptions& options, Communicator& communicator, Cloc
   parts.most_ahead = options_.most_ahead;
   updater_ = make_updater(options_.updater, parts);
   if (!resumed_.pending.empty()) updater_->restore_pending(resumed_.pending);
+  if (!options_.checkpoint.empty()) {
+    checkpoint_times_.emplace(parse_checkpoint_every(options_.checkpoint_every), communicator_, first_);
+  }
   catch_interrupts();
+}
+
+Training::~Training() {
+  constexpr std::chrono::seconds patience(5);
+  if (loader_ && !loader_->stop(patience)) {
+    abandon_(fmt::format("the loader is still in a read after {} s: the process ends without it", patience.count()));
+  }
 }
 
 // Before anything takes time, though both are written later.
 void Training::check_outputs() const {
   if (communicator_.rank() != 0) return;
   if (!options_.checkpoint.empty()) check_writable(options_.checkpoint);
+  if (!options_.checkpoint.empty() && !options_.resume && !options_.overwrite_checkpoint) {
+    check_no_checkpoint(options_.checkpoint);
+  }
   if (options_.log.empty() || options_.checkpoint.empty()) return;
   namespace fs = std::filesystem;
   if (fs::weakly_canonical(fs::absolute(options_.log)) == fs::weakly_canonical(fs::absolute(options_.checkpoint))) {
@@ -164,6 +208,7 @@ void Training::prepare() {
   if (!options_.resume || communicator_.rank() != 0 || !std::filesystem::exists(options_.checkpoint)) return;
   const Position here = position_at(0);
   const Position then = read_checkpoint(options_.checkpoint, here, *model_, *optimizer_, &resumed_);
+  resume_notes_ = resume_notes(resumed_.facts, facts_of_run(), o.rate.schedule != "constant");
   // On other ranks or with another batch the images that are left of the epoch are dealt anew.
   const std::uint64_t epoch = then.iteration / then.iterations_per_epoch;
   const std::uint64_t images = then.iteration % then.iterations_per_epoch * then.images_per_iteration;
@@ -203,6 +248,11 @@ Position Training::position_at(std::uint64_t iteration) const {
           plan.batch * static_cast<std::size_t>(plan.ranks)};
 }
 
+RunFacts Training::facts_of_run() const {
+  return {settings_of_training(options_.settings), data_.title, data_.hash, iterations_,
+          static_cast<std::uint64_t>(communicator_.size())};
+}
+
 std::size_t Training::memory_wanted() const {
   const std::size_t gradient = model_->gradients().size_bytes();
   const std::size_t batch = run_plan_.at(iterations_ - 1).plan.batch;                // it never becomes smaller
@@ -228,9 +278,11 @@ void Training::plan_all() {
   plan_ = {data_.train->size(), static_cast<std::size_t>(options_.batch_size * options_.accumulate),
            communicator_.rank(), communicator_.size(), options_.sharding == "equal-length"};
   if (plan_.iterations() == 0) {
-    throw Error(
-        fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}): lower --batch-size",
-                    data_.train->size(), communicator_.size(), plan_.batch));
+    const bool accumulates = options_.accumulate > 1;
+    throw Error(fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}{}): lower {}",
+                            data_.train->size(), communicator_.size(), options_.batch_size,
+                            accumulates ? fmt::format(" × --accumulate {}", options_.accumulate) : "",
+                            accumulates ? "--accumulate or --batch-size" : "--batch-size"));
   }
   run_plan_ = plan_run(communicator_.rank());
   const auto stretched = static_cast<std::uint64_t>(std::ceil(static_cast<double>(options_.epochs) * longer));
@@ -293,9 +345,11 @@ void Training::restore_statistics() {
 void Training::run() {
   // Whatever ends the run, its message stands on a line of its own.
   const std::unique_ptr<Progress, void (*)(Progress*)> last(&journal_->progress(), [](Progress* p) { p->clear(); });
+  const Watchdog watchdog(communicator_, activity_, options_.reduction.timeout_s, abandon_);
   run_start_ = epoch_start_ = Clock::now();
   for (std::uint64_t iteration = first_; iteration < iterations_; ++iteration) {
     const Clock::time_point begin = Clock::now();
+    activity_.iteration = iteration;
     StepResult result;
     std::size_t images = 0;
     {
@@ -324,22 +378,57 @@ void Training::run() {
 
     const bool last = iteration + 1 == iterations_;
     const bool epoch_ends = last || run_plan_.ends_epoch(iteration);
+    const bool meets = checkpoint_times_ && checkpoint_times_->meets(iteration + 1);
     bool stop = result.stop;
-    if (stop || epoch_ends) stop = updater_->settle(stop);
+    if (stop || epoch_ends || meets) stop = updater_->settle(stop);
     if (stop && (!last || updater_->asynchronous())) stop_early(iteration);  // other ranks may not be at their last
-    if (epoch_ends) finish_epoch(iteration);
+    if (epoch_ends) {
+      finish_epoch(iteration);
+    } else if (meets && checkpoint_times_->due(iteration + 1)) {
+      check_state(iteration);
+      save(position_at(iteration + 1));
+    }
   }
   if (first_ >= iterations_) {
-    const Score score = evaluate_now();
-    journal_->line(fmt::format("the checkpoint is of a complete run: test accuracy {:.2f} % ({} of {} test images right)",
-                               100.0 * static_cast<double>(score.correct) / static_cast<double>(score.samples),
-                               score.correct, score.samples));
+    const Score score = evaluate_now(iterations_ - 1);
+    journal_->line(fmt::format(
+        "the checkpoint is of a complete run: test accuracy {:.2f} % ({} of {} test images right)",
+        100.0 * static_cast<double>(score.correct) / static_cast<double>(score.samples), score.correct, score.samples));
   }
   end_.seconds = seconds_since_start();
   end_.steady_images_per_s =
       steady_rate(iteration_seconds_, static_cast<double>(plan_.batch * static_cast<std::size_t>(plan_.ranks)));
   end_.target_accuracy = options_.target_accuracy;
+  report_bad_images();
   journal_->end(end_);
+}
+
+// Ranks meet different images in each epoch, and some of them twice: what counts is how many there are in the set.
+void Training::report_bad_images() {
+  if (!bad_train_) return;
+  std::array<std::string, 2> counts;
+  std::size_t all = 0;
+  for (const BadImages* bad : {bad_train_.get(), bad_test_.get()}) {
+    const std::vector<std::uint64_t> own = bad->samples();
+    std::vector<double> lengths(static_cast<std::size_t>(communicator_.size()));
+    lengths[static_cast<std::size_t>(communicator_.rank())] = static_cast<double>(own.size());
+    communicator_.allreduce_sum(lengths);
+    const auto most = static_cast<std::size_t>(*std::ranges::max_element(lengths));
+    constexpr std::uint64_t none = ~std::uint64_t{0};
+    std::vector<std::uint64_t> mine(most, none), of_all(most * lengths.size());
+    std::ranges::copy(own, mine.begin());
+    communicator_.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(of_all)));
+    std::set<std::uint64_t> distinct(of_all.begin(), of_all.end());
+    distinct.erase(none);
+    all += distinct.size();
+    counts[bad == bad_train_.get() ? 0 : 1] = fmt::format("{}", distinct.size());
+  }
+  end_.bad_images = all;
+  if (all == 0) return journal_->line("no image was left out");
+  journal_->line(
+      fmt::format("{} damaged or unreadable image{} left out: {} of training, whose places others took, and "
+                  "{} of the test images",
+                  all, all == 1 ? " was" : "s were", counts[0], counts[1]));
 }
 
 void Training::show_progress(std::uint64_t iteration, double loss, double seconds, std::size_t images) {
@@ -356,9 +445,28 @@ void Training::show_progress(std::uint64_t iteration, double loss, double second
 
 // Named by the first rank whose own loss it was.
 void Training::stop_for_nonfinite_loss(std::uint64_t iteration) {
-  const std::string what = nonfinite_loss(iteration, updater_->nonfinite_layer());
+  const std::string what =
+      nonfinite_loss(iteration, rate_at(iteration), updater_->nonfinite_layer()) + kept_checkpoint();
   agree(communicator_, what, updater_->nonfinite_layer().empty() ? 0 : 1);
   throw AgreedError(what, 1, 0);
+}
+
+// The loss of an iteration is that of the weights before its step, so it says nothing about the last step.
+void Training::check_state(std::uint64_t iteration) {
+  static const RangeName look("check for finite numbers");
+  const Range range(Category::checkpoint, look, model_->weights().size_bytes());
+  const std::string part = first_nonfinite_part(*model_, *optimizer_, updater_->pending());
+  agree(communicator_,
+        fmt::format("{} holds a value that is no longer a finite number after iteration {}, at learning rate {:.3g}: "
+                    "lower --lr or add --warmup-epochs{}",
+                    part, iteration, rate_at(iteration), kept_checkpoint()),
+        part.empty() ? 0 : 1);
+}
+
+std::string Training::kept_checkpoint() const {
+  std::error_code code;
+  if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, code)) return {};
+  return fmt::format("; {} is still the checkpoint before", options_.checkpoint);
 }
 
 void Training::stop_early(std::uint64_t iteration) {
@@ -369,6 +477,7 @@ void Training::stop_early(std::uint64_t iteration) {
   iteration = static_cast<std::uint64_t>(*std::ranges::min_element(all));
 
   std::string what = fmt::format("interrupted: stopped after iteration {} of {}", iteration + 1, iterations_);
+  check_state(iteration);
   if (!options_.checkpoint.empty()) {
     save(position_at(iteration + 1));
     what += fmt::format("; go on with --checkpoint {} --resume", options_.checkpoint);
@@ -394,9 +503,10 @@ void Training::finish_epoch(std::uint64_t iteration) {
   report.images_per_s = samples / seconds;
   report.gflops = report.images_per_s * model_->train_flops_per_image() * 1e-9;
 
+  check_state(iteration);
   const bool last = iteration + 1 == iterations_;
   if (last || (options_.eval_every > 0 && report.epoch % options_.eval_every == 0)) {
-    const Score score = evaluate_now();
+    const Score score = evaluate_now(iteration);
     report.test_loss = score.loss_sum / static_cast<double>(score.samples);
     report.test_accuracy = end_.test_accuracy;
     report.test_images = score.samples;
@@ -404,18 +514,34 @@ void Training::finish_epoch(std::uint64_t iteration) {
   report.seconds = seconds_since_start();
   journal_->epoch(report);
   if (const auto staleness = updater_->take_staleness()) journal_->staleness(report.epoch, *staleness);
-  if (!options_.checkpoint.empty()) save(position_at(iteration + 1));
+  if (checkpoint_times_) {
+    const bool due = checkpoint_times_->meets(iteration + 1) && checkpoint_times_->due(iteration + 1);
+    if (due || last || checkpoint_times_->each_epoch()) save(position_at(iteration + 1));
+  }
   epoch_score_ = {};
   epoch_start_ = Clock::now();
 }
 
-Score Training::evaluate_now() {
+Score Training::evaluate_now(std::uint64_t iteration) {
   const Range range(Category::evaluate);
-  const Score score = evaluate(*model_, communicator_, *data_.test, static_cast<std::size_t>(options_.batch_size),
-                               options_.loader_workers);
+  Loader::Options loading;
+  loading.workers = options_.loader_workers;
+  loading.bad = bad_test_.get();
+  loading.progress = &activity_.images;
+  const Score score =
+      evaluate(*model_, communicator_, *data_.test, static_cast<std::size_t>(options_.batch_size), loading);
+  if (score.samples == 0) throw AgreedError(fmt::format("{}: no test image can be read", options_.data), 1, 0);
+  if (!std::isfinite(score.loss_sum)) {  // the same on every rank
+    throw AgreedError(
+        fmt::format("the loss of the test images is no longer a finite number after iteration {}, at learning rate "
+                    "{:.3g}: lower --lr or add --warmup-epochs{}",
+                    iteration, rate_at(iteration), kept_checkpoint()),
+        1, 0);
+  }
   const double accuracy = static_cast<double>(score.correct) / static_cast<double>(score.samples);
   mark_accuracy(accuracy);
   end_.test_accuracy = accuracy;
+  end_.test_loss = score.loss_sum / static_cast<double>(score.samples);
   if (!end_.seconds_to_accuracy && accuracy >= options_.target_accuracy) {
     end_.seconds_to_accuracy = seconds_since_start();
   }
@@ -429,7 +555,11 @@ void Training::save(const Position& position) {
   state.rank_statistics.resize(own.size() * static_cast<std::size_t>(communicator_.size()));
   communicator_.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
   state.pending.assign(pending.begin(), pending.end());
-  if (communicator_.rank() == 0) write_checkpoint(options_.checkpoint, position, *model_, *optimizer_, state);
+  if (communicator_.rank() != 0) return;
+  state.facts = facts_of_run();
+  activity_.saving = true;
+  write_checkpoint(options_.checkpoint, position, *model_, *optimizer_, state, options_.keep);
+  activity_.saving = false;
 }
 
 double Training::seconds_since_start() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

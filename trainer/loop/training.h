@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -10,13 +11,16 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/data/loader.h"
 #include "trainer/gpu_part.h"
+#include "trainer/loop/activity.h"
 #include "trainer/loop/agreement.h"
 #include "trainer/loop/checkpoint.h"
+#include "trainer/loop/checkpoint_times.h"
 #include "trainer/loop/faults.h"
 #include "trainer/loop/journal.h"
 #include "trainer/loop/options.h"
 #include "trainer/loop/run_data.h"
 #include "trainer/loop/updater.h"
+#include "trainer/loop/watched_communicator.h"
 #include "trainer/optim/batch_schedule.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/ranges.h"
@@ -30,8 +34,12 @@ class Training {
   // Loads the data, builds the model, gives every rank rank 0's weights (or the checkpoint's). All ranks construct
   // together; an error on any of them becomes an AgreedError on all. `start`: the program's start.
   // gpu: what computes; null: the CPU.
-  Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start,
+  // abandon: prints a line and ends the job, from any thread, where this rank alone finds that it cannot go on.
+  using Abandon = std::function<void(const std::string&)>;
+  Training(const TrainOptions& options, Communicator& communicator, Clock::time_point start, Abandon abandon,
            const GpuPart* gpu = nullptr);
+
+  ~Training();  // calls `abandon` where a thread of the loader is stuck in a read
 
   // All iterations, evaluations and checkpoints. Throws AgreedError: loss not finite, interrupted. Any other exception
   // concerns this rank alone, and the others wait for it in vain: the caller must abort the job.
@@ -49,8 +57,12 @@ class Training {
   void restore_statistics();
   void share_state();                                   // rank 0's weights, statistics, optimizer and position to all
   Position position_at(std::uint64_t iteration) const;  // with so many iterations done
-  Score evaluate_now();                                 // and keeps the accuracy for the end's report
-  void save(const Position& position);
+  Score evaluate_now(std::uint64_t iteration);          // and keeps the accuracy for the end's report
+  RunFacts facts_of_run() const;
+  void save(const Position& position);        // after check_state()
+  void check_state(std::uint64_t iteration);  // throws AgreedError where a rank's state is not finite
+  std::string kept_checkpoint() const;        // for messages
+  void report_bad_images();
   void show_progress(std::uint64_t iteration, double loss, double seconds, std::size_t images);
   void finish_epoch(std::uint64_t iteration);
   void stop_early(std::uint64_t iteration);
@@ -58,7 +70,9 @@ class Training {
   double seconds_since_start() const;
 
   const TrainOptions options_;
-  Communicator& communicator_;
+  Activity activity_;
+  WatchedCommunicator communicator_;
+  const Abandon abandon_;
   const Clock::time_point start_;
   const GpuPart* const gpu_;
 
@@ -75,6 +89,9 @@ class Training {
   std::unique_ptr<Journal> journal_;
   Faults faults_;
   RunState resumed_;  // from the checkpoint
+  std::vector<std::string> resume_notes_;
+  std::optional<CheckpointTimes> checkpoint_times_;
+  std::unique_ptr<BadImages> bad_train_, bad_test_;  // with --on-bad-image skip
   std::unique_ptr<Updater> updater_;
   std::unique_ptr<Loader> loader_;
 

@@ -27,9 +27,11 @@ void Updater::apply(std::span<const float> gradient, double rate) {
   optimizer_.step(model_.weights(), gradient, static_cast<float>(rate));
 }
 
-std::string nonfinite_loss(std::uint64_t iteration, const std::string& layer) {
-  return fmt::format("the loss is no longer a finite number in iteration {}{}: lower --lr or add --warmup-epochs",
-                     iteration, layer.empty() ? "" : fmt::format(", from layer {} on", layer));
+std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer) {
+  return fmt::format(
+      "the loss is no longer a finite number in iteration {}, at learning rate {:.3g}{}: lower --lr or add "
+      "--warmup-epochs",
+      iteration, rate, layer.empty() ? "" : fmt::format(", from layer {} on", layer));
 }
 
 namespace {

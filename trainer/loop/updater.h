@@ -15,9 +15,9 @@
 namespace paceline::train {
 
 struct StepResult {
-  Score score;        // of the global batch, before the step, the same on every rank;
-                      // asynchronous: of this rank's batch
-  bool stop = false;  // some rank wishes to stop
+  Score score;         // of the global batch, before the step, the same on every rank;
+                       // asynchronous: of this rank's batch
+  bool stop = false;   // some rank wishes to stop
   bool again = false;  // within updaters: some rank has to repeat its backward, so all do
   std::optional<std::uint64_t>
       staleness;  // asynchronous: updates by others between this gradient's weights and its own
@@ -99,7 +99,7 @@ class Updater {
 };
 
 // One line for a loss that is not finite.
-std::string nonfinite_loss(std::uint64_t iteration, const std::string& layer);
+std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer);
 
 struct UpdaterName {
   std::string name, summary;

@@ -42,6 +42,11 @@ CLI::Validator number(double least, double most) {
           most < unnamed ? fmt::format("{:g} to {:g}", least, most) : fmt::format("at least {:g}", least)};
 }
 
+std::string type_name_of(const std::string& text) {
+  if (text == "fp32") return "f32";
+  return text == "fp16" ? "f16" : text;
+}
+
 CLI::Validator positive() {
   return {[](std::string& text) -> std::string {
             constexpr double most = std::numeric_limits<float>::max();

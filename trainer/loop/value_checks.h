@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace CLI {
 class Validator;
@@ -17,5 +18,8 @@ CLI::Validator number(double least, double most);
 
 // A number above 0 that is still finite as a float.
 CLI::Validator positive();
+
+// The name that this program has for a type of numbers: f32 for fp32, f16 for fp16; other names as they are.
+std::string type_name_of(const std::string& text);
 
 }  // namespace paceline::train

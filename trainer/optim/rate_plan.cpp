@@ -41,13 +41,18 @@ double stretch(const RateOptions& options, double global_batch) {
   return options.regime_adaptation ? global_batch / options.base_batch : 1;
 }
 
+std::int64_t warm_up_iterations(const RateOptions& options, double global_batch, std::int64_t iterations_per_epoch) {
+  if (options.warmup == "none") return 0;
+  const double lasting = options.warmup_epochs * stretch(options, global_batch);
+  return std::llround(lasting * static_cast<double>(iterations_per_epoch));
+}
+
 Schedule plan_rate(const RateOptions& options, double global_batch, std::int64_t iterations,
                    std::int64_t iterations_per_epoch, std::size_t absorbed) {
   const double rate = scaled_rate(options, global_batch);
   Schedule schedule = decay_of(options, rate, global_batch, iterations, iterations_per_epoch, absorbed);
-  const double lasting = options.warmup_epochs * stretch(options, global_batch);
-  const std::int64_t warm_up = std::llround(lasting * static_cast<double>(iterations_per_epoch));
-  if (options.warmup == "none" || warm_up == 0) return schedule;
+  const std::int64_t warm_up = warm_up_iterations(options, global_batch, iterations_per_epoch);
+  if (warm_up == 0) return schedule;
   std::optional<double> first = options.warmup_rate;
   if (!first && options.scaling != "none") first = options.rate;
   if (options.warmup == "constant") {

@@ -42,6 +42,9 @@ double scaled_rate(const RateOptions& options, double global_batch);
 // By how much regime adaptation lengthens the run; 1 without it.
 double stretch(const RateOptions& options, double global_batch);
 
+// How long the warm-up lasts, however long the run is; 0 without one.
+std::int64_t warm_up_iterations(const RateOptions& options, double global_batch, std::int64_t iterations_per_epoch);
+
 // iterations, iterations_per_epoch: of the run as it is, stretched already. absorbed: that many of the first step
 // boundaries do nothing, because the batch grows there instead (batch_schedule.h). Throws std::invalid_argument for a
 // name that is unknown or constant warm-up without a rate.

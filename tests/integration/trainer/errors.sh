@@ -57,6 +57,13 @@ status 1 "$TRAIN" --data labelled
 says "labelled/test_batch.bin: record 2 has label 11"
 status 1 "$TRAIN" --data data --batch-size 32
 says "20 training images" "--batch-size"
+status 1 "$TRAIN" --data data --batch-size 4 --accumulate 1000
+says "(1 ranks × batch 4 × --accumulate 1000): lower --accumulate or --batch-size"
+mkdir root && cp -r data root/cifar-10-batches-bin
+"$TRAIN" --data root --batch-size 4 --iterations 1 --width 0.125 --warmup-epochs 9 --threads 1 >stdout || fail "--data at the parent"
+grep -q '^the warm-up of 45 iterations is longer than the run of 1' stdout || fail "$(cat stdout)"
+"$TRAIN" "${tiny[@]}" --classes 1000 >stdout || fail "1000 classes"
+grep -q '^8 images in [0-9.]* s with start-up and evaluation: ' stdout || fail "$(cat stdout)"
 status 1 "$TRAIN" make-dataset data --train 20
 says "data/data_batch_1.bin: is there already"
 status 1 "$TRAIN" "${tiny[@]}" --log no/such/log.jsonl
@@ -107,10 +114,20 @@ cp other before
 status 1 "$TRAIN" "${tiny[@]/0.125/0.25}" --checkpoint other --resume --log old.jsonl
 says "other: is of a resnet18 width 0.125"
 unharmed other
-status 1 "$TRAIN" "${tiny[@]/%16/3}" --checkpoint other --log old.jsonl
+status 1 "$TRAIN" "${tiny[@]/%16/3}" --checkpoint other --overwrite-checkpoint --log old.jsonl
 says "3 training images"
 unharmed other
-status 2 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl --model resnet19
+status 1 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl
+says "other: is there already" "--resume" "--overwrite-checkpoint"
+unharmed other
+for wrong in "--checkpoint-every 0" "--checkpoint-every 10x" "--checkpoint-every -1m" "--keep 0"; do
+  # shellcheck disable=SC2086
+  status 2 "$TRAIN" "${tiny[@]}" --checkpoint other $wrong
+  says "${wrong%% *}"
+done
+status 2 "$TRAIN" "${tiny[@]}" --checkpoint-every 10
+says "--checkpoint-every" "--checkpoint"
+status 2 "$TRAIN" "${tiny[@]}" --checkpoint other --overwrite-checkpoint --log old.jsonl --model resnet19
 unharmed other
 status 2 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl --communicator pigeon
 unharmed other
@@ -137,7 +154,12 @@ head -c 1000 /dev/zero >zeros
 status 1 "$TRAIN" "${tiny[@]}" --checkpoint zeros --resume
 says "zeros: not a checkpoint"
 status 1 "$TRAIN" "${tiny[@]/%2/8}" --lr 1e38 --schedule constant
-says "no longer a finite number" "--lr"
+says "no longer a finite number in iteration 1, at learning rate 1e+38" "--lr"
+# The loss of the last iteration is finite, what its step left is not: the checkpoint before stays.
+cp other before
+status 1 "$TRAIN" "${tiny[@]:0:${#tiny[@]}-1}" 3 --checkpoint other --resume --lr 1e38 --schedule constant
+says "no longer a finite number after iteration 2, at learning rate 1e+38" "other is still the checkpoint before"
+cmp other before || fail "a diverged run overwrote the checkpoint"
 
 # Two ranks: the rank that sees the error names itself, once; the launcher adds its own lines.
 status 1 mpirun --bind-to none -n 2 "$TRAIN" --data missing

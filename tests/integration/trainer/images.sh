@@ -29,9 +29,29 @@ victim=$(find pictures/train -name '*.jpg' -print -quit)
 cp "$victim" good.jpg
 cp whole before
 truncate -s -40 "$victim"
-status 1 "$TRAIN" "${run[@]}" --epochs 1 --sharding equal-length --checkpoint whole
-says "$victim: Premature end of JPEG file" "replace it"
+status 1 "$TRAIN" "${run[@]}" --epochs 1 --sharding equal-length --checkpoint whole --overwrite-checkpoint
+says "$victim: Premature end of JPEG file" "replace it" "--on-bad-image skip"
 cmp whole before || fail "the checkpoint was overwritten"
+# Left out instead: another takes its place, whatever the number of workers; a test picture is not counted. What is no
+# file that can be read is refused, or left out too.
+other=$(find pictures/train -name '*.jpg' | sort | grep -vF "$victim" | tail -1)
+tested=$(find pictures/val -name '*.jpg' | sort | head -1)
+echo "no picture" >"$tested"
+rm "$other" && mkfifo "$other"
+status 1 "$TRAIN" "${run[@]}" --iterations 1
+says "$other: is a FIFO, not a picture" "--on-bad-image skip"
+for workers in 1 3; do
+  ranks 2 "${run[@]}" --epochs 2 --sharding equal-length --on-bad-image skip --loader-workers "$workers" \
+    --checkpoint "skipped$workers" --log "skipped$workers.jsonl" >stdout 2>stderr
+  grep -q '^3 damaged or unreadable images were left out: 2 of training, .* and 1 of the test images$' stdout ||
+    fail "$(cat stdout)"
+  for file in "$victim" "$other" "$tested"; do grep -q "rank [01]: left out: $file: " stderr || fail "$file: $(cat stderr)"; done
+  grep -q '"test_images":8' "skipped$workers.jsonl" && grep -q '"bad_images":3' "skipped$workers.jsonl" ||
+    fail "$(cat "skipped$workers.jsonl")"
+done
+cmp skipped1 skipped3 || fail "left out: other weights with other workers"
+rm "$other" && cp good.jpg "$other"
+cp good.jpg "$tested"
 mv good.jpg "$victim"
 
 status 2 "$TRAIN" "${run[@]}" --classes 7

@@ -6,11 +6,12 @@ run=(--synthetic --image-size 32 --train-images 40 --test-images 4 --batch-size 
      --eval-every 0)
 
 # Whatever the optimizer keeps is in the checkpoint: stopped in mid-epoch and resumed, the same bits.
+again=--overwrite-checkpoint
 for optimizer in "sgd --rate-position corrected --nesterov" lars adam rmsprop_warmup; do
   read -ra options <<<"--optimizer $optimizer"
-  "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 4 --checkpoint parts >/dev/null
+  "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 4 --checkpoint parts $again >/dev/null
   "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 7 --checkpoint parts --resume >/dev/null
-  "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 7 --checkpoint whole >/dev/null
+  "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 7 --checkpoint whole $again >/dev/null
   cmp whole parts || fail "$optimizer: resumed with other weights"
 done
 status 1 "$TRAIN" --threads 1 "${run[@]}" --optimizer adam --iterations 9 --checkpoint whole --resume

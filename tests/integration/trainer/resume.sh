@@ -37,6 +37,42 @@ for updater in main_rank overlap double_buffering; do
   cmp "whole.$updater" "parts.$updater" || fail "$updater: resumed: other bits"
 done
 
+# Checkpoints within an epoch, by iterations: the same bits with any updater, and the last three are kept. A run that is
+# killed after iteration 7 goes on from there.
+for updater in allreduce double_buffering; do
+  with=("${run[@]}" --updater "$updater" --eval-every 0)
+  ranks 2 "${with[@]}" --iterations 8 --checkpoint "often.$updater" --checkpoint-every 2 --keep 3 >/dev/null
+  ranks 2 "${with[@]}" --iterations 8 --checkpoint "seldom.$updater" --checkpoint-every 100 >/dev/null
+  cmp "often.$updater" "seldom.$updater" || fail "$updater: checkpoints within an epoch changed the run"
+  ls "often.$updater".* | grep -qvE '[.][12]$' && fail "more than three are kept: $(ls)"
+  mv "often.$updater.2" older
+  ranks 2 "${with[@]}" --iterations 8 --checkpoint older --resume --log older.jsonl >/dev/null
+  grep -q '"first_iteration":4' older.jsonl || fail "the third to last checkpoint: $(head -1 older.jsonl)"
+  cmp older "seldom.$updater" || fail "$updater: resumed within an epoch: other bits"
+  rm older
+done
+ranks 2 "${run[@]}" --updater parameter_server --iterations 6 --checkpoint served --checkpoint-every 2 --keep 9 >/dev/null
+[ "$(ls served.* | wc -l)" -eq 2 ] || fail "iterations 2 and 4 are not kept: $(ls served*)"
+# By time: so short a time that every meeting writes.
+ranks 2 "${run[@]}" --iterations 4 --checkpoint timed --checkpoint-every 0.001s --keep 9 >/dev/null
+[ "$(ls timed.* | wc -l)" -eq 3 ] || fail "by time: $(ls timed*)"
+
+# What is different about a run that goes on is said, a line each; what is not different is not.
+resumes() {
+  local rate=$1
+  shift
+  ranks 1 "${run[@]/0.02/$rate}" --iterations 10 --eval-every 0 --checkpoint whole1 --resume "$@" >resumed || fail "$(cat resumed)"
+}
+resumes 0.020
+! grep -q '^resumed' resumed || fail "said without a reason: $(cat resumed)"
+resumes 0.01 --momentum 0.8 --seed 2
+for line in 'with --lr 0.01, where the checkpoint.s run had 0.02' 'with --momentum 0.8, where .* had 0.9' \
+  'with --seed 2, where .* had 1' 'with another data set: synthetic 32 px, where'; do
+  grep -q "^resumed $line" resumed || fail "not said: $line: $(cat resumed)"
+done
+[ "$(grep -c '^resumed' resumed)" -eq 4 ] || fail "$(cat resumed)"
+ranks 1 "${run[@]}" --iterations 1 --checkpoint nothing --resume | grep -q '^nothing: no checkpoint yet' || fail "a new run"
+
 # On other ranks: after 6 iterations of 4 images there are 16 left of 40, two iterations of 2 × 4.
 ranks 1 "${run[@]}" --iterations 6 --checkpoint other >/dev/null
 ranks 2 "${run[@]}" --epochs 1 --checkpoint other --resume --log other.jsonl >/dev/null

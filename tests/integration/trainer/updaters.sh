@@ -102,7 +102,7 @@ for updater in allreduce overlap parameter_server; do
   got=0
   limited -n 2 "$TRAIN" "${run[@]/0.005/1e38}" --threads 1 --updater "$updater" --iterations 30 >/dev/null 2>stderr || got=$?
   [ "$got" -eq 1 ] || fail "$updater: status $got for a loss that is not finite"
-  grep -q 'rank [01] on .*no longer a finite number in iteration [0-9]*, from layer [a-z0-9.]* on: lower --lr' stderr ||
+  grep -q 'rank [01] on .*no longer a finite number in iteration [0-9]*, at learning rate [0-9e.+]*, from layer [a-z0-9.]* on: lower --lr' stderr ||
     fail "$updater: $(cat stderr)"
 done
 got=0

@@ -5,9 +5,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "tests/unit/trainer/temporary_directory.h"
 #include "trainer/error.h"
+#include "trainer/loop/checkpoint_times.h"
+#include "trainer/loop/finite.h"
+#include "trainer/loop/resume_notes.h"
+#include "trainer/loop/watchdog.h"
 #include "trainer/optim/sgd.h"
 
 namespace paceline::train {
@@ -118,6 +124,172 @@ TEST(Checkpoint, RefusesAnotherModel) {
   other = position;
   other.classes = 100;
   EXPECT_THAT(error_of_reading(directory / "run.checkpoint", other), HasSubstr("100 classes"));
+}
+
+TEST(Checkpoint, KeepsTheVersionsBefore) {
+  const TemporaryDirectory directory;
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  const std::filesystem::path file = directory / "run.checkpoint";
+  const auto iteration_of = [&](const std::filesystem::path& version) {
+    ReversedModel other;
+    return read_checkpoint(version, position, other, optimizer).iteration;
+  };
+  for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
+    Position here = position;
+    here.iteration = iteration;
+    write_checkpoint(file, here, model, optimizer, {}, 3);
+  }
+  EXPECT_EQ(iteration_of(file), 4u);
+  EXPECT_EQ(iteration_of(directory / "run.checkpoint.1"), 3u);
+  EXPECT_EQ(iteration_of(directory / "run.checkpoint.2"), 2u);
+  EXPECT_FALSE(std::filesystem::exists(directory / "run.checkpoint.3"));
+  put(file, "damaged");
+  EXPECT_THAT(error_of_reading(file), HasSubstr("not a checkpoint"));
+  put(file, "paceline-checkpoint 1\nwith something that is not its own");
+  EXPECT_THAT(error_of_reading(file), HasSubstr("use " + file.string() + ".1"));
+}
+
+TEST(Checkpoint, ThatIsThereIsNotWrittenOverUnasked) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory / "run.checkpoint";
+  check_no_checkpoint(file);
+  put(file, "");
+  check_no_checkpoint(file);  // nothing would be lost
+  write_example(file);
+  EXPECT_THAT(message_of<Error>([&] { check_no_checkpoint(file); }),
+              AllOf(HasSubstr(file.string()), HasSubstr("--resume"), HasSubstr("--overwrite-checkpoint")));
+}
+
+TEST(Checkpoint, HoldsWhatTheRunWas) {
+  const TemporaryDirectory directory;
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  RunState state;
+  state.rank_statistics = {1, 2, 3, 4};
+  state.facts = {"--lr=0.1\n", "digits", 0xfedcba9876543210, 500, 0};
+  write_checkpoint(directory / "run.checkpoint", position, model, optimizer, state);
+  RunState read;
+  read_checkpoint(directory / "run.checkpoint", position, model, optimizer, &read);
+  EXPECT_EQ(read.facts.settings, "--lr=0.1\n");
+  EXPECT_EQ(read.facts.data, "digits");
+  EXPECT_EQ(read.facts.data_hash, 0xfedcba9876543210);
+  EXPECT_EQ(read.facts.iterations, 500u);
+  EXPECT_EQ(read.facts.ranks, 2u);
+}
+
+TEST(ResumeNotes, NameEachDifferenceInALine) {
+  const RunFacts then{"--lr=0.1\n--seed=1\n--nesterov=true\n--optimizer=sgd\n", "digits", 1, 100, 2};
+  RunFacts now{"--lr=0.10\n--seed=1\n--nesterov=true\n--optimizer=sgd\n", "elsewhere/digits", 1, 100, 2};
+  EXPECT_THAT(resume_notes(then, now, true), testing::IsEmpty());
+  now = {"--lr=0.2\n--seed=3\n--ghost-batch=8\n--optimizer=sgd\n", "letters", 2, 150, 4};
+  EXPECT_THAT(
+      resume_notes(then, now, true),
+      testing::UnorderedElementsAre("resumed with another data set: letters, where the checkpoint's run had digits",
+                                    "resumed with --lr 0.2, where the checkpoint's run had 0.1",
+                                    "resumed with --seed 3, where the checkpoint's run had 1",
+                                    "resumed without --nesterov, which the checkpoint's run had",
+                                    "resumed with --ghost-batch, which the checkpoint's run did not have",
+                                    "resumed with ranks: 4, where the checkpoint's run had 2",
+                                    "resumed with a schedule for iterations: 150, where the checkpoint's run had 100"));
+  EXPECT_THAT(resume_notes(then, now, false), testing::SizeIs(6));
+  EXPECT_THAT(resume_notes({}, now, true), testing::IsEmpty());  // written by an older version
+}
+
+TEST(ResumeNotes, LeaveOutWhatChangesNothing) {
+  EXPECT_EQ(
+      settings_of_training("--lr=0.1\n--resume=true\n--epochs=3\n--eval-every=0\n--checkpoint-every=5\n--seed=4\n"),
+      "--lr=0.1\n--seed=4\n");
+}
+
+TEST(CheckpointEvery, TakesEpochsIterationsAndTimes) {
+  EXPECT_TRUE(parse_checkpoint_every("epoch").each_epoch());
+  EXPECT_EQ(parse_checkpoint_every("500").iterations, 500u);
+  EXPECT_EQ(parse_checkpoint_every("90s").seconds, 90);
+  EXPECT_EQ(parse_checkpoint_every("10m").seconds, 600);
+  EXPECT_EQ(parse_checkpoint_every("1.5min").seconds, 90);
+  EXPECT_EQ(parse_checkpoint_every("2h").seconds, 7200);
+  for (const char* wrong : {"", "0", "-1", "0m", "-5m", "1.5", "m", "10d", "nanm", "infm", "epochs", "10 m"}) {
+    EXPECT_THAT(message_of<Error>([&] { parse_checkpoint_every(wrong); }), HasSubstr("neither epoch")) << wrong;
+  }
+}
+
+TEST(CheckpointEvery, MeetsMoreOftenTheNearerTheTimeIs) {
+  EXPECT_EQ(plan_meeting(600, 0, 1, 10).next, 310u);  // half of what is left
+  EXPECT_FALSE(plan_meeting(600, 300, 1, 310).write);
+  EXPECT_EQ(plan_meeting(600, 300, 1, 310).next, 460u);
+  EXPECT_TRUE(plan_meeting(600, 575, 1, 900).write);
+  EXPECT_EQ(plan_meeting(600, 575, 1, 900).next, 1200u);
+  EXPECT_TRUE(plan_meeting(1, 0.5, 30, 7).write);  // an iteration takes longer than the time
+  EXPECT_EQ(plan_meeting(1, 0.5, 30, 7).next, 8u);
+  EXPECT_EQ(plan_meeting(600, 1, 0, 7).next, 8u);
+  // An interval is met few times, and its checkpoint comes late by little, though iterations become ten times as long.
+  double now = 0, written = 0;
+  std::uint64_t done = 0, next = 1;
+  int meetings = 0;
+  while (written == 0) {
+    now += now < 300 ? 1 : 10;
+    if (++done < next) continue;
+    ++meetings;
+    const Meeting meeting = plan_meeting(600, now, now / static_cast<double>(done), done);
+    next = meeting.next;
+    if (meeting.write) written = now;
+  }
+  EXPECT_LT(meetings, 15);
+  EXPECT_LT(written, 2000);
+}
+
+TEST(MissingRanks, AreNamedWithWhatTheyDo) {
+  const std::vector<std::string> hosts{"a", "a", "b", "b", "c", "c", "d"};
+  const RankState waits{12, 40, 31'000, 0, -1, 0}, computes{11, 39, -1, 31'500, -1, 0},
+      reads{11, 39, -1, 32'000, 31'900, 0}, saves{12, 39, -1, 33'000, -1, 1}, earlier{12, 39, 34'000, 0, -1, 0};
+  EXPECT_EQ(
+      missing_ranks("allreduce", 31, 0, {waits, computes, waits}, hosts),
+      "an MPI allreduce of iteration 12 has waited 31 s for rank 1 on a, which has computed for 32 s in iteration 11 "
+      "(--comm-timeout)");
+  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits, reads}, hosts),
+              HasSubstr("for rank 2 on b, which has waited for images for 32 s in iteration 11"));
+  EXPECT_THAT(missing_ranks("broadcast", 31, 1, {saves, waits, std::nullopt}, hosts),
+              AllOf(HasSubstr("rank 0 on a, which has been writing a checkpoint for 33 s"),
+                    HasSubstr("; rank 2 on b, which does not answer: its process is stopped or its host is gone")));
+  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, earlier}, hosts),
+              HasSubstr("waits in an earlier collective call"));
+  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits}, hosts),
+              HasSubstr("although all ranks have come to it"));
+  EXPECT_THAT(
+      missing_ranks("allreduce", 31, 0, {waits, computes, computes, computes, computes, computes, computes}, hosts),
+      AllOf(HasSubstr("rank 4 on c"), testing::Not(HasSubstr("rank 5")), HasSubstr("and 2 ranks more")));
+}
+
+TEST(Finite, SeesEveryValueThatIsNot) {
+  std::vector<float> values(1000, -3.0e38f);
+  values[7] = 1e-45f;
+  EXPECT_TRUE(all_finite(values));
+  EXPECT_TRUE(all_finite({}));
+  for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
+    for (const std::size_t at : {0u, 500u, 999u}) {
+      const float good = std::exchange(values[at], bad);
+      EXPECT_FALSE(all_finite(values)) << bad << " at " << at;
+      values[at] = good;
+    }
+  }
+}
+
+TEST(Finite, NamesThePartOfTheState) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  std::vector<float> pending(7);
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "");
+  pending[1] = nan;
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "the gradient of a.weight");
+  optimizer.velocity()[5] = nan;
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "the optimizer's state of b.weight");
+  model.statistics()[1] = nan;
+  EXPECT_THAT(first_nonfinite_part(model, optimizer, pending), HasSubstr("running statistics"));
+  model.weights()[4] = nan;
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "b.weight");
 }
 
 TEST(Checkpoint, NamesAFileThatIsMissingOrCannotBeWritten) {

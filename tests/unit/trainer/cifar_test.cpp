@@ -29,7 +29,7 @@ TEST(CifarReader, TakesTheRecordsOfAFileInOrder) {
   put(directory / "batch.bin", record(3, 'a') + record(9, '\xff') + record(0, 'c'));
   Dataset data;
   read_cifar_batch(directory / "batch.bin", data);
-  EXPECT_EQ(data.labels, (std::vector<std::uint8_t>{3, 9, 0}));
+  EXPECT_EQ(data.labels, (std::vector<std::int32_t>{3, 9, 0}));
   ASSERT_EQ(data.pixels.size(), 3 * cifar_image_bytes);
   EXPECT_EQ(data.image(0)[0], 'a');
   EXPECT_EQ(data.image(1)[0], 255);
@@ -44,8 +44,8 @@ TEST(CifarReader, JoinsTheTrainingFilesByNumberAndKeepsTheTestFileApart) {
   put(directory / "data_batch_5.bin", record(5, 0));
   put(directory / "test_batch.bin", record(7, 0));
   const TrainAndTest data = read_cifar10(directory.path());
-  EXPECT_EQ(data.train.labels, (std::vector<std::uint8_t>{1, 2, 3, 5}));
-  EXPECT_EQ(data.test.labels, (std::vector<std::uint8_t>{7}));
+  EXPECT_EQ(data.train.labels, (std::vector<std::int32_t>{1, 2, 3, 5}));
+  EXPECT_EQ(data.test.labels, (std::vector<std::int32_t>{7}));
   EXPECT_EQ(data.train.image_size, 32);
   EXPECT_EQ(data.train.classes, 10);
 }
@@ -111,7 +111,7 @@ TEST(Fraction, KeepsTheFirstOfEachClass) {
   Dataset data;
   read_cifar_batch(directory / "batch.bin", data);
   keep_fraction(data, 0.5);
-  EXPECT_EQ(data.labels, (std::vector<std::uint8_t>{3, 3, 5}));
+  EXPECT_EQ(data.labels, (std::vector<std::int32_t>{3, 3, 5}));
   ASSERT_EQ(data.pixels.size(), 3 * cifar_image_bytes);
   EXPECT_EQ(data.image(2)[0], 'c');
 }

@@ -1,6 +1,7 @@
 #include "trainer/data/image_folder.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -162,19 +163,68 @@ TEST(ImageFolder, NamesThePictureThatIsMissingOrDamaged) {
     return message_of<Error>([&] { train.prepare(sample, Draw{1, 0}, out); });
   };
   fs::resize_file(directory / "train/cat/10.jpeg", 300);
-  EXPECT_THAT(error_of(0), AllOf(HasSubstr((directory / "train/cat/10.jpeg").string() + ": Premature end of JPEG file"),
-                                 HasSubstr("replace it")));
+  EXPECT_EQ(error_of(0), (directory / "train/cat/10.jpeg").string() + ": Premature end of JPEG file");
   put(directory / "train/cat/9.jpg", "hello");
   EXPECT_THAT(error_of(1), HasSubstr("9.jpg: Not a JPEG file"));
   fs::remove(directory / "train/dog/a.jpg");
   EXPECT_THAT(error_of(2), HasSubstr("a.jpg: cannot be read: No such file"));
   fs::create_directory(directory / "train/dog/a.jpg");
-  EXPECT_THAT(error_of(2), HasSubstr("a.jpg: cannot be read: Is a directory"));
+  EXPECT_THAT(error_of(2), HasSubstr("a.jpg: cannot be read: it is a directory"));
+  EXPECT_EQ(train.name_of(2), (directory / "train/dog/a.jpg").string());
   EXPECT_THAT(message_of<Error>([&] {
                 fs::remove(directory / "train/cat/10.jpeg");
                 train.check_first();
               }),
               AllOf(HasSubstr("10.jpeg"), HasSubstr("--broadcast-data")));
+}
+
+// To open a FIFO would wait for ever; a device may do anything.
+TEST(ImageFolder, OpensRegularFilesAlone) {
+  const TemporaryDirectory directory;
+  add_pets(directory);
+  const fs::path special = directory / "train/dog/c.jpg";
+  const auto read = [&] {
+    const FolderSource train(directory.path(), list_image_folder(directory.path(), false), FolderPart::train, 16);
+    std::vector<float> out(train.values());
+    return message_of<ImageError>([&] { train.prepare(4, Draw{1, 0}, out); });
+  };
+  ASSERT_EQ(mkfifo(special.c_str(), 0666), 0);
+  EXPECT_THAT(error_of_listing(directory),
+              AllOf(HasSubstr(special.string() + ": is a FIFO, not a picture"), HasSubstr("--on-bad-image skip")));
+  EXPECT_EQ(read(), special.string() + ": cannot be read: it is a FIFO");
+  fs::remove(special);
+  fs::create_symlink("/dev/zero", special);
+  EXPECT_THAT(error_of_listing(directory), HasSubstr("c.jpg: is a device"));
+  EXPECT_THAT(read(), HasSubstr("it is a device"));
+  fs::remove(special);
+  fs::create_directory(special);
+  EXPECT_THAT(error_of_listing(directory), HasSubstr("c.jpg: is a directory"));
+  fs::remove(special);
+  put(special, "");
+  fs::resize_file(special, std::uintmax_t{1} << 40);  // sparse
+  EXPECT_EQ(error_of_listing(directory), "");
+  EXPECT_THAT(read(), HasSubstr("c.jpg: cannot be read: it has more than 1 GiB"));
+  fs::remove(special);
+  fs::create_symlink("nowhere", special);
+  EXPECT_EQ(error_of_listing(directory), "");  // met when it is read
+  EXPECT_THAT(read(), HasSubstr("c.jpg: cannot be read: No such file"));
+}
+
+TEST(ImageFolder, ReadsAllButWhatCannotBeRead) {
+  const TemporaryDirectory directory;
+  add_pets(directory);
+  FolderSource train(directory.path(), list_image_folder(directory.path()), FolderPart::train, 16);
+  fs::remove(directory / "train/cat/9.jpg");
+  EXPECT_THAT(message_of<Error>([&] { train.read_all(); }), HasSubstr("9.jpg: cannot be read"));
+  FileContents contents = train.read_all(true);
+  ASSERT_EQ(contents.ends.size(), 4u);
+  EXPECT_EQ(contents.ends[1], contents.ends[0]);
+  EXPECT_EQ(contents.bytes.size(), train.bytes_on_disk(true));
+  train.keep(std::move(contents));
+  std::vector<float> out(train.values());
+  EXPECT_THAT(message_of<ImageError>([&] { train.prepare(1, std::nullopt, out); }),
+              HasSubstr("9.jpg: Empty input file"));
+  train.prepare(2, std::nullopt, out);
 }
 
 TEST(ImageFolder, SaysWhatIsMissing) {

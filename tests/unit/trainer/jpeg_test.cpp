@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "trainer/data/jpeg_image.h"
 #include "trainer/data/random.h"
@@ -210,10 +212,34 @@ TEST(BrokenJpeg, IsNamedInAFewWords) {
   EXPECT_EQ(damage_of(huge), "65000 × 65000 pixels are more than the 134 million that are read here");
 }
 
-TEST(BrokenJpeg, HarmlessBytesBetweenMarkersAreSkipped) {
+TEST(BrokenJpeg, BytesThatBelongToNothingAreDamage) {
   std::string file = smooth_jpeg();
   file.insert(file.size() - 2, "some bytes that belong to nothing");
-  EXPECT_EQ(damage_of(file), "");
+  EXPECT_EQ(damage_of(file), "Corrupt JPEG data: 26 extraneous bytes before marker 0xd9");
+}
+
+// What libjpeg goes on after with a warning only, in the part of the file that holds the picture.
+TEST(BrokenJpeg, WhateverLibjpegWarnsOfIsDamage) {
+  for (const bool progressive : {false, true}) {
+    const std::string whole = noisy_jpeg(3, progressive);
+    const std::size_t middle = whole.size() / 2;
+    std::vector<std::pair<const char*, std::string>> files;
+    const auto changed = [&](const char* what, auto change) {
+      files.emplace_back(what, whole);
+      change(files.back().second);
+    };
+    changed("a block of zeros", [&](std::string& file) { file.replace(middle, 512, 512, '\0'); });
+    changed("a block of ones", [&](std::string& file) { file.replace(middle, 512, 512, '\xff'); });
+    changed("a block is missing", [&](std::string& file) { file.erase(middle, 512); });
+    changed("a block twice", [&](std::string& file) { file.insert(middle, whole.substr(middle, 512)); });
+    changed("blocks in another order", [&](std::string& file) {
+      file.replace(middle, 512, whole.substr(middle + 512, 512));
+      file.replace(middle + 512, 512, whole.substr(middle, 512));
+    });
+    changed("an end in the middle", [&](std::string& file) { file.replace(middle, 2, "\xff\xd9"); });
+    changed("a restart that was not announced", [&](std::string& file) { file.replace(middle, 2, "\xff\xd3"); });
+    for (const auto& [what, file] : files) EXPECT_NE(damage_of(file), "") << what << ", progressive " << progressive;
+  }
 }
 
 // Bytes changed at random: an error or a picture, and nothing else happens (AddressSanitizer looks on).

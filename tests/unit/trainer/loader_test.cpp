@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -262,6 +266,132 @@ TEST(Loader, FailsWithTheFirstSampleThatFailsAndNotBeforeItsBatch) {
       EXPECT_STREQ(error.what(), "sample 19");
     }
   }
+}
+
+// Some images of a set in memory cannot be read.
+struct DamagedSource : MemorySource {
+  explicit DamagedSource(std::set<std::size_t> bad)
+      : MemorySource(small_data(), {{}, {1, 1, 1}}), bad(std::move(bad)) {}
+  void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const override {
+    if (bad.contains(sample)) throw ImageError("image " + std::to_string(sample));
+    MemorySource::prepare(sample, draw, out);
+  }
+  std::set<std::size_t> bad;
+};
+
+TEST(Loader, GivesTheNextGoodImageInPlaceOfABadOneWhileTraining) {
+  const DamagedSource good({}), damaged({7, 8, 30, 49});
+  for (const std::size_t workers : {1, 3}) {
+    std::vector<std::string> said;
+    std::mutex mutex;
+    BadImages bad([&](const std::string& what) {
+      const std::lock_guard lock(mutex);
+      said.push_back(what);
+    });
+    Loader::Options options{0, 18, workers, 2};
+    options.bad = &bad;
+    Loader loader(damaged, batches(8), options);
+    std::vector<float> image(good.values());
+    for (std::uint64_t iteration = 0; iteration < 18; ++iteration) {  // three epochs
+      const auto order = epoch_order(1, iteration / 6, 50);
+      const Batch& batch = loader.next();
+      ASSERT_EQ(batch.labels.size(), 8u);
+      for (std::size_t i = 0; i < 8; ++i) {
+        const std::uint32_t sample = order[(iteration % 6) * 8 + i];
+        const std::uint32_t taken = sample == 7 || sample == 8 ? 9 : sample == 30 ? 31 : sample == 49 ? 0 : sample;
+        good.prepare(taken, Draw{1, iteration / 6}, image);
+        ASSERT_EQ(batch.labels[i], good.label(taken));
+        ASSERT_TRUE(std::equal(image.begin(), image.end(),
+                               batch.images.begin() + static_cast<std::ptrdiff_t>(i * image.size())));
+      }
+    }
+    EXPECT_EQ(bad.samples(), (std::vector<std::uint64_t>{7, 8, 30, 49}));
+    std::ranges::sort(said);
+    EXPECT_EQ(said, (std::vector<std::string>{"image 30", "image 49", "image 7", "image 8"})) << "each once";
+  }
+}
+
+TEST(Loader, LeavesBadImagesOutOfAnEvaluation) {
+  const DamagedSource good({}), damaged({11, 14, 27, 28, 29, 30, 31, 32, 33, 34});
+  BadImages bad([](const std::string&) {});
+  Loader::Options options{0, 3, 2};
+  options.bad = &bad;
+  Loader loader(damaged, evaluation_batches({11, 23}, 8), options);
+  std::vector<float> image(good.values());
+  const std::vector<std::vector<std::size_t>> expected{{12, 13, 15, 16, 17, 18}, {19, 20, 21, 22, 23, 24, 25, 26}, {}};
+  for (const std::vector<std::size_t>& samples : expected) {
+    const Batch& batch = loader.next();
+    ASSERT_EQ(batch.labels.size(), samples.size());
+    ASSERT_EQ(batch.images.size(), samples.size() * good.values());
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      good.prepare(samples[i], std::nullopt, image);
+      EXPECT_EQ(batch.labels[i], good.label(samples[i]));
+      EXPECT_TRUE(
+          std::equal(image.begin(), image.end(), batch.images.begin() + static_cast<std::ptrdiff_t>(i * image.size())));
+    }
+  }
+  EXPECT_EQ(bad.samples().size(), 9u);  // 34 is of another part
+}
+
+TEST(Loader, GivesUpWhereNoImageIsGood) {
+  std::set<std::size_t> all;
+  for (std::size_t sample = 0; sample < 50; ++sample) all.insert(sample);
+  const DamagedSource damaged(all);
+  BadImages bad([](const std::string&) {});
+  Loader::Options options{0, 3, 1};
+  options.bad = &bad;
+  Loader skipping(damaged, batches(8), options), stopping(damaged, batches(8), {0, 3, 1});
+  const auto message = [](Loader& loader) {
+    try {
+      loader.next();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message(skipping).find("50 pictures in a row cannot be read"), 0u) << message(skipping);
+  EXPECT_EQ(message(stopping).substr(0, 6), "image ");
+  EXPECT_NE(message(stopping).find("--on-bad-image skip"), std::string::npos);
+}
+
+// A read that does not return, as from a file server that is gone.
+struct StuckSource : CountingSource {
+  void prepare(std::size_t, const std::optional<Draw>&, std::span<float>) const override {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return released; });
+  }
+  void release() {
+    const std::lock_guard lock(mutex);
+    released = true;
+    changed.notify_all();
+  }
+  mutable std::mutex mutex;
+  mutable std::condition_variable changed;
+  bool released = false;
+};
+
+TEST(Loader, SaysWhetherItsThreadsHaveStopped) {
+  StuckSource stuck;
+  ImageProgress progress;
+  Loader::Options options{0, 100, 2};
+  options.progress = &progress;
+  Loader loader(stuck, evaluation_batches({0, 1000}, 2), options);
+  while (progress.source == nullptr) std::this_thread::yield();
+  EXPECT_EQ(progress.source, &stuck);
+  EXPECT_EQ(progress.prepared, 0u);
+  EXPECT_FALSE(loader.stop(std::chrono::milliseconds(5)));
+  stuck.release();
+  EXPECT_TRUE(loader.stop(std::chrono::seconds(60)));
+}
+
+TEST(SyntheticData, HasMoreClassesThanAByteHolds) {
+  const TrainAndTest data = synthetic_data({8, 1000, 5000, 300, 1});
+  EXPECT_EQ(data.train.classes, 1000);
+  const auto& labels = data.train.labels;
+  EXPECT_GT(*std::ranges::max_element(labels), 900);
+  EXPECT_LT(*std::ranges::max_element(labels), 1000);
+  EXPECT_GE(*std::ranges::min_element(labels), 0);
+  EXPECT_GT(std::set<std::int32_t>(labels.begin(), labels.end()).size(), 200u);
 }
 
 TEST(SyntheticData, HasTheSizeAskedForAndStoresFewImages) {

@@ -309,7 +309,7 @@ TEST(Options, ThatWouldDoNothingAreRefused) {
                             "--plan-cache=none",
                             "--nccl-ctas=4",
                             "--registered-buffers",
-                            "--comm-timeout=5",
+                            "--on-bad-image=skip",
                             "--zero-gamma --model=vgg11",
                             "--resnet-v1",
                             "--ghost-batch=2 --model=vgg16",
@@ -371,6 +371,45 @@ TEST(Options, ThatDoNotExistAreNamedWithTheirNextOfKin) {
               HasSubstr("--lr: takes one value, and 2 are given"));
   EXPECT_THAT(run({"--synthetic", "--log", ""}).error, HasSubstr("--log: is empty"));
   EXPECT_THAT(run({"--synthetic", "--lr"}).error, HasSubstr("--lr: its value is missing"));
+}
+
+TEST(Options, TakeTheUsualNamesOfTypes) {
+  EXPECT_EQ(run({"--synthetic", "--dtype", "fp32"}).command.train.dtype, "f32");
+  EXPECT_EQ(run({"--synthetic", "--device", "cuda", "--dtype", "fp16"}).command.train.dtype, "f16");
+  EXPECT_EQ(run({"--synthetic", "--allreduce-dtype", "fp16"}).command.train.allreduce_dtype, "f16");
+  EXPECT_EQ(run({"bench-allreduce", "--dtype", "fp16"}).command.bench_allreduce.reduction.dtype, "f16");
+  EXPECT_EQ(run({"--synthetic", "--dtype", "fp32"}).command.train.settings,
+            run({"--synthetic"}).command.train.settings);
+  EXPECT_THAT(run({"--synthetic", "--dtype", "fp64"}).error, HasSubstr("--dtype: fp64 not in {f32"));
+}
+
+TEST(Options, OfAFileHaveTheirTypes) {
+  const TemporaryDirectory directory;
+  const auto error_of = [&](const std::string& text) {
+    put(directory / "run.toml", text);
+    return run({"--synthetic", "--config", (directory / "run.toml").string()}).error;
+  };
+  EXPECT_EQ(
+      error_of("batch-size = 8\nlr = 1\nwidth = 0.5\nmodel = \"resnet18\"\ncheckpoint = \"c\"\ncheckpoint-every = 5\n"),
+      "");
+  EXPECT_THAT(error_of("lr = 0.1\nbatch-size = \"8\"\n"),
+              HasSubstr("run.toml:2: --batch-size takes a number: leave out the quotation marks"));
+  EXPECT_THAT(error_of("lr-steps = [1, \"2\"]\nschedule = \"step\"\n"), HasSubstr("--lr-steps takes a number"));
+  EXPECT_THAT(error_of("momentum = \"0.9\"\n"), HasSubstr("--momentum takes a number"));
+  EXPECT_THAT(error_of("config = \"other.toml\"\n"), HasSubstr("'config' can only stand on the command line"));
+  EXPECT_THAT(error_of("confi = \"other.toml\"\n"), Not(HasSubstr("mean")));
+}
+
+TEST(Options, OfCheckpointsNeedOne) {
+  EXPECT_THAT(run({"--synthetic", "--keep", "2"}).error, HasSubstr("--checkpoint"));
+  EXPECT_THAT(run({"--synthetic", "--checkpoint", "c", "--resume", "--overwrite-checkpoint"}).error,
+              HasSubstr("excludes"));
+  EXPECT_THAT(run({"--synthetic", "--checkpoint", "c", "--checkpoint-every", "ten"}).error,
+              AllOf(HasSubstr("--checkpoint-every"), HasSubstr("nor a time such as 10m")));
+  const TrainOptions options =
+      run({"--synthetic", "--checkpoint", "c", "--checkpoint-every", "10m", "--keep", "3"}).command.train;
+  EXPECT_EQ(options.checkpoint_every, "10m");
+  EXPECT_EQ(options.keep, 3u);
 }
 
 TEST(Options, OfCommunicatorsAreTheSameForTrainingAndForTheBenchmark) {
