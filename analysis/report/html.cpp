@@ -241,9 +241,9 @@ class Page {
       json rows = json::array();
       for (const auto& point : points) {
         if (point.images > 0 && rows.size() < most_rows_printed) {
-          rows.push_back(
-              {{"label", fmt::format("{} × {}", point.ranks, point.epochs > 0 ? count(point.epochs) + " ep." : "")},
-               {"value", point.throughput}});
+          rows.push_back({{"label", point.epochs > 0 ? fmt::format("{} × {} ep.", point.ranks, count(point.epochs))
+                                                     : fmt::format("{}", point.ranks)},
+                          {"value", point.throughput}});
         }
       }
       chart("Throughput, images/s", "throughput", {{"rows", rows}}, 260);
