@@ -42,6 +42,7 @@ std::string fixed(double value, int decimals) {
 
 std::string significant(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return fixed(value, 0);
+  if (std::abs(value) < 1e-6) return fmt::format("{:.{}e}", value, digits - 1);
   // Rounding first: 9.996 has three digits as 10.0, not as 10.00.
   const double magnitude = std::pow(10, digits - 1 - std::floor(std::log10(std::abs(value))));
   const double rounded = std::round(value * magnitude) / magnitude;
@@ -59,7 +60,7 @@ std::string seconds(double value) {
   const double size = std::abs(value);
   if (size >= 100) return fixed(value, 1) + " s";
   if (size >= 1) return fixed(value, 2) + " s";
-  if (value == 0) return "0 s";
+  if (size < 5e-10) return "0 s";  // less than a nanosecond is rounding
   return scaled(value * 1e9, {{1e6, "ms"}, {1e3, "µs"}}, "ns");
 }
 

@@ -10,7 +10,7 @@
 namespace paceline::analysis {
 
 std::string fixed(double value, int decimals);      // "3.350"
-std::string significant(double value, int digits);  // "0.0647", "0.180", "12.3", "1,234"
+std::string significant(double value, int digits);  // "0.0647", "0.180", "12.3", "1,234", "1.23e-07"
 std::string count(double value);                    // "10,000"; decimals only where there are any
 std::string percent(double share);                  // 0.123 → "12.3 %"; below 1 % two decimals
 std::string seconds(double value);                  // "47.85 s", "12.3 ms", "850 µs", "37 ns"

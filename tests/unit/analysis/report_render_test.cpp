@@ -136,6 +136,8 @@ TEST(Text, SaysTheHeadlineFirstAndAlignsColumns) {
 }
 
 TEST(Numbers, CarryUnitsAndNoMoreDigitsThanAreKnown) {
+  EXPECT_EQ(significant(1.234e-7, 3), "1.23e-07");
+  EXPECT_EQ(significant(1.234e-6, 3), "0.00000123");
   EXPECT_EQ(significant(0.064729, 3), "0.0647");
   EXPECT_EQ(significant(0.18041, 3), "0.180");
   EXPECT_EQ(significant(9.996, 3), "10.0");
