@@ -17,7 +17,7 @@ for option; do
   case $option in
     # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
     --tests)
-      packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv python3-mpi4py gfortran iproute2
+      packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
                  clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi) ;;
     --onednn) onednn=asked ;;
     *)

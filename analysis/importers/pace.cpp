@@ -27,7 +27,7 @@ ClockReadings readings_of(const PaceProcess& process) {
   readings.start_ticks = header.start_ticks;
   readings.end_ticks = header.start_ticks + process.definitions.last_ticks;
   readings.start_utc_ns = header.start_utc_ns;
-  readings.process_start_utc_ns = header.process_start_utc_ns;
+  readings.process_start_utc_ns = plausible_process_start_utc_ns(process.file);
   readings.utc_error_us = process.file.utc_error_us;
   readings.pairs = process.definitions.pairs;
   readings.exchanges = process.definitions.exchanges;
@@ -85,34 +85,62 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
   return rank;
 }
 
-// The threads of a child, as threads of its parent's rank.
-void add_child(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, PaceProcess& child,
-               const AlignedClock& clock, double zero) {
-  const std::vector<PaceGap> gaps = gaps_of(child.definitions, child.file.header.kept_from);
-  PaceFileImport import(run, words, rank, child.definitions, gaps, clock.time, zero);
-  rank.info().end_ns = std::max(rank.info().end_ns, import.time(child.definitions.last_ticks));
-  for (const auto& [cause, lost] : dropped_of(child.file)) rank.info().dropped[cause] += lost;
-  const std::string name = fmt::format("process {}: ", child.file.header.pid);
-  import.read_devices(child.file);
-  for (std::uint32_t t = 0; t < child.file.tracks.size(); ++t) {
-    const bool main = child.file.tracks[t].thread_id == child.file.header.pid;
-    import.track(child.file, t, main, name);
-    child.file.tracks[t].slots = {};
+std::string process_label(const PaceProcess& process) { return fmt::format("process {}: ", process.file.header.pid); }
+
+std::size_t main_index_of(const format::TraceFile& file) {
+  const auto main = std::ranges::find(file.tracks, file.header.pid, &format::Track::thread_id);
+  return main == file.tracks.end() ? 0 : static_cast<std::size_t>(main - file.tracks.begin());
+}
+
+// What is open on the main thread when a program ends does not go on in the next one.
+void end_open_slices(const PaceVocabulary& words, TrackBuilder& track, std::int64_t end_ns) {
+  for (std::uint32_t slice = 0; slice < track.slices().size(); ++slice) {
+    if (!track.is_open(slice)) continue;
+    track.argument(slice, words.unfinished, 1.0);
+    track.end_slice(slice, end_ns);
   }
-  import.lost_elsewhere(child.file, name);
-  import.add_devices(child.file, name);
-  import.counters(fmt::format("process {}", child.file.header.pid));
+}
+
+// Another file of the rank: its next program, whose main thread goes on on `main_track`, or a process whose threads are
+// helper threads.
+void add_process(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, PaceProcess& process,
+                 const AlignedClock& clock, double zero, TrackBuilder* main_track) {
+  const bool goes_on = process.role == PaceRole::successor;
+  const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
+  PaceFileImport import(run, words, rank, process.definitions, gaps, clock.time, zero);
+  const std::int64_t end_ns = import.time(process.definitions.last_ticks);
+  rank.info().end_ns = std::max(rank.info().end_ns, end_ns);
+  for (const auto& [cause, lost] : dropped_of(process.file)) rank.info().dropped[cause] += lost;
+  if (goes_on) {
+    rank.info().ended = process.file.header.closed != 0;
+    rank.info().command = process.file.command;
+    rank.info().facts.insert(process.definitions.settings.begin(), process.definitions.settings.end());
+    for (const char* said_elsewhere : {"rank", "world_size"}) rank.info().facts.erase(said_elsewhere);
+    import.gaps();
+  }
+  const std::string label = process_label(process);
+  const std::size_t main_index = main_index_of(process.file);
+  import.read_devices(process.file);
+  for (std::uint32_t t = 0; t < process.file.tracks.size(); ++t) {
+    const bool main = t == main_index && process.file.tracks[t].thread_id == process.file.header.pid;
+    TrackBuilder& track = import.track(process.file, t, main, label, main && goes_on ? main_track : nullptr);
+    if (main && goes_on) end_open_slices(words, track, end_ns);
+    process.file.tracks[t].slots = {};
+  }
+  import.lost_elsewhere(process.file, label);
+  import.add_devices(process.file, label);
+  import.counters(fmt::format("process {}", process.file.header.pid));
 }
 
 }  // namespace
 
 Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress) {
   std::vector<std::string> notes;
-  auto [processes, children] = sort_processes(std::move(files), notes);
+  auto [processes, others] = sort_processes(std::move(files), notes);
 
   std::vector<ClockReadings> readings;
   for (const PaceProcess& process : processes) readings.push_back(readings_of(process));
-  for (const PaceProcess& child : children) readings.push_back(readings_of(child));
+  for (const PaceProcess& other : others) readings.push_back(readings_of(other));
   const std::vector<AlignedClock> clocks = align_clocks(readings);
   note_utc(processes, clocks, notes);
   double zero = clocks.empty() ? 0 : clocks.front().process_start_ns;
@@ -134,17 +162,17 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
         named != process.definitions.settings.end()) {
       iteration_name = named->second;
     }
-    const auto is_main = [&](const format::Track& track) { return track.thread_id == process.file.header.pid; };
-    const auto main = std::ranges::find_if(process.file.tracks, is_main);
-    const std::size_t main_index =
-        main == process.file.tracks.end() ? 0 : static_cast<std::size_t>(main - process.file.tracks.begin());
+    TrackBuilder* main_track = nullptr;
+    const std::string label = process.role == PaceRole::helper ? process_label(process) : "";
+    const std::size_t main_index = main_index_of(process.file);
     import.read_devices(process.file);
     for (std::uint32_t t = 0; t < process.file.tracks.size(); ++t) {
-      import.track(process.file, t, t == main_index);
+      TrackBuilder& track = import.track(process.file, t, t == main_index, label);
+      if (t == main_index && process.role == PaceRole::whole) main_track = &track;
       process.file.tracks[t].slots = {};
     }
-    import.lost_elsewhere(process.file);
-    import.add_devices(process.file);
+    import.lost_elsewhere(process.file, label);
+    import.add_devices(process.file, label);
     if (const std::string missing = import.nccl_missing(); !missing.empty()) {
       notes.push_back(fmt::format("{}: {}", process.file.path.string(), missing));
     }
@@ -152,10 +180,10 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
       notes.push_back(fmt::format("{}: {} submitted NVTX events left out: no clock of theirs is tied to the recorder's",
                                   process.file.path.string(), import.untimed()));
     }
-    for (std::size_t c = 0; c < children.size(); ++c) {
-      PaceProcess& child = children[c];
-      if (child.child_of != process.file.header.pid || !same_machine(child, process)) continue;
-      add_child(run, words, rank, child, clocks[processes.size() + c], zero);
+    if (main_track != nullptr) end_open_slices(words, *main_track, rank.info().end_ns);
+    for (std::size_t o = 0; o < others.size(); ++o) {
+      if (others[o].rank_index != p) continue;
+      add_process(run, words, rank, others[o], clocks[processes.size() + o], zero, main_track);
     }
     import.counters();
     if (progress && !progress(static_cast<double>(p + 1) / static_cast<double>(processes.size()))) {

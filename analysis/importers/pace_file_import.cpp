@@ -98,7 +98,8 @@ void PaceFileImport::lost_elsewhere(const format::TraceFile& file, const std::st
   }
 }
 
-void PaceFileImport::track(const format::TraceFile& file, std::uint32_t index, bool main, const std::string& process) {
+TrackBuilder& PaceFileImport::track(const format::TraceFile& file, std::uint32_t index, bool main,
+                                    const std::string& process, TrackBuilder* onto) {
   const format::Track& from = file.tracks[index];
   std::string label = main ? "main thread" : fmt::format("thread {}", from.thread_id);
   if (const auto named = definitions_.thread_names.find(from.thread_id); named != definitions_.thread_names.end()) {
@@ -106,7 +107,8 @@ void PaceFileImport::track(const format::TraceFile& file, std::uint32_t index, b
   }
   label = process + label;
   Open open;
-  TrackBuilder& track = rank_.add_track(TrackKind::thread, label, from.thread_id, main && process.empty());
+  TrackBuilder& track =
+      onto != nullptr ? *onto : rank_.add_track(TrackKind::thread, label, from.thread_id, main && process.empty());
   const std::vector<PaceGap> gaps = with_damage(from.id, file);
   each_event(from.slots, [&](const Slot& head, const Slot* extension) {
     for (; open.gap < gaps.size() && ticks_of(head) >= gaps[open.gap].on; ++open.gap)
@@ -127,6 +129,7 @@ void PaceFileImport::track(const format::TraceFile& file, std::uint32_t index, b
   place_ranges(track, label, from.thread_id, open.ranges);
   if (nccl_) nccl_->add_calls(index, from.thread_id, track);
   if (cuda_ && cuda_->events() > 0) cuda_->add_calls(from.thread_id, edges_of(from), track);
+  return track;
 }
 
 // The sum of the ranges that say how long a thread waited for the recorder (--lossless): each a push, and its pop right

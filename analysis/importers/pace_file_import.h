@@ -37,8 +37,9 @@ class PaceFileImport {
 
   std::int64_t time(std::uint64_t ticks) const;
 
-  // `process` names a child of the rank's process.
-  void track(const format::TraceFile& file, std::uint32_t index, bool main, const std::string& process = "");
+  // `process` names another process of the rank. `onto` takes the events; without it they make a track of their own.
+  TrackBuilder& track(const format::TraceFile& file, std::uint32_t index, bool main, const std::string& process = "",
+                      TrackBuilder* onto = nullptr);
 
   // Where events were lost of threads of which nothing else is there, or which are not known. After the tracks.
   void lost_elsewhere(const format::TraceFile& file, const std::string& process = "");

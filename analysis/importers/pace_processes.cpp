@@ -4,7 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "profiler/format/error.h"
 
@@ -35,61 +41,176 @@ void refuse_mixed_jobs(const std::vector<format::TraceFile>& files) {
   }
 }
 
-// The recorded process that this one is a child of, if its file is here; the last of a line of grandparents.
-const PaceProcess* root_of(const PaceProcess& process, const std::vector<PaceProcess>& processes) {
-  const PaceProcess* root = &process;
-  for (std::size_t step = 0; step < processes.size() && !root->file.parent.empty(); ++step) {
-    const auto parent = std::ranges::find_if(processes, [&](const PaceProcess& candidate) {
-      return same_machine(candidate, process) && std::to_string(candidate.file.header.pid) == root->file.parent;
-    });
-    if (parent == processes.end()) break;
-    root = &*parent;
-  }
-  return root == &process ? nullptr : root;
+std::string machine_of(const format::TraceFile& file) { return file.host + '\n' + file.boot_id; }
+
+// The files of one process, by time. Process ids are used again, so the start counts, too.
+struct Family {
+  std::vector<std::size_t> files;  // indices into the processes
+  int rank = -1;
+  std::optional<std::size_t> parent;  // the family that this one's events belong to
+  std::string unrecorded_parent;      // or the process that it was forked from
+  bool spawned = false;               // by Python's multiprocessing
+};
+
+std::string key(const std::string& machine, const std::string& pid_and_start) { return machine + '\n' + pid_and_start; }
+
+std::string own_name(const format::TraceFile& file) {
+  return fmt::format("{}:{}", file.header.pid, file.process_start);
 }
 
-// Takes out the processes whose events belong to another one's rank.
-std::vector<PaceProcess> take_children(std::vector<PaceProcess>& processes) {
-  std::vector<std::uint32_t> roots;  // process ids, 0 = nobody's child
-  for (const PaceProcess& process : processes) {
-    const PaceProcess* root = root_of(process, processes);
-    roots.push_back(root != nullptr ? root->file.header.pid : 0);
-  }
-  std::vector<PaceProcess> children, others;
-  for (std::size_t p = 0; p < processes.size(); ++p) {
-    processes[p].child_of = roots[p];
-    (roots[p] != 0 ? children : others).push_back(std::move(processes[p]));
-  }
-  processes = std::move(others);
-  return children;
+// Version 1 names processes by their ids alone.
+bool is_same_process(const format::TraceFile& a, const format::TraceFile& b) {
+  if (a.header.pid != b.header.pid || machine_of(a) != machine_of(b)) return false;
+  if (a.process_start > 0 && b.process_start > 0) return a.process_start == b.process_start;
+  const std::int64_t start_a = plausible_process_start_utc_ns(a), start_b = plausible_process_start_utc_ns(b);
+  return start_a > 0 && start_b > 0 && std::abs(start_a - start_b) < 1'000'000'000;
 }
 
-// Of several processes of one rank, keeps the one with the most events.
-void keep_one_a_rank(std::vector<PaceProcess>& processes, std::vector<std::string>& notes) {
-  std::ranges::stable_sort(processes, [](const PaceProcess& a, const PaceProcess& b) {
-    if (a.rank != b.rank) return a.rank < b.rank;
-    return a.definitions.events > b.definitions.events;
-  });
-  for (std::size_t i = 1; i < processes.size();) {
-    const PaceProcess &kept = processes[i - 1], &other = processes[i];
-    if (other.rank < 0 || other.rank != kept.rank) {
-      ++i;
-      continue;
+double end_utc_ns(const PaceProcess& process) {
+  const format::FileHeader& header = process.file.header;
+  const bool plausible = header.ticks_per_second > 1e3 && header.ticks_per_second < 1e12;
+  return static_cast<double>(header.start_utc_ns) +
+         static_cast<double>(process.definitions.last_ticks) * 1e9 / (plausible ? header.ticks_per_second : 1e9);
+}
+
+// True where `next` begins after `last` has ended. On one clock, as both are of one machine.
+bool follows(const PaceProcess& next, const PaceProcess& last) {
+  const format::FileHeader &a = last.file.header, &b = next.file.header;
+  if (a.clock_source == b.clock_source) return b.start_ticks >= a.start_ticks + last.definitions.last_ticks;
+  return static_cast<double>(b.start_utc_ns) >= end_utc_ns(last);
+}
+
+class Families {
+ public:
+  explicit Families(std::vector<PaceProcess>& processes) : processes_(processes) {
+    std::vector<std::size_t> order(processes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t p) { return processes[p].file.header.start_utc_ns; });
+    std::multimap<std::string, std::size_t> by_pid;
+    for (const std::size_t p : order) add(p, by_pid);
+    for (Family& family : families_) find_parent(family);
+  }
+
+  // Gives every file its role and, as rank_index, the number of its rank's first file.
+  std::vector<std::size_t> assign(std::vector<std::string>& notes) {
+    std::map<std::string, std::vector<std::size_t>> groups;  // of families, by what makes them one rank
+    for (std::size_t f = 0; f < families_.size(); ++f) {
+      const Family& root = families_[root_of(f)];
+      std::string group = fmt::format("rank {}", root.rank);
+      if (root.rank < 0) {
+        group = root.unrecorded_parent.empty() ? fmt::format("process {}", root_of(f)) : root.unrecorded_parent;
+      }
+      groups[group].push_back(f);
     }
-    notes.push_back(fmt::format("{} left out: process {} is rank {} too, and recorded fewer events than process {}",
-                                other.file.path.string(), other.file.header.pid, other.rank, kept.file.header.pid));
-    processes.erase(processes.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<std::size_t> left_out;
+    for (auto& [name, members] : groups) assign_group(members, left_out, notes);
+    return left_out;
   }
-}
 
-void number_the_rest(std::vector<PaceProcess>& processes) {
-  std::set<int> taken;
-  for (const PaceProcess& process : processes) taken.insert(process.rank);
-  std::vector<PaceProcess*> unnumbered;
-  for (PaceProcess& process : processes) {
-    if (process.rank < 0) unnumbered.push_back(&process);
+ private:
+  const format::TraceFile& first(const Family& family) const { return processes_[family.files.front()].file; }
+
+  void add(std::size_t p, std::multimap<std::string, std::size_t>& by_pid) {
+    const format::TraceFile& file = processes_[p].file;
+    const std::string pid = key(machine_of(file), std::to_string(file.header.pid));
+    const auto [from, to] = by_pid.equal_range(pid);
+    for (auto known = from; known != to; ++known) {
+      Family& family = families_[known->second];
+      if (!is_same_process(first(family), file)) continue;
+      family.files.push_back(p);
+      if (processes_[p].rank >= 0) family.rank = processes_[p].rank;
+      return;
+    }
+    by_pid.emplace(pid, families_.size());
+    by_name_.emplace(key(machine_of(file), own_name(file)), families_.size());
+    by_pid_.emplace(pid, families_.size());
+    Family family;
+    family.files = {p};
+    family.rank = processes_[p].rank;
+    // What multiprocessing.spawn puts on the command line of its children.
+    family.spawned = std::ranges::find(file.command, "--multiprocessing-fork") != file.command.end();
+    families_.push_back(std::move(family));
   }
-  std::ranges::stable_sort(unnumbered, {}, [](const PaceProcess* process) { return process->file.header.start_utc_ns; });
+
+  void find_parent(Family& family) {
+    const format::TraceFile& file = first(family);
+    const auto self = static_cast<std::size_t>(&family - families_.data());
+    if (file.ancestors.empty()) {
+      const auto found = by_pid_.find(key(machine_of(file), file.parent));
+      if (!file.parent.empty() && found != by_pid_.end() && found->second != self) family.parent = found->second;
+      return;
+    }
+    for (const std::string& ancestor : file.ancestors) {
+      const auto found = by_name_.find(key(machine_of(file), ancestor));
+      if (found == by_name_.end() || found->second == self) continue;
+      if (family.rank < 0 || family.rank == families_[found->second].rank) family.parent = found->second;
+      return;
+    }
+    const auto forks = std::min(static_cast<std::size_t>(file.forked), file.ancestors.size());
+    if (forks > 0) {
+      family.unrecorded_parent = key(machine_of(file), file.ancestors[forks - 1]);
+    } else if (family.spawned && family.rank >= 0) {
+      family.unrecorded_parent = key(machine_of(file), file.ancestors.front());
+    }
+  }
+
+  std::size_t root_of(std::size_t family) const {
+    for (std::size_t step = 0; step < families_.size() && families_[family].parent; ++step) {
+      family = *families_[family].parent;
+    }
+    return family;
+  }
+
+  std::int64_t start_of(std::size_t family) const { return first(families_[family]).header.start_utc_ns; }
+
+  void assign_group(std::vector<std::size_t>& members, std::vector<std::size_t>& left_out,
+                    std::vector<std::string>& notes) {
+    std::ranges::stable_sort(members, {}, [&](std::size_t f) { return start_of(f); });
+    const auto is_own = [&](std::size_t f) { return !families_[f].parent && families_[f].unrecorded_parent.empty(); };
+    std::vector<std::size_t> own;
+    std::ranges::copy_if(members, std::back_inserter(own), is_own);
+    const std::string machine = machine_of(first(families_[own.empty() ? members.front() : own.back()]));
+    std::erase_if(own, [&](std::size_t f) { return machine_of(first(families_[f])) != machine; });
+    const std::size_t leader = own.empty() ? members.front() : own.front();
+    const std::size_t leading_file = families_[leader].files.front();
+    std::size_t last = leading_file;  // the rank's latest program
+    for (const std::size_t f : members) {
+      for (const std::size_t p : families_[f].files) {
+        PaceProcess& process = processes_[p];
+        process.rank_index = leading_file;
+        process.role = PaceRole::helper;
+        if (machine_of(process.file) != machine) {
+          notes.push_back(fmt::format("{} left out: rank {} was started again on {}, and that process is taken",
+                                      process.file.path.string(), process.rank, first(families_[leader]).host));
+          left_out.push_back(p);
+        } else if (p == leading_file) {
+          if (!own.empty()) process.role = PaceRole::whole;
+        } else if (is_own(f) && !own.empty() && follows(process, processes_[last])) {
+          process.role = PaceRole::successor;
+          last = p;
+        }
+      }
+    }
+    if (own.empty()) {
+      notes.push_back(fmt::format("{}: the process that started it was not recorded; its rank has helper threads only",
+                                  processes_[leading_file].file.path.string()));
+    }
+  }
+
+  std::vector<PaceProcess>& processes_;
+  std::vector<Family> families_;
+  std::unordered_map<std::string, std::size_t> by_name_, by_pid_;
+};
+
+void number_the_rest(std::vector<PaceProcess>& processes, const std::vector<std::size_t>& leaders) {
+  std::set<int> taken;
+  std::vector<PaceProcess*> unnumbered;
+  for (const std::size_t p : leaders) {
+    taken.insert(processes[p].rank);
+    if (processes[p].rank < 0) unnumbered.push_back(&processes[p]);
+  }
+  std::ranges::stable_sort(unnumbered, {},
+                           [](const PaceProcess* process) { return process->file.header.start_utc_ns; });
   int next = 0;
   for (PaceProcess* process : unnumbered) {
     while (taken.contains(next)) ++next;
@@ -103,6 +224,12 @@ bool same_machine(const PaceProcess& a, const PaceProcess& b) {
   return a.file.host == b.file.host && a.file.boot_id == b.file.boot_id;
 }
 
+std::int64_t plausible_process_start_utc_ns(const format::TraceFile& file) {
+  const std::int64_t start = file.header.process_start_utc_ns;
+  const double age = static_cast<double>(file.header.start_utc_ns) - static_cast<double>(start);
+  return start > 0 && age > -1e9 && age < static_cast<double>(format::longest_process_age_ns) ? start : 0;
+}
+
 PaceProcesses sort_processes(std::vector<format::TraceFile> files, std::vector<std::string>& notes) {
   refuse_mixed_jobs(files);
   std::vector<PaceProcess> processes;
@@ -114,11 +241,33 @@ PaceProcesses sort_processes(std::vector<format::TraceFile> files, std::vector<s
     process.local_rank = setting(process.definitions, "local_rank", process.file.header.local_rank);
     processes.push_back(std::move(process));
   }
-  std::vector<PaceProcess> children = take_children(processes);
-  keep_one_a_rank(processes, notes);
-  number_the_rest(processes);
-  std::ranges::stable_sort(processes, {}, &PaceProcess::rank);
-  return {std::move(processes), std::move(children)};
+  const std::vector<std::size_t> left_out = Families(processes).assign(notes);
+  // The rank of a process may have become known after exec only.
+  for (const PaceProcess& process : processes) {
+    PaceProcess& leader = processes[process.rank_index];
+    if (process.role != PaceRole::successor || process.rank < 0) continue;
+    leader.rank = process.rank, leader.world_size = process.world_size, leader.local_rank = process.local_rank;
+  }
+  std::vector<std::size_t> leaders, others;  // as numbers of files
+  for (std::size_t p = 0; p < processes.size(); ++p) {
+    if (std::ranges::find(left_out, p) != left_out.end()) continue;
+    (processes[p].rank_index == p ? leaders : others).push_back(p);
+  }
+  number_the_rest(processes, leaders);
+  std::ranges::stable_sort(leaders, {}, [&](std::size_t p) { return processes[p].rank; });
+  std::ranges::stable_sort(others, {}, [&](std::size_t p) { return processes[p].file.header.start_utc_ns; });
+  std::map<std::size_t, std::size_t> rank_of_file;
+  PaceProcesses sorted;
+  for (const std::size_t p : leaders) {
+    rank_of_file[p] = sorted.ranks.size();
+    processes[p].rank_index = sorted.ranks.size();
+    sorted.ranks.push_back(std::move(processes[p]));
+  }
+  for (const std::size_t p : others) {
+    processes[p].rank_index = rank_of_file.at(processes[p].rank_index);
+    sorted.others.push_back(std::move(processes[p]));
+  }
+  return sorted;
 }
 
 }  // namespace paceline::analysis

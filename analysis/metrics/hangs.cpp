@@ -206,7 +206,7 @@ std::string sudden_ends_text(const Trace& trace) {
   const std::string last_event = seconds_text(first->end_ns);
   if (ranks.size() == 1) {
     return fmt::format(
-        "Rank {} did not end by itself (it was killed, crashed, called _exit or still runs): its last event "
+        "Rank {} did not end by itself (a signal ended it, it crashed, or it still runs): its last event "
         "is at {}.",
         ranks[0], last_event);
   }
@@ -214,7 +214,7 @@ std::string sudden_ends_text(const Trace& trace) {
   std::string who = ranks.size() <= most_named ? ranks_text(ranks) : fmt::format("{} ranks", ranks.size());
   if (who.front() == 'r') who.front() = 'R';
   return fmt::format(
-      "{} did not end by themselves (they were killed, crashed, called _exit or still run): the earliest "
+      "{} did not end by themselves (signals ended them, they crashed, or they still run): the earliest "
       "last event is rank {}'s, at {}.",
       who, first->rank, last_event);
 }

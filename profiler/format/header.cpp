@@ -145,6 +145,17 @@ std::size_t put_text(const HeaderFacts& facts, char* out, std::size_t capacity) 
   json.member("directory", facts.directory);
   json.member("job", facts.job);
   json.member("parent", facts.parent);
+  if (facts.process_start > 0) json.member("start", static_cast<std::int64_t>(facts.process_start));
+  if (facts.ancestors.size > 0) {
+    json.open("ancestors", "[");
+    for_each_piece(facts.ancestors.bytes, facts.ancestors.size, '\0', [&](const char* text, std::size_t size) {
+      json.separate();
+      json.string(text, size);
+      return true;
+    });
+    json.put("]");
+  }
+  if (facts.forked > 0) json.member("forked", std::int64_t{facts.forked});
   const auto put_assignment = [&](const char* text, std::size_t size) {
     json.assignment(text, size);
     return true;

@@ -34,6 +34,9 @@ struct HeaderFacts {
   const char* directory = "";
   const char* job = "";
   const char* parent = "";    // process id of the recorded process that this one is a child of
+  std::uint64_t process_start = 0;  // clock ticks after boot, proc(5)'s starttime; 0 = not known
+  ZeroSeparated ancestors;          // each PID:START, the parent first
+  int forked = 0;                   // number of the nearest ancestors that this process was forked from
   ZeroSeparated environment;  // each NAME=VALUE
   const char* set = "";       // lines KEY=VALUE; of equal keys the last counts
   std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may be from UTC, by the system's word; -1 = nobody sets it

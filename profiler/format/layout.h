@@ -26,6 +26,9 @@ inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
 inline constexpr std::size_t max_header_bytes = 1024 * 1024;
 inline constexpr std::size_t max_live_bytes = std::size_t{1} << 30;
 
+// What no process is older than when its recording begins. A larger age comes from a clock that was not the system's.
+inline constexpr std::int64_t longest_process_age_ns = 366LL * 86'400 * 1'000'000'000;
+
 enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
 
 // Why an event was not recorded; each has its counter in the header.

@@ -218,6 +218,14 @@ class Reader {
     string("parent", trace_.parent);
     strings("environment", trace_.environment);
     strings("set", trace_.set);
+    const auto start = json.find("start"), forked = json.find("forked"), ancestors = json.find("ancestors");
+    if (start != json.end() && start->is_number_unsigned()) trace_.process_start = start->get<std::uint64_t>();
+    if (forked != json.end() && forked->is_number_unsigned() && *forked < 4096) trace_.forked = forked->get<int>();
+    if (ancestors != json.end() && ancestors->is_array()) {
+      for (const auto& ancestor : *ancestors) {
+        if (ancestor.is_string()) trace_.ancestors.push_back(ancestor.get<std::string>());
+      }
+    }
     const auto utc_error = json.find("utc_error_us");
     if (utc_error != json.end() && utc_error->is_number_unsigned() && *utc_error < std::uint64_t{1} << 40) {
       trace_.utc_error_us = utc_error->get<std::int64_t>();

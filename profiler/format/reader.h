@@ -36,6 +36,9 @@ struct TraceFile {
   FileHeader header{};
   std::string host, boot_id, directory, job;
   std::string parent;              // process id of the recorded process that this one is a child of; "" if it is none
+  std::uint64_t process_start = 0;     // clock ticks after the boot; 0 = not known
+  std::vector<std::string> ancestors;  // PID:START, the parent first
+  int forked = 0;                      // number of the nearest ancestors that the process was forked from
   std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may have been from UTC at the start; -1 = not known
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;

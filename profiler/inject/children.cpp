@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 
 #include "profiler/format/layout.h"
+#include "profiler/inject/lineage.h"
 #include "profiler/inject/recorder.h"
 #include "profiler/inject/settings.h"
 #include "profiler/record/environment.h"
@@ -23,7 +25,6 @@ namespace {
 using format::FileHeader;
 using format::Slot;
 
-constexpr int most_ancestors = 32;
 constexpr std::uint32_t most_definitions = 65536;
 
 pid_t parent = 0;
@@ -36,21 +37,6 @@ struct Definition {
 };
 std::atomic<Definition*> definitions{nullptr};
 std::atomic<std::uint32_t> definition_count{0};
-
-// The process that started `pid`; 0 where there is none to be seen.
-pid_t parent_of(pid_t pid) {
-  char text[512];
-  snprintf(text, sizeof text, "/proc/%d/stat", static_cast<int>(pid));
-  const int file = open(text, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t got = read(file, text, sizeof text - 1);
-  close(file);
-  if (got <= 0) return 0;
-  text[got] = '\0';
-  const char* after_name = strrchr(text, ')');  // the name before it may hold anything
-  int found = 0;
-  return after_name != nullptr && sscanf(after_name + 1, " %*c %d", &found) == 1 ? found : 0;
-}
 
 // The header of the trace file at `path`, if it is one that `pid` itself records into.
 bool records_into(const char* path, pid_t pid, FileHeader& header) {
@@ -89,6 +75,23 @@ bool is_recorded(pid_t pid, const char* directory, FileHeader& header) {
   return found;
 }
 
+// True where both run the same executable file.
+bool runs_the_program_of(pid_t pid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/exe", static_cast<int>(pid));
+  struct stat theirs {
+  }, ours{};
+  return stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 && theirs.st_dev == ours.st_dev &&
+         theirs.st_ino == ours.st_ino;
+}
+
+// Workers come by the dozen.
+void take_less_memory() {
+  const std::size_t least = 4 * format::chunk_bytes;
+  const std::size_t quarter = settings.live_bytes / 4 / format::chunk_bytes * format::chunk_bytes;
+  settings.live_bytes = quarter > least ? quarter : least;
+}
+
 bool is_definition(format::EventType type) {
   return (static_cast<unsigned>(type) < 16 && type != format::EventType::communicator) ||
          format::is_nvtx_definition(type);
@@ -97,35 +100,37 @@ bool is_definition(format::EventType type) {
 }  // namespace
 
 bool find_out_whether_recorded() {
+  const Lineage& lineage = complete_lineage();
+  const bool worker = is_forked_worker();
+  if (worker && settings.children == Children::none) return false;
   char directory[4096];
   // As the system knows it: a link in the path would hide it.
-  if (realpath(text_or(record::env_stage, text_or(record::env_output, record::default_output)), directory) == nullptr) {
-    return true;  // not made yet, so nobody records into it
-  }
-  pid_t ancestor = getppid();
+  const bool made =
+      realpath(text_or(record::env_stage, text_or(record::env_output, record::default_output)), directory) != nullptr;
   FileHeader header{};
-  for (int step = 0; ancestor > 1 && step < most_ancestors; ++step, ancestor = parent_of(ancestor)) {
-    if (!is_recorded(ancestor, directory, header)) continue;
+  // Nobody records into a directory that is not made yet.
+  for (int step = 0; made && step < lineage.ancestor_count; ++step) {
+    const pid_t ancestor = lineage.ancestors[step].pid;
+    if (ancestor <= 1 || !is_recorded(ancestor, directory, header)) continue;
     const record::LaunchedRank own = record::launched_rank();
     if (own.rank >= 0 && own.rank != header.rank) return true;
     become_child_of(ancestor);
-    return settings.children;
+    if (settings.children != Children::workers) return settings.children == Children::all;
+    return worker || runs_the_program_of(ancestor);
   }
+  if (worker) take_less_memory();  // its parent may open its file later
   return true;
 }
 
 pid_t recorded_parent() { return parent; }
 
-// Loaders come by the dozen: they get less memory.
 void become_child_of(pid_t recorded) {
+  if (parent == 0) take_less_memory();
   parent = recorded;
-  const std::size_t least = 4 * format::chunk_bytes;
-  const std::size_t quarter = settings.live_bytes / 4 / format::chunk_bytes * format::chunk_bytes;
-  settings.live_bytes = quarter > least ? quarter : least;
 }
 
 void remember_definition(format::EventType type, std::uint64_t low, std::span<const Slot> extension) {
-  if (!settings.children || !is_definition(type)) return;
+  if (settings.children == Children::none || !is_definition(type)) return;
   Definition* list = definitions.load(std::memory_order_acquire);
   if (list == nullptr) {
     void* made = mmap(nullptr, most_definitions * sizeof(Definition), PROT_READ | PROT_WRITE,

@@ -1,7 +1,8 @@
 // Which processes of a job are recorded. Everything that `paceline record` starts is, directly or by way of scripts and
-// launchers; but of a process that is recorded itself (has a trace file mapped) the children only with --children, or
-// where they have a rank of their own in the environment, as torchrun's workers do. A process that replaces itself
-// (exec) is no child.
+// launchers. A process that descends from a recorded one with the same rank is its child: its events belong to that
+// rank. Workers are recorded: children that were forked, and children that run the same program (Python's `spawn`).
+// Children that run another program are recorded with --children only. A descendant with a rank of its own in its
+// environment, as torchrun's workers have, is no child. A process that replaces itself (exec) is no child either.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +15,16 @@
 namespace paceline::inject {
 
 // Looks for a recorded process among the ancestors: reads their /proc/PID/maps. False: this process is not to be
-// recorded.
+// recorded. Sets recorded_parent().
 bool find_out_whether_recorded();
 
 // The recorded process that this one is a child of; 0 if none.
 pid_t recorded_parent();
+
+// In a forked child of a recorded process, before it opens its own file.
 void become_child_of(pid_t parent);
 
-// What the file of a forked child must repeat, because handles of the parent's go on in it. Kept only with --children.
+// What the file of a forked child must repeat, because handles of the parent's go on in it.
 void remember_definition(format::EventType type, std::uint64_t low, std::span<const format::Slot> extension);
 void repeat_definitions();
 

@@ -32,6 +32,13 @@ extern ClockState clock_state;
 // PACELINE_TEST_CLOCK.
 void start_clock();
 
+// When the library is loaded: finds out whether another library has taken the place of the system's clock_gettime, as
+// libfaketime does. From then on the recorder asks the system itself.
+void look_for_replaced_clock();
+
+// Nanoseconds of a system clock.
+std::int64_t true_ns(clockid_t clock);
+
 std::uint64_t slow_ticks();
 
 // Absolute ticks now. Costs one rdtsc where the counter is trusted.

@@ -1,6 +1,7 @@
 #include "profiler/inject/drain.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -35,8 +36,10 @@ using format::ChunkState;
 std::atomic<std::uint32_t> wakeups{0};  // counted; the drain sleeps on it
 std::atomic<bool> sleeping{false};
 std::atomic<bool> finishing{false};
+std::atomic<std::uint32_t> closing{0};  // 1 = the drain is to end the recording, 2 = it has
 pthread_t thread;
 bool has_thread = false;
+thread_local constinit bool this_is_the_drain = false;
 
 void drain_full_chunks() {
   for (;;) {
@@ -55,7 +58,8 @@ void drain_full_chunks() {
 // By the futex itself: sem_clockwait is younger than the systems that this library is loaded on.
 void sleep_until(std::int64_t deadline_ns) {
   const std::uint32_t seen = wakeups.load(std::memory_order_acquire);
-  if (finishing.load(std::memory_order_acquire)) return;  // its wake-up may be among those seen
+  // Their wake-ups may be among those seen.
+  if (finishing.load(std::memory_order_acquire) || closing.load(std::memory_order_acquire) != 0) return;
   sleeping.store(true, std::memory_order_seq_cst);
   drain_full_chunks();  // those that came before `sleeping` was seen
   const timespec deadline{deadline_ns / 1'000'000'000, deadline_ns % 1'000'000'000};
@@ -75,20 +79,18 @@ void wake() {
   errno = error;
 }
 
-std::int64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+std::int64_t monotonic_ns() { return true_ns(CLOCK_MONOTONIC); }
 
 void* run(void*) {
   constexpr std::int64_t second = 1'000'000'000;
   pthread_setname_np(pthread_self(), "paceline");
+  this_is_the_drain = true;
   // When the file has its largest size no chunk may be free to say so.
   writer.never_waits = true;
   if (settings.max_size > 0) next_chunk(1, Need::outermost);
   // A delay that is over and a full chunk must not wait for the last chunk to be populated.
-  while (!finishing.load(std::memory_order_relaxed) && populate_chunk()) {
+  while (!finishing.load(std::memory_order_relaxed) && closing.load(std::memory_order_relaxed) == 0 &&
+         populate_chunk()) {
     run_control(monotonic_ns());
     drain_full_chunks();
   }
@@ -101,6 +103,12 @@ void* run(void*) {
     sleep_until(std::min({next_control, next_pair, next_exchange, next_look_for_clocks_ns()}));
     drain_full_chunks();
     serve_trigger();
+    if (closing.load(std::memory_order_acquire) != 0) {
+      close_recorder();
+      closing.store(2, std::memory_order_release);
+      syscall(SYS_futex, &closing, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+      return nullptr;
+    }
     look_for_clocks();
     const std::int64_t now = monotonic_ns();
     if (now >= next_pair) {
@@ -160,6 +168,7 @@ sigset_t block_signals() {
 
 void start_drain() {
   sleeping = finishing = false;
+  closing = 0;
   start_chunk_writer();
   const sigset_t before = block_signals();
   pthread_attr_t attributes;
@@ -181,10 +190,29 @@ void wake_drain() {
   if (sleeping.exchange(false, std::memory_order_seq_cst)) wake();
 }
 
+bool let_drain_close(std::int64_t longest_ns) {
+  if (!has_thread || this_is_the_drain) return false;
+  std::uint32_t nobody = 0;
+  closing.compare_exchange_strong(nobody, 1);
+  wake();
+  const std::int64_t deadline = monotonic_ns() + longest_ns;
+  const timespec at{deadline / 1'000'000'000, deadline % 1'000'000'000};
+  while (closing.load(std::memory_order_acquire) == 1) {
+    const long result =
+        syscall(SYS_futex, &closing, FUTEX_WAIT_BITSET_PRIVATE, 1, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+    if (result != 0 && errno == ETIMEDOUT) return false;
+  }
+  return true;
+}
+
+bool is_drain_thread() { return this_is_the_drain; }
+
 void finish_drain(std::uint64_t end_ticks) {
   finishing.store(true, std::memory_order_release);
-  wake();
-  if (has_thread) pthread_join(thread, nullptr);
+  if (!this_is_the_drain) {
+    wake();
+    if (has_thread) pthread_join(thread, nullptr);
+  }
   // Other threads may be inside an event that they began before recording ended.
   usleep(1000);
   gate.accepting.store(0, std::memory_order_release);
@@ -202,7 +230,7 @@ void finish_drain(std::uint64_t end_ticks) {
   });
   all_written = write_lost(true) && all_written;
   say_what_was_dropped();
-  close_output(session.file, all_written);
+  close_output(session.file, all_written, this_is_the_drain);
   const timespec no_wait{};
   sigset_t file_limit;
   sigemptyset(&file_limit);

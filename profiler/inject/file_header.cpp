@@ -13,6 +13,7 @@
 #include "profiler/format/header.h"
 #include "profiler/inject/children.h"
 #include "profiler/inject/clock.h"
+#include "profiler/inject/lineage.h"
 #include "profiler/inject/settings.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/launcher.h"
@@ -28,6 +29,7 @@ struct HeaderTexts {
   char directory[4096];
   char command[64 * 1024];
   char environment[16 * 1024];
+  char ancestors[2048];
 };
 HeaderTexts texts;
 
@@ -46,19 +48,27 @@ std::size_t read_whole(const char* path, char* out, std::size_t capacity) {
   return size;
 }
 
-// When the system started this process, from its age in clock ticks since boot (to 10 ms); 0 if /proc is missing.
-std::int64_t process_start_utc_ns() {
-  char stat[1024];
-  if (read_whole("/proc/self/stat", stat, sizeof stat) == 0) return 0;
-  const char* field = strrchr(stat, ')');  // the name before it may hold anything
-  if (field == nullptr) return 0;
-  for (int skip = 0; skip < 20 && field != nullptr; ++skip) field = strchr(field + 1, ' ');
-  if (field == nullptr) return 0;
+// When the system started this process (to 10 ms); 0 if /proc is missing or says something that cannot be.
+std::int64_t process_start_utc_ns(std::uint64_t start, std::int64_t utc_ns) {
   const std::int64_t ticks_a_second = sysconf(_SC_CLK_TCK);
-  const std::int64_t since_boot_ns = strtoll(field, nullptr, 10) * (1'000'000'000 / ticks_a_second);
-  timespec boot{};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  return system_ns(CLOCK_REALTIME) - (std::int64_t{boot.tv_sec} * 1'000'000'000 + boot.tv_nsec) + since_boot_ns;
+  if (start == 0 || ticks_a_second <= 0) return 0;
+  const std::int64_t age_ns =
+      true_ns(CLOCK_BOOTTIME) - static_cast<std::int64_t>(start) * (1'000'000'000 / ticks_a_second);
+  // In a container the clock since boot may have an offset that /proc does not have.
+  return age_ns > -1'000'000'000 && age_ns < format::longest_process_age_ns ? utc_ns - age_ns : 0;
+}
+
+// The ancestors as a list of PID:START, each with a zero byte behind it.
+std::size_t ancestors_text(const Lineage& lineage, char* out, std::size_t capacity) {
+  std::size_t size = 0;
+  for (int step = 0; step < lineage.ancestor_count; ++step) {
+    const ProcessName& ancestor = lineage.ancestors[step];
+    const int length = snprintf(out + size, capacity - size, "%d:%llu", static_cast<int>(ancestor.pid),
+                                static_cast<unsigned long long>(ancestor.start));
+    if (length < 0 || size + static_cast<std::size_t>(length) + 1 > capacity) break;
+    size += static_cast<std::size_t>(length) + 1;
+  }
+  return size;
 }
 
 // What of the environment says how a job ran; never all of it: it may hold secrets.
@@ -109,7 +119,11 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   facts.ticks_per_second = clock_state.ticks_per_second;
   facts.start_ticks = start_ticks;
   facts.start_utc_ns = start_utc_ns;
-  facts.process_start_utc_ns = process_start_utc_ns();
+  const Lineage& lineage = complete_lineage();
+  facts.process_start_utc_ns = process_start_utc_ns(lineage.self.start, system_ns(CLOCK_REALTIME));
+  facts.process_start = lineage.self.start;
+  facts.ancestors = {texts.ancestors, ancestors_text(lineage, texts.ancestors, sizeof texts.ancestors)};
+  facts.forked = is_forked_worker() ? lineage.forked : 0;
   facts.utc_error_us = utc_error_us();
   facts.rank = launched.rank;
   facts.world_size = launched.world_size;

@@ -13,6 +13,7 @@
 //
 #include "profiler/inject/nvtx_payload.h"
 #include "profiler/inject/recorder.h"
+#include "profiler/inject/starts.h"
 
 namespace paceline::inject {
 
@@ -272,5 +273,7 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
 // Called by NVTX at a program's first NVTX call, once for each copy of NVTX. 1: we listen; 0: calls do nothing.
 extern "C" __attribute__((visibility("default"))) int NVTX_API
 InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
+  const paceline::inject::StartInProgress start;
+  paceline::inject::nvtx_start_arrived(export_table != nullptr ? export_table(NVTX_ETID_CALLBACKS) : nullptr);
   return paceline::inject::attach(export_table) ? 1 : 0;
 }

@@ -4,6 +4,7 @@
 #include "profiler/inject/nvtx_deferred.h"
 #include "profiler/inject/nvtx_payload.h"
 #include "profiler/inject/nvtx_schemas.h"
+#include "profiler/inject/starts.h"
 
 namespace paceline::inject {
 namespace {
@@ -96,5 +97,7 @@ bool attach(const nvtxExtModuleInfo_t* module) {
 // Called by each copy of NVTX for each of its extensions that the program uses. 1: we listen; 0: calls do nothing.
 extern "C" __attribute__((visibility("default"))) int NVTX_API
 InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  const paceline::inject::StartInProgress start;
+  paceline::inject::nvtx_start_arrived(nullptr);
   return paceline::inject::attach(module) ? 1 : 0;
 }

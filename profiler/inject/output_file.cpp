@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string_view>
 
 #include "profiler/format/header.h"
 #include "profiler/inject/chunks.h"
@@ -51,6 +52,38 @@ bool is_predecessor(const char* path, const FileHeader& header) {
   close(file);
   return whole && memcmp(there.magic, format::file_magic, sizeof there.magic) == 0 && there.pid == header.pid &&
          llabs(there.process_start_utc_ns - header.process_start_utc_ns) < 1'000'000'000;
+}
+
+// The job in a header's JSON text, as it stands there, with its closing quote; empty if there is none.
+std::string_view job_in(const FileHeader& header) {
+  const std::string_view text(reinterpret_cast<const char*>(&header + 1), header.text_bytes);
+  constexpr std::string_view key = "\"job\":\"";
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return {};
+  const std::size_t end = text.find("\",", at + key.size());
+  return text.substr(at, end == text.npos ? end : end - at);
+}
+
+// True if the file there is of this process's job: even with --force it is not replaced, as when a worker has its
+// trainer's rank and the names of files go by ranks.
+bool is_of_this_job(const char* path, const FileHeader& header) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  FileHeader there{};
+  struct stat status {};
+  bool same = read(file, &there, sizeof there) == static_cast<ssize_t>(sizeof there) && fstat(file, &status) == 0 &&
+              memcmp(there.magic, format::file_magic, sizeof there.magic) == 0 &&
+              there.text_bytes < format::max_header_bytes - sizeof there &&
+              static_cast<std::uint64_t>(status.st_size) >= sizeof there + there.text_bytes;
+  if (same) {
+    const std::size_t bytes = sizeof there + there.text_bytes;
+    void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    same = mapped != MAP_FAILED && !job_in(header).empty() &&
+           job_in(*static_cast<const FileHeader*>(mapped)) == job_in(header);
+    if (mapped != MAP_FAILED) munmap(mapped, bytes);
+  }
+  close(file);
+  return same;
 }
 
 // NAME.pace, NAME-2.pace, …; false, and errno, if the path is too long.
@@ -108,7 +141,7 @@ bool name_file(OutputFile& file, const char* directory, const char* name, const 
   static char unfinished[sizeof file.path];
   memcpy(unfinished, file.path, sizeof unfinished);
   for (int number = 1; number < most_numbers && numbered_path(file, directory, name, number); ++number) {
-    if (force && !is_predecessor(file.path, header)) unlink(file.path);
+    if (force && !is_predecessor(file.path, header) && !is_of_this_job(file.path, header)) unlink(file.path);
     if (give_name(unfinished, file.path)) return true;
     if (errno != EEXIST) break;
   }
@@ -290,7 +323,8 @@ bool move_to_output(OutputFile& file, const char* temporary, const char* name) {
   const OutputFile staged = file;
   const bool force = is_switched_on(record::env_force);
   for (int number = 1; number < most_numbers && numbered_path(file, file.directory, name, number); ++number) {
-    const bool replace = force && access(file.path, F_OK) == 0 && !is_predecessor(file.path, *file.header);
+    const bool replace = force && access(file.path, F_OK) == 0 && !is_predecessor(file.path, *file.header) &&
+                         !is_of_this_job(file.path, *file.header);
     // A link never replaces; not every file system has them.
     const bool linked = !replace && link(temporary, file.path) == 0;
     const bool exists = !replace && !linked && (errno == EEXIST || access(file.path, F_OK) == 0);
@@ -324,13 +358,28 @@ bool compact(OutputFile& file) {
 
 }  // namespace
 
-void close_output(OutputFile& file, bool all_written) {
-  if (all_written && is_ours(file)) {
-    if (compact(file)) return;
+void punch_live_area([[maybe_unused]] OutputFile& file, [[maybe_unused]] std::uint32_t first_chunk,
+                     [[maybe_unused]] std::uint32_t chunks) {
 #ifdef FALLOC_FL_PUNCH_HOLE
-    [[maybe_unused]] const int hole = fallocate(file.descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                                file.header->header_bytes, static_cast<off_t>(file.header->live_bytes));
+  if (!is_ours(file)) return;
+  const std::uint64_t from = file.header->header_bytes + std::uint64_t{first_chunk} * format::chunk_bytes;
+  [[maybe_unused]] const int hole =
+      fallocate(file.descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+                static_cast<off_t>(std::uint64_t{chunks} * format::chunk_bytes));
 #endif
+}
+
+bool restore_live_area(OutputFile& file) {
+  return is_ours(file) &&
+         posix_fallocate(file.descriptor, file.header->header_bytes, static_cast<off_t>(file.header->live_bytes)) == 0;
+}
+
+void close_output(OutputFile& file, bool all_written, bool quickly) {
+  constexpr std::uint64_t quickly_copied = std::uint64_t{64} << 20;
+  if (all_written && is_ours(file)) {
+    const bool is_long = file.header->blocks_end - file.header->live_bytes > quickly_copied;
+    if (!(quickly && is_long) && compact(file)) return;
+    punch_live_area(file, 0, file.chunks);
   }
   std::atomic_ref<std::uint32_t>(file.header->closed).store(1, std::memory_order_release);
 }

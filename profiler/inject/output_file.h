@@ -44,7 +44,14 @@ bool append_block(OutputFile& file, std::span<const std::byte> block);
 
 // Closes the file. Where all events are in blocks it is replaced by a copy without the live area, which lies in its
 // directory even if the file was staged; where that fails the file is closed as it is and where it is.
-void close_output(OutputFile& file, bool all_written);
+// `quickly`: a long file is not copied, and keeps an area without contents.
+void close_output(OutputFile& file, bool all_written, bool quickly = false);
+
+// Gives the disk's space for chunks that hold nothing back; they read as zeros then. Safe in a signal handler, as the
+// next one is.
+void punch_live_area(OutputFile& file, std::uint32_t first_chunk, std::uint32_t chunks);
+// Reserves it again; false if the disk is full.
+bool restore_live_area(OutputFile& file);
 
 // In a forked child: lets go of the parent's file.
 void release_output(OutputFile& file);

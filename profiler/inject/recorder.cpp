@@ -16,8 +16,10 @@
 #include "profiler/inject/control.h"
 #include "profiler/inject/counters.h"
 #include "profiler/inject/drain.h"
+#include "profiler/inject/ends.h"
 #include "profiler/inject/hang.h"
 #include "profiler/inject/iterations.h"
+#include "profiler/inject/lineage.h"
 #include "profiler/inject/lost.h"
 #include "profiler/inject/mpi_session.h"
 #include "profiler/inject/names.h"
@@ -26,6 +28,8 @@
 #include "profiler/inject/ring.h"
 #include "profiler/inject/session.h"
 #include "profiler/inject/settings.h"
+#include "profiler/inject/starts.h"
+#include "profiler/record/launcher.h"
 
 namespace paceline::inject {
 
@@ -76,8 +80,10 @@ void after_fork_in_child() {
   gate.watch.store(0, std::memory_order_relaxed);
   gate.hang.store(0, std::memory_order_relaxed);
   reset_control_in_child();  // MPI_Pcontrol may be called in any child
+  reset_starts_in_child();
+  note_fork();
   const bool recorded = session.file.header != nullptr && !close_began.load(std::memory_order_relaxed);
-  if (!settings.children || (!recorded && !forked)) return;
+  if (settings.children == Children::none || (!recorded && !forked)) return;
   writer = {};
   forked = true;
 }
@@ -114,12 +120,12 @@ void open_file() {
 }
 
 void open_once() {
+  const StartInProgress start;
   // With other rights than the user's own, nothing in the environment is to be trusted.
   if (getauxval(AT_SECURE) != 0) return;
   read_settings();
   if (!find_out_whether_recorded()) return;
   start_clock();
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
   pthread_key_create(&thread_end_key, thread_ended);
   open_file();
 }
@@ -133,7 +139,11 @@ bool open_recorder() {
 
 bool open_in_child() {
   if (!forked.exchange(false)) return false;  // another thread of the child is about to
-  become_child_of(session.owner);
+  const StartInProgress start;
+  // A rank that was set after the fork makes this process the first of that rank.
+  const std::int32_t rank = record::launched_rank().rank;
+  if (rank < 0 || session.file.header == nullptr || rank == session.file.header->rank) become_child_of(session.owner);
+  complete_lineage();
   release_output(session.file);
   close_began = false;
   next_track = 0;
@@ -412,6 +422,15 @@ void emit_mpi_end(std::uint64_t low) {
 }
 
 }  // namespace paceline::inject
+
+// At the start of the program, so that a fork is seen also before the first event.
+__attribute__((constructor)) static void library_loaded() {
+  if (getauxval(AT_SECURE) != 0) return;
+  paceline::inject::look_for_replaced_clock();
+  paceline::inject::start_lineage();
+  at_quick_exit(paceline::inject::end_at_once);
+  pthread_atfork(paceline::inject::wait_for_starts, paceline::inject::fork_is_over, paceline::inject::after_fork_in_child);
+}
 
 // Runs after every exit handler and destructor of the program itself.
 __attribute__((destructor)) static void program_ends() { paceline::inject::close_recorder(); }

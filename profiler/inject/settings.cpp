@@ -79,7 +79,10 @@ void read_settings() {
   settings.delay_ns = milliseconds(record::env_delay_ms);
   settings.duration_ns = milliseconds(record::env_duration_ms);
   settings.capture_range = is_switched_on(record::env_capture_range);
-  settings.children = is_switched_on(record::env_children);
+  const char* children = text_or(record::env_children, "");
+  settings.children = strcmp(children, "1") == 0   ? Children::all
+                      : strcmp(children, "0") == 0 ? Children::none
+                                                   : Children::workers;
   settings.ring_signal = static_cast<int>(number(record::env_ring_signal, SIGUSR2));
   if (settings.ring_signal >= NSIG) settings.ring_signal = 0;
   settings.ring_slow_permille = number(record::env_ring_slow_permille, 0);

@@ -6,6 +6,9 @@
 
 namespace paceline::inject {
 
+// Which children of a recorded process are recorded (children.h).
+enum class Children : std::uint8_t { none, workers, all };
+
 struct Settings {
   std::size_t live_bytes = 0;   // of the live area
   std::size_t names_bytes = 0;  // bound of what the texts of names may take
@@ -15,7 +18,7 @@ struct Settings {
   const char* iteration_name = nullptr;  // pattern; null: the built-in rules
   std::int64_t delay_ns = 0, duration_ns = 0;
   bool capture_range = false;
-  bool children = false;
+  Children children = Children::workers;
   bool lossless = false;     // threads wait for room instead of dropping events
   std::int64_t ring_ns = 0;  // 0 = everything is kept
   int ring_signal = 0;

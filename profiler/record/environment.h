@@ -42,7 +42,8 @@ inline constexpr char env_delay_ms[] = "PACELINE_DELAY_MS";
 inline constexpr char env_duration_ms[] = "PACELINE_DURATION_MS";
 // Switch: recording is off but between cudaProfilerStart and cudaProfilerStop.
 inline constexpr char env_capture_range[] = "PACELINE_CAPTURE_RANGE";
-// Switch: children of a recorded process are recorded too. Unset: only those with a rank of their own.
+// Which children of a recorded process are recorded, beside those with a rank of their own: "1" all, "0" none. Unset:
+// workers, which were forked or run the same program.
 inline constexpr char env_children[] = "PACELINE_CHILDREN";
 
 // Names of NVTX domains ("default": the default domain) and categories, separated by commas: only these are recorded,

@@ -1,5 +1,6 @@
 #include "profiler/record/launcher.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,25 +47,35 @@ std::size_t length_written(int printed, std::size_t capacity) noexcept {
 // the same. Empty where /proc is missing.
 std::size_t parent_identity(const char* launcher, char* out, std::size_t capacity) noexcept {
   const auto parent = static_cast<int>(getppid());
-  char text[1024];
-  snprintf(text, sizeof text, "/proc/%d/stat", parent);
-  FILE* file = fopen(text, "re");
-  if (file == nullptr) return 0;
-  const std::size_t bytes = fread(text, 1, sizeof text - 1, file);
-  fclose(file);
-  text[bytes] = '\0';
-  const char* at = strrchr(text, ')');  // the program's name, in brackets, may hold anything
-  if (at == nullptr) return 0;
-  // proc(5): starttime is field 22, and the first one after the bracket is field 3.
-  for (int field = 2; field < 22 && at != nullptr; ++field) at = strchr(at + 1, ' ');
-  if (at == nullptr) return 0;
+  ProcessStatus status;
+  if (!read_process(parent, status)) return 0;
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  return length_written(snprintf(out, capacity, "%s-%s-%d-%lld", launcher, host, parent, strtoll(at, nullptr, 10)),
-                        capacity);
+  return length_written(
+      snprintf(out, capacity, "%s-%s-%d-%llu", launcher, host, parent, static_cast<unsigned long long>(status.start)),
+      capacity);
 }
 
 }  // namespace
+
+bool read_process(int pid, ProcessStatus& status) noexcept {
+  char text[1024];
+  snprintf(text, sizeof text, "/proc/%d/stat", pid);
+  const int file = open(text, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t got = read(file, text, sizeof text - 1);
+  close(file);
+  if (got <= 0) return false;
+  text[got] = '\0';
+  const char* field = strrchr(text, ')');  // the program's name, in brackets, may hold anything
+  if (field == nullptr || strlen(field) < 4) return false;
+  status.has_ended = field[2] == 'Z' || field[2] == 'X';
+  status.parent = static_cast<int>(strtol(field + 4, nullptr, 10));  // ") S PARENT"
+  for (int number = 2; number < 22 && field != nullptr; ++number) field = strchr(field + 1, ' ');
+  if (field == nullptr) return false;
+  status.start = strtoull(field, nullptr, 10);
+  return true;
+}
 
 LaunchedRank launched_rank() noexcept {
   for (const Launcher& launcher : launchers) {

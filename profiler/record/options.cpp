@@ -145,9 +145,12 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->type_name("cudaProfilerApi")
       ->check(CLI::IsMember({"cudaProfilerApi"}, CLI::ignore_case).description(""))
       ->group(what);
-  record
-      .add_flag("--children", options.children,
-                "Children of recorded processes as well (else only those with a rank of their own)")
+  auto* children = record.add_flag("--children", options.children,
+                                   "Also children of recorded processes that run another program (default: workers, "
+                                   "which were forked or run the same program)");
+  children->group(what);
+  record.add_flag("--no-children", options.no_children, "No children of recorded processes, not even workers")
+      ->excludes(children)
       ->group(what);
 
   record
@@ -250,7 +253,7 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   add(options.delay_s > 0, env_delay_ms, milliseconds(options.delay_s));
   add(options.duration_s > 0, env_duration_ms, milliseconds(options.duration_s));
   add(!options.capture_range.empty(), env_capture_range, "1");
-  add(options.children, env_children, "1");
+  add(options.children || options.no_children, env_children, options.children ? "1" : "0");
   add(options.counters_hz >= 0, env_counters_us,
       options.counters_hz > 0 ? std::to_string(std::llround(1e6 / options.counters_hz)) : "0");
   const auto add_names = [&](const char* name, const std::vector<std::string>& names) {

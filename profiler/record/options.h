@@ -17,7 +17,7 @@ struct RecordOptions {
   std::string iterations, iteration_name, capture_range;
   std::vector<std::string> nvtx_domains, nvtx_exclude_domains, nvtx_categories, nvtx_exclude_categories;
   double delay_s = 0, duration_s = 0;
-  bool children = false;
+  bool children = false, no_children = false;
   double counters_hz = -1;  // 0 = none; below = the recorder's default
   std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
   bool lossless = false;

@@ -14,6 +14,7 @@
 #include "profiler/format/reader.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/file_name.h"
+#include "profiler/record/job_marker.h"
 #include "profiler/record/launcher.h"
 
 namespace paceline::record {
@@ -51,6 +52,14 @@ std::optional<std::string> job_of(const fs::path& file) {
   }
 }
 
+bool is_still_recorded(const fs::path& file) {
+  try {
+    return may_still_be_recorded(format::read_trace_header(file));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 bool belongs_to(const fs::path& file, const std::string& job) {
   using std::chrono::steady_clock;
   const auto give_up = steady_clock::now() + std::chrono::seconds(2);
@@ -83,9 +92,18 @@ void claim_directory(const fs::path& directory, const std::string& job, bool for
     if (access(directory.c_str(), W_OK | X_OK) != 0) {
       throw fs::filesystem_error("access", directory, std::error_code(errno, std::generic_category()));
     }
+    mark_job(directory, job);
     for (const fs::path& file : trace_files(directory)) {
       if (belongs_to(file, job)) continue;
+      if (force && is_still_recorded(file)) {
+        unmark_job(directory);
+        throw Error(
+            fmt::format("{} is of another run and still being recorded; --force does not remove it: end that "
+                        "run, or choose another directory with -o",
+                        file.string()));
+      }
       if (!force) {
+        unmark_job(directory);
         throw Error(
             fmt::format("{} has traces of another run ({}); choose another directory with -o, or --force to "
                         "remove them",

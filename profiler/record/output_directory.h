@@ -15,8 +15,9 @@ struct OutputPlace {
 // whose placeholders are filled in for this process. Throws Error if a placeholder is wrong.
 OutputPlace output_place(const std::string& option);
 
-// Makes the directory if need be. Throws Error if it cannot be written to, or has trace files of another job than `job`
-// (those are removed with `force`).
+// Makes the directory if need be, and this job's (job_marker.h). Throws Error if it cannot be written to, if another
+// job is running there, or if it has trace files of another job than `job`. With `force` those are removed, but for
+// files that are still being recorded.
 //
 // The ranks of a job come here one by one, some after others have begun to record. So a file that cannot be read yet
 // is looked at again for up to two seconds before it is taken for another job's.

@@ -98,10 +98,10 @@ static long resident_kib(void) {
   return kib;
 }
 
-static int run_self(char** argv, const char* mode) {
+static int run_program(const char* program, const char* mode) {
   const pid_t child = fork();
   if (child == 0) {
-    execl(argv[0], argv[0], mode, (char*)NULL);
+    execl(program, program, mode, (char*)NULL);
     _exit(127);
   }
   int status = 0;
@@ -243,7 +243,7 @@ int main(int argc, char** argv) {
       waitpid(child, &status, 0);
       if (WEXITSTATUS(status) != 4) return 1;
     } else {
-      status = run_self(argv, "ranges");
+      status = run_program(argc > 2 ? argv[2] : argv[0], "ranges");
       if (status != 0) return 1;
     }
     ranges("parent", 3);

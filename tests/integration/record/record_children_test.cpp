@@ -1,5 +1,6 @@
 // Which processes of a job are recorded: children, workers with a rank of their own, successors.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tests/integration/record/run.h"
 
@@ -10,7 +11,10 @@ using format::EventType;
 
 class RecordChildren : public RecordTest {
  protected:
-  // By number of ranges, the fewest last.
+  static std::string own_name(const RecordedFile& file) {
+    return std::to_string(file.file.header.pid) + ":" + std::to_string(file.file.process_start);
+  }
+  // Children last.
   std::vector<RecordedFile> recorded_files(const std::string& options, const std::string& command) {
     std::filesystem::remove_all(directory / "run");
     const Ended ended = record(options, command);
@@ -23,16 +27,19 @@ class RecordChildren : public RecordTest {
   }
 };
 
-TEST_F(RecordChildren, AForkedChildHasAFileOfItsOwnWithChildren) {
-  const auto alone = recorded_files("", CONTROL " fork");
+TEST_F(RecordChildren, AForkedChildHasAFileOfItsOwn) {
+  const auto alone = recorded_files("--no-children", CONTROL " fork");
   ASSERT_EQ(alone.size(), 1u);
   EXPECT_EQ(alone[0].of(EventType::push).size(), 6u);
-  const auto both = recorded_files("--children", CONTROL " fork");
+  const auto both = recorded_files("", CONTROL " fork");
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both[0].named(EventType::push, "parent").size(), 6u);
   EXPECT_EQ(both[0].of(EventType::push).size(), 6u);
   EXPECT_EQ(both[0].file.header.closed, 1u);
   EXPECT_EQ(both[1].file.parent, std::to_string(both[0].file.header.pid));
+  ASSERT_FALSE(both[1].file.ancestors.empty());
+  EXPECT_EQ(both[1].file.ancestors[0], own_name(both[0]));
+  EXPECT_EQ(both[1].file.forked, 1);
   // Handles that the parent made go on in the child.
   const auto ranges = both[1].named(EventType::push, "registered before");
   ASSERT_EQ(ranges.size(), 9u);
@@ -45,12 +52,20 @@ TEST_F(RecordChildren, AForkedChildHasAFileOfItsOwnWithChildren) {
 }
 
 TEST_F(RecordChildren, AChildThatRunsAnotherProgramIsRecordedWithChildren) {
-  ASSERT_EQ(recorded_files("", CONTROL " fork-exec").size(), 1u);
-  const auto both = recorded_files("--children", CONTROL " fork-exec");
+  std::filesystem::copy_file(CONTROL, directory / "other");
+  const std::string command = CONTROL " fork-exec " + (directory / "other").string();
+  ASSERT_EQ(recorded_files("", command).size(), 1u);
+  const auto both = recorded_files("--children", command);
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both[0].named(EventType::push, "parent").size(), 6u);
   EXPECT_EQ(both[1].named(EventType::push, "successor").size(), 7u);
   EXPECT_EQ(both[1].file.parent, std::to_string(both[0].file.header.pid));
+  EXPECT_EQ(both[1].file.forked, 0);
+}
+
+TEST_F(RecordChildren, AChildThatRunsTheSameProgramIsAWorker) {
+  ASSERT_EQ(recorded_files("--no-children", CONTROL " fork-exec").size(), 1u);
+  EXPECT_EQ(recorded_files("", CONTROL " fork-exec").size(), 2u);
 }
 
 TEST_F(RecordChildren, AWorkerWithARankOfItsOwnIsRecordedAnyway) {
@@ -73,17 +88,73 @@ TEST_F(RecordChildren, ASuccessorHasASuffixAndThePredecessorStaysWhole) {
   EXPECT_EQ(both[0].file.header.pid, both[1].file.header.pid);
 }
 
-TEST_F(RecordChildren, PythonsWorkersAreRecordedWithChildren) {
+TEST_F(RecordChildren, PythonsWorkersAreRecorded) {
   for (const std::string way : {"fork", "spawn"}) {
     const std::string script = "/usr/bin/python3 " SCRIPTS "/processes.py " RANGES_LIBRARY " " + way;
-    EXPECT_EQ(recorded_files("", script).size(), 1u) << way;
-    const auto all = recorded_files("--children", script);
+    const auto all = recorded_files("", script);
     ASSERT_EQ(all.size(), 3u) << way;
     EXPECT_EQ(all[0].named(EventType::push, "parent").size(), 22u) << way;
     for (int worker = 1; worker <= 2; ++worker) {
       EXPECT_EQ(all[worker].named(EventType::push, "worker").size(), 5u) << way;
       EXPECT_EQ(all[worker].file.parent, std::to_string(all[0].file.header.pid)) << way;
+      EXPECT_EQ(all[worker].file.header.closed, 1u) << way;  // they end by os._exit
     }
+  }
+}
+
+// Workers that start before their trainer's first range, and record more than it does.
+class RecordLoaders : public RecordChildren {
+ protected:
+  std::string trainer(const std::string& method, const std::string& order) {
+    return "/usr/bin/python3 " SCRIPTS "/loader.py " RANGES_LIBRARY " " + method + " " + order;
+  }
+  nlohmann::json info() {
+    const Ended ended = run(PACELINE " info --format json run");
+    EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+    return nlohmann::json::parse(ended.out);
+  }
+  // Lines of the exported slices, by a word in them.
+  int slices(const std::string& word) {
+    return std::atoi(
+        run(PACELINE " export --to csv -o slices.csv run && grep -c \"" + word + "\" slices.csv").out.c_str());
+  }
+};
+
+TEST_F(RecordLoaders, BelongToTheTrainersRank) {
+  for (const std::string method : {"fork", "spawn", "forkserver"}) {
+    for (const std::string order : {"early", "late"}) {
+      if (method == "forkserver" && order == "late") continue;  // as fork
+      SCOPED_TRACE(method + " " + order);
+      ASSERT_EQ(recorded_files("", trainer(method, order)).size(), 3u);
+      const nlohmann::json ranks = info()["traces"];
+      ASSERT_EQ(ranks.size(), 1u) << ranks.dump(1);
+      EXPECT_EQ(slices("process [0-9]*: main thread.*fetch"), 80);
+      EXPECT_EQ(slices(",main thread.*iteration"), 6);
+      const Ended report = run(PACELINE " report --format json run");
+      EXPECT_EQ(nlohmann::json::parse(report.out)["runs"][0]["iterations"]["count"], 6) << report.out;
+    }
+  }
+}
+
+TEST_F(RecordLoaders, AreHelperThreadsOfOneRankWithoutARecordedTrainer) {
+  ASSERT_EQ(recorded_files("", trainer("fork", "never")).size(), 2u);
+  EXPECT_EQ(info()["traces"].size(), 1u);
+  EXPECT_EQ(slices("process [0-9]*: main thread.*fetch"), 80);
+}
+
+TEST_F(RecordLoaders, BelongToTheRankWhoseVariablesTheyInherit) {
+  for (const std::string order : {"early", "late"}) {
+    SCOPED_TRACE(order);
+    const auto all = recorded_files("", "/usr/bin/python3 " SCRIPTS "/launcher.py 2 " + trainer("fork", order));
+    ASSERT_EQ(all.size(), 6u);
+    const nlohmann::json ranks = info()["traces"];
+    ASSERT_EQ(ranks.size(), 2u) << ranks.dump(1);
+    for (int rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(ranks[rank]["rank"], rank);
+      EXPECT_EQ(ranks[rank]["events"]["nvtx"], 86);
+      EXPECT_EQ(ranks[rank]["ended"], true);
+    }
+    EXPECT_EQ(slices(",main thread.*iteration"), 12);
   }
 }
 

@@ -81,6 +81,11 @@ TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
     EXPECT_FALSE(file.file.damaged) << file.file.damage;
     EXPECT_EQ(file.of(EventType::push).size(), 30'000u) << way.mode;
     EXPECT_EQ(file.of(EventType::pop).size(), 30'000u) << way.mode;
+    // What a signal ends keeps its live area.
+    const bool closes = way.shell_status < 128;
+    EXPECT_EQ(file.file.header.closed, closes ? 1u : 0u) << way.mode;
+    EXPECT_EQ(file.file.header.live_bytes == 0, closes) << way.mode;
+    EXPECT_EQ(file.of(EventType::process_end).size(), closes ? 1u : 0u) << way.mode;
   }
 }
 
@@ -107,14 +112,68 @@ TEST_F(RecordEnds, AProgramThatReplacesItselfLeavesTwoFiles) {
   EXPECT_TRUE(both[swapped ? 0 : 1].file.path.string().ends_with("-2.pace"));
   EXPECT_EQ(both[swapped ? 1 : 0].of(EventType::push).size(), 300u);
   EXPECT_EQ(both[swapped ? 0 : 1].of(EventType::push).size(), 500u);
+  for (const RecordedFile& file : both) {
+    EXPECT_EQ(file.file.header.closed, 1u);
+    struct stat status {};
+    ASSERT_EQ(stat(file.file.path.c_str(), &status), 0);
+    EXPECT_LT(status.st_blocks * 512, 1 << 20) << "the live area is still on the disk";
+  }
+#ifdef PACELINE
+  const Ended info = run(PACELINE " info run");
+  EXPECT_EQ(info.out.find("did not end"), std::string::npos) << info.out;
+  const Ended csv = run(PACELINE " export --to csv -o slices.csv run && grep -c \",main thread.*range\" slices.csv");
+  EXPECT_EQ(csv.out, "800\n") << csv.err;  // one rank, one main thread
+#endif
 }
 
-TEST_F(RecordEnds, AChildOfForkIsNotRecorded) {
-  const Ended ended = run(recorded() + WAYS " fork 300");
+TEST_F(RecordEnds, AProgramThatCannotReplaceItselfIsRecordedOn) {
+  const Ended ended = run(recorded() + WAYS " exec_fails 300");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.of(EventType::push).size(), 500u);
+  EXPECT_EQ(file.dropped(), 0u);
+  EXPECT_EQ(file.file.header.closed, 1u);
+}
+
+TEST_F(RecordEnds, AChildOfVforkLeavesItsParentsFileAlone) {
+  const Ended ended = run(recorded() + WAYS " vfork 300");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.of(EventType::push).size(), 500u);
+  EXPECT_EQ(file.file.header.closed, 1u);
+}
+
+TEST_F(RecordEnds, AChildOfForkIsNotRecordedWhereNobodyWantsIt) {
+  const Ended ended = run(recorded("PACELINE_CHILDREN=0") + WAYS " fork 300");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();
   EXPECT_EQ(file.file.header.closed, 1u);
   EXPECT_EQ(file.of(EventType::push).size(), 301u);
+}
+
+TEST_F(RecordEnds, AChildForkedWhileAnotherThreadStartsNvtxDoesNotHang) {
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    const Ended ended = run(recorded("PACELINE_CHILDREN=0") + FORKS);
+    EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+    EXPECT_EQ(ended.out, "0\n");
+  }
+}
+
+TEST_F(RecordEnds, AClockThatAnotherLibraryReplacesIsNotAsked) {
+  if (!run("faketime -f -60y true").by_itself(0)) GTEST_SKIP() << "faketime is not installed";
+  const Ended ended = run(recorded() + "faketime -f -60y " WAYS " return 300");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const RecordedFile file = only_file();
+  const double age_s =
+      1e-9 * static_cast<double>(file.file.header.start_utc_ns - file.file.header.process_start_utc_ns);
+  EXPECT_GT(age_s, -1.0);
+  EXPECT_LT(age_s, 60.0);
+  const double now_s = static_cast<double>(time(nullptr));
+  EXPECT_NEAR(1e-9 * static_cast<double>(file.file.header.start_utc_ns), now_s, 600.0);
+  for (const RecordedEvent& pair : file.of(EventType::clock_pair)) {
+    EXPECT_NEAR(1e-9 * static_cast<double>(pair.head.low), now_s, 600.0);
+  }
 }
 
 TEST_F(RecordEnds, ProgramsThatEmitNothingLeaveNoFile) {

@@ -1,4 +1,5 @@
 // Ways to run and to end: ways MODE [ARGUMENT]. It knows nothing of Paceline.
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>
@@ -91,6 +92,25 @@ int main(int argc, char** argv) {
   }
   if (strcmp(mode, "quick_exit") == 0) quick_exit(5);
   if (strcmp(mode, "exec") == 0) execl(argv[0], argv[0], "return", "500", (char*)NULL);
+  if (strcmp(mode, "exec_fails") == 0) {
+    execl("/no/such/program", "program", "argument", (char*)NULL);
+    if (errno != ENOENT) return 1;
+    ranges(200);
+  }
+  // A child that shares this process's memory ends, and so does one that becomes another program.
+  if (strcmp(mode, "vfork") == 0) {
+    for (volatile int way = 0; way < 2; ++way) {
+      const pid_t child = vfork();
+      if (child == 0) {
+        if (way == 0) execl("/bin/true", "true", (char*)NULL);
+        _exit(way);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != way) return 1;
+      ranges(100);
+    }
+  }
   if (strcmp(mode, "fork") == 0) {
     if (fork() == 0) {
       ranges(100);

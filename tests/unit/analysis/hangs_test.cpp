@@ -136,12 +136,12 @@ TEST(SuddenEnds, AreToldOfRanksWhoseFilesAreNotClosed) {
   EXPECT_EQ(sudden_ends_text(import(files)), "");
   files[2].file.header.closed = 0;
   EXPECT_EQ(sudden_ends_text(import(files)),
-            "Rank 2 did not end by itself (it was killed, crashed, called _exit or still runs): its last event is at "
+            "Rank 2 did not end by itself (a signal ended it, it crashed, or it still runs): its last event is at "
             "60.000 s.");
   files[1].file.header.closed = 0;
   files[2].push(61'000'000'000, format::pack_scope(files[2].name("forward"), 0, 0));
   EXPECT_EQ(sudden_ends_text(import(files)),
-            "Ranks 1 and 2 did not end by themselves (they were killed, crashed, called _exit or still run): the "
+            "Ranks 1 and 2 did not end by themselves (signals ended them, they crashed, or they still run): the "
             "earliest last event is rank 1's, at 60.000 s.");
 }
 

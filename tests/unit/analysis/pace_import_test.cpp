@@ -339,18 +339,6 @@ TEST(PaceImport, FilesOfTwoRunsAreRefused) {
   }
 }
 
-TEST(PaceImport, OfTwoProcessesOfOneRankTheBusierIsTakenAndTheOtherNoted) {
-  PaceFile shell(0, 1), program(0, 1);
-  shell.file.path = "shell.pace", program.file.path = "program.pace";
-  program.mpi_begin(10, MpiId::Init);
-  program.mpi_end(20, MpiId::Init);
-  const Trace trace = import(shell, program);
-  ASSERT_EQ(trace.ranks.size(), 1U);
-  EXPECT_EQ(trace.ranks[0].path, "program.pace");
-  ASSERT_EQ(trace.notes.size(), 1U);
-  EXPECT_THAT(trace.notes[0], HasSubstr("shell.pace left out"));
-}
-
 TEST(PaceImport, CountsDropsByCauseAndKeepsDamage) {
   PaceFile file;
   file.file.header.dropped[static_cast<std::size_t>(format::DropCause::no_free_chunk)] = 12;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "profiler/inject/lineage.h"
 #include "tests/recorded/recorded.h"
 
 namespace paceline::test {
@@ -35,12 +36,14 @@ class RecordingTest : public ::testing::Test {
   std::filesystem::path directory;
 };
 
-// Runs the statements in a child, which then ends normally. (In brackets: they may have commas in them.)
-#define RECORD(...)          \
-  EXPECT_EXIT(([&] {         \
-                __VA_ARGS__; \
-                exit(0);     \
-              }()),          \
+// Runs the statements in a child, which then ends normally. The child counts as a program of its own, not as a worker of
+// the tests' process. (In brackets: they may have commas in them.)
+#define RECORD(...)                                    \
+  EXPECT_EXIT(([&] {                                   \
+                ::paceline::inject::start_lineage();   \
+                __VA_ARGS__;                           \
+                exit(0);                               \
+              }()),                                    \
               ::testing::ExitedWithCode(0), "")
 
 }  // namespace paceline::test

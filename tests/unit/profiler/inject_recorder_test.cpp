@@ -9,6 +9,7 @@
 
 #include "profiler/inject/control.h"
 #include "profiler/inject/names.h"
+#include "profiler/inject/settings.h"
 #include "tests/unit/profiler/inject_child.h"
 
 extern "C" int paceline_recording(int on);
@@ -155,9 +156,10 @@ TEST_F(InjectRecorder, AProcessThatEndsAtOnceLeavesAllItsEvents) {
   EXPECT_TRUE(file.of(EventType::process_end).empty());
 }
 
-TEST_F(InjectRecorder, AChildRecordsNothingAndLeavesTheParentsFileAlone) {
+TEST_F(InjectRecorder, AChildRecordsNothingWhereNobodyWantsItAndLeavesTheParentsFileAlone) {
   RECORD({
     inject::open_recorder();
+    inject::settings.children = inject::Children::none;
     emit(EventType::mark, scope("parent before"));
     const pid_t child = fork();
     if (child == 0) {

@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #include "profiler/format/error.h"
 #include "profiler/format/writer.h"
@@ -213,6 +215,63 @@ TEST_F(Record, RefusesTheTracesOfAnotherRunUnlessForced) {
   EXPECT_THAT(forced.output, HasSubstr("PACELINE_FORCE=1\n"));
   EXPECT_FALSE(fs::exists(old));
   EXPECT_TRUE(fs::exists(directory_ / "run" / "notes.txt"));
+}
+
+// Neither has a trace file yet.
+TEST_F(Record, OfJobsThatStartAtTheSameMomentOneIsAccepted) {
+  std::ofstream(directory_ / "jobs.sh")
+      << "for job in 1 2 3 4 5 6; do\n"
+      << "  " RECORD_COMMAND
+         " record $1 -o run -- sh -c 'echo >>accepted; until [ -e go ]; "
+         "do sleep 0.05; done' || echo >>refused &\n"
+      << "done\n"
+      << "until [ $(cat accepted refused 2>/dev/null | wc -l) -ge 6 ]; do sleep 0.05; done\n"
+      << "echo >go\nwait\nwc -l <accepted\n";
+  for (const char* option : {"", "--force"}) {
+    for (const char* file : {"accepted", "refused", "go"}) fs::remove(directory_ / file);
+    const std::string line = "cd " + directory_.string() + " && env -i PATH=\"$PATH\" timeout 50 sh jobs.sh '" + option + "' 2>lines";
+    FILE* pipe = popen(line.c_str(), "r");
+    char accepted[64] = "";
+    [[maybe_unused]] const char* read = fgets(accepted, sizeof accepted, pipe);
+    pclose(pipe);
+    EXPECT_EQ(std::string(accepted), "1\n") << option;
+    std::ifstream lines(directory_ / "lines");
+    const std::string said(std::istreambuf_iterator<char>(lines), {});
+    EXPECT_THAT(said, HasSubstr("the directory of another run that has not ended")) << option;
+  }
+}
+
+TEST_F(Record, AMarkerOfAJobThatHasEndedDoesNotBlock) {
+  fs::create_directories(directory_ / "run");
+  const fs::path marker = directory_ / "run" / ".paceline-job";
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  std::ofstream(marker) << "record-1\n" << host << " a-boot-that-is-over " << getpid() << " 1\n";
+  EXPECT_EQ(record("-o run -- true").status, 0);
+  std::ofstream(marker) << "record-1\nanother-host some-boot 1 1\n";
+  const Outcome refused = record("-o run -- true");
+  EXPECT_EQ(refused.status, 125);
+  EXPECT_THAT(refused.output,
+              HasSubstr("process 1 on another-host may still run; if it does not, remove " + marker.string()));
+  fs::last_write_time(marker, fs::file_time_type::clock::now() - std::chrono::minutes(11));
+  EXPECT_EQ(record("-o run -- true").status, 0);
+}
+
+TEST_F(Record, NeverRemovesAFileThatIsStillBeingRecorded) {
+  const fs::path old = leave_trace("record-1");
+  format::HeaderFacts facts;
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  facts.host = host;
+  facts.job = "record-1";
+  facts.pid = static_cast<std::uint32_t>(getpid());
+  format::write_trace_file(old, facts, {});
+  constexpr std::streamoff closed = 116;  // in the header
+  std::fstream(old, std::ios::in | std::ios::out | std::ios::binary).seekp(closed).write("\0\0\0\0", 4);
+  const Outcome refused = record("-o run --force -- true");
+  EXPECT_EQ(refused.status, 125);
+  EXPECT_THAT(refused.output, HasSubstr("still being recorded"));
+  EXPECT_TRUE(fs::exists(old));
 }
 
 TEST_F(Record, TheRanksOfOneJobShareADirectory) {

@@ -1,0 +1,174 @@
+// Functions of the C library that the recorder takes the place of in the programs that it is preloaded into. Each does
+// what the recorder needs and then calls the next function of the same name: the C library's, or that of another
+// preloaded library.
+//
+// Only in libpaceline-inject.so, not in the tests that link its objects.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/inject/ends.h"
+#include "profiler/inject/starts.h"
+#include "profiler/record/environment.h"
+
+#define INTERPOSED extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using Getenv = char*(const char*);
+using Exit = void(int);
+using Execve = int(const char*, char* const*, char* const*);
+using Execv = int(const char*, char* const*);
+using Fexecve = int(int, char* const*, char* const*);
+using Execveat = int(int, const char*, char* const*, char* const*, int);
+
+// Looked up when the library is loaded: dlsym may not be called in a signal handler.
+struct Next {
+  Getenv* getenv;
+  Exit *exit_at_once, *exit_at_once_too;
+  Execve *execve, *execvpe;
+  Execv *execv, *execvp;
+  Fexecve* fexecve;
+  Execveat* execveat;
+} next;
+
+template <class Function>
+void look_up(Function*& function, const char* name) {
+  function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+__attribute__((constructor)) void look_up_all() {
+  look_up(next.getenv, "getenv");
+  look_up(next.exit_at_once, "_exit");
+  look_up(next.exit_at_once_too, "_Exit");
+  look_up(next.execve, "execve");
+  look_up(next.execvpe, "execvpe");
+  look_up(next.execv, "execv");
+  look_up(next.execvp, "execvp");
+  look_up(next.fexecve, "fexecve");
+  look_up(next.execveat, "execveat");
+}
+
+char* find_variable(const char* name) {
+  const size_t length = strlen(name);
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (strncmp(*variable, name, length) == 0 && (*variable)[length] == '=') return *variable + length + 1;
+  }
+  return nullptr;
+}
+
+bool ends_with(const char* text, const char* end) {
+  const size_t length = strlen(text), end_length = strlen(end);
+  return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+// Another library's constructor may come before ours.
+template <class Function>
+Function* found(Function*& function, const char* name) {
+  if (function == nullptr) look_up(function, name);
+  return function;
+}
+
+template <class Call>
+int replace_program(Call call) {
+  const bool paused = paceline::inject::pause_for_exec();
+  const int result = call();  // returns only where it fails
+  if (!paused) return result;
+  const int error = errno;
+  paceline::inject::go_on_after_exec();
+  errno = error;
+  return result;
+}
+
+template <class Function, class... Arguments>
+int replace_by(Function*& function, const char* name, Arguments... arguments) {
+  if (found(function, name) == nullptr) {
+    errno = ENOSYS;
+    return -1;
+  }
+  return replace_program([&] { return function(arguments...); });
+}
+
+size_t count_arguments(const char* first, va_list rest) {
+  size_t count = 0;
+  for (const char* argument = first; argument != nullptr; argument = va_arg(rest, char*)) ++count;
+  return count;
+}
+
+[[noreturn]] void end(Exit* exit, int status) {
+  paceline::inject::end_at_once();
+  if (exit != nullptr) exit(status);
+  for (;;) syscall(SYS_exit_group, status);
+}
+
+}  // namespace
+
+// NVTX's first call reads the variable that names the recorder.
+INTERPOSED char* getenv(const char* name) noexcept {
+  char* value = next.getenv != nullptr ? next.getenv(name) : find_variable(name);
+  if (name[0] == 'N' && value != nullptr && strcmp(name, paceline::record::env_nvtx) == 0 &&
+      ends_with(value, paceline::record::recorder_library)) {
+    paceline::inject::nvtx_start_began(__builtin_return_address(0));
+  }
+  return value;
+}
+
+INTERPOSED void _exit(int status) { end(next.exit_at_once, status); }
+INTERPOSED void _Exit(int status) noexcept { end(next.exit_at_once_too, status); }
+
+INTERPOSED int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+  return replace_by(next.execve, "execve", path, arguments, environment);
+}
+INTERPOSED int execv(const char* path, char* const* arguments) noexcept {
+  return replace_by(next.execv, "execv", path, arguments);
+}
+INTERPOSED int execvp(const char* file, char* const* arguments) noexcept {
+  return replace_by(next.execvp, "execvp", file, arguments);
+}
+INTERPOSED int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
+  return replace_by(next.execvpe, "execvpe", file, arguments, environment);
+}
+INTERPOSED int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
+  return replace_by(next.fexecve, "fexecve", file, arguments, environment);
+}
+INTERPOSED int execveat(int directory, const char* path, char* const* arguments, char* const* environment,
+                        int flags) noexcept {
+  if (found(next.execveat, "execveat") != nullptr) {
+    return replace_by(next.execveat, "execveat", directory, path, arguments, environment, flags);
+  }
+  return replace_program([&] {  // a C library before 2.34
+    return static_cast<int>(syscall(SYS_execveat, directory, path, arguments, environment, flags));
+  });
+}
+
+// The list of arguments, on the stack: a child of vfork may call these. `given` is behind the closing null then.
+#define LIST_ARGUMENTS(first)                                                       \
+  va_list given;                                                                    \
+  va_start(given, first);                                                           \
+  const size_t count = count_arguments(first, given);                               \
+  va_end(given);                                                                    \
+  auto** list = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*))); \
+  list[0] = const_cast<char*>(first);                                               \
+  va_start(given, first);                                                           \
+  for (size_t at = 1; at <= count; ++at) list[at] = va_arg(given, char*)
+
+INTERPOSED int execl(const char* path, const char* first, ...) noexcept {
+  LIST_ARGUMENTS(first);
+  va_end(given);
+  return replace_by(next.execv, "execv", path, static_cast<char* const*>(list));
+}
+INTERPOSED int execlp(const char* file, const char* first, ...) noexcept {
+  LIST_ARGUMENTS(first);
+  va_end(given);
+  return replace_by(next.execvp, "execvp", file, static_cast<char* const*>(list));
+}
+INTERPOSED int execle(const char* path, const char* first, ...) noexcept {
+  LIST_ARGUMENTS(first);
+  auto* environment = va_arg(given, char* const*);
+  va_end(given);
+  return replace_by(next.execve, "execve", path, static_cast<char* const*>(list), environment);
+}

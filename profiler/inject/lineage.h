@@ -1,0 +1,44 @@
+// Which processes this one descends from, and how.
+//
+// A worker may open its file before its parent does, and it may outlive its parent. So each process notes at its start
+// and at each fork who it is; the header of its file names its ancestors, and the reader puts the processes together.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace paceline::inject {
+
+// A process id is used again after its process has ended. Together with the start it is unique until the next boot.
+struct ProcessName {
+  pid_t pid = 0;
+  std::uint64_t start = 0;  // clock ticks after boot: field 22 of /proc/PID/stat (proc(5)); 0 = not known
+};
+
+inline constexpr int most_ancestors = 32;
+
+struct Lineage {
+  ProcessName self;
+  ProcessName ancestors[most_ancestors];  // the parent first
+  int ancestor_count = 0;
+  // How many of the nearest ancestors are the same program and the same rank: from each to the next it is one fork, and
+  // no exec. 0: this process was started as a program, or it got a rank of its own after the fork.
+  int forked = 0;
+};
+
+// When the library is loaded. Costs one read of /proc/self/stat.
+void start_lineage();
+
+// In a forked child, by the fork handler.
+void note_fork();
+
+// The lineage with all ancestors that can still be found. For the thread that opens the file, before it does.
+const Lineage& complete_lineage();
+const Lineage& known_lineage();
+
+// True for a fork of a process that still runs and has the same rank: a worker, and no daemon.
+bool is_forked_worker();
+
+}  // namespace paceline::inject

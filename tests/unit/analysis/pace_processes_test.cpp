@@ -1,0 +1,146 @@
+// Which process belongs to which rank, by what the files say of their ancestors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/importers/pace_processes.h"
+#include "tests/unit/analysis/imported.h"
+
+namespace paceline::analysis {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::import;
+using ::testing::IsEmpty;
+using testing::names_of;
+using testing::PaceFile;
+using testing::track_labelled;
+
+// A process that records one range, from `begin_ms` after the start of the run on.
+PaceFile process(int rank, std::uint32_t pid, std::uint64_t start, int begin_ms, const std::string& range,
+                 std::vector<std::string> ancestors, int forked = 0) {
+  PaceFile made(rank, rank < 0 ? -1 : 4);
+  made.file.path = range + ".pace";
+  made.file.header.pid = pid;
+  made.file.process_start = start;
+  made.file.ancestors = std::move(ancestors);
+  made.file.forked = forked;
+  const std::uint64_t begin = static_cast<std::uint64_t>(begin_ms) * 1'000'000;
+  made.file.header.start_ticks += begin;
+  made.file.header.start_utc_ns += static_cast<std::int64_t>(begin);
+  made.file.tracks.clear();
+  made.use_thread(pid);
+  made.push(100, format::pack_scope(made.name(range), 0, 0));
+  made.pop(1'000'000);
+  return made;
+}
+
+constexpr char shell[] = "50:900";
+
+TEST(PaceProcesses, AForkedWorkerThatRecordsFirstBelongsToItsParentsRank) {
+  const PaceFile trainer = process(1, 200, 1000, 50, "train", {shell});
+  PaceFile worker = process(1, 300, 1001, 10, "fetch", {"200:1000", shell}, 1);
+  for (int more = 0; more < 9; ++more) {
+    worker.push(2'000'000 + more, format::pack_scope(1, 0, 0));
+    worker.pop(2'000'001 + more);
+  }
+  const Trace trace = import(worker, trainer);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  EXPECT_EQ(trace.ranks[0].rank, 1);
+  EXPECT_EQ(trace.ranks[0].pid, 200U);
+  EXPECT_THAT(trace.notes, IsEmpty());
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  EXPECT_TRUE(trace.ranks[0].tracks[0].main);
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("train"));
+  EXPECT_EQ(track_labelled(trace.ranks[0], "process 300: main thread").slices.size(), 10U);
+}
+
+TEST(PaceProcesses, WorkersWithoutARankBelongToTheProcessThatTheyDescendFrom) {
+  const Trace trace =
+      import(process(-1, 300, 1001, 10, "spawned", {"200:1000", shell}),
+             process(-1, 301, 1002, 11, "nested", {"300:1001", "200:1000", shell}, 1),
+             process(-1, 200, 1000, 50, "train", {shell}), process(-1, 400, 1100, 60, "another", {shell}));
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  EXPECT_EQ(trace.ranks[0].pid, 200U);
+  EXPECT_EQ(trace.ranks[0].tracks.size(), 3U);
+  EXPECT_EQ(trace.ranks[1].pid, 400U);
+}
+
+TEST(PaceProcesses, AProcessWithARankOfItsOwnIsNoChild) {
+  const Trace trace =
+      import(process(-1, 200, 1000, 0, "launcher", {shell}), process(0, 300, 1001, 10, "zero", {"200:1000", shell}),
+             process(1, 301, 1001, 10, "one", {"200:1000", shell}));
+  EXPECT_EQ(trace.ranks.size(), 3U);
+}
+
+TEST(PaceProcesses, AReusedProcessIdIsAnotherProcess) {
+  const Trace trace =
+      import(process(-1, 200, 1000, 0, "earlier", {shell}), process(-1, 300, 9001, 10, "later", {"200:9000", shell}));
+  EXPECT_EQ(trace.ranks.size(), 2U);
+}
+
+TEST(PaceProcesses, WorkersOfATrainerThatWasNotRecordedAreOneRanksHelpers) {
+  for (const int rank : {-1, 2}) {
+    const Trace trace = import(process(rank, 300, 1001, 10, "first", {"200:1000", shell}, 1),
+                               process(rank, 301, 1002, 11, "second", {"300:1001", "200:1000", shell}, 2));
+    ASSERT_EQ(trace.ranks.size(), 1U);
+    EXPECT_EQ(trace.ranks[0].rank, rank < 0 ? 0 : 2);
+    EXPECT_EQ(main_track(trace.ranks[0]), nullptr);
+    EXPECT_EQ(trace.ranks[0].tracks.size(), 2U);
+    ASSERT_EQ(trace.notes.size(), 1U);
+    EXPECT_THAT(trace.notes[0], HasSubstr("was not recorded"));
+  }
+}
+
+TEST(PaceProcesses, AProcessThatReplacedItsProgramIsOneRankWithOneMainThread) {
+  PaceFile first = process(-1, 200, 1000, 0, "first", {shell});
+  first.file.header.closed = 0;
+  first.push(1'500'000, format::pack_scope(1, 0, 0));  // open when the program is replaced
+  const Trace trace = import(process(-1, 200, 1000, 10, "second", {shell}), first);
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  const Rank& rank = trace.ranks[0];
+  EXPECT_TRUE(rank.ended);
+  ASSERT_EQ(rank.tracks.size(), 1U);
+  EXPECT_THAT(names_of(trace, rank.tracks[0]), ElementsAre("first", "first", "second"));
+  EXPECT_EQ(rank.tracks[0].slices.end_ns(1), rank.tracks[0].slices.start_ns[1]) << "it ends with its program";
+}
+
+TEST(PaceProcesses, ASecondRecorderInAProcessMakesHelperThreads) {
+  const Trace trace =
+      import(process(-1, 200, 1000, 0, "program", {shell}), process(-1, 200, 1000, 0, "namespace", {shell}));
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  EXPECT_FALSE(trace.ranks[0].tracks[1].main);
+}
+
+// A script that runs one program after another, and one beside them.
+TEST(PaceProcesses, TheProgramsOfARanksScriptFollowEachOther) {
+  const Trace trace = import(process(3, 200, 1000, 0, "prepare", {shell}), process(3, 201, 1200, 20, "train", {shell}),
+                             process(3, 202, 1200, 20, "monitor", {shell}));
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("prepare", "train"));
+}
+
+TEST(PaceProcesses, OfARankThatWasStartedAgainElsewhereTheLastIsTaken) {
+  PaceFile again = process(0, 300, 1001, 10, "again", {shell});
+  again.file.host = "other";
+  const Trace trace = import(again, process(0, 200, 1000, 0, "first", {shell}));
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  EXPECT_EQ(trace.ranks[0].path, "again.pace");
+  EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("first.pace left out: rank 0 was started again on other")));
+}
+
+TEST(PaceProcesses, AnImplausibleStartOfAProcessIsNotBelieved) {
+  PaceFile file = process(0, 200, 1000, 0, "range", {});
+  for (const std::int64_t age_s : {-10'000'000, 60 * 365 * 86'400}) {
+    file.file.header.process_start_utc_ns = file.file.header.start_utc_ns - age_s * 1'000'000'000;
+    EXPECT_EQ(plausible_process_start_utc_ns(file.file), 0);
+    EXPECT_LT(import(file).ranks[0].end_ns, 1'000'000'000);
+  }
+  file.file.header.process_start_utc_ns = file.file.header.start_utc_ns - 3'000'000'000;
+  EXPECT_NE(plausible_process_start_utc_ns(file.file), 0);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
