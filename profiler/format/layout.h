@@ -73,8 +73,8 @@ struct FileHeader {
                                        //   0 = all are there
 };
 static_assert(sizeof(FileHeader) == 184);
-// JSON text: {"host","boot_id","command":[…],"directory","job","parent","environment":{…},"set":{…}}; all but host are
-// optional.
+// JSON text: {"host","boot_id","command":[…],"directory","job","parent","start","ancestors":[…],"forked",
+// "environment":{…},"set":{…}}; all but host are optional.
 
 // A chunk is set free before it is zeroed, and opened (sequence, then state) after.
 enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2, lost_table = 3 };

@@ -10,8 +10,8 @@
 // of the reserve. Others are dropped and counted, and so is their partner (the pop of a push), so that ranges stay
 // balanced; the file says from when to when (lost.h). With --lossless the thread waits instead.
 //
-// After fork the child records nothing: the gate lies in a page that the kernel wipes in the child. With --children it
-// opens a file of its own at its first event (children.h).
+// After fork the child records nothing into its parent's file: the gate lies in a page that the kernel wipes in the
+// child. It opens a file of its own at its first event, without --no-children (children.h).
 #pragma once
 
 #include <stddef.h>
