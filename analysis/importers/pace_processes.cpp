@@ -41,7 +41,7 @@ void refuse_mixed_jobs(const std::vector<format::TraceFile>& files) {
   }
 }
 
-std::string machine_of(const format::TraceFile& file) { return file.host + '\n' + file.boot_id; }
+std::string machine_key(const format::TraceFile& file) { return file.host + '\n' + file.boot_id; }
 
 // The files of one process, by time. Process ids are used again, so the start counts, too.
 struct Family {
@@ -52,7 +52,7 @@ struct Family {
   bool spawned = false;               // by Python's multiprocessing
 };
 
-std::string key(const std::string& machine, const std::string& pid_and_start) { return machine + '\n' + pid_and_start; }
+std::string process_key(const std::string& machine, const std::string& pid_and_start) { return machine + '\n' + pid_and_start; }
 
 std::string own_name(const format::TraceFile& file) {
   return fmt::format("{}:{}", file.header.pid, file.process_start);
@@ -60,7 +60,7 @@ std::string own_name(const format::TraceFile& file) {
 
 // Version 1 names processes by their ids alone.
 bool is_same_process(const format::TraceFile& a, const format::TraceFile& b) {
-  if (a.header.pid != b.header.pid || machine_of(a) != machine_of(b)) return false;
+  if (a.header.pid != b.header.pid || machine_key(a) != machine_key(b)) return false;
   if (a.process_start > 0 && b.process_start > 0) return a.process_start == b.process_start;
   const std::int64_t start_a = plausible_process_start_utc_ns(a), start_b = plausible_process_start_utc_ns(b);
   return start_a > 0 && start_b > 0 && std::abs(start_a - start_b) < 1'000'000'000;
@@ -112,7 +112,7 @@ class Families {
 
   void add(std::size_t p, std::multimap<std::string, std::size_t>& by_pid) {
     const format::TraceFile& file = processes_[p].file;
-    const std::string pid = key(machine_of(file), std::to_string(file.header.pid));
+    const std::string pid = process_key(machine_key(file), std::to_string(file.header.pid));
     const auto [from, to] = by_pid.equal_range(pid);
     for (auto known = from; known != to; ++known) {
       Family& family = families_[known->second];
@@ -122,7 +122,7 @@ class Families {
       return;
     }
     by_pid.emplace(pid, families_.size());
-    by_name_.emplace(key(machine_of(file), own_name(file)), families_.size());
+    by_name_.emplace(process_key(machine_key(file), own_name(file)), families_.size());
     by_pid_.emplace(pid, families_.size());
     Family family;
     family.files = {p};
@@ -136,21 +136,21 @@ class Families {
     const format::TraceFile& file = first(family);
     const auto self = static_cast<std::size_t>(&family - families_.data());
     if (file.ancestors.empty()) {
-      const auto found = by_pid_.find(key(machine_of(file), file.parent));
+      const auto found = by_pid_.find(process_key(machine_key(file), file.parent));
       if (!file.parent.empty() && found != by_pid_.end() && found->second != self) family.parent = found->second;
       return;
     }
     for (const std::string& ancestor : file.ancestors) {
-      const auto found = by_name_.find(key(machine_of(file), ancestor));
+      const auto found = by_name_.find(process_key(machine_key(file), ancestor));
       if (found == by_name_.end() || found->second == self) continue;
       if (family.rank < 0 || family.rank == families_[found->second].rank) family.parent = found->second;
       return;
     }
     const auto forks = std::min(static_cast<std::size_t>(file.forked), file.ancestors.size());
     if (forks > 0) {
-      family.unrecorded_parent = key(machine_of(file), file.ancestors[forks - 1]);
+      family.unrecorded_parent = process_key(machine_key(file), file.ancestors[forks - 1]);
     } else if (family.spawned && family.rank >= 0) {
-      family.unrecorded_parent = key(machine_of(file), file.ancestors.front());
+      family.unrecorded_parent = process_key(machine_key(file), file.ancestors.front());
     }
   }
 
@@ -169,8 +169,8 @@ class Families {
     const auto is_own = [&](std::size_t f) { return !families_[f].parent && families_[f].unrecorded_parent.empty(); };
     std::vector<std::size_t> own;
     std::ranges::copy_if(members, std::back_inserter(own), is_own);
-    const std::string machine = machine_of(first(families_[own.empty() ? members.front() : own.back()]));
-    std::erase_if(own, [&](std::size_t f) { return machine_of(first(families_[f])) != machine; });
+    const std::string machine = machine_key(first(families_[own.empty() ? members.front() : own.back()]));
+    std::erase_if(own, [&](std::size_t f) { return machine_key(first(families_[f])) != machine; });
     const std::size_t leader = own.empty() ? members.front() : own.front();
     const std::size_t leading_file = families_[leader].files.front();
     std::size_t last = leading_file;  // the rank's latest program
@@ -179,7 +179,7 @@ class Families {
         PaceProcess& process = processes_[p];
         process.rank_index = leading_file;
         process.role = PaceRole::helper;
-        if (machine_of(process.file) != machine) {
+        if (machine_key(process.file) != machine) {
           notes.push_back(fmt::format("{} left out: rank {} was started again on {}, and that process is taken",
                                       process.file.path.string(), process.rank, first(families_[leader]).host));
           left_out.push_back(p);
