@@ -139,7 +139,7 @@ void remove_stale(const fs::path& marker, const fs::path& aside, const std::stri
 
 void mark_job(const fs::path& directory, const std::string& job) {
   const fs::path path = directory / marker_name, own = own_file(directory, "new"), aside = own_file(directory, "old");
-  write_file(own, job + "\n" + own_line(), O_CREAT | O_TRUNC);
+  write_file(own, fmt::format("{}\n{}", job, own_line()), O_CREAT | O_TRUNC);
   try {
     constexpr int attempts = 1000;
     for (int attempt = 0; attempt < attempts && !give_name(own, path); ++attempt) {
@@ -171,7 +171,8 @@ void mark_job(const fs::path& directory, const std::string& job) {
 void unmark_job(const fs::path& directory) {
   const fs::path path = directory / marker_name;
   Marker marker;
-  if (read_marker(path, marker) && marker.commands.size() == 1 && marker.text.ends_with("\n" + own_line())) {
+  if (read_marker(path, marker) && marker.commands.size() == 1 &&
+      marker.text.ends_with(fmt::format("\n{}", own_line()))) {
     unlink(path.c_str());
   }
 }
