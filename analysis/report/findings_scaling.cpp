@@ -266,17 +266,19 @@ class ScalingSentences {
     if (lost > chance.value_or(0.01) && *point.speedup > 1 && point.verdict != Verdict::undecided) {
       out_.say(
           "accuracy", Severity::warning,
-          fmt::format("Speed bought with accuracy: {} ranks are {} times as fast but reach {} where 1 rank reaches "
+          fmt::format("Speed bought with accuracy: {} ranks are {} times as fast{} but reach {} where 1 rank reaches "
                       "{}{}. More ranks make a larger batch: a learning rate that grows with it, and warm-up, "
                       "usually win it back.",
-                      point.ranks, fixed(*point.speedup, 2), percent(*point.accuracy), percent(*one.accuracy),
+                      point.ranks, fixed(*point.speedup, 2),
+                      point.verdict == Verdict::unknown ? " in the runs measured" : "", percent(*point.accuracy),
+                      percent(*one.accuracy),
                       chance ? fmt::format(", more than the {} points that the choice of test images explains (95 %)",
                                            fixed(100 * *chance, 1))
                              : ""));
     }
     if (one.seconds_to_accuracy && point.seconds_to_accuracy) {
       out_.say("target", Severity::info,
-               fmt::format("To the target accuracy {} ranks need {}, 1 rank {}: {} times as fast where it counts.",
+               fmt::format("To the target accuracy {} ranks need {}, 1 rank {}: a ratio of {}, without an interval.",
                            point.ranks, seconds(*point.seconds_to_accuracy), seconds(*one.seconds_to_accuracy),
                            fixed(*one.seconds_to_accuracy / *point.seconds_to_accuracy, 2)));
     } else if (one.seconds_to_accuracy) {
