@@ -214,7 +214,8 @@ constexpr bool is_setting(EventType type) {
 
 // What a flight recorder keeps when it drops the events around it. (CUDA's clock only matters to the events around it.)
 constexpr bool outlives_ring(EventType type) {
-  return defines(type) || is_setting(type) || (is_clock_event(type) && type != EventType::cuda_clock);
+  return defines(type) || is_setting(type) || type == EventType::lost ||
+         (is_clock_event(type) && type != EventType::cuda_clock);
 }
 
 // True of an event of CUDA that lasts from its ticks on for as many ticks as ext.high says.

@@ -353,24 +353,14 @@ bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extens
   return true;
 }
 
-namespace {
-
-Slot* claim_or_count(std::uint32_t slots, Need need) {
-  Slot* slot = has_room(slots) ? writer.next : next_chunk(slots, need, false);
-  if (slot == nullptr) lose_event();
-  return slot;
-}
-
-}  // namespace
-
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low) {
-  Slot* slot = claim_or_count(1, need_of(type));
+  Slot* slot = claim(1, need_of(type));
   if (slot != nullptr) publish(slot, 1, type, low, at);
   return slot != nullptr;
 }
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
-  Slot* slot = claim_or_count(2, need_of(type));
+  Slot* slot = claim(2, need_of(type));
   if (slot == nullptr) return false;
   slot[1] = extension;
   publish(slot, 2, type, low, at);

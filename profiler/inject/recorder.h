@@ -116,6 +116,7 @@ constexpr Need need_of(EventType type) {
     case EventType::start_payload:
     case EventType::mpi_begin:
     case EventType::mpi_begin_peer:
+    case EventType::sample:  // few, and of no thread that could do without them
       return Need::inner;
     default:
       return format::defines(type) ? Need::inner : Need::none;
@@ -173,7 +174,7 @@ inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensi
   return emit_needed(need_of(type), type, low, extensions...);
 }
 
-// An event with a time of its own, absolute ticks. Never waits: for the drain thread as well.
+// An event with a time of its own, absolute ticks. For the drain thread as well, which never waits.
 bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low);
 bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot& extension);
 

@@ -256,6 +256,7 @@ TEST(EventTypes, WhatLaterEventsReferToOutlivesTheRing) {
       EventType::name,          EventType::domain,         EventType::category,    EventType::thread_name,
       EventType::communicator,  EventType::clock_pair,     EventType::clock_exchange,
       EventType::setting,       EventType::recording,      EventType::trigger,     EventType::process_end,
+      EventType::lost,
       EventType::resource,      EventType::resource_end,   EventType::schema,      EventType::schema_entry,
       EventType::enumeration,   EventType::enumerator,     EventType::scope,       EventType::time_domain,
       EventType::time_sync,     EventType::mpi_file,       EventType::mpi_window,  EventType::cuda_function,
