@@ -89,7 +89,8 @@ struct Batch {
   }
 };
 
-// The network, and whether 3×3 convolutions go by Winograd's algorithm where they can: where there are 32 channels.
+// The network, and whether 3×3 convolutions may go by Winograd's algorithm. These networks are so narrow that on AVX2
+// none does, as training would have it; cpu_model_test has wide ones.
 class AgainstPyTorch : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 TEST_P(AgainstPyTorch, HasItsLossesGradientsAndStatistics) {

@@ -371,6 +371,7 @@ Result run(const Check& check) {
     if (!fault) throw std::runtime_error(std::string(told.doing) + ": " + told.error);
     if (WIFSIGNALED(status)) set(told.fault, "is ended by " + std::string(strsignal(WTERMSIG(status))));
     result.faults.push_back(std::string(told.doing) + ": " + told.fault);
+    if (check.found) check.found(result.faults.back());
   }
   result.runs = told.runs;
   result.left_out = told.left_out;

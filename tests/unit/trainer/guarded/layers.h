@@ -23,6 +23,7 @@ struct Check {
   std::size_t largest = std::size_t{1} << 30;  // bytes of one tensor; computations with larger ones are left out
   double reference_limit = 2e8;                // multiply-adds, above which oneDNN's slow reference code is left out
   std::function<void(const std::string& last, std::size_t runs)> progress;  // now and then
+  std::function<void(const std::string& fault)> found;                      // of each, as soon as it is seen
 };
 
 struct Result {
