@@ -63,24 +63,26 @@ std::uint64_t dropped_of(const Rank& rank) {
 }
 
 ordered_json json_of(const Rank& rank) {
-  ordered_json trace = {{"path", rank.path},
-                        {"format", rank.format},
-                        {"rank", rank.rank},
-                        {"world_size", rank.world_size},
-                        {"host", rank.host},
-                        {"pid", rank.pid},
-                        {"command", rank.command},
-                        {"span_ns", rank.end_ns - rank.start_ns},
-                        {"dropped", dropped_of(rank)},
-                        {"ended", rank.ended},
-                        {"damaged", rank.damaged},
-                        {"events",
-                         {{"nvtx", rank.nvtx_events},
-                          {"mpi", rank.mpi_events},
-                          {"cuda", rank.cuda_events},
-                          {"nccl", rank.nccl_events},
-                          {"counter", rank.counter_events}}},
-                        {"clock", {{"source", rank.clock_source}, {"error_ns", rank.clock_error_ns}}}};
+  ordered_json trace = {
+      {"path", rank.path},
+      {"format", rank.format},
+      {"rank", rank.rank},
+      {"world_size", rank.world_size},
+      {"host", rank.host},
+      {"pid", rank.pid},
+      {"command", rank.command},
+      {"span_ns", rank.end_ns - rank.start_ns},
+      {"dropped", dropped_of(rank)},
+      {"ended", rank.ended},
+      {"damaged", rank.damaged},
+      {"events",
+       {{"nvtx", rank.nvtx_events},
+        {"mpi", rank.mpi_events},
+        {"cuda", rank.cuda_events},
+        {"nccl", rank.nccl_events},
+        {"counter", rank.counter_events}}},
+      {"clock",
+       {{"source", rank.clock_source}, {"error_ns", rank.clock_error_ns}, {"error_source", rank.clock_error_source}}}};
   if (rank.recorder_wait_ns > 0) trace["recorder_wait_ns"] = rank.recorder_wait_ns;
   if (!rank.dropped.empty()) trace["dropped_by_cause"] = rank.dropped;
   if (rank.damaged) trace["damage"] = rank.damage;
@@ -147,8 +149,8 @@ void print_losses(const Rank& rank) {
   for (std::size_t i = 0; i < std::min(lines.size(), most_lines); ++i) {
     const auto& loss = *lines[i].loss;
     fmt::print("             {} on {} from {} to {}\n",
-               loss.events > 0 ? fmt::format("{} events lost", loss.events) : std::string("events lost"), lines[i].where,
-               seconds_text(loss.start_ns - rank.start_ns), seconds_text(loss.end_ns - rank.start_ns));
+               loss.events > 0 ? fmt::format("{} events lost", loss.events) : std::string("events lost"),
+               lines[i].where, seconds_text(loss.start_ns - rank.start_ns), seconds_text(loss.end_ns - rank.start_ns));
   }
   if (lines.size() > most_lines) {
     fmt::print("             and {} shorter stretches with lost events\n", lines.size() - most_lines);
@@ -171,6 +173,17 @@ void print_filters(const Trace& run) {
         fmt::print("  {}: {}\n", meaning, found->second);
       }
     }
+  }
+}
+
+// The hosts' clocks by what is known of their CPUs.
+void print_clock_errors(const Trace& run) {
+  std::map<std::string, std::set<std::string>> hosts;
+  for (const Rank& rank : run.ranks) {
+    if (!rank.clock_error_source.empty()) hosts[rank.clock_error_source].insert(rank.host);
+  }
+  for (const auto& [source, names] : hosts) {
+    fmt::print("  clock error between the CPUs of {}: {}\n", fmt::join(names, ", "), source);
   }
 }
 
@@ -211,6 +224,7 @@ void print_text(const std::string& path, const Trace& run) {
     }
     print_losses(rank);
   }
+  print_clock_errors(run);
   print_filters(run);
   for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));
   if (const std::string ends = analysis::sudden_ends_text(run); !ends.empty()) fmt::print("  {}\n", ends);

@@ -27,6 +27,7 @@ struct Domain {
 
   PiecewiseLine to_run;
   double error_ns = 0;
+  double counter_error_ns = 0;  // between CPUs, the largest that a process of it knows
   bool placed = false, by_utc = false;
 
   double time(std::uint64_t ticks) const { return distance(base_ticks, ticks) * ns_per_tick; }
@@ -76,7 +77,8 @@ ClockPairReading utc_pair(const ClockReadings& process) {
   });
 }
 
-// At `own_ns` of ours it was own_ns + offset_ns there, give or take error_ns. A round trip, or what a round of them says.
+// At `own_ns` of ours it was own_ns + offset_ns there, give or take error_ns. A round trip, or what a round of them
+// says.
 struct Tie {
   double own_ns = 0, offset_ns = 0, error_ns = 0;
 };
@@ -187,9 +189,9 @@ std::vector<Tie> rounds_of(std::vector<Tie> trips) {
 PiecewiseLine line_through(const std::vector<Tie>& rounds, const Domain& own, double& error_ns) {
   const std::vector<Tie> backward(rounds.rbegin(), rounds.rend());
   const Drift before = drift_at(rounds.front(), rounds), after = drift_at(rounds.back(), backward);
-  error_ns = std::max(
-      rounds.front().error_ns + before.uncertainty * std::max(rounds.front().own_ns - own.first_ns, 0.0),
-      rounds.back().error_ns + after.uncertainty * std::max(own.last_ns - rounds.back().own_ns, 0.0));
+  error_ns =
+      std::max(rounds.front().error_ns + before.uncertainty * std::max(rounds.front().own_ns - own.first_ns, 0.0),
+               rounds.back().error_ns + after.uncertainty * std::max(own.last_ns - rounds.back().own_ns, 0.0));
   std::vector<PiecewiseLine::Knot> knots;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     if (i > 0) error_ns = std::max(error_ns, error_between(rounds[i - 1], rounds[i]));
@@ -246,6 +248,7 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
     domain.base_ticks = members[d].front()->start_ticks;
     domain.ns_per_tick = fitted_ns_per_tick(members[d], domain.base_ticks);
     for (const ClockReadings* process : members[d]) {
+      domain.counter_error_ns = std::max(domain.counter_error_ns, process->counter_error_ns);
       domain.first_ns = std::min(domain.first_ns, domain.time(process->start_ticks));
       domain.last_ns = std::max(domain.last_ns, domain.time(process->end_ticks));
     }
@@ -267,7 +270,7 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
 
   const std::size_t reference = domain_of_rank.begin()->second;
   domains[reference].placed = true;
-  domains[reference].error_ns = same_clock_error_ns;
+  domains[reference].error_ns = domains[reference].counter_error_ns;
   for (bool changed = true; changed;) {
     changed = false;
     for (const auto& [ends, trips] : links) {
@@ -277,7 +280,7 @@ std::vector<AlignedClock> align_clocks(std::span<const ClockReadings> processes)
       const PiecewiseLine own_to_other = line_through(rounds_of(trips), own, error_ns);
       Domain &known = own.placed ? own : other, &fresh = own.placed ? other : own;
       fresh.to_run = after(known.to_run, own.placed ? own_to_other.inverse() : own_to_other);
-      fresh.error_ns = known.error_ns + error_ns + same_clock_error_ns;
+      fresh.error_ns = known.error_ns + error_ns + fresh.counter_error_ns;
       fresh.placed = changed = true;
     }
   }

@@ -34,16 +34,24 @@ struct ClockExchangeReading {
   std::uint64_t peer_ticks = 0;                     // absolute, the peer's clock
 };
 
+// Two cores of one machine do not read one counter at quite the same time. `paceline record` measures how far they are
+// apart. Where it could not, the kernel's own check bounds it: at boot it passes a lock from core to core and relies on
+// the counter only if no core saw it go backwards (check_tsc_warp in Linux's arch/x86/kernel/tsc_sync.c), so the cores
+// agree to the time that a cache line takes between sockets, which is below 1 µs. So much is every stamp's error, also
+// within one domain.
+inline constexpr double same_clock_error_ns = 1000;
+
 // What one process recorded about its clock.
 struct ClockReadings {
   int rank = 0;
-  std::string domain;                            // equal for processes that read the same counter
-  bool ticks_are_ns = false;                     // the counter is CLOCK_MONOTONIC_RAW itself
-  double ticks_per_second = 0;                   // nominal
-  std::uint64_t start_ticks = 0, end_ticks = 0;  // absolute; first and last event
-  std::int64_t start_utc_ns = 0;                 // at start_ticks
-  std::int64_t process_start_utc_ns = 0;         // 0 = not known
-  std::int64_t utc_error_us = -1;                // by the word of the host's system; -1 = nobody sets its clock
+  std::string domain;                             // equal for processes that read the same counter
+  bool ticks_are_ns = false;                      // the counter is CLOCK_MONOTONIC_RAW itself
+  double ticks_per_second = 0;                    // nominal
+  std::uint64_t start_ticks = 0, end_ticks = 0;   // absolute; first and last event
+  std::int64_t start_utc_ns = 0;                  // at start_ticks
+  std::int64_t process_start_utc_ns = 0;          // 0 = not known
+  double counter_error_ns = same_clock_error_ns;  // between the CPUs of the machine
+  std::int64_t utc_error_us = -1;                 // by the word of the host's system; -1 = nobody sets its clock
   std::vector<ClockPairReading> pairs;
   std::vector<ClockExchangeReading> exchanges;
 };
@@ -56,10 +64,6 @@ struct AlignedClock {
   bool by_utc = false;          // nothing but UTC aligns it
 };
 
-// Two cores of one machine do not read one counter at quite the same time. The kernel trusts it only where no core ever
-// saw another's value go backwards, so they agree to the time that a cache line takes from core to core: below 0.2 µs
-// (0.13 µs measured on a virtual machine of two). So much is every stamp's error, also within one domain.
-inline constexpr double same_clock_error_ns = 200;
 inline constexpr double unset_utc_error_ns = 16e9;  // what the kernel says of a clock that nobody sets
 inline constexpr double drift_bound = 100e-6;       // of two quartz clocks, 50 ppm each, where no drift was measured
 inline constexpr double wander_bound = 0.1e-6;      // of the drift about its mean between two knots

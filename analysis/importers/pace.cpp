@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -31,6 +32,13 @@ ClockReadings readings_of(const PaceProcess& process) {
   readings.utc_error_us = process.file.utc_error_us;
   readings.pairs = process.definitions.pairs;
   readings.exchanges = process.definitions.exchanges;
+  if (const auto measured = process.definitions.settings.find("counter_error_ns");
+      measured != process.definitions.settings.end()) {
+    double ns = 0;
+    const std::string& text = measured->second;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), ns);
+    if (failure == std::errc() && ns > 0 && ns < 1e9) readings.counter_error_ns = ns;
+  }
   return readings;
 }
 
@@ -74,7 +82,13 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
   rank.set = file.set;
   rank.dropped = dropped_of(file);
   rank.facts = process.definitions.settings;
-  for (const char* said_elsewhere : {"rank", "world_size"}) rank.facts.erase(said_elsewhere);
+  const auto how = rank.facts.find("counter_error_source");
+  rank.clock_error_source =
+      how != rank.facts.end() ? how->second : "bound for any machine whose kernel relies on the counter";
+  for (const char* said_elsewhere :
+       {"rank", "world_size", "counter_error_ns", "counter_error_source", "spawned_by_mpi", "spawned_processes"}) {
+    rank.facts.erase(said_elsewhere);
+  }
   rank.ended = file.header.closed != 0;
   rank.damaged = file.damaged;
   rank.damage = file.damage;

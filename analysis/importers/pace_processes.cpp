@@ -202,6 +202,31 @@ class Families {
   std::unordered_map<std::string, std::size_t> by_name_, by_pid_;
 };
 
+// What MPI_Comm_spawn started has ranks of another MPI_COMM_WORLD, which would take the places of those of the first.
+void leave_spawned_out(std::vector<PaceProcess>& processes, std::vector<std::string>& notes) {
+  const auto is_spawned = [](const PaceProcess& process) {
+    return process.definitions.settings.contains("spawned_by_mpi");
+  };
+  const std::ptrdiff_t recorded = std::ranges::count_if(processes, is_spawned);
+  if (recorded == static_cast<std::ptrdiff_t>(processes.size())) return;
+  int started = 0;
+  for (const PaceProcess& process : processes) {
+    if (!is_spawned(process)) started += std::max(0, setting(process.definitions, "spawned_processes", -1));
+  }
+  if (started == 0 && recorded == 0) return;
+  std::string note = fmt::format("{} not shown: MPI_Comm_spawn started {}, as ranks of another MPI_COMM_WORLD",
+                                 std::max<std::ptrdiff_t>(started, recorded) == 1
+                                     ? "1 process is"
+                                     : fmt::format("{} processes are", std::max<std::ptrdiff_t>(started, recorded)),
+                                 std::max<std::ptrdiff_t>(started, recorded) == 1 ? "it" : "them");
+  if (recorded > 0) {
+    note += fmt::format("; {} recorded: give {} on its own to see it", recorded,
+                        std::ranges::find_if(processes, is_spawned)->file.path.string());
+  }
+  notes.push_back(std::move(note));
+  std::erase_if(processes, is_spawned);
+}
+
 void number_the_rest(std::vector<PaceProcess>& processes, const std::vector<std::size_t>& leaders) {
   std::set<int> taken;
   std::vector<PaceProcess*> unnumbered;
@@ -241,6 +266,7 @@ PaceProcesses sort_processes(std::vector<format::TraceFile> files, std::vector<s
     process.local_rank = setting(process.definitions, "local_rank", process.file.header.local_rank);
     processes.push_back(std::move(process));
   }
+  leave_spawned_out(processes, notes);
   const std::vector<std::size_t> left_out = Families(processes).assign(notes);
   // The rank of a process may have become known after exec only.
   for (const PaceProcess& process : processes) {

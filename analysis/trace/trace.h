@@ -116,8 +116,9 @@ struct Rank {
   bool ended = true;  // the process came to its end, as far as its file says; else it was killed, or still runs
   bool damaged = false;
   std::string damage;
-  std::string clock_source;   // "tsc", "monotonic_raw", "utc", …
-  double clock_error_ns = 0;  // bound of the error against the run's reference clock
+  std::string clock_source;        // "tsc", "monotonic_raw", "utc", …
+  std::string clock_error_source;  // how it is known what the CPUs of the machine are apart
+  double clock_error_ns = 0;       // bound of the error against the run's reference clock
   std::uint64_t nvtx_events = 0, mpi_events = 0, cuda_events = 0, nccl_events = 0, counter_events = 0;
   std::vector<Track> tracks;
   std::vector<LostInterval> lost;  // like Track::lost, where the track is not known: they concern every track

@@ -64,6 +64,7 @@ bool write_definitions(std::uint32_t number) {
 void store_chunk(std::uint32_t number) {
   if (!write_chunk(number)) {
     const int error = errno;
+    if (error == ESTALE) return;  // cut short: the end of the recording says so
     if (error == EFBIG) {
       set_pause(format::file_is_full, true);
       // No chunk will be free any more: nobody is to wait for one.

@@ -9,6 +9,7 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
+#include "profiler/inject/names.h"
 #include "profiler/inject/say.h"
 #include "profiler/record/environment.h"
 
@@ -133,6 +134,21 @@ std::int64_t utc_error_us() {
   const int status = adjtimex(&state);
   if (status < 0 || status == TIME_ERROR || (state.status & STA_UNSYNC) != 0) return -1;
   return state.maxerror;
+}
+
+void record_clock_error() {
+  const char* told = getenv(record::env_clock_error);
+  char number[24] = "", boot[64] = "", text[128] = "", here[64] = "";
+  if (told == nullptr || sscanf(told, "%23[0-9] %63s %127[^\n]", number, boot, text) != 3) return;
+  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const ssize_t length = read(file, here, sizeof here - 1);
+  close(file);
+  here[length > 0 ? length : 0] = '\0';
+  here[strcspn(here, "\n")] = '\0';
+  if (strcmp(here, boot) != 0) return;  // the variable came from another machine
+  record_setting("counter_error_ns", number);
+  record_setting("counter_error_source", text);
 }
 
 void start_clock() {

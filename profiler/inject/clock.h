@@ -64,6 +64,9 @@ struct ClockPair {
 // The narrowest of ten brackets; about 1 µs.
 ClockPair read_clock_pair();
 
+// Records how far the clocks of this machine's CPUs are apart, where `paceline record` has measured it.
+void record_clock_error();
+
 // How far CLOCK_REALTIME may be from UTC, as the kernel knows from whoever sets it (NTP, PTP), in µs; -1 where nobody
 // sets it.
 std::int64_t utc_error_us();

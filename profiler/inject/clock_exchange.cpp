@@ -166,6 +166,7 @@ void* answer(void*) {
 bool start_answering() {
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // mapping_guard.h
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

@@ -106,6 +106,7 @@ void start_counters() {
   interval_ns = settings.counters_ns;
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // mapping_guard.h
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

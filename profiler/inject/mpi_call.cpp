@@ -1,11 +1,13 @@
 #include "profiler/inject/mpi_call.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "profiler/inject/hang.h"
 #include "profiler/inject/mpi_communicators.h"
 #include "profiler/inject/mpi_objects.h"
 #include "profiler/inject/mpi_requests.h"
+#include "profiler/inject/mpi_session.h"
 #include "profiler/inject/say.h"
 
 namespace paceline::inject {
@@ -129,6 +131,7 @@ void end_call(const Arguments& call) {
     note_communicator(call.has('c') ? call.comm('c') : 0, call.comm_in('C'), call.row.id,
                       call.has('g') ? call.integer('g') : 0);
   }
+  if (call.row.id == MpiId::Comm_spawn || call.row.id == MpiId::Comm_spawn_multiple) note_spawned(call.comm_in('C'));
   if (call.has('W') || call.has('H')) note_object(call);
   if (call.row.id == MpiId::Comm_set_name) name_communicator(call.comm('c'), call.text('s'));
 }
@@ -188,17 +191,61 @@ std::string_view Arguments::text(char letter) const {
   return filled.substr(0, filled.find_last_not_of(' ') + 1);
 }
 
+namespace {
+
+// A library that was loaded before the recorder could hide the functions that the MPI library lacks may call one of
+// them (mpi_visibility.cpp). Its form with int counts does the same where the counts fit and are no arrays.
+void* find_with_int_counts(const char* symbol, const MpiRow& row) {
+  if (!row.large) return nullptr;
+  for (const char array : {'N', 'L', 'V'}) {
+    if (row.position(array) >= 0) return nullptr;
+  }
+  if (row.kind == MpiKind::collective && row.position('b') >= 0 && row.position('u') >= 0 && row.position('n') >= 0 &&
+      row.position('m') < 0) {
+    return nullptr;  // MPI_Gatherv_c and MPI_Scatterv_c, whose arrays nobody reads here
+  }
+  char name[64];
+  const std::size_t length = strlen(symbol) - strlen("_c");
+  if (length >= sizeof name) return nullptr;
+  memcpy(name, symbol, length);
+  name[length] = '\0';
+  return find_in_mpi(name);
+}
+
+bool counts_fit(const MpiRow& row, const Word* words) {
+  for (const char letter : {'n', 'k', 'j', 'm'}) {
+    const int at = row.position(letter);
+    if (at >= 0 && static_cast<std::int64_t>(words[at]) > INT_MAX) return false;
+  }
+  return true;
+}
+
+void* find_real(RealFunction& real, const MpiRow& row) {
+  void* function = find_in_mpi(real.symbol);
+  // Not all have a second name (MPICH's mpi_init_f08_): then the next of this name, which is not the wrapper.
+  if (function == nullptr) function = find_in_mpi(real.symbol + 1);
+  if (function == nullptr) {
+    function = find_with_int_counts(real.symbol, row);
+    real.int_counts.store(function != nullptr, std::memory_order_relaxed);
+  }
+  real.found.store(function, std::memory_order_release);
+  return function;
+}
+
+}  // namespace
+
 int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran) {
   void* function = real.found.load(std::memory_order_acquire);
   if (function == nullptr) {
-    function = find_in_mpi(real.symbol);
-    // Not all have a second name (MPICH's mpi_init_f08_): then the next of this name, which is not the wrapper.
-    if (function == nullptr) function = find_in_mpi(real.symbol + 1);
-    real.found.store(function, std::memory_order_release);
+    function = find_real(real, row);
     if (function == nullptr) {
       say("the program calls %s, which no MPI library that it loaded has", real.symbol);
       return mpi_error;
     }
+  }
+  if (real.int_counts.load(std::memory_order_relaxed) && !counts_fit(row, words)) {
+    say("the program calls %s with a count above 2147483647, but its MPI library has only int counts", real.symbol);
+    return mpi_error;
   }
   const MpiDepth depth = mpi_depth.load(std::memory_order_relaxed);
   if (depth == MpiDepth::nothing || nesting != 0) return pass_on(function, row, words, fortran);

@@ -111,6 +111,7 @@ inline bool emit_begin(const Began& told) {
 struct RealFunction {
   const char* symbol;
   std::atomic<void*> found{nullptr};
+  std::atomic<bool> int_counts{false};  // `found` is the form with int counts of a function with large ones
 };
 
 inline std::uint64_t function_low(MpiId id) { return static_cast<std::uint64_t>(id); }

@@ -7,6 +7,7 @@
 
 #include "profiler/inject/clock_exchange.h"
 #include "profiler/inject/hang.h"
+#include "profiler/inject/mapping_guard.h"
 #include "profiler/inject/mpi_communicators.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/recorder.h"
@@ -17,6 +18,8 @@ namespace paceline::inject {
 namespace {
 
 MpiDepth found_depth = MpiDepth::nothing;
+
+std::atomic<int> spawned{0};  // processes, by this one and those that took part in its calls
 
 bool clocks_compared = false, by_sessions = false, has_world = false;
 
@@ -33,6 +36,14 @@ void correct_rank() {
   record_setting("world_size", text);
 }
 
+// Processes that MPI_Comm_spawn started have ranks of their own, which must not be taken for those of the first world.
+void note_whether_spawned() {
+  int (*get_parent)(void*) = reinterpret_cast<int (*)(void*)>(find_in_mpi("PMPI_Comm_get_parent"));
+  Handle parent = 0;
+  if (get_parent == nullptr || get_parent(&parent) != 0 || !mpi.is_comm(mpi.handle(parent))) return;
+  record_setting("spawned_by_mpi", "1");
+}
+
 void compare_clocks() {
   if (clocks_compared) return;
   clocks_compared = true;
@@ -44,6 +55,7 @@ void compare_clocks() {
 
 void before_init() {
   if (found_depth != MpiDepth::nothing || !open_recorder()) return;
+  suspend_mapping_guard();
   char version[256];
   found_depth = open_mpi_library(version, sizeof version);
   if (found_depth == MpiDepth::times && session.file.header->rank <= 0) {  // once in a job
@@ -58,10 +70,12 @@ void before_init() {
 }
 
 void after_init() {
+  resume_mapping_guard();
   if (found_depth == MpiDepth::nothing || !file_is_open()) return;
   if (found_depth == MpiDepth::full && mpi_depth.load(std::memory_order_relaxed) != MpiDepth::full) {
     note_predefined_communicators();
     correct_rank();
+    note_whether_spawned();
     mpi_depth.store(MpiDepth::full, std::memory_order_release);
     note_progress();
   }
@@ -69,7 +83,17 @@ void after_init() {
   compare_clocks();
 }
 
+void note_spawned(Handle children) {
+  int rank = -1, count = 0;
+  if (!mpi.is_comm(children) || mpi.comm_rank(children, &rank) != 0 || rank != 0) return;  // counted once
+  if (mpi.comm_remote_size(children, &count) != 0 || count <= 0) return;
+  char text[16];
+  snprintf(text, sizeof text, "%d", spawned.fetch_add(count, std::memory_order_relaxed) + count);
+  record_setting("spawned_processes", text);
+}
+
 void after_session_init() {
+  resume_mapping_guard();
   if (found_depth == MpiDepth::nothing || !file_is_open()) return;
   by_sessions = true;
   compare_clocks();
@@ -82,6 +106,9 @@ void before_finalize() {
 }
 
 void say_what_mpi_was_not_seen() {
+  if (const int count = spawned.load(std::memory_order_relaxed); count > 0) {
+    say("MPI_Comm_spawn started %d process%s, which the traces of this run do not show", count, count == 1 ? "" : "es");
+  }
   if (by_sessions && !has_world && session.file.header->rank <= 0) {  // once in a job
     say("MPI was begun by sessions alone (MPI_Session_init): the times of its calls are recorded, not bytes and "
         "communicators");

@@ -2,12 +2,17 @@
 // other machines after MPI_Init and before MPI_Finalize.
 #pragma once
 
+#include "profiler/inject/mpi_library.h"
+
 namespace paceline::inject {
 
 void before_init();
 void after_init();
 void before_finalize();
 void after_finalize();
+
+// MPI_Comm_spawn made this inter-communicator.
+void note_spawned(Handle children);
 
 // MPI 4's sessions have no MPI_COMM_WORLD, which communicators are described by: where nothing else begins MPI, the
 // times of calls are recorded.

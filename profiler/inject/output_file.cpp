@@ -19,6 +19,7 @@
 #include "profiler/format/header.h"
 #include "profiler/inject/chunks.h"
 #include "profiler/inject/file_header.h"
+#include "profiler/inject/mapping_guard.h"
 #include "profiler/inject/say.h"
 #include "profiler/inject/settings.h"
 #include "profiler/record/environment.h"
@@ -272,6 +273,27 @@ void populate(void* area, std::size_t bytes) {
   }
 }
 
+namespace {
+
+// True once the file is shorter than what is in it. Every block lies behind the mapping.
+bool was_cut(const OutputFile& file) {
+  struct stat now {};
+  if (!file_is_cut() && fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode &&
+      static_cast<std::uint64_t>(now.st_size) < file.mapped_bytes()) {
+    note_that_file_is_cut();
+  }
+  return file_is_cut();
+}
+
+// True where no directory has the file any more.
+bool was_removed(const OutputFile& file) {
+  struct stat now {};
+  return fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode &&
+         now.st_nlink == 0;
+}
+
+}  // namespace
+
 bool append_block(OutputFile& file, std::span<const std::byte> block) {
   std::atomic_ref<std::uint64_t> end(file.header->blocks_end);
   const std::uint64_t at = end.load(std::memory_order_relaxed);
@@ -280,6 +302,10 @@ bool append_block(OutputFile& file, std::span<const std::byte> block) {
     return false;
   }
   if (!is_ours(file)) return false;
+  if (was_cut(file)) {
+    errno = ESTALE;
+    return false;
+  }
   if (!write_whole(file.descriptor, block.data(), block.size(), at)) {
     const int error = errno == EFBIG ? ENOSPC : errno;  // a limit of the system's, not ours
     [[maybe_unused]] const int cut = ftruncate(file.descriptor, static_cast<off_t>(at));
@@ -376,18 +402,25 @@ bool restore_live_area(OutputFile& file) {
 
 void close_output(OutputFile& file, bool all_written, bool quickly) {
   constexpr std::uint64_t quickly_copied = std::uint64_t{64} << 20;
+  if (was_cut(file)) {
+    say("%s: another program cut this file short while it was recorded: recording ended there, and the rest is lost",
+        file.path);
+    return;
+  }
   if (all_written && is_ours(file)) {
     const bool is_long = file.header->blocks_end - file.header->live_bytes > quickly_copied;
     if (!(quickly && is_long) && compact(file)) return;
     punch_live_area(file, 0, file.chunks);
   }
   std::atomic_ref<std::uint32_t>(file.header->closed).store(1, std::memory_order_release);
+  if (was_removed(file)) {
+    say("%s: the file or its directory was removed while it was recorded: nothing of this process is kept", file.path);
+  }
 }
 
 void release_output(OutputFile& file) {
   if (file.header == nullptr) return;
-  munmap(file.header, static_cast<std::size_t>(file.live - reinterpret_cast<std::byte*>(file.header)) +
-                          std::size_t{file.chunks} * format::chunk_bytes);
+  munmap(file.header, file.mapped_bytes());
   struct stat now {};
   if (fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode) {
     close(file.descriptor);

@@ -21,10 +21,14 @@ struct OutputFile {
   bool may_outgrow = false;              // --max-size does not count any more: the live area is about to go
   format::FileHeader* header = nullptr;  // mapped; the live area follows at header_bytes
   std::byte* live = nullptr;
-  std::uint32_t chunks = 0;  // units of the live area (chunks.h)
+  std::uint32_t chunks = 0;        // units of the live area (chunks.h)
   std::uint64_t job = 0;           // hash of the job's identity
   std::uint64_t clock_domain = 0;  // hash of host name and boot id: equal where the clock is the same
 
+  std::size_t mapped_bytes() const {
+    return static_cast<std::size_t>(live - reinterpret_cast<const std::byte*>(header)) +
+           std::size_t{chunks} * format::chunk_bytes;
+  }
   // A chunk, by the number of its first page.
   format::ChunkHeader* chunk_at(std::uint32_t page) const {
     return reinterpret_cast<format::ChunkHeader*>(live + std::size_t{page} * format::page_bytes);
@@ -39,11 +43,12 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
 void populate(void* area, std::size_t bytes);
 
 // Appends a block and moves blocks_end. False if the disk did not take it; the file is then as before. errno EFBIG: it
-// has its largest size (--max-size).
+// has its largest size (--max-size); ESTALE: somebody else has cut it short.
 bool append_block(OutputFile& file, std::span<const std::byte> block);
 
 // Closes the file. Where all events are in blocks it is replaced by a copy without the live area, which lies in its
 // directory even if the file was staged; where that fails the file is closed as it is and where it is.
+// A file that was removed or cut short meanwhile stays as it is, and one line says so.
 // `quickly`: a long file is not copied, and keeps an area without contents.
 void close_output(OutputFile& file, bool all_written, bool quickly = false);
 

@@ -21,6 +21,7 @@
 #include "profiler/inject/iterations.h"
 #include "profiler/inject/lineage.h"
 #include "profiler/inject/lost.h"
+#include "profiler/inject/mapping_guard.h"
 #include "profiler/inject/mpi_session.h"
 #include "profiler/inject/names.h"
 #include "profiler/inject/nvtx_filter.h"
@@ -95,6 +96,7 @@ void open_file() {
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
   start_chunks();
   start_lost();
+  guard_mapping(session.file.header, session.file.mapped_bytes());
   for (int chunk = 0; chunk < chunks_at_start; ++chunk) populate_chunk();
   session.owner = getpid();
   const std::int64_t started = session.file.header->process_start_utc_ns;
@@ -113,6 +115,7 @@ void open_file() {
     wait_scope = format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain);
     emit_surely(EventType::domain, own_domain | std::uint64_t{intern(std::string_view("paceline"))} << 32);
   }
+  record_clock_error();
   if (settings.iteration_name != nullptr) {  // for analysis to take the same ranges
     const std::uint32_t key = intern(std::string_view("iteration_name"));
     emit_surely(EventType::setting, key | std::uint64_t{intern(std::string_view(settings.iteration_name))} << 32);

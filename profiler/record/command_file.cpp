@@ -22,7 +22,8 @@ fs::path look_up(const std::string& command) {
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
     const fs::path candidate = fs::path(folder.empty() ? "." : folder) / command;
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
+    std::error_code error;
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error)) return candidate;
   }
   return {};
 }

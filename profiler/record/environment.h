@@ -80,6 +80,9 @@ inline constexpr char env_hang_ms[] = "PACELINE_HANG_MS";
 // Which clock events are stamped with: "tsc", the processor's counter where it can be trusted, or "monotonic_raw", the
 // system's. Unset: tsc.
 inline constexpr char env_clock[] = "PACELINE_CLOCK";
+// How far the clocks of one machine's CPUs are apart: "NS BOOT_ID TEXT" (clock_check.h). Unset, or of another boot: the
+// reader takes a bound for every machine.
+inline constexpr char env_clock_error[] = "PACELINE_CLOCK_ERROR";
 // How often the clocks of machines are compared while an MPI program runs, in seconds; 0: only at MPI_Init and
 // MPI_Finalize. Unset: 10.
 inline constexpr char env_clock_interval[] = "PACELINE_CLOCK_INTERVAL";

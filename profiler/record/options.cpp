@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "profiler/format/error.h"
 #include "profiler/format/layout.h"
@@ -31,6 +33,34 @@ std::string check_buffer(const std::string& bytes) {
   return fits ? "" : "a buffer has 256K to 1G bytes";
 }
 
+// Turns a size with a unit into bytes, all in powers of 1024: "16M", "16 MB", "16MiB", "16777216".
+std::string size_in_bytes(std::string& given) {
+  constexpr std::string_view units = "kmgtpe";
+  const std::string what =
+      fmt::format("'{}' is not a size: give a whole number of bytes, or one with K, M or G", given);
+  std::size_t digits = 0;
+  while (digits < given.size() && given[digits] >= '0' && given[digits] <= '9') ++digits;
+  std::uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(given.data(), given.data() + digits, value);
+  if (digits == 0) return what;
+  std::string unit;
+  for (const char c : given.substr(digits)) {
+    if (c != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  unsigned shift = 0;
+  if (!unit.empty() && units.find(unit[0]) != std::string_view::npos) {
+    shift = 10 * static_cast<unsigned>(units.find(unit[0]) + 1);
+    unit.erase(0, 1);
+    if (unit == "ib" || unit == "i") unit = "b";
+  }
+  if (!unit.empty() && unit != "b") return what;
+  if (failure != std::errc() || value > std::numeric_limits<std::uint64_t>::max() >> shift) {
+    return fmt::format("'{}' is a larger size than this program can count", given);
+  }
+  given = std::to_string(value << shift);
+  return {};
+}
+
 CLI::Validator at_least(std::uint64_t bytes, const char* text) {
   return {[bytes, text](std::string& given) {
             return std::strtoull(given.c_str(), nullptr, 10) < bytes ? fmt::format("must be at least {}", text) : "";
@@ -38,19 +68,34 @@ CLI::Validator at_least(std::uint64_t bytes, const char* text) {
           ""};
 }
 
+bool is_finite_number(const std::string& given, double& value) {
+  char* end = nullptr;
+  value = std::strtod(given.c_str(), &end);
+  return !given.empty() && *end == '\0' && std::isfinite(value);
+}
+
 CLI::Validator above(double limit) {
   return {[limit](std::string& given) {
-            char* end = nullptr;
-            const double value = std::strtod(given.c_str(), &end);
-            const bool fits = *end == '\0' && std::isfinite(value) && value > limit && value < 1e9;
-            return fits ? "" : fmt::format("'{}' is not a number above {}", given, limit);
+            double value = 0;
+            const bool fits = is_finite_number(given, value) && value > limit && value < 1e9;
+            return fits ? "" : fmt::format("'{}' is not a number above {} and below 1e9", given, limit);
+          },
+          ""};
+}
+
+// The recorder counts in milliseconds.
+CLI::Validator is_time() {
+  return {[](std::string& given) {
+            double value = 0;
+            const bool fits = is_finite_number(given, value) && value >= 0.001 && value < 1e9;
+            return fits ? "" : fmt::format("'{}' is not a number of seconds from 0.001 to 1e9", given);
           },
           ""};
 }
 
 std::string check_output(const std::string& output) {
   try {
-    output_place(output);
+    check_placeholders(output);
     return {};
   } catch (const Error& error) {
     return error.what();
@@ -74,7 +119,7 @@ std::string check_iterations(const std::string& given) {
 int signal_number(std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (name == "NONE") return 0;
-  if (is_number(name)) return std::stoi(name) < NSIG ? std::stoi(name) : -1;
+  if (is_number(name)) return name.size() <= 3 && std::stoi(name) < NSIG ? std::stoi(name) : -1;
   if (name.starts_with("SIG")) name.erase(0, 3);
   for (int number = 1; number < NSIG; ++number) {
     const char* known = sigabbrev_np(number);
@@ -91,9 +136,8 @@ std::string check_signal(const std::string& name) {
 }
 
 std::string check_rate(const std::string& given) {
-  char* end = nullptr;
-  const double rate = std::strtod(given.c_str(), &end);
-  const bool fits = *end == '\0' && !given.empty() && (rate == 0 || (rate >= 0.001 && rate <= 1000));
+  double rate = 0;
+  const bool fits = is_finite_number(given, rate) && (rate == 0 || (rate >= 0.001 && rate <= 1000));
   return fits ? "" : "'" + given + "' is not 0, nor from 0.001 to 1000 a second";
 }
 
@@ -135,11 +179,11 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->group(what);
   record.add_option("--delay", options.delay_s, "Begin so many seconds after the program")
       ->type_name("S")
-      ->check(above(0))
+      ->check(is_time())
       ->group(what);
   record.add_option("--duration", options.duration_s, "End so many seconds after that")
       ->type_name("S")
-      ->check(above(0))
+      ->check(is_time())
       ->group(what);
   record.add_option("--capture-range", options.capture_range, "Only between cudaProfilerStart and cudaProfilerStop")
       ->type_name("cudaProfilerApi")
@@ -186,8 +230,7 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->group(gpu);
 
   const char* much = "How much";
-  CLI::Validator size = CLI::AsSizeValue(false);
-  size.description("");  // the units, at each option, would be most of the help
+  const CLI::Validator size(size_in_bytes, "");  // the units, at each option, would be most of the help
   record.add_option("--buffer", options.buffer_bytes, "Memory for events that are not written yet (default: 16M)")
       ->transform(size)
       ->check(CLI::Validator(check_buffer, ""))
@@ -214,7 +257,7 @@ void add_options(CLI::App& record, RecordOptions& options) {
       .add_option("--ring", options.ring_s,
                   "Keep only the last so many seconds; written out by what follows, and at the end")
       ->type_name("S")
-      ->check(above(0))
+      ->check(is_time())
       ->group(ring);
   record.add_option("--ring-signal", options.ring_signal, "Signal that asks for them, or none (default: USR2)")
       ->type_name("SIGNAL")
@@ -228,7 +271,7 @@ void add_options(CLI::App& record, RecordOptions& options) {
       .add_option("--hang", options.hang_s,
                   "Say so, and write the ring out, when no iteration or collective has ended for so many seconds")
       ->type_name("S")
-      ->check(above(0))
+      ->check(is_time())
       ->group(ring);
 }
 
@@ -272,7 +315,8 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   add(options.ring_slow > 0, env_ring_slow_permille, std::to_string(std::llround(options.ring_slow * 1000)));
   add(options.hang_s > 0, env_hang_ms, milliseconds(options.hang_s));
   add(options.cuda_graph_nodes, env_cuda_graphs, "nodes");
-  const std::string nccl = std::string(options.nccl_proxy ? "proxy " : "") + (options.nccl_kernel_channels ? "channels" : "");
+  const std::string nccl =
+      std::string(options.nccl_proxy ? "proxy " : "") + (options.nccl_kernel_channels ? "channels" : "");
   add(!nccl.empty(), env_nccl, nccl);
   return variables;
 }

@@ -72,6 +72,22 @@ bool belongs_to(const fs::path& file, const std::string& job) {
 
 }  // namespace
 
+fs::path absolute_directory(const fs::path& path, const char* option) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  if (!error) return absolute.lexically_normal();
+  throw Error(
+      fmt::format("{0} {1}: the current directory cannot be found ({2}); it may have been removed: change to "
+                  "another one, or give {0} an absolute path",
+                  option, path.string(), error.message()));
+}
+
+void check_placeholders(const std::string& option) {
+  const fs::path path(option);
+  filled_in(path.extension() == ending ? path.filename() : path);
+  if (path.extension() == ending) filled_in(path.parent_path());
+}
+
 OutputPlace output_place(const std::string& option) {
   const fs::path path = option.empty() ? fs::path(default_output) : fs::path(option);
   OutputPlace place;
@@ -82,7 +98,7 @@ OutputPlace output_place(const std::string& option) {
     place.pattern = default_pattern;
   }
   const fs::path directory = path.extension() == ending ? path.parent_path() : path;
-  place.directory = fs::absolute(directory.empty() ? "." : filled_in(directory)).lexically_normal();
+  place.directory = absolute_directory(directory.empty() ? "." : filled_in(directory), "-o");
   return place;
 }
 

@@ -15,6 +15,12 @@ struct OutputPlace {
 // whose placeholders are filled in for this process. Throws Error if a placeholder is wrong.
 OutputPlace output_place(const std::string& option);
 
+// Throws Error if a placeholder is wrong.
+void check_placeholders(const std::string& option);
+
+// The path, absolute and without dots. Throws Error, naming the option, where the current directory is gone.
+std::filesystem::path absolute_directory(const std::filesystem::path& path, const char* option);
+
 // Makes the directory if need be, and this job's (job_marker.h). Throws Error if it cannot be written to, if another
 // job is running there, or if it has trace files of another job than `job`. With `force` those are removed, but for
 // files that are still being recorded.

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "profiler/format/error.h"
+#include "profiler/record/clock_check.h"
 #include "profiler/record/command_file.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/launcher.h"
@@ -40,10 +41,15 @@ void set_variable(const char* name, const std::string& value) {
 
 // The recorder's library lies beside this program, in a build tree and in an install prefix alike.
 fs::path find_recorder() {
-  const fs::path programs = fs::read_symlink("/proc/self/exe").parent_path();
+  std::error_code error;
+  const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) {
+    throw Error(fmt::format("/proc/self/exe: {}; {} is looked for beside this program, which needs /proc mounted",
+                            error.message(), recorder_library));
+  }
   for (const char* folder : {"../lib", "../lib64"}) {
     const fs::path library = (programs / folder / recorder_library).lexically_normal();
-    if (fs::exists(library)) return library;
+    if (fs::exists(library, error)) return library;
   }
   throw Error(fmt::format("{} is missing in {}; build or install Paceline as a whole", recorder_library,
                           (programs / "../lib").lexically_normal().string()));
@@ -75,7 +81,8 @@ void attach_part(bool wanted, const char* name, const fs::path& library, const c
     if (tool == library) unsetenv(name);  // of an outer `paceline record`
     return;
   }
-  if (!fs::exists(library)) return;  // built without CUDA
+  std::error_code error;
+  if (!fs::exists(library, error)) return;  // built without CUDA
   if (tool.empty()) return set_variable(name, library);
   if (tool != library) say(fmt::format("{}={} is kept, so {} is not recorded", name, tool, what));
 }
@@ -91,6 +98,7 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
   for (const std::string& setting : options.settings) settings += (settings.empty() ? "" : "\n") + setting;
   if (!settings.empty()) set_variable(env_set, settings);
   for (const auto& [name, value] : variables_of(options)) set_variable(name, value);
+  if (const std::string error = measure_clock_error(); !error.empty()) set_variable(env_clock_error, error);
   const fs::path library = find_recorder();
   fs::path stage;
   if (!options.stage.empty()) {

@@ -14,6 +14,7 @@
 
 #include "profiler/format/error.h"
 #include "profiler/format/reader.h"
+#include "profiler/record/output_directory.h"
 
 namespace paceline::record {
 namespace {
@@ -67,7 +68,7 @@ void complain(const std::string& text) { fmt::print(stderr, "paceline record: {}
 fs::path make_stage(const fs::path& stage) {
   std::error_code error;
   fs::create_directories(stage, error);
-  std::string name = fs::absolute(stage).lexically_normal() / "paceline-XXXXXX";
+  std::string name = absolute_directory(stage, "--stage") / "paceline-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
     throw Error(
         fmt::format("--stage {}: {}; choose a directory that can be written", stage.string(), std::strerror(errno)));
@@ -79,14 +80,16 @@ fs::path make_stage(const fs::path& stage) {
 void empty_stage(const fs::path& stage, const fs::path& output, bool force) {
   std::error_code error;
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(stage, error)) {
-    if (!entry.is_regular_file()) continue;
-    if (format::is_trace_file(entry.path())) {
-      files.push_back(entry.path());
+  for (fs::directory_iterator entry(stage, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (!entry->is_regular_file(ignored)) continue;
+    if (format::is_trace_file(entry->path())) {
+      files.push_back(entry->path());
     } else {
-      fs::remove(entry.path(), error);  // a copy that was not finished
+      fs::remove(entry->path(), ignored);  // a copy that was not finished
     }
   }
+  if (error) complain(fmt::format("{}: {}; traces may have stayed there", stage.string(), error.message()));
   for (const fs::path& file : files) {
     try {
       if (is_being_written(file)) {
@@ -96,7 +99,7 @@ void empty_stage(const fs::path& stage, const fs::path& output, bool force) {
       move_file(file, force ? output / file.filename() : free_name(output, file.filename()));
     } catch (const fs::filesystem_error& failure) {
       complain(fmt::format("{} cannot be moved to {}: {}; it stays there", file.string(), output.string(),
-                      failure.code().message()));
+                           failure.code().message()));
     } catch (const std::exception& failure) {
       complain(fmt::format("{}; it stays there", failure.what()));
     }

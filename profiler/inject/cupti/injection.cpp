@@ -201,6 +201,7 @@ void* run(void*) {
 bool start_thread() {
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // mapping_guard.h
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = pthread_create(&thread, nullptr, run, nullptr);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,4 +1,6 @@
 // Python programs, which load MPI and NVTX by way of modules.
+#include <algorithm>
+
 #include "tests/integration/record/mpi_calls.h"
 #include "tests/integration/record/run.h"
 
@@ -59,6 +61,91 @@ TEST_F(RecordPython, AScriptWithMpi4pyIsRecorded) {
   for (const auto& [key, calls] : collectives_of(ranks)) {
     EXPECT_EQ(calls.size(), calls[0].size) << calls[0].function;
     for (const CollectiveCall& call : calls) EXPECT_EQ(call.function, calls[0].function);
+  }
+}
+
+// What mpi4py_calls.py does, however its functions are called in MPI 3 and 4.
+void expect_the_calls(const RecordedFile& file) {
+  const auto bytes_of = [&](EventType type, const char* function) {
+    std::vector<std::uint64_t> bytes;
+    for (const RecordedEvent& event : file.named(type, function)) bytes.push_back(event.extension[0].high);
+    return bytes;
+  };
+  using Bytes = std::vector<std::uint64_t>;
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_coll, "MPI_Allreduce"), Bytes{8000});
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_coll, "MPI_Alltoallv"), Bytes{16000});
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_coll, "MPI_Iallreduce"), Bytes{8000});
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_peer, "MPI_Sendrecv"), Bytes{8000});
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_peer, "MPI_Isend"), Bytes{8000});
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_window, "MPI_Put"), Bytes{8000});
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_file, "MPI_File_write_at_all"), Bytes{8000});
+  const Bytes broadcasts = bytes_of(EventType::mpi_begin_coll, "MPI_Bcast");  // two of a pickle, one of an array
+  EXPECT_EQ(std::ranges::count(broadcasts, 8000u), 1) << broadcasts.size();
+  EXPECT_GE(broadcasts.size(), 3u);
+  EXPECT_EQ(bytes_of(EventType::mpi_begin_coll, "MPI_Allgatherv").back(), 16000u);
+  const Bytes sent = bytes_of(EventType::mpi_begin_peer, file.file.header.rank == 0 ? "MPI_Send" : "MPI_Recv");
+  EXPECT_TRUE(std::ranges::find(sent, 8000u) != sent.end());
+  EXPECT_EQ(requests_of(file, EventType::mpi_posted), requests_of(file, EventType::mpi_completed));
+}
+
+// PyPI's mpi4py asks by weak references which functions the MPI library has, and calls those of MPI 4 if it finds them.
+TEST_F(RecordPython, PyPisMpi4pyRunsAsWithoutTheRecorder) {
+  const std::string python = VENV "-mpi4py/bin/python";
+  const Ended made =
+      run("(flock 9; " + python + " -c \"import mpi4py\" || (/usr/bin/python3 -m venv " VENV "-mpi4py && " + python +
+          " -m pip install --quiet --disable-pip-version-check --retries 0 --timeout 10"
+          " --only-binary=:all: mpi4py)) 9>" VENV "-mpi4py.lock");
+  if (!made.by_itself(0)) GTEST_SKIP() << "PyPI's mpi4py cannot be installed here: " << made.err;
+  std::vector<std::string> launches = {mpirun() + "-n 2 "};
+  if (!std::string(MPICH_PROGRAMS).empty()) {
+    // Debian's MPICH is no libmpi.so.12, the name in the ABI that the MPICH family shares.
+    const Ended linked = run("mkdir mpich && ln -s $(ldd " MPICH_PROGRAMS
+                             "/gradients | grep libmpich | cut -d\" \" -f3) mpich/libmpi.so.12");
+    ASSERT_TRUE(linked.by_itself(0)) << linked.err;
+    launches.push_back("env MPI4PY_MPIABI=mpich LD_LIBRARY_PATH=$PWD/mpich " MPICH_MPIRUN " -n 2 ");
+  }
+  for (const std::string& launch : launches) {
+    SCOPED_TRACE(launch);
+    std::filesystem::remove_all(directory / "run");
+    std::filesystem::remove(directory / "numbers.bin");
+    const Ended ended = run(launch + recorded() + python + " " SCRIPTS "/mpi4py_calls.py numbers.bin");
+    ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+    EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
+    const std::vector<RecordedFile> ranks = files();
+    ASSERT_EQ(ranks.size(), 2u);
+    for (const RecordedFile& rank : ranks) expect_the_calls(rank);
+  }
+}
+
+TEST_F(RecordPython, DebiansMpi4pyIsRecordedCallByCall) {
+  if (!run("/usr/bin/python3 -c \"import mpi4py\"").by_itself(0)) GTEST_SKIP() << "python3-mpi4py is not installed";
+  const Ended ended = run(mpirun() + "-n 2 " + recorded() + "/usr/bin/python3 " SCRIPTS "/mpi4py_calls.py numbers.bin");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const std::vector<RecordedFile> ranks = files();
+  ASSERT_EQ(ranks.size(), 2u);
+  for (const RecordedFile& rank : ranks) expect_the_calls(rank);
+}
+
+// By weak references and by dlsym, with references that are bound at the start and later.
+TEST_F(RecordPython, AProgramFindsTheMpiFunctionsThatItFindsWithoutTheRecorder) {
+  std::vector<std::string> programs = {VISIBLE_ALONE, OPEN_MPI_PROGRAMS "/visible"};
+  if (!std::string(MPICH_PROGRAMS).empty()) programs.push_back(MPICH_PROGRAMS "/visible");
+  for (const std::string& program : programs) {
+    const Ended alone = run(program);
+    ASSERT_TRUE(alone.by_itself(0)) << alone.err;
+    EXPECT_EQ(run(recorded() + program).out, alone.out) << program;
+    EXPECT_EQ(run(recorded("LD_BIND_NOW=1") + program).out, alone.out) << program;
+  }
+}
+
+TEST_F(RecordPython, ALargeCountIsServedByAnMpiThatHasOnlyIntCounts) {
+  const Ended ended = run(mpirun() + "-n 2 " + recorded() + LARGE_CALLS);
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.out, "done\ndone\n");
+  for (const RecordedFile& file : files()) {
+    for (const RecordedEvent& event : file.named(EventType::mpi_begin_coll, "MPI_Bcast")) {
+      EXPECT_EQ(event.extension[0].high, 400u);
+    }
   }
 }
 
