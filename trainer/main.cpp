@@ -141,9 +141,7 @@ int thread_level(const CommandLine& command) {
   return MPI_THREAD_SERIALIZED;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   const auto start = Training::Clock::now();
   std::optional<Range> startup(std::in_place, Category::startup);
   const CommandLine command = parse_command_line(argc, argv);
@@ -187,4 +185,19 @@ int main(int argc, char** argv) {
   }
   MPI_Finalize();
   return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {  // the last resort
+    int began = 0, ended = 0;
+    MPI_Initialized(&began);
+    MPI_Finalized(&ended);
+    if (began != 0 && ended == 0) return abandon(error);
+    fmt::print(stderr, "paceline-train: {}\n", error.what());
+    return 1;
+  }
 }

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "analysis/cli/commands.h"
 #include "analysis/trace/load.h"
-#include "profiler/format/error.h"
 
 namespace paceline::cli {
 namespace {
@@ -27,16 +24,7 @@ int export_run(const ExportOptions& options) {
     write(trace, stdout);
     return 0;
   }
-  std::FILE* file = std::fopen(options.output.c_str(), "wb");
-  if (file == nullptr) throw Error(fmt::format("{}: {}", options.output, std::strerror(errno)));
-  try {
-    write(trace, file);
-  } catch (...) {
-    std::fclose(file);
-    std::remove(options.output.c_str());  // half an export is worse than none
-    throw;
-  }
-  if (std::fclose(file) != 0) throw Error(fmt::format("{}: {}", options.output, std::strerror(errno)));
+  write_output(options.output, [&](std::FILE* file) { write(trace, file); });
   return 0;
 }
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -11,7 +13,7 @@
 
 namespace {
 
-constexpr int work_failed = 1, wrong_usage = 2;
+constexpr int work_failed = 1, wrong_usage = 2, recorder_failed = 125;
 
 // "paceline info": the program and the command that was being parsed.
 std::string command_line_so_far(const CLI::App& app) {
@@ -20,15 +22,27 @@ std::string command_line_so_far(const CLI::App& app) {
   return text;
 }
 
+void complain(const std::string& command, std::string why) {
+  std::ranges::replace(why, '\n', ' ');
+  try {
+    fmt::print(stderr, "{}: {}\n", command, why);
+  } catch (const std::exception&) {  // standard error is closed or full: nobody can be told
+  }
+}
+
 int refuse(const std::string& command, std::string why) {
   std::ranges::replace(why, '\n', ' ');
   fmt::print(stderr, "{}: {}; see {} --help\n", command, why, command);
   return wrong_usage;
 }
 
-}  // namespace
+// Help and version go through here as well: their output may meet a full disk.
+int finish_output(int status) {
+  if (status == 0) paceline::cli::flush_output();
+  return status;
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Records, analyses and compares data-parallel training jobs", "paceline");
   app.set_version_flag("--version", "paceline " PACELINE_VERSION);
   app.require_subcommand(1);
@@ -46,19 +60,30 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    errno = 0;  // what printing fails with is looked at afterwards
+    if (error.get_exit_code() == 0) return finish_output(app.exit(error));  // --help, --version
     const bool option_alone = app.get_subcommands().empty() && argc > 1;
     return refuse(command_line_so_far(app),
                   option_alone ? fmt::format("there is no option '{}'", argv[1]) : error.what());
   }
   try {
-    return chosen();
-  } catch (const paceline::Error& error) {
-    fmt::print(stderr, "{}: {}\n", command_line_so_far(app), error.what());
+    return finish_output(chosen());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{}: not enough memory\n", command_line_so_far(app));
+    complain(command_line_so_far(app), "not enough memory");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", command_line_so_far(app), error.what());
+    complain(command_line_so_far(app), error.what());
   }
-  return work_failed;
+  return app.got_subcommand("record") ? recorder_failed : work_failed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool record = argc > 1 && std::strcmp(argv[1], "record") == 0;
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {  // the last resort
+    complain(record ? "paceline record" : "paceline", error.what());
+  }
+  return record ? recorder_failed : work_failed;
 }

@@ -16,7 +16,9 @@ namespace {
 
 // Becomes the program beside this one; returns only by an exception.
 int become(const std::string& program, const std::vector<std::string>& arguments, const char* part) {
-  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / program;
+  if (error) throw Error(fmt::format("/proc/self/exe: {}; mount /proc, or start {}", error.message(), program));
   std::vector<char*> raw{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) raw.push_back(const_cast<char*>(argument.c_str()));
   raw.push_back(nullptr);

@@ -1,6 +1,5 @@
 // paceline report: the breakdown of a run; of several runs, or of a table of runs, the scaling report.
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <set>
 
@@ -53,12 +52,7 @@ bool is_directory_name(const std::string& path) {
 void write_file(const fs::path& path, const std::string& text) {
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw Error(
-        fmt::format("{}: cannot be written: check the directory, its permissions and its space", path.string()));
+  write_output(path, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
 }
 
 analysis::Report read_and_build(const std::vector<std::string>& paths, const analysis::ScalingOptions& scaling) {
@@ -73,7 +67,9 @@ analysis::Report read_and_build(const std::vector<std::string>& paths, const ana
       if (!given.insert(fs::weakly_canonical(path, error)).second && !error) {
         throw Error(fmt::format("{}: is given twice; repeated measurements are runs of their own", path));
       }
-      runs.push_back(analysis::report_run(analysis::load_run(path), path));  // one trace in memory at a time
+      const analysis::Trace trace = analysis::load_run(path);  // one trace in memory at a time
+      for (const std::string& note : trace.notes) fmt::print(stderr, "paceline report: {}\n", note);
+      runs.push_back(analysis::report_run(trace, path));
     }
   }
   return analysis::build_report(std::move(runs), std::move(rows), scaling);
@@ -91,7 +87,7 @@ int report(const ReportCommandOptions& options) {
   }
   const auto built = read_and_build(options.runs, options.scaling);
   if (options.output.empty()) {
-    std::cout << format_named(names.front()).render(built) << std::flush;
+    std::cout << format_named(names.front()).render(built);
     return 0;
   }
   const bool directory = names.size() > 1 || is_directory_name(options.output);

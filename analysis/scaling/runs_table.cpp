@@ -284,6 +284,10 @@ bool looks_like_runs_table(const std::filesystem::path& path) {
 std::vector<ScalingRun> read_runs_table(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
+  constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 30;
+  if (!error && size > most_bytes) {
+    throw Error(fmt::format("{}: is too large for a table of runs: 1 GiB is the most", path.string()));
+  }
   std::ifstream file(path, std::ios::binary);
   std::string text(error ? 0 : size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

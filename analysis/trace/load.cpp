@@ -15,8 +15,15 @@ namespace fs = std::filesystem;
 std::vector<fs::path> trace_files(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) throw Error(fmt::format("{}: no such file or directory", path.string()));
+  if (status.type() == fs::file_type::not_found) {
+    throw Error(fmt::format("{}: no such file or directory", path.string()));
+  }
+  if (error) throw Error(fmt::format("{}: {}", path.string(), error.message()));
   if (!fs::is_directory(status)) {
+    if (!fs::is_regular_file(status)) {
+      throw Error(
+          fmt::format("{}: is neither a directory nor a regular file: give what paceline record made", path.string()));
+    }
     if (!format::is_trace_file(path)) {
       throw Error(fmt::format("{}: not a trace file: give a directory or file made by paceline record", path.string()));
     }

@@ -27,10 +27,15 @@ namespace {
 // How often a damaged file may look like having a block where it has none, before the search for more is given up.
 constexpr int max_false_blocks = 10'000;
 
+// Opening a FIFO would wait for its writer, and opening a terminal could make it this process's own.
+int open_without_waiting(const std::filesystem::path& path) {
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 class File {
  public:
   explicit File(const std::filesystem::path& path)
-      : name_(path.string()), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : name_(path.string()), descriptor_(open_without_waiting(path)) {
     if (descriptor_ < 0) fail(std::strerror(errno));
   }
   ~File() {
@@ -46,6 +51,13 @@ class File {
     if (fstat(descriptor_, &status) != 0) fail(std::strerror(errno));
     if (!S_ISREG(status.st_mode)) fail("not a regular file");
     return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  // The first place from `offset` on that is in no hole; `end` where only a hole follows.
+  std::uint64_t next_data(std::uint64_t offset, std::uint64_t end) const {
+    const off_t found = lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA);
+    if (found < 0) return errno == ENXIO ? end : offset;  // else the file system does not know
+    return static_cast<std::uint64_t>(found);
   }
 
   // Reads up to `bytes` bytes; fewer only at the end of the file.
@@ -88,6 +100,8 @@ class Window {
   // Where the next block may start: the block magic's place from `offset` on, else the end.
   std::uint64_t find_magic(std::uint64_t offset) {
     while (offset + sizeof block_magic <= end_) {
+      // A magic may begin in a hole's last bytes only if it held a zero byte, which it does not.
+      offset = file_.next_data(offset, end_);
       const std::span<const std::byte> piece = at(offset, window_bytes);
       const auto* magic = reinterpret_cast<const std::byte*>(block_magic);
       const auto found = std::search(piece.begin(), piece.end(), magic, magic + sizeof block_magic);
@@ -496,7 +510,7 @@ class Reader {
 
 bool is_trace_file(const std::filesystem::path& path) {
   char magic[sizeof file_magic];
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open_without_waiting(path);
   if (descriptor < 0) return false;
   const ssize_t got = pread(descriptor, magic, sizeof magic, 0);
   close(descriptor);

@@ -54,10 +54,11 @@ std::filesystem::path folder_of_batches(const std::filesystem::path& directory) 
 
 TrainAndTest read_cifar10(const std::filesystem::path& given) {
   const std::filesystem::path directory = folder_of_batches(given);
-  if (std::filesystem::is_regular_file(directory)) {
+  std::error_code code;
+  if (std::filesystem::is_regular_file(directory, code)) {
     throw Error(fmt::format("{}: is a file: --data takes the directory that it lies in", directory.string()));
   }
-  if (!std::filesystem::is_directory(directory)) {
+  if (!std::filesystem::is_directory(directory, code)) {
     throw Error(fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0}",
                             directory.string()));
   }
@@ -70,14 +71,14 @@ TrainAndTest read_cifar10(const std::filesystem::path& given) {
   };
   for (int number = 1; number <= 5; ++number) {
     const std::filesystem::path file = directory / fmt::format("data_batch_{}.bin", number);
-    if (std::filesystem::exists(file)) {
+    if (std::filesystem::exists(file, code)) {
       read_cifar_batch(file, data.train);
     } else if (number == 1) {
       throw missing("data_batch_1.bin");
     }
   }
   const std::filesystem::path test = directory / "test_batch.bin";
-  if (!std::filesystem::exists(test)) throw missing("test_batch.bin");
+  if (!std::filesystem::exists(test, code)) throw missing("test_batch.bin");
   read_cifar_batch(test, data.test);
   return data;
 }

@@ -1,0 +1,105 @@
+// What the commands write: standard output and files.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "analysis/cli/commands.h"
+#include "profiler/format/error.h"
+
+namespace paceline::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error not_written(const std::string& path, int error) {
+  return Error(fmt::format("{}: cannot be written: {}; check the directory, its permissions and its space", path,
+                           std::strerror(error)));
+}
+
+// A failure that came from below and may not know the file.
+Error naming(const std::string& path, const std::exception& failure) {
+  const std::string what = failure.what();
+  return Error(what.starts_with(path) ? what : fmt::format("{}: {}", path, what));
+}
+
+// Fills the open file and closes it; returns whether everything was written. `write` may throw.
+bool fill(std::FILE* file, const std::function<void(std::FILE*)>& write) {
+  try {
+    write(file);
+  } catch (...) {
+    std::fclose(file);
+    throw;
+  }
+  const bool failed = std::ferror(file) != 0;
+  return std::fclose(file) == 0 && !failed;
+}
+
+// A symbolic link keeps its place: the file that it names is the one to write.
+fs::path end_of_links(const fs::path& path) {
+  std::error_code error;
+  const fs::path target = fs::canonical(path, error);
+  return error ? path : target;
+}
+
+// Beside the target and with its permissions; the file is this program's own until it gets the target's name.
+std::FILE* make_temporary(const fs::path& target, const struct stat* before, std::string& name) {
+  name = fmt::format("{}.{}.part", target.string(), getpid());
+  const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return nullptr;
+  // Fails on file systems without permissions, which is no fault.
+  if (before != nullptr) [[maybe_unused]]
+    const int kept = fchmod(descriptor, before->st_mode & 07777);
+  return fdopen(descriptor, "wb");
+}
+
+}  // namespace
+
+void flush_output() {
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0 && std::cout) return;
+  throw Error(fmt::format("standard output cannot be written: {}; the output is not complete",
+                          errno != 0 ? std::strerror(errno) : "an earlier write failed"));
+}
+
+void write_output(const std::string& path, const std::function<void(std::FILE*)>& write) {
+  const fs::path target = end_of_links(path);
+  struct stat before {};
+  const bool exists = stat(target.c_str(), &before) == 0;
+  if (exists && access(target.c_str(), W_OK) != 0) throw not_written(path, errno);
+  std::string temporary;
+  std::FILE* file = nullptr;
+  if (!exists || S_ISREG(before.st_mode)) {
+    file = make_temporary(target, exists ? &before : nullptr, temporary);
+    if (file == nullptr && !exists) throw not_written(path, errno);
+  }
+  if (file == nullptr) {  // a device, or a file in a directory that takes no other
+    std::FILE* there = std::fopen(target.c_str(), "wb");
+    try {
+      if (there == nullptr || !fill(there, write)) throw not_written(path, errno);
+    } catch (const std::exception& failure) {
+      throw naming(path, failure);
+    }
+    return;
+  }
+  int error = 0;
+  try {
+    if (!fill(file, write) || std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  } catch (const std::exception& failure) {
+    std::remove(temporary.c_str());
+    throw naming(path, failure);
+  }
+  if (error == 0) return;
+  std::remove(temporary.c_str());
+  throw not_written(path, error);
+}
+
+}  // namespace paceline::cli
