@@ -119,7 +119,7 @@ std::int64_t waited_ns(const Trace& trace, const Hang& hang) {
 std::string seconds_text(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
 
 // "rank 2", "ranks 0, 1 and 3"
-std::string ranks_text(const std::vector<int>& ranks) {
+std::string hung_ranks_text(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
@@ -187,8 +187,8 @@ std::string hang_text(const Trace& trace, const Hang& hang) {
     until = std::max(until, trace.ranks[rank.rank].end_ns);
   }
   std::string text =
-      fmt::format("{} never entered {} #{} on {}; {} {} in it since {}, for {}{}.", ranks_text(never),
-                  trace.names[hang.operation], hang.number, trace.names[hang.communicator], ranks_text(waiting),
+      fmt::format("{} never entered {} #{} on {}; {} {} in it since {}, for {}{}.", hung_ranks_text(never),
+                  trace.names[hang.operation], hang.number, trace.names[hang.communicator], hung_ranks_text(waiting),
                   waiting.size() == 1 ? "waits" : "wait", seconds_text(since), seconds_text(until - since), details);
   text.front() = 'R';
   return text;
@@ -211,7 +211,7 @@ std::string sudden_ends_text(const Trace& trace) {
         ranks[0], last_event);
   }
   constexpr std::size_t most_named = 16;
-  std::string who = ranks.size() <= most_named ? ranks_text(ranks) : fmt::format("{} ranks", ranks.size());
+  std::string who = ranks.size() <= most_named ? hung_ranks_text(ranks) : fmt::format("{} ranks", ranks.size());
   if (who.front() == 'r') who.front() = 'R';
   return fmt::format(
       "{} did not end by themselves (signals ended them, they crashed, or they still run): the earliest "

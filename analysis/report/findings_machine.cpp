@@ -21,7 +21,7 @@ constexpr unsigned usual_open_files = 1024;
 // works at full load, and nothing to warn of.
 constexpr std::uint64_t slowdown_bits = 0x8 | 0x20 | 0x40 | 0x80;
 
-std::string ranks_text(const Trace& trace, const std::vector<std::size_t>& which) {
+std::string crowded_ranks_text(const Trace& trace, const std::vector<std::size_t>& which) {
   std::vector<std::string> names;
   for (const std::size_t r : which) names.push_back(std::to_string(trace.ranks[r].rank));
   return (which.size() == 1 ? "Rank " : "Ranks ") + list_text(names);
@@ -36,9 +36,9 @@ void crowded(const Trace& trace, std::vector<Finding>& out) {
       said[r] = true;
       if (const auto share = cpu_waiting_share(trace.ranks[r])) waited += *share, ++counted;
     }
-    std::string text = fmt::format("{} share {} {} of {}: more ranks than CPUs.", ranks_text(trace, group.ranks),
-                                   group.cpus.size() == 1 ? "CPU" : "CPUs", list_of(group.cpus),
-                                   trace.ranks[group.ranks.front()].host);
+    std::string text = fmt::format("{} share {} {} of {}: more ranks than CPUs.",
+                                   crowded_ranks_text(trace, group.ranks), group.cpus.size() == 1 ? "CPU" : "CPUs",
+                                   list_of(group.cpus), trace.ranks[group.ranks.front()].host);
     if (counted > 0) {
       text += fmt::format(" Their main threads waited {} of the time for one.",
                           percent(waited / static_cast<double>(counted)));
@@ -72,7 +72,7 @@ void open_files(const Trace& trace, std::vector<Finding>& out) {
         {Severity::warning,
          fmt::format("{} may open {} files only (`ulimit -n`; 1,024 are usual): sockets between ranks and the "
                      "files of data loaders count, and a program that runs out of them fails.",
-                     ranks_text(trace, ranks), limit)});
+                     crowded_ranks_text(trace, ranks), limit)});
   }
 }
 

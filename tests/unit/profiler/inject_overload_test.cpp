@@ -26,7 +26,7 @@ class InjectOverload : public RecordingTest {
   }
 };
 
-std::uint64_t scope(const std::string& name) {
+std::uint64_t overload_scope(const std::string& name) {
   return format::pack_scope(inject::intern(std::string_view(name)), 0, 0);
 }
 
@@ -40,8 +40,9 @@ constexpr int share = 1;
 #endif
 
 // Iterations with a forward each, and in it more ranges than the drain can write out meanwhile.
-void work(int inner_ranges) {
-  const std::uint64_t iteration = scope("iteration"), forward = scope("forward"), inner = scope("inner");
+void overloaded_work(int inner_ranges) {
+  const std::uint64_t iteration = overload_scope("iteration"), forward = overload_scope("forward"),
+                      inner = overload_scope("inner");
   for (int step = 0; step < iterations; ++step) {
     emit_push(EventType::push, iteration);
     emit_push(EventType::push, forward);
@@ -87,7 +88,7 @@ TEST_F(InjectOverload, KeepsTheOuterRangesAndSaysWhenOthersWereLost) {
   setenv("PACELINE_BUFFER_BYTES", "1", 1);
   RECORD({
     inject::open_recorder();
-    work(50'000 / share);
+    overloaded_work(50'000 / share);
   });
   const RecordedFile file = only_file();
   EXPECT_FALSE(file.file.damaged) << file.file.damage;
@@ -123,7 +124,7 @@ TEST_F(InjectOverload, OfManyThreadsKeepsTheOuterRangesOfAll) {
   RECORD({
     inject::open_recorder();
     std::vector<std::thread> all;
-    for (int thread = 0; thread < threads; ++thread) all.emplace_back([] { work(20'000 / share); });
+    for (int thread = 0; thread < threads; ++thread) all.emplace_back([] { overloaded_work(20'000 / share); });
     for (std::thread& thread : all) thread.join();
   });
   const RecordedFile file = only_file();
@@ -145,8 +146,8 @@ TEST_F(InjectOverload, AKilledProcessHasSaidWhatItWasLosing) {
   const pid_t child = fork();
   if (child == 0) {
     inject::open_recorder();
-    std::thread other([] { work(50'000'000); });
-    work(50'000'000);
+    std::thread other([] { overloaded_work(50'000'000); });
+    overloaded_work(50'000'000);
     _exit(0);
   }
   // Until something is lost; then at any moment.
@@ -178,8 +179,8 @@ TEST_F(InjectOverload, WithLosslessNothingIsLostAndTheWaitsAreRecorded) {
   constexpr int inner = share == 1 ? 10'000 : 2'000;
   RECORD({
     inject::open_recorder();
-    std::thread other([] { work(inner); });
-    work(inner);
+    std::thread other([] { overloaded_work(inner); });
+    overloaded_work(inner);
     other.join();
   });
   const RecordedFile file = only_file();
@@ -201,14 +202,14 @@ TEST_F(InjectOverload, WithLosslessAForkInAnOverloadEnds) {
   setenv("PACELINE_LOSSLESS", "1", 1);
   RECORD({
     inject::open_recorder();
-    std::thread other([] { work(5'000 / share); });
+    std::thread other([] { overloaded_work(5'000 / share); });
     for (int child = 0; child < 10; ++child) {
       const pid_t forked = fork();
       if (forked == 0) {
-        work(100);
+        overloaded_work(100);
         _exit(0);
       }
-      work(100);
+      overloaded_work(100);
       int status = 0;
       waitpid(forked, &status, 0);
       if (status != 0) exit(1);
@@ -222,7 +223,7 @@ TEST_F(InjectOverload, TwoThousandLiveThreadsLoseNothing) {
   constexpr int threads = 2000;
   RECORD({
     inject::open_recorder();
-    const std::uint64_t range = scope("range");
+    const std::uint64_t range = overload_scope("range");
     std::atomic<int> written{0};
     std::atomic<bool> done{false};
     std::vector<std::thread> all;
@@ -254,7 +255,7 @@ TEST_F(InjectOverload, ManyShortThreadsLoseNothing) {
   setenv("PACELINE_BUFFER_BYTES", "1048576", 1);
   RECORD({
     inject::open_recorder();
-    const std::uint64_t range = scope("range");
+    const std::uint64_t range = overload_scope("range");
     for (int thread = 0; thread < threads; ++thread) {
       std::thread([&] {
         emit_push(EventType::push, range);
@@ -273,7 +274,7 @@ TEST_F(InjectOverload, UnitsThatWereDividedHoldLongChunksAgain) {
   setenv("PACELINE_LOSSLESS", "1", 1);
   RECORD({
     inject::open_recorder();
-    const std::uint64_t range = scope("range");
+    const std::uint64_t range = overload_scope("range");
     for (int round = 0; round < 5; ++round) {
       std::vector<std::thread> all;
       for (int thread = 0; thread < 200; ++thread) {
