@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t loss_ms = 1'000'000;
 
 std::string said(const Report& report) {
   std::string all = report.headline + "\n";
@@ -31,7 +31,7 @@ Trace with_losses(bool on_main_thread) {
   Trace trace = make_trace({.ranks = 2});
   Rank& rank = trace.ranks[1];
   rank.dropped["no_free_chunk"] = 60'000'000;
-  const LostInterval loss{1130 * ms, 1300 * ms, 60'000'000, "no_free_chunk"};
+  const LostInterval loss{1130 * loss_ms, 1300 * loss_ms, 60'000'000, "no_free_chunk"};
   if (on_main_thread) {
     rank.tracks[0].lost.push_back(loss);
     rank.gaps.push_back({loss.start_ns, loss.end_ns, "events lost: the buffers were full", true});
@@ -50,9 +50,9 @@ TEST(LostEvents, RefuseTheBreakdownAndSpeedUpsAndSayWhy) {
   EXPECT_TRUE(report.lost_time.empty());
   EXPECT_EQ(report.scaling.points.size(), 1U);
   EXPECT_EQ(run.iterations.count, 2U) << "0 and 3 are whole";
-  EXPECT_EQ(run.iterations.median_ns, 120 * ms);
+  EXPECT_EQ(run.iterations.median_ns, 120 * loss_ms);
   EXPECT_FALSE(run.images) << "how many iterations there were is not known";
-  EXPECT_EQ(run.per_rank[1].wall_ns, (1605 - 170) * ms);
+  EXPECT_EQ(run.per_rank[1].wall_ns, (1605 - 170) * loss_ms);
   EXPECT_THAT(
       said(report),
       HasSubstr("60,000,000 events were lost on rank 1 because the buffers were full. That is 170 ms of the main "
@@ -69,9 +69,9 @@ TEST(LostEvents, AreInEveryRendering) {
   EXPECT_EQ(run["refused"], nlohmann::json({"breakdown", "serial_share", "scaling"}));
   EXPECT_EQ(run["lost"]["events"], 60'000'000);
   EXPECT_EQ(run["lost"]["ranks"], nlohmann::json({1}));
-  EXPECT_EQ(run["lost"]["main_thread_ns"], 170 * ms);
+  EXPECT_EQ(run["lost"]["main_thread_ns"], 170 * loss_ms);
   EXPECT_EQ(run["lost"]["iterations"], "1, 2");
-  EXPECT_EQ(run["per_rank"][1]["lost_ns"], 170 * ms);
+  EXPECT_EQ(run["per_rank"][1]["lost_ns"], 170 * loss_ms);
   EXPECT_FALSE(run["per_rank"][0].contains("lost_ns"));
   EXPECT_FALSE(json["scaling"].contains("amdahl"));
   for (const std::string& text : {render_text(report), render_markdown(report), render_html(report)}) {
@@ -129,11 +129,11 @@ TEST(Repeats, AreAllInWhereTheTimeWentAndInTheMeasuredShare) {
   std::vector<RunReport> runs;
   runs.push_back(report_run(make_trace({}), "one-a"));
   Trace longer = make_trace({});
-  longer.ranks[0].end_ns += 400 * ms;
+  longer.ranks[0].end_ns += 400 * loss_ms;
   runs.push_back(report_run(longer, "one-b"));
   for (const int later : {0, 100, 200}) {
     Trace trace = make_trace({.ranks = 2});
-    for (Rank& rank : trace.ranks) rank.end_ns += later * ms;
+    for (Rank& rank : trace.ranks) rank.end_ns += later * loss_ms;
     runs.push_back(report_run(trace, "two"));
   }
   const Report report = build_report(std::move(runs));
