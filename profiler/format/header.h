@@ -30,14 +30,14 @@ struct HeaderFacts {
   std::uint64_t live_bytes = 0;
   const char* host = "";
   const char* boot_id = "";  // "" or null, here and below: left out
-  ZeroSeparated command;     // what does not fit into 64 KiB is left out, and "…" put in its place
+  ZeroSeparated command{};   // what does not fit into 64 KiB is left out, and "…" put in its place
   const char* directory = "";
   const char* job = "";
   const char* parent = "";    // process id of the recorded process that this one is a child of
   std::uint64_t process_start = 0;  // clock ticks after boot, proc(5)'s starttime; 0 = not known
-  ZeroSeparated ancestors;          // each PID:START, the parent first
+  ZeroSeparated ancestors{};        // each PID:START, the parent first
   int forked = 0;                   // number of the nearest ancestors that this process was forked from
-  ZeroSeparated environment;  // each NAME=VALUE
+  ZeroSeparated environment{};  // each NAME=VALUE
   const char* set = "";       // lines KEY=VALUE; of equal keys the last counts
   std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may be from UTC, by the system's word; -1 = nobody sets it
 };
