@@ -85,7 +85,7 @@ fs::path absolute_directory(const fs::path& path, const char* option) {
 void check_placeholders(const std::string& option) {
   const fs::path path(option);
   filled_in(path.extension() == ending ? path.filename() : path);
-  if (path.extension() == ending) filled_in(path.parent_path());
+  if (path.extension() == ending && path.has_parent_path()) filled_in(path.parent_path());
 }
 
 OutputPlace output_place(const std::string& option) {
