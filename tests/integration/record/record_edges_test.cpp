@@ -80,9 +80,13 @@ TEST_F(RecordEdges, WrongNumbersAreRefusedByWhatIsWrongWithThem) {
 }
 
 TEST_F(RecordEdges, TheClocksOfTheCpusAreComparedBeforeTheCommandStarts) {
-  const Ended ended = record("", CUT " caught run");
-  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
-  const std::string source = only_file().setting("counter_error_source");
+  std::string source;
+  for (int attempt = 0; attempt < 30 && source.empty(); ++attempt) {  // both CPUs must be free for a moment
+    std::filesystem::remove_all(directory / "run");
+    const Ended ended = record("", CUT " caught run");
+    ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+    source = only_file().setting("counter_error_source");
+  }
   const auto document = nlohmann::json::parse(run(PACELINE " info --format json run").out);
   const auto& clock = document["traces"][0]["clock"];
   if (source.empty()) GTEST_SKIP() << "one CPU is allowed, or the CPUs were too busy to be compared";
