@@ -12,14 +12,11 @@
 #include <unistd.h>
 
 #include "profiler/inject/ends.h"
-#include "profiler/inject/starts.h"
-#include "profiler/record/environment.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 
 namespace {
 
-using Getenv = char*(const char*);
 using Exit = void(int);
 using Execve = int(const char*, char* const*, char* const*);
 using Execv = int(const char*, char* const*);
@@ -28,7 +25,6 @@ using Execveat = int(int, const char*, char* const*, char* const*, int);
 
 // Looked up when the library is loaded: dlsym may not be called in a signal handler.
 struct Next {
-  Getenv* getenv;
   Exit *exit_at_once, *exit_at_once_too;
   Execve *execve, *execvpe;
   Execv *execv, *execvp;
@@ -42,7 +38,6 @@ void look_up(Function*& function, const char* name) {
 }
 
 __attribute__((constructor)) void look_up_all() {
-  look_up(next.getenv, "getenv");
   look_up(next.exit_at_once, "_exit");
   look_up(next.exit_at_once_too, "_Exit");
   look_up(next.execve, "execve");
@@ -51,19 +46,6 @@ __attribute__((constructor)) void look_up_all() {
   look_up(next.execvp, "execvp");
   look_up(next.fexecve, "fexecve");
   look_up(next.execveat, "execveat");
-}
-
-char* find_variable(const char* name) {
-  const size_t length = strlen(name);
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    if (strncmp(*variable, name, length) == 0 && (*variable)[length] == '=') return *variable + length + 1;
-  }
-  return nullptr;
-}
-
-bool ends_with(const char* text, const char* end) {
-  const size_t length = strlen(text), end_length = strlen(end);
-  return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
 // Another library's constructor may come before ours.
@@ -106,16 +88,6 @@ size_t count_arguments(const char* first, va_list rest) {
 }
 
 }  // namespace
-
-// NVTX's first call reads the variable that names the recorder.
-INTERPOSED char* getenv(const char* name) noexcept {
-  char* value = next.getenv != nullptr ? next.getenv(name) : find_variable(name);
-  if (name[0] == 'N' && value != nullptr && strcmp(name, paceline::record::env_nvtx) == 0 &&
-      ends_with(value, paceline::record::recorder_library)) {
-    paceline::inject::nvtx_start_began(__builtin_return_address(0));
-  }
-  return value;
-}
 
 INTERPOSED void _exit(int status) { end(next.exit_at_once, status); }
 INTERPOSED void _Exit(int status) noexcept { end(next.exit_at_once_too, status); }

@@ -274,6 +274,5 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
 extern "C" __attribute__((visibility("default"))) int NVTX_API
 InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
   const paceline::inject::StartInProgress start;
-  paceline::inject::nvtx_start_arrived(export_table != nullptr ? export_table(NVTX_ETID_CALLBACKS) : nullptr);
   return paceline::inject::attach(export_table) ? 1 : 0;
 }

@@ -98,6 +98,5 @@ bool attach(const nvtxExtModuleInfo_t* module) {
 extern "C" __attribute__((visibility("default"))) int NVTX_API
 InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   const paceline::inject::StartInProgress start;
-  paceline::inject::nvtx_start_arrived(nullptr);
   return paceline::inject::attach(module) ? 1 : 0;
 }

@@ -62,7 +62,8 @@ std::string_view job_in(const FileHeader& header) {
   const std::size_t at = text.find(key);
   if (at == text.npos) return {};
   const std::size_t end = text.find("\",", at + key.size());
-  return text.substr(at, end == text.npos ? end : end - at);
+  // Not substr: it may throw, and what throws needs a younger C library.
+  return {text.data() + at, (end == text.npos ? text.size() : end) - at};
 }
 
 // True if the file there is of this process's job: even with --force it is not replaced, as when a worker has its

@@ -64,6 +64,7 @@ TrainAndTest read_cifar10(const std::filesystem::path& given) {
   }
   TrainAndTest data;
   const auto missing = [&](const char* name) {
+    if (code) return Error(fmt::format("{}: cannot be read: {}", directory.string(), code.message()));
     return Error(
         fmt::format("{0}: no {1} in it, and no folder train of JPEGs; unpack CIFAR-10's binary version there, or draw "
                     "a set with: paceline-train make-dataset {0}",

@@ -50,7 +50,10 @@ assert "MPI_Reduce" not in operations(run("two_devices", "2-allreduce"))
 
 epochs = report("epochs")
 assert [(r["ranks"], r["config"]["epochs"]) for r in epochs["runs"]] == [(1, 1), (2, 1), (1, 3), (2, 3)]
-assert [row["ranks"] for row in epochs["scaling"]["time_model"]] == [1, 2], epochs["scaling"]
+# On a busy machine a run of three such short epochs may take less time than a run of one; then there is no time model.
+seconds = {(p["ranks"], p["epochs"]): p["seconds"] for p in epochs["scaling"]["points"]}
+modelled = [ranks for ranks in (1, 2) if seconds[ranks, 3] > seconds[ranks, 1]]
+assert [row["ranks"] for row in epochs["scaling"].get("time_model", [])] == modelled, epochs["scaling"]
 
 communicators = report("communicators")
 assert [r["config"]["communicator"] for r in communicators["runs"]] == ["mpi", "hierarchical"]
