@@ -207,8 +207,9 @@ TEST_F(PacelineCommand, ASparseTerabyteIsReadAsFastAsWhatIsInIt) {
   }
   const Outcome outcome = paceline("info --format json run");
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  for (const json& trace : json::parse(outcome.output)["traces"]) {
-    EXPECT_EQ(trace["events"]["nvtx"], 3) << trace["damage"];
+  const json info = json::parse(outcome.output);
+  for (const json& trace : info["traces"]) {
+    EXPECT_EQ(trace["events"]["nvtx"], 3) << trace.value("damage", json());
   }
   std::ofstream(directory_ / "table.csv") << "ranks";
   fs::resize_file(directory_ / "table.csv", std::uintmax_t{1} << 40);
