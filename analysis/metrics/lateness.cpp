@@ -97,7 +97,7 @@ std::vector<double> block_sums(const LatenessTable& table, std::size_t block, st
   return sums;
 }
 
-// The largest sum over ranks after each of so many permutations, sorted.
+// Returns, sorted, the largest sum over ranks after each permutation.
 std::vector<double> largest_by_chance(std::vector<double> sums, std::size_t ranks, std::size_t permutations) {
   std::mt19937_64 random(20220613);
   std::vector<double> largest;

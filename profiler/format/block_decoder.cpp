@@ -55,7 +55,7 @@ std::size_t read_block_header(std::span<const std::byte> bytes, BlockHeader& hea
   if (bytes.size() < short_block_header_bytes) return 0;
   constexpr std::size_t common = offsetof(BlockHeader, first_ticks);
   std::memcpy(&header, bytes.data(), common);
-  if (header.kind != block_kind_summary) {  // what is of no known kind is left to check_block
+  if (header.kind != block_kind_summary) {  // check_block refuses unknown kinds
     std::memcpy(&header.hash, bytes.data() + common, sizeof header.hash);
     return short_block_header_bytes;
   }

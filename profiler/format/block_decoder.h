@@ -16,7 +16,7 @@ namespace paceline::format {
 // Of kind 1, which has no summary, the summary is all zeros.
 std::size_t read_block_header(std::span<const std::byte> bytes, BlockHeader& header);
 
-// nullptr, or what is wrong with a block before it is decoded.
+// Checks a block before it is decoded. Returns nullptr, or a description of the error.
 const char* check_block(const BlockHeader& header, std::span<const std::byte> payload);
 
 class BlockDecoder {

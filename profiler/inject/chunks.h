@@ -40,7 +40,7 @@ std::uint32_t take_page();
 std::uint32_t take_reserve();
 // True of a page of the reserve.
 bool is_of_reserve(std::uint32_t chunk);
-// True if more than so many quarters of the reserve are free; always of 0.
+// Returns true if more than `quarters` quarters of the reserve are free. Always returns true for 0.
 bool reserve_has_more_than(std::uint32_t quarters);
 
 // By the drain: zeroes the chunk, gives it to the threads again and wakes those that wait for one.

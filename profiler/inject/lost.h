@@ -12,7 +12,7 @@ namespace paceline::inject {
 // After the file was mapped.
 void start_lost();
 
-// The calling thread lost so many events just now.
+// Adds `events` to the stretch of lost events of the calling thread, which ends now.
 void note_lost(std::uint64_t events);
 
 // In a chunk that this thread has just opened: says what was lost since the chunk before, by an event at `now`,

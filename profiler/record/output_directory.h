@@ -15,7 +15,7 @@ struct OutputPlace {
 // whose placeholders are filled in for this process. Throws Error if a placeholder is wrong.
 OutputPlace output_place(const std::string& option);
 
-// Throws Error if a placeholder is wrong.
+// Checks the placeholders of -o without looking at the file system. Throws Error that names an unknown placeholder.
 void check_placeholders(const std::string& option);
 
 // The path, absolute and without dots. Throws Error, naming the option, where the current directory is gone.

@@ -8,8 +8,8 @@ runs into two groups that give means at least as far apart (exact permutation te
 comparisons, an effect is called seen where p is below 5 % after Holm's correction for all of them (Scandinavian Journal
 of Statistics 6, 1979).
 
-Every finished run leaves a file in OUTPUT/results; started again, what is there is not run again. With the table, the
-accuracy of every epoch of every run is written to OUTPUT/results.csv.
+Every finished run leaves a file in OUTPUT/results. When the script is started again, it skips the finished runs. With the
+table, the accuracy of every epoch of every run is written to OUTPUT/results.csv.
 """
 import argparse
 import csv
@@ -207,7 +207,7 @@ def permutation_p(one, other):
 
 
 def holm(ps, comparisons):
-    """The ps corrected for so many comparisons, of which some may not be there: these count as larger ones."""
+    """Holm's correction of `ps` for `comparisons` comparisons. A comparison without a p counts as one with a larger p."""
     corrected, least = [0.0] * len(ps), 0.0
     for place, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         least = max(least, min(1.0, ps[index] * (comparisons - place)))

@@ -6,8 +6,8 @@
 //   guard_pages [isa=SSE41,AVX,AVX2,default] [models=…] [widths=…] [sizes=…] [batches=…] [threads=…] [reference=2e8]
 //               [convolutions]
 //
-// isa=default is the best there is, or ONEDNN_MAX_CPU_ISA. What oneDNN has only its slow reference code for is left out
-// above so many multiply-adds (reference). convolutions: only these.
+// isa=default selects the best instruction set of the processor, or ONEDNN_MAX_CPU_ISA. A computation for which oneDNN has
+// only slow reference code is skipped if it has more than `reference` multiply-adds. `convolutions` skips all other layers.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

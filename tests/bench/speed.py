@@ -172,7 +172,7 @@ def ratios_of(cases, reduced, targets):
 
 
 def below(rows):
-    """What of ratios_of() misses its target; a ratio that is no number does."""
+    """Returns the names of the ratios that miss their targets. A ratio that is NaN misses its target."""
     return [what for what, median, _, _, target in rows if not median >= target]
 
 

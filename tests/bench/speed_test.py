@@ -21,7 +21,7 @@ def stand_in(path, text):
 
 class Verdict(unittest.TestCase):
     def run_speed(self, ours, ceiling, *options):
-        """Status, output and figures of a run in which the trainer's step and the ceiling's take so many seconds."""
+        """Runs speed.py with the given step times, in seconds. Returns its status, output and figures."""
         with tempfile.TemporaryDirectory() as folder:
             build = pathlib.Path(folder)
             iteration = json.dumps({"event": "iteration", "seconds": ours})

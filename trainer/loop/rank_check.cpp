@@ -44,7 +44,9 @@ std::uint64_t common(std::span<const RankFacts> facts, std::uint64_t RankFacts::
   return best;
 }
 
-std::map<std::string, std::string> parse(const std::string& settings) {
+}  // namespace
+
+std::map<std::string, std::string> settings_by_name(const std::string& settings) {
   std::map<std::string, std::string> result;
   std::istringstream in(settings);
   for (std::string line; std::getline(in, line);) {
@@ -53,8 +55,6 @@ std::map<std::string, std::string> parse(const std::string& settings) {
   }
   return result;
 }
-
-}  // namespace
 
 std::uint64_t memory_available() {
   std::ifstream in("/proc/meminfo");
@@ -116,7 +116,7 @@ std::optional<Trouble> first_trouble(std::span<const RankFacts> facts) {
 }
 
 std::string differing_settings(const std::string& here, const std::string& there) {
-  const auto own = parse(here), other = parse(there);
+  const auto own = settings_by_name(here), other = settings_by_name(there);
   std::string text;
   for (const auto& [name, value] : own) {
     const auto found = other.find(name);

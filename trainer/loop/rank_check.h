@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,9 @@ struct RankFacts {
   std::uint64_t memory_left = 0;            // bytes on this host, after start-up
   std::uint64_t memory_wanted = 0;          // bytes that this rank will still take
 };
+
+// Splits lines of the form NAME=VALUE. A line without '=' is ignored.
+std::map<std::string, std::string> settings_by_name(const std::string& settings);
 
 // Bytes that this host can still give to programs, as the system estimates them, or that this process's control groups
 // leave it, where these are fewer; the most there is where nobody knows.

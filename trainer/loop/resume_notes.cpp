@@ -7,8 +7,9 @@
 #include <charconv>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <string_view>
+
+#include "trainer/loop/rank_check.h"
 
 namespace paceline::train {
 namespace {
@@ -19,16 +20,6 @@ constexpr std::array<std::string_view, 19> no_matter{
     "--keep",         "--broadcast-data",  "--eval-every",           "--epochs",     "--iterations",
     "--preset",       "--target-accuracy", "--show-config",          "--version",    "--deterministic",
     "--comm-timeout", "--share-gpu",       "--on-bad-image",         "--classes"};
-
-std::map<std::string, std::string> lines_of(const std::string& settings) {
-  std::map<std::string, std::string> result;
-  std::istringstream in(settings);
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t equals = line.find('=');
-    if (equals != std::string::npos) result[line.substr(0, equals)] = line.substr(equals + 1);
-  }
-  return result;
-}
 
 std::optional<double> as_number(const std::string& text) {
   double value = 0;
@@ -46,7 +37,7 @@ bool same(const std::string& a, const std::string& b) {
 
 std::string settings_of_training(const std::string& settings) {
   std::string kept;
-  for (const auto& [name, value] : lines_of(settings)) {
+  for (const auto& [name, value] : settings_by_name(settings)) {
     if (std::ranges::count(no_matter, name) == 0) kept += fmt::format("{}={}\n", name, value);
   }
   return kept;
@@ -59,8 +50,8 @@ std::vector<std::string> resume_notes(const RunFacts& then, const RunFacts& now,
     notes.push_back(fmt::format("resumed with {} {}, where the checkpoint's run had {}", what, here, there));
   };
   if (then.data_hash != now.data_hash) note("another data set:", now.data, then.data);
-  auto here = lines_of(now.settings);
-  const auto there = lines_of(then.settings);
+  auto here = settings_by_name(now.settings);
+  const auto there = settings_by_name(then.settings);
   for (const auto& [name, value] : there) here.try_emplace(name, "");
   for (const auto& [name, value] : here) {
     const auto found = there.find(name);
