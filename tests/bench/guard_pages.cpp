@@ -6,8 +6,9 @@
 //   guard_pages [isa=SSE41,AVX,AVX2,default] [models=…] [widths=…] [sizes=…] [batches=…] [threads=…] [reference=2e8]
 //               [convolutions]
 //
-// isa=default selects the best instruction set of the processor, or ONEDNN_MAX_CPU_ISA. A computation for which oneDNN has
-// only slow reference code is skipped if it has more than `reference` multiply-adds. `convolutions` skips all other layers.
+// isa=default selects the best instruction set of the processor, or ONEDNN_MAX_CPU_ISA. A computation for which oneDNN
+// has only slow reference code is skipped if it has more than `reference` multiply-adds. `convolutions` skips all other
+// layers.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
