@@ -4,7 +4,7 @@
 #include <QFileInfo>
 #include <algorithm>
 
-#include "analysis/trace/mpi_row.h"
+#include "analysis/index/mpi_row.h"
 #include "profiler/format/error.h"
 
 namespace paceline::viewer {

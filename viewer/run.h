@@ -9,10 +9,10 @@
 #include "analysis/metrics/counters.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/metrics/selection.h"
-#include "analysis/trace/level_of_detail.h"
-#include "analysis/trace/load.h"
+#include "analysis/index/level_of_detail.h"
+#include "analysis/load/load.h"
 #include "analysis/trace/trace.h"
-#include "analysis/trace/value_ranges.h"
+#include "analysis/index/value_ranges.h"
 
 namespace paceline::viewer {
 

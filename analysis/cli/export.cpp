@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/cli/commands.h"
-#include "analysis/trace/load.h"
+#include "analysis/load/load.h"
 
 namespace paceline::cli {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "analysis/cli/commands.h"
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
+#include "analysis/load/load.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/machine.h"
-#include "analysis/trace/load.h"
 #include "profiler/format/error.h"
 
 namespace paceline::cli {

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "analysis/cli/commands.h"
+#include "analysis/load/load.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/scaling/runs_table.h"
-#include "analysis/trace/load.h"
 #include "profiler/format/error.h"
 
 namespace paceline::cli {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/trace/level_of_detail.h"
+#include "analysis/index/level_of_detail.h"
 
 namespace paceline::viewer {
 

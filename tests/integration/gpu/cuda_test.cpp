@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/metrics/gpu.h"
-#include "analysis/trace/correlations.h"
-#include "analysis/trace/load.h"
+#include "analysis/index/correlations.h"
+#include "analysis/load/load.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "analysis/metrics/collectives.h"
-#include "analysis/trace/load.h"
+#include "analysis/load/load.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {

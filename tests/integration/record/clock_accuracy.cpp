@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/trace/load.h"
+#include "analysis/load/load.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "analysis/metrics/counters.h"
 #include "analysis/metrics/machine.h"
 #include "analysis/report/build.h"
-#include "analysis/trace/load.h"
+#include "analysis/load/load.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {

@@ -1,7 +1,7 @@
 // Every family of MPI functions, under each MPI library that is installed: bytes, peers, communicators, sequences,
 // requests, windows and files, as the programs every_call.c and threads.c have them.
 #include "analysis/metrics/collectives.h"
-#include "analysis/trace/load.h"
+#include "analysis/load/load.h"
 #include "tests/integration/record/mpi_calls.h"
 #include "tests/integration/record/run.h"
 

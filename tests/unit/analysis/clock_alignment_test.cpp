@@ -1,5 +1,5 @@
 // Ticks become nanoseconds of one clock, within the error bound that is stated.
-#include "analysis/importers/clock_alignment.h"
+#include "analysis/clocks/alignment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

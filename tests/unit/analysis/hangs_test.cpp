@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
 #include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
 #include "tests/unit/analysis/pace_file.h"
 
 namespace paceline::analysis::testing {

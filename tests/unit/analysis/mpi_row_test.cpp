@@ -1,5 +1,5 @@
 // The row of MPI calls holds a thread's MPI slices, and nothing else, with their arguments.
-#include "analysis/trace/mpi_row.h"
+#include "analysis/index/mpi_row.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // Binary payloads read by their schemas, honest and hostile ones.
-#include "analysis/importers/nvtx_payloads.h"
+#include "analysis/importers/pace/nvtx_payloads.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
-#include "analysis/importers/nvtx_clocks.h"
+#include "analysis/importers/pace/nvtx_clocks.h"
 #include "profiler/format/payload_layout.h"
 #include "tests/unit/profiler/events.h"
 

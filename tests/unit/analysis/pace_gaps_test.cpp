@@ -1,10 +1,10 @@
 // What a file does not cover: pauses, flight recorders; and the processes that belong to another one's rank.
-#include "analysis/importers/pace_gaps.h"
+#include "analysis/importers/pace/gaps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
 #include "analysis/metrics/iterations.h"
 #include "analysis/metrics/phases.h"
 #include "tests/unit/analysis/imported.h"

@@ -3,12 +3,12 @@
 
 #include <span>
 
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/gpu.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
-#include "analysis/trace/correlations.h"
+#include "analysis/index/correlations.h"
 #include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {

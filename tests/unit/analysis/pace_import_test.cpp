@@ -1,5 +1,5 @@
 // What a .pace file's events become in the model.
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/importers/pace_processes.h"
+#include "analysis/importers/pace/processes.h"
 #include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {

@@ -1,4 +1,4 @@
-#include "analysis/trace/value_ranges.h"
+#include "analysis/index/value_ranges.h"
 
 #include <gtest/gtest.h>
 

@@ -33,7 +33,8 @@ class PaceVocabulary {
   std::set<std::string> communicator_names_;
 
  public:
-  const NameId payload, bytes, communicator, sequence, members, root, peer, tag, request, file, offset, window, unfinished;
+  const NameId payload, bytes, communicator, sequence, members, root, peer, tag, request, file, offset, window,
+      unfinished;
 };
 
 }  // namespace paceline::analysis

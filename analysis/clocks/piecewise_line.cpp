@@ -1,4 +1,4 @@
-#include "analysis/importers/piecewise_line.h"
+#include "analysis/clocks/piecewise_line.h"
 
 #include <algorithm>
 #include <iterator>

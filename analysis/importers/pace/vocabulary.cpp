@@ -1,4 +1,4 @@
-#include "analysis/importers/pace_vocabulary.h"
+#include "analysis/importers/pace/vocabulary.h"
 
 #include <fmt/format.h>
 
@@ -52,8 +52,7 @@ PaceVocabulary::PaceVocabulary(TraceBuilder& run)
 PaceVocabulary::MpiCall PaceVocabulary::mpi(std::uint32_t function) {
   if (mpi_.size() <= function) mpi_.resize(function + 1);
   MpiCall& call = mpi_[function];
-  if (call.name == 0)
-    call = {run_.names().intern(fmt::format("MPI function {}", function)), run_.class_of("mpi", "")};
+  if (call.name == 0) call = {run_.names().intern(fmt::format("MPI function {}", function)), run_.class_of("mpi", "")};
   return call;
 }
 

@@ -1,4 +1,4 @@
-#include "analysis/trace/level_of_detail.h"
+#include "analysis/index/level_of_detail.h"
 
 #include <algorithm>
 

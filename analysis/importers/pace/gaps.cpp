@@ -1,4 +1,4 @@
-#include "analysis/importers/pace_gaps.h"
+#include "analysis/importers/pace/gaps.h"
 
 #include <fmt/format.h>
 

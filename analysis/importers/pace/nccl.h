@@ -20,8 +20,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/importers/nccl_ranges.h"
-#include "analysis/importers/pace_cuda.h"
+#include "analysis/importers/pace/cuda.h"
+#include "analysis/importers/pace/nccl_ranges.h"
 
 namespace paceline::analysis {
 

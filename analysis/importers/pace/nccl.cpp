@@ -1,5 +1,5 @@
-#include "analysis/importers/pace_nccl.h"
-#include "analysis/importers/halves.h"
+#include "analysis/importers/pace/nccl.h"
+#include "analysis/importers/pace/halves.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/importers/pace_definitions.h"
+#include "analysis/importers/pace/definitions.h"
 #include "profiler/format/reader.h"
 
 namespace paceline::analysis {

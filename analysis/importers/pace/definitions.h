@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/importers/clock_alignment.h"
-#include "analysis/importers/nvtx_clocks.h"
-#include "analysis/importers/nvtx_payloads.h"
+#include "analysis/clocks/alignment.h"
+#include "analysis/importers/pace/nvtx_clocks.h"
+#include "analysis/importers/pace/nvtx_payloads.h"
 #include "profiler/format/reader.h"
 
 namespace paceline::analysis {

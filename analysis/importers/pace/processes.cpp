@@ -1,4 +1,4 @@
-#include "analysis/importers/pace_processes.h"
+#include "analysis/importers/pace/processes.h"
 
 #include <fmt/format.h>
 
@@ -52,7 +52,9 @@ struct Family {
   bool spawned = false;               // by Python's multiprocessing
 };
 
-std::string process_key(const std::string& machine, const std::string& pid_and_start) { return machine + '\n' + pid_and_start; }
+std::string process_key(const std::string& machine, const std::string& pid_and_start) {
+  return machine + '\n' + pid_and_start;
+}
 
 std::string own_name(const format::TraceFile& file) {
   return fmt::format("{}:{}", file.header.pid, file.process_start);

@@ -1,4 +1,4 @@
-#include "analysis/importers/nvtx_clocks.h"
+#include "analysis/importers/pace/nvtx_clocks.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/importers/pace_definitions.h"
+#include "analysis/importers/pace/definitions.h"
 
 namespace paceline::analysis {
 

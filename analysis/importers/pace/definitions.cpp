@@ -1,5 +1,5 @@
-#include "analysis/importers/pace_definitions.h"
-#include "analysis/importers/halves.h"
+#include "analysis/importers/pace/definitions.h"
+#include "analysis/importers/pace/halves.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,6 @@ using format::EventType;
 using format::Slot;
 
 constexpr std::uint32_t most_names = 1U << 20;  // four times what the recorder hands out; a higher id is damage
-
 
 template <typename T>
 T& grow_to(std::vector<T>& values, std::size_t index) {

@@ -1,4 +1,4 @@
-#include "analysis/trace/mpi_row.h"
+#include "analysis/index/mpi_row.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-#include "analysis/importers/pace_cuda.h"
-#include "analysis/importers/halves.h"
+#include "analysis/importers/pace/cuda.h"
+#include "analysis/importers/pace/halves.h"
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -14,7 +14,6 @@ namespace {
 
 using format::EventType;
 using format::Slot;
-
 
 // "_Z6kernelPf" -> "kernel(float*)"; what is no mangled name stays as it is.
 std::string demangled(std::string_view name) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "analysis/trace/load.h"
+#include "analysis/load/load.h"
 #include "analysis/trace/trace.h"
 #include "profiler/format/reader.h"
 

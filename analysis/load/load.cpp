@@ -1,10 +1,10 @@
-#include "analysis/trace/load.h"
+#include "analysis/load/load.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
 #include "profiler/format/error.h"
 #include "profiler/format/reader.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/importers/clock_alignment.h"
+#include "analysis/clocks/alignment.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "analysis/importers/pace_file_import.h"
+#include "analysis/importers/pace/file_import.h"
 
 #include <fmt/format.h>
 
@@ -28,15 +28,10 @@ double number_of(std::uint64_t type, std::uint64_t bits) {
 
 std::int64_t whole_ns(double ns) { return std::llround(std::clamp(ns, -4e18, 4e18)); }
 
-PaceFileImport::PaceFileImport(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
-           const std::vector<PaceGap>& gaps, const PiecewiseLine& clock, double zero)
-    : run_(run),
-      words_(words),
-      rank_(rank),
-      definitions_(definitions),
-      gaps_(gaps),
-      clock_(clock),
-      zero_(zero) {
+PaceFileImport::PaceFileImport(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank,
+                               const PaceDefinitions& definitions, const std::vector<PaceGap>& gaps,
+                               const PiecewiseLine& clock, double zero)
+    : run_(run), words_(words), rank_(rank), definitions_(definitions), gaps_(gaps), clock_(clock), zero_(zero) {
   names_.reserve(definitions.names.size());
   for (const std::string& name : definitions.names) names_.push_back(run.names().intern(name));
   for (const auto& [local, communicator] : definitions.communicators) {
@@ -111,8 +106,7 @@ TrackBuilder& PaceFileImport::track(const format::TraceFile& file, std::uint32_t
       onto != nullptr ? *onto : rank_.add_track(TrackKind::thread, label, from.thread_id, main && process.empty());
   const std::vector<PaceGap> gaps = with_damage(from.id, file);
   each_event(from.slots, [&](const Slot& head, const Slot* extension) {
-    for (; open.gap < gaps.size() && ticks_of(head) >= gaps[open.gap].on; ++open.gap)
-      cut(track, open, gaps[open.gap]);
+    for (; open.gap < gaps.size() && ticks_of(head) >= gaps[open.gap].on; ++open.gap) cut(track, open, gaps[open.gap]);
     if (pending_.take(head)) return;
     event(track, index, open, head, extension);
     pending_.forget();
@@ -136,8 +130,8 @@ TrackBuilder& PaceFileImport::track(const format::TraceFile& file, std::uint32_t
 // after it.
 std::int64_t PaceFileImport::recorder_wait_ns(const format::Track& from) const {
   const auto name = std::ranges::find(definitions_.names, "recorder wait");
-  const auto domain = std::ranges::find_if(
-      definitions_.domains, [&](std::uint32_t id) { return definitions_.name(id) == "paceline"; });
+  const auto domain =
+      std::ranges::find_if(definitions_.domains, [&](std::uint32_t id) { return definitions_.name(id) == "paceline"; });
   if (name == definitions_.names.end() || domain == definitions_.domains.end()) return 0;
   const std::uint64_t scope = format::pack_scope(static_cast<std::uint32_t>(name - definitions_.names.begin()), 0,
                                                  static_cast<std::uint16_t>(domain - definitions_.domains.begin()));
@@ -219,7 +213,8 @@ std::uint16_t PaceFileImport::slice_class(std::uint64_t scope) {
   return last_class_ = found->second;
 }
 
-void PaceFileImport::event(TrackBuilder& track, std::uint32_t index, Open& open, const Slot& head, const Slot* extension) {
+void PaceFileImport::event(TrackBuilder& track, std::uint32_t index, Open& open, const Slot& head,
+                           const Slot* extension) {
   const std::uint64_t ticks = ticks_of(head);
   Rank& info = rank_.info();
   switch (type_of(head)) {
@@ -296,9 +291,7 @@ void PaceFileImport::cut(TrackBuilder& track, Open& open, const PaceGap& gap) {
     track.end_slice(slice, time(std::max(gap.off, began)));
     track.argument(slice, words_.unfinished, 1.0);
   };
-  const auto is_cut = [&](const auto& begun) {
-    return begun.ticks <= gap.off || (gap.paused && begun.ticks < gap.on);
-  };
+  const auto is_cut = [&](const auto& begun) { return begun.ticks <= gap.off || (gap.paused && begun.ticks < gap.on); };
   const auto pushes = std::ranges::find_if_not(open.pushes, is_cut);
   for (auto push = open.pushes.begin(); push != pushes; ++push) end(push->slice, push->ticks);
   for (auto left = pushes - open.pushes.begin(); left > 0; --left)
@@ -355,7 +348,8 @@ std::uint32_t PaceFileImport::begin_call(TrackBuilder& track, const Slot& head, 
   return slice;
 }
 
-void PaceFileImport::object_arguments(TrackBuilder& track, std::uint32_t slice, const Slot& head, const Slot* extension) {
+void PaceFileImport::object_arguments(TrackBuilder& track, std::uint32_t slice, const Slot& head,
+                                      const Slot* extension) {
   const auto object_or_target = static_cast<std::uint32_t>(head.low >> 16);
   if (extension->high > 0) track.argument(slice, words_.bytes, static_cast<double>(extension->high));
   if (type_of(head) == EventType::mpi_begin_window) {
@@ -409,7 +403,7 @@ void PaceFileImport::end_range(Open& open, std::uint64_t id) {
 }
 
 void PaceFileImport::place_ranges(TrackBuilder& track, const std::string& label, std::uint64_t thread_id,
-                  const std::vector<Range>& ranges) {
+                                  const std::vector<Range>& ranges) {
   TrackBuilder* crossing = nullptr;
   for (const Range& range : ranges) {
     if (range.crosses && crossing == nullptr) {

@@ -1,4 +1,4 @@
-#include "analysis/trace/correlations.h"
+#include "analysis/index/correlations.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "analysis/importers/nccl_ranges.h"
+#include "analysis/importers/pace/nccl_ranges.h"
 
 #include <algorithm>
 #include <charconv>

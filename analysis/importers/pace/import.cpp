@@ -1,4 +1,4 @@
-#include "analysis/importers/pace.h"
+#include "analysis/importers/pace/import.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <map>
 #include <set>
 
-#include "analysis/importers/clock_alignment.h"
-#include "analysis/importers/pace_file_import.h"
-#include "analysis/importers/pace_gaps.h"
-#include "analysis/importers/pace_processes.h"
-#include "analysis/importers/pace_vocabulary.h"
+#include "analysis/clocks/alignment.h"
+#include "analysis/importers/pace/file_import.h"
+#include "analysis/importers/pace/gaps.h"
+#include "analysis/importers/pace/processes.h"
+#include "analysis/importers/pace/vocabulary.h"
 #include "analysis/trace/builder.h"
 #include "profiler/format/error.h"
 

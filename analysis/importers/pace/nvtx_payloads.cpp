@@ -1,4 +1,4 @@
-#include "analysis/importers/nvtx_payloads.h"
+#include "analysis/importers/pace/nvtx_payloads.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "analysis/importers/halves.h"
+#include "analysis/importers/pace/halves.h"
 #include "profiler/format/payload_layout.h"
 
 namespace paceline::analysis {
@@ -26,7 +26,6 @@ constexpr std::size_t longest_text = 1024;
 constexpr std::uint64_t exact_integers = std::uint64_t{1} << 53;  // from here on a double would round
 
 using Bytes = std::span<const std::byte>;
-
 
 struct Part {
   std::uint32_t offset = 0;

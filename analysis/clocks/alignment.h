@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/importers/piecewise_line.h"
+#include "analysis/clocks/piecewise_line.h"
 
 namespace paceline::analysis {
 

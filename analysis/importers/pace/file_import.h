@@ -9,12 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/importers/clock_alignment.h"
-#include "analysis/importers/pace_cuda.h"
-#include "analysis/importers/pace_definitions.h"
-#include "analysis/importers/pace_gaps.h"
-#include "analysis/importers/pace_nccl.h"
-#include "analysis/importers/pace_vocabulary.h"
+#include "analysis/clocks/alignment.h"
+#include "analysis/importers/pace/cuda.h"
+#include "analysis/importers/pace/definitions.h"
+#include "analysis/importers/pace/gaps.h"
+#include "analysis/importers/pace/nccl.h"
+#include "analysis/importers/pace/vocabulary.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {
@@ -25,7 +25,7 @@ std::int64_t whole_ns(double ns);
 class PaceFileImport {
  public:
   PaceFileImport(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
-             const std::vector<PaceGap>& gaps, const PiecewiseLine& clock, double zero);
+                 const std::vector<PaceGap>& gaps, const PiecewiseLine& clock, double zero);
 
   // What the file does not cover, of the rank.
   void gaps();
@@ -100,7 +100,8 @@ class PaceFileImport {
 
   std::uint16_t slice_class(std::uint64_t scope);
 
-  void event(TrackBuilder& track, std::uint32_t index, Open& open, const format::Slot& head, const format::Slot* extension);
+  void event(TrackBuilder& track, std::uint32_t index, Open& open, const format::Slot& head,
+             const format::Slot* extension);
 
   // What is open when a gap begins has its end in it, or nobody knows where: it ends with the gap's begin, unfinished.
   void cut(TrackBuilder& track, Open& open, const PaceGap& gap);
@@ -110,7 +111,8 @@ class PaceFileImport {
   std::uint32_t begin_call(TrackBuilder& track, const format::Slot& head, const format::Slot* extension);
 
   // Of a call on a file or a window; what is 0 or not there is not said.
-  void object_arguments(TrackBuilder& track, std::uint32_t slice, const format::Slot& head, const format::Slot* extension);
+  void object_arguments(TrackBuilder& track, std::uint32_t slice, const format::Slot& head,
+                        const format::Slot* extension);
 
   void start_range(std::uint32_t index, Open& open, const format::Slot& head, const format::Slot* extension);
 

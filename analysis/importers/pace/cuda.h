@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/importers/pace_definitions.h"
+#include "analysis/importers/pace/definitions.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {
@@ -86,8 +86,8 @@ class PaceCuda {
   std::map<std::uint32_t, Stream> streams_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> handles_;  // by context and stream, CUPTI's numbers
   std::map<std::uint32_t, NameId> contexts_;                                  // names that the program gave them
-  std::map<std::uint64_t, std::vector<Call>> calls_;   // by thread, which add_calls takes away
-  std::map<std::uint32_t, std::vector<Ran>> ran_;      // by stream
+  std::map<std::uint64_t, std::vector<Call>> calls_;                          // by thread, which add_calls takes away
+  std::map<std::uint32_t, std::vector<Ran>> ran_;                             // by stream
   std::map<std::uint32_t, std::uint32_t> waited_for_;  // correlation of a call to the stream it waited for
   std::vector<Overhead> overheads_;
   std::map<std::uint64_t, std::vector<Launch>> nccl_launches_;
