@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/report/breakdown.h"
 #include "analysis/report/findings.h"
+#include "analysis/run/breakdown.h"
 
 namespace paceline::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/report/numbers.h"
 #include "analysis/report/shares.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace {

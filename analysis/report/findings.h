@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/report/model.h"
+#include "analysis/run/run_analysis.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {

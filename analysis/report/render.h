@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/report/model.h"
+#include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {
 

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "analysis/report/model.h"
+#include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {
 

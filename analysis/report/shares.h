@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "analysis/report/model.h"
+#include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {
 

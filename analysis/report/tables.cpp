@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "analysis/report/findings.h"
-#include "analysis/report/numbers.h"
 #include "analysis/report/scaling_sentences.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/report/model.h"
+#include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {
 

@@ -7,9 +7,9 @@
 #include <regex>
 
 #include "analysis/report/build.h"
-#include "analysis/report/html_parts.h"
-#include "analysis/report/numbers.h"
+#include "analysis/report/renderings/html_parts.h"
 #include "analysis/scaling/runs_table.h"
+#include "analysis/text/numbers.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/report/breakdown.h"
 #include "analysis/report/build.h"
+#include "analysis/run/breakdown.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {

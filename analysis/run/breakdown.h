@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/metrics/iterations.h"
-#include "analysis/report/model.h"
+#include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analysis/report/findings.h"
-#include "analysis/report/numbers.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace {

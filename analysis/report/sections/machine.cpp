@@ -8,7 +8,7 @@
 #include "analysis/metrics/counters.h"
 #include "analysis/metrics/machine.h"
 #include "analysis/report/findings.h"
-#include "analysis/report/numbers.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace {

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "analysis/report/findings.h"
-#include "analysis/report/html_parts.h"
-#include "analysis/report/numbers.h"
 #include "analysis/report/render.h"
+#include "analysis/report/renderings/html_parts.h"
 #include "analysis/report/scaling_sentences.h"
 #include "analysis/report/tables.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "analysis/report/findings.h"
-#include "analysis/report/numbers.h"
 #include "analysis/report/shares.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace {

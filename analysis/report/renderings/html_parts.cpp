@@ -1,4 +1,4 @@
-#include "analysis/report/html_parts.h"
+#include "analysis/report/renderings/html_parts.h"
 
 // A file's text, put into the program by the assembler; both names are local to this object.
 #define PACELINE_EMBED(symbol, path)                                                                          \

@@ -1,4 +1,4 @@
-#include "analysis/report/numbers.h"
+#include "analysis/text/numbers.h"
 
 #include <fmt/format.h>
 

@@ -10,9 +10,9 @@
 #include "analysis/metrics/phase_rules.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/metrics/stragglers.h"
-#include "analysis/report/breakdown.h"
 #include "analysis/report/build.h"
 #include "analysis/report/findings.h"
+#include "analysis/run/breakdown.h"
 #include "analysis/scaling/long_run.h"
 
 namespace paceline::analysis {

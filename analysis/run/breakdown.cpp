@@ -1,4 +1,4 @@
-#include "analysis/report/breakdown.h"
+#include "analysis/run/breakdown.h"
 
 #include <algorithm>
 #include <cmath>
