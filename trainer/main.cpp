@@ -12,15 +12,15 @@
 #include <new>
 #include <optional>
 
+#include "trainer/cli/options.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/data/shapes.h"
 #include "trainer/error.h"
-#include "trainer/loop/device.h"
-#include "trainer/loop/faults.h"
-#include "trainer/loop/options.h"
-#include "trainer/loop/training.h"
-#include "trainer/loop/updater.h"
 #include "trainer/ranges.h"
+#include "trainer/run/device.h"
+#include "trainer/run/faults.h"
+#include "trainer/run/training.h"
+#include "trainer/updaters/updater.h"
 
 namespace {
 

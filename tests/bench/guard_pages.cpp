@@ -1,6 +1,6 @@
 // Runs every distinct convolution of the models, and what stands between them, on memory between pages that nobody may
 // touch, under each set of instructions that this processor and oneDNN have. The tests run a few of them
-// (tests/unit/trainer/guard_pages_test.cpp). All of them take long; few widths and sizes take minutes. Each fault is a
+// (tests/unit/trainer/backend/cpu/guard_pages_test.cpp). All of them take long; few widths and sizes take minutes. Each fault is a
 // line, and the status is then 1.
 //
 //   guard_pages [isa=SSE41,AVX,AVX2,default] [models=…] [widths=…] [sizes=…] [batches=…] [threads=…] [reference=2e8]
@@ -17,7 +17,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "tests/unit/trainer/guarded/layers.h"
+#include "tests/unit/trainer/backend/cpu/guarded/layers.h"
 #include "trainer/nn/models.h"
 
 namespace {

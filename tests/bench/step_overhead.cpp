@@ -20,10 +20,10 @@
 
 #include "profiler/format/reader.h"
 #include "trainer/comm/communicator.h"
-#include "trainer/loop/updater.h"
 #include "trainer/nn/model.h"
 #include "trainer/optim/sgd.h"
 #include "trainer/ranges.h"
+#include "trainer/updaters/updater.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "trainer/backend/cuda/runtime.h"
-#include "trainer/comm/nccl/numbers.h"
+#include "trainer/comm/gpu/numbers.h"
 #include "trainer/error.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/gpu/on_gpu.h"
-#include "tests/unit/trainer/operations.h"
+#include "tests/unit/trainer/backend/operations.h"
 #include "trainer/backend/cuda/cuda_network.h"
 
 namespace paceline::train::cuda {

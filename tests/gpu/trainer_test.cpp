@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "tests/gpu/on_gpu.h"
-#include "tests/unit/trainer/operations.h"
-#include "tests/unit/trainer/reference/reference_model.h"
-#include "tests/unit/trainer/whole_models.h"
+#include "tests/unit/trainer/backend/operations.h"
+#include "tests/unit/trainer/backend/reference/reference_model.h"
+#include "tests/unit/trainer/backend/whole_models.h"
 #include "trainer/backend/cpu/cpu_model.h"
 #include "trainer/backend/cuda/cuda_model.h"
 #include "trainer/backend/cuda/cuda_network.h"

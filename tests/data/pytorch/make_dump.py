@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what PyTorch computes for narrow networks, for tests/unit/trainer/pytorch_test.cpp to compare with.
+"""Writes what PyTorch computes for narrow networks, for tests/unit/trainer/backend/cpu/pytorch_test.cpp to compare with.
 
 usage: make_dump.py [DIRECTORY]      DIRECTORY: default, this script's own
 Needs: pip install torch numpy (CPU builds do; made with the version that the files name).

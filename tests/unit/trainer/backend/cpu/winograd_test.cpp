@@ -1,0 +1,146 @@
+// Winograd's convolution alone, in shapes that fill tiles, groups and chunks of them or do not, against float64.
+#include "trainer/backend/cpu/winograd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "tests/unit/trainer/backend/cpu/one_layer.h"
+
+namespace paceline::train {
+namespace {
+
+constexpr double bound = 5e-6;  // ‖fast − reference‖₂ ÷ ‖reference‖₂, as in the table of operations
+
+using Floats = std::vector<float>;
+
+// Element of nChw8c or OIhw8i8o for each of the plain layout: blocked[i] = plain[order[i]].
+std::vector<std::size_t> image_order(std::size_t images, std::size_t channels, std::size_t pixels) {
+  std::vector<std::size_t> order;
+  for (std::size_t n = 0; n < images; ++n) {
+    for (std::size_t block = 0; block < channels; block += 8) {
+      for (std::size_t p = 0; p < pixels; ++p) {
+        for (std::size_t c = 0; c < 8; ++c) order.push_back((n * channels + block + c) * pixels + p);
+      }
+    }
+  }
+  return order;
+}
+
+std::vector<std::size_t> weights_order(std::size_t out, std::size_t in) {
+  std::vector<std::size_t> order;
+  for (std::size_t o = 0; o < out; o += 8) {
+    for (std::size_t i = 0; i < in; i += 8) {
+      for (std::size_t tap = 0; tap < 9; ++tap) {
+        for (std::size_t e = 0; e < 64; ++e) order.push_back(((o + e % 8) * in + i + e / 8) * 9 + tap);
+      }
+    }
+  }
+  return order;
+}
+
+Floats blocked(const Values& plain, const std::vector<std::size_t>& order) {
+  Floats result;
+  for (const std::size_t from : order) result.push_back(static_cast<float>(plain[from]));
+  return result;
+}
+
+Floats plain(const Floats& blocked, const std::vector<std::size_t>& order) {
+  Floats result(blocked.size());
+  for (std::size_t i = 0; i < order.size(); ++i) result[order[i]] = blocked[i];
+  return result;
+}
+
+struct Results {
+  Floats output, source_gradient, weights_gradient, bias_gradient;
+  bool operator==(const Results&) const = default;
+};
+
+Results run(const winograd::Shape& s, const Floats& source, const Floats& weights, const Floats& bias,
+            const Floats& output_gradient, int threads) {
+  // Not a number wherever nothing is written: a result that depends on what the memory held shows itself.
+  Floats work(winograd::work_size(s, threads), NAN);
+  Results r{Floats(output_gradient.size(), NAN), Floats(source.size(), NAN), Floats(weights.size(), NAN),
+            Floats(bias.size(), NAN)};
+  winograd::forward(s, source.data(), weights.data(), bias.data(), r.output.data(), work.data(), threads);
+  winograd::backward_data(s, output_gradient.data(), weights.data(), r.source_gradient.data(), work.data(), threads);
+  winograd::backward_weights(s, source.data(), output_gradient.data(), r.weights_gradient.data(),
+                             r.bias_gradient.data(), work.data(), threads);
+  return r;
+}
+
+class Winograd : public testing::TestWithParam<winograd::Shape> {};
+
+TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
+  if (!winograd::processor_has_it()) GTEST_SKIP() << "this processor has no AVX2";
+  const winograd::Shape s = GetParam();
+  const auto extent = [](std::size_t value) { return static_cast<std::int64_t>(value); };
+  Network network(Shape{extent(s.in), extent(s.height), extent(s.width)});
+  network.convolution("l", 0, extent(s.out), 3, 1, true);
+  const Layer& layer = network.layers().back();
+  Tensor x(extent(s.batch), layer.in), dy(extent(s.batch), layer.out);
+  x.values = random_values(x.values.size(), 0.2, 1);
+  dy.values = random_values(dy.values.size(), 0, 1);
+  const std::vector<Values> weights{random_values(s.out * s.in * 9, 0, 0.5), random_values(s.out, 0, 0.5)};
+
+  const std::size_t pixels = s.height * s.width;
+  const auto of_source = image_order(s.batch, s.in, pixels), of_output = image_order(s.batch, s.out, pixels);
+  const auto of_weights = weights_order(s.out, s.in);
+  const Floats source = blocked(x.values, of_source), gradient = blocked(dy.values, of_output);
+  const Floats w = blocked(weights[0], of_weights), bias(weights[1].begin(), weights[1].end());
+  const Results one = run(s, source, w, bias, gradient, 1);
+
+  const Expected expected = expected_of(layer, x, dy, weights, {}, false);
+  EXPECT_LE(relative_error(plain(one.output, of_output), expected.y.values), bound);
+  EXPECT_LE(relative_error(plain(one.source_gradient, of_source), expected.dx.values), bound);
+  EXPECT_LE(relative_error(plain(one.weights_gradient, of_weights), expected.gradients[0]), bound);
+  EXPECT_LE(relative_error(one.bias_gradient, expected.gradients[1]), bound);
+
+  for (const int threads : {2, 3}) EXPECT_TRUE(run(s, source, w, bias, gradient, threads) == one) << threads;
+
+  winograd::Shape last = s;
+  last.batch = 1;
+  const auto image = [&](const Floats& all) { return Floats(all.end() - extent(all.size() / s.batch), all.end()); };
+  const Results alone = run(last, image(source), w, bias, image(gradient), 1);
+  EXPECT_TRUE(alone.output == image(one.output)) << "an image's result depends on its batch";
+  EXPECT_TRUE(alone.source_gradient == image(one.source_gradient));
+}
+
+// A group has 48 tiles and a chunk 96; 3 threads are more than 32 channels have pieces of 16.
+INSTANTIATE_TEST_SUITE_P(, Winograd,
+                         testing::Values(winograd::Shape{1, 4, 4, 32, 32}, winograd::Shape{2, 5, 7, 32, 48},
+                                         winograd::Shape{3, 9, 14, 48, 32}, winograd::Shape{8, 16, 15, 32, 32},
+                                         winograd::Shape{5, 1, 3, 16, 16}),
+                         [](const auto& info) {
+                           const winograd::Shape& s = info.param;
+                           return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" +
+                                  std::to_string(s.width) + "of" + std::to_string(s.in) + "to" + std::to_string(s.out);
+                         });
+
+// Where it is left to the layer, which algorithm runs shows only in the last bits.
+TEST(WinogradLayer, IsTakenWhereTheProcessorHasItAndOneDnnHasNone) {
+  if (!winograd::processor_has_it() || !onednn::blocks_of_8()) GTEST_SKIP() << "oneDNN has its own here, or none fits";
+  const auto output = [](Shape in, bool by_winograd) {
+    Operation operation{"", in, [](Network& n) { return n.convolution("l", 0, 64, 3, 1, false); }, bound};
+    operation.winograd = by_winograd;
+    Alone alone(operation);
+    CpuBuild& build = alone.build();
+    const auto ramp = [](std::size_t count) {
+      Values values(count);
+      for (std::size_t i = 0; i < count; ++i) values[i] = std::sin(static_cast<double>(i));
+      return values;
+    };
+    alone.write(ramp(static_cast<std::size_t>(4 * in.size())), build.activations[0].value);
+    alone.write(ramp(static_cast<std::size_t>(64 * 9 * in.channels)), build.parameters[0].weights);
+    alone.fast().forward(Mode::train);
+    return alone.read(build.activations[1].value);
+  };
+  EXPECT_NE(output({64, 8, 8}, true), output({64, 8, 8}, false));
+  EXPECT_NE(output({64, 4, 4}, true), output({64, 4, 4}, false));
+  EXPECT_EQ(output({64, 2, 2}, true), output({64, 2, 2}, false)) << "three quarters of a tile would be thrown away";
+  EXPECT_EQ(output({16, 8, 8}, true), output({16, 8, 8}, false)) << "too few channels for it to pay";
+}
+
+}  // namespace
+}  // namespace paceline::train

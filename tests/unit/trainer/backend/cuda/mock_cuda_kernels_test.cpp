@@ -1,0 +1,221 @@
+// The arithmetic of the GPU's kernels by channel and by element, run on the CPU by a mock of CUDA (mock_cuda/), against
+// the float64 reference in every storage. Whether they are right on a GPU is for tests/gpu to say.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/unit/trainer/backend/operations.h"
+#include "trainer/backend/cuda/by_channel.cu"
+#include "trainer/backend/cuda/elementwise.cu"
+
+namespace paceline::train::cuda {
+namespace {
+
+constexpr Storage storages[]{Storage::f32, Storage::bf16, Storage::f16};
+
+// Of one rounding of the result to the storage; sums are wider.
+double bound_of(Storage storage) { return storage == Storage::f32 ? 1e-6 : storage == Storage::bf16 ? 4e-3 : 5e-4; }
+
+// An activation as a GPU has it.
+struct Activation {
+  Storage storage;
+  Shape shape;
+  std::int64_t samples;
+  std::vector<std::uint32_t> memory;
+
+  Activation(Storage in, const Shape& of, std::int64_t count)
+      : storage(in), shape(of), samples(count), memory(static_cast<std::size_t>(count * of.size()) + 4) {}
+  Activation(Storage in, const Tensor& values) : Activation(in, values.shape, values.samples) {
+    const std::vector<float> planes(values.values.begin(), values.values.end());
+    kernels::planes_to_rows(nullptr, storage, planes.data(), data(), samples, shape.channels, shape.channels,
+                            shape.height * shape.width);
+  }
+  void* data() { return memory.data(); }
+  Rows rows() const { return {samples * shape.height * shape.width, shape.channels}; }
+  std::size_t count() const { return static_cast<std::size_t>(samples * shape.size()); }
+
+  Tensor tensor() {
+    Step step;
+    std::vector<float> wide(count() + 4);
+    kernels::take_gradient(nullptr, storage, data(), wide.data(), count(), &step);
+    Tensor result(samples, shape);
+    const std::int64_t pixels = shape.height * shape.width;
+    for (std::size_t i = 0; i < count(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const std::int64_t p = at % pixels, c = at / pixels % shape.channels, n = at / (pixels * shape.channels);
+      result.values[i] = wide[static_cast<std::size_t>((n * pixels + p) * shape.channels + c)];
+    }
+    return result;
+  }
+};
+
+// Random values that the storage holds exactly.
+Tensor random_tensor(Storage storage, std::int64_t samples, const Shape& shape) {
+  Tensor tensor(samples, shape);
+  tensor.values = random_values(tensor.values.size(), 0.2, 1);
+  return Activation(storage, tensor).tensor();
+}
+
+TEST(MockCudaKernels, NormaliseAndItsGradientsAgreeWithTheReference) {
+  constexpr std::int64_t channels = 20, samples = 3;  // of the last 16 threads of a row 11 have nothing to do
+  const Shape shape{channels, 7, 7};
+  for (const Storage storage : storages) {
+    for (const bool relu : {false, true}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(storage) << (relu ? " relu" : ""));
+      const Tensor x = random_tensor(storage, samples, shape), dy = random_tensor(storage, samples, shape);
+      const Values scale = random_values(channels, 1, 0.5), shift = random_values(channels, 0, 0.5);
+      Network net(shape);
+      net.batch_norm("l", 0, relu);
+      const reference::Moments moments = reference::moments(x);
+      const Expected expected = expected_of(net.layers()[1], x, dy, {scale, shift}, moments, false);
+
+      Activation in(storage, x), gradient(storage, dy), out(storage, shape, samples), dx(storage, shape, samples);
+      const std::vector<float> gamma(scale.begin(), scale.end()), beta(shift.begin(), shift.end());
+      std::vector<double> partials(partial_sum_bytes(channels) / sizeof(double)), sums(2 * channels + 1);
+      std::vector<float> running_mean(channels, 1), running_variance(channels, 1), mean(channels), inverse(channels),
+          of_scale(channels), of_shift(channels);
+      kernels::channel_moments(nullptr, storage, in.data(), partials.data(), sums.data(), in.rows());
+      EXPECT_EQ(sums.back(), 3 * 49);
+      kernels::set_statistics(nullptr, sums.data(), channels, 0.25f, running_mean.data(), running_variance.data(),
+                              mean.data(), inverse.data());
+      const kernels::Norm norm{mean.data(), inverse.data(), gamma.data(), beta.data()};
+      kernels::normalise(nullptr, storage, in.data(), nullptr, out.data(), relu, norm, in.rows());
+      for (std::size_t c = 0; c < channels; ++c) {
+        EXPECT_NEAR(running_mean[c], 0.75 + 0.25 * moments.mean[c], 1e-6);
+        EXPECT_NEAR(running_variance[c], 0.75 + 0.25 * moments.variance[c] * 147 / 146, 1e-6);
+      }
+      EXPECT_LE(relative_error(out.tensor().values, expected.y.values), bound_of(storage));
+
+      Step step;
+      const kernels::NormBackward what{in.data(), nullptr, gradient.data(),
+                                       nullptr,   nullptr, relu ? kernels::Mask::by_formula : kernels::Mask::none};
+      std::vector<double> products(2 * channels);
+      kernels::channel_gradients(nullptr, storage, what, partials.data(), products.data(), norm, in.rows());
+      kernels::norm_parameter_gradients(nullptr, products.data(), channels, false, of_scale.data(), of_shift.data(),
+                                        &step);
+      kernels::normalise_backward(nullptr, storage, what, products.data(), &sums.back(), dx.data(), norm, in.rows());
+      EXPECT_EQ(step.overflow, 0u);
+      EXPECT_LE(relative_error(of_scale, expected.gradients[0]), 1e-5);
+      EXPECT_LE(relative_error(of_shift, expected.gradients[1]), 1e-5);
+      EXPECT_LE(relative_error(dx.tensor().values, expected.dx.values), bound_of(storage));
+
+      // The same with what a convolution has done before: fp32 sums, and a gradient that is masked already.
+      std::vector<float> first(channels), second(channels);
+      for (std::size_t c = 0; c < channels; ++c) {
+        first[c] = static_cast<float>(products[c]);
+        second[c] = static_cast<float>(products[channels + c]);
+      }
+      std::vector<double> widened(2 * channels + 1, -1);
+      kernels::widen_sums(nullptr, first.data(), second.data(), channels, -1, widened.data());
+      EXPECT_EQ(widened.back(), -1);
+      const Tensor masked = relu ? reference::relu_backward(expected.y, dy) : dy;
+      Activation other(storage, masked), again(storage, shape, samples);
+      kernels::normalise_backward(nullptr, storage,
+                                  {in.data(), nullptr, other.data(), nullptr, nullptr, kernels::Mask::none},
+                                  widened.data(), &sums.back(), again.data(), norm, in.rows());
+      EXPECT_LE(relative_error(again.tensor().values, expected.dx.values), bound_of(storage));
+      kernels::widen_sums(nullptr, first.data(), second.data(), channels, 147, widened.data());
+      EXPECT_EQ(widened.back(), 147);
+      EXPECT_EQ(widened[channels + 3], second[3]);
+    }
+  }
+}
+
+// What a fused convolution computes with: y = max(0, scale × x + shift), both of 11 bits.
+TEST(MockCudaKernels, OneFactorAndOneSummandAreTheBatchNormButForTheirRounding) {
+  const std::vector<float> mean{100, -3, 0, 0.5f}, inverse{0.5f, 0.3f, 2, 1}, gamma{1.1f, 0.7f, 1.3f, 1},
+      beta{0.1f, 0, -1, 2};
+  std::uint16_t scale[4], shift[4];
+  kernels::scale_and_shift(nullptr, Storage::f16, {mean.data(), inverse.data(), gamma.data(), beta.data()}, 4, scale,
+                           shift);
+  for (std::size_t c = 0; c < 4; ++c) {
+    const float factor = float_from_half(scale[c]), summand = float_from_half(shift[c]);
+    EXPECT_NEAR(factor, inverse[c] * gamma[c], std::ldexp(inverse[c] * gamma[c], -11));
+    const float exact = beta[c] - mean[c] * factor;  // so that the mean becomes the shift, whatever the factor lost
+    EXPECT_NEAR(summand, exact, std::ldexp(std::abs(exact), -11));
+  }
+}
+
+TEST(MockCudaKernels, BiasesReluAndPoolingAgreeWithTheReference) {
+  for (const Storage storage : storages) {
+    const Shape shape{24, 11, 11};
+    const Tensor x = random_tensor(storage, 3, shape), dy = random_tensor(storage, 3, shape);
+    Activation in(storage, x), gradient(storage, dy), out(storage, shape, 3);
+    kernels::add_relu(nullptr, storage, in.data(), gradient.data(), out.data(), in.count());
+    EXPECT_LE(relative_error(out.tensor().values, reference::relu(reference::add(x, dy)).values), bound_of(storage));
+    kernels::relu_backward(nullptr, storage, in.data(), gradient.data(), gradient.data(), out.data(), in.count());
+    const Tensor twice = reference::relu_backward(reference::relu(x), reference::add(dy, dy));
+    EXPECT_LE(relative_error(out.tensor().values, twice.values), bound_of(storage));
+
+    const std::vector<float> bias(24, 0.25f);
+    std::vector<double> partials(partial_sum_bytes(24) / sizeof(double));
+    std::vector<float> of_bias(24);
+    Step step;
+    step.unscale = 0.5f;
+    kernels::bias_gradient(nullptr, storage, gradient.data(), partials.data(), of_bias.data(), &step, gradient.rows());
+    Values expected(24, 0.0);
+    for (std::size_t i = 0; i < dy.values.size(); ++i) expected[i / 121 % 24] += 0.5 * dy.values[i];
+    EXPECT_LE(relative_error(of_bias, expected), 1e-6);
+    kernels::add_bias(nullptr, storage, in.data(), bias.data(), true, in.rows());
+    Tensor biased = x;
+    for (double& value : biased.values) value += 0.25;
+    EXPECT_LE(relative_error(in.tensor().values, reference::relu(biased).values), bound_of(storage));
+
+    Network net(shape);
+    net.average_pool("a", net.max_pool("m", 0, 3, 2, 1), 2);
+    const Layer &most = net.layers()[1], &average = net.layers()[2];
+    const auto pool_of = [&](const Layer& layer) {
+      return kernels::Pool{3,
+                           24,
+                           layer.in.height,
+                           layer.in.width,
+                           layer.out.height,
+                           layer.out.width,
+                           layer.kernel,
+                           layer.stride,
+                           layer.padding};
+    };
+    const Tensor pooled = reference::max_pool(most, x), d = random_tensor(storage, 3, average.out);
+    Activation from(storage, x), maxima(storage, most.out, 3), means(storage, average.out, 3), back(storage, d),
+        middle(storage, most.out, 3), first(storage, shape, 3);
+    std::vector<std::uint8_t> where(maxima.count());
+    kernels::max_pool(nullptr, storage, from.data(), maxima.data(), where.data(), pool_of(most));
+    EXPECT_EQ(maxima.tensor().values, pooled.values);
+    kernels::average_pool(nullptr, storage, maxima.data(), means.data(), pool_of(average));
+    EXPECT_LE(relative_error(means.tensor().values, reference::average_pool(average, pooled).values),
+              bound_of(storage));
+    kernels::average_pool_backward(nullptr, storage, back.data(), middle.data(), pool_of(average));
+    kernels::max_pool_backward(nullptr, storage, middle.data(), where.data(), first.data(), pool_of(most));
+    const Tensor of_middle = reference::average_pool_backward(average, pooled, d);
+    EXPECT_LE(relative_error(first.tensor().values, reference::max_pool_backward(most, x, of_middle).values),
+              2 * bound_of(storage));
+  }
+}
+
+TEST(MockCudaKernels, BytesBecomeRowsAndAnOverflowIsMarked) {
+  const std::vector<std::uint8_t> planes{0, 10, 20, 30, 40, 50, 60, 70};  // a sample of two channels of 2 × 2 pixels
+  const kernels::Cut cut{1, 0, 1};                                        // from (1 − x) + 1
+  const kernels::ByteImages images{planes.data(), &cut, {10, 0}, {0.5f, 0.25f}, 1, 2, 2};
+  std::vector<float> rows(4 * 4, -1);
+  kernels::bytes_to_rows(nullptr, Storage::f32, images, rows.data(), 4);
+  EXPECT_EQ(rows, (std::vector<float>{0, 0, 0, 0, 0, 12.5f, 0, 0, 0, 0, 0, 0, 10, 17.5f, 0, 0}));
+
+  for (const Storage storage : storages) {
+    std::vector<float> values(8, 3), taken(8);
+    Activation narrow(storage, {8, 1, 1}, 1);
+    Step step;
+    step.unscale = 0.5f;
+    kernels::narrow(nullptr, storage, values.data(), narrow.data(), 8);
+    kernels::take_gradient(nullptr, storage, narrow.data(), taken.data(), 8, &step);
+    EXPECT_EQ(taken, std::vector<float>(8, 1.5f));
+    EXPECT_EQ(step.overflow, 0u);
+    values[5] = 1e5f;  // beyond fp16
+    kernels::narrow(nullptr, storage, values.data(), narrow.data(), 8);
+    kernels::take_gradient(nullptr, storage, narrow.data(), taken.data(), 8, &step);
+    EXPECT_EQ(step.overflow, storage == Storage::f16 ? 1u : 0u);
+  }
+}
+
+}  // namespace
+}  // namespace paceline::train::cuda

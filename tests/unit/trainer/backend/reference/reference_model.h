@@ -1,0 +1,47 @@
+// A network in float64: the layers of layers.h in order, every tensor kept where a test can read it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/unit/trainer/backend/reference/layers.h"
+#include "trainer/nn/model.h"
+
+namespace paceline::train::reference {
+
+class ReferenceModel {
+ public:
+  // Starts from the weights that every backend starts from.
+  ReferenceModel(Network network, std::uint64_t seed, bool freeze_batch_norm);
+
+  double forward(const Tensor& images, std::span<const std::int32_t> labels, Mode mode);  // the summed loss
+  void backward(double scale);  // gradients of loss × scale; after forward in Mode::train
+
+  // g ← gradient + decay × w, v ← momentum × v + g, w ← w − rate × v.
+  void step(double rate, double momentum, double decay);
+
+  std::map<std::string, Values> weights, gradients, velocity;  // by parameter
+  std::map<std::string, Moments> running;                      // by layer
+  SumOverRanks sum_over_ranks;                                 // batch norms of all ranks; empty: of this one
+  std::function<double(double)> round;                         // of all tensors and filters; empty: none
+  std::vector<Tensor> tensors, tensor_gradients;               // by layer; 0 is the image
+
+  // How near the last forward came to a point without a derivative: the least |input of a ReLU| and the least lead of
+  // a maximum over the next value in its window.
+  double distance_to_kink() const;
+
+  const Network& network() const { return network_; }
+
+ private:
+  void narrow(Values& values) const;
+  Tensor before_relu(std::size_t layer) const;  // of a layer that ends in a ReLU
+
+  Network network_;
+  bool frozen_;
+  std::vector<std::int32_t> labels_;
+  std::map<std::string, Moments> used_;  // what each batch norm normalised with
+};
+
+}  // namespace paceline::train::reference

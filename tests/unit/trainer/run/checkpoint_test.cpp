@@ -1,0 +1,303 @@
+#include "trainer/run/checkpoint.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "tests/unit/trainer/temporary_directory.h"
+#include "trainer/error.h"
+#include "trainer/optim/sgd.h"
+#include "trainer/run/checkpoint_times.h"
+#include "trainer/run/finite.h"
+#include "trainer/run/resume_notes.h"
+#include "trainer/run/watchdog.h"
+
+namespace paceline::train {
+namespace {
+
+using testing::HasSubstr;
+
+// Two parameters, the first of 3 elements padded to 4 and kept back to front, as a blocked layout might.
+class ReversedModel : public Model {
+ public:
+  Score forward(std::span<const float>, std::span<const std::int32_t>, Mode) override { return {}; }
+  void backward(float) override {}
+  std::span<float> weights() override { return weights_; }
+  std::span<float> gradients() override { return gradients_; }
+  void set_gradients(std::span<float>) override {}
+  std::string first_nonfinite_layer() const override { return {}; }
+  const std::vector<Parameter>& parameters() const override { return parameters_; }
+  std::span<float> statistics() override { return statistics_; }
+  std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {
+    const auto from = flat.subspan(parameter.offset, 3);
+    return {from.rbegin(), from.rend()};
+  }
+  void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const override {
+    std::copy(plain.rbegin(), plain.rend(), flat.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
+  }
+  double forward_flops_per_image() const override { return 0; }
+  double train_flops_per_image() const override { return 0; }
+
+ private:
+  std::vector<Parameter> parameters_ = {{"a.weight", 0, 4, {3, 1}, false}, {"b.weight", 4, 3, {3}, true}};
+  std::vector<float> weights_ = std::vector<float>(7), gradients_ = std::vector<float>(7),
+                     statistics_ = std::vector<float>(2);
+};
+
+const Position position{"resnet18", 32, 10, 5, 77, 20};
+
+void fill(std::span<float> values, std::vector<float> with) { std::copy(with.begin(), with.end(), values.begin()); }
+
+void write_example(const std::filesystem::path& file) {
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  fill(model.weights(), {1.1f, -2.2f, 1e-40f, 0, 4, 5, 6});  // with a denormal
+  fill(model.statistics(), {0.25f, 0.5f});
+  fill(optimizer.velocity(), {7, 8, 9, 0, -0.0f, 11, 12});
+  write_checkpoint(file, position, model, optimizer);
+}
+
+std::string error_of_reading(const std::filesystem::path& file, const Position& expected = position) {
+  return message_of<Error>([&] {
+    ReversedModel model;
+    Sgd optimizer(7, {});
+    read_checkpoint(file, expected, model, optimizer);
+  });
+}
+
+TEST(Checkpoint, GivesBackEveryBit) {
+  const TemporaryDirectory directory;
+  write_example(directory / "run.checkpoint");
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  const Position read = read_checkpoint(directory / "run.checkpoint", position, model, optimizer);
+  EXPECT_EQ(read.model, "resnet18");
+  EXPECT_EQ(read.seed, 5u);
+  EXPECT_EQ(read.iteration, 77u);
+  EXPECT_EQ(read.iterations_per_epoch, 20u);
+  const auto bits = [](std::span<const float> values) {
+    std::vector<std::uint32_t> result;
+    for (const float value : values) result.push_back(std::bit_cast<std::uint32_t>(value));
+    return result;
+  };
+  EXPECT_EQ(bits(model.weights()), bits(std::vector<float>{1.1f, -2.2f, 1e-40f, 0, 4, 5, 6}));
+  EXPECT_EQ(bits(model.statistics()), bits(std::vector<float>{0.25f, 0.5f}));
+  EXPECT_EQ(bits(optimizer.velocity()), bits(std::vector<float>{7, 8, 9, 0, -0.0f, 11, 12}));
+}
+
+TEST(Checkpoint, HoldsThePublishedLayout) {
+  const TemporaryDirectory directory;
+  write_example(directory / "run.checkpoint");
+  const std::string content = content_of(directory / "run.checkpoint");
+  std::vector<float> last(3);  // b.weight's velocity, before the checksum
+  std::memcpy(last.data(), content.data() + content.size() - 8 - 12, 12);
+  EXPECT_EQ(last, (std::vector<float>{12, 11, -0.0f}));
+}
+
+TEST(Checkpoint, RefusesEveryCutAndEveryFlippedByte) {
+  const TemporaryDirectory directory;
+  write_example(directory / "run.checkpoint");
+  const std::string whole = content_of(directory / "run.checkpoint");
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    put(directory / "cut", whole.substr(0, length));
+    ASSERT_THAT(error_of_reading(directory / "cut"), HasSubstr((directory / "cut").string())) << length;
+  }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    put(directory / "flipped", flipped);
+    ASSERT_THAT(error_of_reading(directory / "flipped"), HasSubstr("checkpoint")) << at;
+  }
+}
+
+TEST(Checkpoint, RefusesAnotherModel) {
+  const TemporaryDirectory directory;
+  write_example(directory / "run.checkpoint");
+  Position other = position;
+  other.model = "vgg16_bn";
+  EXPECT_THAT(error_of_reading(directory / "run.checkpoint", other),
+              AllOf(HasSubstr("resnet18"), HasSubstr("vgg16_bn")));
+  other = position;
+  other.classes = 100;
+  EXPECT_THAT(error_of_reading(directory / "run.checkpoint", other), HasSubstr("100 classes"));
+}
+
+TEST(Checkpoint, KeepsTheVersionsBefore) {
+  const TemporaryDirectory directory;
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  const std::filesystem::path file = directory / "run.checkpoint";
+  const auto iteration_of = [&](const std::filesystem::path& version) {
+    ReversedModel other;
+    return read_checkpoint(version, position, other, optimizer).iteration;
+  };
+  for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
+    Position here = position;
+    here.iteration = iteration;
+    write_checkpoint(file, here, model, optimizer, {}, 3);
+  }
+  EXPECT_EQ(iteration_of(file), 4u);
+  EXPECT_EQ(iteration_of(directory / "run.checkpoint.1"), 3u);
+  EXPECT_EQ(iteration_of(directory / "run.checkpoint.2"), 2u);
+  EXPECT_FALSE(std::filesystem::exists(directory / "run.checkpoint.3"));
+  put(file, "damaged");
+  EXPECT_THAT(error_of_reading(file), HasSubstr("not a checkpoint"));
+  put(file, "paceline-checkpoint 1\nwith something that is not its own");
+  EXPECT_THAT(error_of_reading(file), HasSubstr("use " + file.string() + ".1"));
+}
+
+TEST(Checkpoint, ThatIsThereIsNotWrittenOverUnasked) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory / "run.checkpoint";
+  check_no_checkpoint(file);
+  put(file, "");
+  check_no_checkpoint(file);  // nothing would be lost
+  write_example(file);
+  EXPECT_THAT(message_of<Error>([&] { check_no_checkpoint(file); }),
+              AllOf(HasSubstr(file.string()), HasSubstr("--resume"), HasSubstr("--overwrite-checkpoint")));
+}
+
+TEST(Checkpoint, HoldsWhatTheRunWas) {
+  const TemporaryDirectory directory;
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  RunState state;
+  state.rank_statistics = {1, 2, 3, 4};
+  state.facts = {"--lr=0.1\n", "digits", 0xfedcba9876543210, 500, 0};
+  write_checkpoint(directory / "run.checkpoint", position, model, optimizer, state);
+  RunState read;
+  read_checkpoint(directory / "run.checkpoint", position, model, optimizer, &read);
+  EXPECT_EQ(read.facts.settings, "--lr=0.1\n");
+  EXPECT_EQ(read.facts.data, "digits");
+  EXPECT_EQ(read.facts.data_hash, 0xfedcba9876543210);
+  EXPECT_EQ(read.facts.iterations, 500u);
+  EXPECT_EQ(read.facts.ranks, 2u);
+}
+
+TEST(ResumeNotes, NameEachDifferenceInALine) {
+  const RunFacts then{"--lr=0.1\n--seed=1\n--nesterov=true\n--optimizer=sgd\n", "digits", 1, 100, 2};
+  RunFacts now{"--lr=0.10\n--seed=1\n--nesterov=true\n--optimizer=sgd\n", "elsewhere/digits", 1, 100, 2};
+  EXPECT_THAT(resume_notes(then, now, true), testing::IsEmpty());
+  now = {"--lr=0.2\n--seed=3\n--ghost-batch=8\n--optimizer=sgd\n", "letters", 2, 150, 4};
+  EXPECT_THAT(
+      resume_notes(then, now, true),
+      testing::UnorderedElementsAre("resumed with another data set: letters, where the checkpoint's run had digits",
+                                    "resumed with --lr 0.2, where the checkpoint's run had 0.1",
+                                    "resumed with --seed 3, where the checkpoint's run had 1",
+                                    "resumed without --nesterov, which the checkpoint's run had",
+                                    "resumed with --ghost-batch, which the checkpoint's run did not have",
+                                    "resumed with ranks: 4, where the checkpoint's run had 2",
+                                    "resumed with a schedule for iterations: 150, where the checkpoint's run had 100"));
+  EXPECT_THAT(resume_notes(then, now, false), testing::SizeIs(6));
+  EXPECT_THAT(resume_notes({}, now, true), testing::IsEmpty());  // written by an older version
+}
+
+TEST(ResumeNotes, LeaveOutWhatChangesNothing) {
+  EXPECT_EQ(
+      settings_of_training("--lr=0.1\n--resume=true\n--epochs=3\n--eval-every=0\n--checkpoint-every=5\n--seed=4\n"),
+      "--lr=0.1\n--seed=4\n");
+}
+
+TEST(CheckpointEvery, TakesEpochsIterationsAndTimes) {
+  EXPECT_TRUE(parse_checkpoint_every("epoch").each_epoch());
+  EXPECT_EQ(parse_checkpoint_every("500").iterations, 500u);
+  EXPECT_EQ(parse_checkpoint_every("90s").seconds, 90);
+  EXPECT_EQ(parse_checkpoint_every("10m").seconds, 600);
+  EXPECT_EQ(parse_checkpoint_every("1.5min").seconds, 90);
+  EXPECT_EQ(parse_checkpoint_every("2h").seconds, 7200);
+  for (const char* wrong : {"", "0", "-1", "0m", "-5m", "1.5", "m", "10d", "nanm", "infm", "epochs", "10 m"}) {
+    EXPECT_THAT(message_of<Error>([&] { parse_checkpoint_every(wrong); }), HasSubstr("neither epoch")) << wrong;
+  }
+}
+
+TEST(CheckpointEvery, MeetsMoreOftenTheNearerTheTimeIs) {
+  EXPECT_EQ(plan_meeting(600, 0, 1, 10).next, 310u);  // half of what is left
+  EXPECT_FALSE(plan_meeting(600, 300, 1, 310).write);
+  EXPECT_EQ(plan_meeting(600, 300, 1, 310).next, 460u);
+  EXPECT_TRUE(plan_meeting(600, 575, 1, 900).write);
+  EXPECT_EQ(plan_meeting(600, 575, 1, 900).next, 1200u);
+  EXPECT_TRUE(plan_meeting(1, 0.5, 30, 7).write);  // an iteration takes longer than the time
+  EXPECT_EQ(plan_meeting(1, 0.5, 30, 7).next, 8u);
+  EXPECT_EQ(plan_meeting(600, 1, 0, 7).next, 8u);
+  // An interval is met few times, and its checkpoint comes late by little, though iterations become ten times as long.
+  double now = 0, written = 0;
+  std::uint64_t done = 0, next = 1;
+  int meetings = 0;
+  while (written == 0) {
+    now += now < 300 ? 1 : 10;
+    if (++done < next) continue;
+    ++meetings;
+    const Meeting meeting = plan_meeting(600, now, now / static_cast<double>(done), done);
+    next = meeting.next;
+    if (meeting.write) written = now;
+  }
+  EXPECT_LT(meetings, 15);
+  EXPECT_LT(written, 2000);
+}
+
+TEST(MissingRanks, AreNamedWithWhatTheyDo) {
+  const std::vector<std::string> hosts{"a", "a", "b", "b", "c", "c", "d"};
+  const RankState waits{12, 40, 31'000, 0, -1, 0}, computes{11, 39, -1, 31'500, -1, 0},
+      reads{11, 39, -1, 32'000, 31'900, 0}, saves{12, 39, -1, 33'000, -1, 1}, earlier{12, 39, 34'000, 0, -1, 0};
+  EXPECT_EQ(
+      missing_ranks("allreduce", 31, 0, {waits, computes, waits}, hosts),
+      "an MPI allreduce of iteration 12 has waited 31 s for rank 1 on a, which has computed for 32 s in iteration 11 "
+      "(--comm-timeout)");
+  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits, reads}, hosts),
+              HasSubstr("for rank 2 on b, which has waited for images for 32 s in iteration 11"));
+  EXPECT_THAT(missing_ranks("broadcast", 31, 1, {saves, waits, std::nullopt}, hosts),
+              AllOf(HasSubstr("rank 0 on a, which has been writing a checkpoint for 33 s"),
+                    HasSubstr("; rank 2 on b, which does not answer: its process is stopped or its host is gone")));
+  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, earlier}, hosts),
+              HasSubstr("waits in an earlier collective call"));
+  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits}, hosts),
+              HasSubstr("although all ranks have come to it"));
+  EXPECT_THAT(
+      missing_ranks("allreduce", 31, 0, {waits, computes, computes, computes, computes, computes, computes}, hosts),
+      AllOf(HasSubstr("rank 4 on c"), testing::Not(HasSubstr("rank 5")), HasSubstr("and 2 ranks more")));
+}
+
+TEST(Finite, SeesEveryValueThatIsNot) {
+  std::vector<float> values(1000, -3.0e38f);
+  values[7] = 1e-45f;
+  EXPECT_TRUE(all_finite(values));
+  EXPECT_TRUE(all_finite({}));
+  for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
+    for (const std::size_t at : {0u, 500u, 999u}) {
+      const float good = std::exchange(values[at], bad);
+      EXPECT_FALSE(all_finite(values)) << bad << " at " << at;
+      values[at] = good;
+    }
+  }
+}
+
+TEST(Finite, NamesThePartOfTheState) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  ReversedModel model;
+  Sgd optimizer(7, {});
+  std::vector<float> pending(7);
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "");
+  pending[1] = nan;
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "the gradient of a.weight");
+  optimizer.velocity()[5] = nan;
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "the optimizer's state of b.weight");
+  model.statistics()[1] = nan;
+  EXPECT_THAT(first_nonfinite_part(model, optimizer, pending), HasSubstr("running statistics"));
+  model.weights()[4] = nan;
+  EXPECT_EQ(first_nonfinite_part(model, optimizer, pending), "b.weight");
+}
+
+TEST(Checkpoint, NamesAFileThatIsMissingOrCannotBeWritten) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(error_of_reading(directory / "none"), HasSubstr("No such file"));
+  EXPECT_THAT(message_of<Error>([&] { write_example(directory / "none" / "run.checkpoint"); }),
+              HasSubstr((directory / "none" / "run.checkpoint").string()));
+}
+
+}  // namespace
+}  // namespace paceline::train

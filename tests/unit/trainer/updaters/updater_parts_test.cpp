@@ -1,0 +1,219 @@
+// What updaters are made of, without other ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <random>
+
+#include "tests/unit/trainer/temporary_directory.h"
+#include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/error.h"
+#include "trainer/run/cgroup_memory.h"
+#include "trainer/run/faults.h"
+#include "trainer/run/rank_check.h"
+#include "trainer/updaters/background.h"
+#include "trainer/updaters/buckets.h"
+#include "trainer/updaters/gradient_pass.h"
+
+namespace paceline::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::unique_ptr<Model> model_with_dropout(std::int64_t batch) {
+  Network net({3, 8, 8});
+  int x = net.batch_norm("bn1", net.convolution("conv1", 0, 8, 3, 1, false), true);
+  x = net.dropout("drop", net.average_pool("pool", x, 8), 0.5f);
+  net.linear("fc", x, 10);
+  ModelOptions options;
+  options.batch_size = batch;
+  return make_cpu_model(net, options);
+}
+
+Batch some_batch(std::size_t samples) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  Batch batch;
+  batch.images.resize(samples * 3 * 8 * 8);
+  for (float& value : batch.images) value = normal(random);
+  for (std::size_t i = 0; i < samples; ++i) batch.labels.push_back(static_cast<std::int32_t>(i % 10));
+  return batch;
+}
+
+TEST(GradientsReady, TellsEveryParameterOnceWhenItsGradientIsFinal) {
+  const auto model = model_with_dropout(4);
+  const Batch batch = some_batch(4);
+  model->forward(batch.images, batch.labels, Mode::train);
+  std::vector<std::size_t> order;
+  std::vector<std::vector<float>> seen(model->parameters().size());
+  model->gradients_ready = [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      order.push_back(i);
+      const auto span = model->gradients().subspan(model->parameters()[i].offset, model->parameters()[i].size);
+      seen[i].assign(span.begin(), span.end());
+    }
+  };
+  std::ranges::fill(model->gradients(), 77.0f);
+  model->backward(0.25f);
+  EXPECT_THAT(order, ElementsAre(3, 4, 1, 2, 0));  // fc, then bn1, then conv1
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const auto span = model->gradients().subspan(model->parameters()[i].offset, model->parameters()[i].size);
+    EXPECT_TRUE(std::equal(span.begin(), span.end(), seen[i].begin())) << model->parameters()[i].name;
+  }
+}
+
+TEST(GradientPass, HasTheMasksOfSeedRankAndIteration) {
+  const Batch batch = some_batch(4);
+  const auto loss = [&](std::uint64_t seed, int rank, std::uint64_t iteration, int passes_before) {
+    const auto model = model_with_dropout(4);
+    GradientPass pass(*model, {seed, rank, 4});
+    for (int i = 0; i < passes_before; ++i) pass.run(batch, 1000);
+    return pass.run(batch, iteration).loss_sum;
+  };
+  const double one = loss(1, 0, 5, 0);
+  EXPECT_EQ(loss(1, 0, 5, 0), one);
+  EXPECT_EQ(loss(1, 0, 5, 3), one) << "the masks depend on what was before";
+  EXPECT_NE(loss(2, 0, 5, 0), one);
+  EXPECT_NE(loss(1, 1, 5, 0), one);
+  EXPECT_NE(loss(1, 0, 6, 0), one);
+}
+
+TEST(Buckets, FillUpToTheirLimitsInTheOrderOfArrival) {
+  const auto model = model_with_dropout(4);
+  std::vector<std::size_t> extents;
+  for (std::size_t i = 0; i < model->parameters().size(); ++i) {
+    extents.push_back(extent_of(*model, i).end - extent_of(*model, i).first);
+  }
+  const std::vector<std::uint64_t> order = {4, 3, 2, 1, 0};
+  const BucketPlan whole = plan_buckets(*model, order, 1 << 20, 1 << 20, 4);
+  ASSERT_EQ(whole.buckets.size(), 1u);
+  ASSERT_EQ(whole.buckets[0].slices.size(), 1u) << "neighbours are one slice";
+  EXPECT_EQ(whole.buckets[0].slices[0].first, 0u);
+  EXPECT_EQ(whole.buckets[0].values, model->gradients().size());
+
+  const BucketPlan tiny = plan_buckets(*model, order, 1, 1, 4);
+  ASSERT_EQ(tiny.buckets.size(), 5u);
+  EXPECT_THAT(tiny.of, ElementsAre(4, 3, 2, 1, 0));
+  EXPECT_EQ(tiny.buckets[0].slices[0].first, model->parameters()[4].offset);
+
+  // The first bucket takes the bias and weight of fc, the second all else.
+  const BucketPlan two = plan_buckets(*model, order, (extents[4] + extents[3]) * 4, 1 << 20, 4);
+  ASSERT_EQ(two.buckets.size(), 2u);
+  EXPECT_EQ(two.buckets[0].parameters, 2u);
+  EXPECT_EQ(two.buckets[1].parameters, 3u);
+  EXPECT_EQ(two.buckets[0].values + two.buckets[1].values, model->gradients().size());
+  // In 16 bits twice as many values fit.
+  EXPECT_EQ(plan_buckets(*model, order, (extents[4] + extents[3]) * 2, 1 << 20, 2).buckets[0].parameters, 2u);
+
+  const BucketPlan apart = plan_buckets(*model, {0, 4, 1, 2, 3}, 1 << 20, 1 << 20, 4);
+  EXPECT_EQ(apart.buckets[0].slices.size(), 1u);
+  const BucketPlan gap = plan_buckets(*model, {0, 4, 1, 2, 3}, (extents[0] + extents[4]) * 4, 1 << 20, 4);
+  EXPECT_EQ(gap.buckets[0].slices.size(), 2u) << "no neighbours";
+}
+
+TEST(Background, WorksInOrderAndHandsOverWhatWasThrown) {
+  std::vector<int> done;
+  Background background("test");
+  for (int i = 0; i < 5; ++i) background.submit([&done, i] { done.push_back(i); });
+  background.wait();
+  EXPECT_THAT(done, ElementsAre(0, 1, 2, 3, 4));
+  background.submit([] { throw Error("broken"); });
+  EXPECT_EQ(message_of<Error>([&] { background.wait(); }), "broken");
+  background.submit([&done] { done.push_back(5); });
+  background.wait();
+  EXPECT_EQ(done.back(), 5);
+}
+
+TEST(Faults, AreReadAndRefused) {
+  const Faults faults = parse_faults({"slow-rank=1:50", "duplicate-shards"}, 2);
+  EXPECT_EQ(faults.slow_rank.of(1).count(), 50);
+  EXPECT_EQ(faults.slow_rank.of(0).count(), 0);
+  EXPECT_EQ(faults.slow_loader.of(0).count(), 0);
+  EXPECT_TRUE(faults.duplicate_shards);
+  EXPECT_FALSE(faults.tiny_buckets);
+  const auto refusal = [](const char* text) { return message_of<Error>([&] { parse_faults({text}, 2); }); };
+  for (const char* text : {"slow-rank", "slow-rank=", "slow-rank=1", "slow-rank=1:", "slow-rank=x:1", "slow-rank=1:5x",
+                           "slow-rank=-1:5", "slow-rank=1:-5"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("RANK:MILLISECONDS")) << text;
+  }
+  EXPECT_THAT(refusal("slow-loader=2:5"), HasSubstr("no rank 2"));
+  EXPECT_THAT(message_of<Error>([] {
+                parse_faults({"slow-rank=0:1", "slow-rank=1:2"}, 2);
+              }),
+              HasSubstr("there already"));
+  EXPECT_THAT(refusal("gremlins"), AllOf(HasSubstr("gremlins"), HasSubstr("tiny-buckets")));
+}
+
+RankFacts good() {
+  RankFacts facts;
+  facts.build = 1;
+  facts.data = 2;
+  facts.settings = 3;
+  facts.open_files = 1024;
+  facts.stack = 8 << 20;
+  facts.memory_left = std::uint64_t{1} << 30;
+  facts.memory_wanted = 1 << 20;
+  return facts;
+}
+
+TEST(RankCheck, NamesTheRankThatDiffersFromMost) {
+  std::vector<RankFacts> facts(4, good());
+  EXPECT_FALSE(first_trouble(facts));
+  const auto trouble_with = [&](std::size_t rank, auto change) {
+    std::vector<RankFacts> changed = facts;
+    change(changed[rank]);
+    const auto trouble = first_trouble(changed);
+    EXPECT_TRUE(trouble && trouble->rank == static_cast<int>(rank));
+    return trouble ? trouble->what : "";
+  };
+  EXPECT_THAT(trouble_with(0, [](RankFacts& f) { f.build = 9; }), HasSubstr("build"));
+  EXPECT_THAT(trouble_with(3, [](RankFacts& f) { f.settings = 9; }), HasSubstr("options"));
+  EXPECT_THAT(trouble_with(2, [](RankFacts& f) { f.data = 9; }), HasSubstr("data"));
+  EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.open_files = 55; }), AllOf(HasSubstr("55 files"), HasSubstr("56")));
+  EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.stack = 64 << 10; }), HasSubstr("64 KiB"));
+  EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.ranks_on_host = 2000; }), HasSubstr("2000 more"));
+}
+
+// What batch systems and containers do, in files made here: version 2 of control groups, then version 1.
+TEST(CgroupMemory, IsTheLeastThatAGroupLeaves) {
+  const TemporaryDirectory directory;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((directory / name).parent_path());
+    std::ofstream(directory / name) << text;
+  };
+  const auto left = [&] { return cgroup_memory_left(directory / "groups", directory.path()); };
+  EXPECT_EQ(left(), ~std::uint64_t{0}) << "no groups";
+  write("groups", "3:cpu:/elsewhere\n0::/job/step\n");
+  EXPECT_EQ(left(), ~std::uint64_t{0}) << "no memory in them";
+  write("job/step/memory.max", "max\n");
+  write("job/step/memory.current", "100\n");
+  EXPECT_EQ(left(), ~std::uint64_t{0}) << "no limit";
+  write("job/memory.max", "5000\n");
+  write("job/memory.current", "3000\n");
+  EXPECT_EQ(left(), 2000u) << "of the group above";
+  write("job/memory.stat", "anon 1500\nfile 1500\ninactive_file 500\nactive_file 1000\n");
+  EXPECT_EQ(left(), 2500u) << "cached files make room";
+  write("job/step/memory.max", "50\n");
+  EXPECT_EQ(left(), 0u) << "more is used than the limit";
+  write("groups", "5:devices:/\n4:cpuset,memory:/job\n0::/\n");
+  EXPECT_EQ(left(), ~std::uint64_t{0});
+  write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+  write("memory/memory.usage_in_bytes", "900\n");
+  write("memory/job/memory.limit_in_bytes", "800\n");
+  write("memory/job/memory.usage_in_bytes", "300\n");
+  write("memory/job/memory.stat", "inactive_file 7\ntotal_inactive_file 20\n");
+  EXPECT_EQ(left(), 520u) << "version 1";
+}
+
+TEST(RankCheck, SaysWhichOptionsDiffer) {
+  EXPECT_EQ(differing_settings("--lr=0.1\n--seed=1\n", "--lr=0.2\n--seed=1\n"), "--lr 0.1, there 0.2");
+  EXPECT_EQ(differing_settings("--lr=0.1\n--resume=\n", "--lr=0.2\n--resume=true\n"),
+            "--lr 0.1, there 0.2; --resume not given, there true");
+  EXPECT_EQ(differing_settings("--lr=0.1\n", "--lr=0.1\n"), "");
+}
+
+}  // namespace
+}  // namespace paceline::train

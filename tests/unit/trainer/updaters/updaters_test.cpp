@@ -1,0 +1,679 @@
+// The updaters against the synchronous one and against steps computed by hand. Run by mpirun with four ranks; a test of
+// p ranks uses the first p.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <cstdlib>
+#include <limits>
+#include <mutex>
+#include <random>
+
+#include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/comm/host_communicator.h"
+#include "trainer/error.h"
+#include "trainer/optim/sgd.h"
+#include "trainer/updaters/updater.h"
+
+namespace paceline::train {
+namespace {
+
+constexpr std::size_t b = 4;
+constexpr double rate = 0.05;
+constexpr SgdOptions sgd{0.9f, 5e-4f, false};
+
+Network small_network() {
+  Network net({3, 8, 8});
+  int x = net.batch_norm("bn1", net.convolution("conv1", 0, 8, 3, 1, false), true);
+  int y = net.batch_norm("bn2", net.convolution("conv2", x, 8, 3, 1, false), false);
+  x = net.add_relu("add", y, x);
+  x = net.average_pool("pool", net.convolution("conv3", x, 16, 3, 2, true), 4);
+  net.linear("fc", x, 10);
+  return net;
+}
+
+std::unique_ptr<Model> small_model(std::size_t batch = b) {
+  ModelOptions options;
+  options.batch_size = static_cast<std::int64_t>(batch);
+  options.freeze_batch_norm = true;
+  return make_cpu_model(small_network(), options);
+}
+
+Batch batch_of(std::uint64_t iteration, int rank, std::size_t samples = b) {
+  std::mt19937 random(static_cast<unsigned>(iteration * 100 + static_cast<std::uint64_t>(rank)));
+  std::normal_distribution<float> normal;
+  Batch batch;
+  batch.images.resize(samples * 3 * 8 * 8);
+  for (float& value : batch.images) value = normal(random);
+  for (std::size_t i = 0; i < samples; ++i) batch.labels.push_back(static_cast<std::int32_t>(random() % 10));
+  return batch;
+}
+
+// The first p ranks of the job; `in` is false on the others, which have nothing to do.
+class FirstRanks {
+ public:
+  explicit FirstRanks(int p) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    in = rank < p;
+    MPI_Comm_split(MPI_COMM_WORLD, in ? 0 : 1, rank, &comm_);
+  }
+  ~FirstRanks() {
+    MPI_Comm_free(&comm_);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  std::unique_ptr<HostCommunicator> communicator(const std::string& name = "mpi", const std::string& type = "f32") {
+    return make_host_communicator(name, type, std::make_unique<Ranks>(comm_));
+  }
+  bool in = false;
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+// One rank's part of a job.
+struct Job {
+  explicit Job(FirstRanks& ranks, const std::string& updater_name, std::size_t bucket_bytes = std::size_t{25} << 20,
+               const std::string& communicator_name = "mpi", const std::string& type = "f32",
+               std::optional<std::uint64_t> most_ahead = std::nullopt)
+      : communicator(ranks.communicator(communicator_name, type)),
+        model(small_model()),
+        optimizer(model->weights().size(), sgd) {
+    std::vector<std::size_t> segments;
+    for (const Parameter& parameter : model->parameters()) segments.push_back(parameter.offset);
+    segments.push_back(model->gradients().size());
+    communicator->set_segments(segments);
+    UpdaterParts parts{*model, *communicator, optimizer};
+    parts.pass.batch = b;
+    parts.pass.rank = communicator->rank();
+    parts.bucket_bytes = bucket_bytes;
+    parts.most_ahead = most_ahead;
+    updater = make_updater(updater_name, parts);
+  }
+
+  StepResult step(std::uint64_t iteration, bool stop = false) {
+    return updater->step(batch_of(iteration, communicator->rank()), iteration, rate, stop);
+  }
+  std::vector<float> weights() const { return {model->weights().begin(), model->weights().end()}; }
+
+  std::unique_ptr<HostCommunicator> communicator;
+  std::unique_ptr<Model> model;
+  Sgd optimizer;
+  std::unique_ptr<Updater> updater;
+};
+
+double relative_difference(std::span<const float> a, std::span<const float> other) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += std::pow(static_cast<double>(a[i]) - other[i], 2);
+    norm += std::pow(static_cast<double>(other[i]), 2);
+  }
+  return std::sqrt(difference / norm);
+}
+
+std::vector<float> after_steps(FirstRanks& ranks, int steps, const std::string& updater,
+                               std::size_t bucket_bytes = std::size_t{25} << 20,
+                               const std::string& communicator = "mpi", const std::string& type = "f32") {
+  Job job(ranks, updater, bucket_bytes, communicator, type);
+  for (int i = 0; i < steps; ++i) job.step(static_cast<std::uint64_t>(i));
+  job.updater->settle(false);
+  return job.weights();
+}
+
+TEST(MainRank, TakesTheStepsOfAllreduce) {
+  for (const int p : {2, 3, 4}) {
+    FirstRanks ranks(p);
+    if (!ranks.in) continue;
+    const std::vector<float> expected = after_steps(ranks, 6, "allreduce"), got = after_steps(ranks, 6, "main_rank");
+    EXPECT_LE(relative_difference(got, expected), 1e-6) << p << " ranks";
+    EXPECT_GT(relative_difference(small_model()->weights(), expected), 1e-3) << "nothing was trained";
+  }
+}
+
+TEST(MainRank, SendsSixteenBitGradients) {
+  FirstRanks ranks(3);
+  if (!ranks.in) return;
+  const std::vector<float> expected = after_steps(ranks, 6, "allreduce");
+  const std::vector<float> got = after_steps(ranks, 6, "main_rank", 1 << 20, "mpi", "bf16");
+  EXPECT_LE(relative_difference(got, expected), 1e-2);
+  EXPECT_GT(relative_difference(got, expected), 1e-7) << "nothing was rounded";
+}
+
+TEST(Overlap, TakesTheStepsOfAllreduceWhateverTheBuckets) {
+  for (const int p : {1, 2, 3, 4}) {
+    FirstRanks ranks(p);
+    if (!ranks.in) continue;
+    const std::vector<float> expected = after_steps(ranks, 6, "allreduce");
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{3000}, std::size_t{25} << 20}) {
+      const std::vector<float> got = after_steps(ranks, 6, "overlap", bytes);
+      if (p <= 2) {
+        EXPECT_EQ(got, expected) << p << " ranks, buckets of " << bytes;
+      } else {  // the library adds buckets of another length in another order
+        EXPECT_LE(relative_difference(got, expected), 1e-6) << p << " ranks, buckets of " << bytes;
+      }
+    }
+  }
+}
+
+TEST(Overlap, WorksWithEveryCommunicatorAndType) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  for (const std::string& type : allreduce_dtypes()) {
+    for (const std::string& communicator : communicator_names()) {
+      EXPECT_EQ(after_steps(ranks, 3, "overlap", 3000, communicator, type),
+                after_steps(ranks, 3, "allreduce", 0, communicator, type))
+          << communicator << ' ' << type;
+    }
+  }
+}
+
+// v ← m v + (g + d w), w ← w − rate v
+void step_by_hand(std::vector<float>& w, std::vector<float>& v, const std::vector<float>& gradient) {
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    v[i] = sgd.momentum * v[i] + (gradient[i] + sgd.weight_decay * w[i]);
+    w[i] -= static_cast<float>(rate) * v[i];
+  }
+}
+
+std::vector<float> mean_gradient(Communicator& communicator, Model& model, const std::vector<float>& weights,
+                                 std::uint64_t iteration) {
+  std::ranges::copy(weights, model.weights().begin());
+  const Batch batch = batch_of(iteration, communicator.rank());
+  model.forward(batch.images, batch.labels, Mode::train);
+  model.backward(1.0f / b);
+  std::vector<float> gradient(model.gradients().begin(), model.gradients().end());
+  communicator.allreduce_mean(gradient);
+  return gradient;
+}
+
+TEST(DoubleBuffering, IsExactlyOneStepStale) {
+  for (const int p : {1, 2, 3}) {
+    FirstRanks ranks(p);
+    if (!ranks.in) continue;
+    Job job(ranks, "double_buffering");
+    const auto communicator = ranks.communicator();
+    const auto by_hand = small_model();
+    std::vector<float> w = job.weights(), v(w.size()), previous;
+    const std::vector<float> first = w;
+    for (std::uint64_t t = 0; t < 6; ++t) {
+      std::vector<float> gradient = mean_gradient(*communicator, *by_hand, w, t);
+      job.step(t);
+      job.updater->settle(false);
+      if (t == 0) {
+        EXPECT_EQ(job.weights(), first) << "a step in the first iteration";
+      } else {
+        step_by_hand(w, v, previous);  // with the gradient of the iteration before
+      }
+      EXPECT_LE(relative_difference(job.weights(), w), 1e-6) << p << " ranks, iteration " << t;
+      previous = std::move(gradient);
+    }
+    EXPECT_GT(relative_difference(w, first), 1e-3);
+  }
+}
+
+TEST(DoubleBuffering, GoesOnFromItsPendingGradientToTheBit) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  const std::vector<float> whole = after_steps(ranks, 6, "double_buffering");
+  Job first(ranks, "double_buffering");
+  for (std::uint64_t t = 0; t < 3; ++t) first.step(t);
+  first.updater->settle(false);
+  Job second(ranks, "double_buffering");
+  std::ranges::copy(first.model->weights(), second.model->weights().begin());
+  std::ranges::copy(first.optimizer.velocity(), second.optimizer.velocity().begin());
+  second.updater->restore_pending(first.updater->pending());
+  for (std::uint64_t t = 3; t < 6; ++t) second.step(t);
+  second.updater->settle(false);
+  EXPECT_EQ(second.weights(), whole);
+}
+
+TEST(DoubleBuffering, WorksWithEveryCommunicatorAndType) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  for (const std::string& type : allreduce_dtypes()) {
+    const std::vector<float> expected = after_steps(ranks, 4, "double_buffering", 0, "mpi", type);
+    for (const std::string& communicator : communicator_names()) {
+      EXPECT_EQ(after_steps(ranks, 4, "double_buffering", 0, communicator, type), expected)
+          << communicator << ' ' << type;
+    }
+  }
+}
+
+// A communicator on a GPU, as updaters see it: gradients are there when its stream has come so far. This one has
+// streams of thoughts: what begin_mean() is given is taken as it is at that moment, like work put behind a stream, so
+// that a gradient which is not complete then gives a wrong mean; and the mean comes late. With `queues` it comes when
+// the model's stream joins (and never if it does not), else when the host has done its part in finish().
+class PretendedGpu : public Communicator {
+ public:
+  PretendedGpu(std::unique_ptr<HostCommunicator> host, bool queues) : host_(std::move(host)), queues_(queues) {}
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  int local_rank() const override { return host_->local_rank(); }
+  int local_size() const override { return host_->local_size(); }
+  void set_segments(std::vector<std::size_t> offsets) override { host_->set_segments(std::move(offsets)); }
+  void allreduce_mean(std::span<float> values) override { host_->allreduce_mean(values); }
+  void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override {
+    host_->allreduce_gradient(gradient, first, count);
+  }
+  void reduce_sum(std::span<float> values, int root) override { host_->reduce_sum(values, root); }
+  void wait_for_all() override {
+    EXPECT_FALSE(queues_) << "the host has no part in it";
+    host_->wait_for_all();
+  }
+  void send(std::span<const std::byte> bytes, int to) override { host_->send(bytes, to); }
+  void receive(std::span<std::byte> bytes, int from) override { host_->receive(bytes, from); }
+  std::optional<int> sender() override { return host_->sender(); }
+  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override { host_->allgather(own, all); }
+  void allreduce_sum(std::span<double> values) override { host_->allreduce_sum(values); }
+  void broadcast(std::span<float> values, int root) override { host_->broadcast(values, root); }
+  void broadcast(std::span<std::uint64_t> values, int root) override { host_->broadcast(values, root); }
+  void broadcast(std::span<std::byte> values, int root) override { host_->broadcast(values, root); }
+
+  struct Work {
+    std::span<float> gradient;
+    std::vector<Slice> parts;
+    std::vector<std::vector<float>> values;  // of the parts, as they were
+    bool done = false;
+  };
+
+  class Thought : public Transfer {
+   public:
+    Thought(PretendedGpu& gpu, std::shared_ptr<Work> work) : gpu_(gpu), work_(std::move(work)) {}
+    void wait_until_ready() override {}
+    void finish() override {
+      if (gpu_.fails) throw Error("NCCL: a collective: remote process exited");
+      if (!gpu_.queues_) return gpu_.carry_out(*work_);
+      std::unique_lock lock(gpu_.mutex_);
+      gpu_.changed_.wait(lock, [&] { return work_->done; });
+    }
+
+   private:
+    PretendedGpu& gpu_;
+    std::shared_ptr<Work> work_;
+  };
+
+  std::unique_ptr<Transfer> begin_mean(std::span<float> gradient, std::span<const Slice> parts) override {
+    auto work = std::make_shared<Work>();
+    work->gradient = gradient;
+    work->parts.assign(parts.begin(), parts.end());
+    for (const Slice& part : parts) {
+      const std::span<float> values = gradient.subspan(part.first, part.count);
+      work->values.emplace_back(values.begin(), values.end());
+    }
+    begun.push_back(parts.front().first);
+    if (queues_) stream_.push_back(work);
+    return std::make_unique<Thought>(*this, work);
+  }
+  bool queues() const override { return queues_; }
+  void join() override {
+    for (const std::shared_ptr<Work>& work : stream_) {
+      carry_out(*work);
+      const std::lock_guard lock(mutex_);
+      work->done = true;
+    }
+    stream_.clear();
+    changed_.notify_all();
+  }
+
+  std::vector<std::size_t> begun;   // the first position of each
+  std::atomic<bool> fails = false;  // in finish()
+
+ private:
+  void carry_out(Work& work) {
+    for (std::size_t i = 0; i < work.parts.size(); ++i) {
+      const Slice part = work.parts[i];
+      std::ranges::copy(work.values[i], work.gradient.begin() + static_cast<std::ptrdiff_t>(part.first));
+      host_->allreduce_gradient(work.gradient, part.first, part.count);
+    }
+  }
+
+  std::unique_ptr<HostCommunicator> host_;
+  const bool queues_;
+  std::vector<std::shared_ptr<Work>> stream_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+struct JobOnGpu {
+  JobOnGpu(FirstRanks& ranks, const std::string& name, bool queues, std::size_t bucket_bytes = 3000,
+           std::unique_ptr<Model> own = small_model())
+      : gpu(ranks.communicator(), queues), model(std::move(own)), optimizer(model->weights().size(), sgd) {
+    UpdaterParts parts{*model, gpu, optimizer};
+    parts.pass.batch = b;
+    parts.pass.rank = gpu.rank();
+    parts.bucket_bytes = bucket_bytes;
+    updater = make_updater(name, parts);
+  }
+  StepResult step(std::uint64_t iteration) {
+    return updater->step(batch_of(iteration, gpu.rank()), iteration, rate, false);
+  }
+
+  PretendedGpu gpu;
+  std::unique_ptr<Model> model;
+  Sgd optimizer;
+  std::unique_ptr<Updater> updater;
+};
+
+TEST(OnAGpu, UpdatersTakeTheStepsThatTheyTakeInHostMemory) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  for (const char* name : {"allreduce", "overlap", "double_buffering"}) {
+    const std::vector<float> expected = after_steps(ranks, 6, name, 3000);
+    for (const bool queues : {true, false}) {
+      JobOnGpu job(ranks, name, queues);
+      for (std::uint64_t t = 0; t < 6; ++t) job.step(t);
+      if (queues) job.gpu.join();  // as reading the weights from a GPU waits for its stream
+      job.updater->settle(false);
+      EXPECT_EQ(std::vector<float>(job.model->weights().begin(), job.model->weights().end()), expected)
+          << name << (queues ? " in streams" : " through MPI");
+      if (std::string(name) == "double_buffering") {  // what the next step takes
+        EXPECT_EQ(job.gpu.begun.size(), 6u);
+        EXPECT_EQ(job.updater->pending().size(), expected.size());
+      }
+    }
+  }
+}
+
+TEST(OnAGpu, BucketsBeginInTheOrderOfTheirArrivalWhileBackwardRuns) {
+  FirstRanks ranks(2);
+  if (!ranks.in) return;
+  JobOnGpu job(ranks, "overlap", true);
+  job.step(0);
+  const std::size_t buckets = job.gpu.begun.size();
+  ASSERT_GT(buckets, 3u);
+  EXPECT_TRUE(std::ranges::is_sorted(job.gpu.begun, std::ranges::greater())) << "the last layer comes first";
+  std::vector<std::size_t> begun_when_ready;  // buckets, whenever a layer's gradients are there
+  job.gpu.begun.clear();
+  struct Watch : LayerObserver {
+    explicit Watch(JobOnGpu& of, std::vector<std::size_t>& to) : job(of), counts(to) {}
+    void begin(const std::string&, Mode, bool backward) override {
+      if (backward) counts.push_back(job.gpu.begun.size());
+    }
+    void end() override {}
+    JobOnGpu& job;
+    std::vector<std::size_t>& counts;
+  } watch(job, begun_when_ready);
+  job.model->observer = &watch;
+  job.step(1);
+  job.model->observer = nullptr;
+  EXPECT_EQ(job.gpu.begun.size(), buckets);
+  EXPECT_EQ(begun_when_ready.front(), 0u);
+  EXPECT_GT(begun_when_ready.back(), 0u) << "all were kept until backward was over";
+  EXPECT_LT(begun_when_ready.back(), buckets);
+  job.updater->settle(false);
+}
+
+// A model whose gradients leave the range of its type in some of its backwards, as fp16's may: what it hands on is then
+// not finite, and it wishes to repeat.
+class Overflowing : public Model {
+ public:
+  explicit Overflowing(std::vector<int> when) : when_(std::move(when)), of_(small_model()) {}
+
+  Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) override {
+    images_ = images;
+    labels_ = labels;
+    used_ = false;
+    return of_->forward(images, labels, mode);
+  }
+  void backward(float scale) override {
+    if (used_) of_->forward(images_, labels_, Mode::train);  // on a CPU backward writes over activations
+    again_ = gradients_ready && std::ranges::count(when_, backwards) > 0;
+    used_ = true;
+    ++backwards;
+    of_->gradients_ready = [this](std::size_t first, std::size_t count) {
+      if (again_) gradients()[parameters()[first].offset] = std::numeric_limits<float>::infinity();
+      if (gradients_ready) gradients_ready(first, count);
+    };
+    of_->backward(scale);
+  }
+  bool wants_backward_again() const override { return again_; }
+  std::span<float> weights() override { return of_->weights(); }
+  std::span<float> gradients() override { return of_->gradients(); }
+  void set_gradients(std::span<float> buffer) override { of_->set_gradients(buffer); }
+  const std::vector<Parameter>& parameters() const override { return of_->parameters(); }
+  std::span<float> statistics() override { return of_->statistics(); }
+  std::vector<float> to_plain(const Parameter& p, std::span<const float> flat) const override {
+    return of_->to_plain(p, flat);
+  }
+  void from_plain(const Parameter& p, std::span<const float> plain, std::span<float> flat) const override {
+    of_->from_plain(p, plain, flat);
+  }
+  std::string first_nonfinite_layer() const override { return of_->first_nonfinite_layer(); }
+  double forward_flops_per_image() const override { return of_->forward_flops_per_image(); }
+  double train_flops_per_image() const override { return of_->train_flops_per_image(); }
+
+  int backwards = 0;
+
+ private:
+  const std::vector<int> when_;
+  std::unique_ptr<Model> of_;
+  std::span<const float> images_;
+  std::span<const std::int32_t> labels_;
+  bool again_ = false, used_ = false;
+};
+
+TEST(OnAGpu, AllRepeatTheBackwardThatOverflowedOnOneAndLeaveNoStepOut) {
+  FirstRanks ranks(3);
+  if (!ranks.in) return;
+  const std::vector<float> expected = after_steps(ranks, 5, "overlap", 3000);
+  for (const bool queues : {true, false}) {
+    const int rank = ranks.communicator()->rank();
+    // In the first iteration, before there is a plan; twice in one; on two ranks at once.
+    const std::vector<std::vector<int>> when{{0, 4}, {2, 3, 4}, {}};
+    auto own = std::make_unique<Overflowing>(when[static_cast<std::size_t>(rank)]);
+    const Overflowing& model = *own;
+    JobOnGpu job(ranks, "overlap", queues, 3000, std::move(own));
+    for (std::uint64_t t = 0; t < 5; ++t) EXPECT_EQ(job.step(t).score.samples, 3 * static_cast<std::int64_t>(b));
+    if (queues) job.gpu.join();
+    job.updater->settle(false);
+    EXPECT_EQ(std::vector<float>(job.model->weights().begin(), job.model->weights().end()), expected);
+    EXPECT_EQ(model.backwards, 5 + 4) << "backwards that overflowed somewhere: 0, 2, 3, 4";
+  }
+}
+
+TEST(OnAGpu, AFailureOfACollectiveEndsTheRun) {
+  FirstRanks ranks(1);
+  if (!ranks.in) return;
+  for (const bool queues : {true, false}) {
+    for (const char* name : {"overlap", "double_buffering"}) {
+      JobOnGpu job(ranks, name, queues);
+      job.step(0);
+      job.gpu.fails = true;
+      const auto run = [&] {
+        for (std::uint64_t t = 1; t < 3; ++t) job.step(t);
+        job.gpu.join();
+        job.updater->settle(false);
+      };
+      EXPECT_THROW(run(), Error) << name << (queues ? " in streams" : " through MPI");
+    }
+  }
+}
+
+TEST(ParameterServer, OfOneRankIsPlainTraining) {
+  FirstRanks ranks(1);
+  if (!ranks.in) return;
+  EXPECT_EQ(after_steps(ranks, 5, "parameter_server"), after_steps(ranks, 5, "single"));
+}
+
+TEST(ParameterServer, ConvergesAndMeasuresItsStaleness) {
+  for (const int p : {2, 4}) {
+    for (const bool bounded : {true, false}) {
+      FirstRanks ranks(p);
+      if (!ranks.in) continue;
+      Job job(ranks, "parameter_server", 0, "mpi", "f32", bounded ? std::optional<std::uint64_t>(0) : std::nullopt);
+      constexpr std::uint64_t steps = 30;
+      const auto n = static_cast<std::uint64_t>(p);
+      std::uint64_t before = 0;  // updates of earlier rounds
+      double first_loss = 0, last_loss = 0;
+      for (int round = 0; round < 4; ++round) {
+        double seen = 0, most = 0;
+        for (std::uint64_t t = 0; t < steps; ++t) {
+          const StepResult result =
+              job.updater->step(batch_of(0, job.communicator->rank()), t, rate / 4, false);  // one batch, to be learned
+          ASSERT_TRUE(result.staleness);
+          seen += static_cast<double>(*result.staleness);
+          most = std::max(most, static_cast<double>(*result.staleness));
+          if (bounded) {
+            EXPECT_LE(*result.staleness, n - 1);
+          }
+          if (round == 0 && t == 0) first_loss = result.score.loss_sum;
+          last_loss = result.score.loss_sum;
+        }
+        EXPECT_FALSE(job.updater->settle(false));
+        std::array sums{seen};
+        job.communicator->allreduce_sum(sums);
+        std::vector<float> of_rank_0 = job.weights();
+        job.communicator->broadcast(of_rank_0, 0);
+        EXPECT_EQ(job.weights(), of_rank_0) << "ranks differ after settle()";
+
+        const auto report = job.updater->take_staleness();
+        ASSERT_EQ(report.has_value(), job.communicator->rank() == 0);
+        if (!report) continue;
+        std::uint64_t updates = 0, sum = 0, last_version = 0, counted = 0, weighted = 0;
+        for (const StalenessReport::OfRank& rank : report->ranks) {
+          EXPECT_EQ(rank.updates, steps);
+          EXPECT_EQ(rank.first_version, before);
+          // Between a rank's first weights and its last update lie its own updates, those that it missed, and those
+          // that came while it waited for weights, which it got.
+          EXPECT_LE(rank.sum + rank.updates, rank.last_version - rank.first_version);
+          updates += rank.updates;
+          sum += rank.sum;
+          last_version = std::max(last_version, rank.last_version);
+        }
+        for (std::size_t s = 0; s < report->histogram.size(); ++s) {
+          counted += report->histogram[s];
+          weighted += s * report->histogram[s];
+        }
+        EXPECT_EQ(updates, n * steps);
+        EXPECT_EQ(last_version, before + updates);
+        EXPECT_EQ(static_cast<double>(sum), sums[0]) << "the ranks were told other numbers than the server counted";
+        EXPECT_EQ(counted, updates);
+        EXPECT_EQ(weighted, sum);
+        if (bounded) {
+          EXPECT_LE(report->histogram.size(), n);
+        }
+        EXPECT_GT(sum, 0u) << "nothing was ever stale";
+        before += updates;
+      }
+      EXPECT_LT(last_loss, 0.6 * first_loss);
+    }
+  }
+}
+
+TEST(ParameterServer, AWishToStopReachesEveryRank) {
+  FirstRanks ranks(3);
+  if (!ranks.in) return;
+  Job job(ranks, "parameter_server");
+  std::uint64_t t = 0;
+  bool stop = false;
+  for (; !stop && t < 10'000; ++t) stop = job.step(t, job.communicator->rank() == 1 && t == 3).stop;
+  EXPECT_LT(t, 10'000u);
+  EXPECT_TRUE(job.updater->settle(stop));
+}
+
+TEST(Accumulate, SeveralPassesAreOneLargeBatch) {
+  constexpr std::size_t passes = 3;
+  for (const char* updater : {"allreduce", "overlap"}) {
+    FirstRanks ranks(2);
+    if (!ranks.in) continue;
+    Job parts(ranks, updater, 3000);
+    const auto communicator = ranks.communicator();
+    const auto large = small_model(passes * b);
+    Sgd optimizer(large->weights().size(), sgd);
+    UpdaterParts of_large{*large, *communicator, optimizer};
+    of_large.pass.batch = passes * b;
+    const auto whole = make_updater("allreduce", of_large);
+    for (std::uint64_t t = 0; t < 4; ++t) {
+      const Batch batch = batch_of(t, communicator->rank(), passes * b);
+      const Score a = parts.updater->step(batch, t, rate, false).score, c = whole->step(batch, t, rate, false).score;
+      EXPECT_NEAR(a.loss_sum, c.loss_sum, 1e-5 * c.loss_sum);
+      EXPECT_EQ(a.samples, c.samples);
+    }
+    for (std::size_t i = 0; i < large->parameters().size(); ++i) {  // layouts may differ with the batch
+      const Parameter& p = large->parameters()[i];
+      const Parameter& q = parts.model->parameters()[i];
+      EXPECT_LE(
+          relative_difference(parts.model->to_plain(q, parts.model->weights()), large->to_plain(p, large->weights())),
+          1e-5)
+          << updater << ' ' << p.name;
+    }
+  }
+}
+
+TEST(Mean, IsTheSumOfPerWorkerLossesDividedByAllImages) {
+  FirstRanks ranks(3);
+  if (!ranks.in) return;
+  const auto communicator = ranks.communicator();
+  const auto model = small_model();
+  const std::vector<float> weights(model->weights().begin(), model->weights().end());
+  const std::vector<float> mean = mean_gradient(*communicator, *model, weights, 0);
+  const Batch batch = batch_of(0, communicator->rank());
+  model->forward(batch.images, batch.labels, Mode::train);
+  model->backward(1.0f / (b * 3));  // ÷ kn on each worker, then sums (Goyal et al., 1706.02677, 3)
+  communicator->reduce_sum(model->gradients(), 0);
+  if (communicator->rank() == 0) {
+    EXPECT_LE(relative_difference(model->gradients(), mean), 1e-6);
+  }
+}
+
+TEST(NotFinite, NamesTheLayerAndLeavesTheWeights) {
+  for (const char* updater : {"allreduce", "main_rank", "overlap", "double_buffering"}) {
+    FirstRanks ranks(2);
+    if (!ranks.in) continue;
+    Job job(ranks, updater);
+    job.step(0);
+    const int rank = job.communicator->rank();
+    for (const Parameter& parameter : job.model->parameters()) {
+      if (rank == 1 && parameter.name == "conv2.weight") job.model->weights()[parameter.offset] = NAN;
+    }
+    const std::vector<float> before = job.weights();
+    const StepResult result = job.step(1);
+    EXPECT_FALSE(std::isfinite(result.score.loss_sum)) << updater;
+    EXPECT_EQ(job.updater->nonfinite_layer(), rank == 1 ? "conv2" : "") << updater;
+    const std::vector<float> after = job.weights();
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin(), [](float x, float y) {
+      return x == y || (std::isnan(x) && std::isnan(y));
+    })) << updater;
+    job.updater->settle(false);
+  }
+}
+
+TEST(CheckUpdater, RefusesWhatMakesNoSense) {
+  const auto refusal = [](const char* name, int ranks, const char* communicator, const char* type) -> std::string {
+    try {
+      check_updater(name, ranks, communicator, type);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status, Status::usage);
+      return error.what();
+    }
+    return "";
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal("single", 2, "mpi", "f32"), HasSubstr("one rank"));
+  EXPECT_THAT(refusal("main_rank", 2, "ring", "f32"), HasSubstr("--communicator ring"));
+  EXPECT_THAT(refusal("parameter_server", 2, "ring", "f32"), HasSubstr("--communicator ring"));
+  EXPECT_THAT(refusal("parameter_server", 2, "mpi", "f16"), HasSubstr("f16"));
+  for (const UpdaterName& updater : updater_summaries()) EXPECT_EQ(refusal(updater.name.c_str(), 1, "mpi", "f32"), "");
+  for (const char* updater : {"allreduce", "overlap", "double_buffering"}) {
+    EXPECT_EQ(refusal(updater, 4, "ring", "bf16"), "");
+  }
+}
+
+}  // namespace
+}  // namespace paceline::train
+
+int main(int argc, char** argv) {
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);
+  int provided = 0, size = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  testing::InitGoogleTest(&argc, argv);
+  const int result = size == 4 && provided >= MPI_THREAD_SERIALIZED ? RUN_ALL_TESTS() : 1;
+  MPI_Finalize();
+  return result;
+}

@@ -1,0 +1,258 @@
+#include "trainer/cli/add_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainer/cli/value_checks.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/error.h"
+#include "trainer/run/checkpoint_times.h"
+#include "trainer/updaters/updater.h"
+
+namespace paceline::train {
+namespace {
+
+constexpr std::uint64_t most_iterations = std::uint64_t{1} << 40, any_seed = ~std::uint64_t{0};
+
+std::string communicator_help() {
+  std::string help = "how gradients are averaged over the ranks:";
+  for (const auto& [name, summary] : communicator_choices()) help += fmt::format("\n{}: {}", name, summary);
+  return help;
+}
+
+std::vector<std::string> communicator_choice_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorName& choice : communicator_choices()) names.push_back(choice.name);
+  return names;
+}
+
+// What communicators have in common, in training and beside it.
+void add_reduction_options(CLI::App& app, nccl::Options& o) {
+  app.add_option("--ring-order", o.ring_order,
+                 "order of the ranks in communicators, e.g. 0,2,1,3: neighbours in it send to each other in rings; "
+                 "default: by rank");
+  app.add_option_function<std::string>(
+         "--nccl-ctas", [&o](const std::string& text) { o.ctas = nccl::parse_ctas(text); },
+         "NCCL: blocks of threads that its kernels take, most or least:most; default: NCCL's choice")
+      ->type_name("[LEAST:]MOST");
+  app.add_flag("--registered-buffers", o.registered, "NCCL: gradients in memory that it allocates and registers");
+  app.add_option(
+         "--comm-timeout", o.timeout_s,
+         "seconds that a collective call of a running job waits for a rank; then the job ends and names the rank")
+      ->check(positive())
+      ->capture_default_str();
+}
+
+std::string updater_help() {
+  std::string help = "how gradients become a step:";
+  for (const auto& [name, summary] : updater_summaries()) help += fmt::format("\n{}: {}", name, summary);
+  return help;
+}
+
+std::vector<std::string> updater_names() {
+  std::vector<std::string> names;
+  for (const UpdaterName& updater : updater_summaries()) names.push_back(updater.name);
+  return names;
+}
+
+void add_updater_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--updater", o.updater, updater_help())->check(CLI::IsMember(updater_names()))->capture_default_str();
+  app.add_option("--bucket-mb", o.bucket_mb, "overlap: MiB of a bucket; default: 25, the first one 1 at most")
+      ->check(number(1e-6, 1e6));
+  app.add_option("--max-ahead", o.most_ahead,
+                 "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit")
+      ->check(whole(0, most_iterations));
+  app.add_option("--accumulate", o.accumulate, "passes of --batch-size images whose gradients make one step")
+      ->check(whole(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option(
+      "--fault", o.faults,
+      "made on purpose, to be found: slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets");
+}
+
+void add_data_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--image-size", o.image_size, "pixels on each side; default: synthetic 32, crops from JPEGs 224")
+      ->check(whole(8, 4096));
+  app.add_option("--classes", o.classes, "synthetic: number of classes; default: 10. Else: what the data must have")
+      ->check(whole(2, 1 << 20));
+  app.add_option("--resize", o.resize, "CIFAR-10: pixels on each side, 32 at least, that images are enlarged to")
+      ->check(whole(32, 4096));
+  app.add_option("--fraction", o.fraction,
+                 "of the images of each class: the first of --data, for training and for test")
+      ->check(number(0, 1))
+      ->capture_default_str();
+  app.add_option("--augment", o.augment,
+                 "what training changes in images at random. crop: of JPEGs a part is taken, others are shifted by up "
+                 "to an eighth; mirror: half of them; all: both; none: they are as evaluation sees them")
+      ->check(CLI::IsMember({"all", "crop", "mirror", "none"}))
+      ->capture_default_str();
+  app.add_option("--sharding", o.sharding,
+                 "what becomes of images that make no whole iteration at an epoch's end. exact: left out, others each "
+                 "epoch; equal-length: all are used, and a few twice")
+      ->check(CLI::IsMember({"exact", "equal-length"}))
+      ->capture_default_str();
+  app.add_option(
+         "--on-bad-image", o.on_bad_image,
+         "a picture that is damaged or cannot be read. stop: it ends the run; skip: the next good one takes its "
+         "place in training, evaluation leaves it out, and the end of the run counts them")
+      ->check(CLI::IsMember({"skip", "stop"}))
+      ->capture_default_str();
+  app.add_option("--loader-workers", o.loader_workers, "threads per rank that read and prepare images")
+      ->check(whole(1, 256))
+      ->capture_default_str();
+  app.add_flag("--broadcast-data", o.broadcast_data, "rank 0 alone reads --data, and sends it to the memory of all");
+}
+
+void add_device_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--device", o.device, "what computes: cpu; cuda: a GPU for each rank; auto: GPUs where there are any")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
+      ->capture_default_str();
+  app.add_flag("--share-gpu", o.share_gpu, "GPUs: several ranks may have the same one");
+  app.add_flag("--cuda-graphs", o.cuda_graphs,
+               "GPUs: start forward and backward as a whole, for small batches; profiles then show no layers");
+  app.add_flag("--no-fusion", o.no_fusion,
+               "GPUs, f16: batch norms in kernels of their own, none in those of cuDNN's convolutions");
+  app.add_option(
+         "--plan-cache", o.plan_cache,
+         "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
+         "~/.cache/paceline/cudnn-plans.txt")
+      ->type_name("FILE")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_training_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--model", o.model, "resnet18, vgg16_bn, …: torchvision's names; vgg_lecture")
+      ->type_name("NAME")
+      ->capture_default_str();
+  auto* data =
+      app.add_option("--data", o.data,
+                     "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin), or of JPEGs: "
+                     "train/CLASS/*.jpg and val/CLASS/*.jpg")
+          ->type_name("DIR");
+  app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
+  add_data_options(app, o);
+  app.add_option("--train-images", o.train_images, "synthetic: training images an epoch")
+      ->check(whole(1, 1 << 28))
+      ->capture_default_str();
+  app.add_option("--test-images", o.test_images, "synthetic: test images")
+      ->check(whole(1, 1 << 28))
+      ->capture_default_str();
+  app.add_option("--batch-size", o.batch_size, "images per rank and iteration")
+      ->check(whole(1, 1 << 28))
+      ->capture_default_str();
+  auto* epochs = app.add_option("--epochs", o.epochs, "passes over the training images")
+                     ->check(whole(1, 1 << 30))
+                     ->capture_default_str();
+  app.add_option("--iterations", o.iterations, "iterations of the whole run, instead of --epochs")
+      ->check(whole(1, most_iterations))
+      ->excludes(epochs);
+  app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
+      ->check(whole(1, 4096));
+  app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")
+      ->check(whole(0, any_seed))
+      ->capture_default_str();
+  app.add_option(
+         "--dtype", o.dtype,
+         "of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 or AMX; tf32 "
+         "and f16 on GPUs")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}))
+      ->transform(type_name_of)
+      ->capture_default_str();
+  app.add_flag("--deterministic", o.deterministic,
+               "refuse what does not give the same bits when it is run again on the same ranks and threads");
+  app.add_option("--communicator", o.communicator, communicator_help())
+      ->check(CLI::IsMember(communicator_choice_names()))
+      ->capture_default_str();
+  app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients travel in; the 16-bit ones round")
+      ->check(CLI::IsMember(allreduce_dtypes()))
+      ->transform(type_name_of)
+      ->capture_default_str();
+  add_reduction_options(app, o.reduction);
+  app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)")
+      ->type_name("FILE");
+  auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
+                                    "file written after every epoch, at the end and when interrupted (rank 0 writes)")
+                         ->type_name("FILE");
+  auto* resume = app.add_flag("--resume", o.resume,
+                              "go on from the --checkpoint file where it exists; a complete run is evaluated again")
+                     ->needs(checkpoint);
+  app.add_flag("--overwrite-checkpoint", o.overwrite_checkpoint,
+               "start anew although the --checkpoint file exists, and write over it")
+      ->needs(checkpoint)
+      ->excludes(resume);
+  app.add_option("--checkpoint-every", o.checkpoint_every,
+                 "when it is written beside the end: epoch; a number of iterations, as 500; a time, as 10m (s, m, h)")
+      ->type_name("WHEN")
+      ->needs(checkpoint)
+      ->check([](const std::string& text) -> std::string {
+        try {
+          parse_checkpoint_every(text);
+        } catch (const Error& error) {
+          return error.what();
+        }
+        return {};
+      })
+      ->capture_default_str();
+  app.add_option("--keep", o.keep, "checkpoints that are kept: the newest, before it FILE.1, before that FILE.2")
+      ->needs(checkpoint)
+      ->check(whole(1, 1000))
+      ->capture_default_str();
+  app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")
+      ->check(whole(0, most_iterations))
+      ->capture_default_str();
+  app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
+      ->check(number(0, 1))
+      ->capture_default_str();
+  add_device_options(app, o);
+  add_optimization_options(app, o.optimization);
+  add_updater_options(app, o);
+}
+
+void add_make_dataset(CLI::App& app, MakeDatasetOptions& o) {
+  app.add_option("directory", o.directory, "made if needed")->required();
+  app.add_option("--train", o.train, "training images")->check(whole(1, 1 << 30))->capture_default_str();
+  app.add_option("--test", o.test, "test images")->check(whole(1, 1 << 30))->capture_default_str();
+  app.add_option("--seed", o.seed, "of everything drawn")->check(whole(0, any_seed))->capture_default_str();
+  app.add_option("--format", o.format, "cifar10: its binary files; jpeg: a folder of pictures")
+      ->check(CLI::IsMember({"cifar10", "jpeg"}))
+      ->capture_default_str();
+  app.add_option("--image-size", o.image_size, "jpeg: pixels on each side")
+      ->check(whole(8, 1024))
+      ->capture_default_str();
+}
+
+void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
+  app.add_option("--sizes", o.sizes,
+                 fmt::format("bytes of what is reduced; default: {}; with --libraries: {}",
+                             fmt::join(default_sizes(false), ","), fmt::join(default_sizes(true), ",")))
+      ->delimiter(',');
+  auto* names =
+      app.add_option("--communicators", o.communicators, "names, separated by commas; default: all that suit the job")
+          ->delimiter(',')
+          ->check(CLI::IsMember(communicator_choice_names()));
+  auto* device = app.add_option("--device", o.device, "whose memory the values lie in: cpu, cuda")
+                     ->check(CLI::IsMember({"cpu", "cuda"}))
+                     ->capture_default_str();
+  app.add_flag("--libraries", o.libraries,
+               "instead: MPI in host memory, CUDA-aware MPI and NCCL side by side, as far as they are there")
+      ->excludes(names)
+      ->excludes(device);
+  app.add_flag("--share-gpu", o.share_gpu, "several ranks on one GPU, which NCCL refuses");
+  app.add_option("--dtype", o.reduction.dtype, "type that the values travel in")
+      ->check(CLI::IsMember(allreduce_dtypes()))
+      ->transform(type_name_of)
+      ->capture_default_str();
+  add_reduction_options(app, o.reduction);
+  app.add_option("--iterations", o.iterations, "of which the median is printed")
+      ->check(whole(1, 1000000))
+      ->capture_default_str();
+}
+
+}  // namespace paceline::train

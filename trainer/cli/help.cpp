@@ -1,0 +1,167 @@
+#include "trainer/cli/help.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "trainer/cli/option_owners.h"
+#include "trainer/cli/settings.h"
+
+namespace paceline::train {
+namespace {
+
+struct Topic {
+  const char* name;
+  const char* title;
+  std::vector<std::string> options;
+};
+
+// Options that are in no topic are in the last.
+const std::vector<Topic>& topics() {
+  static const std::vector<Topic> all{
+      {"run",
+       "Run",
+       {"model", "data", "synthetic", "batch-size", "epochs", "iterations", "threads", "seed", "deterministic", "dtype",
+        "lr", "preset", "config", "show-config", "help", "version"}},
+      {"data",
+       "Data",
+       {"image-size", "classes", "train-images", "test-images", "resize", "fraction", "augment", "sharding",
+        "on-bad-image", "loader-workers", "broadcast-data"}},
+      {"model", "Model", {"width", "resnet-v1", "zero-gamma"}},
+      {"optimizer",
+       "Optimizer",
+       {"optimizer", "momentum", "nesterov", "rate-position", "weight-decay", "decay-exclude", "lars-trust",
+        "lars-threshold", "beta1", "beta2", "epsilon", "rms-decay", "rms-lr", "rms-center", "rms-period",
+        "rms-printed-slope"}},
+      {"schedule",
+       "Learning rate and batch",
+       {"lr-scaling", "base-batch", "schedule", "lr-steps", "lr-factor", "poly-power", "warmup", "warmup-epochs",
+        "warmup-lr", "regime-adaptation", "grow-batch", "grow-batch-limit", "accumulate"}},
+      {"batch-norm", "Batch norm", {"freeze-batch-norm", "sync-batch-norm", "ghost-batch", "batch-norm-statistics"}},
+      {"parallel",
+       "Ranks",
+       {"communicator", "allreduce-dtype", "ring-order", "updater", "bucket-mb", "max-ahead", "fault", "nccl-ctas",
+        "registered-buffers", "comm-timeout"}},
+      {"device", "GPUs", {"device", "share-gpu", "cuda-graphs", "no-fusion", "plan-cache"}},
+      {"output",
+       "Log, checkpoints, evaluation",
+       {"log", "checkpoint", "checkpoint-every", "keep", "resume", "overwrite-checkpoint", "eval-every",
+        "target-accuracy"}},
+      {"other", "Other", {}},
+  };
+  return all;
+}
+
+std::string key_of(const CLI::Option& option) {
+  return option.get_lnames().empty() ? option.get_name() : option.get_lnames().front();
+}
+
+const Topic& topic_of(const CLI::Option& option) {
+  const std::string key = key_of(option);
+  for (const Topic& topic : topics()) {
+    if (std::ranges::count(topic.options, key) > 0) return topic;
+  }
+  return topics().back();
+}
+
+std::vector<const CLI::Option*> options_of(const CLI::App& app, const Topic& topic) {
+  std::vector<const CLI::Option*> options =
+      app.get_options([&](const CLI::Option* option) { return &topic_of(*option) == &topic; });
+  std::ranges::stable_sort(options, {}, [&](const CLI::Option* option) {
+    return std::ranges::find(topic.options, key_of(*option)) - topic.options.begin();
+  });
+  return options;
+}
+
+// CLI11 keeps what an option excludes in the order of addresses, which changes from run to run.
+struct SteadyFormatter : CLI::Formatter {
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option), mark = " Excludes:";  // comes last
+    const std::size_t at = text.find(mark);
+    if (at == std::string::npos) return text;
+    std::istringstream rest(text.substr(at + mark.size()));
+    std::vector<std::string> names{std::istream_iterator<std::string>(rest), {}};
+    std::ranges::sort(names);
+    return fmt::format("{} {}", text.substr(0, at + mark.size()), fmt::join(names, " "));
+  }
+};
+
+std::string section(const CLI::App& app, const Topic& topic) {
+  SteadyFormatter formatter;
+  formatter.column_width(30);
+  const auto options = options_of(app, topic);
+  return options.empty() ? "" : formatter.make_group(topic.title, false, options);
+}
+
+std::string line_of(const CLI::App& app, const CLI::Option& option) {
+  const std::string key = key_of(option);
+  if (option.get_items_expected_max() == 0) {  // a switch
+    return fmt::format("{} = {}\n", key, option.count() > 0 && option.as<bool>() ? "true" : "false");
+  }
+  if (const std::string why = idle(app, option); !why.empty()) return fmt::format("# {}: {}\n", key, why);
+  for (const CLI::Option* other : option.get_needs()) {
+    if (other->count() == 0) return fmt::format("# {}: needs {}\n", key, key_of(*other));
+  }
+  for (const CLI::Option* other : option.get_excludes()) {
+    if (option.count() == 0 && other->count() > 0) return fmt::format("# {}: not with {}\n", key, key_of(*other));
+  }
+  if (option.count() == 0) {
+    if (option.get_default_str().empty()) return fmt::format("# {}: not given\n", key);
+    return fmt::format("{} = {}\n", key, as_toml(option.get_default_str()));
+  }
+  std::vector<std::string> values;
+  for (const std::string& value : option.results()) values.push_back(as_toml(value));
+  const bool several = option.get_delimiter() != '\0' || values.size() > 1;
+  return several ? fmt::format("{} = [{}]\n", key, fmt::join(values, ", ")) : fmt::format("{} = {}\n", key, values[0]);
+}
+
+}  // namespace
+
+std::vector<std::string> help_topics() {
+  std::vector<std::string> names{"all"};
+  for (const Topic& topic : topics()) names.emplace_back(topic.name);
+  return names;
+}
+
+std::string help_text(const CLI::App& app, const std::string& topic) {
+  std::string text;
+  for (const Topic& one : topics()) {
+    if (topic == "all" || topic == one.name || (topic.empty() && std::string_view(one.name) == "run")) {
+      text += section(app, one);
+    }
+  }
+  if (!topic.empty()) return text;
+  text += "\nMore with --help TOPIC:\n";
+  for (const Topic& one : topics()) {
+    if (!options_of(app, one).empty()) text += fmt::format("  {:<12}{}\n", one.name, one.title);
+  }
+  text +=
+      fmt::format("  {:<12}{}\n\nPresets (--preset NAME; --show-config prints one in full):\n", "all", "All of these");
+  for (const Preset& preset : presets()) text += fmt::format("  {:<14}{}\n", preset.name, preset.summary);
+  text += "\nOther commands (each with its own --help):\n";
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    text += fmt::format("  {:<18}{}\n", command->get_name(), command->get_description());
+  }
+  return text;
+}
+
+std::string settings_text(const CLI::App& app) {
+  std::string text = "# All settings of this run; a file for --config.\n";
+  for (const Topic& topic : topics()) {
+    const auto options = options_of(app, topic);
+    if (options.empty()) continue;
+    text += fmt::format("\n# {}\n", topic.title);
+    for (const CLI::Option* option : options) {
+      const std::string key = key_of(*option);
+      if (key == "help" || key == "version" || key == "config" || key == "show-config" || key == "preset") continue;
+      text += line_of(app, *option);
+    }
+  }
+  return text;
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,60 @@
+#include "trainer/cli/value_checks.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace paceline::train {
+namespace {
+
+constexpr int unnamed = 1'000'000;  // a bound from here on is not in the help text
+
+template <typename Number>
+std::optional<Number> number_in(const std::string& text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && last == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
+  return {[=](std::string& text) -> std::string {
+            const auto value = number_in<std::uint64_t>(text);
+            if (value && *value >= least && *value <= most) return {};
+            return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+          },
+          most < unnamed ? fmt::format("{} to {}", least, most) : fmt::format("at least {}", least)};
+}
+
+CLI::Validator number(double least, double most) {
+  return {[=](std::string& text) -> std::string {
+            const auto value = number_in<double>(text);
+            if (value && *value >= least && *value <= most) return {};  // never so for one that is not a number
+            return fmt::format("'{}' is no number from {:g} to {:g}", text, least, most);
+          },
+          most < unnamed ? fmt::format("{:g} to {:g}", least, most) : fmt::format("at least {:g}", least)};
+}
+
+std::string type_name_of(const std::string& text) {
+  if (text == "fp32") return "f32";
+  return text == "fp16" ? "f16" : text;
+}
+
+CLI::Validator positive() {
+  return {[](std::string& text) -> std::string {
+            constexpr double most = std::numeric_limits<float>::max();
+            const auto value = number_in<double>(text);
+            if (value && *value > 0 && *value <= most) return {};
+            return fmt::format("'{}' is no number above 0 ({:.3g} at most)", text, most);
+          },
+          "above 0"};
+}
+
+}  // namespace paceline::train

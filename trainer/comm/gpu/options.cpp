@@ -1,0 +1,108 @@
+#include "trainer/comm/gpu/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "trainer/error.h"
+
+namespace paceline::train::nccl {
+namespace {
+
+constexpr int most_ctas = 64;  // NCCL's MAXCHANNELS
+
+// The text as one line, without what is around it.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool blank = c == '\n' || c == '\r' || c == '\t' || c == ' ';
+    if (!blank)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  if (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+// By ncclResult_t.
+const char* remedy(int code) {
+  switch (code) {
+    case 1:
+      return "see nvidia-smi; NCCL_DEBUG=WARN says which call of CUDA it was";
+    case 2:
+      return "look at the network and at the limits for open files and shared memory (ulimit -n, /dev/shm)";
+    case 4:
+    case 5:
+      return "NCCL_DEBUG=WARN says more";
+    case 6:
+      return "look at what the other ranks said, and at the network between the hosts";
+    default:
+      return "NCCL_DEBUG=INFO says more";
+  }
+}
+
+}  // namespace
+
+Ctas parse_ctas(const std::string& text) {
+  const auto refuse = [&] {
+    return Error(fmt::format("--nccl-ctas {}: write the most, such as 8, or least and most, such as 4:8; 1 to {}", text,
+                             most_ctas),
+                 Status::usage);
+  };
+  const auto number = [&](std::string_view part) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size() || value < 1 || value > most_ctas) throw refuse();
+    return value;
+  };
+  const std::string_view all = text;
+  const std::size_t colon = all.find(':');
+  if (colon == std::string_view::npos) return {0, number(all)};
+  const Ctas ctas{number(all.substr(0, colon)), number(all.substr(colon + 1))};
+  if (ctas.least > ctas.most) throw refuse();
+  return ctas;
+}
+
+bool uses_nccl(const std::string& communicator) {
+  for (const char* name : {"pure_nccl", "single_node", "hierarchical", "two_dimensional", "non_cuda_aware"}) {
+    if (communicator == name) return true;
+  }
+  return false;
+}
+
+void check_placement(const std::string& communicator, const std::vector<Placement>& ranks) {
+  std::map<std::string, std::size_t> rank_of;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const Placement& place = ranks[rank];
+    if (place.device_uuid.empty()) {
+      throw Error(fmt::format("communicator {}: rank {} on {} has no GPU", communicator, rank, place.host),
+                  Status::usage);
+    }
+    const auto [other, alone] = rank_of.emplace(place.device_uuid, rank);
+    if (alone) continue;
+    throw Error(fmt::format("communicator {}: ranks {} and {} share one GPU of {}, which NCCL refuses: take "
+                            "--communicator mpi, which goes through host memory, or one rank a GPU",
+                            communicator, other->second, rank, place.host),
+                Status::usage);
+  }
+}
+
+std::string failure(const std::string& call, int code, const std::string& words, const std::string& message) {
+  std::string line = fmt::format("NCCL: {}: {}", call, one_line(words));
+  const std::string last = one_line(message);
+  if (!last.empty()) line += fmt::format(" ({})", last);
+  return line + ": " + remedy(code);
+}
+
+std::string timeout(const std::string& what, double seconds, const std::string& message) {
+  const std::string last = one_line(message);
+  return fmt::format(
+      "NCCL: {} did not end within {:g} s{}: another rank is missing, or much slower: look at what the "
+      "others said, or raise --comm-timeout",
+      what, seconds, last.empty() ? "" : fmt::format(" ({})", last));
+}
+
+}  // namespace paceline::train::nccl

@@ -1,0 +1,22 @@
+// The allreduce by slices of comm/slice_exchange.h, on GPUs.
+#pragma once
+
+#include "trainer/backend/cuda/runtime.h"
+#include "trainer/comm/gpu/allreduce.h"
+
+namespace paceline::train::nccl {
+
+class SliceExchange {
+ public:
+  // Each rank of the library gets every rank's copy of its own slice, adds them up in the order of the ranks, divides,
+  // and gives the result to all.
+  void reduce(Library& library, const Values& values, cudaStream_t stream);
+
+ private:
+  cuda::Buffer copies_;
+};
+
+// Memory of at least so many bytes; when it has to grow, what is in the stream is waited for first.
+void grow(cuda::Buffer& buffer, cuda::Buffer::Kind kind, std::size_t bytes, cudaStream_t stream);
+
+}  // namespace paceline::train::nccl

@@ -1,0 +1,37 @@
+// `paceline-train bench-allreduce`: the communicators against each other.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "trainer/comm/gpu/options.h"
+
+namespace paceline::train {
+
+struct BenchAllreduceOptions {
+  std::vector<std::string> sizes;          // bytes on the wire; K, M, G are powers of 1024. Empty: see default_sizes()
+  std::vector<std::string> communicators;  // empty: all that suit the job
+  std::string device = "cpu";              // whose memory the values lie in: cpu, cuda
+  bool libraries = false;                  // instead: MPI in host memory, MPI in a GPU's memory and NCCL, side by side
+  bool share_gpu = false;                  // several ranks on one GPU
+  int iterations = 20;
+  nccl::Options reduction;  // type, ring order, and what NCCL is told
+};
+
+// 4K to 25M; for the libraries, 4K to 256M.
+std::vector<std::string> default_sizes(bool libraries);
+
+// "25M" → 26214400. Throws Error (usage) for anything but a number of bytes with an optional K, M or G.
+std::size_t parse_bytes(const std::string& text);
+
+// One iteration's time is that of the slowest rank, from a barrier until allreduce_mean returns, casts and division
+// included, as training waits for it; the communicators take turns within an iteration, so that whatever else the
+// machine does hits all alike; the median over the iterations counts. algbw = bytes ÷ time, busbw = algbw × 2(n − 1)/n
+// for n ranks (nccl-tests, doc/PERFORMANCE.md). Before that one mean of known integers is checked to be exact on every
+// rank. Rank 0 prints a table: a row for each size and communicator, or, for the libraries, a row for each size with a
+// column for each that is there, and a line for each that is not, with the reason. A collective call over all ranks of
+// the job; returns the exit status on all: 1 where a mean was wrong. Throws Error (usage) for unknown names or sizes.
+int bench_allreduce(const BenchAllreduceOptions& options);
+
+}  // namespace paceline::train

@@ -1,0 +1,34 @@
+#include "trainer/run/device.h"
+
+#include <mpi.h>
+
+#include "trainer/error.h"
+
+namespace paceline::train {
+
+const GpuPart* open_gpu(const std::string& wish, bool share) {
+  if (wish == "cpu") return nullptr;
+  std::string trouble;
+  const GpuPart* part = nullptr;
+  try {
+    part = &gpu_part();
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  int everywhere = part != nullptr ? 1 : 0;  // a host may lack a library that the others have
+  MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (everywhere == 0) {
+    if (wish == "auto") return nullptr;
+    if (trouble.empty()) trouble = "--device cuda: on another host the libraries for GPUs cannot be loaded";
+    throw Error(trouble, Status::usage);
+  }
+  try {
+    part->use_device(Ranks(MPI_COMM_WORLD), share);
+  } catch (const Error&) {  // on all ranks
+    if (wish == "auto") return nullptr;
+    throw;
+  }
+  return part;
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,48 @@
+// `main_rank`, as Chainer's MultiprocessParallelUpdater has it: gradients summed on the main rank, which alone takes
+// the step, and its weights broadcast. There the user divides the learning rate by the number of ranks, for the sum is
+// as many times too large; here the main rank divides the sum. With plain SGD that is the same step, and it is the
+// right one for weight decay and for optimizers whose step is not proportional to the gradient.
+#include <cmath>
+
+#include "trainer/ranges.h"
+#include "trainer/updaters/updater.h"
+
+namespace paceline::train {
+namespace {
+
+constexpr int main_rank = 0;
+
+class MainRankUpdater : public Updater {
+ public:
+  using Updater::Updater;
+
+  StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
+    const Score local = pass_.run(batch, iteration);
+    const std::span<float> gradients = model_.gradients();
+    StepResult result;
+    {
+      const Range range(Category::allreduce, reduce_, communicator_.payload_bytes(gradients.size()));
+      communicator_.reduce_sum(gradients, main_rank);
+      result = agree(local, stop);
+    }
+    if (!std::isfinite(result.score.loss_sum)) return result;
+    if (communicator_.rank() == main_rank) {
+      model_.memory().divide(gradients, static_cast<float>(communicator_.size()));
+      apply(gradients, rate);
+    }
+    const Range range(Category::allreduce, broadcast_, model_.weights().size_bytes());
+    communicator_.broadcast(model_.weights(), main_rank);
+    return result;
+  }
+
+ private:
+  const RangeName reduce_{"reduce"}, broadcast_{"broadcast"};
+};
+
+}  // namespace
+
+std::unique_ptr<Updater> make_main_rank_updater(const UpdaterParts& parts) {
+  return std::make_unique<MainRankUpdater>(parts);
+}
+
+}  // namespace paceline::train

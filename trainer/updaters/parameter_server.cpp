@@ -1,0 +1,244 @@
+// `parameter_server`: rank 0 keeps the weights and the optimizer's state. Every rank, rank 0 included, sends its
+// gradient whenever it has one and gets the newest weights back; none waits for another's gradient. A gradient is an
+// n-th of what an iteration of n ranks sees, so each update takes an n-th of the learning rate.
+//
+// A thread of rank 0 serves the other ranks; rank 0's own passes use the weights directly. While it serves, it alone
+// calls MPI on that rank. A round lasts from the first step() to settle(), which every rank enters when it is done.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "trainer/error.h"
+#include "trainer/ranges.h"
+#include "trainer/updaters/background.h"
+#include "trainer/updaters/threads.h"
+#include "trainer/updaters/updater.h"
+
+namespace paceline::train {
+namespace {
+
+// Before a gradient, and before the weights that answer it.
+struct Note {
+  std::uint64_t version = 0;    // of the weights that the gradient was computed with; of those that follow
+  std::uint64_t staleness = 0;  // in an answer
+  double rate = 0;
+  std::uint32_t done = 0;  // the round is over for this rank: no gradient follows, and no answer
+  std::uint32_t stop = 0;
+};
+
+std::span<std::byte> bytes_of(Note& note) { return std::as_writable_bytes(std::span(&note, 1)); }
+
+// What rank 0 has more than the others.
+class Server {
+ public:
+  Server(Communicator& communicator, Optimizer& optimizer, std::span<const float> weights,
+         std::optional<std::uint64_t> most_ahead)
+      : communicator_(communicator),
+        optimizer_(optimizer),
+        most_ahead_(most_ahead),
+        weights_(weights.begin(), weights.end()),
+        gradient_(communicator.size() > 1 ? weights.size() : 0),
+        clocks_(static_cast<std::size_t>(communicator.size())) {
+    report_.ranks.resize(clocks_.size());
+  }
+
+  void begin_round() {
+    for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
+      clocks_[rank] = {};
+      // There may be several rounds between two reports.
+      if (report_.ranks[rank].updates == 0) report_.ranks[rank].first_version = version_;
+    }
+    thread_.submit([this] { serve(); });
+  }
+
+  // Rank 0's own gradient; then the weights.
+  Note push(std::span<const float> gradient, Note note, std::span<float> weights) {
+    std::unique_lock lock(mutex_);
+    note.staleness = update(0, gradient, note);
+    changed_.wait(lock, [this] { return may_go_on(0); });
+    std::ranges::copy(weights_, weights.begin());
+    note.version = version_;
+    note.stop = stop_ ? 1 : 0;
+    return note;
+  }
+
+  // Rank 0 is done; waits until the others are. Whether any wished to stop.
+  bool end_round(bool stop, std::span<float> weights) {
+    {
+      const std::lock_guard lock(mutex_);
+      clocks_[0].done = true;
+      stop_ = stop_ || stop;
+    }
+    thread_.wait();
+    std::ranges::copy(weights_, weights.begin());
+    return stop_;
+  }
+
+  std::uint64_t version() const { return version_; }
+
+  StalenessReport take_report() {
+    StalenessReport report = std::exchange(report_, {});
+    report_.ranks.resize(clocks_.size());
+    return report;
+  }
+
+ private:
+  struct Clock {
+    std::uint64_t iterations = 0;  // of this round
+    bool done = false;
+    bool waits = false;  // for its answer
+    std::uint64_t staleness = 0;
+  };
+
+  void serve() {
+    set_threads(1, 1);  // of this thread's steps: the others compute
+    while (true) {
+      const std::optional<int> from = communicator_.sender();
+      if (from) {
+        take_from(*from);
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+      const std::lock_guard lock(mutex_);
+      for (std::size_t rank = 1; rank < clocks_.size(); ++rank) {
+        if (clocks_[rank].waits && may_go_on(rank)) answer(rank);
+      }
+      changed_.notify_all();
+      if (std::ranges::all_of(clocks_, [](const Clock& clock) { return clock.done; })) return;
+    }
+  }
+
+  void take_from(int from) {
+    Note note;
+    communicator_.receive(bytes_of(note), from);
+    if (note.done == 0) communicator_.receive(std::as_writable_bytes(std::span(gradient_)), from);
+    const std::lock_guard lock(mutex_);
+    Clock& clock = clocks_[static_cast<std::size_t>(from)];
+    if (note.done != 0) {
+      clock.done = true;
+      stop_ = stop_ || note.stop != 0;
+      return;
+    }
+    clock.staleness = update(static_cast<std::size_t>(from), gradient_, note);
+    clock.waits = true;
+  }
+
+  void answer(std::size_t rank) {
+    Note note{version_, clocks_[rank].staleness, 0, 0, stop_ ? 1u : 0u};
+    communicator_.send(bytes_of(note), static_cast<int>(rank));
+    communicator_.send(std::as_bytes(std::span(weights_)), static_cast<int>(rank));
+    clocks_[rank].waits = false;
+  }
+
+  // Stale synchronous parallel (Ho et al., NIPS 2013): nobody is further ahead of the slowest than allowed.
+  bool may_go_on(std::size_t rank) const {
+    if (!most_ahead_) return true;
+    return std::ranges::all_of(clocks_, [&](const Clock& other) {
+      return other.done || clocks_[rank].iterations <= other.iterations + *most_ahead_;
+    });
+  }
+
+  std::uint64_t update(std::size_t rank, std::span<const float> gradient, const Note& note) {
+    const Range range(Category::optimizer);
+    const std::uint64_t staleness = version_ - note.version;
+    optimizer_.step(weights_, gradient, static_cast<float>(note.rate / static_cast<double>(clocks_.size())));
+    ++version_;
+    ++clocks_[rank].iterations;
+    stop_ = stop_ || note.stop != 0;
+    StalenessReport::OfRank& of_rank = report_.ranks[rank];
+    ++of_rank.updates;
+    of_rank.sum += staleness;
+    of_rank.most = std::max(of_rank.most, staleness);
+    of_rank.last_version = version_;
+    if (report_.histogram.size() <= staleness) report_.histogram.resize(staleness + 1);
+    ++report_.histogram[staleness];
+    return staleness;
+  }
+
+  Communicator& communicator_;
+  Optimizer& optimizer_;
+  const std::optional<std::uint64_t> most_ahead_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<float> weights_, gradient_;  // guarded by mutex_ during a round, as is all below; gradient_: the thread's
+  std::uint64_t version_ = 0;              // updates so far
+  std::vector<Clock> clocks_;
+  bool stop_ = false;
+  StalenessReport report_;
+  Background thread_{"parameter server"};  // last: ends before what it works with
+};
+
+class ParameterServerUpdater : public Updater {
+ public:
+  explicit ParameterServerUpdater(const UpdaterParts& parts) : Updater(parts) {
+    if (communicator_.rank() != 0) return;
+    server_ = std::make_unique<Server>(communicator_, optimizer_, model_.weights(), parts.most_ahead);
+  }
+
+  bool asynchronous() const override { return true; }
+
+  StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
+    if (!in_round_ && server_) server_->begin_round();
+    in_round_ = true;
+    StepResult result;
+    result.score = pass_.run(batch, iteration);
+    if (!std::isfinite(result.score.loss_sum)) throw Error(nonfinite_loss(iteration, rate, nonfinite_layer()));
+    Note note{version_, 0, rate, 0, stop ? 1u : 0u};
+    {
+      const Range range(Category::allreduce, exchange_, 2 * model_.gradients().size_bytes());
+      if (server_) {
+        note = server_->push(model_.gradients(), note, model_.weights());
+      } else {
+        communicator_.send(bytes_of(note), 0);
+        communicator_.send(std::as_bytes(model_.gradients()), 0);
+        communicator_.receive(bytes_of(note), 0);
+        communicator_.receive(std::as_writable_bytes(model_.weights()), 0);
+      }
+    }
+    mark(Category::staleness, staleness_, note.staleness);
+    version_ = note.version;
+    result.staleness = note.staleness;
+    result.stop = note.stop != 0;
+    return result;
+  }
+
+  bool settle(bool stop) override {
+    const Range range(Category::allreduce, settle_, model_.weights().size_bytes());
+    if (in_round_ && server_) stop = server_->end_round(stop, model_.weights());
+    if (in_round_ && !server_) {
+      Note note{version_, 0, 0, 1, stop ? 1u : 0u};
+      communicator_.send(bytes_of(note), 0);
+    }
+    in_round_ = false;
+    communicator_.broadcast(model_.weights(), 0);
+    std::array facts{server_ ? server_->version() : std::uint64_t{0}, std::uint64_t{stop ? 1u : 0u}};
+    communicator_.broadcast(std::span<std::uint64_t>(facts), 0);
+    version_ = facts[0];
+    return facts[1] != 0;
+  }
+
+  std::optional<StalenessReport> take_staleness() override {
+    if (!server_) return std::nullopt;
+    return server_->take_report();
+  }
+
+ private:
+  const RangeName exchange_{"push and pull"}, settle_{"settle"}, staleness_{"staleness"};
+  std::uint64_t version_ = 0;  // of this rank's weights
+  bool in_round_ = false;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace
+
+std::unique_ptr<Updater> make_parameter_server_updater(const UpdaterParts& parts) {
+  return std::make_unique<ParameterServerUpdater>(parts);
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,44 @@
+#include "trainer/updaters/sender.h"
+
+#include <utility>
+
+namespace paceline::train {
+
+void Sender::send(std::span<float> gradient, std::vector<Slice> parts, const RangeName& name) {
+  std::size_t values = 0;
+  for (const Slice& part : parts) values += part.count;
+  const std::size_t bytes = communicator_.payload_bytes(values);
+  const std::shared_ptr<Transfer> transfer = communicator_.begin_mean(gradient, parts);
+  if (transfer) {
+    if (!arrivals_) arrivals_.emplace("gradients");
+    arrivals_->submit([this, transfer, bytes] {
+      transfer->wait_until_ready();
+      mark(Category::allreduce, ready_, bytes);
+    });
+  } else {
+    mark(Category::allreduce, ready_, bytes);
+  }
+  background_.submit([this, transfer, gradient, parts = std::move(parts), &name, bytes] {
+    if (transfer) transfer->wait_until_ready();
+    if (!communicator_.queues()) {
+      const Range range(Category::wait);
+      communicator_.wait_for_all();
+    }
+    const Range range(Category::allreduce, name, bytes);
+    if (transfer) return transfer->finish();
+    for (const Slice& part : parts) communicator_.allreduce_gradient(gradient, part.first, part.count);
+  });
+}
+
+void Sender::wait() {
+  if (!communicator_.queues()) return settle();
+  background_.check();
+  communicator_.join();
+}
+
+void Sender::settle() {
+  if (arrivals_) arrivals_->wait();
+  background_.wait();
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,119 @@
+#include "trainer/updaters/updater.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trainer/error.h"
+#include "trainer/ranges.h"
+
+namespace paceline::train {
+
+StepResult Updater::agree(const Score& local, bool stop, bool again) {
+  std::array sums = {local.loss_sum, static_cast<double>(local.correct), static_cast<double>(local.samples),
+                     stop ? 1.0 : 0.0, again ? 1.0 : 0.0};
+  communicator_.allreduce_sum(sums);
+  StepResult result;
+  result.score = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
+  result.stop = sums[3] > 0;
+  result.again = sums[4] > 0;
+  return result;
+}
+
+void Updater::apply(std::span<const float> gradient, double rate) {
+  const Range range(Category::optimizer);
+  optimizer_.step(model_.weights(), gradient, static_cast<float>(rate));
+}
+
+std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer) {
+  return fmt::format(
+      "the loss is no longer a finite number in iteration {}, at learning rate {:.3g}{}: lower --lr or add "
+      "--warmup-epochs",
+      iteration, rate, layer.empty() ? "" : fmt::format(", from layer {} on", layer));
+}
+
+namespace {
+
+// Every iteration: each rank's gradient of the mean loss over its batch, the mean of these over the ranks, one step of
+// the optimizer. As all ranks take the same step from the same weights they stay equal, to the bit.
+class AllreduceUpdater : public Updater {
+ public:
+  using Updater::Updater;
+
+  StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
+    const Score local = pass_.run(batch, iteration);
+    StepResult result;
+    {
+      const std::span<float> gradients = model_.gradients();
+      const Range range(Category::allreduce, communicator_.payload_bytes(gradients.size()));
+      communicator_.allreduce_gradient(gradients, 0, gradients.size());
+      result = agree(local, stop);
+    }
+    if (std::isfinite(result.score.loss_sum)) apply(model_.gradients(), rate);
+    return result;
+  }
+};
+
+struct Entry {
+  const char* name;
+  const char* summary;
+  std::unique_ptr<Updater> (*make)(const UpdaterParts&);
+  bool thread;      // communicates in a second one
+  bool allreduces;  // so that --communicator matters
+};
+
+constexpr Entry entries[] = {
+    {"single", "one rank, no communication", make_allreduce_updater, false, false},
+    {"allreduce", "the whole gradient is averaged after backward", make_allreduce_updater, false, true},
+    {"main_rank", "gradients summed on rank 0, which updates and broadcasts the weights", make_main_rank_updater, false,
+     false},
+    {"overlap", "averaged in buckets, each sent while backward computes the next ones", make_overlap_updater, true,
+     true},
+    {"double_buffering", "averaged during the next iteration, whose step takes it: one step stale",
+     make_double_buffering_updater, true, true},
+    {"parameter_server", "asynchronous: each rank sends its gradient to rank 0 and gets the newest weights",
+     make_parameter_server_updater, true, false},
+};
+
+const Entry& entry_of(const std::string& name) {
+  const auto found = std::ranges::find_if(entries, [&](const Entry& entry) { return name == entry.name; });
+  if (found == std::end(entries)) throw Error(fmt::format("no updater '{}'", name), Status::usage);
+  return *found;
+}
+
+}  // namespace
+
+std::vector<UpdaterName> updater_summaries() {
+  std::vector<UpdaterName> names;
+  for (const Entry& entry : entries) names.push_back({entry.name, entry.summary});
+  return names;
+}
+
+bool updater_needs_thread(const std::string& name) { return entry_of(name).thread; }
+
+bool updater_allreduces(const std::string& name) { return entry_of(name).allreduces; }
+
+void check_updater(const std::string& name, int ranks, const std::string& communicator, const std::string& dtype) {
+  const auto refuse = [&](const std::string& what) {
+    return Error(fmt::format("--updater {}: {}", name, what), Status::usage);
+  };
+  if (name == "single" && ranks > 1) throw refuse(fmt::format("is for one rank, not {}: take allreduce", ranks));
+  if (!entry_of(name).allreduces && communicator != "mpi") {
+    throw refuse(fmt::format("makes no allreduce of gradients: leave out --communicator {}", communicator));
+  }
+  if ((name == "single" || name == "parameter_server") && dtype != "f32") {
+    throw refuse(fmt::format("sends no gradients in {}: leave out --allreduce-dtype", dtype));
+  }
+}
+
+std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts) {
+  return entry_of(name).make(parts);
+}
+
+std::unique_ptr<Updater> make_allreduce_updater(const UpdaterParts& parts) {
+  return std::make_unique<AllreduceUpdater>(parts);
+}
+
+}  // namespace paceline::train
