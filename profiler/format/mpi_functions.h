@@ -1,7 +1,7 @@
 // The MPI functions that are recorded: the closed list behind the `function` field of the mpi_* events (event.h).
 //
 // An id, once given, keeps its meaning; new functions get new ids. The recorder's wrappers
-// (profiler/inject/mpi_signatures.h) and the analysis both read this list.
+// (profiler/inject/sources/mpi/signatures.h) and the analysis both read this list.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // The recorder's table of functions for its other libraries.
 #include "profiler/inject/event_sink.h"
 
-#include "profiler/inject/names.h"
-#include "profiler/inject/recorder.h"
-#include "profiler/inject/say.h"
+#include "profiler/inject/core/names.h"
+#include "profiler/inject/core/writer.h"
+#include "profiler/inject/system/say.h"
 
 namespace paceline::inject {
 namespace {

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/inject/ends.h"
+#include "profiler/inject/core/ends.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 

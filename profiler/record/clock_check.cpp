@@ -43,7 +43,7 @@ std::string first_word_of(const std::string& path) {
   return word;
 }
 
-// The clock that the recorder will take (profiler/inject/clock.cpp).
+// The clock that the recorder will take (profiler/inject/core/clock.cpp).
 bool counter_is_used() {
 #if defined(__x86_64__)
   const char* wanted = std::getenv(env_clock);

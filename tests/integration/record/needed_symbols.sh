@@ -26,7 +26,7 @@ for library in "$1"/libpaceline-{inject,cupti,nccl}.so; do
       *) echo "$name: $symbol needs $version"; failed=1; continue ;;
     esac
     if [ "$(printf '%s\n%s\n' "$number" $youngest | sort -V | tail -1)" != $youngest ]; then
-      echo "$name: $symbol needs glibc $number; see profiler/inject/old_glibc.cpp"
+      echo "$name: $symbol needs glibc $number; see profiler/inject/system/old_glibc.cpp"
       failed=1
     fi
     oldest_that_will_do=$(printf '%s\n%s\n' "$number" "$oldest_that_will_do" | sort -V | tail -1)

@@ -8,7 +8,7 @@
 
 #include "analysis/importers/pace/nvtx_clocks.h"
 #include "profiler/format/payload_layout.h"
-#include "tests/unit/profiler/events.h"
+#include "tests/unit/profiler/format/events.h"
 
 namespace paceline::analysis {
 namespace {

@@ -1,0 +1,163 @@
+#include "profiler/inject/core/chunks.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace paceline::inject {
+namespace {
+
+using format::ChunkHeader;
+using format::ChunkState;
+using format::pages_per_chunk;
+
+// Free pages that stay in divided units, so that a program of many short threads does not divide and join all the time.
+constexpr std::uint32_t pages_kept = 3 * pages_per_chunk;
+
+std::atomic_ref<std::uint32_t> pages_field(std::uint32_t unit) {
+  return std::atomic_ref<std::uint32_t>(session.file.chunk_at(unit * pages_per_chunk)->pages);
+}
+
+bool is_reserve(std::uint32_t unit) { return unit <= reserve_units(session.file.chunks); }
+std::uint32_t first_unit() { return 1 + reserve_units(session.file.chunks); }
+std::uint32_t all_pages() { return session.file.chunks * pages_per_chunk; }
+
+// The unit is free and this thread's.
+void divide(std::uint32_t unit, PageSet& into, std::uint32_t first_page) {
+  pages_field(unit).store(1, std::memory_order_release);
+  for (std::uint32_t page = first_page; page < pages_per_chunk; ++page) into.insert(unit * pages_per_chunk + page);
+}
+
+void join_unit(std::uint32_t unit) {
+  const std::uint32_t first = unit * pages_per_chunk;
+  if (!session.free_pages.take_all(first, pages_per_chunk)) return;
+  for (std::uint32_t page = first + 1; page < first + pages_per_chunk; ++page) {
+    memset(static_cast<void*>(session.file.chunk_at(page)), 0, sizeof(ChunkHeader));
+  }
+  pages_field(unit).store(0, std::memory_order_release);
+  session.free.insert(unit);
+}
+
+}  // namespace
+
+std::uint32_t units_for(std::size_t live_bytes) {
+  constexpr std::size_t fewest = 6;  // the table, the reserve, and four for everything else
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(live_bytes / format::chunk_bytes, fewest, ChunkSet::capacity));
+}
+
+void start_chunks() {
+  session.free.clear();
+  session.free_pages.clear();
+  session.reserve.clear();
+  session.full.clear();
+  session.waiting = 0;
+  session.file.chunk_at(lost_table_unit)->state = static_cast<std::uint32_t>(ChunkState::lost_table);
+  for (std::uint32_t unit = 1; unit < first_unit(); ++unit) divide(unit, session.reserve, 0);
+  session.unused = first_unit();
+}
+
+bool is_whole(std::uint32_t chunk) {
+  return chunk % pages_per_chunk == 0 && pages_field(chunk / pages_per_chunk).load(std::memory_order_acquire) == 0;
+}
+
+std::size_t bytes_of(std::uint32_t chunk) { return is_whole(chunk) ? format::chunk_bytes : format::page_bytes; }
+
+std::uint32_t slots_of_chunk(std::uint32_t chunk) {
+  return static_cast<std::uint32_t>(is_whole(chunk) ? format::slots_per_chunk : format::slots_per_page);
+}
+
+std::uint32_t number_of(const ChunkHeader* chunk) {
+  return static_cast<std::uint32_t>((reinterpret_cast<const std::byte*>(chunk) - session.file.live) /
+                                    static_cast<std::ptrdiff_t>(format::page_bytes));
+}
+
+namespace {
+
+// A unit that was never in use, or ChunkSet::none.
+std::uint32_t take_unused() {
+  if (session.unused.load(std::memory_order_relaxed) >= session.file.chunks) return ChunkSet::none;
+  const std::uint32_t unit = session.unused.fetch_add(1, std::memory_order_relaxed);
+  return unit < session.file.chunks ? unit : ChunkSet::none;
+}
+
+}  // namespace
+
+std::uint32_t take_unit() {
+  std::uint32_t unit = session.free.take(session.file.chunks);
+  if (unit == ChunkSet::none) unit = take_unused();
+  return unit == ChunkSet::none ? no_chunk : unit * pages_per_chunk;
+}
+
+std::uint32_t take_page() {
+  const std::uint32_t page = session.free_pages.take(all_pages());
+  if (page != PageSet::none) return page;
+  const std::uint32_t first = take_unit();
+  if (first != no_chunk) divide(first / pages_per_chunk, session.free_pages, 1);
+  return first;
+}
+
+std::uint32_t take_reserve() { return session.reserve.take(first_unit() * pages_per_chunk); }
+
+bool is_of_reserve(std::uint32_t chunk) { return is_reserve(chunk / pages_per_chunk); }
+
+bool reserve_has_more_than(std::uint32_t quarters) {
+  if (quarters == 0) return true;
+  const std::uint32_t all = reserve_units(session.file.chunks) * pages_per_chunk;
+  return session.reserve.count(first_unit() * pages_per_chunk) * 4 > quarters * all;
+}
+
+void set_free(std::uint32_t chunk) {
+  ChunkHeader* header = session.file.chunk_at(chunk);
+  const std::size_t bytes = bytes_of(chunk);
+  std::atomic_ref<std::uint32_t>(header->state)
+      .store(static_cast<std::uint32_t>(ChunkState::free), std::memory_order_release);
+  memset(static_cast<void*>(header + 1), 0, bytes - sizeof(ChunkHeader));
+  const std::uint32_t unit = chunk / pages_per_chunk;
+  if (bytes == format::chunk_bytes) {
+    session.free.insert(unit);
+  } else if (is_reserve(unit)) {
+    session.reserve.insert(chunk);
+  } else {
+    session.free_pages.insert(chunk);
+    if (session.free_pages.count(all_pages()) > pages_kept) join_unit(unit);
+  }
+  session.freed.fetch_add(1, std::memory_order_seq_cst);
+  if (session.waiting.load(std::memory_order_seq_cst) != 0) {
+    syscall(SYS_futex, &session.freed, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+std::uint32_t ready_units() {
+  const std::uint32_t unused = session.unused.load(std::memory_order_relaxed);
+  return session.free.count(session.file.chunks) + (unused < session.file.chunks ? session.file.chunks - unused : 0);
+}
+
+void join_pages() {
+  for (std::uint32_t unit = first_unit(); unit < session.file.chunks; ++unit) join_unit(unit);
+}
+
+bool populate_chunk() {
+  const std::uint32_t unit = take_unused();
+  if (unit == ChunkSet::none) return false;
+  populate(session.file.chunk_at(unit * pages_per_chunk), format::chunk_bytes);
+  session.free.insert(unit);
+  return true;
+}
+
+void wait_for_free(std::uint32_t seen) {
+  const int error = errno;
+  const timespec longest{0, 10'000'000};
+  session.waiting.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &session.freed, FUTEX_WAIT_PRIVATE, seen, &longest, nullptr, 0);
+  session.waiting.fetch_sub(1, std::memory_order_seq_cst);
+  errno = error;
+}
+
+}  // namespace paceline::inject

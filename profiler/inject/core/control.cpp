@@ -1,0 +1,95 @@
+#include "profiler/inject/core/control.h"
+
+#include <pthread.h>
+
+#include <limits>
+
+#include "profiler/inject/core/settings.h"
+#include "profiler/inject/core/writer.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+std::atomic<std::uint32_t> reasons{0};
+std::atomic<bool> owed{false};                           // no chunk was free to say the latest change
+std::int64_t delay_ends = never, duration_ends = never;  // CLOCK_MONOTONIC; the drain's once it runs
+bool set_up = false;                                     // a child keeps what its parent had
+
+bool say_state(std::uint64_t at, std::uint32_t state) { return emit_at(at, EventType::recording, state); }
+
+}  // namespace
+
+void start_control(std::int64_t process_age_ns) {
+  if (set_up) return;
+  set_up = true;
+  std::uint32_t off = 0;
+  const std::int64_t now = system_ns(CLOCK_MONOTONIC);
+  const std::int64_t left = settings.delay_ns - process_age_ns;
+  if (left > 0) {
+    off |= format::before_delay;
+    delay_ends = now + left;
+  } else if (settings.duration_ns > 0) {
+    duration_ends = now + settings.duration_ns;
+  }
+  if (settings.by_iterations) off |= format::outside_iterations;
+  if (settings.capture_range) off |= format::outside_capture;
+  reasons.fetch_or(off, std::memory_order_relaxed);
+}
+
+void announce_control() {
+  pthread_mutex_lock(&changing);
+  const std::uint32_t now = reasons.load(std::memory_order_relaxed);
+  if (now != 0) say_state(start_ticks, now);
+  gate.on.store(now == 0, std::memory_order_release);
+  pthread_mutex_unlock(&changing);
+}
+
+void set_pause(format::PauseReason reason, bool paused) {
+  pthread_mutex_lock(&changing);
+  const std::uint32_t before = reasons.load(std::memory_order_relaxed);
+  const std::uint32_t after = paused ? before | reason : before & ~std::uint32_t{reason};
+  reasons.store(after, std::memory_order_relaxed);
+  if (before != after && file_is_open()) {
+    if (after != 0) gate.on.store(0, std::memory_order_relaxed);
+    if (!say_state(ticks(), after)) owed = true;
+    if (after == 0) gate.on.store(1, std::memory_order_relaxed);
+  }
+  pthread_mutex_unlock(&changing);
+}
+
+bool set_recording(bool on) {
+  const bool before = (reasons.load(std::memory_order_relaxed) & format::by_program) == 0;
+  if (before != on) set_pause(format::by_program, !on);
+  return before;
+}
+
+std::int64_t run_control(std::int64_t now_ns) {
+  if (now_ns >= delay_ends) {
+    delay_ends = never;
+    if (settings.duration_ns > 0) duration_ends = now_ns + settings.duration_ns;
+    set_pause(format::before_delay, false);
+  }
+  if (now_ns >= duration_ends) {
+    duration_ends = never;
+    set_pause(format::after_duration, true);
+  }
+  if (owed.exchange(false)) {
+    pthread_mutex_lock(&changing);
+    if (!say_state(ticks(), reasons.load(std::memory_order_relaxed))) owed = true;
+    pthread_mutex_unlock(&changing);
+  }
+  return delay_ends < duration_ends ? delay_ends : duration_ends;
+}
+
+void reset_control_in_child() { pthread_mutex_init(&changing, nullptr); }
+
+}  // namespace paceline::inject
+
+// For programs that measure the recorder itself: turns recording on (1) or off (0) and returns what it was. Switch
+// where no range is open. Found with dlsym(RTLD_DEFAULT, "paceline_recording").
+extern "C" __attribute__((visibility("default"))) int paceline_recording(int on) {
+  return paceline::inject::set_recording(on != 0) ? 1 : 0;
+}

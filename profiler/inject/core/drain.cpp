@@ -1,0 +1,243 @@
+#include "profiler/inject/core/drain.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "profiler/inject/core/chunk_writer.h"
+#include "profiler/inject/core/chunks.h"
+#include "profiler/inject/core/control.h"
+#include "profiler/inject/core/lost.h"
+#include "profiler/inject/core/names.h"
+#include "profiler/inject/core/ring.h"
+#include "profiler/inject/core/session.h"
+#include "profiler/inject/core/settings.h"
+#include "profiler/inject/core/writer.h"
+#include "profiler/inject/sources/clock_exchange/exchange.h"
+#include "profiler/inject/sources/watch/hang.h"
+#include "profiler/inject/system/say.h"
+
+namespace paceline::inject {
+namespace {
+
+using format::ChunkState;
+
+std::atomic<std::uint32_t> wakeups{0};  // counted; the drain sleeps on it
+std::atomic<bool> sleeping{false};
+std::atomic<bool> finishing{false};
+std::atomic<std::uint32_t> closing{0};  // 1 = the drain is to end the recording, 2 = it has
+pthread_t thread;
+bool has_thread = false;
+thread_local constinit bool this_is_the_drain = false;
+
+void drain_full_chunks() {
+  for (;;) {
+    const std::uint32_t number = session.full.take(session.file.chunks * format::pages_per_chunk);
+    if (number == no_chunk) break;
+    if (settings.ring_ns > 0) {
+      hold_chunk(number);
+    } else {
+      store_chunk(number);
+    }
+    make_room();
+  }
+  write_lost(false);
+}
+
+// By the futex itself: sem_clockwait is younger than the systems that this library is loaded on.
+void sleep_until(std::int64_t deadline_ns) {
+  const std::uint32_t seen = wakeups.load(std::memory_order_acquire);
+  // Their wake-ups may be among those seen.
+  if (finishing.load(std::memory_order_acquire) || closing.load(std::memory_order_acquire) != 0) return;
+  sleeping.store(true, std::memory_order_seq_cst);
+  drain_full_chunks();  // those that came before `sleeping` was seen
+  const timespec deadline{deadline_ns / 1'000'000'000, deadline_ns % 1'000'000'000};
+  while (!trigger_is_asked_for() && wakeups.load(std::memory_order_acquire) == seen) {
+    const long result =
+        syscall(SYS_futex, &wakeups, FUTEX_WAIT_BITSET_PRIVATE, seen, &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
+    if (result != 0 && errno != EINTR) break;  // in time, or EAGAIN: woken just before
+  }
+  sleeping.store(false, std::memory_order_seq_cst);
+}
+
+// Safe in a signal handler.
+void wake() {
+  const int error = errno;
+  wakeups.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &wakeups, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  errno = error;
+}
+
+std::int64_t monotonic_ns() { return true_ns(CLOCK_MONOTONIC); }
+
+void* run(void*) {
+  constexpr std::int64_t second = 1'000'000'000;
+  pthread_setname_np(pthread_self(), "paceline");
+  this_is_the_drain = true;
+  // When the file has its largest size no chunk may be free to say so.
+  writer.never_waits = true;
+  if (settings.max_size > 0) next_chunk(1, Need::outermost);
+  // A delay that is over and a full chunk must not wait for the last chunk to be populated.
+  while (!finishing.load(std::memory_order_relaxed) && closing.load(std::memory_order_relaxed) == 0 &&
+         populate_chunk()) {
+    run_control(monotonic_ns());
+    drain_full_chunks();
+  }
+  const std::int64_t exchange_interval = exchange_interval_ns();
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  std::int64_t next_pair = monotonic_ns() + second;
+  std::int64_t next_exchange = exchange_interval > 0 ? monotonic_ns() + exchange_interval : never;
+  while (!finishing.load(std::memory_order_acquire)) {
+    const std::int64_t next_control = run_control(monotonic_ns());
+    sleep_until(std::min({next_control, next_pair, next_exchange, next_look_for_clocks_ns()}));
+    drain_full_chunks();
+    serve_trigger();
+    if (closing.load(std::memory_order_acquire) != 0) {
+      close_recorder();
+      closing.store(2, std::memory_order_release);
+      syscall(SYS_futex, &closing, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+      return nullptr;
+    }
+    look_for_clocks();
+    const std::int64_t now = monotonic_ns();
+    if (now >= next_pair) {
+      record_clock_pair();
+      look_for_hang();
+      next_pair = now + second;
+    }
+    if (now >= next_exchange) {
+      exchange_clocks(ExchangePhase::between);
+      next_exchange = now + exchange_interval;
+    }
+  }
+  serve_trigger();  // one that was asked for right before the end
+  return nullptr;
+}
+
+// One line, where anything was; that the disk was full has been said.
+void say_what_was_dropped() {
+  struct Cause {
+    format::DropCause cause;
+    const char* text;
+  };
+  constexpr Cause causes[] = {{format::DropCause::no_free_chunk, "no memory free (more: --buffer)"},
+                              {format::DropCause::too_long, "too long"},
+                              {format::DropCause::disk, "disk"},
+                              {format::DropCause::ring, "ring shorter than asked for (more: --buffer)"},
+                              {format::DropCause::device, "CUDA, left out by CUPTI or without a buffer (at least)"}};
+  char list[512] = "";
+  std::size_t size = 0;
+  const auto add = [&](const char* before, format::DropCause cause, const char* text) {
+    const std::uint64_t events = session.file.header->dropped[static_cast<std::uint32_t>(cause)];
+    if (events == 0 || size >= sizeof list) return;
+    size += static_cast<std::size_t>(
+        snprintf(list + size, sizeof list - size, "%s%llu: %s", before, static_cast<unsigned long long>(events), text));
+  };
+  for (const Cause& cause : causes) add(size == 0 ? "not recorded: " : ", ", cause.cause, cause.text);
+  add(size == 0 ? "recorded in part: " : "; recorded in part: ", format::DropCause::payload_cut,
+      "NVTX payloads too long");
+  if (size > 0) say("%s: events that are %s", session.file.path, list);
+  const std::uint64_t nameless =
+      session.file.header->dropped[static_cast<std::uint32_t>(format::DropCause::too_many_names)];
+  if (nameless > 0) {
+    say("%s: no events are lost, but %llu times a name was not kept: more than %u different names, or more text than "
+        "--max-memory allows; those events are called \"%s\"",
+        session.file.path, static_cast<unsigned long long>(nameless), most_names - 1, overflow_name);
+  }
+}
+
+sigset_t block_signals() {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // mapping_guard.h
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  return before;
+}
+
+}  // namespace
+
+void start_drain() {
+  sleeping = finishing = false;
+  closing = 0;
+  start_chunk_writer();
+  const sigset_t before = block_signals();
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);
+  const int error = pthread_create(&thread, &attributes, run, nullptr);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  has_thread = error == 0;
+  if (has_thread) return;
+  say("%s: no thread to write events out: %s", session.file.path, strerror(error));
+  set_pause(format::before_delay, false);  // nobody would end it
+}
+
+bool drain_runs() { return has_thread && !finishing.load(std::memory_order_relaxed); }
+
+void wake_drain() {
+  // One wake-up is enough for any number of full chunks.
+  if (sleeping.exchange(false, std::memory_order_seq_cst)) wake();
+}
+
+bool let_drain_close(std::int64_t longest_ns) {
+  if (!has_thread || this_is_the_drain) return false;
+  std::uint32_t nobody = 0;
+  closing.compare_exchange_strong(nobody, 1);
+  wake();
+  const std::int64_t deadline = monotonic_ns() + longest_ns;
+  const timespec at{deadline / 1'000'000'000, deadline % 1'000'000'000};
+  while (closing.load(std::memory_order_acquire) == 1) {
+    const long result =
+        syscall(SYS_futex, &closing, FUTEX_WAIT_BITSET_PRIVATE, 1, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+    if (result != 0 && errno == ETIMEDOUT) return false;
+  }
+  return true;
+}
+
+bool is_drain_thread() { return this_is_the_drain; }
+
+void finish_drain(std::uint64_t end_ticks) {
+  finishing.store(true, std::memory_order_release);
+  if (!this_is_the_drain) {
+    wake();
+    if (has_thread) pthread_join(thread, nullptr);
+  }
+  // Other threads may be inside an event that they began before recording ended.
+  usleep(1000);
+  gate.accepting.store(0, std::memory_order_release);
+  const sigset_t before = block_signals();  // a file at its size limit would raise SIGXFSZ
+  // What the disk does not take any more stays in the live area, where readers find it.
+  bool all_written = true;
+  session.file.may_outgrow = true;  // the live area goes, so that the whole is no larger
+  for_each_used_chunk([&](std::uint32_t number) {
+    if (finish_chunk(number, end_ticks)) {
+      std::atomic_ref<std::uint32_t>(session.file.chunk_at(number)->state)
+          .store(static_cast<std::uint32_t>(ChunkState::free), std::memory_order_release);
+    } else {
+      all_written = false;
+    }
+  });
+  all_written = write_lost(true) && all_written;
+  say_what_was_dropped();
+  close_output(session.file, all_written, this_is_the_drain);
+  const timespec no_wait{};
+  sigset_t file_limit;
+  sigemptyset(&file_limit);
+  sigaddset(&file_limit, SIGXFSZ);
+  sigtimedwait(&file_limit, nullptr, &no_wait);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace paceline::inject

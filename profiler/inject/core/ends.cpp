@@ -1,0 +1,80 @@
+#include "profiler/inject/core/ends.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "profiler/inject/core/drain.h"
+#include "profiler/inject/core/session.h"
+#include "profiler/inject/core/writer.h"
+
+namespace paceline::inject {
+namespace {
+
+std::uint32_t on_before = 0, open_before = 0;
+
+std::uint32_t exchange(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  return word.exchange(value, std::memory_order_acq_rel);
+}
+
+bool is_free(const format::ChunkHeader& chunk) {
+  return std::atomic_ref<const std::uint32_t>(chunk.state).load(std::memory_order_acquire) ==
+         static_cast<std::uint32_t>(format::ChunkState::free);
+}
+
+// Not of divided units: where exec fails, the pages must still say what they are.
+bool is_free_unit(std::uint32_t unit) {
+  const format::ChunkHeader* first = session.file.chunk_at(unit * format::pages_per_chunk);
+  return is_free(*first) && first->pages == 0;
+}
+
+// Gives the disk's space for units that hold nothing back. Runs of them, as a system call for each would be slow.
+void punch_free_units() {
+  // Looking at a unit that was never in use would make the system read it.
+  const std::uint32_t used = session.unused.load(std::memory_order_relaxed), units = session.file.chunks;
+  for (std::uint32_t first = 0, next = 0; first < units; first = next + 1) {
+    for (next = first; next < units && (next >= used || is_free_unit(next));) ++next;
+    if (next > first) punch_live_area(session.file, first, next - first);
+  }
+}
+
+bool is_recorded_here() {
+  return session.file.header != nullptr && session.owner == getpid() && gate.open.load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace
+
+void end_at_once() {
+  if (session.file.header == nullptr || session.owner != getpid()) return;
+  constexpr std::int64_t longest_wait_ns = 10'000'000'000;
+  const int error = errno;
+  if (is_recorded_here() && !let_drain_close(longest_wait_ns)) {
+    gate.on.store(0, std::memory_order_relaxed);
+    gate.accepting.store(0, std::memory_order_relaxed);
+    punch_free_units();
+    std::atomic_ref<std::uint32_t>(session.file.header->closed).store(1, std::memory_order_release);
+  }
+  errno = error;
+}
+
+bool pause_for_exec() {
+  if (!is_recorded_here()) return false;
+  on_before = exchange(gate.on, 0);
+  open_before = exchange(gate.open, 0);
+  exchange(gate.accepting, 0);
+  punch_free_units();
+  std::atomic_ref<std::uint32_t>(session.file.header->closed).store(1, std::memory_order_release);
+  return true;
+}
+
+void go_on_after_exec() {
+  std::atomic_ref<std::uint32_t>(session.file.header->closed).store(0, std::memory_order_release);
+  // Without space on the disk a write to the live area would end the program.
+  if (!restore_live_area(session.file)) return;
+  exchange(gate.accepting, 1);
+  exchange(gate.open, open_before);
+  exchange(gate.on, on_before);
+}
+
+}  // namespace paceline::inject

@@ -1,0 +1,434 @@
+#include "profiler/inject/core/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string_view>
+
+#include "profiler/format/header.h"
+#include "profiler/inject/core/chunks.h"
+#include "profiler/inject/core/file_header.h"
+#include "profiler/inject/core/settings.h"
+#include "profiler/inject/system/mapping_guard.h"
+#include "profiler/inject/system/say.h"
+#include "profiler/record/environment.h"
+#include "profiler/record/file_name.h"
+
+namespace paceline::inject {
+namespace {
+
+using format::FileHeader;
+
+constexpr int most_numbers = 10'000;
+
+bool make_directories(const char* path) {
+  char prefix[4096];
+  snprintf(prefix, sizeof prefix, "%s", path);
+  for (char* at = prefix + 1; *at != '\0'; ++at) {
+    if (*at != '/') continue;
+    *at = '\0';
+    mkdir(prefix, 0777);
+    *at = '/';
+  }
+  return mkdir(prefix, 0777) == 0 || errno == EEXIST;
+}
+
+// True if the file there was written by this process before it replaced its program (exec keeps the process id).
+bool is_predecessor(const char* path, const FileHeader& header) {
+  FileHeader there{};
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool whole = read(file, &there, sizeof there) == static_cast<ssize_t>(sizeof there);
+  close(file);
+  return whole && memcmp(there.magic, format::file_magic, sizeof there.magic) == 0 && there.pid == header.pid &&
+         llabs(there.process_start_utc_ns - header.process_start_utc_ns) < 1'000'000'000;
+}
+
+// The job in a header's JSON text, as it stands there, with its closing quote; empty if there is none.
+std::string_view job_in(const FileHeader& header) {
+  const std::string_view text(reinterpret_cast<const char*>(&header + 1), header.text_bytes);
+  constexpr std::string_view key = "\"job\":\"";
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return {};
+  const std::size_t end = text.find("\",", at + key.size());
+  // Not substr: it may throw, and what throws needs a younger C library.
+  return {text.data() + at, (end == text.npos ? text.size() : end) - at};
+}
+
+// True if the file there is of this process's job: even with --force it is not replaced, as when a worker has its
+// trainer's rank and the names of files go by ranks.
+bool is_of_this_job(const char* path, const FileHeader& header) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  FileHeader there{};
+  struct stat status {};
+  bool same = read(file, &there, sizeof there) == static_cast<ssize_t>(sizeof there) && fstat(file, &status) == 0 &&
+              memcmp(there.magic, format::file_magic, sizeof there.magic) == 0 &&
+              there.text_bytes < format::max_header_bytes - sizeof there &&
+              static_cast<std::uint64_t>(status.st_size) >= sizeof there + there.text_bytes;
+  if (same) {
+    const std::size_t bytes = sizeof there + there.text_bytes;
+    void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    same = mapped != MAP_FAILED && !job_in(header).empty() &&
+           job_in(*static_cast<const FileHeader*>(mapped)) == job_in(header);
+    if (mapped != MAP_FAILED) munmap(mapped, bytes);
+  }
+  close(file);
+  return same;
+}
+
+// NAME.pace, NAME-2.pace, …; false, and errno, if the path is too long.
+bool numbered_path(OutputFile& file, const char* directory, const char* name, int number) {
+  const char* dot = strrchr(name, '.');
+  const int stem = dot != nullptr ? static_cast<int>(dot - name) : static_cast<int>(strlen(name));
+  char suffix[16] = "";
+  if (number > 1) snprintf(suffix, sizeof suffix, "-%d", number);
+  const int length = snprintf(file.path, sizeof file.path, "%s/%.*s%s%s", directory, stem, name, suffix, name + stem);
+  if (length >= 0 && static_cast<std::size_t>(length) < sizeof file.path) return true;
+  errno = ENAMETOOLONG;
+  return false;
+}
+
+// The file is made under a name of its own, and gets the one that it is known by when its header is there: whenever the
+// process is killed, what is called .pace can be read.
+bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
+  const int length = snprintf(file.path, sizeof file.path, "%s/.unfinished-%016llx", directory,
+                              static_cast<unsigned long long>(file_id));
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof file.path) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  file.descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  struct stat made {};
+  if (file.descriptor < 0 || fstat(file.descriptor, &made) != 0) return false;
+  file.device = made.st_dev;
+  file.inode = made.st_ino;
+#ifdef FS_NOCOW_FL
+  // Where writing means copying (btrfs), a full disk would be noticed only when the program writes to the mapping, and
+  // kill it.
+  int flags = 0;
+  if (ioctl(file.descriptor, FS_IOC_GETFLAGS, &flags) == 0) {
+    flags |= FS_NOCOW_FL;
+    ioctl(file.descriptor, FS_IOC_SETFLAGS, &flags);
+  }
+#endif
+  return true;
+}
+
+// Gives `from` a name that nobody has; false and EEXIST where somebody does. By a rename, as what is mapped goes by the
+// file's first link.
+bool give_name(const char* from, const char* to) {
+  if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST || errno == ENOENT) return false;
+  // A file system that cannot do this: the name is claimed first.
+  const int claimed = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (claimed < 0) return false;
+  close(claimed);
+  return rename(from, to) == 0;
+}
+
+bool name_file(OutputFile& file, const char* directory, const char* name, const FileHeader& header) {
+  const bool force = is_switched_on(record::env_force);
+  static char unfinished[sizeof file.path];
+  memcpy(unfinished, file.path, sizeof unfinished);
+  for (int number = 1; number < most_numbers && numbered_path(file, directory, name, number); ++number) {
+    if (force && !is_predecessor(file.path, header) && !is_of_this_job(file.path, header)) unlink(file.path);
+    if (give_name(unfinished, file.path)) return true;
+    if (errno != EEXIST) break;
+  }
+  memcpy(file.path, unfinished, sizeof unfinished);
+  return false;
+}
+
+// Descriptors 0 to 2 may be free in a daemon; the program's own output must never end up in the trace.
+void move_above_standard_streams(int& descriptor) {
+  const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 64);
+  if (moved < 0) return;
+  close(descriptor);
+  descriptor = moved;
+}
+
+bool write_whole(int descriptor, const void* bytes, std::size_t size, std::uint64_t at) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t put = pwrite(descriptor, from, size, static_cast<off_t>(at));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    from += put;
+    at += static_cast<std::uint64_t>(put);
+    size -= static_cast<std::size_t>(put);
+  }
+  return true;
+}
+
+bool copy_range(int from, std::uint64_t from_at, int to, std::uint64_t to_at, std::uint64_t size) {
+  while (size > 0) {
+    off_t in = static_cast<off_t>(from_at), out = static_cast<off_t>(to_at);
+    ssize_t copied = copy_file_range(from, &in, to, &out, size, 0);
+    if (copied <= 0) {  // not every file system can
+      static char buffer[64 * 1024];
+      copied = pread(from, buffer, size < sizeof buffer ? size : sizeof buffer, static_cast<off_t>(from_at));
+      if (copied <= 0 || !write_whole(to, buffer, static_cast<std::size_t>(copied), to_at)) return false;
+    }
+    from_at += static_cast<std::uint64_t>(copied);
+    to_at += static_cast<std::uint64_t>(copied);
+    size -= static_cast<std::uint64_t>(copied);
+  }
+  return true;
+}
+
+// True if the descriptor still means our file; opens the file again where the program closed it. Without this, blocks
+// could end up in a file of the program.
+bool is_ours(OutputFile& file) {
+  struct stat now {};
+  const auto same = [&] { return now.st_dev == file.device && now.st_ino == file.inode; };
+  if (fstat(file.descriptor, &now) == 0 && same()) return true;
+  int again = open(file.path, O_RDWR | O_CLOEXEC);
+  if (again < 0) return false;
+  move_above_standard_streams(again);
+  file.descriptor = again;
+  if (fstat(again, &now) == 0 && same()) return true;
+  errno = EBADF;
+  return false;
+}
+
+}  // namespace
+
+bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
+  const char* output = text_or(record::env_output, record::default_output);
+  const char* directory = text_or(record::env_stage, output);
+  file.staged = directory != output;
+  snprintf(file.directory, sizeof file.directory, "%s", output);
+  void* scratch = mmap(nullptr, format::max_header_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (scratch == MAP_FAILED) return false;
+  file.chunks = units_for(settings.live_bytes);
+  file.may_outgrow = false;
+  const std::size_t header_bytes = fill_header(file, scratch, start_ticks, start_utc_ns);
+  const auto* header = static_cast<const FileHeader*>(scratch);
+  const std::size_t mapped_bytes = header_bytes + std::size_t{file.chunks} * format::chunk_bytes;
+
+  char name[512];
+  const record::FileNameParts parts{header_host(), header->rank, header->pid};
+  const char* pattern = text_or(record::env_pattern, record::default_pattern);
+  rlimit limit{};
+  const char* failed = nullptr;
+  int error = 0;
+  if (header_bytes == 0) {
+    say("not recording: the description of this process (command, --set) is too long for a trace file");
+  } else if (record::expand_file_name(pattern, parts, name, sizeof name) == 0 || strchr(name, '/') != nullptr) {
+    say("not recording: \"%s\" (PACELINE_PATTERN) does not give a file name; use %%h, %%r, %%p, %%q{VAR}", pattern);
+  } else if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+             limit.rlim_cur < mapped_bytes + (std::size_t{1} << 20)) {
+    // Writing beyond this limit would kill the program with SIGXFSZ.
+    say("not recording: the limit on file sizes (ulimit -f) is below the %zu bytes that a trace file needs",
+        mapped_bytes);
+  } else if (!make_directories(file.directory) || !make_directories(directory) ||
+             !make_file(file, directory, header->file_id)) {
+    say("not recording: cannot write a trace file in %s: %s", directory, strerror(errno));
+  } else if (move_above_standard_streams(file.descriptor);
+             (error = posix_fallocate(file.descriptor, 0, static_cast<off_t>(mapped_bytes))) != 0) {
+    failed = "cannot reserve its space";
+  } else if (!write_whole(file.descriptor, scratch, header_bytes, 0)) {
+    failed = "cannot write its header";
+    error = errno;
+  } else if (!name_file(file, directory, name, *header)) {
+    failed = "cannot be given its name";
+    error = errno;
+  } else {
+    void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);
+    if (mapped != MAP_FAILED) {
+      file.header = static_cast<FileHeader*>(mapped);
+      file.live = static_cast<std::byte*>(mapped) + header_bytes;
+    } else {
+      failed = "cannot map it";
+      error = errno;
+    }
+  }
+  munmap(scratch, format::max_header_bytes);
+  if (failed != nullptr) {
+    say("not recording: %s: %s: %s", file.path, failed, strerror(error));
+    unlink(file.path);
+    close(file.descriptor);
+    file.descriptor = -1;
+  }
+  return file.header != nullptr;
+}
+
+void populate(void* area, std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(area, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  for (std::size_t at = 0; at < bytes; at += format::page_bytes) {
+    std::atomic_ref<char>(static_cast<char*>(area)[at]).fetch_or(0, std::memory_order_relaxed);
+  }
+}
+
+namespace {
+
+// True once the file is shorter than what is in it. Every block lies behind the mapping.
+bool was_cut(const OutputFile& file) {
+  struct stat now {};
+  if (!file_is_cut() && fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode &&
+      static_cast<std::uint64_t>(now.st_size) < file.mapped_bytes()) {
+    note_that_file_is_cut();
+  }
+  return file_is_cut();
+}
+
+// True where no directory has the file any more.
+bool was_removed(const OutputFile& file) {
+  struct stat now {};
+  return fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode &&
+         now.st_nlink == 0;
+}
+
+}  // namespace
+
+bool append_block(OutputFile& file, std::span<const std::byte> block) {
+  std::atomic_ref<std::uint64_t> end(file.header->blocks_end);
+  const std::uint64_t at = end.load(std::memory_order_relaxed);
+  if (settings.max_size > 0 && !file.may_outgrow && at + block.size() > settings.max_size) {
+    errno = EFBIG;
+    return false;
+  }
+  if (!is_ours(file)) return false;
+  if (was_cut(file)) {
+    errno = ESTALE;
+    return false;
+  }
+  if (!write_whole(file.descriptor, block.data(), block.size(), at)) {
+    const int error = errno == EFBIG ? ENOSPC : errno;  // a limit of the system's, not ours
+    [[maybe_unused]] const int cut = ftruncate(file.descriptor, static_cast<off_t>(at));
+    errno = error;
+    return false;
+  }
+  end.store(at + block.size(), std::memory_order_release);
+  return true;
+}
+
+namespace {
+
+// Writes a closed copy without the live area.
+bool write_compacted(const OutputFile& file, const char* path) {
+  const FileHeader& header = *file.header;
+  const std::uint64_t blocks_start = header.header_bytes + header.live_bytes;
+  const std::uint64_t blocks_bytes = header.blocks_end - blocks_start;
+  const int copy = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (copy < 0) return false;
+  // The header last: a copy that was cut short is not taken for a trace.
+  bool done = copy_range(file.descriptor, blocks_start, copy, header.header_bytes, blocks_bytes) &&
+              copy_range(file.descriptor, format::page_bytes, copy, format::page_bytes,
+                         header.header_bytes - format::page_bytes);
+  if (done) {
+    static char first_page[format::page_bytes];
+    memcpy(first_page, file.header, sizeof first_page);
+    auto* closed = reinterpret_cast<FileHeader*>(first_page);
+    closed->live_bytes = 0;
+    closed->blocks_end = header.header_bytes + blocks_bytes;
+    closed->closed = 1;
+    done = write_whole(copy, first_page, sizeof first_page, 0);
+  }
+  done = close(copy) == 0 && done;
+  if (!done) unlink(path);
+  return done;
+}
+
+// Gives the file at `temporary` a name in the output directory that nobody has; then the staged file is no longer
+// needed. Where it cannot, `paceline record` tries again and says what is wrong.
+bool move_to_output(OutputFile& file, const char* temporary, const char* name) {
+  const OutputFile staged = file;
+  const bool force = is_switched_on(record::env_force);
+  for (int number = 1; number < most_numbers && numbered_path(file, file.directory, name, number); ++number) {
+    const bool replace = force && access(file.path, F_OK) == 0 && !is_predecessor(file.path, *file.header) &&
+                         !is_of_this_job(file.path, *file.header);
+    // A link never replaces; not every file system has them.
+    const bool linked = !replace && link(temporary, file.path) == 0;
+    const bool exists = !replace && !linked && (errno == EEXIST || access(file.path, F_OK) == 0);
+    if (linked) unlink(temporary);
+    if (linked || (!exists && rename(temporary, file.path) == 0)) {
+      unlink(staged.path);
+      return true;
+    }
+    if (!exists) break;
+  }
+  unlink(temporary);
+  memcpy(file.path, staged.path, sizeof file.path);
+  return false;
+}
+
+bool compact(OutputFile& file) {
+  const char* name = strrchr(file.path, '/') + 1;
+  static char temporary[sizeof file.directory + 512];
+  if (file.staged) {
+    snprintf(temporary, sizeof temporary, "%s/.%s.%d.tmp", file.directory, name, static_cast<int>(getpid()));
+    static char own_name[512];
+    snprintf(own_name, sizeof own_name, "%s", name);
+    if (write_compacted(file, temporary) && move_to_output(file, temporary, own_name)) return true;
+  }
+  snprintf(temporary, sizeof temporary, "%s.tmp", file.path);
+  if (!write_compacted(file, temporary)) return false;
+  if (rename(temporary, file.path) == 0) return true;
+  unlink(temporary);
+  return false;
+}
+
+}  // namespace
+
+void punch_live_area([[maybe_unused]] OutputFile& file, [[maybe_unused]] std::uint32_t first_chunk,
+                     [[maybe_unused]] std::uint32_t chunks) {
+#ifdef FALLOC_FL_PUNCH_HOLE
+  if (!is_ours(file)) return;
+  const std::uint64_t from = file.header->header_bytes + std::uint64_t{first_chunk} * format::chunk_bytes;
+  [[maybe_unused]] const int hole =
+      fallocate(file.descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+                static_cast<off_t>(std::uint64_t{chunks} * format::chunk_bytes));
+#endif
+}
+
+bool restore_live_area(OutputFile& file) {
+  return is_ours(file) &&
+         posix_fallocate(file.descriptor, file.header->header_bytes, static_cast<off_t>(file.header->live_bytes)) == 0;
+}
+
+void close_output(OutputFile& file, bool all_written, bool quickly) {
+  constexpr std::uint64_t quickly_copied = std::uint64_t{64} << 20;
+  if (was_cut(file)) {
+    say("%s: another program cut this file short while it was recorded: recording ended there, and the rest is lost",
+        file.path);
+    return;
+  }
+  if (all_written && is_ours(file)) {
+    const bool is_long = file.header->blocks_end - file.header->live_bytes > quickly_copied;
+    if (!(quickly && is_long) && compact(file)) return;
+    punch_live_area(file, 0, file.chunks);
+  }
+  std::atomic_ref<std::uint32_t>(file.header->closed).store(1, std::memory_order_release);
+  if (was_removed(file)) {
+    say("%s: the file or its directory was removed while it was recorded: nothing of this process is kept", file.path);
+  }
+}
+
+void release_output(OutputFile& file) {
+  if (file.header == nullptr) return;
+  munmap(file.header, file.mapped_bytes());
+  struct stat now {};
+  if (fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode) {
+    close(file.descriptor);
+  }
+  file.descriptor = -1;
+  file.header = nullptr;
+  file.live = nullptr;
+}
+
+}  // namespace paceline::inject

@@ -1,0 +1,222 @@
+// Where events go: each thread writes 16-byte slots into its own chunk of a shared file mapping.
+//
+//   if (recording()) emit(EventType::pop, 0);
+//
+// Writing an event is a clock read, the slots, and one store with release order: no lock, no allocation, no system
+// call. When a chunk is full its thread takes another from a lock-free set (chunks.h), and wakes the drain (drain.h),
+// which turns full chunks into compressed blocks.
+//
+// Where no chunk is free, events that others are understood by (the outermost ranges, ends, collectives) go into a page
+// of the reserve. Others are dropped and counted, and so is their partner (the pop of a push), so that ranges stay
+// balanced; the file says from when to when (lost.h). With --lossless the thread waits instead.
+//
+// After fork the child records nothing into its parent's file: the gate lies in a page that the kernel wipes in the
+// child. It opens a file of its own at its first event, without --no-children (children.h).
+#pragma once
+
+#include <stddef.h>
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "profiler/format/event.h"
+#include "profiler/format/layout.h"
+#include "profiler/inject/core/clock.h"
+
+namespace paceline::inject {
+
+using format::EventType;
+using format::Slot;
+
+// A page of its own: MADV_WIPEONFORK sets it to zero in a child of fork, which so never writes to its parent's file.
+struct alignas(format::page_bytes) Gate {
+  std::atomic<std::uint32_t> on{0};         // events are recorded
+  std::atomic<std::uint32_t> open{0};       // there is a file: definitions are recorded even while `on` is 0
+  std::atomic<std::uint32_t> accepting{0};  // chunks are handed out; outlasts `open` by the last events
+  std::atomic<std::uint32_t> watch{0};      // iterations are followed (iterations.h)
+  std::atomic<std::uint32_t> hang{0};       // progress is (hang.h)
+};
+extern Gate gate;
+
+// The calling thread's place. Trivial, so that it needs no constructor and stays usable in destructors.
+struct ThreadWriter {
+  Slot* next = nullptr;
+  Slot* end = nullptr;  // null while the chunk is a page of the reserve: each event is looked at there
+  Slot* reserve_end = nullptr;
+  format::ChunkHeader* chunk = nullptr;
+  std::uint64_t thread_id = 0;
+  std::uint32_t track = 0;
+  bool known = false;        // has a track
+  bool never_waits = false;  // the drain
+  bool starved = false;      // no chunk was free when session.freed was `starved_at`
+  std::uint32_t starved_at = 0;
+  std::uint32_t depth = 0;  // of open pushes, whether they are recorded or not
+  // What keeps ranges balanced when events are dropped: pops to leave out because their push was dropped, and ends to
+  // write, with the next chunk, because only they were dropped.
+  std::uint64_t lost_pushes = 0;  // bit d: the open push at depth d was dropped; bit 63: some from there on
+  std::uint32_t lost_deep = 0;    // how many those are
+  std::uint8_t owed_pops = 0;
+  std::uint16_t owed_pop[32] = {};    // the domains
+  std::uint64_t owed_mpi_end = 0;     // `low` of the event; 0 = none
+  format::LostEntry* lost = nullptr;  // what is lost since the latest chunk; null: nothing
+};
+extern thread_local constinit ThreadWriter writer __attribute__((tls_model("initial-exec")));
+
+// Absolute ticks of the file's zero.
+extern std::uint64_t start_ticks;
+
+// True in a child of fork that is to be recorded and has no file yet.
+extern std::atomic<bool> forked;
+// Opens its file. True if there is one.
+bool open_in_child();
+
+// True while there is a file: definitions go there even while recording is switched off.
+inline bool file_is_open() {
+  if (gate.open.load(std::memory_order_acquire) != 0) return true;
+  return forked.load(std::memory_order_relaxed) && open_in_child();
+}
+// True while events are recorded. One relaxed load.
+inline bool recording() {
+  if (gate.on.load(std::memory_order_relaxed) != 0) [[likely]]
+    return true;
+  return forked.load(std::memory_order_relaxed) && open_in_child() && gate.on.load(std::memory_order_relaxed) != 0;
+}
+
+// Opens the file at the first call, from whichever event source is first. True if there is one. Never opens a second
+// file in a process; in a child of a recorded process as children.h says.
+bool open_recorder();
+
+// Ends the recording: all chunks drained, the file compacted. Later events are ignored. Harmless when called twice, or
+// in a child.
+void close_recorder();
+
+// The number that the next chunk will have in the file; and that number, taken.
+std::uint64_t next_chunk_sequence();
+std::uint64_t take_chunk_sequence();
+
+// How much an event is needed to understand others: which of them the reserve is for, and how much of it they leave.
+enum class Need : std::uint8_t { outermost = 0, outer = 1, inner = 2, none = 3 };
+
+constexpr Need need_of(EventType type) {
+  switch (type) {
+    case EventType::pop:  // of what was recorded
+    case EventType::mpi_end:
+    case EventType::clock_pair:
+    case EventType::setting:
+    case EventType::recording:
+    case EventType::trigger:
+    case EventType::process_end:
+      return Need::outermost;
+    case EventType::end:  // also of ranges whose start was dropped
+    case EventType::mpi_begin_coll:
+      return Need::outer;
+    case EventType::start:
+    case EventType::start_payload:
+    case EventType::mpi_begin:
+    case EventType::mpi_begin_peer:
+    case EventType::sample:  // few, and of no thread that could do without them
+      return Need::inner;
+    default:
+      return format::defines(type) ? Need::inner : Need::none;
+  }
+}
+constexpr Need need_of_push(std::uint32_t depth) { return depth < 3 ? static_cast<Need>(depth) : Need::none; }
+
+// Another chunk for this thread with room for `slots`, or a place in the reserve; nullptr: there is none. A bit search
+// and a few stores; the first chunk of a thread is waited for, shortly, and with --lossless every one, if `may_wait`.
+Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait = true);
+
+// Gives the calling thread a track.
+void know_thread();
+
+// A clock pair, now.
+void record_clock_pair();
+
+void count_dropped(format::DropCause cause, std::uint64_t events = 1);
+// The calling thread finds no room for an event.
+void lose_event();
+
+inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64_t low, std::uint64_t at) {
+  slot->low = low;
+  writer.next = slot + slots;
+  std::atomic_ref<std::uint64_t>(slot->high)
+      .store(format::pack_high(at - start_ticks, type), std::memory_order_release);
+}
+
+// Room for `slots` slots in one chunk, to be filled and published event by event; nullptr: none is free, and one event
+// is counted as dropped.
+inline Slot* claim(std::uint32_t slots, Need need) {
+  Slot* slot = writer.next;
+  if (writer.end - slot < static_cast<std::ptrdiff_t>(slots)) [[unlikely]] {
+    slot = next_chunk(slots, need);
+    if (slot == nullptr) lose_event();
+  }
+  return slot;
+}
+
+// Writes an event with the time of the call. False: no chunk was free; dropped and counted. The caller has asked
+// recording() before.
+template <class... Extensions>
+inline bool emit_needed(Need need, EventType type, std::uint64_t low, const Extensions&... extensions) {
+  constexpr std::uint32_t slots = 1 + sizeof...(extensions);
+  Slot* slot = claim(slots, need);
+  if (slot == nullptr) [[unlikely]]
+    return false;
+  [[maybe_unused]] Slot* extension = slot;
+  ((*++extension = extensions), ...);
+  publish(slot, slots, type, low, ticks());
+  return true;
+}
+template <class... Extensions>
+inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensions) {
+  return emit_needed(need_of(type), type, low, extensions...);
+}
+
+// An event with a time of its own, absolute ticks. For the drain thread as well, which never waits.
+bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low);
+bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot& extension);
+
+// Room for a rare event: waits up to a second for a chunk; nullptr: none became free, and one event is counted as
+// dropped.
+Slot* claim_surely(std::uint32_t slots);
+
+// A definition or another rare event: waits up to a second for a chunk before it is dropped. Definitions are repeated
+// in the files of forked children.
+bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension = {});
+inline bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
+  return emit_surely(type, low, std::span(&extension, 1));
+}
+bool emit_text(EventType type, std::uint64_t low, std::string_view text);
+
+// The begin of a range that this thread pushes, and its end. Both are to be called for every push and pop that no
+// filter leaves out; with skip_… where nothing is recorded, so that depths stay right.
+void lose_push();
+inline void skip_push() { ++writer.depth; }
+template <class... Extensions>
+inline void emit_push(EventType type, std::uint64_t low, const Extensions&... extensions) {
+  if (!emit_needed(need_of_push(writer.depth), type, low, extensions...)) [[unlikely]]
+    lose_push();
+  ++writer.depth;
+}
+
+// False: its push was dropped, and so is the pop.
+bool leave_lost_push();
+void owe_pop(std::uint64_t low);
+inline bool leave_push() {
+  writer.depth -= writer.depth != 0 ? 1 : 0;
+  return writer.lost_pushes == 0 || leave_lost_push();
+}
+inline void skip_pop() { leave_push(); }
+inline void emit_pop(std::uint64_t low) {
+  if (!leave_push()) [[unlikely]]
+    return lose_event();
+  if (!emit(EventType::pop, low)) [[unlikely]]
+    owe_pop(low);
+}
+
+// The end of an MPI call whose begin was recorded.
+void emit_mpi_end(std::uint64_t low);
+
+}  // namespace paceline::inject

@@ -1,0 +1,383 @@
+#include "profiler/inject/sources/clock_exchange/exchange.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "profiler/inject/core/drain.h"
+#include "profiler/inject/core/names.h"
+#include "profiler/inject/core/session.h"
+#include "profiler/inject/core/writer.h"
+#include "profiler/inject/sources/clock_exchange/beacon.h"
+#include "profiler/record/environment.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+// How much is put into one round of questions.
+struct Effort {
+  int questions;            // at least; four times as many where the round trips do not settle
+  int first_ms, later_ms;   // how long an answer is waited for, before and after the first one came
+  int misses;               // in a row, then the parent is given up for this time
+  std::int64_t longest_ns;  // of all, and a last answer
+};
+// An answer takes microseconds, but the parent may be in MPI_Init still. The program waits for 1 s and 0.5 s, and half
+// a second more is allowed for.
+constexpr Effort effort_of(ExchangePhase phase) {
+  switch (phase) {
+    case ExchangePhase::at_init:
+      return {100, 100, 50, 3, 1'000 * ms};
+    case ExchangePhase::at_finalize:
+      return {100, 100, 50, 3, 500 * ms};
+    case ExchangePhase::between:
+      return {25, 20, 20, 1, 20 * ms};  // the drain has other things to do
+  }
+  return {};
+}
+
+// Question and answer have the same length, so that a forged question gains nothing.
+struct Packet {
+  std::uint64_t token;
+  std::uint64_t sequence;
+  std::uint64_t ticks;
+};
+
+struct Sample {
+  std::uint64_t sent, received, peer;
+  std::uint64_t round_trip() const { return received - sent; }
+};
+
+// The ten shortest round trips.
+struct Samples {
+  static constexpr int most = 10;
+  Sample best[most];
+  int count = 0;
+
+  Sample* longest() {
+    return std::max_element(best, best + count,
+                            [](const Sample& a, const Sample& b) { return a.round_trip() < b.round_trip(); });
+  }
+  const Sample* shortest() const {
+    return std::min_element(best, best + count,
+                            [](const Sample& a, const Sample& b) { return a.round_trip() < b.round_trip(); });
+  }
+  void add(const Sample& sample) {
+    if (count == most) {
+      Sample* out = longest();
+      if (sample.round_trip() >= out->round_trip()) return;
+      std::copy(out + 1, best + count--, out);  // they stay in order of time
+    }
+    best[count++] = sample;
+  }
+  // Ten trips of nearly one length: so long the way takes when nothing is in it.
+  bool settled() { return count == most && longest()->round_trip() <= shortest()->round_trip() * 5 / 4; }
+};
+
+// A socket that is still ours: a program that closes what it does not know may get our number for its own.
+struct Socket {
+  int descriptor = -1;
+  ino_t inode = 0;
+
+  bool open() {
+    const int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (made < 0) return false;
+    descriptor = fcntl(made, F_DUPFD_CLOEXEC, 64);  // low numbers are the program's
+    close(made);
+    struct stat status {};
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) return false;
+    inode = status.st_ino;
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_ANY);
+    return bind(descriptor, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+  }
+  bool is_ours() const {
+    struct stat status {};
+    return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_ino == inode && S_ISSOCK(status.st_mode);
+  }
+};
+
+Beacon own;
+Beacon parent;
+char beacon_path[sizeof OutputFile::path + 512];
+Socket answering_socket, asking_socket;
+std::atomic<bool> asks{false};
+
+// What the asking thread knows; under `asking`.
+pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+sockaddr_in parent_address{};
+bool parent_found = false;
+std::uint64_t sequence = 0;
+
+// While MPI_Init runs the drain looks whether all ranks have left their addresses: the sooner
+// clocks are compared, the better is known what they showed before.
+pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+bool found = false;  // under `finding`
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+std::atomic<std::int64_t> next_look_ns{never};
+std::int64_t look_pause_ns = 10 * ms;  // the drain's; doubles to 80 ms
+int looks_left = 20;
+constexpr int most_ranks_to_look_for = 256;  // a directory of more is not read again and again
+
+std::uint64_t token_of(const Beacon& beacon) {
+  return beacon.job ^ (beacon.domain * 0x9e3779b97f4a7c15) ^ 0x636c6f636b;
+}
+
+std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Answers until the process ends. It sleeps in the kernel between questions, and touches no file.
+void* answer(void*) {
+  pthread_setname_np(pthread_self(), "paceline-clock");
+  const std::uint64_t token = token_of(own);
+  while (answering_socket.is_ours()) {
+    Packet packet;
+    sockaddr_in from{};
+    socklen_t from_size = sizeof from;
+    const ssize_t size = recvfrom(answering_socket.descriptor, &packet, sizeof packet, 0,
+                                  reinterpret_cast<sockaddr*>(&from), &from_size);
+    const std::uint64_t now = ticks();
+    if (size < 0 && errno != EINTR && errno != ECONNREFUSED) return nullptr;
+    if (size != static_cast<ssize_t>(sizeof packet) || packet.token != token) continue;
+    packet.ticks = now;
+    sendto(answering_socket.descriptor, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&from),
+           from_size);
+  }
+  return nullptr;
+}
+
+bool start_answering() {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // mapping_guard.h
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 128 * 1024);
+  pthread_t thread;
+  const bool started = pthread_create(&thread, &attributes, answer, nullptr) == 0;
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+void send_question(const Packet& packet, const sockaddr_in& to) {
+  sendto(asking_socket.descriptor, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to),
+         sizeof to);
+}
+
+// Which of the parent's addresses can be reached is seen from where an answer comes.
+void send_everywhere(const Packet& packet) {
+  for (int address = 0; address < parent.address_count; ++address) {
+    sockaddr_in candidate{};
+    candidate.sin_family = AF_INET;
+    candidate.sin_port = htons(static_cast<std::uint16_t>(parent.port));
+    candidate.sin_addr.s_addr = htonl(parent.addresses[address]);
+    send_question(packet, candidate);
+  }
+}
+
+void wait_at_most(int limit_ms) {
+  const timeval limit{0, limit_ms * 1000};
+  setsockopt(asking_socket.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+// Waits for the answer to one question; late ones are thrown away. A plain blocking receive, as the other side's is, so
+// that both ways take equally long.
+bool await(std::int64_t deadline, Sample& sample, sockaddr_in& from) {
+  do {
+    Packet packet{};
+    socklen_t from_size = sizeof from;
+    const ssize_t size =
+        recvfrom(asking_socket.descriptor, &packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &from_size);
+    sample.received = ticks();
+    sample.peer = packet.ticks;
+    if (size == static_cast<ssize_t>(sizeof packet) && packet.token == token_of(parent) &&
+        packet.sequence == sequence) {
+      return true;
+    }
+  } while (monotonic_ns() < deadline);
+  return false;
+}
+
+bool find_parent(const Effort& effort, std::int64_t deadline) {
+  wait_at_most(effort.first_ms);
+  do {
+    Sample unused{};
+    send_everywhere({token_of(parent), ++sequence, 0});
+    parent_found = await(monotonic_ns() + effort.first_ms * ms, unused, parent_address);
+  } while (!parent_found && monotonic_ns() < deadline);
+  return parent_found;
+}
+
+void ask(const Effort& effort, std::int64_t longest_trip_ns, std::int64_t deadline, Samples& samples) {
+  if (!parent_found && !find_parent(effort, deadline)) return;
+  wait_at_most(effort.later_ms);
+  int misses = 0;
+  for (int question = 0; question < 4 * effort.questions && misses < effort.misses; ++question) {
+    const std::int64_t now = monotonic_ns();
+    if (now >= deadline || (question >= effort.questions && samples.settled())) return;
+    const Packet packet{token_of(parent), ++sequence, 0};
+    Sample sample{};
+    sockaddr_in from{};
+    sample.sent = ticks();
+    send_question(packet, parent_address);
+    if (!await(now + effort.later_ms * ms, sample, from)) {
+      ++misses;
+    } else {
+      misses = 0;
+      const double trip_ns = 1e9 * static_cast<double>(sample.round_trip()) / clock_state.ticks_per_second;
+      if (trip_ns < static_cast<double>(longest_trip_ns)) samples.add(sample);
+    }
+  }
+}
+
+// The lock, but not forever: the other thread may be waiting for an answer.
+bool lock_asking(std::int64_t deadline) {
+  while (pthread_mutex_trylock(&asking) != 0) {
+    if (monotonic_ns() >= deadline) return false;
+    usleep(1000);
+  }
+  return true;
+}
+
+void record_error(const Samples& samples) {
+  if (samples.count == 0) return;
+  char text[32];
+  snprintf(text, sizeof text, "%.0f",
+           0.5e9 * static_cast<double>(samples.shortest()->round_trip()) / clock_state.ticks_per_second);
+  record_setting("clock_error_ns", text);
+}
+
+}  // namespace
+
+void publish_clock() {
+  const format::FileHeader& header = *session.file.header;
+  if (header.rank < 0 || header.world_size <= 1 || beacon_path[0] != '\0') return;
+  own.job = session.file.job;
+  own.domain = session.file.clock_domain;
+  own.rank = header.rank;
+  sockaddr_in bound{};
+  socklen_t bound_size = sizeof bound;
+  if (!answering_socket.open() ||
+      getsockname(answering_socket.descriptor, reinterpret_cast<sockaddr*>(&bound), &bound_size) != 0) {
+    return;
+  }
+  own.port = ntohs(bound.sin_port);
+  list_addresses(own);
+  char name[256];
+  print_beacon(own, name, sizeof name);
+  snprintf(beacon_path, sizeof beacon_path, "%s/%s", session.file.directory, name);
+  const int file = open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file >= 0) close(file);
+  if (exchange_interval_ns() == 0 || header.world_size > most_ranks_to_look_for) return;
+  next_look_ns.store(monotonic_ns() + look_pause_ns, std::memory_order_release);
+  wake_drain();
+}
+
+namespace {
+
+// Under `finding`.
+void take_place(const PlaceInTree& place) {
+  found = true;
+  const bool answering = place.answers && start_answering();
+  if (place.answers && !place.asks) record_setting("clock_exchange", answering ? "reference" : "none");
+  if (!place.asks) return;
+  parent = place.parent;
+  asks = asking_socket.open();
+  if (!asks) record_setting("clock_exchange", "none");
+}
+
+}  // namespace
+
+void find_clocks() {
+  if (beacon_path[0] == '\0') return;
+  next_look_ns.store(never, std::memory_order_relaxed);
+  pthread_mutex_lock(&finding);  // the drain reads a directory and asks for 20 ms at most
+  if (!found) take_place(find_place(own, session.file.directory));
+  pthread_mutex_unlock(&finding);
+}
+
+std::int64_t next_look_for_clocks_ns() { return next_look_ns.load(std::memory_order_acquire); }
+
+void look_for_clocks() {
+  std::int64_t due = next_look_for_clocks_ns();
+  if (monotonic_ns() < due || pthread_mutex_trylock(&finding) != 0) return;
+  if (next_look_for_clocks_ns() == never) {  // MPI_Init has just ended: its own round is the next one
+    pthread_mutex_unlock(&finding);
+    return;
+  }
+  if (!found) {
+    const PlaceInTree place = find_place(own, session.file.directory);
+    if (place.ranks >= session.file.header->world_size) take_place(place);
+  }
+  // One answer that came late, on a busy machine, would be no comparison, and end the search for a better one.
+  constexpr std::int64_t longest_trip_ns = 3 * ms;
+  const bool done = found && (!asks || exchange_clocks(ExchangePhase::between, longest_trip_ns) > 0);
+  pthread_mutex_unlock(&finding);
+  look_pause_ns = std::min(2 * look_pause_ns, 80 * ms);
+  const bool again = !done && --looks_left > 0;
+  // Not where find_clocks() has ended the search meanwhile.
+  next_look_ns.compare_exchange_strong(due, again ? monotonic_ns() + look_pause_ns : never);
+}
+
+int exchange_clocks(ExchangePhase phase, std::int64_t longest_trip_ns) {
+  if (!asks || !asking_socket.is_ours()) return 0;
+  const bool program_waits = phase != ExchangePhase::between;
+  const Effort effort = effort_of(phase);
+  const std::int64_t began = monotonic_ns(), deadline = began + effort.longest_ns;
+  if (!lock_asking(program_waits ? deadline : began)) return 0;
+  Samples samples;
+  ask(effort, longest_trip_ns, deadline, samples);
+  pthread_mutex_unlock(&asking);
+  for (int sample = 0; sample < samples.count; ++sample) {
+    emit_at(samples.best[sample].sent, EventType::clock_exchange,
+            static_cast<std::uint32_t>(parent.rank) | std::uint64_t{static_cast<std::uint32_t>(phase)} << 32,
+            Slot{samples.best[sample].received, samples.best[sample].peer});
+  }
+  if (!program_waits) return samples.count;
+  if (phase == ExchangePhase::at_init) record_setting("clock_exchange", samples.count > 0 ? "done" : "none");
+  record_error(samples);
+  return samples.count;
+}
+
+std::int64_t exchange_interval_ns() {
+  const char* text = getenv(record::env_clock_interval);
+  const double seconds = text != nullptr ? strtod(text, nullptr) : 10;
+  if (!(seconds > 0)) return 0;
+  return static_cast<std::int64_t>(std::clamp(seconds, 0.1, 1e6) * 1e9);
+}
+
+void withdraw_clock() {
+  if (beacon_path[0] == '\0') return;
+  unlink(beacon_path);
+  beacon_path[0] = '\0';
+}
+
+void forget_clock() {
+  beacon_path[0] = '\0';
+  asks = false;
+  next_look_ns = never;
+  pthread_mutex_init(&asking, nullptr);
+  pthread_mutex_init(&finding, nullptr);
+}
+
+}  // namespace paceline::inject

@@ -1,0 +1,199 @@
+// What the system counts of this process, and what goes over its machine's networks.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "profiler/inject/sources/counters/counters.h"
+#include "profiler/inject/system/directory.h"
+
+namespace paceline::inject {
+namespace {
+
+std::uint64_t number_at(const char*& text) {
+  while (*text == ' ') ++text;
+  std::uint64_t value = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) value = value * 10 + static_cast<std::uint64_t>(*text - '0');
+  return value;
+}
+
+std::uint64_t microseconds(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+}
+
+struct Ids {
+  std::uint16_t total, system, voluntary, involuntary, minor, major, threads, resident, running, waiting;
+};
+Ids id;
+KeptFile memory, tasks, schedule;
+std::uint64_t page_bytes = 4096;
+
+// What was carried by an interface since its counting began. It has no counters before it carries something: machines
+// have dozens of interfaces that never do.
+struct Interface {
+  char name[32];
+  std::uint64_t received, sent;
+  std::uint64_t moment;  // of these
+  std::uint16_t received_id, sent_id;
+};
+constexpr unsigned most_interfaces = 32;
+Interface interfaces[most_interfaces];
+unsigned interface_count = 0;
+KeptFile devices;
+char device_text[16 * 1024];
+
+Interface* find_interface(const char* name, std::size_t length, unsigned guess) {
+  if (length >= sizeof interfaces[0].name) return nullptr;
+  for (unsigned i = 0; i < interface_count; ++i) {
+    Interface& known = interfaces[(guess + i) % interface_count];  // they come in the same order each time
+    if (strncmp(known.name, name, length) == 0 && known.name[length] == '\0') return &known;
+  }
+  if (interface_count == most_interfaces) return nullptr;
+  Interface& fresh = interfaces[interface_count++];
+  memcpy(fresh.name, name, length);
+  fresh.name[length] = '\0';
+  return &fresh;
+}
+
+void sample_interface(Interface& interface, std::uint64_t received, std::uint64_t sent) {
+  const bool first = interface.moment == 0;
+  if (!first && interface.received_id == 0 && (received != interface.received || sent != interface.sent)) {
+    interface.received_id = define_counter("bytes received", "bytes", interface.name, CounterKind::sum);
+    interface.sent_id = define_counter("bytes sent", "bytes", interface.name, CounterKind::sum);
+    record_sample_at(interface.moment, interface.received_id, interface.received);
+    record_sample_at(interface.moment, interface.sent_id, interface.sent);
+  }
+  record_sample(interface.received_id, received);
+  record_sample(interface.sent_id, sent);
+  interface.received = received;
+  interface.sent = sent;
+  interface.moment = current_moment();
+}
+
+// "  eth0: 1 2 3 4 5 6 7 8 9 …": bytes received first, bytes sent ninth.
+void sample_interfaces() {
+  if (devices.read(device_text, sizeof device_text) == 0) return;
+  unsigned number = 0;
+  for (const char* line = device_text; line != nullptr; line = strchr(line, '\n')) {
+    while (*line == '\n' || *line == ' ') ++line;
+    const std::size_t length = strcspn(line, ":|\n");
+    if (line[length] != ':') continue;
+    const char* at = line + length + 1;
+    Interface* interface = find_interface(line, length, number++);
+    if (interface == nullptr) continue;
+    const std::uint64_t received = number_at(at);
+    for (int skipped = 0; skipped < 7; ++skipped) number_at(at);
+    sample_interface(*interface, received, number_at(at));
+  }
+}
+
+// InfiniBand adapters count words of 4 bytes.
+struct Port {
+  Interface traffic;
+  KeptFile received, sent;
+};
+constexpr unsigned most_ports = 16;
+Port ports[most_ports];
+unsigned port_count = 0;
+
+void open_port(const char* adapter, const char* number) {
+  Port& port = ports[port_count];
+  char path[512];
+  sysfs_path(path, sizeof path, "class/infiniband/%.64s/ports/%.8s/counters/port_rcv_data", adapter, number);
+  if (!port.received.open(path)) return;
+  sysfs_path(path, sizeof path, "class/infiniband/%.64s/ports/%.8s/counters/port_xmit_data", adapter, number);
+  if (!port.sent.open(path)) return;
+  snprintf(port.traffic.name, sizeof port.traffic.name, "%.22s/%.8s", adapter, number);
+  ++port_count;
+}
+
+void open_ports() {
+  char path[512];
+  sysfs_path(path, sizeof path, "class/infiniband");
+  each_entry(path, [](const char* adapter) {
+    char below[512];
+    sysfs_path(below, sizeof below, "class/infiniband/%.64s/ports", adapter);
+    each_entry(below, [&](const char* number) {
+      if (port_count < most_ports) open_port(adapter, number);
+    });
+  });
+}
+
+std::uint64_t words_in_bytes(KeptFile& file) {
+  char text[64];
+  file.read(text, sizeof text);
+  const char* at = text;
+  return 4 * number_at(at);
+}
+
+}  // namespace
+
+void open_process_counters() {
+  page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  id.total = define_counter("CPU time", "µs", "", CounterKind::sum);
+  id.system = define_counter("CPU time, system", "µs", "", CounterKind::sum);
+  id.voluntary = define_counter("context switches, voluntary", "", "", CounterKind::sum);
+  id.involuntary = define_counter("context switches, involuntary", "", "", CounterKind::sum);
+  id.minor = define_counter("page faults, minor", "", "", CounterKind::sum);
+  id.major = define_counter("page faults, major", "", "", CounterKind::sum);
+  if (tasks.open("/proc/self/task")) id.threads = define_counter("threads", "", "", CounterKind::level);
+  if (memory.open("/proc/self/statm"))
+    id.resident = define_counter("memory, resident", "bytes", "", CounterKind::level);
+  char text[64];
+  if (schedule.open("/proc/self/schedstat") && schedule.read(text, sizeof text) > 0) {
+    id.running = define_counter("CPU time", "µs", "main thread", CounterKind::sum);
+    id.waiting = define_counter("waiting for a CPU", "µs", "main thread", CounterKind::sum);
+  }
+}
+
+void sample_process() {
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) == 0) {
+    record_sample(id.total, microseconds(usage.ru_utime) + microseconds(usage.ru_stime));
+    record_sample(id.system, microseconds(usage.ru_stime));
+    record_sample(id.voluntary, static_cast<std::uint64_t>(usage.ru_nvcsw));
+    record_sample(id.involuntary, static_cast<std::uint64_t>(usage.ru_nivcsw));
+    record_sample(id.minor, static_cast<std::uint64_t>(usage.ru_minflt));
+    record_sample(id.major, static_cast<std::uint64_t>(usage.ru_majflt));
+  }
+  if (const std::uint64_t links = tasks.links(); links > 2) record_sample(id.threads, links - 2);
+  char text[128];
+  if (memory.read(text, sizeof text) > 0) {  // size, resident, …, in pages
+    const char* at = text;
+    number_at(at);
+    record_sample(id.resident, number_at(at) * page_bytes);
+  }
+  if (schedule.read(text, sizeof text) > 0) {  // ns on a CPU, ns waiting for one, number of turns
+    const char* at = text;
+    record_sample(id.running, number_at(at) / 1000);
+    record_sample(id.waiting, number_at(at) / 1000);
+  }
+}
+
+void open_network_counters() {
+  devices.open("/proc/self/net/dev");
+  open_ports();
+}
+
+void sample_network() {
+  sample_interfaces();
+  for (unsigned p = 0; p < port_count; ++p) {
+    const std::uint64_t received = words_in_bytes(ports[p].received);
+    sample_interface(ports[p].traffic, received, words_in_bytes(ports[p].sent));
+  }
+}
+
+void forget_files() {
+  for (KeptFile* file : {&memory, &tasks, &schedule, &devices}) file->close();
+  for (unsigned p = 0; p < port_count; ++p) {
+    ports[p].received.close();
+    ports[p].sent.close();
+    ports[p].traffic = {};
+  }
+  port_count = interface_count = 0;
+  for (Interface& interface : interfaces) interface = {};
+  id = {};
+}
+
+}  // namespace paceline::inject

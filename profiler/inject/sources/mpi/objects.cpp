@@ -1,0 +1,54 @@
+#include "profiler/inject/sources/mpi/objects.h"
+
+#include "profiler/inject/core/names.h"
+#include "profiler/inject/sources/mpi/communicators.h"
+#include "profiler/inject/sources/mpi/handles.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr unsigned window_bits = 9, file_bits = 8;
+HandleTable::Place window_places[1u << window_bits];
+HandleTable::Place file_places[1u << file_bits];
+HandleTable windows{window_places, window_bits};
+HandleTable files{file_places, file_bits};
+std::atomic<std::uint32_t> last_number{0};
+
+std::uint32_t number_of(const HandleTable& table, Handle key) {
+  Remembered entry;
+  return table.find(key, entry) ? static_cast<std::uint32_t>(entry.id) : 0;
+}
+
+}  // namespace
+
+std::uint32_t window_number(const Arguments& call) {
+  return number_of(windows, call.has('w') ? call.key('w') : call.key_in('X'));
+}
+
+std::uint32_t file_number(const Arguments& call) {
+  return number_of(files, call.has('h') ? call.key('h', true) : call.key_in('J', 0, true));
+}
+
+void note_object(const Arguments& call) {
+  Communicator* communicator = find_communicator(call.comm('c'));
+  if (communicator == nullptr) return;
+  const std::uint32_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::uint64_t identity = identity_of_object(*communicator);
+  if (call.has('W')) {
+    windows.put(call.key_in('W'), {number, {}}, false);
+    const std::uint64_t bytes = call.has('z') ? static_cast<std::uint64_t>(call.wide('z')) : 0;
+    emit_surely(EventType::mpi_window, number | std::uint64_t{communicator->id} << 32, Slot{identity, bytes});
+  } else {
+    files.put(call.key_in('H', 0, true), {number, {}}, false);
+    const std::uint64_t path = intern(call.text('s'));
+    emit_surely(EventType::mpi_file, number | path << 32, Slot{identity, communicator->id});
+  }
+}
+
+void forget_object(const Arguments& call) {
+  Remembered forgotten;
+  if (call.has('X')) windows.take(call.key_in('X'), forgotten);
+  if (call.has('J')) files.take(call.key_in('J', 0, true), forgotten);
+}
+
+}  // namespace paceline::inject

@@ -1,0 +1,190 @@
+#include "profiler/inject/sources/mpi/requests.h"
+
+#include <algorithm>
+
+#include "profiler/inject/sources/mpi/communicators.h"
+#include "profiler/inject/sources/mpi/handles.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr unsigned request_bits = 13, persistent_bits = 10;
+HandleTable::Place request_places[1u << request_bits];
+HandleTable::Place persistent_places[1u << persistent_bits];
+HandleTable requests{request_places, request_bits};
+HandleTable persistent{persistent_places, persistent_bits};
+std::atomic<std::uint64_t> last_number{0};
+
+// Communicators that MPI_Comm_idup is making: their handles are there when the request is complete.
+struct Duplicate {
+  std::atomic<std::uint64_t> request{0};     // 0: free
+  std::atomic<const void*> waiter{nullptr};  // the thread that completes the request
+  const void* place = nullptr;
+  bool fortran = false;
+  std::uint64_t identity = 0;
+};
+Duplicate duplicates[16];
+std::atomic<int> open_duplicates{0};
+
+const void* this_thread() { return &writer; }
+
+void remember_duplicate(const Arguments& call, std::uint64_t request) {
+  const std::uint64_t identity = identity_of_duplicate(call.comm('c'), call.row.id);
+  for (Duplicate& duplicate : duplicates) {
+    std::uint64_t free = 0;
+    if (!duplicate.request.compare_exchange_strong(free, ~std::uint64_t{0})) continue;
+    duplicate.waiter.store(nullptr, std::memory_order_relaxed);
+    duplicate.place = call.pointer<const void>('D');
+    duplicate.fortran = call.fortran;
+    duplicate.identity = identity;
+    open_duplicates.fetch_add(1, std::memory_order_relaxed);
+    duplicate.request.store(request, std::memory_order_release);
+    return;
+  }
+}
+
+void claim_duplicate(std::uint64_t request) {
+  for (Duplicate& duplicate : duplicates) {
+    if (duplicate.request.load(std::memory_order_acquire) == request) duplicate.waiter.store(this_thread());
+  }
+}
+
+void note_duplicates() {
+  for (Duplicate& duplicate : duplicates) {
+    if (duplicate.waiter.load() != this_thread()) continue;
+    const Handle made =
+        duplicate.fortran ? mpi.comm_of_fortran(*static_cast<const int*>(duplicate.place)) : mpi.load(duplicate.place);
+    note_duplicate(made, duplicate.identity);
+    duplicate.waiter.store(nullptr);
+    open_duplicates.fetch_sub(1, std::memory_order_relaxed);
+    duplicate.request.store(0, std::memory_order_release);
+  }
+}
+
+// The handle that Open MPI gives to whatever is complete when the posting call ends (a small message, say).
+Handle complete_key(const Arguments& call) {
+  if (!call.fortran || mpi.complete_request == 0 || mpi.request_c2f == nullptr) return mpi.complete_request;
+  static std::atomic<Handle> fortran{0};
+  Handle key = fortran.load(std::memory_order_relaxed);
+  if (key == 0) {
+    key = mpi.key_of_fortran(mpi.request_c2f(mpi.complete_request));
+    fortran.store(key, std::memory_order_relaxed);
+  }
+  return key;
+}
+
+void post(const Arguments& call, Handle key, const Began& told) {
+  const bool duplicate = call.has('D');
+  if (key == mpi.null_request || (!told.recorded && !duplicate)) return;
+  const std::uint64_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (duplicate) remember_duplicate(call, number);
+  const bool complete = key == complete_key(call);
+  if (!complete && !requests.put(key, {number, {}}, true)) return;
+  if (told.recorded) emit(EventType::mpi_posted, number);
+  if (told.recorded && complete) emit(EventType::mpi_completed, number);
+  if (complete && duplicate) claim_duplicate(number);
+}
+
+void complete(Handle key, const Began& told) {
+  Remembered request;
+  if (!requests.take(key, request)) return;
+  if (told.recorded) emit(EventType::mpi_completed, request.id);
+  if (open_duplicates.load(std::memory_order_relaxed) != 0) claim_duplicate(request.id);
+}
+
+void remember_persistent(const Arguments& call, const Began& told) {
+  Remembered entry;
+  entry.id = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  // In place of the function, which will be Start, stands the event's type.
+  entry.facts[0] = (told.low & ~std::uint64_t{0xffff}) | static_cast<std::uint64_t>(told.type);
+  entry.facts[1] = told.extension.high;
+  entry.facts[2] = told.extension.low;
+  persistent.put(call.key_in('P'), entry, false);
+}
+
+int request_count(const Arguments& call) { return std::max(call.integer('a'), 0); }
+
+// Tests and waits for some of many: what is complete is known afterwards.
+void complete_those_told(const Arguments& call, const Began& told, RequestKeys keys, int count) {
+  const int first = call.fortran ? 1 : 0;  // Fortran counts from 1
+  // MPICH 4.0's mpi_f08 counts from 0 (its MPI_Waitsome, MPI_Testsome): what is null now is complete. Persistent
+  // requests do not become null.
+  const bool by_null = call.fortran && mpi.int_handles && (call.has('i') || call.has('o'));
+  const auto index = [&](int value) {
+    if (value < first || value - first >= count) return;
+    Remembered entry;
+    const Handle key = keys.keys[value - first];
+    if (!by_null || persistent.find(key, entry)) complete(key, told);
+  };
+  if (call.has('f') && *call.pointer<const int>('f') == 0) return;
+  for (int at = 0; by_null && at < count; ++at) {
+    if (call.key_in('E', at) == mpi.null_request) complete(keys.keys[at], told);
+  }
+  if (call.has('i')) {
+    index(*call.pointer<const int>('i'));
+  } else if (call.has('o')) {
+    const int completed = *call.pointer<const int>('o');
+    for (int at = 0; at < completed; ++at) index(call.pointer<const int>('I')[at]);
+  } else {
+    for (int at = 0; at < count; ++at) complete(keys.keys[at], told);
+  }
+}
+
+bool completes_some(MpiId id) {
+  return id == MpiId::Test || id == MpiId::Testall || id == MpiId::Testany || id == MpiId::Testsome ||
+         id == MpiId::Waitany || id == MpiId::Waitsome;
+}
+
+// A Startall is told as a call around a Start of each request, which says what was initialised.
+void start_one_of_many(const Arguments& call, Handle request, const Began& told) {
+  Began start;
+  start.low = function_low(MpiId::Start);
+  describe_start(request, start);
+  start.recorded = told.recorded && emit_begin(start);
+  post(call, request, start);
+  if (start.recorded) emit_mpi_end(function_low(MpiId::Start));
+}
+
+}  // namespace
+
+void describe_start(Handle request, Began& told) {
+  Remembered entry;
+  if (!persistent.find(request, entry)) return;
+  told.type = static_cast<EventType>(entry.facts[0] & 0xffff);
+  told.low = (entry.facts[0] & ~std::uint64_t{0xffff}) | function_low(MpiId::Start);
+  told.extension = {entry.facts[1], entry.facts[2]};
+}
+
+void requests_before(const Arguments& call, const Began& told, RequestKeys keys) {
+  if (call.row.id == MpiId::Wait) {
+    complete(call.key_in('e'), told);
+  } else if (call.row.id == MpiId::Waitall) {
+    for (int at = 0, count = request_count(call); at < count; ++at) complete(call.key_in('E', at), told);
+  } else if (call.row.id == MpiId::Request_free) {
+    Remembered forgotten;
+    requests.take(call.key_in('e'), forgotten);
+    persistent.take(call.key_in('e'), forgotten);
+  } else if (call.row.id == MpiId::Test) {
+    keys.keys[0] = call.key_in('e');
+  } else if (completes_some(call.row.id)) {
+    const int count = std::min(request_count(call), keys.capacity);
+    for (int at = 0; at < count; ++at) keys.keys[at] = call.key_in('E', at);
+  }
+}
+
+void requests_after(const Arguments& call, const Began& told, RequestKeys keys) {
+  if (call.has('q')) {
+    post(call, call.key_in('q'), told);
+  } else if (call.has('P')) {
+    remember_persistent(call, told);
+  } else if (call.row.id == MpiId::Start) {
+    post(call, call.key_in('e'), told);
+  } else if (call.row.id == MpiId::Startall) {
+    for (int at = 0, count = request_count(call); at < count; ++at) start_one_of_many(call, call.key_in('E', at), told);
+  } else if (completes_some(call.row.id)) {
+    complete_those_told(call, told, keys, call.has('a') ? std::min(request_count(call), keys.capacity) : 1);
+  }
+  if (open_duplicates.load(std::memory_order_relaxed) != 0) note_duplicates();
+}
+
+}  // namespace paceline::inject

@@ -1,0 +1,102 @@
+// NVTX's payload extension as an event source. Each copy of NVTX calls in here for itself, as for the ranges
+// (nvtx.cpp).
+#include "profiler/inject/sources/nvtx/deferred.h"
+#include "profiler/inject/sources/nvtx/payload.h"
+#include "profiler/inject/sources/nvtx/schemas.h"
+#include "profiler/inject/sources/nvtx/starts.h"
+#include "profiler/inject/sources/watch/iterations.h"
+
+namespace paceline::inject {
+namespace {
+
+// NCCL 2.28 has 0x0103, CUDA 13.0 0x0104, which adds deferred events; what is added later takes further slots.
+constexpr std::uint16_t oldest_compatible = 0x0103;
+
+std::uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t* given) {
+  return given != nullptr && file_is_open() ? register_schema(number_of(domain_of(domain)), *given) : 0;
+}
+
+std::uint64_t enum_register(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t* given) {
+  return given != nullptr && file_is_open() ? register_enumeration(number_of(domain_of(domain)), *given) : 0;
+}
+
+// Payloads have no category: ranges of theirs follow the domain's filter, and a filter of categories as those without.
+bool leaves_out(std::uint32_t domain) {
+  return is_left_out(domain) || (filters_categories && leaves_out_category(number_of(domain), 0));
+}
+
+void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
+  const std::uint32_t domain = domain_of(handle);
+  if (leaves_out(domain) || !recording()) return;
+  emit_with_payloads({data, count}, number_of(domain), EventType::mark, format::pack_scope(0, 0, number_of(domain)));
+}
+
+// The name of such a range is in its payload, which nobody looks into here: none of them is taken for an iteration.
+int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
+  const std::uint32_t domain = domain_of(handle);
+  const std::uint64_t scope = format::pack_scope(0, 0, number_of(domain));
+  const bool out = is_left_out(domain) || (filters_categories && leaves_out_push(number_of(domain), 0));
+  if (watching()) watch_push(scope);
+  if (!out) recording() ? emit_push_with_payloads({data, count}, number_of(domain), scope) : skip_push();
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+
+int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
+  const std::uint32_t domain = domain_of(handle);
+  const bool out = is_left_out(domain) || (filters_categories && leaves_out_pop(number_of(domain)));
+  if (!out) recording() ? emit_pop_with_payloads({data, count}, number_of(domain)) : skip_pop();
+  if (watching()) watch_pop(number_of(domain));
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+
+nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
+  const std::uint32_t domain = domain_of(handle);
+  if (leaves_out(domain)) return left_out_range;
+  const std::uint64_t range = new_range();
+  if (recording()) {
+    emit_with_payloads({data, count}, number_of(domain), EventType::start, format::pack_scope(0, 0, number_of(domain)),
+                       Slot{range, 0});
+  }
+  return range;
+}
+
+void end_payload(nvtxDomainHandle_t handle, nvtxRangeId_t range, const nvtxPayloadData_t* data, std::size_t count) {
+  if ((range & left_out_range) == 0 && recording()) {
+    emit_with_payloads({data, count}, number_of(domain_of(handle)), EventType::end, range);
+  }
+  if (watching()) watch_end(range);
+}
+
+std::uint8_t domain_is_enabled(nvtxDomainHandle_t domain) {
+  return recording() && !is_left_out(domain_of(domain)) ? 1 : 0;
+}
+
+bool attach(const nvtxExtModuleInfo_t* module) {
+  if (module == nullptr || module->structSize < sizeof *module || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID ||
+      module->compatId >> 8 != oldest_compatible >> 8 || module->compatId < oldest_compatible ||
+      module->segmentsCount == 0 || module->segments == nullptr || !open_recorder()) {
+    return false;
+  }
+  follow_filter();
+  const ExtensionSlots slots{module->segments[0].functionSlots, module->segments[0].slotCount};
+  slots.fill(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, schema_register);
+  slots.fill(NVTX3EXT_CBID_nvtxPayloadEnumRegister, enum_register);
+  slots.fill(NVTX3EXT_CBID_nvtxMarkPayload, mark_payload);
+  slots.fill(NVTX3EXT_CBID_nvtxRangePushPayload, push_payload);
+  slots.fill(NVTX3EXT_CBID_nvtxRangePopPayload, pop_payload);
+  slots.fill(NVTX3EXT_CBID_nvtxRangeStartPayload, start_payload);
+  slots.fill(NVTX3EXT_CBID_nvtxRangeEndPayload, end_payload);
+  slots.fill(NVTX3EXT_CBID_nvtxDomainIsEnabled, domain_is_enabled);
+  fill_deferred(slots);
+  return true;
+}
+
+}  // namespace
+}  // namespace paceline::inject
+
+// Called by each copy of NVTX for each of its extensions that the program uses. 1: we listen; 0: calls do nothing.
+extern "C" __attribute__((visibility("default"))) int NVTX_API
+InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  const paceline::inject::StartInProgress start;
+  return paceline::inject::attach(module) ? 1 : 0;
+}

@@ -1,0 +1,155 @@
+#include "profiler/inject/sources/watch/iterations.h"
+
+#include <algorithm>
+
+#include "profiler/format/iteration_rules.h"
+#include "profiler/inject/core/control.h"
+#include "profiler/inject/core/names.h"
+#include "profiler/inject/core/ring.h"
+#include "profiler/inject/core/settings.h"
+#include "profiler/inject/sources/watch/hang.h"
+
+namespace paceline::inject {
+namespace {
+
+constexpr std::uint32_t most_categories = 256;
+constexpr std::size_t remembered = 101;  // durations that the median is of
+constexpr std::size_t fewest = 10;       // a median of fewer says little
+
+std::atomic<std::uint64_t> is_named_so[most_names / 64 + 1];
+std::atomic<std::uint32_t> categories[most_categories];  // domain:16 | category:16, + 1; 0 is none
+std::atomic<std::uint32_t> category_count{0};
+
+std::atomic<bool> taken{false};  // some thread is the one with the iterations
+thread_local constinit bool mine __attribute__((tls_model("initial-exec"))) = false;
+
+// Of that thread alone.
+struct Current {
+  bool open = false, pushed = false;
+  std::uint16_t domain = 0;
+  std::uint64_t inner = 0;  // pushes of the domain above the iteration's
+  std::uint64_t range = 0;
+  std::uint64_t count = 0;  // begun before this one
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t durations[remembered] = {};
+};
+Current current;
+
+bool is_iteration(std::uint64_t scope) {
+  const auto name = static_cast<std::uint32_t>(scope);
+  if (name <= most_names && (is_named_so[name / 64].load(std::memory_order_relaxed) >> name % 64 & 1) != 0) return true;
+  const std::uint32_t key = static_cast<std::uint32_t>(scope >> 48) << 16 | (scope >> 32 & 0xffff);
+  const std::uint32_t count = std::min(category_count.load(std::memory_order_acquire), most_categories);
+  for (std::uint32_t at = 0; at < count; ++at) {
+    if (categories[at].load(std::memory_order_relaxed) == key + 1) return true;
+  }
+  return false;
+}
+
+bool begins(std::uint64_t scope) {
+  if (!mine) {
+    if (taken.load(std::memory_order_relaxed) || !is_iteration(scope) || taken.exchange(true)) return false;
+    mine = true;
+    return true;
+  }
+  return !current.open && is_iteration(scope);
+}
+
+void begin() {
+  current.open = true;
+  current.begin_ticks = ticks();
+  if (settings.by_iterations && current.count >= settings.first_iteration && current.count <= settings.last_iteration) {
+    set_pause(format::outside_iterations, false);
+  }
+  note_iteration(true);
+}
+
+void look_whether_slow(std::uint64_t duration) {
+  const auto have = static_cast<std::size_t>(std::min<std::uint64_t>(current.count, remembered));
+  if (settings.ring_slow_permille > 0 && have >= fewest) {
+    std::uint64_t sorted[remembered];
+    std::copy_n(current.durations, have, sorted);
+    std::nth_element(sorted, sorted + have / 2, sorted + have);
+    const double limit =
+        static_cast<double>(sorted[have / 2]) * static_cast<double>(settings.ring_slow_permille) / 1000;
+    if (static_cast<double>(duration) > limit) request_trigger(format::TriggerCause::slow_iteration, current.count);
+  }
+  current.durations[current.count % remembered] = duration;
+}
+
+void end() {
+  current.open = false;
+  look_whether_slow(ticks() - current.begin_ticks);
+  if (settings.by_iterations && current.count >= settings.last_iteration) {
+    set_pause(format::outside_iterations, true);
+  }
+  ++current.count;
+  note_iteration(false);
+}
+
+}  // namespace
+
+void start_iterations() {
+  const bool wanted =
+      settings.by_iterations || settings.hang_ns > 0 || (settings.ring_ns > 0 && settings.ring_slow_permille > 0);
+  gate.watch.store(wanted, std::memory_order_relaxed);
+}
+
+void watch_push(std::uint64_t scope) {
+  const auto domain = static_cast<std::uint16_t>(scope >> 48);
+  if (begins(scope)) {
+    current.pushed = true;
+    current.domain = domain;
+    current.inner = 0;
+    begin();
+  } else if (mine && current.open && current.pushed && current.domain == domain) {
+    ++current.inner;
+  }
+}
+
+void watch_pop(std::uint16_t domain) {
+  if (!mine || !current.open || !current.pushed || current.domain != domain) return;
+  if (current.inner == 0) {
+    end();
+  } else {
+    --current.inner;
+  }
+}
+
+void watch_start(std::uint64_t scope, std::uint64_t range) {
+  if (!begins(scope)) return;
+  current.pushed = false;
+  current.range = range;
+  begin();
+}
+
+void watch_end(std::uint64_t range) {
+  if (mine && current.open && !current.pushed && current.range == range) end();
+}
+
+void note_name(std::uint32_t id, std::string_view text) {
+  if (!watching() || id > most_names) return;
+  const bool so = settings.iteration_name != nullptr ? format::fits_pattern(settings.iteration_name, text)
+                                                     : format::is_iteration_name(text);
+  if (so) is_named_so[id / 64].fetch_or(std::uint64_t{1} << id % 64, std::memory_order_relaxed);
+}
+
+void note_category(std::uint16_t domain, std::uint16_t category, std::string_view text) {
+  if (!watching() || settings.iteration_name != nullptr || !format::is_iteration_category(text)) return;
+  const std::uint32_t key = std::uint32_t{domain} << 16 | category;
+  const std::uint32_t at = category_count.load(std::memory_order_relaxed);
+  for (std::uint32_t known = 0; known < at; ++known) {
+    if (categories[known].load(std::memory_order_relaxed) == key + 1) return;
+  }
+  if (at >= most_categories) return;
+  categories[at].store(key + 1, std::memory_order_relaxed);
+  category_count.store(at + 1, std::memory_order_release);
+}
+
+void reset_iterations_in_child() {
+  taken = false;
+  mine = false;
+  current = {};
+}
+
+}  // namespace paceline::inject
