@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include "profiler/format/error.h"
-#include "viewer/appearance.h"
+#include "viewer/drawing/appearance.h"
 #include "viewer/options.h"
-#include "viewer/window.h"
+#include "viewer/window/window.h"
 
 namespace paceline::viewer {
 namespace {

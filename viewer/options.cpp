@@ -4,7 +4,7 @@
 #include <QRegularExpression>
 #include <cmath>
 
-#include "viewer/time_text.h"
+#include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 namespace {

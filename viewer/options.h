@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "viewer/timeline/time_axis.h"
+#include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
 

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "tests/unit/viewer/simulated_run.h"
-#include "viewer/appearance.h"
+#include "viewer/drawing/appearance.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {

@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "viewer/drawing/palette.h"
+#include "viewer/drawing/time_text.h"
 #include "viewer/panels/legend.h"
-#include "viewer/time_text.h"
-#include "viewer/timeline/palette.h"
 
 namespace paceline::viewer {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/run.h"
-#include "viewer/timeline/time_axis.h"
+#include "viewer/session/run.h"
+#include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
 

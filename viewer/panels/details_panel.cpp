@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/time_text.h"
-#include "viewer/timeline/palette.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/drawing/time_text.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
@@ -172,8 +172,8 @@ QString DetailsPanel::statistics_text(const analysis::Rank& chosen, analysis::Na
   QString html =
       QString("<p style='color:%1'>All of this name</p><table cellspacing='0' cellpadding='2'><tr>").arg(faint);
   for (const char* header : {"rank", "count", "median", "p95", "longest"}) {
-    html += QString("<td align='right' style='color:%1; padding-right:5px; white-space:nowrap'>%2</td>")
-                .arg(faint, header);
+    html +=
+        QString("<td align='right' style='color:%1; padding-right:5px; white-space:nowrap'>%2</td>").arg(faint, header);
   }
   html += "</tr>";
   for (std::size_t r = 0; r < run_->trace.ranks.size(); ++r) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "viewer/run.h"
+#include "viewer/session/run.h"
 
 namespace paceline::viewer {
 

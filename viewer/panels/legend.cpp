@@ -3,7 +3,7 @@
 #include <QPainter>
 
 #include "analysis/metrics/phase_rules.h"
-#include "viewer/timeline/palette.h"
+#include "viewer/drawing/palette.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {

@@ -5,7 +5,7 @@
 #include <QToolButton>
 #include <algorithm>
 
-#include "viewer/time_text.h"
+#include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 

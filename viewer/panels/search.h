@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "viewer/run.h"
+#include "viewer/session/run.h"
 
 namespace paceline::viewer {
 

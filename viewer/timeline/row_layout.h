@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/run.h"
+#include "viewer/session/run.h"
 
 namespace paceline::viewer {
 

@@ -1,4 +1,4 @@
-// What the mouse, the wheel and the keys do to the timeline. The list for users is in panels/shortcuts.cpp.
+// What the mouse, the wheel and the keys do to the timeline. The list for users is in window/shortcuts.cpp.
 #include <QApplication>
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/time_text.h"
+#include "viewer/drawing/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {

@@ -11,11 +11,11 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/run.h"
-#include "viewer/timeline/palette.h"
-#include "viewer/timeline/phase_strip.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/drawing/phase_strip.h"
+#include "viewer/session/run.h"
+#include "viewer/session/time_axis.h"
 #include "viewer/timeline/row_layout.h"
-#include "viewer/timeline/time_axis.h"
 
 namespace paceline::viewer {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/run.h"
+#include "viewer/session/run.h"
+#include "viewer/session/time_axis.h"
 #include "viewer/timeline/row_layout.h"
-#include "viewer/timeline/time_axis.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {

@@ -12,12 +12,12 @@
 #include "analysis/trace/builder.h"
 #include "profiler/format/writer.h"
 #include "tests/unit/viewer/simulated_run.h"
+#include "viewer/drawing/time_text.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/details_panel.h"
 #include "viewer/panels/legend.h"
 #include "viewer/panels/search.h"
-#include "viewer/time_text.h"
-#include "viewer/window.h"
+#include "viewer/window/window.h"
 
 namespace paceline::viewer {
 namespace {

@@ -7,7 +7,7 @@
 #include <QTemporaryDir>
 
 #include "profiler/format/writer.h"
-#include "viewer/timeline/palette.h"
+#include "viewer/drawing/palette.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {

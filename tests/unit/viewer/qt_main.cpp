@@ -4,7 +4,7 @@
 #include <QApplication>
 #include <QFont>
 
-#include "viewer/appearance.h"
+#include "viewer/drawing/appearance.h"
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");

@@ -2,7 +2,7 @@
 // domains, categories and arguments, with durations drawn from a fixed seed.
 #pragma once
 
-#include "viewer/run.h"
+#include "viewer/session/run.h"
 
 namespace paceline::viewer {
 

@@ -1,10 +1,10 @@
-#include "viewer/timeline/time_axis.h"
+#include "viewer/session/time_axis.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "viewer/time_text.h"
+#include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 namespace {

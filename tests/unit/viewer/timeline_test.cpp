@@ -11,7 +11,7 @@
 
 #include "analysis/trace/builder.h"
 #include "tests/unit/viewer/simulated_run.h"
-#include "viewer/time_text.h"
+#include "viewer/drawing/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {

@@ -7,9 +7,9 @@
 #include <QString>
 #include <vector>
 
-#include "viewer/run.h"
-#include "viewer/timeline/palette.h"
-#include "viewer/timeline/time_axis.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/session/run.h"
+#include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
 

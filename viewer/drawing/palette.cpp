@@ -1,4 +1,4 @@
-#include "viewer/timeline/palette.h"
+#include "viewer/drawing/palette.h"
 
 namespace paceline::viewer {
 

@@ -1,4 +1,4 @@
-#include "viewer/panels/shortcuts.h"
+#include "viewer/window/shortcuts.h"
 
 #include <QDialogButtonBox>
 #include <QLabel>

@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "viewer/run_page.h"
+#include "viewer/window/run_page.h"
 
 namespace paceline::viewer {
 

@@ -1,4 +1,4 @@
-#include "viewer/timeline/phase_strip.h"
+#include "viewer/drawing/phase_strip.h"
 
 #include <QFontMetrics>
 #include <QImage>

@@ -1,4 +1,4 @@
-#include "viewer/loader.h"
+#include "viewer/session/loader.h"
 
 #include <exception>
 

@@ -1,4 +1,4 @@
-#include "viewer/window.h"
+#include "viewer/window/window.h"
 
 #include <QApplication>
 #include <QDir>
@@ -13,8 +13,8 @@
 #include <QVBoxLayout>
 #include <utility>
 
-#include "viewer/loader.h"
-#include "viewer/panels/shortcuts.h"
+#include "viewer/session/loader.h"
+#include "viewer/window/shortcuts.h"
 
 namespace paceline::viewer {
 namespace {

@@ -1,4 +1,4 @@
-#include "viewer/time_text.h"
+#include "viewer/drawing/time_text.h"
 
 #include <QRegularExpression>
 #include <QStringList>

@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/index/level_of_detail.h"
+#include "analysis/index/value_ranges.h"
+#include "analysis/load/load.h"
 #include "analysis/metrics/counters.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/metrics/selection.h"
-#include "analysis/index/level_of_detail.h"
-#include "analysis/load/load.h"
 #include "analysis/trace/trace.h"
-#include "analysis/index/value_ranges.h"
 
 namespace paceline::viewer {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-#include "viewer/run.h"
+#include "viewer/session/run.h"
 
 namespace paceline::viewer {
 

@@ -8,7 +8,7 @@
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/details_panel.h"
 #include "viewer/panels/search.h"
-#include "viewer/run.h"
+#include "viewer/session/run.h"
 #include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {

@@ -1,4 +1,4 @@
-#include "viewer/appearance.h"
+#include "viewer/drawing/appearance.h"
 
 #include <QPalette>
 #include <QStyleFactory>

@@ -1,4 +1,4 @@
-#include "viewer/timeline/time_axis.h"
+#include "viewer/session/time_axis.h"
 
 #include <algorithm>
 #include <cmath>

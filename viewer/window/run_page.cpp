@@ -1,4 +1,4 @@
-#include "viewer/run_page.h"
+#include "viewer/window/run_page.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/drawing/time_text.h"
 #include "viewer/panels/legend.h"
-#include "viewer/time_text.h"
-#include "viewer/timeline/overview_widget.h"
+#include "viewer/panels/overview_widget.h"
 
 namespace paceline::viewer {
 

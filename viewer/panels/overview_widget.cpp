@@ -1,4 +1,4 @@
-#include "viewer/timeline/overview_widget.h"
+#include "viewer/panels/overview_widget.h"
 
 #include <QApplication>
 #include <QMouseEvent>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/time_text.h"
+#include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 namespace {

@@ -1,4 +1,4 @@
-#include "viewer/run.h"
+#include "viewer/session/run.h"
 
 #include <QDir>
 #include <QFileInfo>
