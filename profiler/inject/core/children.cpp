@@ -16,6 +16,7 @@
 #include "profiler/inject/core/lineage.h"
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/writer.h"
+#include "profiler/inject/system/descriptor.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/launcher.h"
 
@@ -40,11 +41,9 @@ std::atomic<std::uint32_t> definition_count{0};
 
 // The header of the trace file at `path`, if it is one that `pid` itself records into.
 bool records_into(const char* path, pid_t pid, FileHeader& header) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const bool whole = read(file, &header, sizeof header) == static_cast<ssize_t>(sizeof header);
-  close(file);
-  return whole && memcmp(header.magic, format::file_magic, sizeof header.magic) == 0 &&
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  return file.is_open() && read(file.number(), &header, sizeof header) == static_cast<ssize_t>(sizeof header) &&
+         memcmp(header.magic, format::file_magic, sizeof header.magic) == 0 &&
          header.pid == static_cast<std::uint32_t>(pid);
 }
 
@@ -52,12 +51,12 @@ bool records_into(const char* path, pid_t pid, FileHeader& header) {
 bool is_recorded(pid_t pid, const char* directory, FileHeader& header) {
   static char buffer[64 * 1024];
   snprintf(buffer, sizeof buffer, "/proc/%d/maps", static_cast<int>(pid));
-  const int maps = open(buffer, O_RDONLY | O_CLOEXEC);
-  if (maps < 0) return false;
+  const Descriptor maps(open(buffer, O_RDONLY | O_CLOEXEC));
+  if (!maps.is_open()) return false;
   const std::size_t directory_length = strlen(directory);
   bool found = false;
   std::size_t have = 0;
-  for (ssize_t got; !found && (got = read(maps, buffer + have, sizeof buffer - 1 - have)) > 0;) {
+  for (ssize_t got; !found && (got = read(maps.number(), buffer + have, sizeof buffer - 1 - have)) > 0;) {
     have += static_cast<std::size_t>(got);
     buffer[have] = '\0';
     char* line = buffer;
@@ -71,7 +70,6 @@ bool is_recorded(pid_t pid, const char* directory, FileHeader& header) {
     memmove(buffer, line, have);
     if (have == sizeof buffer - 1) break;  // no path is that long
   }
-  close(maps);
   return found;
 }
 

@@ -1,14 +1,11 @@
 #include "profiler/inject/core/chunks.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
+
+#include "profiler/inject/system/futex.h"
+#include "profiler/inject/system/system_clock.h"
 
 namespace paceline::inject {
 namespace {
@@ -129,9 +126,7 @@ void set_free(std::uint32_t chunk) {
     if (session.free_pages.count(all_pages()) > pages_kept) join_unit(unit);
   }
   session.freed.fetch_add(1, std::memory_order_seq_cst);
-  if (session.waiting.load(std::memory_order_seq_cst) != 0) {
-    syscall(SYS_futex, &session.freed, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-  }
+  if (session.waiting.load(std::memory_order_seq_cst) != 0) wake_all(session.freed);
 }
 
 std::uint32_t ready_units() {
@@ -152,12 +147,10 @@ bool populate_chunk() {
 }
 
 void wait_for_free(std::uint32_t seen) {
-  const int error = errno;
-  const timespec longest{0, 10'000'000};
+  constexpr std::int64_t longest_ns = 10'000'000;
   session.waiting.fetch_add(1, std::memory_order_seq_cst);
-  syscall(SYS_futex, &session.freed, FUTEX_WAIT_PRIVATE, seen, &longest, nullptr, 0);
+  wait_while(session.freed, seen, monotonic_ns() + longest_ns);
   session.waiting.fetch_sub(1, std::memory_order_seq_cst);
-  errno = error;
 }
 
 }  // namespace paceline::inject

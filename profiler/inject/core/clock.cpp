@@ -1,16 +1,14 @@
 #include "profiler/inject/core/clock.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/inject/system/sysfs.h"
 #include "profiler/record/environment.h"
 
 #if defined(__x86_64__)
@@ -23,21 +21,14 @@ ClockState clock_state;
 
 namespace {
 
-bool clock_is_replaced = false;
-
 // The counter is used where the processor says that it never stops or changes its rate, and the kernel, which has
 // compared it with other clocks since boot, relies on it too.
 bool counter_is_trusted() {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (!__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) || !(edx & (1u << 8))) return false;
-  const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  char name[64] = "";
-  const ssize_t length = read(file, name, sizeof name - 1);
-  close(file);
-  if (length <= 0) return false;
-  name[strcspn(name, "\n")] = '\0';
+  char name[64];
+  read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", name, sizeof name);
   return strcmp(name, "tsc") == 0 || strcmp(name, "kvm-clock") == 0 || strcmp(name, "hyperv_clocksource_tsc_page") == 0;
 #else
   return false;
@@ -84,25 +75,6 @@ void read_test_clock(const char* text) {
 
 }  // namespace
 
-void look_for_replaced_clock() {
-  Dl_info origin{};
-  if (dladdr(reinterpret_cast<const void*>(&clock_gettime), &origin) == 0 || origin.dli_fname == nullptr) return;
-  const char* slash = strrchr(origin.dli_fname, '/');
-  const char* name = slash != nullptr ? slash + 1 : origin.dli_fname;
-  clock_is_replaced =
-      strncmp(name, "libc.", 5) != 0 && strncmp(name, "libc-", 5) != 0 && strncmp(name, "linux-vdso", 10) != 0;
-}
-
-std::int64_t true_ns(clockid_t clock) {
-  timespec now{};
-  if (clock_is_replaced) {
-    syscall(SYS_clock_gettime, clock, &now);
-  } else {
-    clock_gettime(clock, &now);
-  }
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 std::uint64_t slow_ticks() {
   const std::uint64_t now = true_ticks();
   if (clock_state.test_domain[0] == '\0') return now;
@@ -140,12 +112,7 @@ void record_clock_error() {
   const char* told = getenv(record::env_clock_error);
   char number[24] = "", boot[64] = "", text[128] = "", here[64] = "";
   if (told == nullptr || sscanf(told, "%23[0-9] %63s %127[^\n]", number, boot, text) != 3) return;
-  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  const ssize_t length = read(file, here, sizeof here - 1);
-  close(file);
-  here[length > 0 ? length : 0] = '\0';
-  here[strcspn(here, "\n")] = '\0';
+  read_file("/proc/sys/kernel/random/boot_id", here, sizeof here);
   if (strcmp(here, boot) != 0) return;  // the variable came from another machine
   record_setting("counter_error_ns", number);
   record_setting("counter_error_source", text);

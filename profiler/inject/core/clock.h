@@ -5,11 +5,10 @@
 // recorded beside the events.
 #pragma once
 
-#include <time.h>
-
 #include <cstdint>
 
 #include "profiler/format/layout.h"
+#include "profiler/inject/system/system_clock.h"
 
 namespace paceline::inject {
 
@@ -31,13 +30,6 @@ extern ClockState clock_state;
 // Chooses the source and measures its nominal frequency; takes about 2 ms. Reads PACELINE_CLOCK and
 // PACELINE_TEST_CLOCK.
 void start_clock();
-
-// When the library is loaded: finds out whether another library has taken the place of the system's clock_gettime, as
-// libfaketime does. From then on the recorder asks the system itself.
-void look_for_replaced_clock();
-
-// Nanoseconds of a system clock.
-std::int64_t true_ns(clockid_t clock);
 
 std::uint64_t slow_ticks();
 

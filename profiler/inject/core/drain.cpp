@@ -1,13 +1,9 @@
 #include "profiler/inject/core/drain.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,7 +22,10 @@
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/watch/hang.h"
+#include "profiler/inject/system/futex.h"
+#include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/inject/system/system_clock.h"
 
 namespace paceline::inject {
 namespace {
@@ -55,31 +54,23 @@ void drain_full_chunks() {
   write_lost(false);
 }
 
-// By the futex itself: sem_clockwait is younger than the systems that this library is loaded on.
 void sleep_until(std::int64_t deadline_ns) {
   const std::uint32_t seen = wakeups.load(std::memory_order_acquire);
   // Their wake-ups may be among those seen.
   if (finishing.load(std::memory_order_acquire) || closing.load(std::memory_order_acquire) != 0) return;
   sleeping.store(true, std::memory_order_seq_cst);
   drain_full_chunks();  // those that came before `sleeping` was seen
-  const timespec deadline{deadline_ns / 1'000'000'000, deadline_ns % 1'000'000'000};
   while (!trigger_is_asked_for() && wakeups.load(std::memory_order_acquire) == seen) {
-    const long result =
-        syscall(SYS_futex, &wakeups, FUTEX_WAIT_BITSET_PRIVATE, seen, &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
-    if (result != 0 && errno != EINTR) break;  // in time, or EAGAIN: woken just before
+    if (!wait_while(wakeups, seen, deadline_ns)) break;
   }
   sleeping.store(false, std::memory_order_seq_cst);
 }
 
 // Safe in a signal handler.
 void wake() {
-  const int error = errno;
   wakeups.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, &wakeups, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  errno = error;
+  wake_one(wakeups);
 }
-
-std::int64_t monotonic_ns() { return true_ns(CLOCK_MONOTONIC); }
 
 void* run(void*) {
   constexpr std::int64_t second = 1'000'000'000;
@@ -106,7 +97,7 @@ void* run(void*) {
     if (closing.load(std::memory_order_acquire) != 0) {
       close_recorder();
       closing.store(2, std::memory_order_release);
-      syscall(SYS_futex, &closing, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+      wake_all(closing);
       return nullptr;
     }
     look_for_clocks();
@@ -157,27 +148,13 @@ void say_what_was_dropped() {
   }
 }
 
-sigset_t block_signals() {
-  sigset_t all, before;
-  sigfillset(&all);
-  sigdelset(&all, SIGBUS);  // mapping_guard.h
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  return before;
-}
-
 }  // namespace
 
 void start_drain() {
   sleeping = finishing = false;
   closing = 0;
   start_chunk_writer();
-  const sigset_t before = block_signals();
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 256 * 1024);
-  const int error = pthread_create(&thread, &attributes, run, nullptr);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int error = start_quiet_thread(thread, run, 256 * 1024);
   has_thread = error == 0;
   if (has_thread) return;
   say("%s: no thread to write events out: %s", session.file.path, strerror(error));
@@ -197,11 +174,8 @@ bool let_drain_close(std::int64_t longest_ns) {
   closing.compare_exchange_strong(nobody, 1);
   wake();
   const std::int64_t deadline = monotonic_ns() + longest_ns;
-  const timespec at{deadline / 1'000'000'000, deadline % 1'000'000'000};
   while (closing.load(std::memory_order_acquire) == 1) {
-    const long result =
-        syscall(SYS_futex, &closing, FUTEX_WAIT_BITSET_PRIVATE, 1, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
-    if (result != 0 && errno == ETIMEDOUT) return false;
+    if (!wait_while(closing, 1, deadline)) return false;
   }
   return true;
 }
@@ -217,7 +191,7 @@ void finish_drain(std::uint64_t end_ticks) {
   // Other threads may be inside an event that they began before recording ended.
   usleep(1000);
   gate.accepting.store(0, std::memory_order_release);
-  const sigset_t before = block_signals();  // a file at its size limit would raise SIGXFSZ
+  const SignalsBlocked blocked;  // a file at its size limit would raise SIGXFSZ
   // What the disk does not take any more stays in the live area, where readers find it.
   bool all_written = true;
   session.file.may_outgrow = true;  // the live area goes, so that the whole is no larger
@@ -237,7 +211,6 @@ void finish_drain(std::uint64_t end_ticks) {
   sigemptyset(&file_limit);
   sigaddset(&file_limit, SIGXFSZ);
   sigtimedwait(&file_limit, nullptr, &no_wait);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace paceline::inject

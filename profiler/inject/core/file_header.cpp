@@ -1,7 +1,6 @@
 #include "profiler/inject/core/file_header.h"
 
 #define XXH_INLINE_ALL
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "profiler/inject/core/clock.h"
 #include "profiler/inject/core/lineage.h"
 #include "profiler/inject/core/settings.h"
+#include "profiler/inject/system/sysfs.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/launcher.h"
 
@@ -32,21 +32,6 @@ struct HeaderTexts {
   char ancestors[2048];
 };
 HeaderTexts texts;
-
-std::size_t read_whole(const char* path, char* out, std::size_t capacity) {
-  out[0] = '\0';
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  std::size_t size = 0;
-  while (size + 1 < capacity) {
-    const ssize_t got = read(file, out + size, capacity - 1 - size);
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  close(file);
-  out[size] = '\0';
-  return size;
-}
 
 // When the system started this process (to 10 ms); 0 if /proc is missing or says something that cannot be.
 std::int64_t process_start_utc_ns(std::uint64_t start, std::int64_t utc_ns) {
@@ -100,8 +85,7 @@ std::size_t told_environment(char* out, std::size_t capacity) {
 std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
   const record::LaunchedRank launched = record::launched_rank();
   gethostname(texts.host, sizeof texts.host - 1);
-  read_whole("/proc/sys/kernel/random/boot_id", texts.boot_id, sizeof texts.boot_id);
-  texts.boot_id[strcspn(texts.boot_id, "\n")] = '\0';
+  read_file("/proc/sys/kernel/random/boot_id", texts.boot_id, sizeof texts.boot_id);
   if (clock_state.test_domain[0] != '\0') {
     snprintf(texts.boot_id, sizeof texts.boot_id, "test-%s", clock_state.test_domain);
   }
@@ -131,7 +115,7 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   facts.live_bytes = std::uint64_t{file.chunks} * format::chunk_bytes;
   facts.host = texts.host;
   facts.boot_id = texts.boot_id;
-  facts.command = {texts.command, read_whole("/proc/self/cmdline", texts.command, sizeof texts.command)};
+  facts.command = {texts.command, read_file("/proc/self/cmdline", texts.command, sizeof texts.command)};
   facts.directory = texts.directory;
   facts.job = texts.job;
   facts.environment = {texts.environment, told_environment(texts.environment, sizeof texts.environment)};

@@ -20,7 +20,7 @@
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/file_header.h"
 #include "profiler/inject/core/settings.h"
-#include "profiler/inject/system/mapping_guard.h"
+#include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/record/environment.h"
 #include "profiler/record/file_name.h"
@@ -29,6 +29,8 @@ namespace paceline::inject {
 namespace {
 
 using format::FileHeader;
+
+std::atomic<bool> cut{false};
 
 constexpr int most_numbers = 10'000;
 
@@ -44,14 +46,16 @@ bool make_directories(const char* path) {
   return mkdir(prefix, 0777) == 0 || errno == EEXIST;
 }
 
+bool read_header(const Descriptor& file, FileHeader& header) {
+  return file.is_open() && read(file.number(), &header, sizeof header) == static_cast<ssize_t>(sizeof header) &&
+         memcmp(header.magic, format::file_magic, sizeof header.magic) == 0;
+}
+
 // True if the file there was written by this process before it replaced its program (exec keeps the process id).
 bool is_predecessor(const char* path, const FileHeader& header) {
   FileHeader there{};
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const bool whole = read(file, &there, sizeof there) == static_cast<ssize_t>(sizeof there);
-  close(file);
-  return whole && memcmp(there.magic, format::file_magic, sizeof there.magic) == 0 && there.pid == header.pid &&
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  return read_header(file, there) && there.pid == header.pid &&
          llabs(there.process_start_utc_ns - header.process_start_utc_ns) < 1'000'000'000;
 }
 
@@ -69,22 +73,19 @@ std::string_view job_in(const FileHeader& header) {
 // True if the file there is of this process's job: even with --force it is not replaced, as when a worker has its
 // trainer's rank and the names of files go by ranks.
 bool is_of_this_job(const char* path, const FileHeader& header) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
   FileHeader there{};
   struct stat status {};
-  bool same = read(file, &there, sizeof there) == static_cast<ssize_t>(sizeof there) && fstat(file, &status) == 0 &&
-              memcmp(there.magic, format::file_magic, sizeof there.magic) == 0 &&
-              there.text_bytes < format::max_header_bytes - sizeof there &&
-              static_cast<std::uint64_t>(status.st_size) >= sizeof there + there.text_bytes;
-  if (same) {
-    const std::size_t bytes = sizeof there + there.text_bytes;
-    void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    same = mapped != MAP_FAILED && !job_in(header).empty() &&
-           job_in(*static_cast<const FileHeader*>(mapped)) == job_in(header);
-    if (mapped != MAP_FAILED) munmap(mapped, bytes);
+  if (!read_header(file, there) || fstat(file.number(), &status) != 0 ||
+      there.text_bytes >= format::max_header_bytes - sizeof there ||
+      static_cast<std::uint64_t>(status.st_size) < sizeof there + there.text_bytes) {
+    return false;
   }
-  close(file);
+  const std::size_t bytes = sizeof there + there.text_bytes;
+  void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (mapped == MAP_FAILED) return false;
+  const bool same = !job_in(header).empty() && job_in(*static_cast<const FileHeader*>(mapped)) == job_in(header);
+  munmap(mapped, bytes);
   return same;
 }
 
@@ -100,6 +101,15 @@ bool numbered_path(OutputFile& file, const char* directory, const char* name, in
   return false;
 }
 
+// Opens a file for reading and writing under a number that no daemon's standard stream gets: descriptors 0 to 2 may be
+// free, and the program's own output must never end up in the trace.
+int open_above_standard_streams(const char* path, int flags) {
+  Descriptor opened(open(path, O_RDWR | O_CLOEXEC | flags, 0666));
+  if (!opened.is_open()) return -1;
+  const int moved = fcntl(opened.number(), F_DUPFD_CLOEXEC, 64);
+  return moved >= 0 ? moved : opened.release();
+}
+
 // The file is made under a name of its own, and gets the one that it is known by when its header is there: whenever the
 // process is killed, what is called .pace can be read.
 bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
@@ -109,18 +119,14 @@ bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
     errno = ENAMETOOLONG;
     return false;
   }
-  file.descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  struct stat made {};
-  if (file.descriptor < 0 || fstat(file.descriptor, &made) != 0) return false;
-  file.device = made.st_dev;
-  file.inode = made.st_ino;
+  if (!file.descriptor.keep(open_above_standard_streams(file.path, O_CREAT | O_EXCL))) return false;
 #ifdef FS_NOCOW_FL
   // Where writing means copying (btrfs), a full disk would be noticed only when the program writes to the mapping, and
   // kill it.
   int flags = 0;
-  if (ioctl(file.descriptor, FS_IOC_GETFLAGS, &flags) == 0) {
+  if (ioctl(file.descriptor.number(), FS_IOC_GETFLAGS, &flags) == 0) {
     flags |= FS_NOCOW_FL;
-    ioctl(file.descriptor, FS_IOC_SETFLAGS, &flags);
+    ioctl(file.descriptor.number(), FS_IOC_SETFLAGS, &flags);
   }
 #endif
   return true;
@@ -132,10 +138,8 @@ bool give_name(const char* from, const char* to) {
   if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST || errno == ENOENT) return false;
   // A file system that cannot do this: the name is claimed first.
-  const int claimed = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (claimed < 0) return false;
-  close(claimed);
-  return rename(from, to) == 0;
+  const Descriptor claimed(open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  return claimed.is_open() && rename(from, to) == 0;
 }
 
 bool name_file(OutputFile& file, const char* directory, const char* name, const FileHeader& header) {
@@ -149,14 +153,6 @@ bool name_file(OutputFile& file, const char* directory, const char* name, const 
   }
   memcpy(file.path, unfinished, sizeof unfinished);
   return false;
-}
-
-// Descriptors 0 to 2 may be free in a daemon; the program's own output must never end up in the trace.
-void move_above_standard_streams(int& descriptor) {
-  const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 64);
-  if (moved < 0) return;
-  close(descriptor);
-  descriptor = moved;
 }
 
 bool write_whole(int descriptor, const void* bytes, std::size_t size, std::uint64_t at) {
@@ -188,17 +184,14 @@ bool copy_range(int from, std::uint64_t from_at, int to, std::uint64_t to_at, st
   return true;
 }
 
-// True if the descriptor still means our file; opens the file again where the program closed it. Without this, blocks
-// could end up in a file of the program.
+// True if the descriptor still means the trace file. Opens the file again if the program closed it. Without this check
+// blocks could end up in a file of the program.
 bool is_ours(OutputFile& file) {
-  struct stat now {};
-  const auto same = [&] { return now.st_dev == file.device && now.st_ino == file.inode; };
-  if (fstat(file.descriptor, &now) == 0 && same()) return true;
-  int again = open(file.path, O_RDWR | O_CLOEXEC);
+  if (file.descriptor.is_ours()) return true;
+  const int again = open_above_standard_streams(file.path, 0);
   if (again < 0) return false;
-  move_above_standard_streams(again);
-  file.descriptor = again;
-  if (fstat(again, &now) == 0 && same()) return true;
+  file.descriptor.move_to(again);
+  if (file.descriptor.is_ours()) return true;
   errno = EBADF;
   return false;
 }
@@ -214,6 +207,7 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   if (scratch == MAP_FAILED) return false;
   file.chunks = units_for(settings.live_bytes);
   file.may_outgrow = false;
+  cut.store(false);
   const std::size_t header_bytes = fill_header(file, scratch, start_ticks, start_utc_ns);
   const auto* header = static_cast<const FileHeader*>(scratch);
   const std::size_t mapped_bytes = header_bytes + std::size_t{file.chunks} * format::chunk_bytes;
@@ -236,17 +230,16 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   } else if (!make_directories(file.directory) || !make_directories(directory) ||
              !make_file(file, directory, header->file_id)) {
     say("not recording: cannot write a trace file in %s: %s", directory, strerror(errno));
-  } else if (move_above_standard_streams(file.descriptor);
-             (error = posix_fallocate(file.descriptor, 0, static_cast<off_t>(mapped_bytes))) != 0) {
+  } else if ((error = posix_fallocate(file.descriptor.number(), 0, static_cast<off_t>(mapped_bytes))) != 0) {
     failed = "cannot reserve its space";
-  } else if (!write_whole(file.descriptor, scratch, header_bytes, 0)) {
+  } else if (!write_whole(file.descriptor.number(), scratch, header_bytes, 0)) {
     failed = "cannot write its header";
     error = errno;
   } else if (!name_file(file, directory, name, *header)) {
     failed = "cannot be given its name";
     error = errno;
   } else {
-    void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);
+    void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor.number(), 0);
     if (mapped != MAP_FAILED) {
       file.header = static_cast<FileHeader*>(mapped);
       file.live = static_cast<std::byte*>(mapped) + header_bytes;
@@ -259,8 +252,7 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   if (failed != nullptr) {
     say("not recording: %s: %s: %s", file.path, failed, strerror(error));
     unlink(file.path);
-    close(file.descriptor);
-    file.descriptor = -1;
+    file.descriptor.close();
   }
   return file.header != nullptr;
 }
@@ -279,8 +271,7 @@ namespace {
 // True once the file is shorter than what is in it. Every block lies behind the mapping.
 bool was_cut(const OutputFile& file) {
   struct stat now {};
-  if (!file_is_cut() && fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode &&
-      static_cast<std::uint64_t>(now.st_size) < file.mapped_bytes()) {
+  if (!file_is_cut() && file.descriptor.is_ours(now) && static_cast<std::uint64_t>(now.st_size) < file.mapped_bytes()) {
     note_that_file_is_cut();
   }
   return file_is_cut();
@@ -289,11 +280,18 @@ bool was_cut(const OutputFile& file) {
 // True where no directory has the file any more.
 bool was_removed(const OutputFile& file) {
   struct stat now {};
-  return fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode &&
-         now.st_nlink == 0;
+  return file.descriptor.is_ours(now) && now.st_nlink == 0;
 }
 
 }  // namespace
+
+bool file_is_cut() { return cut.load(std::memory_order_relaxed); }
+
+void note_that_file_is_cut() {
+  cut.store(true, std::memory_order_relaxed);
+  gate.on.store(0, std::memory_order_relaxed);
+  gate.accepting.store(0, std::memory_order_relaxed);
+}
 
 bool append_block(OutputFile& file, std::span<const std::byte> block) {
   std::atomic_ref<std::uint64_t> end(file.header->blocks_end);
@@ -307,9 +305,9 @@ bool append_block(OutputFile& file, std::span<const std::byte> block) {
     errno = ESTALE;
     return false;
   }
-  if (!write_whole(file.descriptor, block.data(), block.size(), at)) {
+  if (!write_whole(file.descriptor.number(), block.data(), block.size(), at)) {
     const int error = errno == EFBIG ? ENOSPC : errno;  // a limit of the system's, not ours
-    [[maybe_unused]] const int cut = ftruncate(file.descriptor, static_cast<off_t>(at));
+    [[maybe_unused]] const int cut = ftruncate(file.descriptor.number(), static_cast<off_t>(at));
     errno = error;
     return false;
   }
@@ -324,12 +322,12 @@ bool write_compacted(const OutputFile& file, const char* path) {
   const FileHeader& header = *file.header;
   const std::uint64_t blocks_start = header.header_bytes + header.live_bytes;
   const std::uint64_t blocks_bytes = header.blocks_end - blocks_start;
+  const int from = file.descriptor.number();
   const int copy = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (copy < 0) return false;
   // The header last: a copy that was cut short is not taken for a trace.
-  bool done = copy_range(file.descriptor, blocks_start, copy, header.header_bytes, blocks_bytes) &&
-              copy_range(file.descriptor, format::page_bytes, copy, format::page_bytes,
-                         header.header_bytes - format::page_bytes);
+  bool done = copy_range(from, blocks_start, copy, header.header_bytes, blocks_bytes) &&
+              copy_range(from, format::page_bytes, copy, format::page_bytes, header.header_bytes - format::page_bytes);
   if (done) {
     static char first_page[format::page_bytes];
     memcpy(first_page, file.header, sizeof first_page);
@@ -391,14 +389,14 @@ void punch_live_area([[maybe_unused]] OutputFile& file, [[maybe_unused]] std::ui
   if (!is_ours(file)) return;
   const std::uint64_t from = file.header->header_bytes + std::uint64_t{first_chunk} * format::chunk_bytes;
   [[maybe_unused]] const int hole =
-      fallocate(file.descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+      fallocate(file.descriptor.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                 static_cast<off_t>(std::uint64_t{chunks} * format::chunk_bytes));
 #endif
 }
 
 bool restore_live_area(OutputFile& file) {
-  return is_ours(file) &&
-         posix_fallocate(file.descriptor, file.header->header_bytes, static_cast<off_t>(file.header->live_bytes)) == 0;
+  return is_ours(file) && posix_fallocate(file.descriptor.number(), file.header->header_bytes,
+                                          static_cast<off_t>(file.header->live_bytes)) == 0;
 }
 
 void close_output(OutputFile& file, bool all_written, bool quickly) {
@@ -422,11 +420,7 @@ void close_output(OutputFile& file, bool all_written, bool quickly) {
 void release_output(OutputFile& file) {
   if (file.header == nullptr) return;
   munmap(file.header, file.mapped_bytes());
-  struct stat now {};
-  if (fstat(file.descriptor, &now) == 0 && now.st_dev == file.device && now.st_ino == file.inode) {
-    close(file.descriptor);
-  }
-  file.descriptor = -1;
+  file.descriptor.close();
   file.header = nullptr;
   file.live = nullptr;
 }

@@ -1,20 +1,17 @@
 // The .pace file while it is recorded: made with its live area mapped, blocks appended, compacted at the end.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "profiler/format/layout.h"
+#include "profiler/inject/system/descriptor.h"
 
 namespace paceline::inject {
 
 struct OutputFile {
-  int descriptor = -1;
-  dev_t device = 0;  // which file it is: a program that closes what it does not know may get our number for its own
-  ino_t inode = 0;
+  KeptDescriptor descriptor;
   char path[4096] = "";
   char directory[4096] = "";  // where it belongs; `path` is elsewhere while it is staged
   bool staged = false;
@@ -41,6 +38,11 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
 
 // Makes the system give memory to a part of the live area now, instead of at the first event there.
 void populate(void* area, std::size_t bytes);
+
+// True once another program has cut the file short. Safe in a signal handler.
+bool file_is_cut();
+// Ends the recording, because pages of the mapping are missing. Safe in a signal handler.
+void note_that_file_is_cut();
 
 // Appends a block and moves blocks_end. False if the disk did not take it; the file is then as before. errno EFBIG: it
 // has its largest size (--max-size); ESTALE: somebody else has cut it short.

@@ -96,7 +96,7 @@ void open_file() {
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
   start_chunks();
   start_lost();
-  guard_mapping(session.file.header, session.file.mapped_bytes());
+  guard_mapping(session.file.header, session.file.mapped_bytes(), note_that_file_is_cut);
   for (int chunk = 0; chunk < chunks_at_start; ++chunk) populate_chunk();
   session.owner = getpid();
   const std::int64_t started = session.file.header->process_start_utc_ns;

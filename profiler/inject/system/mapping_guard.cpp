@@ -7,13 +7,13 @@
 #include <atomic>
 #include <cstdint>
 
-#include "profiler/inject/core/writer.h"
+#include "profiler/format/layout.h"
 
 namespace paceline::inject {
 namespace {
 
 std::atomic<std::uintptr_t> first{0}, last{0};
-std::atomic<bool> cut{false};
+std::atomic<void (*)()> report{nullptr};
 std::atomic<bool> passing_on{false};
 struct sigaction before;
 bool installed = false;
@@ -24,15 +24,16 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == replace_missing_pages;
 }
 
-// Not ours: what would have happened without the recorder happens.
+// A SIGBUS that does not concern the mapping has the effect that it would have without the recorder.
 void pass_on(int number, siginfo_t* info, void* context) {
-  const bool again = passing_on.exchange(true);  // the handler before raised it anew, and may call this one for ever
+  // A handler that raises the signal again could call this one without end.
+  const bool again = passing_on.exchange(true);
   const bool has_handler = before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
   if (again || !has_handler) {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     sigaction(number, &standard, nullptr);
-    if (info->si_code <= 0) raise(number);  // one that was sent; a fault comes again by itself
+    if (info->si_code <= 0) raise(number);  // a signal that was sent; a fault occurs again by itself
     return;
   }
   if ((before.sa_flags & SA_SIGINFO) != 0) {
@@ -52,15 +53,15 @@ void replace_missing_pages(int number, siginfo_t* info, void* context) {
     void* memory = mmap(reinterpret_cast<void*>(page), end - page, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     errno = error;
-    if (memory != MAP_FAILED) return note_that_file_is_cut();
+    if (memory != MAP_FAILED) return report.load(std::memory_order_relaxed)();
   }
   pass_on(number, info, context);
 }
 
 }  // namespace
 
-void guard_mapping(void* begin, std::size_t bytes) {
-  cut.store(false);
+void guard_mapping(void* begin, std::size_t bytes, void (*page_is_missing)()) {
+  report.store(page_is_missing);
   first.store(reinterpret_cast<std::uintptr_t>(begin));
   last.store(reinterpret_cast<std::uintptr_t>(begin) + bytes);
   resume_mapping_guard();
@@ -82,14 +83,6 @@ void resume_mapping_guard() {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (now.sa_flags & SA_NODEFER);
   action.sa_mask = now.sa_mask;
   installed = sigaction(SIGBUS, &action, nullptr) == 0;
-}
-
-bool file_is_cut() { return cut.load(std::memory_order_relaxed); }
-
-void note_that_file_is_cut() {
-  cut.store(true, std::memory_order_relaxed);
-  gate.on.store(0, std::memory_order_relaxed);
-  gate.accepting.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace paceline::inject

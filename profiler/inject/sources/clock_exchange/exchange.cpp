@@ -3,13 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +18,9 @@
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/clock_exchange/beacon.h"
+#include "profiler/inject/system/descriptor.h"
+#include "profiler/inject/system/quiet_thread.h"
+#include "profiler/inject/system/system_clock.h"
 #include "profiler/record/environment.h"
 
 namespace paceline::inject {
@@ -87,34 +87,21 @@ struct Samples {
   bool settled() { return count == most && longest()->round_trip() <= shortest()->round_trip() * 5 / 4; }
 };
 
-// A socket that is still ours: a program that closes what it does not know may get our number for its own.
-struct Socket {
-  int descriptor = -1;
-  ino_t inode = 0;
-
-  bool open() {
-    const int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (made < 0) return false;
-    descriptor = fcntl(made, F_DUPFD_CLOEXEC, 64);  // low numbers are the program's
-    close(made);
-    struct stat status {};
-    if (descriptor < 0 || fstat(descriptor, &status) != 0) return false;
-    inode = status.st_ino;
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    any.sin_addr.s_addr = htonl(INADDR_ANY);
-    return bind(descriptor, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
-  }
-  bool is_ours() const {
-    struct stat status {};
-    return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_ino == inode && S_ISSOCK(status.st_mode);
-  }
-};
+// A datagram socket on a port that the system chooses.
+bool open_socket(KeptDescriptor& socket) {
+  const Descriptor made(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  // The low numbers are the program's.
+  if (!made.is_open() || !socket.keep(fcntl(made.number(), F_DUPFD_CLOEXEC, 64))) return false;
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_ANY);
+  return bind(socket.number(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+}
 
 Beacon own;
 Beacon parent;
 char beacon_path[sizeof OutputFile::path + 512];
-Socket answering_socket, asking_socket;
+KeptDescriptor answering_socket, asking_socket;
 std::atomic<bool> asks{false};
 
 // What the asking thread knows; under `asking`.
@@ -137,12 +124,6 @@ std::uint64_t token_of(const Beacon& beacon) {
   return beacon.job ^ (beacon.domain * 0x9e3779b97f4a7c15) ^ 0x636c6f636b;
 }
 
-std::int64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 // Answers until the process ends. It sleeps in the kernel between questions, and touches no file.
 void* answer(void*) {
   pthread_setname_np(pthread_self(), "paceline-clock");
@@ -151,36 +132,25 @@ void* answer(void*) {
     Packet packet;
     sockaddr_in from{};
     socklen_t from_size = sizeof from;
-    const ssize_t size = recvfrom(answering_socket.descriptor, &packet, sizeof packet, 0,
-                                  reinterpret_cast<sockaddr*>(&from), &from_size);
+    const ssize_t size =
+        recvfrom(answering_socket.number(), &packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &from_size);
     const std::uint64_t now = ticks();
     if (size < 0 && errno != EINTR && errno != ECONNREFUSED) return nullptr;
     if (size != static_cast<ssize_t>(sizeof packet) || packet.token != token) continue;
     packet.ticks = now;
-    sendto(answering_socket.descriptor, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&from),
+    sendto(answering_socket.number(), &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&from),
            from_size);
   }
   return nullptr;
 }
 
 bool start_answering() {
-  sigset_t all, before;
-  sigfillset(&all);
-  sigdelset(&all, SIGBUS);  // mapping_guard.h
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, 128 * 1024);
   pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, answer, nullptr) == 0;
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  return start_quiet_thread(thread, answer, 128 * 1024, ThreadEnd::detached) == 0;
 }
 
 void send_question(const Packet& packet, const sockaddr_in& to) {
-  sendto(asking_socket.descriptor, &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to),
+  sendto(asking_socket.number(), &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to),
          sizeof to);
 }
 
@@ -197,7 +167,7 @@ void send_everywhere(const Packet& packet) {
 
 void wait_at_most(int limit_ms) {
   const timeval limit{0, limit_ms * 1000};
-  setsockopt(asking_socket.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(asking_socket.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 // Waits for the answer to one question; late ones are thrown away. A plain blocking receive, as the other side's is, so
@@ -207,7 +177,7 @@ bool await(std::int64_t deadline, Sample& sample, sockaddr_in& from) {
     Packet packet{};
     socklen_t from_size = sizeof from;
     const ssize_t size =
-        recvfrom(asking_socket.descriptor, &packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &from_size);
+        recvfrom(asking_socket.number(), &packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &from_size);
     sample.received = ticks();
     sample.peer = packet.ticks;
     if (size == static_cast<ssize_t>(sizeof packet) && packet.token == token_of(parent) &&
@@ -277,8 +247,8 @@ void publish_clock() {
   own.rank = header.rank;
   sockaddr_in bound{};
   socklen_t bound_size = sizeof bound;
-  if (!answering_socket.open() ||
-      getsockname(answering_socket.descriptor, reinterpret_cast<sockaddr*>(&bound), &bound_size) != 0) {
+  if (!open_socket(answering_socket) ||
+      getsockname(answering_socket.number(), reinterpret_cast<sockaddr*>(&bound), &bound_size) != 0) {
     return;
   }
   own.port = ntohs(bound.sin_port);
@@ -286,8 +256,7 @@ void publish_clock() {
   char name[256];
   print_beacon(own, name, sizeof name);
   snprintf(beacon_path, sizeof beacon_path, "%s/%s", session.file.directory, name);
-  const int file = open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (file >= 0) close(file);
+  const Descriptor file(open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   if (exchange_interval_ns() == 0 || header.world_size > most_ranks_to_look_for) return;
   next_look_ns.store(monotonic_ns() + look_pause_ns, std::memory_order_release);
   wake_drain();
@@ -302,7 +271,7 @@ void take_place(const PlaceInTree& place) {
   if (place.answers && !place.asks) record_setting("clock_exchange", answering ? "reference" : "none");
   if (!place.asks) return;
   parent = place.parent;
-  asks = asking_socket.open();
+  asks = open_socket(asking_socket);
   if (!asks) record_setting("clock_exchange", "none");
 }
 

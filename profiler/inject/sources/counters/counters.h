@@ -6,9 +6,6 @@
 // one costs more than 1 % of its interval, the interval is doubled. In a child of fork there is no such thread.
 #pragma once
 
-#include <stddef.h>
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string_view>
 
@@ -41,35 +38,6 @@ std::uint64_t current_moment();  // absolute ticks
 // Counter 0 is none.
 void record_sample(std::uint16_t counter, std::uint64_t value);
 void record_sample_at(std::uint64_t moment, std::uint16_t counter, std::uint64_t value);
-
-// A file that is read again and again. The program may close what it does not know and get our number for a file of its
-// own: so it is looked at before each use.
-struct KeptFile {
-  int descriptor = -1;
-  dev_t device = 0;
-  ino_t inode = 0;
-
-  bool open(const char* path);
-  void close();
-  // Its text from the start, with a zero behind it; 0 if there is none (any more).
-  std::size_t read(char* out, std::size_t capacity);
-  // The number of its links; 0 if it is gone. Of /proc/self/task: the threads and 2.
-  std::uint64_t links();
-
- private:
-  bool is_ours(std::uint64_t& links);
-};
-
-// Opens a file for reading under a number that no program comes to by opening one file after another. A program may
-// close all that it does not know while this thread reads, and open files of its own: ours has not their numbers, so
-// that closing it does not close one of them. -1 where it cannot be opened.
-int open_high(const char* path, int flags = 0);
-
-// A file's text, read once; "" and 0 where there is none.
-std::size_t read_file(const char* path, char* out, std::size_t capacity);
-
-// A path below /sys, or below $PACELINE_TEST_SYSFS.
-void sysfs_path(char* out, std::size_t capacity, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
 // The sources: open() defines counters, sample() records their values.
 void open_process_counters();

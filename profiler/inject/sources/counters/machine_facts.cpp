@@ -15,7 +15,7 @@
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/counters/counters.h"
 #include "profiler/inject/sources/counters/nvml.h"
-#include "profiler/inject/system/directory.h"
+#include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {
 namespace {
@@ -85,13 +85,13 @@ void cpu_facts() {
     write_list(allowed, text, sizeof text);
     fact("cpus_allowed", "%s", text);
     sysfs_path(path, sizeof path, "devices/system/node/online");
-    read_file(path, text, sizeof text);
+    read_file_high(path, text, sizeof text);
     read_list(text, online_nodes);
     nodes = {};
     for (unsigned node = 0; node < NumberSet::capacity; ++node) {
       if (!online_nodes.has(node)) continue;
       sysfs_path(path, sizeof path, "devices/system/node/node%u/cpulist", node);
-      read_file(path, text, sizeof text);
+      read_file_high(path, text, sizeof text);
       read_list(text, cpus_of_node);
       for (std::size_t byte = 0; byte < sizeof allowed.bits; ++byte) {
         if ((cpus_of_node.bits[byte] & allowed.bits[byte]) != 0) nodes.add(node);
@@ -101,10 +101,10 @@ void cpu_facts() {
     fact("numa_nodes", "%s", text);
   }
   sysfs_path(path, sizeof path, "devices/system/cpu/online");
-  if (read_file(path, text, sizeof text) > 0) fact("cpus_online", "%s", text);
+  if (read_file_high(path, text, sizeof text) > 0) fact("cpus_online", "%s", text);
   sysfs_path(path, sizeof path, "devices/system/node/online");
-  if (read_file(path, text, sizeof text) > 0) fact("numa_nodes_online", "%s", text);
-  read_file("/proc/cpuinfo", text, sizeof text);
+  if (read_file_high(path, text, sizeof text) > 0) fact("numa_nodes_online", "%s", text);
+  read_file_high("/proc/cpuinfo", text, sizeof text);
   const char* model = strstr(text, "model name");
   if (model != nullptr) model = strchr(model, ':');
   if (model != nullptr) fact("cpu_model", "%.*s", static_cast<int>(strcspn(model + 1, "\n")) - 1, model + 2);
@@ -126,7 +126,7 @@ void limit_fact(const char* key, __rlimit_resource which) {
 // ", NUMA node 1" of a device in sysfs; "" where it is not known.
 void node_of(char* out, std::size_t capacity, const char* path) {
   out[0] = '\0';
-  if (read_file(path, text, sizeof text) > 0 && text[0] != '-') snprintf(out, capacity, ", NUMA node %.8s", text);
+  if (read_file_high(path, text, sizeof text) > 0 && text[0] != '-') snprintf(out, capacity, ", NUMA node %.8s", text);
 }
 
 // Adapters of their own: bridges, tunnels and the loopback have no device behind them.
@@ -140,7 +140,7 @@ void network_facts() {
     sysfs_path(file, sizeof file, "class/net/%.64s/device/numa_node", name);
     node_of(node, sizeof node, file);
     sysfs_path(file, sizeof file, "class/net/%.64s/speed", name);
-    read_file(file, speed, sizeof speed);
+    read_file_high(file, speed, sizeof speed);
     snprintf(key, sizeof key, "nic.%.64s", name);
     if (speed[0] >= '1' && speed[0] <= '9') {
       fact(key, "%s Mbit/s%s", speed, node);
@@ -156,7 +156,7 @@ void network_facts() {
       char file[512], node[32], key[96], rate[64], layer[32], state[32];
       const auto read = [&](const char* what, char* out, std::size_t capacity) {
         sysfs_path(file, sizeof file, "class/infiniband/%.64s/ports/%.8s/%s", adapter, port, what);
-        read_file(file, out, capacity);
+        read_file_high(file, out, capacity);
       };
       read("rate", rate, sizeof rate);
       read("link_layer", layer, sizeof layer);

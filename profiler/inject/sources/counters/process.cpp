@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/inject/sources/counters/counters.h"
-#include "profiler/inject/system/directory.h"
+#include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {
 namespace {
