@@ -2,6 +2,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -90,8 +91,7 @@ BlockDecoder::BlockDecoder() : scratch_(std::make_unique<Scratch>()) {
 }
 BlockDecoder::~BlockDecoder() = default;
 
-const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std::byte> payload,
-                                 std::vector<Slot>& slots) {
+const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std::byte> payload, std::span<Slot> into) {
   if (const char* wrong = check_block(header, payload)) return wrong;
   auto& [context, raw, ticks, words, bytes, events_of_type] = *scratch_;
   raw.resize(header.raw_bytes);
@@ -161,28 +161,61 @@ const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std:
   }
   if (!columns.at_end()) return "there are bytes after the last column";
 
-  const std::size_t before = slots.size();
+  std::size_t at = 0;
   std::uint64_t now = 0;
   for (std::size_t i = 0; i < types.size(); ++i) {
     now = (now + ticks[i]) & ticks_mask;
     const auto type = static_cast<EventType>(types[i]);
     const Slot head{pack_high(now, type), words[i][0]};
-    const std::size_t at = slots.size();
-    slots.push_back(head);
-    slots.resize(at + 1 + extension_slots(head));
+    const std::size_t next = at + 1 + extension_slots(head);
+    if (next > header.slots) return "its number of slots is wrong";
+    into[at] = head;
     if (has_bytes(type)) {
-      if (!bytes[i].empty()) std::memcpy(&slots[at + 1], bytes[i].data(), bytes[i].size());
+      std::fill(into.begin() + static_cast<std::ptrdiff_t>(at) + 1, into.begin() + static_cast<std::ptrdiff_t>(next),
+                Slot{});
+      if (!bytes[i].empty()) std::memcpy(&into[at + 1], bytes[i].data(), bytes[i].size());
     } else {
-      for (std::size_t word = 1; word + 1 < 2 * (slots.size() - at); word += 2) {
-        slots[at + (word + 1) / 2] = {words[i][word], words[i][word + 1]};
+      for (std::size_t word = 1; at + (word + 1) / 2 < next; word += 2) {
+        into[at + (word + 1) / 2] = {words[i][word], words[i][word + 1]};
       }
     }
+    at = next;
   }
-  if (slots.size() - before != header.slots) {
-    slots.resize(before);
-    return "its number of slots is wrong";
-  }
-  return nullptr;
+  return at == header.slots ? nullptr : "its number of slots is wrong";
+}
+
+const char* BlockDecoder::decode(const BlockHeader& header, std::span<const std::byte> payload,
+                                 std::vector<Slot>& slots) {
+  if (const char* wrong = check_block(header, payload)) return wrong;  // before its number of slots is believed
+  const std::size_t before = slots.size();
+  slots.resize(before + header.slots);
+  const char* wrong = decode(header, payload, std::span(slots).subspan(before));
+  if (wrong != nullptr) slots.resize(before);
+  return wrong;
+}
+
+const char* BlockDecoder::decode_types(const BlockHeader& header, std::span<const std::byte> payload,
+                                       std::vector<EventType>& types) {
+  if (const char* wrong = check_block(header, payload)) return wrong;
+  ZSTD_DCtx* const context = scratch_->context.get();
+  ZSTD_DCtx_reset(context, ZSTD_reset_session_only);
+  ZSTD_inBuffer in{payload.data(), payload.size(), 0};
+  const auto take = [&](void* out, std::size_t bytes) {
+    ZSTD_outBuffer to{out, bytes, 0};
+    while (to.pos < to.size) {
+      const std::size_t before = in.pos + to.pos;
+      if (ZSTD_isError(ZSTD_decompressStream(context, &to, &in)) != 0 || in.pos + to.pos == before) return false;
+    }
+    return true;
+  };
+  std::uint32_t events = 0;
+  if (!take(&events, sizeof events)) return "it does not decompress";
+  if (events > header.slots) return "the column of types is wrong";
+  const std::size_t before = types.size();
+  types.resize(before + events);
+  if (take(types.data() + before, events)) return nullptr;
+  types.resize(before);
+  return "it does not decompress";
 }
 
 }  // namespace paceline::format

@@ -26,9 +26,17 @@ class BlockDecoder {
   BlockDecoder(const BlockDecoder&) = delete;
   BlockDecoder& operator=(const BlockDecoder&) = delete;
 
-  // Appends the block's slots to `slots` and returns nullptr; or leaves `slots` as they are and returns what is wrong,
-  // in a few words. `payload` are the bytes after the header. Cost: linear in slots.
+  // Writes the block's header.slots slots to the front of `into`, which has room for slots_per_chunk, and returns
+  // nullptr; or returns a description of the error in a few words, and what `into` holds means nothing. `payload` are
+  // the bytes after the header. Cost: linear in slots.
+  const char* decode(const BlockHeader& header, std::span<const std::byte> payload, std::span<Slot> into);
+
+  // As above, appended to `slots`, which stay as they are on an error.
   const char* decode(const BlockHeader& header, std::span<const std::byte> payload, std::vector<Slot>& slots);
+
+  // Appends the types of the block's events to `types` without decoding the rest. On an error `types` stay as they are.
+  const char* decode_types(const BlockHeader& header, std::span<const std::byte> payload,
+                           std::vector<EventType>& types);
 
  private:
   struct Scratch;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,6 +21,7 @@
 #include "profiler/format/error.h"
 #include "profiler/format/hash.h"
 #include "profiler/format/reader.h"
+#include "profiler/format/trace_file_reader.h"
 
 namespace {
 
@@ -77,6 +79,28 @@ void check(const std::vector<Slot>& slots) {
   }
 }
 
+// A reader of single blocks gets the same events, and from their types alone the same types.
+void check_blocks(const std::string& path, const TraceFile& whole) {
+  const TraceFileReader reader(path);
+  BlockCursor cursor(reader), types_cursor(reader);
+  require(reader.tracks().size() == whole.tracks.size());
+  for (std::size_t i = 0; i < whole.tracks.size(); ++i) {
+    std::size_t at = 0;
+    const std::vector<Slot>& expected = whole.tracks[i].slots;
+    for (const BlockEntry& block : reader.tracks()[i].blocks) {
+      const std::span<const Slot> slots = cursor.slots(block);
+      require(slots.size() <= expected.size() - at);
+      require(slots.empty() || std::memcmp(slots.data(), &expected[at], slots.size_bytes()) == 0);
+      at += slots.size();
+      std::vector<EventType> types;
+      for_each_event(slots, [&](const Slot& head, const Slot*) { types.push_back(type_of(head)); });
+      const std::span<const EventType> alone = types_cursor.types(block);
+      require(slots.empty() || std::ranges::equal(types, alone));
+    }
+    require(at == expected.size());
+  }
+}
+
 void read_file(std::span<const std::uint8_t> bytes) {
   static const int file = memfd_create("fuzz", 0);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -88,7 +112,11 @@ void read_file(std::span<const std::uint8_t> bytes) {
     require(trace.damaged == !trace.damage.empty());
     for (const Track& track : trace.tracks) check(track.slots);
     for (const LostStretch& lost : trace.lost) require(lost.first_ticks <= lost.last_ticks);
-    read_trace_summary(path);
+    check_blocks(path, trace);
+    const TraceSummary summary = read_trace_summary(path);
+    require(summary.file.damaged == !summary.file.damage.empty());
+    require(summary.file.tracks.size() == trace.tracks.size());
+    for (const Track& track : summary.file.tracks) check(track.slots);
   } catch (const paceline::Error&) {
   }
 }

@@ -4,13 +4,12 @@
 
 #include <cstring>
 #include <fstream>
-#include <map>
 #include <tuple>
 
 #include "profiler/format/block.h"
-#include "profiler/format/block_summary.h"
 #include "profiler/format/error.h"
 #include "profiler/format/hash.h"
+#include "profiler/format/trace_file_reader.h"
 #include "profiler/format/writer.h"
 #include "tests/unit/profiler/format/events.h"
 
@@ -448,56 +447,12 @@ TEST_F(Reader, ReadsClosedAndKilledFilesOfVersion1) {
     EXPECT_FALSE(trace.damaged) << trace.damage;
     EXPECT_EQ(trace.header.version, 1U);
     expect_same(trace, {{0, 4711, expected}});
-    const TraceSummary summary = read_trace_summary(file);  // its blocks say nothing, and are decoded
-    ASSERT_THAT(summary.chunks, SizeIs(2));
-    EXPECT_EQ(summary.chunks[0].slots + summary.chunks[1].slots, expected.size());
-    EXPECT_EQ(summary.chunks[1].contents, has_definitions | has_settings | has_clock);
+    const TraceFileReader reader(file);
+    ASSERT_THAT(reader.tracks(), SizeIs(1));
+    ASSERT_THAT(reader.blocks(), SizeIs(2));
+    EXPECT_FALSE(reader.blocks()[0].has_summary());
+    EXPECT_EQ(reader.tracks()[0].slots, expected.size());
   }
-}
-
-// The headers say the same as the events, whatever those are.
-TEST_F(Reader, SummarisesBlocksAsDecodingThemWould) {
-  std::mt19937_64 random(3);
-  std::vector<Slot> slots;
-  while (slots.size() < 3 * slots_per_chunk) append_random(slots, random);
-  for (const Ending ending : {Ending::closed, Ending::killed}) {
-    write_trace_file(path_, facts(), {{0, 4711, slots}, {1, 4712, trainer_stream(200, 3).slots}}, ending);
-    const TraceSummary summary = read_trace_summary(path_);
-    EXPECT_FALSE(summary.damaged) << summary.damage;
-    const TraceFile whole = read_trace_file(path_);
-    for (const Track& track : whole.tracks) {
-      std::map<Family, std::size_t> counted, expected;
-      std::uint32_t contents = 0, expected_contents = 0;
-      std::uint64_t first = ~std::uint64_t{0}, expected_first = first, slots_told = 0;
-      for (const BlockHeader& block : summary.chunks) {
-        if (block.track != track.id) continue;
-        for (std::size_t family = 0; family < families; ++family) {
-          if (block.count[family] > 0) counted[static_cast<Family>(family)] += block.count[family];
-        }
-        contents |= block.contents;
-        first = std::min(first, block.first_ticks);
-        slots_told += block.slots;
-      }
-      for (std::size_t at = 0; at < track.slots.size(); at += 1 + extension_slots(track.slots[at])) {
-        ++expected[family_of(type_of(track.slots[at]))];
-        expected_contents |= content_of(type_of(track.slots[at]));
-        expected_first = std::min(expected_first, ticks_of(track.slots[at]));
-      }
-      EXPECT_EQ(counted, expected);
-      EXPECT_EQ(contents, expected_contents);
-      EXPECT_EQ(first, expected_first);
-      EXPECT_EQ(slots_told, track.slots.size());
-    }
-  }
-}
-
-TEST_F(Reader, AStreamOfRangesHasNothingThatInfoNeeds) {
-  write_trace_file(path_, facts(), {{0, 1, trainer_stream(3000, 5).slots}});
-  const TraceSummary summary = read_trace_summary(path_);
-  ASSERT_THAT(summary.chunks, SizeIs(1));
-  EXPECT_EQ(summary.chunks[0].contents, 0U);
-  EXPECT_GT(summary.chunks[0].count[static_cast<std::size_t>(Family::nvtx)], 1000U);
-  EXPECT_GT(summary.chunks[0].count[static_cast<std::size_t>(Family::mpi)], 10U);
 }
 
 TEST_F(Reader, GivesBackThousandsOfThreadsThatHaveAPageEach) {
@@ -547,19 +502,18 @@ TEST_F(Reader, SaysBetweenWhichTimesABrokenBlockWas) {
   const std::vector<Track> whole = {{0, 4711, trainer_stream(4 * slots_per_chunk, 20, 1).slots},
                                     {1, 4712, trainer_stream(4 * slots_per_chunk, 20, 1).slots}};
   write_trace_file(path_, facts(), whole);
-  const TraceSummary good = read_trace_summary(path_);
+  const TraceFileReader good(path_);
+  const BlockEntry& second = good.blocks()[1];  // of track 0
   std::string file = bytes();
-  std::size_t at = header_of(file).header_bytes;
-  for (std::size_t block = 0; block < 2; ++block) at += sizeof(BlockHeader) + good.chunks[block].payload_bytes;
-  file[at + 1000] ^= 1;  // the third: track 0's second
+  file[second.payload_at + 1000] ^= 1;
   store(file);
   const TraceFile trace = read_trace_file(path_);
   EXPECT_TRUE(trace.damaged);
   ASSERT_THAT(trace.lost, SizeIs(1));
   EXPECT_EQ(trace.lost[0].track, 0U);
   EXPECT_EQ(trace.lost[0].cause, lost_by_damage);
-  EXPECT_EQ(trace.lost[0].first_ticks, good.chunks[2].first_ticks);
-  EXPECT_EQ(trace.lost[0].last_ticks, good.chunks[2].last_ticks);
+  EXPECT_EQ(trace.lost[0].first_ticks, second.header.first_ticks);
+  EXPECT_EQ(trace.lost[0].last_ticks, second.header.last_ticks);
 }
 
 }  // namespace
