@@ -50,18 +50,17 @@ class ChromeWriter {
   }
 
   void events(int process, int thread, const Track& track) {
-    ArgumentCursor slice_arguments(track.slice_arguments), mark_arguments(track.mark_arguments);
     for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
       begin();
       out_.print("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}", process, thread,
                  microseconds(track.slices.start_ns[i]), microseconds(track.slices.duration_ns[i]));
-      rest(track.slices, i, slice_arguments);
+      rest(track.slices, i);
     }
     for (std::uint32_t i = 0; i < track.marks.size(); ++i) {
       begin();
       out_.print("{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{},\"tid\":{},\"ts\":{}", process, thread,
                  microseconds(track.marks.start_ns[i]));
-      rest(track.marks, i, mark_arguments);
+      rest(track.marks, i);
     }
   }
 
@@ -77,12 +76,12 @@ class ChromeWriter {
     }
   }
 
-  void rest(const Slices& slices, std::uint32_t i, ArgumentCursor& arguments) {
-    const SliceClass slice_class = trace_.classes[slices.slice_class[i]];
-    const NameId category = slice_class.category != 0 ? slice_class.category : slice_class.domain;
+  void rest(const Slices& slices, std::uint32_t i) {
+    const Kind& kind = trace_.kind_of(slices, i);
+    const NameId category = kind.category != 0 ? kind.category : kind.domain;
     arguments_.clear();
-    append_json_arguments(arguments_, slice_class.domain, arguments.of(i), names_);
-    out_.print(",\"name\":{},\"cat\":{},\"args\":{}}}", names_[slices.name[i]], names_[category], arguments_);
+    append_json_arguments(arguments_, kind.domain, slices, i, names_);
+    out_.print(",\"name\":{},\"cat\":{},\"args\":{}}}", names_[kind.name], names_[category], arguments_);
     out_.line_done();
   }
 

@@ -25,8 +25,8 @@ class CsvWriter {
       process(rank);
       for (const Track& track : rank.tracks) {
         before_ = fmt::format("{},{},{},{}", rank.rank, csv_field(rank.host), rank.pid, csv_field(track.label));
-        lines(track.slices, track.slice_arguments, "slice");
-        lines(track.marks, track.mark_arguments, "mark");
+        lines(track.slices, "slice");
+        lines(track.marks, "mark");
         losses(track.lost);
         samples(track.samples);
       }
@@ -68,14 +68,13 @@ class CsvWriter {
     return text;
   }
 
-  void lines(const Slices& slices, const std::vector<Argument>& arguments, std::string_view kind) {
-    ArgumentCursor cursor(arguments);
+  void lines(const Slices& slices, std::string_view what) {
     for (std::uint32_t i = 0; i < slices.size(); ++i) {
-      const SliceClass slice_class = trace_.classes[slices.slice_class[i]];
+      const Kind& kind = trace_.kind_of(slices, i);
       arguments_.clear();
-      append_json_arguments(arguments_, slice_class.domain, cursor.of(i), json_);
-      out_.print("{},{},{},{},{},{},{},{}\n", before_, kind, field(slices.name[i]), field(slice_class.category),
-                 slices.start_ns[i], slices.duration_ns[i], slices.depth[i], csv_field(arguments_));
+      append_json_arguments(arguments_, kind.domain, slices, i, json_);
+      out_.print("{},{},{},{},{},{},{},{}\n", before_, what, field(kind.name), field(kind.category), slices.start_ns[i],
+                 slices.duration_ns[i], slices.depth[i], csv_field(arguments_));
       out_.line_done();
     }
   }

@@ -20,21 +20,33 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void append_json_arguments(std::string& out, NameId domain, std::span<const Argument> arguments, JsonNames& names) {
+void append_json_arguments(std::string& out, NameId domain, const Slices& slices, std::size_t i, JsonNames& names) {
   out += '{';
   if (domain != 0) out += "\"domain\":" + names[domain];
-  for (const Argument& argument : arguments) {
+  slices.each_argument(i, [&](const Argument& argument) {
     if (out.back() != '{') out += ',';
     out += names[argument.key];
     out += ':';
-    if (argument.text != 0) {
-      out += names[argument.text];
-    } else if (std::isfinite(argument.number)) {
-      fmt::format_to(std::back_inserter(out), "{}", argument.number);
-    } else {
-      out += "null";  // JSON knows no infinity
+    const auto print = [&](auto value) { fmt::format_to(std::back_inserter(out), "{}", value); };
+    switch (argument.type) {
+      case ValueType::text:
+        out += names[argument.text()];
+        break;
+      case ValueType::signed_integer:
+        print(static_cast<std::int64_t>(argument.bits));
+        break;
+      case ValueType::unsigned_integer:
+        print(argument.bits);
+        break;
+      case ValueType::real:
+        if (std::isfinite(argument.number())) {
+          print(argument.number());
+        } else {
+          out += "null";  // JSON has no infinity
+        }
+        break;
     }
-  }
+  });
   out += '}';
 }
 

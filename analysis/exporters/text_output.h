@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <iterator>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,23 +51,7 @@ class JsonNames {
   std::vector<std::string> texts_;
 };
 
-// {"domain":"mpi","bytes":4096}: the NVTX domain, where there is one, and the arguments.
-void append_json_arguments(std::string& out, NameId domain, std::span<const Argument> arguments, JsonNames& names);
-
-// Walks a track's slices or marks together with their arguments, which are sorted by slice: O(1) a step.
-class ArgumentCursor {
- public:
-  explicit ArgumentCursor(const std::vector<Argument>& arguments) : arguments_(arguments) {}
-  std::span<const Argument> of(std::uint32_t slice) {
-    while (at_ < arguments_.size() && arguments_[at_].slice < slice) ++at_;
-    const std::size_t begin = at_;
-    while (at_ < arguments_.size() && arguments_[at_].slice == slice) ++at_;
-    return {arguments_.data() + begin, at_ - begin};
-  }
-
- private:
-  const std::vector<Argument>& arguments_;
-  std::size_t at_ = 0;
-};
+// {"domain":"mpi","bytes":4096}: the NVTX domain, if there is one, and the arguments of slice i.
+void append_json_arguments(std::string& out, NameId domain, const Slices& slices, std::size_t i, JsonNames& names);
 
 }  // namespace paceline::analysis

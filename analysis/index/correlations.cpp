@@ -17,8 +17,11 @@ Correlations::Correlations(const Trace& trace, const Rank& rank) {
   if (key == 0) return;
   for (std::uint32_t t = 0; t < rank.tracks.size(); ++t) {
     auto& places = rank.tracks[t].kind == TrackKind::stream ? started_ : calls_;
-    for (const Argument& argument : rank.tracks[t].slice_arguments) {
-      if (argument.key == key) places.push_back({static_cast<std::uint32_t>(argument.number), t, argument.slice});
+    const Slices& slices = rank.tracks[t].slices;
+    for (std::uint32_t i = 0; i < slices.size(); ++i) {
+      if (const auto found = slices.argument(i, key)) {
+        places.push_back({static_cast<std::uint32_t>(found->whole()), t, i});
+      }
     }
   }
   // Tracks and slices come in order, so a stable sort keeps the outer call first.

@@ -48,8 +48,8 @@ class RankCollectives {
   void look_at(std::uint32_t t) {
     const Track& track = rank_.tracks[t];
     for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
-      const SliceClass& of = trace_.classes[track.slices.slice_class[i]];
-      const NameId operation = track.slices.name[i];
+      const Kind& of = trace_.kind_of(track.slices, i);
+      const NameId operation = of.name;
       const bool starts = operation == start_ && operation != 0;
       const bool enqueues = of.category == enqueue_ && of.domain == nccl_ && enqueue_ != 0;
       if (!starts && !enqueues && (of.category != collective_ || collective_ == 0)) continue;
@@ -57,7 +57,7 @@ class RankCollectives {
       candidate.operation = operation;
       candidate.call = {index_, t, i, track.slices.start_ns[i], track.slices.end_ns(i), track.slices.start_ns[i]};
       bool done = false;
-      for (const Argument& argument : arguments_of(track.slice_arguments, i)) read(argument, candidate, done);
+      track.slices.each_argument(i, [&](const Argument& argument) { read(argument, candidate, done); });
       const bool numbered = candidate.sequence != no_sequence;
       if ((starts || enqueues) && !numbered) continue;  // a message; a call of NCCL's around the collective's own
       if (candidate.members == 1) continue;             // MPI_COMM_SELF and the like: nobody to wait for
@@ -86,15 +86,14 @@ class RankCollectives {
 
   // A request that is there twice was posted and completed by the same call.
   void read(const Argument& argument, Candidate& candidate, bool& done) const {
-    const double number = std::max(argument.number, 0.0);
-    if (argument.key == bytes_) candidate.bytes = static_cast<std::uint64_t>(number);
-    if (argument.key == communicator_) candidate.communicator = argument.text;
-    if (argument.key == sequence_) candidate.sequence = static_cast<std::uint64_t>(number);
-    if (argument.key == members_) candidate.members = static_cast<std::uint32_t>(number);
+    if (argument.key == bytes_) candidate.bytes = argument.whole();
+    if (argument.key == communicator_) candidate.communicator = argument.text();
+    if (argument.key == sequence_) candidate.sequence = argument.whole();
+    if (argument.key == members_) candidate.members = static_cast<std::uint32_t>(argument.whole());
     if (argument.key == unfinished_) candidate.unfinished = true;
     if (argument.key != request_) return;
     done = candidate.request != 0;
-    candidate.request = static_cast<std::uint64_t>(number);
+    candidate.request = argument.whole();
   }
 
   // The starts of a persistent collective get its initialisation's name, and are counted: only one runs at a time.
@@ -122,19 +121,19 @@ class RankCollectives {
     }
     if (open.empty()) return;
     for (const Track& track : rank_.tracks) {
-      for (const Argument& argument : track.slice_arguments) {
-        if (argument.key != request_) continue;
-        const auto found = open.find(static_cast<std::uint64_t>(std::max(argument.number, 0.0)));
-        if (found == open.end()) continue;
-        CollectiveCall& call = found->second->call;
-        const SliceClass& of = trace_.classes[track.slices.slice_class[argument.slice]];
-        if (of.category != wait_ || track.slices.end_ns(argument.slice) < call.start_ns) continue;
-        call.end_ns = track.slices.end_ns(argument.slice);
-        call.blocked_from_ns = std::max(call.start_ns, track.slices.start_ns[argument.slice]);
-        if (find_argument(track.slice_arguments, argument.slice, unfinished_) != nullptr) {
-          found->second->unfinished = true;
-        }
-        open.erase(found);
+      const Slices& slices = track.slices;
+      for (std::uint32_t i = 0; i < slices.size(); ++i) {
+        if (slices.record[i] == 0 || trace_.kind_of(slices, i).category != wait_) continue;
+        slices.each_argument(i, [&](const Argument& argument) {
+          if (argument.key != request_) return;
+          const auto found = open.find(argument.whole());
+          if (found == open.end() || slices.end_ns(i) < found->second->call.start_ns) return;
+          CollectiveCall& call = found->second->call;
+          call.end_ns = slices.end_ns(i);
+          call.blocked_from_ns = std::max(call.start_ns, slices.start_ns[i]);
+          if (slices.argument(i, unfinished_)) found->second->unfinished = true;
+          open.erase(found);
+        });
       }
     }
     for (const auto& [request, candidate] : open) candidate->timed = false;

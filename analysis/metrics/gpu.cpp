@@ -13,9 +13,9 @@ GpuActivity gpu_activity(const Trace& trace, const Rank& rank) {
     for (std::size_t i = 0; i < track.slices.size(); ++i) {
       const TimeInterval interval{track.slices.start_ns[i], track.slices.end_ns(i)};
       activity.all.push_back(interval);
-      const NameId category = trace.classes[track.slices.slice_class[i]].category;
+      const NameId category = trace.kind_of(track.slices, i).category;
       if (category == 0 || (category != kernel && category != graph)) continue;
-      const bool communicates = table.phase(track.slices.slice_class[i], track.slices.name[i]) == Phase::communication;
+      const bool communicates = table.phase(track.slices.kind[i]) == Phase::communication;
       (communicates ? activity.communication : activity.compute).push_back(interval);
     }
   }

@@ -32,26 +32,26 @@ struct Begun {
 };
 using BegunCollectives = std::unordered_map<std::uint64_t, Begun>;
 
-std::uint64_t request_of(const Argument& argument) {
-  return static_cast<std::uint64_t>(std::max(argument.number, 0.0));
-}
-
 // The waits of a rank for what it began: those that ended, and those that it is in.
 void look_at_waits(const Trace& trace, const Rank& rank, const BegunCollectives& begun) {
   const NameId wait = trace.names.find("wait"), request = trace.names.find("request"),
                unfinished = trace.names.find("unfinished");
   for (const Track& track : rank.tracks) {
-    for (const Argument& argument : track.slice_arguments) {
-      if (argument.key != request || trace.classes[track.slices.slice_class[argument.slice]].category != wait) continue;
-      const auto found = begun.find(request_of(argument));
-      if (found == begun.end()) continue;
-      const auto& [seen, sequence, operation] = found->second;
-      if (unfinished == 0 || find_argument(track.slice_arguments, argument.slice, unfinished) == nullptr) {
-        seen->longest_ns = std::max(seen->longest_ns, track.slices.duration_ns[argument.slice]);
-      } else {
-        seen->unfinished[sequence] = operation;
-        seen->since_ns[sequence] = track.slices.start_ns[argument.slice];
-      }
+    const Slices& slices = track.slices;
+    for (std::uint32_t i = 0; i < slices.size(); ++i) {
+      if (slices.record[i] == 0 || trace.kind_of(slices, i).category != wait) continue;
+      slices.each_argument(i, [&](const Argument& argument) {
+        if (argument.key != request) return;
+        const auto found = begun.find(argument.whole());
+        if (found == begun.end()) return;
+        const auto& [seen, sequence, operation] = found->second;
+        if (unfinished == 0 || !slices.argument(i, unfinished)) {
+          seen->longest_ns = std::max(seen->longest_ns, slices.duration_ns[i]);
+        } else {
+          seen->unfinished[sequence] = operation;
+          seen->since_ns[sequence] = slices.start_ns[i];
+        }
+      });
     }
   }
 }
@@ -68,20 +68,21 @@ SeenCollectives collect(const Trace& trace) {
     for (const Track& track : trace.ranks[r].tracks) {
       const Slices& slices = track.slices;
       for (std::uint32_t i = 0; i < slices.size(); ++i) {
-        if (trace.classes[slices.slice_class[i]].category != collective) continue;
-        const Argument* on = find_argument(track.slice_arguments, i, communicator);
-        const auto number = argument(track.slice_arguments, i, sequence);
-        if (on == nullptr || on->text == 0 || !number || *number < 0) continue;
-        Seen& seen = table[on->text][r];
+        if (trace.kind_of(slices, i).category != collective) continue;
+        const NameId on = slices.text(i, communicator);
+        const auto number = slices.number(i, sequence);
+        if (on == 0 || !number || *number < 0) continue;
+        Seen& seen = table[on][r];
         const auto at = static_cast<std::uint64_t>(*number);
         seen.highest = std::max(seen.highest.value_or(0), at);
-        if (unfinished == 0 || !argument(track.slice_arguments, i, unfinished)) {
+        const NameId operation = trace.kind_of(slices, i).name;
+        if (unfinished == 0 || !slices.number(i, unfinished)) {
           seen.longest_ns = std::max(seen.longest_ns, slices.duration_ns[i]);
-          const Argument* posted = request != 0 ? find_argument(track.slice_arguments, i, request) : nullptr;
-          if (posted != nullptr) begun[request_of(*posted)] = {&seen, at, slices.name[i]};
+          const auto posted = request != 0 ? slices.argument(i, request) : std::nullopt;
+          if (posted) begun[posted->whole()] = {&seen, at, operation};
           continue;
         }
-        seen.unfinished[at] = slices.name[i];
+        seen.unfinished[at] = operation;
         seen.since_ns[at] = slices.start_ns[i];
       }
     }
@@ -101,8 +102,8 @@ NameId open_slice(const Trace& trace, const Rank& rank) {
   const NameId unfinished = trace.names.find("unfinished");
   if (main == nullptr || unfinished == 0) return 0;
   for (auto i = static_cast<std::uint32_t>(main->slices.size()); i-- > 0;) {
-    const bool open = main->slices.end_ns(i) >= rank.end_ns && argument(main->slice_arguments, i, unfinished);
-    if (open) return main->slices.name[i];
+    const bool open = main->slices.end_ns(i) >= rank.end_ns && main->slices.number(i, unfinished);
+    if (open) return trace.kind_of(main->slices, i).name;
   }
   return 0;
 }

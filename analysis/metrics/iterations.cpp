@@ -33,16 +33,16 @@ std::vector<Iteration> iterations_of(const Trace& trace, const Rank& rank, const
   PhaseTable table(trace);
   std::int64_t latest_end = rank.start_ns;
   for (std::uint32_t i = 0; i < slices.size(); ++i) {
-    if (!table.iteration(slices.slice_class[i], slices.name[i])) continue;
+    if (!table.iteration(slices.kind[i])) continue;
     if (slices.start_ns[i] < latest_end) continue;  // inside another iteration
     latest_end = slices.end_ns(i);
     Iteration iteration;
     iteration.start_ns = slices.start_ns[i];
     iteration.duration_ns = slices.duration_ns[i];
-    iteration.finished = unfinished == 0 || !argument(main->slice_arguments, i, unfinished);
-    const auto given = payload == 0 ? std::nullopt : argument(main->slice_arguments, i, payload);
+    iteration.finished = unfinished == 0 || !main->slices.number(i, unfinished);
+    const auto given = payload == 0 ? std::nullopt : main->slices.number(i, payload);
     const auto named =
-        given ? std::optional(static_cast<std::int64_t>(*given)) : trailing_number(trace.names[slices.name[i]]);
+        given ? std::optional(static_cast<std::int64_t>(*given)) : trailing_number(trace.name_of(slices, i));
     iteration.number = named.value_or(static_cast<std::int64_t>(iterations.size()));
     iteration.counted = !named;
     iterations.push_back(iteration);

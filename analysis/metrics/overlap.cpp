@@ -15,7 +15,7 @@ std::optional<Overlap> overlap_of(const Trace& trace, const Rank& rank, const Ra
   for (const Track& track : rank.tracks) {
     if (track.main) continue;
     for (std::size_t i = 0; i < track.slices.size(); ++i) {
-      if (table.phase(track.slices.slice_class[i], track.slices.name[i]) == Phase::communication) {
+      if (table.phase(track.slices.kind[i]) == Phase::communication) {
         communication.push_back({track.slices.start_ns[i], track.slices.end_ns(i)});
       }
     }

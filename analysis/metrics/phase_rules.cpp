@@ -87,19 +87,19 @@ constexpr PhaseRule phase_table[] = {
     {"", "", "save*checkpoint*", Phase::checkpoint},
 };
 
-const PhaseRule* first_match(const Trace& trace, SliceClass slice_class, NameId name) {
-  const std::string& domain = trace.names[slice_class.domain];
-  const std::string& category = trace.names[slice_class.category];
+const PhaseRule* first_match(const Trace& trace, const Kind& kind) {
+  const std::string& domain = trace.names[kind.domain];
+  const std::string& category = trace.names[kind.category];
+  const std::string& name = trace.names[kind.name];
   const auto found = std::ranges::find_if(phase_table, [&](const PhaseRule& rule) {
-    return matches(rule.domain, domain) && matches(rule.category, category) && matches(rule.name, trace.names[name]);
+    return matches(rule.domain, domain) && matches(rule.category, category) && matches(rule.name, name);
   });
   return found == std::end(phase_table) ? nullptr : &*found;
 }
 
-bool is_iteration(const Trace& trace, SliceClass slice_class, NameId name) {
-  if (!trace.iteration_name.empty()) return matches(trace.iteration_name, trace.names[name]);
-  return format::is_iteration_category(trace.names[slice_class.category]) ||
-         format::is_iteration_name(trace.names[name]);
+bool is_iteration(const Trace& trace, const Kind& kind) {
+  if (!trace.iteration_name.empty()) return matches(trace.iteration_name, trace.names[kind.name]);
+  return format::is_iteration_category(trace.names[kind.category]) || format::is_iteration_name(trace.names[kind.name]);
 }
 
 }  // namespace
@@ -108,26 +108,18 @@ std::span<const PhaseRule> phase_rules() { return phase_table; }
 
 bool matches(std::string_view pattern, std::string_view text) { return format::fits_pattern(pattern, text); }
 
-const PhaseTable::Cell& PhaseTable::cell(std::uint16_t slice_class, NameId name) {
-  std::vector<Cell>& row = cells_[slice_class];
-  if (row.empty()) row.resize(trace_.names.size());
-  Cell& cell = row[name];
-  if (cell.known == 0) {
-    const SliceClass of = trace_.classes[slice_class];
-    const PhaseRule* rule = first_match(trace_, of, name);
-    cell.known = 1;
-    cell.phase = rule != nullptr && rule->phase ? static_cast<std::uint8_t>(static_cast<int>(*rule->phase) + 1) : 0;
-    cell.iteration = is_iteration(trace_, of, name) ? 1 : 0;
-  }
+PhaseTable::Cell PhaseTable::look_up(KindId kind) const {
+  const PhaseRule* rule = first_match(trace_, trace_.kinds[kind]);
+  Cell cell{1, 0, 0};
+  if (rule != nullptr && rule->phase) cell.phase = static_cast<std::uint8_t>(static_cast<int>(*rule->phase) + 1);
+  if (is_iteration(trace_, trace_.kinds[kind])) cell.iteration = 1;
   return cell;
 }
 
-std::optional<Phase> PhaseTable::phase(std::uint16_t slice_class, NameId name) {
-  const Cell& found = cell(slice_class, name);
+std::optional<Phase> PhaseTable::phase(KindId kind) {
+  const Cell& found = cell(kind);
   if (found.phase == 0) return std::nullopt;
   return static_cast<Phase>(found.phase - 1);
 }
-
-bool PhaseTable::iteration(std::uint16_t slice_class, NameId name) { return cell(slice_class, name).iteration != 0; }
 
 }  // namespace paceline::analysis

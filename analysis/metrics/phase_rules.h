@@ -25,22 +25,27 @@ std::span<const PhaseRule> phase_rules();
 
 bool matches(std::string_view pattern, std::string_view text);
 
-// The rules applied to one trace, each pair of class and name once. Look-ups cost two array accesses.
+// The rules applied to one trace, once to each kind of slice. A look-up costs one array access.
 class PhaseTable {
  public:
-  explicit PhaseTable(const Trace& trace) : trace_(trace), cells_(trace.classes.size()) {}
+  explicit PhaseTable(const Trace& trace) : trace_(trace), cells_(trace.kinds.size()) {}
 
-  std::optional<Phase> phase(std::uint16_t slice_class, NameId name);
-  bool iteration(std::uint16_t slice_class, NameId name);
+  std::optional<Phase> phase(KindId kind);
+  bool iteration(KindId kind) { return cell(kind).iteration != 0; }
 
  private:
   struct Cell {
     std::uint8_t known = 0, phase = 0, iteration = 0;  // phase: 0 = none, else Phase + 1
   };
-  const Cell& cell(std::uint16_t slice_class, NameId name);
+  const Cell& cell(KindId kind) {
+    Cell& cell = cells_[kind];
+    if (cell.known == 0) cell = look_up(kind);
+    return cell;
+  }
+  Cell look_up(KindId kind) const;
 
   const Trace& trace_;
-  std::vector<std::vector<Cell>> cells_;  // by class, then by name
+  std::vector<Cell> cells_;  // by kind
 };
 
 }  // namespace paceline::analysis

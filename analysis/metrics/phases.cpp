@@ -28,9 +28,9 @@ std::int64_t end_of_seen_startup(const Trace& trace, const Rank& rank, const Sli
   const NameId mpi = trace.names.find("mpi");
   std::optional<std::int64_t> end_of_init;
   for (std::size_t i = 0; i < slices.size(); ++i) {
-    if (table.iteration(slices.slice_class[i], slices.name[i])) return slices.start_ns[i];
-    if (mpi != 0 && !end_of_init && trace.classes[slices.slice_class[i]].domain == mpi &&
-        table.phase(slices.slice_class[i], slices.name[i]) == Phase::startup) {
+    if (table.iteration(slices.kind[i])) return slices.start_ns[i];
+    if (mpi != 0 && !end_of_init && trace.kind_of(slices, i).domain == mpi &&
+        table.phase(slices.kind[i]) == Phase::startup) {
       end_of_init = slices.end_ns(i);
     }
   }
@@ -139,7 +139,7 @@ RankPhases phases_of(const Trace& trace, const Rank& rank) {
     const std::int64_t start = slices.start_ns[i];
     for (; !open.empty() && open.back().end_ns <= start; open.pop_back())
       cutter.cut(open.back().end_ns, open.back().phase);
-    Open inner{slices.end_ns(i), table.phase(slices.slice_class[i], slices.name[i]), std::nullopt};
+    Open inner{slices.end_ns(i), table.phase(slices.kind[i]), std::nullopt};
     if (!open.empty()) {
       cutter.cut(start, open.back().phase);
       inner.holder = open.back().holder;
@@ -162,7 +162,7 @@ RankPhases phases_of(const Trace& trace, const Rank& rank) {
 }
 
 Phase phase_of_slice(const Trace& trace, const Rank&, const Track& track, std::size_t slice) {
-  return PhaseTable(trace).phase(track.slices.slice_class[slice], track.slices.name[slice]).value_or(Phase::other);
+  return PhaseTable(trace).phase(track.slices.kind[slice]).value_or(Phase::other);
 }
 
 }  // namespace paceline::analysis

@@ -60,11 +60,11 @@ const Iteration* iteration_at(const std::vector<Iteration>& iterations, std::int
   return time_ns < iteration.start_ns + iteration.duration_ns ? &iteration : nullptr;
 }
 
-DurationStatistics durations_of(std::span<const Track> tracks, NameId name) {
+DurationStatistics durations_of(const Trace& trace, std::span<const Track> tracks, NameId name) {
   std::vector<std::int64_t> durations;
   for (const Track& track : tracks) {
     for (std::size_t i = 0; i < track.slices.size(); ++i) {
-      if (track.slices.name[i] == name) durations.push_back(track.slices.duration_ns[i]);
+      if (trace.kind_of(track.slices, i).name == name) durations.push_back(track.slices.duration_ns[i]);
     }
   }
   DurationStatistics statistics;

@@ -42,6 +42,6 @@ struct DurationStatistics {
 };
 
 // Over these tracks of a rank, all of them as a rule. Linear in their slices.
-DurationStatistics durations_of(std::span<const Track> tracks, NameId name);
+DurationStatistics durations_of(const Trace& trace, std::span<const Track> tracks, NameId name);
 
 }  // namespace paceline::analysis

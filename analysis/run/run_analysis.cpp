@@ -31,7 +31,7 @@ void visit_marks(const Trace& trace, std::string_view category, Visit&& visit) {
   for (const Rank& rank : trace.ranks) {
     for (const Track& track : rank.tracks) {
       for (std::uint32_t i = 0; i < track.marks.size(); ++i) {
-        if (trace.classes[track.marks.slice_class[i]].category == wanted) visit(rank, track, i);
+        if (trace.kind_of(track.marks, i).category == wanted) visit(rank, track, i);
       }
     }
   }
@@ -45,7 +45,7 @@ nlohmann::json config_of(const Trace& trace) {
   }
   visit_marks(trace, "run", [&](const Rank& rank, const Track& track, std::uint32_t mark) {
     if (&rank != &trace.ranks.front()) return;
-    const auto said = nlohmann::json::parse(trace.names[track.marks.name[mark]], nullptr, false);
+    const auto said = nlohmann::json::parse(trace.name_of(track.marks, mark), nullptr, false);
     if (said.is_object()) config.update(said);
   });
   return config;
@@ -56,7 +56,7 @@ std::vector<AccuracyPoint> accuracy_of(const Trace& trace) {
   const Rank* source = nullptr;  // the first rank that says any; the others repeat it
   const NameId payload = trace.names.find("payload");
   visit_marks(trace, "accuracy", [&](const Rank& rank, const Track& track, std::uint32_t mark) {
-    const auto value = argument(track.mark_arguments, mark, payload);
+    const auto value = track.marks.number(mark, payload);
     if (!value || (source != nullptr && source != &rank)) return;
     source = &rank;
     curve.push_back({track.marks.start_ns[mark], *value});
@@ -72,7 +72,7 @@ bool saw_communication(const Trace& trace) {
   for (const Rank& rank : trace.ranks) {
     for (const Track& track : rank.tracks) {
       for (std::size_t i = 0; i < track.slices.size(); ++i) {
-        if (table.phase(track.slices.slice_class[i], track.slices.name[i]) == Phase::communication) return true;
+        if (table.phase(track.slices.kind[i]) == Phase::communication) return true;
       }
     }
   }

@@ -11,46 +11,58 @@ namespace {
 
 constexpr std::int64_t still_open = std::numeric_limits<std::int64_t>::min();
 
-std::uint32_t append(Slices& slices, std::int64_t start_ns, std::int64_t duration_ns, NameId name,
-                     std::uint16_t slice_class) {
-  if (slices.size() == std::numeric_limits<std::uint32_t>::max())
-    throw Error("more than 4,294,967,295 slices in a track");
+std::uint32_t append(Slices& slices, std::int64_t start_ns, std::int64_t duration_ns, KindId kind, RecordId record) {
+  const std::size_t at = slices.size();
+  if (at == std::numeric_limits<std::uint32_t>::max()) throw Error("more than 4,294,967,295 slices in a track");
   slices.start_ns.push_back(start_ns);
   slices.duration_ns.push_back(duration_ns);
-  slices.name.push_back(name);
-  slices.slice_class.push_back(slice_class);
+  slices.kind.push_back(kind);
   slices.depth.push_back(0);
-  return static_cast<std::uint32_t>(slices.size() - 1);
+  slices.record.push_back(record);
+  return static_cast<std::uint32_t>(at);
 }
 
-// The slices at `order`, in that order; `arguments` follow them.
-Slices select(const Slices& from, const std::vector<std::uint32_t>& order) {
-  Slices to;
-  const auto pick = [&](auto& target, const auto& source) {
-    target.reserve(order.size());
-    for (const std::uint32_t i : order) target.push_back(source[i]);
+// Calls pick(column) for each column, one after the other, so that only one of them is in memory twice.
+template <class SlicesType, class Pick>
+void each_column(SlicesType& slices, Pick&& pick) {
+  pick(slices.start_ns);
+  pick(slices.duration_ns);
+  pick(slices.kind);
+  pick(slices.depth);
+  pick(slices.record);
+}
+
+void reorder(Slices& slices, const std::vector<std::uint32_t>& order) {
+  each_column(slices, [&](auto& column) {
+    std::remove_reference_t<decltype(column)> picked;
+    picked.reserve(order.size());
+    for (const std::uint32_t i : order) picked.push_back(column[i]);
+    column = std::move(picked);
+  });
+}
+
+// Takes the slices at `chosen`, which rises, out of `slices`; both keep their order.
+Slices take_out(Slices& slices, const std::vector<std::uint32_t>& chosen) {
+  Slices taken;
+  taken.records = slices.records;
+  const auto move_column = [&](auto& column, auto& target) {
+    std::size_t next = 0, kept = 0;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      if (next < chosen.size() && chosen[next] == i) {
+        target.push_back(column[i]);
+        ++next;
+      } else {
+        column[kept++] = column[i];
+      }
+    }
+    column.resize(kept);
   };
-  pick(to.start_ns, from.start_ns);
-  pick(to.duration_ns, from.duration_ns);
-  pick(to.name, from.name);
-  pick(to.slice_class, from.slice_class);
-  pick(to.depth, from.depth);
-  return to;
-}
-
-std::vector<Argument> select(const std::vector<Argument>& from, const std::vector<std::uint32_t>& order,
-                             std::size_t slices) {
-  constexpr std::uint32_t elsewhere = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> position(slices, elsewhere);
-  for (std::uint32_t i = 0; i < order.size(); ++i) position[order[i]] = i;
-  std::vector<Argument> to;
-  to.reserve(from.size());
-  for (Argument argument : from) {
-    argument.slice = position[argument.slice];
-    if (argument.slice != elsewhere) to.push_back(argument);
-  }
-  std::ranges::stable_sort(to, {}, &Argument::slice);
-  return to;
+  move_column(slices.start_ns, taken.start_ns);
+  move_column(slices.duration_ns, taken.duration_ns);
+  move_column(slices.kind, taken.kind);
+  move_column(slices.depth, taken.depth);
+  move_column(slices.record, taken.record);
+  return taken;
 }
 
 // Outer slices before the slices inside them; what starts and ends together stays as it came.
@@ -99,39 +111,67 @@ std::string lost_reason(const std::string& cause) {
   return cause == "disk" ? "events lost: the file could not be written" : "events lost: the buffers were full";
 }
 
+// Brings a rank from its own names and kinds to those of the trace. Ranks of one program mostly agree, and then nothing
+// is to be done.
+void merge(const Vocabulary& words, const Communicators& communicators, Rank& rank, Trace& trace) {
+  bool same_names = true, same_kinds = true;
+  std::vector<NameId> names(words.names.size());
+  for (NameId id = 0; id < names.size(); ++id) {
+    names[id] = trace.names.intern(words.names[id]);
+    same_names = same_names && names[id] == id;
+  }
+  std::vector<KindId> kinds(words.kinds.size());
+  for (KindId id = 0; id < kinds.size(); ++id) {
+    const Kind& kind = words.kinds[id];
+    kinds[id] = trace.kinds.intern({names[kind.domain], names[kind.category], names[kind.name]});
+    same_kinds = same_kinds && kinds[id] == id;
+  }
+  for (const Communicator& communicator : communicators) {
+    trace.communicators.add({names[communicator.text], communicator.identity, communicator.members});
+  }
+  for (NameId& text : rank.communicators) text = names[text];
+  for (Track& track : rank.tracks) {
+    for (Slices* slices : {&track.slices, &track.marks}) {
+      if (!same_kinds) {
+        for (KindId& kind : slices->kind) kind = kinds[kind];
+      }
+      if (!same_names) slices->records.rename(names);
+    }
+  }
+}
+
 }  // namespace
 
-TrackBuilder::TrackBuilder(Trace& trace, TrackKind kind, std::string label, std::uint64_t thread_id, bool main)
-    : trace_(&trace) {
+TrackBuilder::TrackBuilder(Vocabulary& words, TrackKind kind, std::string label, std::uint64_t thread_id, bool main)
+    : words_(&words) {
   track_.kind = kind;
   track_.label = std::move(label);
   track_.thread_id = thread_id;
   track_.main = main;
 }
 
-std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns, NameId name,
-                                      std::uint16_t slice_class) {
-  return append(track_.slices, start_ns, std::max<std::int64_t>(end_ns - start_ns, 0), name, slice_class);
+void TrackBuilder::reserve(std::size_t slices) {
+  each_column(track_.slices, [&](auto& column) { column.reserve(slices); });
+}
+
+std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns, KindId kind) {
+  return append(track_.slices, start_ns, std::max<std::int64_t>(end_ns - start_ns, 0), kind, 0);
 }
 
 std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns, std::string_view name,
                                       std::string_view domain, std::string_view category) {
-  return add_slice(start_ns, end_ns, trace_->names.intern(name), trace_->class_of(domain, category));
+  return add_slice(start_ns, end_ns, words_->kind(name, domain, category));
 }
 
-std::uint32_t TrackBuilder::begin_slice(std::int64_t start_ns, NameId name, std::uint16_t slice_class) {
-  return append(track_.slices, start_ns, still_open, name, slice_class);
-}
-
-void TrackBuilder::end_slice(std::uint32_t slice, std::int64_t end_ns) {
-  track_.slices.duration_ns[slice] = std::max<std::int64_t>(end_ns - track_.slices.start_ns[slice], 0);
+std::uint32_t TrackBuilder::begin_slice(std::int64_t start_ns, KindId kind, RecordId record) {
+  return append(track_.slices, start_ns, still_open, kind, record);
 }
 
 bool TrackBuilder::is_open(std::uint32_t slice) const { return track_.slices.duration_ns[slice] == still_open; }
 
 std::uint32_t TrackBuilder::push(std::int64_t start_ns, std::string_view name, std::string_view domain,
                                  std::string_view category) {
-  open_.push_back(begin_slice(start_ns, trace_->names.intern(name), trace_->class_of(domain, category)));
+  open_.push_back(begin_slice(start_ns, words_->kind(name, domain, category)));
   return open_.back();
 }
 
@@ -142,22 +182,20 @@ bool TrackBuilder::pop(std::int64_t end_ns) {
   return true;
 }
 
-std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, NameId name, std::uint16_t slice_class) {
-  return append(track_.marks, time_ns, 0, name, slice_class);
+std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, KindId kind) {
+  return append(track_.marks, time_ns, 0, kind, 0);
 }
 
 std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, std::string_view name, std::string_view domain,
                                      std::string_view category) {
-  return add_mark(time_ns, trace_->names.intern(name), trace_->class_of(domain, category));
+  return add_mark(time_ns, words_->kind(name, domain, category));
 }
 
-void TrackBuilder::argument(std::string_view key, double number) {
-  argument(static_cast<std::uint32_t>(track_.slices.size() - 1), trace_->names.intern(key), number);
-}
-
-void TrackBuilder::text_argument(std::string_view key, std::string_view text) {
-  text_argument(static_cast<std::uint32_t>(track_.slices.size() - 1), trace_->names.intern(key),
-                trace_->names.intern(text));
+void TrackBuilder::rename(std::uint32_t slice, NameId name) {
+  KindId& kind = track_.slices.kind[slice];
+  Kind renamed = words_->kinds[kind];
+  renamed.name = name;
+  kind = words_->kinds.intern(renamed);
 }
 
 void TrackBuilder::add_sample(std::int64_t time_ns, double value) {
@@ -172,60 +210,38 @@ void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
   }
   for (std::uint32_t i = 0; i < track_.slices.size(); ++i) {
     if (track_.slices.duration_ns[i] != still_open) continue;
-    argument(i, trace_->names.intern("unfinished"), 1.0);
+    argument(i, words_->names.intern("unfinished"), 1);
     end_slice(i, end_ns);
   }
-
-  std::vector<std::uint32_t> order;
-  const auto bring_in_order = [&](Slices& slices, std::vector<Argument>& arguments) {
-    if (!sorted(slices)) {
-      order.resize(slices.size());
+  for (Slices* slices : {&track_.slices, &track_.marks}) {
+    if (!sorted(*slices)) {
+      std::vector<std::uint32_t> order(slices->size());
       std::iota(order.begin(), order.end(), 0U);
-      std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return begins_before(slices, a, b); });
-      arguments = select(arguments, order, slices.size());
-      slices = select(slices, order);
-    } else if (!std::ranges::is_sorted(arguments, {}, &Argument::slice)) {
-      std::ranges::stable_sort(arguments, {}, &Argument::slice);
+      std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return begins_before(*slices, a, b); });
+      reorder(*slices, order);
     }
-  };
-  bring_in_order(track_.marks, mark_arguments_);
-  track_.mark_arguments = std::move(mark_arguments_);
-  bring_in_order(track_.slices, arguments_);
+    slices->records.finish();
+  }
 
   // Each turn keeps what nests and carries the rest over to a track of its own.
   const std::string label = track_.label;
   for (int number = 1;; ++number) {
     const std::vector<std::uint32_t> crossing = nest(track_.slices, track_.depths);
     if (number > 1) track_.label = label + " (" + std::to_string(number) + ")";
-    if (crossing.empty()) {
-      track_.slice_arguments = std::move(arguments_);
-      tracks.push_back(std::move(track_));
-      return;
-    }
-    std::vector<std::uint32_t> nesting;
-    nesting.reserve(track_.slices.size() - crossing.size());
-    for (std::uint32_t i = 0, next = 0; i < track_.slices.size(); ++i) {
-      if (next < crossing.size() && crossing[next] == i) {
-        ++next;
-      } else {
-        nesting.push_back(i);
-      }
-    }
     Track rest;
-    rest.kind = track_.kind;
-    rest.thread_id = track_.thread_id;
-    rest.slices = select(track_.slices, crossing);
-    std::vector<Argument> rest_arguments = select(arguments_, crossing, track_.slices.size());
-    track_.slice_arguments = select(arguments_, nesting, track_.slices.size());
-    track_.slices = select(track_.slices, nesting);
+    if (!crossing.empty()) {
+      rest.kind = track_.kind;
+      rest.thread_id = track_.thread_id;
+      rest.slices = take_out(track_.slices, crossing);
+    }
     tracks.push_back(std::move(track_));
+    if (crossing.empty()) return;
     track_ = std::move(rest);
-    arguments_ = std::move(rest_arguments);
   }
 }
 
 TrackBuilder& RankBuilder::add_track(TrackKind kind, std::string label, std::uint64_t thread_id, bool main) {
-  return tracks_.emplace_back(*trace_, kind, std::move(label), thread_id, main);
+  return tracks_.emplace_back(words_, kind, std::move(label), thread_id, main);
 }
 
 TrackBuilder& RankBuilder::add_counter(std::string name, std::string unit, std::string device, bool is_sum) {
@@ -237,7 +253,9 @@ TrackBuilder& RankBuilder::add_counter(std::string name, std::string unit, std::
   return track;
 }
 
-Rank RankBuilder::finish() {
+void RankBuilder::finish() {
+  if (finished_) return;
+  finished_ = true;
   if (rank_.end_ns <= rank_.start_ns) {
     std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
     for (const TrackBuilder& track : tracks_) {
@@ -262,9 +280,14 @@ Rank RankBuilder::finish() {
     track.track_.lost = clipped(std::move(track.track_.lost), rank_);
     track.finish(rank_.end_ns, rank_.tracks);
   }
+  tracks_.clear();
   rank_.lost = clipped(std::move(rank_.lost), rank_);
   add_lost_gaps();
-  return std::move(rank_);
+}
+
+void RankBuilder::add_communicator(const Communicator& communicator) {
+  communicators_.add(communicator);
+  rank_.communicators.push_back(communicator.text);
 }
 
 // Time that is a loss and a pause is a pause: nothing was to be recorded there.
@@ -296,10 +319,15 @@ RankBuilder& TraceBuilder::add_rank(int rank, int world_size) {
 }
 
 Trace TraceBuilder::finish() {
-  for (RankBuilder& rank : ranks_) trace_.ranks.push_back(rank.finish());
+  Trace trace;
+  for (RankBuilder& builder : ranks_) {
+    builder.finish();
+    merge(builder.words_, builder.communicators_, builder.rank_, trace);
+    trace.ranks.push_back(std::move(builder.rank_));
+  }
   ranks_.clear();
-  std::ranges::stable_sort(trace_.ranks, {}, &Rank::rank);
-  return std::move(trace_);
+  std::ranges::stable_sort(trace.ranks, {}, &Rank::rank);
+  return trace;
 }
 
 }  // namespace paceline::analysis

@@ -14,6 +14,8 @@
 // cross another one (begin inside it and end after it) onto further tracks, so that every track nests, and leaves out
 // tracks without slices, marks, samples and losses but for the main thread's. Cost: linear where slices come in the
 // order of their starts, as a thread makes them.
+//
+// Each rank has names and kinds of its own until finish(), so that several threads can build one rank each.
 #pragma once
 
 #include <cstdint>
@@ -28,40 +30,66 @@ namespace paceline::analysis {
 
 class TrackBuilder {
  public:
-  TrackBuilder(Trace& trace, TrackKind kind, std::string label, std::uint64_t thread_id, bool main);
+  TrackBuilder(Vocabulary& words, TrackKind kind, std::string label, std::uint64_t thread_id, bool main);
 
-  // A whole slice. Returns its handle, for argument().
-  std::uint32_t add_slice(std::int64_t start_ns, std::int64_t end_ns, NameId name, std::uint16_t slice_class);
+  // Announces how many slices will come. The memory is not resident before they come.
+  void reserve(std::size_t slices);
+
+  // A whole slice. Returns its handle, for argument(). `kind` is one of this rank's.
+  std::uint32_t add_slice(std::int64_t start_ns, std::int64_t end_ns, KindId kind);
   std::uint32_t add_slice(std::int64_t start_ns, std::int64_t end_ns, std::string_view name,
                           std::string_view domain = "", std::string_view category = "");
 
-  // A slice whose end is not known yet, and its end; what is never ended ends with the rank, "unfinished".
-  std::uint32_t begin_slice(std::int64_t start_ns, NameId name, std::uint16_t slice_class);
-  void end_slice(std::uint32_t slice, std::int64_t end_ns);
+  // A slice whose end is not known yet, and its end; what is never ended ends with the rank, "unfinished". `record` is
+  // one of records().
+  std::uint32_t begin_slice(std::int64_t start_ns, KindId kind, RecordId record = 0);
+  void end_slice(std::uint32_t slice, std::int64_t end_ns) {
+    const std::int64_t duration_ns = end_ns - track_.slices.start_ns[slice];
+    track_.slices.duration_ns[slice] = duration_ns > 0 ? duration_ns : 0;
+  }
 
   // The same for slices that end in reverse order; pop() ends the latest one and says whether there was one to end.
   std::uint32_t push(std::int64_t start_ns, std::string_view name, std::string_view domain = "",
                      std::string_view category = "");
   bool pop(std::int64_t end_ns);
 
-  std::uint32_t add_mark(std::int64_t time_ns, NameId name, std::uint16_t slice_class);
+  std::uint32_t add_mark(std::int64_t time_ns, KindId kind);
   std::uint32_t add_mark(std::int64_t time_ns, std::string_view name, std::string_view domain = "",
                          std::string_view category = "");
 
-  // A value beside a slice or a mark, by handle; without a handle beside the slice that came last.
-  void argument(std::uint32_t slice, NameId key, double number) { arguments_.push_back({slice, key, number, 0}); }
-  void text_argument(std::uint32_t slice, NameId key, NameId text) { arguments_.push_back({slice, key, 0, text}); }
-  void argument(std::string_view key, double number);
-  void text_argument(std::string_view key, std::string_view text);
+  // Adds an argument to a slice or a mark, by handle; without a handle to the slice that came last. `varying`: the
+  // value differs from slice to slice, so that equal sets of arguments are not to be expected (records.h).
+  void add_argument(std::uint32_t slice, const Argument& argument, bool varying = false) {
+    Slices& slices = track_.slices;
+    slices.record[slice] = slices.records.with(slices.record[slice], argument, varying);
+  }
+  void add_mark_argument(std::uint32_t mark, const Argument& argument) {
+    Slices& marks = track_.marks;
+    marks.record[mark] = marks.records.with(marks.record[mark], argument);
+  }
+  template <class Number>
+  void argument(std::uint32_t slice, NameId key, Number value) {
+    add_argument(slice, make_argument(key, value));
+  }
+  template <class Number>
+  void varying_argument(std::uint32_t slice, NameId key, Number value) {
+    add_argument(slice, make_argument(key, value), true);
+  }
+  void text_argument(std::uint32_t slice, NameId key, NameId text) { add_argument(slice, make_text(key, text)); }
+  template <class Number>
+  void argument(std::string_view key, Number value) {
+    argument(last_slice(), words_->names.intern(key), value);
+  }
+  void text_argument(std::string_view key, std::string_view text) {
+    text_argument(last_slice(), words_->names.intern(key), words_->names.intern(text));
+  }
+  template <class Number>
+  void mark_argument(std::uint32_t mark, std::string_view key, Number value) {
+    add_mark_argument(mark, make_argument(words_->names.intern(key), value));
+  }
+
   // Of a counter.
   void add_sample(std::int64_t time_ns, double value);
-
-  void mark_argument(std::uint32_t mark, NameId key, double number) {
-    mark_arguments_.push_back({mark, key, number, 0});
-  }
-  void mark_text_argument(std::uint32_t mark, NameId key, NameId text) {
-    mark_arguments_.push_back({mark, key, 0, text});
-  }
 
   // Events of this track were lost between two times, both included. `events` is 0 where the number is not known;
   // `cause` is a key of Rank::dropped or "damage". The count in Rank::dropped is the caller's to set. Any order;
@@ -73,27 +101,30 @@ class TrackBuilder {
   }
 
   // Gives a slice another name.
-  void rename(std::uint32_t slice, NameId name) { track_.slices.name[slice] = name; }
+  void rename(std::uint32_t slice, NameId name);
 
   // What came so far, as it came: neither sorted nor nested. Slices that are open have no duration yet.
   const Slices& slices() const { return track_.slices; }
-  const std::vector<Argument>& slice_arguments() const { return arguments_; }
   bool is_open(std::uint32_t slice) const;
+  // Where records for begin_slice() come from.
+  Records& records() { return track_.slices.records; }
 
  private:
   friend class RankBuilder;
+  std::uint32_t last_slice() const { return static_cast<std::uint32_t>(track_.slices.size() - 1); }
   // Appends the finished track, and one more for each set of slices that cross it. What is still open ends at `end_ns`.
   void finish(std::int64_t end_ns, std::vector<Track>& tracks);
 
-  Trace* trace_;
+  Vocabulary* words_;
   Track track_;  // its slices in the order they came; depths are filled in by finish()
-  std::vector<Argument> arguments_, mark_arguments_;
   std::vector<std::uint32_t> open_;
 };
 
 class RankBuilder {
  public:
-  RankBuilder(Trace& trace, Rank rank) : trace_(&trace), rank_(std::move(rank)) {}
+  explicit RankBuilder(Rank rank) : rank_(std::move(rank)) {}
+  RankBuilder(const RankBuilder&) = delete;  // the track builders point at its vocabulary
+  RankBuilder& operator=(const RankBuilder&) = delete;
 
   // The reference stays good until finish().
   TrackBuilder& add_track(TrackKind kind, std::string label, std::uint64_t thread_id = 0, bool main = false);
@@ -106,39 +137,42 @@ class RankBuilder {
   void add_lost(std::int64_t start_ns, std::int64_t end_ns, std::uint64_t events, std::string cause) {
     rank_.lost.push_back({start_ns, end_ns, events, std::move(cause)});
   }
+  // The rank is a member; the communicator's text is one of this rank's names.
+  void add_communicator(const Communicator& communicator);
 
   // Everything but the tracks. Where end_ns is not above start_ns, finish() takes the first and last event instead.
   Rank& info() { return rank_; }
 
+  Names& names() { return words_.names; }
+  KindId kind(std::string_view name, std::string_view domain = "", std::string_view category = "") {
+    return words_.kind(name, domain, category);
+  }
+  Vocabulary& vocabulary() { return words_; }
+
+  // Sorts and nests the tracks. Nothing may be added afterwards. TraceBuilder::finish() does it for those that are not
+  // finished; whoever builds ranks on several threads calls it there.
+  void finish();
+
  private:
   friend class TraceBuilder;
-  Rank finish();
   void add_lost_gaps();
 
-  Trace* trace_;
+  Vocabulary words_;
+  Communicators communicators_;
   Rank rank_;
   std::deque<TrackBuilder> tracks_;
+  bool finished_ = false;
 };
 
 class TraceBuilder {
  public:
-  TraceBuilder() { trace_.classes.push_back({}); }
-  TraceBuilder(const TraceBuilder&) = delete;  // the builders below it point at its trace
-  TraceBuilder& operator=(const TraceBuilder&) = delete;
-
-  RankBuilder& add_rank(Rank rank) { return ranks_.emplace_back(trace_, std::move(rank)); }
+  RankBuilder& add_rank(Rank rank) { return ranks_.emplace_back(std::move(rank)); }
   RankBuilder& add_rank(int rank, int world_size = 1);
-  Names& names() { return trace_.names; }
-  std::uint16_t class_of(std::string_view domain, std::string_view category) {
-    return trace_.class_of(domain, category);
-  }
-  const SliceClass& slice_class(std::uint16_t number) const { return trace_.classes[number]; }
 
-  // The trace, its ranks sorted by rank. The builder is empty afterwards.
+  // The trace, its ranks sorted by rank, their names and kinds interned together. The builder is empty afterwards.
   Trace finish();
 
  private:
-  Trace trace_;
   std::deque<RankBuilder> ranks_;
 };
 

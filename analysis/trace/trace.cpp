@@ -1,9 +1,6 @@
 #include "analysis/trace/trace.h"
 
 #include <algorithm>
-#include <limits>
-
-#include "profiler/format/error.h"
 
 namespace paceline::analysis {
 
@@ -17,20 +14,6 @@ std::int64_t Trace::span_ns() const {
   std::int64_t end = 0;
   for (const Rank& rank : ranks) end = std::max(end, rank.end_ns);
   return end;
-}
-
-std::uint16_t Trace::class_of(std::string_view domain, std::string_view category) {
-  if (classes.empty()) classes.push_back({});
-  const SliceClass wanted{names.intern(domain), names.intern(category)};
-  const auto found = std::find(classes.begin(), classes.end(), wanted);
-  if (found == classes.end()) {
-    if (classes.size() > std::numeric_limits<std::uint16_t>::max()) {
-      throw Error("more than 65,536 pairs of NVTX domain and category: this is not a trace that can be read as ranges");
-    }
-    classes.push_back(wanted);
-    return static_cast<std::uint16_t>(classes.size() - 1);
-  }
-  return static_cast<std::uint16_t>(found - classes.begin());
 }
 
 std::vector<LostInterval> merged_losses(std::vector<LostInterval> losses) {
@@ -59,24 +42,6 @@ const Track* main_track(const Rank& rank) {
   const auto found =
       std::find_if(rank.tracks.begin(), rank.tracks.end(), [](const Track& track) { return track.main; });
   return found == rank.tracks.end() ? nullptr : &*found;
-}
-
-std::span<const Argument> arguments_of(const std::vector<Argument>& arguments, std::uint32_t slice) {
-  const auto range = std::ranges::equal_range(arguments, slice, {}, &Argument::slice);
-  return {range.begin(), range.end()};
-}
-
-const Argument* find_argument(const std::vector<Argument>& arguments, std::uint32_t slice, NameId key) {
-  for (const Argument& candidate : arguments_of(arguments, slice)) {
-    if (candidate.key == key) return &candidate;
-  }
-  return nullptr;
-}
-
-std::optional<double> argument(const std::vector<Argument>& arguments, std::uint32_t slice, NameId key) {
-  const Argument* found = find_argument(arguments, slice, key);
-  if (found == nullptr || found->text != 0) return std::nullopt;
-  return found->number;
 }
 
 }  // namespace paceline::analysis

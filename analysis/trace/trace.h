@@ -6,45 +6,22 @@
 //
 // MPI calls are slices of the thread that made them, nested in the ranges around them (domain "mpi", category by kind:
 // "collective", "point-to-point", "wait", "management", "one-sided", "file"), so that the innermost slice tells what a
-// thread did. A row of their own is a view on them: mpi_row.h.
-//
-// A slice costs 24 bytes; arguments are sparse and kept beside.
+// thread did. A row of their own is a view on them: index/mpi_row.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/trace/names.h"
+#include "analysis/trace/communicators.h"
+#include "analysis/trace/slices.h"
 
 namespace paceline::analysis {
 
-using NameId = std::uint32_t;  // 0 is the empty string
-
 enum class TrackKind : std::uint8_t { thread, mpi, stream, nccl, copy, counter };
-
-// What a slice belongs to: the NVTX domain and category, or "mpi" and "collective", "point-to-point", ….
-struct SliceClass {
-  NameId domain = 0;
-  NameId category = 0;
-  bool operator==(const SliceClass&) const = default;
-};
-
-struct Slices {
-  std::vector<std::int64_t> start_ns;
-  std::vector<std::int64_t> duration_ns;  // 0 for marks
-  std::vector<NameId> name;
-  std::vector<std::uint16_t> slice_class;  // index into Trace::classes
-  std::vector<std::uint16_t> depth;        // 0 = outermost
-
-  std::size_t size() const { return start_ns.size(); }
-  std::int64_t end_ns(std::size_t i) const { return start_ns[i] + duration_ns[i]; }
-};
 
 // Values over time, of a track of kind counter.
 struct Samples {
@@ -55,16 +32,6 @@ struct Samples {
   std::vector<double> value;          // exact for integers below 2^53
 
   std::size_t size() const { return time_ns.size(); }
-};
-
-// A value beside a slice; kept sorted by slice. Keys: "payload", "bytes", "communicator" (a text: equal on all members
-// of one communicator, different for different ones), "members", "sequence", "root", "peer", "tag", "unfinished" (1:
-// the process ended inside, and the slice is given the rank's end), ….
-struct Argument {
-  std::uint32_t slice = 0;
-  NameId key = 0;
-  double number = 0;  // exact for integers below 2^53
-  NameId text = 0;    // not 0: the value is this text
 };
 
 // A stretch of a track of which events are missing. A range that was pushed or popped in it may be absent, cut or too
@@ -82,8 +49,6 @@ struct Track {
   bool main = false;  // the thread whose phases are the rank's
   Slices slices;
   Slices marks;
-  std::vector<Argument> slice_arguments;
-  std::vector<Argument> mark_arguments;
   std::uint16_t depths = 0;        // number of nesting levels used
   Samples samples;                 // of a counter, which has no slices and marks
   std::vector<LostInterval> lost;  // sorted by start, disjoint, within the rank's start to end
@@ -129,15 +94,15 @@ struct Rank {
   std::int64_t recorded_ns() const;  // wall time without the gaps
 };
 
-struct Trace {
-  Names names;
-  std::vector<SliceClass> classes;  // class 0 is {0, 0}
-  std::vector<Rank> ranks;          // sorted by rank
-  std::vector<std::string> notes;   // what was left out while loading, one line each, for people
-  std::string iteration_name;       // pattern of the ranges that are iterations; "": the built-in rules
-  std::int64_t span_ns() const;     // from the run's zero to the last rank's end
+struct Trace : Vocabulary {
+  Communicators communicators;
+  std::vector<Rank> ranks;         // sorted by rank
+  std::vector<std::string> notes;  // what was left out while loading, one line each, for people
+  std::string iteration_name;      // pattern of the ranges that are iterations; "": the built-in rules
+  std::int64_t span_ns() const;    // from the run's zero to the last rank's end
 
-  std::uint16_t class_of(std::string_view domain, std::string_view category);  // interned; O(classes)
+  const Kind& kind_of(const Slices& slices, std::size_t i) const { return kinds[slices.kind[i]]; }
+  const std::string& name_of(const Slices& slices, std::size_t i) const { return names[kind_of(slices, i).name]; }
 };
 
 // Sorted and disjoint: stretches that overlap or touch become one, which has the sum of their events.
@@ -148,12 +113,5 @@ std::vector<LostInterval> main_thread_losses(const Rank& rank);
 
 // The main thread's track, or nullptr where the rank has none.
 const Track* main_track(const Rank& rank);
-
-// All values beside slice i. O(log n).
-std::span<const Argument> arguments_of(const std::vector<Argument>& arguments, std::uint32_t slice);
-
-// The value, or only the number, beside slice i under `key`, if there is one. O(log n).
-const Argument* find_argument(const std::vector<Argument>& arguments, std::uint32_t slice, NameId key);
-std::optional<double> argument(const std::vector<Argument>& arguments, std::uint32_t slice, NameId key);
 
 }  // namespace paceline::analysis

@@ -90,11 +90,11 @@ QRgb text_colour_on(QRgb background) {
 }
 
 QRgb SliceColours::of(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice) {
-  const auto name = track.slices.name[slice];
+  const analysis::KindId of = track.slices.kind[slice];
   // Bit 0 is always set, so that no kind is 0.
-  const std::uint64_t kind = std::uint64_t{name} << 32 | std::uint64_t{track.slices.slice_class[slice]} << 8 |
-                             static_cast<std::uint64_t>(track.kind) << 2 | (track.main ? 2 : 0) | 1;
-  Latest& latest = latest_[name];
+  const std::uint64_t kind =
+      std::uint64_t{of} << 32 | static_cast<std::uint64_t>(track.kind) << 2 | (track.main ? 2 : 0) | 1;
+  Latest& latest = latest_[of];
   if (latest.kind != kind) latest = {kind, look_up(rank, track, slice, kind)};
   return latest.colour;
 }
@@ -104,10 +104,10 @@ QRgb SliceColours::look_up(const analysis::Rank& rank, const analysis::Track& tr
   const auto [entry, is_new] = known_.try_emplace(kind, 0);
   if (is_new) {
     const Phase phase = analysis::phase_of_slice(*trace_, rank, track, slice);
-    const auto& category = trace_->names[trace_->classes[track.slices.slice_class[slice]].category];
+    const auto& category = trace_->names[trace_->kind_of(track.slices, slice).category];
     entry->second = phase != Phase::other     ? phase_colour(phase, theme_)
                     : category == "iteration" ? theme_.container
-                                              : name_colour(trace_->names[track.slices.name[slice]], theme_);
+                                              : name_colour(trace_->name_of(track.slices, slice), theme_);
   }
   return entry->second;
 }

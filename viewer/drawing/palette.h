@@ -50,7 +50,7 @@ QRgb text_colour_on(QRgb background);
 class SliceColours {
  public:
   SliceColours(const analysis::Trace& trace, const Theme& theme)
-      : trace_(&trace), theme_(theme), latest_(trace.names.size()) {}
+      : trace_(&trace), theme_(theme), latest_(trace.kinds.size()) {}
 
   QRgb of(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice);
 
@@ -63,7 +63,7 @@ class SliceColours {
   };
   QRgb look_up(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice, std::uint64_t kind);
 
-  std::vector<Latest> latest_;  // by name: names are rarely of two kinds
+  std::vector<Latest> latest_;  // by kind
   std::unordered_map<std::uint64_t, QRgb> known_;
 };
 

@@ -33,9 +33,9 @@ class Facts {
 };
 
 QString argument_text(const analysis::Trace& trace, const analysis::Argument& argument) {
-  if (argument.text != 0) return text_of(trace.names[argument.text]);
-  if (trace.names[argument.key] == "bytes") return count_text(static_cast<std::uint64_t>(argument.number)) + " B";
-  return QString::number(argument.number, 'g', 15);
+  if (argument.is_text()) return text_of(trace.names[argument.text()]);
+  if (trace.names[argument.key] == "bytes") return count_text(argument.whole()) + " B";
+  return QString::number(argument.number(), 'g', 15);
 }
 
 bool is_device(const analysis::Track& track) {
@@ -51,13 +51,14 @@ void add_partners(const Run& run, const SliceRef& ref, const analysis::Argument&
   for (std::size_t t = 0; t < run.ranks[ref.rank].own_tracks; ++t) {
     const auto& track = rank.tracks[t];
     if (is_device(track) == on_device) continue;
-    for (const analysis::Argument& other : track.slice_arguments) {
-      if (other.key != number.key || other.number != number.number) continue;
+    for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
+      const auto other = track.slices.argument(i, number.key);
+      if (!other || other->whole() != number.whole()) continue;
       if (added++ == most) return;
-      const std::int64_t start = track.slices.start_ns[other.slice];
+      const std::int64_t start = track.slices.start_ns[i];
       facts.add(on_device ? "called by" : "ran as",
                 QString("%1 (%2, %3)")
-                    .arg(slice_title(run, track, track.slices, other.slice), text_of(track.label),
+                    .arg(slice_title(run, track, track.slices, i), text_of(track.label),
                          time_text(static_cast<double>(start), 1, static_cast<double>(run.trace.span_ns()))));
     }
   }
@@ -125,7 +126,7 @@ QString DetailsPanel::slice_text(const SliceRef& ref) const {
   const auto& track = rank.tracks[ref.track];
   const auto& slices = slices_of(*run_, ref);
   const std::int64_t start = slices.start_ns[ref.slice], duration = slices.duration_ns[ref.slice];
-  const auto& kind = trace.classes[slices.slice_class[ref.slice]];
+  const auto& kind = trace.kind_of(slices, ref.slice);
   const Theme theme = Theme::of(palette());
 
   Facts facts(theme);
@@ -148,15 +149,12 @@ QString DetailsPanel::slice_text(const SliceRef& ref) const {
     if (id != 0) kinds << text_of(trace.names[id]);
   }
   facts.add("category", kinds.join(", "));
-  const auto& arguments = ref.mark ? track.mark_arguments : track.slice_arguments;
-  auto argument =
-      std::partition_point(arguments.begin(), arguments.end(), [&](const auto& a) { return a.slice < ref.slice; });
-  for (; argument != arguments.end() && argument->slice == ref.slice; ++argument) {
-    facts.add(text_of(trace.names[argument->key]), argument_text(trace, *argument));
-    const std::string& key = trace.names[argument->key];
-    const bool joins = (key == "call" || key == "correlation") && argument->number > 0;
-    if (joins && !ref.mark) add_partners(*run_, ref, *argument, facts);
-  }
+  slices.each_argument(ref.slice, [&](const analysis::Argument& argument) {
+    facts.add(text_of(trace.names[argument.key]), argument_text(trace, argument));
+    const std::string& key = trace.names[argument.key];
+    const bool joins = (key == "call" || key == "correlation") && argument.whole() > 0;
+    if (joins && !ref.mark) add_partners(*run_, ref, argument, facts);
+  });
   const QString title = QString("<b>%1</b>").arg(slice_title(*run_, track, slices, ref.slice).toHtmlEscaped());
   if (ref.mark) return "<p>" + title + "</p>" + facts.html();
 
@@ -164,7 +162,7 @@ QString DetailsPanel::slice_text(const SliceRef& ref) const {
              "<table cellspacing='0' cellpadding='0'><tr><td "
              "style='padding-right:12px'><p>%1</p>%2</td><td>%3</td></tr>"
              "</table>")
-      .arg(title, facts.html(), statistics_text(rank, slices.name[ref.slice]));
+      .arg(title, facts.html(), statistics_text(rank, kind.name));
 }
 
 QString DetailsPanel::statistics_text(const analysis::Rank& chosen, analysis::NameId name) const {
@@ -178,7 +176,8 @@ QString DetailsPanel::statistics_text(const analysis::Rank& chosen, analysis::Na
   html += "</tr>";
   for (std::size_t r = 0; r < run_->trace.ranks.size(); ++r) {
     const auto& rank = run_->trace.ranks[r];
-    const auto statistics = analysis::durations_of(std::span(rank.tracks).first(run_->ranks[r].own_tracks), name);
+    const auto statistics =
+        analysis::durations_of(run_->trace, std::span(rank.tracks).first(run_->ranks[r].own_tracks), name);
     if (statistics.count == 0) continue;
     const QString weight = &rank == &chosen ? "bold" : "normal";
     html += "<tr>";

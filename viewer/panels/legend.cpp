@@ -40,7 +40,7 @@ std::vector<analysis::Phase> phases_drawn(const Run& run) {
   for (const analysis::Rank& rank : run.trace.ranks) {
     for (const analysis::Track& track : rank.tracks) {
       for (std::size_t i = 0; i < track.slices.size(); ++i) {
-        const auto phase = rules.phase(track.slices.slice_class[i], track.slices.name[i]);
+        const auto phase = rules.phase(track.slices.kind[i]);
         if (phase) present[static_cast<std::size_t>(*phase)] = true;
       }
     }

@@ -24,7 +24,7 @@ Hits find_by_name(const Run& run, const QString& text) {
         SliceRef ref{rank, track, 0, mark};
         const auto& slices = slices_of(run, ref);
         for (std::size_t i = 0; i < slices.size(); ++i) {
-          if (!wanted[slices.name[i]]) continue;
+          if (!wanted[trace.kind_of(slices, i).name]) continue;
           if (hits.found.size() == Hits::limit) {
             hits.more = true;
             break;

@@ -264,19 +264,16 @@ QString TimelineWidget::tooltip_at(const QPoint& position) const {
     QString text = QString("<b>%1</b><table>").arg(slice_title(*run_, track, slices, ref->slice).toHtmlEscaped());
     if (!ref->mark) text += line("duration", duration_text(slices.duration_ns[ref->slice]));
     text += line("start", time_text(double(slices.start_ns[ref->slice]), axis_.ns_per_pixel(), axis_.visible().end_ns));
-    const auto& kind = trace.classes[slices.slice_class[ref->slice]];
+    const auto& kind = trace.kind_of(slices, ref->slice);
     const auto& category = trace.names[kind.category];
     const auto& domain = trace.names[kind.domain];
     if (!category.empty()) text += line("category", QString::fromStdString(category));
     if (!domain.empty()) text += line("domain", QString::fromStdString(domain));
-    const auto& arguments = ref->mark ? track.mark_arguments : track.slice_arguments;
-    auto argument =
-        std::partition_point(arguments.begin(), arguments.end(), [&](const auto& a) { return a.slice < ref->slice; });
-    for (; argument != arguments.end() && argument->slice == ref->slice; ++argument) {
-      text += line(QString::fromStdString(trace.names[argument->key]).toHtmlEscaped(),
-                   argument->text != 0 ? QString::fromStdString(trace.names[argument->text])
-                                       : QString::number(argument->number, 'g', 15));
-    }
+    slices.each_argument(ref->slice, [&](const analysis::Argument& argument) {
+      text += line(QString::fromStdString(trace.names[argument.key]).toHtmlEscaped(),
+                   argument.is_text() ? QString::fromStdString(trace.names[argument.text()])
+                                      : QString::number(argument.number(), 'g', 15));
+    });
     return text + "</table>";
   }
   const auto hit = rows_.at(position.y() - ruler_height + scroll_y());

@@ -25,12 +25,12 @@ QFont with_size(QFont font, int pixels, bool bold) {
 
 QString slice_title(const Run& run, const analysis::Track& track, const analysis::Slices& slices, std::uint32_t slice) {
   const auto& trace = run.trace;
-  QString title = QString::fromStdString(trace.names[slices.name[slice]]);
+  QString title = QString::fromStdString(trace.name_of(slices, slice));
   if (title.isEmpty()) title = "(no name)";
-  if (&slices != &track.slices || trace.names[trace.classes[slices.slice_class[slice]].category] != "iteration") {
+  if (&slices != &track.slices || trace.names[trace.kind_of(slices, slice).category] != "iteration") {
     return title;
   }
-  const auto number = analysis::argument(track.slice_arguments, slice, trace.names.find("payload"));
+  const auto number = track.slices.number(slice, trace.names.find("payload"));
   return number ? QString("%1 %2").arg(title).arg(*number, 0, 'f', 0) : title;
 }
 
@@ -188,7 +188,7 @@ DrawCounts TimelinePainter::paint_track(QPainter& painter, const TrackRows& rows
       const QRect box(left, y, right - left - 1, rows.depth_height - 1);
       painter.fillRect(box, QColor(colour));
       ++counts.rectangles;
-      const auto name = track.slices.name[item.slice];
+      const auto name = run_.trace.kind_of(track.slices, item.slice).name;
       if (marked == name) {
         painter.fillRect(box.left(), box.bottom() - 1, box.width(), 2, QColor(theme_.selection));
         ++counts.rectangles;
@@ -266,7 +266,7 @@ QString TimelinePainter::label_of(const analysis::Track& track, std::uint32_t sl
     const QString longer = title + "   " + duration_text(track.slices.duration_ns[slice]);
     if (fits(longer)) return longer;
   }
-  const auto category = run_.trace.classes[track.slices.slice_class[slice]].category;
+  const auto category = run_.trace.kind_of(track.slices, slice).category;
   if (iteration_ == 0 || category != iteration_ || fits(title)) return title;
   const QString number = title.mid(title.lastIndexOf(' ') + 1);
   return number.size() < title.size() && fits(number) ? number : QString();

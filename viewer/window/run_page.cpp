@@ -117,7 +117,7 @@ bool RunPage::select_name(const QString& name) {
     for (std::size_t track = 0; track < run_->ranks[rank].own_tracks; ++track) {
       const auto& slices = trace.ranks[rank].tracks[track].slices;
       for (std::uint32_t i = 0; i < slices.size(); ++i) {
-        if (slices.name[i] != id) continue;
+        if (trace.kind_of(slices, i).name != id) continue;
         const SliceRef ref{rank, track, i, false};
         const auto start = static_cast<double>(slices.start_ns[i]);
         if (!first || slices.start_ns[i] < start_of(*first)) first = ref;

@@ -78,9 +78,9 @@ void cut(std::span<const std::int64_t> edges, std::int64_t& start, std::int64_t&
 
 }  // namespace
 
-PaceCuda::PaceCuda(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
+PaceCuda::PaceCuda(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions,
                    const Time& time)
-    : run_(run) {
+    : rank_(rank) {
   define(file, definitions);
   name_by_nvtx(definitions);
   collect(file, time);
@@ -88,7 +88,7 @@ PaceCuda::PaceCuda(TraceBuilder& run, const format::TraceFile& file, const PaceD
 }
 
 void PaceCuda::define(const format::TraceFile& file, const PaceDefinitions& definitions) {
-  const auto named = [&](std::uint32_t id) { return run_.names().intern(definitions.name(id)); };
+  const auto named = [&](std::uint32_t id) { return rank_.names().intern(definitions.name(id)); };
   for (const format::Track& track : file.tracks) {
     each_event(track.slots, [&](const Slot& head, const Slot* extension) {
       switch (type_of(head)) {
@@ -107,9 +107,9 @@ void PaceCuda::define(const format::TraceFile& file, const PaceDefinitions& defi
           const auto part = [](std::uint64_t word, unsigned shift) { return word >> shift & 0xffff; };
           const std::uint64_t grid = extension[0].high, block = extension[0].low, shared = extension[1].high;
           kernels_[low_half(head.low)] = {
-              run_.names().intern(name.empty() ? "kernel" : name),
-              run_.names().intern(fmt::format("{}×{}×{}", low_half(grid), part(grid, 32), part(grid, 48))),
-              run_.names().intern(fmt::format("{}×{}×{}", part(block, 0), part(block, 16), part(block, 32))),
+              rank_.names().intern(name.empty() ? "kernel" : name),
+              rank_.names().intern(fmt::format("{}×{}×{}", low_half(grid), part(grid, 32), part(grid, 48))),
+              rank_.names().intern(fmt::format("{}×{}×{}", part(block, 0), part(block, 16), part(block, 32))),
               static_cast<std::uint32_t>(part(block, 48)),
               std::uint64_t{low_half(shared)} + high_half(shared),
               name.find("nccl") != std::string::npos};
@@ -129,7 +129,7 @@ void PaceCuda::name_by_nvtx(const PaceDefinitions& definitions) {
   constexpr std::uint32_t the_context_itself = ~std::uint32_t{0};
   const auto name_of = [&](std::uint32_t type, std::uint64_t handle) {
     const auto found = definitions.resources.find({type, handle});
-    return found == definitions.resources.end() ? NameId{0} : run_.names().intern(definitions.name(found->second));
+    return found == definitions.resources.end() ? NameId{0} : rank_.names().intern(definitions.name(found->second));
   };
   for (const auto& [owner, handle] : handles_) {
     if (owner.second == the_context_itself) contexts_[owner.first] = name_of(driver_context, handle);
@@ -213,10 +213,8 @@ const std::vector<PaceCuda::Launch>& PaceCuda::nccl_launches(std::uint64_t threa
 void PaceCuda::add_calls(std::uint64_t thread, std::span<const std::int64_t> edges, TrackBuilder& track) {
   const auto found = calls_.find(thread);
   if (found == calls_.end()) return;
-  const NameId correlation = run_.names().intern("correlation"), result = run_.names().intern("result"),
-               waited_for = run_.names().intern("stream");
-  const std::uint16_t runtime = run_.class_of("cuda", "runtime"), driver = run_.class_of("cuda", "driver"),
-                      synchronization = run_.class_of("cuda", "synchronization");
+  const NameId correlation = rank_.names().intern("correlation"), result = rank_.names().intern("result"),
+               waited_for = rank_.names().intern("stream");
   for (Call& call : found->second) {
     cut(edges, call.start_ns, call.end_ns);
     const auto function = functions_.find(call.function | std::uint32_t{call.api} << 16);
@@ -224,22 +222,23 @@ void PaceCuda::add_calls(std::uint64_t thread, std::span<const std::int64_t> edg
     const NameId name =
         named
             ? function->second
-            : run_.names().intern(fmt::format("CUDA {} call {}", call.api == 0 ? "runtime" : "driver", call.function));
-    const std::uint16_t slice_class = waits(run_.names()[name]) ? synchronization : call.api == 0 ? runtime : driver;
-    const std::uint32_t slice = track.add_slice(call.start_ns, call.end_ns, name, slice_class);
-    track.argument(slice, correlation, call.correlation);
+            : rank_.names().intern(fmt::format("CUDA {} call {}", call.api == 0 ? "runtime" : "driver", call.function));
+    const bool synchronizes = waits(rank_.names()[name]);
+    const char* category = synchronizes ? "synchronization" : call.api == 0 ? "runtime" : "driver";
+    const std::uint32_t slice = track.add_slice(call.start_ns, call.end_ns, rank_.names()[name], "cuda", category);
+    track.varying_argument(slice, correlation, call.correlation);
     if (call.result != 0) track.argument(slice, result, call.result);
-    const auto wait = slice_class == synchronization ? waited_for_.find(call.correlation) : waited_for_.end();
+    const auto wait = synchronizes ? waited_for_.find(call.correlation) : waited_for_.end();
     if (wait != waited_for_.end()) track.argument(slice, waited_for, streams_[wait->second].number);
   }
   calls_.erase(found);
 }
 
 void PaceCuda::add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track) {
-  Names& names = run_.names();
+  Names& names = rank_.names();
   const auto add = [&](NameId name, std::string_view category) {
-    const std::uint32_t slice = track.add_slice(ran.start_ns, ran.end_ns, name, run_.class_of("cuda", category));
-    track.argument(slice, names.intern("correlation"), ran.correlation);
+    const std::uint32_t slice = track.add_slice(ran.start_ns, ran.end_ns, names[name], "cuda", category);
+    track.varying_argument(slice, names.intern("correlation"), ran.correlation);
     if (ran.graph != 0) track.argument(slice, names.intern("graph"), ran.graph);
     return slice;
   };
@@ -255,12 +254,12 @@ void PaceCuda::add_ran(const Ran& ran, std::optional<std::uint32_t> device, Trac
       track.text_argument(slice, names.intern("grid"), kernel.grid);
       track.text_argument(slice, names.intern("block"), kernel.block);
       track.argument(slice, names.intern("registers"), kernel.registers);
-      if (kernel.shared != 0) track.argument(slice, names.intern("shared"), static_cast<double>(kernel.shared));
+      if (kernel.shared != 0) track.argument(slice, names.intern("shared"), kernel.shared);
       break;
     }
     case Kind::copy: {
       const std::uint32_t slice = add(names.intern(copy_name(ran.copy_kind)), "memcpy");
-      track.argument(slice, names.intern("bytes"), static_cast<double>(ran.bytes));
+      track.argument(slice, names.intern("bytes"), ran.bytes);
       const bool between_devices = ran.copy_kind == 10;
       const auto from = between_devices ? low_half(ran.devices) : device;
       const auto to = between_devices ? high_half(ran.devices) : device;
@@ -270,7 +269,7 @@ void PaceCuda::add_ran(const Ran& ran, std::optional<std::uint32_t> device, Trac
     }
     case Kind::set: {
       const std::uint32_t slice = add(names.intern("Memset"), "memset");
-      track.argument(slice, names.intern("bytes"), static_cast<double>(ran.bytes));
+      track.argument(slice, names.intern("bytes"), ran.bytes);
       track.text_argument(slice, names.intern("to"), names.intern(memory_text(ran.what, device)));
       break;
     }
@@ -280,10 +279,10 @@ void PaceCuda::add_ran(const Ran& ran, std::optional<std::uint32_t> device, Trac
   }
 }
 
-void PaceCuda::add_tracks(const std::string& process, RankBuilder& rank) {
+void PaceCuda::add_tracks(const std::string& process) {
   while (!calls_.empty()) {
     const std::uint64_t thread = calls_.begin()->first;
-    add_calls(thread, {}, rank.add_track(TrackKind::thread, fmt::format("{}thread {}", process, thread), thread));
+    add_calls(thread, {}, rank_.add_track(TrackKind::thread, fmt::format("{}thread {}", process, thread), thread));
   }
   for (const auto& [number, all] : ran_) {
     const auto found = streams_.find(number);
@@ -299,17 +298,17 @@ void PaceCuda::add_tracks(const std::string& process, RankBuilder& rank) {
       });
       const auto context = contexts_.find(stream.context);
       if (context != contexts_.end() && context->second != 0) {
-        label += fmt::format(" context {}", run_.names()[context->second]);
+        label += fmt::format(" context {}", rank_.names()[context->second]);
       } else if (other_context) {
         label += fmt::format(" context {}", stream.context);
       }
-      if (stream.name != 0) label += fmt::format(" ({})", run_.names()[stream.name]);
+      if (stream.name != 0) label += fmt::format(" ({})", rank_.names()[stream.name]);
     }
-    TrackBuilder& track = rank.add_track(TrackKind::stream, process + label, number);
+    TrackBuilder& track = rank_.add_track(TrackKind::stream, process + label, number);
     for (const Ran& ran : all) add_ran(ran, device, track);
   }
   if (overheads_.empty()) return;
-  TrackBuilder& track = rank.add_track(TrackKind::thread, process + "CUPTI overhead");
+  TrackBuilder& track = rank_.add_track(TrackKind::thread, process + "CUPTI overhead");
   for (const Overhead& overhead : overheads_) {
     track.add_slice(overhead.start_ns, overhead.end_ns, overhead_name(overhead.kind), "cuda", "overhead");
   }

@@ -22,7 +22,7 @@ class PaceCuda {
   using Time = std::function<std::int64_t(std::uint64_t ticks)>;
 
   // Collects all CUDA events of the file. Cost: linear in its slots.
-  PaceCuda(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions, const Time& time);
+  PaceCuda(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions, const Time& time);
 
   // Adds the calls that a thread made to its track: domain "cuda", category "runtime", "driver" or, for those that wait
   // for a device, "synchronization". `edges`: when the track's own ranges and calls begin and end, in the order of the
@@ -32,7 +32,7 @@ class PaceCuda {
 
   // Adds the threads that only called CUDA, the streams (kind stream, "GPU 0 stream 7"; domain "cuda", categories
   // "kernel", "memcpy", "memset", "graph") and CUPTI's own overhead. `process` goes in front of their labels.
-  void add_tracks(const std::string& process, RankBuilder& rank);
+  void add_tracks(const std::string& process);
 
   // When a thread launched a kernel of NCCL's, and when that ran; in the order of the launches. Good after
   // construction.
@@ -80,7 +80,7 @@ class PaceCuda {
   void join_nccl();
   void add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track);
 
-  TraceBuilder& run_;
+  RankBuilder& rank_;
   std::map<std::uint32_t, NameId> functions_;  // by function | api << 16
   std::map<std::uint32_t, Kernel> kernels_;
   std::map<std::uint32_t, Stream> streams_;

@@ -13,14 +13,14 @@ using format::Slot;
 
 namespace {
 
-double number_of(std::uint64_t type, std::uint64_t bits) {
+Argument payload_of(NameId key, std::uint64_t type, std::uint64_t bits) {
   switch (static_cast<format::PayloadType>(type)) {
     case format::PayloadType::signed_integer:
-      return static_cast<double>(static_cast<std::int64_t>(bits));
+      return make_argument(key, static_cast<std::int64_t>(bits));
     case format::PayloadType::floating:
-      return std::bit_cast<double>(bits);
+      return make_argument(key, std::bit_cast<double>(bits));
     default:
-      return static_cast<double>(bits);
+      return make_argument(key, bits);
   }
 }
 
@@ -28,15 +28,14 @@ double number_of(std::uint64_t type, std::uint64_t bits) {
 
 std::int64_t whole_ns(double ns) { return std::llround(std::clamp(ns, -4e18, 4e18)); }
 
-PaceFileImport::PaceFileImport(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank,
-                               const PaceDefinitions& definitions, const std::vector<PaceGap>& gaps,
-                               const PiecewiseLine& clock, double zero)
-    : run_(run), words_(words), rank_(rank), definitions_(definitions), gaps_(gaps), clock_(clock), zero_(zero) {
+PaceFileImport::PaceFileImport(PaceVocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
+                               const std::vector<PaceGap>& gaps, const PiecewiseLine& clock, double zero)
+    : words_(words), rank_(rank), definitions_(definitions), gaps_(gaps), clock_(clock), zero_(zero) {
   names_.reserve(definitions.names.size());
-  for (const std::string& name : definitions.names) names_.push_back(run.names().intern(name));
+  for (const std::string& name : definitions.names) names_.push_back(rank.names().intern(name));
   for (const auto& [local, communicator] : definitions.communicators) {
-    communicators_[local] = {words.communicator_text(communicator.identity, definitions.name(communicator.name)),
-                             communicator.members};
+    communicators_[local] = {words.communicator_text(communicator.identity), communicator.members,
+                             communicator.identity};
   }
 }
 
@@ -49,20 +48,21 @@ void PaceFileImport::gaps() {
   }
   for (const auto& trigger : definitions_.triggers)
     info.triggers.push_back({time(trigger.ticks), trigger_text(trigger)});
-  for (const auto& [local, communicator] : communicators_) info.communicators.push_back(communicator.text);
+  for (const auto& [local, communicator] : communicators_) {
+    rank_.add_communicator({communicator.text, communicator.identity, communicator.members});
+  }
 }
 
 void PaceFileImport::read_devices(const format::TraceFile& file) {
   const auto time_of = [this](std::uint64_t ticks) { return time(ticks); };
-  cuda_.emplace(run_, file, definitions_, time_of);
-  nccl_.emplace(run_, file, definitions_, time_of, [this](std::uint64_t identity, std::string_view name) {
-    return words_.communicator_text(identity, name);
-  });
+  cuda_.emplace(rank_, file, definitions_, time_of);
+  nccl_.emplace(rank_, file, definitions_, time_of,
+                [this](std::uint64_t identity) { return words_.communicator_text(identity); });
 }
 
 void PaceFileImport::add_devices(const format::TraceFile& file, const std::string& process) {
-  nccl_->add_tracks(file, *cuda_, process, rank_);
-  cuda_->add_tracks(process, rank_);
+  nccl_->add_tracks(file, *cuda_, process);
+  cuda_->add_tracks(process);
   rank_.info().cuda_events += cuda_->events();
   rank_.info().nccl_events += nccl_->events();
 }
@@ -195,22 +195,34 @@ NameId PaceFileImport::name(std::uint64_t scope) const {
   return id < names_.size() ? names_[id] : 0;
 }
 
-std::uint16_t PaceFileImport::slice_class(std::uint64_t scope) {
-  const auto key = static_cast<std::uint32_t>(scope >> 32);
-  if (key == last_key_) return last_class_;
-  const auto [found, fresh] = classes_.try_emplace(key, std::uint16_t{0});
+KindId PaceFileImport::kind(std::uint64_t scope) {
+  if (scope == last_scope_) return last_kind_;
+  const auto [found, fresh] = kinds_.try_emplace(scope, KindId{0});
   if (fresh) {
-    const std::uint32_t category = key & 0xffff, domain = key >> 16;
-    std::string_view domain_name, category_name;
-    if (domain < definitions_.domains.size()) domain_name = definitions_.name(definitions_.domains[domain]);
+    const auto category = static_cast<std::uint32_t>(scope >> 32 & 0xffff);
+    const auto domain = static_cast<std::uint32_t>(scope >> 48);
+    Kind kind{0, 0, name(scope)};
+    if (domain < definitions_.domains.size()) {
+      kind.domain = rank_.names().intern(definitions_.name(definitions_.domains[domain]));
+    }
     if (domain < definitions_.categories.size()) {
       const auto named = definitions_.categories[domain].find(category);
-      if (named != definitions_.categories[domain].end()) category_name = definitions_.name(named->second);
+      if (named != definitions_.categories[domain].end()) {
+        kind.category = rank_.names().intern(definitions_.name(named->second));
+      }
     }
-    found->second = run_.class_of(domain_name, category_name);
+    found->second = rank_.vocabulary().kinds.intern(kind);
   }
-  last_key_ = key;
-  return last_class_ = found->second;
+  last_scope_ = scope;
+  return last_kind_ = found->second;
+}
+
+KindId PaceFileImport::kind(std::uint64_t scope, const DecodedPayloads& payloads) {
+  const KindId plain = kind(scope);
+  if (payloads.message.empty()) return plain;
+  Kind named = rank_.vocabulary().kinds[plain];
+  named.name = rank_.names().intern(payloads.message);
+  return rank_.vocabulary().kinds.intern(named);
 }
 
 void PaceFileImport::event(TrackBuilder& track, std::uint32_t index, Open& open, const Slot& head,
@@ -222,9 +234,9 @@ void PaceFileImport::event(TrackBuilder& track, std::uint32_t index, Open& open,
     case EventType::push_payload: {
       ++info.nvtx_events;
       const DecodedPayloads payloads = decode(pending_.before(head), head.low >> 48);
-      const std::uint32_t slice = track.begin_slice(time(ticks), name(head.low, payloads), slice_class(head.low));
+      const std::uint32_t slice = track.begin_slice(time(ticks), kind(head.low, payloads));
       if (type_of(head) == EventType::push_payload) {
-        track.argument(slice, words_.payload, number_of(extension->high, extension->low));
+        track.add_argument(slice, payload_of(words_.payload, extension->high, extension->low), true);
       }
       add_values(track, slice, payloads);
       open.pushes.push_back({slice, static_cast<std::uint16_t>(head.low >> 48), ticks});
@@ -238,9 +250,9 @@ void PaceFileImport::event(TrackBuilder& track, std::uint32_t index, Open& open,
     case EventType::mark_payload: {
       ++info.nvtx_events;
       const DecodedPayloads payloads = decode(pending_.before(head), head.low >> 48);
-      const std::uint32_t mark = track.add_mark(time(ticks), name(head.low, payloads), slice_class(head.low));
+      const std::uint32_t mark = track.add_mark(time(ticks), kind(head.low, payloads));
       if (type_of(head) == EventType::mark_payload) {
-        track.mark_argument(mark, words_.payload, number_of(extension->high, extension->low));
+        track.add_mark_argument(mark, payload_of(words_.payload, extension->high, extension->low));
       }
       add_mark_values(track, mark, payloads);
       break;
@@ -268,7 +280,7 @@ void PaceFileImport::event(TrackBuilder& track, std::uint32_t index, Open& open,
     case EventType::mpi_posted:
     case EventType::mpi_completed:
       if (!open.calls.empty()) {
-        track.argument(open.calls.back().slice, words_.request, static_cast<double>(head.low));
+        track.varying_argument(open.calls.back().slice, words_.request, head.low);
       }
       break;
     case EventType::mpi_end:
@@ -289,7 +301,7 @@ void PaceFileImport::event(TrackBuilder& track, std::uint32_t index, Open& open,
 void PaceFileImport::cut(TrackBuilder& track, Open& open, const PaceGap& gap) {
   const auto end = [&](std::uint32_t slice, std::uint64_t began) {
     track.end_slice(slice, time(std::max(gap.off, began)));
-    track.argument(slice, words_.unfinished, 1.0);
+    track.argument(slice, words_.unfinished, 1);
   };
   const auto is_cut = [&](const auto& begun) { return begun.ticks <= gap.off || (gap.paused && begun.ticks < gap.on); };
   const auto pushes = std::ranges::find_if_not(open.pushes, is_cut);
@@ -310,7 +322,7 @@ void PaceFileImport::pop(TrackBuilder& track, Open& open, const Slot& head) {
   if (push == open.pushes.rend()) return;  // the end of a range that began before the recording
   track.end_slice(push->slice, time(ticks_of(head)));
   const DecodedPayloads payloads = decode(pending_.before(head), domain);
-  if (!payloads.message.empty()) track.rename(push->slice, run_.names().intern(payloads.message));
+  if (!payloads.message.empty()) track.rename(push->slice, rank_.names().intern(payloads.message));
   add_values(track, push->slice, payloads);
   auto pushes_above = push - open.pushes.rbegin();
   open.pushes.erase(std::next(push).base());
@@ -325,21 +337,21 @@ void PaceFileImport::pop(TrackBuilder& track, Open& open, const Slot& head) {
 }
 
 std::uint32_t PaceFileImport::begin_call(TrackBuilder& track, const Slot& head, const Slot* extension) {
-  const PaceVocabulary::MpiCall call = words_.mpi(head.low & 0xffff);
-  const std::uint32_t slice = track.begin_slice(time(ticks_of(head)), call.name, call.slice_class);
+  const KindId kind = words_.mpi(static_cast<std::uint32_t>(head.low & 0xffff));
+  const std::uint32_t slice = track.begin_slice(time(ticks_of(head)), kind);
   if (type_of(head) == EventType::mpi_begin) return slice;
   const auto root_or_tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(head.low >> 16));
   if (type_of(head) == EventType::mpi_begin_file || type_of(head) == EventType::mpi_begin_window) {
     object_arguments(track, slice, head, extension);
     return slice;
   }
-  track.argument(slice, words_.bytes, static_cast<double>(extension->high));
+  track.argument(slice, words_.bytes, extension->high);
   const auto communicator = communicators_.find(static_cast<std::uint32_t>(extension->low));
   const bool known = communicator != communicators_.end();
   if (known) track.text_argument(slice, words_.communicator, communicator->second.text);
   if (type_of(head) == EventType::mpi_begin_coll) {
     if (known) track.argument(slice, words_.members, communicator->second.members);
-    track.argument(slice, words_.sequence, static_cast<double>(extension->low >> 32));
+    track.varying_argument(slice, words_.sequence, extension->low >> 32);
     if (root_or_tag >= 0) track.argument(slice, words_.root, root_or_tag);
   } else {
     track.argument(slice, words_.peer, static_cast<std::int32_t>(extension->low >> 32));
@@ -351,18 +363,18 @@ std::uint32_t PaceFileImport::begin_call(TrackBuilder& track, const Slot& head, 
 void PaceFileImport::object_arguments(TrackBuilder& track, std::uint32_t slice, const Slot& head,
                                       const Slot* extension) {
   const auto object_or_target = static_cast<std::uint32_t>(head.low >> 16);
-  if (extension->high > 0) track.argument(slice, words_.bytes, static_cast<double>(extension->high));
+  if (extension->high > 0) track.argument(slice, words_.bytes, extension->high);
   if (type_of(head) == EventType::mpi_begin_window) {
     const auto target = static_cast<std::int32_t>(object_or_target);
     if (target >= 0) track.argument(slice, words_.peer, target);
-    track.argument(slice, words_.window, static_cast<double>(extension->low & 0xffffffff));
+    track.argument(slice, words_.window, extension->low & 0xffffffff);
     return;
   }
   if (const auto file = definitions_.mpi_files.find(object_or_target); file != definitions_.mpi_files.end()) {
     track.text_argument(slice, words_.file, name(file->second.path));
   }
   const auto offset = static_cast<std::int64_t>(extension->low);
-  if (offset >= 0) track.argument(slice, words_.offset, static_cast<double>(offset));
+  if (offset >= 0) track.varying_argument(slice, words_.offset, offset);
 }
 
 void PaceFileImport::start_range(std::uint32_t index, Open& open, const Slot& head, const Slot* extension) {
@@ -371,8 +383,7 @@ void PaceFileImport::start_range(std::uint32_t index, Open& open, const Slot& he
   range.scope = head.low;
   const std::uint64_t id = extension->high;
   if (type_of(head) == EventType::start_payload) {
-    range.has_payload = true;
-    range.payload = number_of(extension[1].high, extension->low);
+    range.payload = payload_of(words_.payload, extension[1].high, extension->low);
   }
   range.extended = decode(pending_.before(head), head.low >> 48);
   if (const auto more = definitions_.end_payloads.find(id); more != definitions_.end_payloads.end()) {
@@ -410,18 +421,17 @@ void PaceFileImport::place_ranges(TrackBuilder& track, const std::string& label,
       crossing = &rank_.add_track(TrackKind::thread, label + ": ranges", thread_id);
     }
     TrackBuilder& to = range.crosses ? *crossing : track;
-    const std::uint32_t slice =
-        to.begin_slice(time(range.start_ticks), name(range.scope, range.extended), slice_class(range.scope));
+    const std::uint32_t slice = to.begin_slice(time(range.start_ticks), kind(range.scope, range.extended));
     if (range.ended) {
       to.end_slice(slice, time(range.end_ticks));
     } else {
       const auto gap = std::ranges::find_if(gaps_, [&](const PaceGap& g) { return g.on > range.start_ticks; });
       if (gap != gaps_.end()) {
         to.end_slice(slice, time(std::max(gap->off, range.start_ticks)));
-        to.argument(slice, words_.unfinished, 1.0);
+        to.argument(slice, words_.unfinished, 1);
       }
     }
-    if (range.has_payload) to.argument(slice, words_.payload, range.payload);
+    if (range.payload) to.add_argument(slice, *range.payload, true);
     add_values(to, slice, range.extended);
   }
 }
@@ -434,31 +444,22 @@ DecodedPayloads PaceFileImport::decode(std::span<const Slot> payloads, std::uint
   return decoded;
 }
 
-NameId PaceFileImport::name(std::uint64_t scope, const DecodedPayloads& payloads) {
-  return payloads.message.empty() ? name(scope) : run_.names().intern(payloads.message);
+std::optional<Argument> PaceFileImport::argument_of(const PayloadValue& value) {
+  const NameId key = rank_.names().intern(value.name);
+  if (!value.is_text) return value.argument(key);
+  if (value.text.empty()) return std::nullopt;  // the model has no empty texts
+  return make_text(key, rank_.names().intern(value.text));
 }
 
 void PaceFileImport::add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads) {
   for (const PayloadValue& value : payloads.values) {
-    const NameId key = run_.names().intern(value.name);
-    if (value.is_text) {
-      if (value.text.empty()) continue;  // the model has no empty texts
-      track.text_argument(slice, key, run_.names().intern(value.text));
-    } else {
-      track.argument(slice, key, value.number);
-    }
+    if (const auto argument = argument_of(value)) track.add_argument(slice, *argument);
   }
 }
 
 void PaceFileImport::add_mark_values(TrackBuilder& track, std::uint32_t mark, const DecodedPayloads& payloads) {
   for (const PayloadValue& value : payloads.values) {
-    const NameId key = run_.names().intern(value.name);
-    if (value.is_text) {
-      if (value.text.empty()) continue;
-      track.mark_text_argument(mark, key, run_.names().intern(value.text));
-    } else {
-      track.mark_argument(mark, key, value.number);
-    }
+    if (const auto argument = argument_of(value)) track.add_mark_argument(mark, *argument);
   }
 }
 
@@ -482,11 +483,11 @@ void PaceFileImport::submitted(const Slot& head) {
     if (of.empty()) of = "default domain";
     track = &rank_.add_track(TrackKind::thread, fmt::format("submitted: {}", of));
   }
-  const NameId title = name(head.low, payloads);
+  const KindId of = kind(head.low, payloads);
   if (end) {
-    add_values(*track, track->add_slice(*begin, *end, title, slice_class(head.low)), payloads);
+    add_values(*track, track->add_slice(*begin, *end, of), payloads);
   } else {
-    add_mark_values(*track, track->add_mark(*begin, title, slice_class(head.low)), payloads);
+    add_mark_values(*track, track->add_mark(*begin, of), payloads);
   }
 }
 

@@ -24,7 +24,7 @@ std::int64_t whole_ns(double ns);
 
 class PaceFileImport {
  public:
-  PaceFileImport(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
+  PaceFileImport(PaceVocabulary& words, RankBuilder& rank, const PaceDefinitions& definitions,
                  const std::vector<PaceGap>& gaps, const PiecewiseLine& clock, double zero);
 
   // What the file does not cover, of the rank.
@@ -65,13 +65,14 @@ class PaceFileImport {
   struct Range {
     std::uint64_t start_ticks = 0, end_ticks = 0;
     std::uint64_t scope = 0;
-    bool has_payload = false, ended = false, crosses = false;
-    double payload = 0;
+    bool ended = false, crosses = false;
+    std::optional<Argument> payload;
     DecodedPayloads extended;
   };
   struct Communicator {
     NameId text = 0;
     std::uint32_t members = 0;
+    std::uint64_t identity = 0;
   };
   struct Push {
     std::uint32_t slice = 0;
@@ -98,7 +99,8 @@ class PaceFileImport {
 
   NameId name(std::uint64_t scope) const;
 
-  std::uint16_t slice_class(std::uint64_t scope);
+  KindId kind(std::uint64_t scope);
+  KindId kind(std::uint64_t scope, const DecodedPayloads& payloads);
 
   void event(TrackBuilder& track, std::uint32_t index, Open& open, const format::Slot& head,
              const format::Slot* extension);
@@ -123,15 +125,13 @@ class PaceFileImport {
 
   DecodedPayloads decode(std::span<const format::Slot> payloads, std::uint64_t domain) const;
 
-  NameId name(std::uint64_t scope, const DecodedPayloads& payloads);
-
+  std::optional<Argument> argument_of(const PayloadValue& value);
   void add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads);
   void add_mark_values(TrackBuilder& track, std::uint32_t mark, const DecodedPayloads& payloads);
 
   // An event with time stamps of the program's own: a range where it has two, else a mark. On a track of its domain's.
   void submitted(const format::Slot& head);
 
-  TraceBuilder& run_;
   PaceVocabulary& words_;
   RankBuilder& rank_;
   const PaceDefinitions& definitions_;
@@ -146,10 +146,10 @@ class PaceFileImport {
   std::map<std::uint16_t, TrackBuilder*> submitted_;  // by domain
   std::uint64_t untimed_ = 0;
   std::unordered_map<std::uint32_t, Communicator> communicators_;
-  std::unordered_map<std::uint32_t, std::uint16_t> classes_;  // by the upper half of a scope
-  std::map<std::uint32_t, std::vector<Reading>> readings_;    // by counter
-  std::uint32_t last_key_ = 0xffffffff;
-  std::uint16_t last_class_ = 0;
+  std::unordered_map<std::uint64_t, KindId> kinds_;         // by scope
+  std::map<std::uint32_t, std::vector<Reading>> readings_;  // by counter
+  std::uint64_t last_scope_ = ~std::uint64_t{0};
+  KindId last_kind_ = 0;
 };
 
 }  // namespace paceline::analysis

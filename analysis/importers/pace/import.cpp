@@ -110,18 +110,26 @@ std::size_t main_index_of(const format::TraceFile& file) {
 void end_open_slices(const PaceVocabulary& words, TrackBuilder& track, std::int64_t end_ns) {
   for (std::uint32_t slice = 0; slice < track.slices().size(); ++slice) {
     if (!track.is_open(slice)) continue;
-    track.argument(slice, words.unfinished, 1.0);
+    track.argument(slice, words.unfinished, 1);
     track.end_slice(slice, end_ns);
+  }
+}
+
+void add_communicators(const PaceDefinitions& definitions, CommunicatorTexts& texts) {
+  const std::map<std::uint32_t, PaceDefinitions::Communicator> by_number(definitions.communicators.begin(),
+                                                                         definitions.communicators.end());
+  for (const auto& [number, communicator] : by_number) {
+    texts.add(communicator.identity, definitions.name(communicator.name));
   }
 }
 
 // Another file of the rank: its next program, whose main thread goes on on `main_track`, or a process whose threads are
 // helper threads.
-void add_process(TraceBuilder& run, PaceVocabulary& words, RankBuilder& rank, PaceProcess& process,
-                 const AlignedClock& clock, double zero, TrackBuilder* main_track) {
+void add_process(PaceVocabulary& words, RankBuilder& rank, PaceProcess& process, const AlignedClock& clock, double zero,
+                 TrackBuilder* main_track) {
   const bool goes_on = process.role == PaceRole::successor;
   const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
-  PaceFileImport import(run, words, rank, process.definitions, gaps, clock.time, zero);
+  PaceFileImport import(words, rank, process.definitions, gaps, clock.time, zero);
   const std::int64_t end_ns = import.time(process.definitions.last_ticks);
   rank.info().end_ns = std::max(rank.info().end_ns, end_ns);
   for (const auto& [cause, lost] : dropped_of(process.file)) rank.info().dropped[cause] += lost;
@@ -161,14 +169,18 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
   for (const AlignedClock& clock : clocks) zero = std::min(zero, clock.process_start_ns);
 
   TraceBuilder run;
-  PaceVocabulary words(run);
+  CommunicatorTexts communicators;
+  for (const std::vector<PaceProcess>* all : {&processes, &others}) {
+    for (const PaceProcess& process : *all) add_communicators(process.definitions, communicators);
+  }
   std::string iteration_name;
   for (std::size_t p = 0; p < processes.size(); ++p) {
     PaceProcess& process = processes[p];
     const AlignedClock& clock = clocks[p];
     RankBuilder& rank = run.add_rank(facts_of(process, clock, static_cast<int>(processes.size())));
+    PaceVocabulary words(rank, communicators);
     const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
-    PaceFileImport import(run, words, rank, process.definitions, gaps, clock.time, zero);
+    PaceFileImport import(words, rank, process.definitions, gaps, clock.time, zero);
     rank.info().start_ns = whole_ns(clock.process_start_ns - zero);
     rank.info().end_ns = import.time(process.definitions.last_ticks);
     import.gaps();
@@ -197,7 +209,7 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
     if (main_track != nullptr) end_open_slices(words, *main_track, rank.info().end_ns);
     for (std::size_t o = 0; o < others.size(); ++o) {
       if (others[o].rank_index != p) continue;
-      add_process(run, words, rank, others[o], clocks[processes.size() + o], zero, main_track);
+      add_process(words, rank, others[o], clocks[processes.size() + o], zero, main_track);
     }
     import.counters();
     if (progress && !progress(static_cast<double>(p + 1) / static_cast<double>(processes.size()))) {

@@ -48,15 +48,14 @@ constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 
 }  // namespace
 
-PaceNccl::PaceNccl(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
+PaceNccl::PaceNccl(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions,
                    const PaceCuda::Time& time, const CommunicatorText& communicator_text)
-    : run_(run), communicator_text_(communicator_text), ranges_(run), counts_all_(has_all_calls(file, definitions)) {
+    : rank_(rank), communicator_text_(communicator_text), ranges_(rank), counts_all_(has_all_calls(file, definitions)) {
   collect(file, time);
   if (events_ == 0) return;
   names_ = definitions.names;
   for (const auto& [local, communicator] : definitions.communicators) {
-    communicators_[local] = {communicator_text(communicator.identity, definitions.name(communicator.name)),
-                             communicator.members, communicator.identity};
+    communicators_[local] = {communicator_text(communicator.identity), communicator.members, communicator.identity};
   }
   for (const auto& [id, work] : works_) {
     if (work.type != EventType::nccl_collective && work.type != EventType::nccl_peer) continue;
@@ -147,14 +146,18 @@ void PaceNccl::place_channels() {
   }
 }
 
+KindId PaceNccl::kind(NameId name, std::string_view category) {
+  return rank_.kind(rank_.names()[name], "nccl", category);
+}
+
 const PaceNccl::Operation& PaceNccl::operation(std::uint32_t name) {
   const auto [found, fresh] = operations_.try_emplace(name);
   if (!fresh) return found->second;
   std::string_view text = name < names_.size() ? std::string_view(names_[name]) : "";
   const std::string_view function = take_word(text);
-  const auto next = [&] { return run_.names().intern(take_word(text)); };
+  const auto next = [&] { return rank_.names().intern(take_word(text)); };
   Operation& operation = found->second;
-  operation.name = run_.names().intern(fmt::format("nccl{}", function));
+  operation.name = rank_.names().intern(fmt::format("nccl{}", function));
   operation.datatype = next();
   operation.algorithm = next();
   operation.protocol = next();
@@ -170,20 +173,19 @@ const PaceNccl::Operation& PaceNccl::operation(std::uint32_t name) {
 
 void PaceNccl::add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track) {
   ranges_.read(thread, track);
-  Names& names = run_.names();
+  Names& names = rank_.names();
   const auto calls = calls_.find(track_index);
   if (calls == calls_.end()) return;
   for (const std::uint64_t id : calls->second) {
     const Work& work = works_.at(id);
-    const auto kind = static_cast<NcclCall>(low_half(work.numbers));
-    const char* category = kind == NcclCall::group_api       ? "group"
-                           : kind == NcclCall::kernel_launch ? "launch"
-                           : kind == NcclCall::group         ? "enqueue"
+    const auto call = static_cast<NcclCall>(low_half(work.numbers));
+    const char* category = call == NcclCall::group_api       ? "group"
+                           : call == NcclCall::kernel_launch ? "launch"
+                           : call == NcclCall::group         ? "enqueue"
                                                              : "api";
-    const std::uint32_t slice =
-        track.begin_slice(work.start_ns, operation(work.operation).name, run_.class_of("nccl", category));
+    const std::uint32_t slice = track.begin_slice(work.start_ns, kind(operation(work.operation).name, category));
     if (work.end_ns) track.end_slice(slice, *work.end_ns);
-    if (work.bytes > 0) track.argument(slice, names.intern("bytes"), static_cast<double>(work.bytes));
+    if (work.bytes > 0) track.argument(slice, names.intern("bytes"), work.bytes);
     if (work.last == 1) track.argument(slice, names.intern("captured"), 1);
     const auto communicator = communicators_.find(work.communicator);
     if (communicator != communicators_.end())
@@ -209,18 +211,17 @@ std::optional<PaceNccl::Span> PaceNccl::ran(std::uint64_t id, const Work& work, 
   return std::nullopt;
 }
 
-void PaceNccl::add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call, RankBuilder& rank) {
-  Names& names = run_.names();
+void PaceNccl::add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call) {
+  Names& names = rank_.names();
   const auto communicator = communicators_.find(work.communicator);
   const NameId of = communicator != communicators_.end() ? communicator->second.text : 0;
   TrackBuilder*& made = tracks_[of];
-  if (made == nullptr) made = &rank.add_track(TrackKind::nccl, process_ + "NCCL " + names[of]);
+  if (made == nullptr) made = &rank_.add_track(TrackKind::nccl, process_ + "NCCL " + names[of]);
   TrackBuilder& track = *made;
   const bool collective = work.type == EventType::nccl_collective;
   const Operation& done = operation(work.operation);
   const char* category = !ran ? "enqueue" : collective ? "collective" : "point-to-point";
-  const std::uint32_t slice =
-      track.begin_slice(ran ? ran->start_ns : work.start_ns, done.name, run_.class_of("nccl", category));
+  const std::uint32_t slice = track.begin_slice(ran ? ran->start_ns : work.start_ns, kind(done.name, category));
   if (ran) {
     track.end_slice(slice, ran->end_ns);
   } else if (work.end_ns) {
@@ -229,14 +230,14 @@ void PaceNccl::add_work(const Work& work, std::optional<Span> ran, NcclRanges::C
   const std::uint32_t members = communicator != communicators_.end() ? communicator->second.members : 0;
   // As nccl-tests counts: of calls with a part for each rank, all parts.
   const std::uint64_t bytes = done.for_each_rank && members > 0 ? work.bytes * members : work.bytes;
-  track.argument(slice, names.intern("bytes"), static_cast<double>(bytes));
+  track.argument(slice, names.intern("bytes"), bytes);
   if (communicator != communicators_.end()) {
     track.text_argument(slice, names.intern("communicator"), communicator->second.text);
     if (members > 0) track.argument(slice, names.intern("members"), members);
   }
   if (collective) {
     const bool numbered = told_.contains(communicator != communicators_.end() ? communicator->second.identity : 0);
-    if (numbered || counts_all_) track.argument(slice, names.intern("sequence"), low_half(work.numbers));
+    if (numbered || counts_all_) track.varying_argument(slice, names.intern("sequence"), low_half(work.numbers));
     if (done.rooted) track.argument(slice, names.intern("root"), static_cast<std::int32_t>(high_half(work.numbers)));
   } else {
     track.argument(slice, names.intern("peer"), static_cast<std::int32_t>(low_half(work.numbers)));
@@ -248,15 +249,15 @@ void PaceNccl::add_work(const Work& work, std::optional<Span> ran, NcclRanges::C
   text("algorithm", done.algorithm);
   text("protocol", done.protocol);
   if (done.channels > 0) track.argument(slice, names.intern("channels"), done.channels);
-  if (ran) track.argument(slice, names.intern("enqueued_before"), static_cast<double>(ran->start_ns - work.start_ns));
+  if (ran) track.varying_argument(slice, names.intern("enqueued_before"), ran->start_ns - work.start_ns);
   if (call == nullptr) return;
   text("reduction", call->reduction);
-  const auto number = static_cast<double>(++last_call_);
-  track.argument(slice, names.intern("call"), number);
-  call->track->argument(call->slice, names.intern("call"), number);
+  ++last_call_;
+  track.varying_argument(slice, names.intern("call"), last_call_);
+  call->track->varying_argument(call->slice, names.intern("call"), last_call_);
 }
 
-void PaceNccl::add_untold_calls(const PaceCuda& cuda, RankBuilder& rank) {
+void PaceNccl::add_untold_calls(const PaceCuda& cuda) {
   std::vector<NcclRanges::Call*> calls;
   for (NcclRanges::Call& call : ranges_.calls()) {
     if (!told_.contains(call.communicator)) calls.push_back(&call);
@@ -267,7 +268,7 @@ void PaceNccl::add_untold_calls(const PaceCuda& cuda, RankBuilder& rank) {
   std::map<std::pair<std::uint64_t, NameId>, std::uint32_t> sequence;  // by communicator and name
   for (NcclRanges::Call* call : calls) {
     Work work;
-    const std::string& name = run_.names()[call->name];
+    const std::string& name = rank_.names()[call->name];
     const bool message = name == "ncclSend" || name == "ncclRecv";
     work.type = message ? EventType::nccl_peer : EventType::nccl_collective;
     work.start_ns = call->start_ns;
@@ -280,7 +281,7 @@ void PaceNccl::add_untold_calls(const PaceCuda& cuda, RankBuilder& rank) {
     work.operation = operations[call->name];
     const std::uint32_t next = last_of_ranges - static_cast<std::uint32_t>(locals.size());
     if (const auto [found, fresh] = locals.try_emplace(call->communicator, next); fresh) {
-      communicators_[found->second] = {communicator_text_(call->communicator, ""), ranges_.members(call->communicator),
+      communicators_[found->second] = {communicator_text_(call->communicator), ranges_.members(call->communicator),
                                        call->communicator};
     }
     work.communicator = locals[call->communicator];
@@ -296,7 +297,7 @@ void PaceNccl::add_untold_calls(const PaceCuda& cuda, RankBuilder& rank) {
     const auto launch = std::ranges::lower_bound(launches, call->start_ns, {}, &PaceCuda::Launch::time_ns);
     const auto after = std::ranges::upper_bound(launches, call->enqueued_ns, {}, &PaceCuda::Launch::time_ns);
     if (after - launch == 1) ran = Span{launch->start_ns, launch->end_ns};
-    add_work(work, ran, call, rank);
+    add_work(work, ran, call);
   }
 }
 
@@ -316,21 +317,20 @@ std::string PaceNccl::missing() const {
   return "";
 }
 
-void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process,
-                          RankBuilder& rank) {
+void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process) {
   process_ = process;
-  last_call_ = rank.info().nccl_events;  // more than another process of this rank has
+  last_call_ = rank_.info().nccl_events;  // more than another process of this rank has
   TrackBuilder* proxies = nullptr;
   for (const auto& [id, work] : works_) {
     if (work.type == EventType::nccl_proxy) {
-      if (proxies == nullptr) proxies = &rank.add_track(TrackKind::nccl, process + "NCCL proxies");
+      if (proxies == nullptr) proxies = &rank_.add_track(TrackKind::nccl, process + "NCCL proxies");
       const bool sends = (work.numbers >> 16 & 0xffff) != 0;
-      const std::uint32_t slice = proxies->begin_slice(
-          work.start_ns, run_.names().intern(sends ? "proxy send" : "proxy receive"), run_.class_of("nccl", "proxy"));
+      const std::uint32_t slice =
+          proxies->begin_slice(work.start_ns, rank_.kind(sends ? "proxy send" : "proxy receive", "nccl", "proxy"));
       if (work.end_ns) proxies->end_slice(slice, *work.end_ns);
-      proxies->argument(slice, run_.names().intern("channel"), static_cast<double>(work.numbers & 0xffff));
-      proxies->argument(slice, run_.names().intern("peer"), static_cast<std::int32_t>(high_half(work.numbers)));
-      proxies->argument(slice, run_.names().intern("steps"), low_half(work.bytes));
+      proxies->argument(slice, rank_.names().intern("channel"), work.numbers & 0xffff);
+      proxies->argument(slice, rank_.names().intern("peer"), static_cast<std::int32_t>(high_half(work.numbers)));
+      proxies->argument(slice, rank_.names().intern("steps"), low_half(work.bytes));
       continue;
     }
     if (work.type == EventType::nccl_call) continue;
@@ -343,9 +343,9 @@ void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, c
       call = ranges_.take(thread, work.start_ns, communicator->second.identity, operation(work.operation).name,
                           work.bytes, peer);
     }
-    add_work(work, ran(id, work, cuda, thread), call, rank);
+    add_work(work, ran(id, work, cuda, thread), call);
   }
-  add_untold_calls(cuda, rank);
+  add_untold_calls(cuda);
 }
 
 }  // namespace paceline::analysis

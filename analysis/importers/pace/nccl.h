@@ -27,11 +27,11 @@ namespace paceline::analysis {
 
 class PaceNccl {
  public:
-  // The text of a communicator, by its identity and name.
-  using CommunicatorText = std::function<NameId(std::uint64_t identity, std::string_view name)>;
+  // The text of a communicator, by its identity.
+  using CommunicatorText = std::function<NameId(std::uint64_t identity)>;
 
   // Collects all NCCL events of the file. Cost: linear in its slots.
-  PaceNccl(TraceBuilder& run, const format::TraceFile& file, const PaceDefinitions& definitions,
+  PaceNccl(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions,
            const PaceCuda::Time& time, const CommunicatorText& communicator_text);
 
   // Adds the calls of one of the file's tracks: domain "nccl", categories "api", "group", "launch", "enqueue"; and
@@ -39,7 +39,7 @@ class PaceNccl {
   void add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track);
   // Adds the communicators' tracks (kind nccl) and the proxies'. `cuda` tells which kernels were launched;
   // `process` goes in front of the labels.
-  void add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process, RankBuilder& rank);
+  void add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process);
 
   std::uint64_t events() const { return events_; }
   // Why calls cannot be matched with other ranks'; one line, or "". Good after add_tracks().
@@ -76,12 +76,13 @@ class PaceNccl {
 
   void collect(const format::TraceFile& file, const PaceCuda::Time& time);
   void place_channels();
+  KindId kind(NameId name, std::string_view category);
   const Operation& operation(std::uint32_t name);
   std::optional<Span> ran(std::uint64_t id, const Work& work, const PaceCuda& cuda, std::uint64_t thread);
-  void add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call, RankBuilder& rank);
-  void add_untold_calls(const PaceCuda& cuda, RankBuilder& rank);
+  void add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call);
+  void add_untold_calls(const PaceCuda& cuda);
 
-  TraceBuilder& run_;
+  RankBuilder& rank_;
   CommunicatorText communicator_text_;
   NcclRanges ranges_;
   Tracks tracks_;

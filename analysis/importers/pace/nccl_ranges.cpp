@@ -1,7 +1,6 @@
 #include "analysis/importers/pace/nccl_ranges.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <string_view>
 
@@ -29,8 +28,7 @@ struct RangeSaid {
 class RangeWords {
  public:
   explicit RangeWords(const Names& names)
-      : names_(names),
-        communicator_(names.find("NCCL communicator ID")),
+      : communicator_(names.find("NCCL communicator ID")),
         bytes_(names.find("Message size [bytes]")),
         ranks_(names.find("No. of ranks")),
         peer_(names.find("Peer rank")),
@@ -39,48 +37,35 @@ class RangeWords {
 
   void add(const Argument& argument, RangeSaid& said) const {
     if (argument.key == communicator_) {
-      said.communicator = whole(argument);
+      said.communicator = argument.whole();
       said.has_communicator = true;
     } else if (argument.key == bytes_) {
-      said.bytes = whole(argument);
+      said.bytes = argument.whole();
       said.has_bytes = true;
     } else if (argument.key == ranks_) {
-      said.ranks = static_cast<std::uint32_t>(whole(argument));
+      said.ranks = static_cast<std::uint32_t>(argument.whole());
     } else if (argument.key == peer_) {
-      said.peer = static_cast<std::int32_t>(whole(argument));
+      said.peer = static_cast<std::int32_t>(argument.whole());
     } else if (argument.key == root_) {
-      said.root = static_cast<std::int32_t>(whole(argument));
+      said.root = static_cast<std::int32_t>(argument.whole());
     } else if (argument.key == reduction_) {
-      said.reduction = argument.text;
+      said.reduction = argument.text();
     }
   }
 
  private:
-  // A text where a double would round it.
-  std::uint64_t whole(const Argument& argument) const {
-    std::uint64_t number = 0;
-    if (argument.text != 0) {
-      const std::string& text = names_[argument.text];
-      std::from_chars(text.data(), text.data() + text.size(), number);
-    } else if (argument.number > 0 && argument.number < 9.1e15) {
-      number = static_cast<std::uint64_t>(argument.number);
-    }
-    return number;
-  }
-
-  const Names& names_;
   const NameId communicator_, bytes_, ranks_, peer_, root_, reduction_;
 };
 
 }  // namespace
 
 void NcclRanges::read(std::uint64_t thread, TrackBuilder& track) {
-  const Names& names = run_.names();
+  const Names& names = rank_.names();
   const NameId domain = names.find("NCCL");
   if (domain == 0) return;
   const Slices& slices = track.slices();
   const auto is_nccl = [&](std::uint32_t slice) {
-    return run_.slice_class(slices.slice_class[slice]).domain == domain;
+    return rank_.vocabulary().kinds[slices.kind[slice]].domain == domain;
   };
 
   std::vector<std::uint32_t> ranges;
@@ -90,15 +75,16 @@ void NcclRanges::read(std::uint64_t thread, TrackBuilder& track) {
   if (ranges.empty()) return;
   const RangeWords words(names);
   std::map<std::uint32_t, RangeSaid> said;  // by slice
-  for (const Argument& argument : track.slice_arguments()) {
-    if (is_nccl(argument.slice)) words.add(argument, said[argument.slice]);
+  for (const std::uint32_t range : ranges) {
+    RangeSaid& of = said[range];
+    slices.each_argument(range, [&](const Argument& argument) { words.add(argument, of); });
   }
 
   const NameId group_start = names.find("ncclGroupStart"), group_end = names.find("ncclGroupEnd");
   unsigned depth = 0;
   std::size_t first_of_group = calls_.size();
   for (const std::uint32_t range : ranges) {
-    const NameId name = slices.name[range];
+    const NameId name = rank_.vocabulary().kinds[slices.kind[range]].name;
     const std::int64_t end_ns = track.is_open(range) ? no_end : slices.end_ns(range);
     if (name == group_start && ++depth == 1) first_of_group = calls_.size();
     if (name == group_end && depth > 0 && --depth == 0) {

@@ -30,7 +30,7 @@ class NcclRanges {
     bool taken = false;
   };
 
-  explicit NcclRanges(TraceBuilder& run) : run_(run) {}
+  explicit NcclRanges(RankBuilder& rank) : rank_(rank) {}
 
   // Reads a thread's finished ranges. Cost: linear in its slices and arguments where NCCL has ranges, else constant.
   void read(std::uint64_t thread, TrackBuilder& track);
@@ -53,7 +53,7 @@ class NcclRanges {
     std::size_t next = 0;
   };
 
-  TraceBuilder& run_;
+  RankBuilder& rank_;
   std::vector<Call> calls_;
   std::map<Key, Waiting> waiting_;  // by thread, communicator, name, bytes, peer
   std::map<std::uint64_t, std::uint32_t> members_;

@@ -23,7 +23,6 @@ constexpr int deepest = 8;                // schemas in schemas
 constexpr int most_entries = 512;         // looked at for one event
 constexpr std::size_t most_elements = 8;  // of an array, then "…"
 constexpr std::size_t longest_text = 1024;
-constexpr std::uint64_t exact_integers = std::uint64_t{1} << 53;  // from here on a double would round
 
 using Bytes = std::span<const std::byte>;
 
@@ -39,12 +38,17 @@ struct Blob {
 
 struct Scalar {
   std::string text;
-  double number = 0;
+  Argument number;
   bool is_text = false;
   std::optional<std::uint64_t> integer;
 
-  static Scalar of_text(std::string text) { return {std::move(text), 0, true, {}}; }
-  std::string shown() const { return is_text ? text : fmt::format("{}", number); }
+  static Scalar of_text(std::string text) { return {std::move(text), {}, true, {}}; }
+  std::string shown() const {
+    if (is_text) return text;
+    if (number.type == ValueType::signed_integer) return std::to_string(static_cast<std::int64_t>(number.bits));
+    return number.type == ValueType::unsigned_integer ? std::to_string(number.bits)
+                                                      : fmt::format("{}", number.number());
+  }
 };
 
 std::uint64_t load(Bytes bytes) {
@@ -53,18 +57,9 @@ std::uint64_t load(Bytes bytes) {
   return value;
 }
 
-Scalar of_unsigned(std::uint64_t value) {
-  Scalar scalar{{}, static_cast<double>(value), value >= exact_integers, value};
-  if (scalar.is_text) scalar.text = std::to_string(value);
-  return scalar;
-}
-Scalar of_signed(std::int64_t value) {
-  const std::uint64_t size = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-  Scalar scalar{{}, static_cast<double>(value), size >= exact_integers, static_cast<std::uint64_t>(value)};
-  if (scalar.is_text) scalar.text = std::to_string(value);
-  return scalar;
-}
-Scalar of_floating(double value) { return {{}, value, false, {}}; }
+Scalar of_unsigned(std::uint64_t value) { return {{}, make_argument(0, value), false, value}; }
+Scalar of_signed(std::int64_t value) { return {{}, make_argument(0, value), false, static_cast<std::uint64_t>(value)}; }
+Scalar of_floating(double value) { return {{}, make_argument(0, value), false, {}}; }
 
 double half(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31;

@@ -12,15 +12,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/trace/records.h"
 #include "profiler/format/event.h"
 
 namespace paceline::analysis {
 
 struct PayloadValue {
   std::string name;
-  double number = 0;
-  std::string text;  // where is_text: strings, arrays, enumerators, addresses, integers from 2^53 on
+  Argument number;   // without a key
+  std::string text;  // where is_text: strings, arrays, enumerators, addresses
   bool is_text = false;
+
+  Argument argument(NameId key) const { return {key, number.type, number.bits}; }
 };
 
 // A time stamp of the program's own, in the clock that the schema names (0: the recorder's).

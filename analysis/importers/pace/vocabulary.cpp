@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "profiler/format/mpi_functions.h"
 
 namespace paceline::analysis {
@@ -27,43 +30,43 @@ constexpr std::string_view category_of(format::MpiKind kind) {
 
 }  // namespace
 
-PaceVocabulary::PaceVocabulary(TraceBuilder& run)
-    : run_(run),
-      payload(run.names().intern("payload")),
-      bytes(run.names().intern("bytes")),
-      communicator(run.names().intern("communicator")),
-      sequence(run.names().intern("sequence")),
-      members(run.names().intern("members")),
-      root(run.names().intern("root")),
-      peer(run.names().intern("peer")),
-      tag(run.names().intern("tag")),
-      request(run.names().intern("request")),
-      file(run.names().intern("file")),
-      offset(run.names().intern("offset")),
-      window(run.names().intern("window")),
-      unfinished(run.names().intern("unfinished")) {
-  for (const format::MpiFunction& function : format::mpi_functions) {
-    const auto id = static_cast<std::size_t>(function.id);
-    if (mpi_.size() <= id) mpi_.resize(id + 1);
-    mpi_[id] = {run.names().intern(function.name), run.class_of("mpi", category_of(function.kind))};
-  }
+void CommunicatorTexts::add(std::uint64_t identity, std::string_view name) {
+  const auto [text, fresh] = texts_.try_emplace(identity);
+  if (!fresh) return;
+  const bool unique = !name.empty() && names_.insert(std::string(name)).second;
+  text->second = unique ? std::string(name) : fmt::format("{}{}{:016x}", name, name.empty() ? "" : " ", identity);
 }
 
-PaceVocabulary::MpiCall PaceVocabulary::mpi(std::uint32_t function) {
+std::string CommunicatorTexts::operator()(std::uint64_t identity) const {
+  const auto found = texts_.find(identity);
+  return found != texts_.end() ? found->second : fmt::format("{:016x}", identity);
+}
+
+PaceVocabulary::PaceVocabulary(RankBuilder& rank, const CommunicatorTexts& communicators)
+    : rank_(rank),
+      communicators_(communicators),
+      payload(rank.names().intern("payload")),
+      bytes(rank.names().intern("bytes")),
+      communicator(rank.names().intern("communicator")),
+      sequence(rank.names().intern("sequence")),
+      members(rank.names().intern("members")),
+      root(rank.names().intern("root")),
+      peer(rank.names().intern("peer")),
+      tag(rank.names().intern("tag")),
+      request(rank.names().intern("request")),
+      file(rank.names().intern("file")),
+      offset(rank.names().intern("offset")),
+      window(rank.names().intern("window")),
+      unfinished(rank.names().intern("unfinished")) {}
+
+KindId PaceVocabulary::look_up(std::uint32_t function) {
   if (mpi_.size() <= function) mpi_.resize(function + 1);
-  MpiCall& call = mpi_[function];
-  if (call.name == 0) call = {run_.names().intern(fmt::format("MPI function {}", function)), run_.class_of("mpi", "")};
-  return call;
-}
-
-NameId PaceVocabulary::communicator_text(std::uint64_t identity, std::string_view name) {
-  NameId& text = communicators_[identity];
-  if (text == 0) {
-    const bool free = !name.empty() && communicator_names_.insert(std::string(name)).second;
-    text = run_.names().intern(free ? std::string(name)
-                                    : fmt::format("{}{}{:016x}", name, name.empty() ? "" : " ", identity));
-  }
-  return text;
+  const auto known = std::ranges::find(format::mpi_functions, function,
+                                       [](const auto& candidate) { return static_cast<std::uint32_t>(candidate.id); });
+  mpi_[function] = known != std::end(format::mpi_functions)
+                       ? rank_.kind(known->name, "mpi", category_of(known->kind))
+                       : rank_.kind(fmt::format("MPI function {}", function), "mpi");
+  return mpi_[function];
 }
 
 }  // namespace paceline::analysis

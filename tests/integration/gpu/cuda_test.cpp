@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "analysis/metrics/gpu.h"
 #include "analysis/index/correlations.h"
 #include "analysis/load/load.h"
+#include "analysis/metrics/gpu.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -46,16 +46,13 @@ TEST_F(CudaTest, CallsAndKernelsComeOutOnThreadAndStream) {
   const Track& stream = stream_of(rank);
   EXPECT_EQ(stream.label, "GPU 0 stream 7");
   ASSERT_EQ(stream.slices.size(), 3000U);
-  EXPECT_EQ(trace.names[stream.slices.name[0]], "square(float*, int)");
-  EXPECT_EQ(trace.names[stream.slices.name[1]], "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
-  const auto text = [&](const char* key) {
-    const auto* found = analysis::find_argument(stream.slice_arguments, 0, trace.names.find(key));
-    return found != nullptr ? trace.names[found->text] : "";
-  };
+  EXPECT_EQ(trace.name_of(stream.slices, 0), "square(float*, int)");
+  EXPECT_EQ(trace.name_of(stream.slices, 1), "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  const auto text = [&](const char* key) { return trace.names[stream.slices.text(0, trace.names.find(key))]; };
   EXPECT_EQ(text("grid"), "64×2×1");
   EXPECT_EQ(text("block"), "256×1×1");
-  EXPECT_EQ(analysis::argument(stream.slice_arguments, 0, trace.names.find("registers")), 32.0);
-  EXPECT_EQ(analysis::argument(stream.slice_arguments, 0, trace.names.find("shared")), 4096.0);
+  EXPECT_EQ(stream.slices.number(0, trace.names.find("registers")), 32.0);
+  EXPECT_EQ(stream.slices.number(0, trace.names.find("shared")), 4096.0);
 
   // CUPTI's times are on the recorder's clock to some µs (the test's machine may be busy): durations, and where in the
   // process's life.
@@ -71,17 +68,17 @@ TEST_F(CudaTest, CallsAndKernelsComeOutOnThreadAndStream) {
     ASSERT_EQ(correlations.started_by(correlation).size(), 1U);
     const auto call = correlations.calls(correlation)[0], kernel = correlations.started_by(correlation)[0];
     EXPECT_EQ(&rank.tracks[call.track], main);
-    EXPECT_EQ(trace.names[main->slices.name[call.slice]], "cudaLaunchKernel");
+    EXPECT_EQ(trace.name_of(main->slices, call.slice), "cudaLaunchKernel");
     EXPECT_NEAR(static_cast<double>(rank.tracks[kernel.track].slices.start_ns[kernel.slice] -
                                     main->slices.start_ns[call.slice]),
                 5'000, 500);
   }
   int waits = 0;
   for (std::size_t i = 0; i < main->slices.size(); ++i) {
-    const auto& of = trace.classes[main->slices.slice_class[i]];
+    const auto& of = trace.kind_of(main->slices, i);
     if (trace.names[of.category] != "synchronization") continue;
     ++waits;
-    EXPECT_EQ(trace.names[main->slices.name[i]], "cuCtxSynchronize");
+    EXPECT_EQ(trace.name_of(main->slices, i), "cuCtxSynchronize");
   }
   EXPECT_EQ(waits, 3);
 }
@@ -94,15 +91,14 @@ TEST_F(CudaTest, ACopySaysFromWhereToWhere) {
   ASSERT_NE(copies, tracks.end());
   ASSERT_EQ(copies->slices.size(), 6U);
   const auto text = [&](std::uint32_t slice, const char* key) {
-    const auto* found = analysis::find_argument(copies->slice_arguments, slice, trace.names.find(key));
-    return found != nullptr ? trace.names[found->text] : "";
+    return trace.names[copies->slices.text(slice, trace.names.find(key))];
   };
   for (std::uint32_t i = 0; i < 6; i += 2) {
-    EXPECT_EQ(trace.names[copies->slices.name[i]], "Memcpy HtoD");
+    EXPECT_EQ(trace.name_of(copies->slices, i), "Memcpy HtoD");
     EXPECT_EQ(text(i, "from") + " to " + text(i, "to"), "pinned to GPU 0");
-    EXPECT_EQ(trace.names[copies->slices.name[i + 1]], "Memcpy PtoP");
+    EXPECT_EQ(trace.name_of(copies->slices, i + 1), "Memcpy PtoP");
     EXPECT_EQ(text(i + 1, "from") + " to " + text(i + 1, "to"), "GPU 0 to GPU 1");
-    EXPECT_EQ(analysis::argument(copies->slice_arguments, i + 1, trace.names.find("bytes")), 2097152.0);
+    EXPECT_EQ(copies->slices.number(i + 1, trace.names.find("bytes")), 2097152.0);
   }
 }
 
@@ -190,8 +186,8 @@ TEST_F(CudaTest, AProgramThatIsKilledLongAfterItsWorkLosesNothing) {
   EXPECT_EQ(trace.ranks[0].cuda_events, 3U * 2003);  // half a second lay in between
 }
 
-// The device is asked ten times a second, and each reading of its clock stands right before. So what was launched before
-// the last but one is there, whenever the program is killed.
+// The device is asked ten times a second, and each reading of its clock stands right before. So what was launched
+// before the last but one is there, whenever the program is killed.
 TEST_F(CudaTest, AProgramThatIsKilledAtWorkLosesOnlyWhatItsDeviceDidSinceItWasAsked) {
   const Ended ended = record("works", "kill-busy");
   EXPECT_TRUE(WIFSIGNALED(ended.status) || WEXITSTATUS(ended.status) == 128 + SIGKILL);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/metrics/collectives.h"
 #include "analysis/load/load.h"
+#include "analysis/metrics/collectives.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -43,9 +43,9 @@ class NcclTest : public RecordTest {
     int found = 0;
     for (const Track& track : rank.tracks) {
       for (std::size_t i = 0; i < track.slices.size(); ++i) {
-        const analysis::SliceClass of = trace.classes[track.slices.slice_class[i]];
+        const analysis::Kind& of = trace.kind_of(track.slices, i);
         found += trace.names[of.domain] == "nccl" && trace.names[of.category] == category &&
-                 trace.names[track.slices.name[i]] == name;
+                 trace.name_of(track.slices, i) == name;
       }
     }
     return found;
@@ -84,12 +84,11 @@ TEST_P(NcclVersionTest, TheDevicesClockIsPutOnTheHosts) {
     double least = 1e9;
     for (const Track* track : tracks_of(rank, analysis::TrackKind::nccl)) {
       for (std::size_t i = 0; i < track->slices.size(); ++i) {
-        if (trace.names[trace.classes[track->slices.slice_class[i]].category] != "collective") continue;
+        if (trace.names[trace.kind_of(track->slices, i).category] != "collective") continue;
         // The device's clock is an hour ahead; the slices lie within the process's life, after their enqueueing.
         EXPECT_GE(track->slices.start_ns[i], rank.start_ns);
         EXPECT_LE(track->slices.end_ns(i), rank.end_ns);
-        const auto before = analysis::argument(track->slice_arguments, static_cast<std::uint32_t>(i),
-                                               trace.names.find("enqueued_before"));
+        const auto before = track->slices.number(static_cast<std::uint32_t>(i), trace.names.find("enqueued_before"));
         ASSERT_TRUE(before);
         least = std::min(least, *before);
       }
@@ -118,7 +117,9 @@ TEST_P(NcclVersionTest, WithoutACompletionACollectiveIsOnlyEnqueued) {
     EXPECT_TRUE(rank.dropped.empty());
     // All that was begun has ended.
     for (const Track& track : rank.tracks) {
-      for (const auto& argument : track.slice_arguments) EXPECT_NE(trace.names[argument.key], "unfinished");
+      for (std::size_t i = 0; i < track.slices.size(); ++i) {
+        EXPECT_FALSE(track.slices.argument(i, trace.names.find("unfinished")));
+      }
     }
   }
 }
@@ -132,16 +133,12 @@ std::map<double, Joined> joined(const Trace& trace, const Rank& rank) {
   std::map<double, Joined> all;
   const analysis::NameId call = trace.names.find("call");
   for (const Track& track : rank.tracks) {
-    for (const auto& argument : track.slice_arguments) {
-      if (argument.key != call || call == 0) continue;
-      Joined& one = all[argument.number];
-      const auto number = [&](const char* key) {
-        return analysis::argument(track.slice_arguments, argument.slice, trace.names.find(key)).value_or(-1);
-      };
-      const auto text = [&](const char* key) {
-        const auto* found = analysis::find_argument(track.slice_arguments, argument.slice, trace.names.find(key));
-        return found != nullptr ? trace.names[found->text] : "";
-      };
+    for (std::size_t i = 0; i < track.slices.size(); ++i) {
+      const auto joins = track.slices.number(i, call);
+      if (!joins || call == 0) continue;
+      Joined& one = all[*joins];
+      const auto number = [&](const char* key) { return track.slices.number(i, trace.names.find(key)).value_or(-1); };
+      const auto text = [&](const char* key) { return trace.names[track.slices.text(i, trace.names.find(key))]; };
       if (track.kind == analysis::TrackKind::nccl) {
         one.bytes = number("bytes");
         one.reduction = text("reduction");

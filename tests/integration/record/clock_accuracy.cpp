@@ -30,10 +30,10 @@ std::vector<Mark> marks_of(const Trace& trace, const Rank& rank) {
   if (track == nullptr) return marks;
   const NameId payload = trace.names.find("payload"), counter = trace.names.find("true");
   for (std::size_t i = 0; i + 1 < track->marks.size(); ++i) {
-    if (track->marks.name[i] != counter) continue;
+    if (trace.kind_of(track->marks, i).name != counter) continue;
     const auto mark = static_cast<std::uint32_t>(i);
-    const double before = argument(track->mark_arguments, mark, payload).value_or(0);
-    const double took = argument(track->mark_arguments, mark + 1, payload).value_or(0);
+    const double before = track->marks.number(mark, payload).value_or(0);
+    const double took = track->marks.number(mark + 1, payload).value_or(0);
     marks.push_back({before + took / 2, took, static_cast<double>(track->marks.start_ns[i])});
   }
   return marks;
@@ -138,8 +138,7 @@ int main(int count, char** arguments) {
   std::vector<double> worst, bounds;
   for (int run = 0; run < runs; ++run) {
     const Outcome outcome = run_once(std::filesystem::path(place) / "run");
-    const bool good =
-        outcome.failure.empty() && outcome.within_bound && (!limited || outcome.worst_ns <= limit_ns);
+    const bool good = outcome.failure.empty() && outcome.within_bound && (!limited || outcome.worst_ns <= limit_ns);
     if (good) ++held;
     if (!good) {
       fmt::print("run {} did not hold: {}\n", run,

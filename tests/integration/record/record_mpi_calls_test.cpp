@@ -1,7 +1,7 @@
 // Every family of MPI functions, under each MPI library that is installed: bytes, peers, communicators, sequences,
 // requests, windows and files, as the programs every_call.c and threads.c have them.
-#include "analysis/metrics/collectives.h"
 #include "analysis/load/load.h"
+#include "analysis/metrics/collectives.h"
 #include "tests/integration/record/mpi_calls.h"
 #include "tests/integration/record/run.h"
 
@@ -230,7 +230,7 @@ TEST_P(RecordMpiCalls, CollectivesThatDoNotBlockEndWhereTheirRequestsDo) {
       EXPECT_LE(call.blocked_from_ns, call.end_ns) << name;
       const auto& slices = trace.ranks[call.rank].tracks[call.track].slices;
       if (name.ends_with("_init")) {
-        EXPECT_EQ(trace.names[slices.name[call.slice]], "MPI_Start");
+        EXPECT_EQ(trace.name_of(slices, call.slice), "MPI_Start");
       }
       if (name == "MPI_Ibarrier") {
         EXPECT_GE(call.end_ns, collective.last_start_ns - 1000) << "nobody leaves a barrier before the last has come";

@@ -51,8 +51,8 @@ TEST(TraceBuilder, WhatIsStillOpenEndsWithTheRankAndSaysSo) {
   const Track& track = trace.ranks[0].tracks[0];
   EXPECT_THAT(track.slices.duration_ns, ElementsAre(400, 300));
   const NameId unfinished = trace.names.find("unfinished");
-  EXPECT_EQ(argument(track.slice_arguments, 0, unfinished), 1.0);
-  EXPECT_EQ(argument(track.slice_arguments, 1, unfinished), 1.0);
+  EXPECT_EQ(track.slices.number(0, unfinished), 1.0);
+  EXPECT_EQ(track.slices.number(1, unfinished), 1.0);
 }
 
 TEST(TraceBuilder, SlicesInAnyOrderComeOutByStartWithTheirArguments) {
@@ -69,12 +69,10 @@ TEST(TraceBuilder, SlicesInAnyOrderComeOutByStartWithTheirArguments) {
   EXPECT_THAT(names_of(trace, track), ElementsAre("outer", "inner", "late"));
   EXPECT_THAT(track.slices.depth, ElementsAre(0, 1, 0));
   const NameId payload = trace.names.find("payload");
-  EXPECT_EQ(argument(track.slice_arguments, 0, payload), std::nullopt);
-  EXPECT_EQ(argument(track.slice_arguments, 1, payload), 2.0);
-  EXPECT_EQ(argument(track.slice_arguments, 2, payload), 3.0);
-  const Argument* communicator = find_argument(track.slice_arguments, 0, trace.names.find("communicator"));
-  ASSERT_NE(communicator, nullptr);
-  EXPECT_EQ(trace.names[communicator->text], "world");
+  EXPECT_EQ(track.slices.number(0, payload), std::nullopt);
+  EXPECT_EQ(track.slices.number(1, payload), 2.0);
+  EXPECT_EQ(track.slices.number(2, payload), 3.0);
+  EXPECT_EQ(trace.names[track.slices.text(0, trace.names.find("communicator"))], "world");
 }
 
 TEST(TraceBuilder, SlicesThatCrossOthersMoveToFurtherTracks) {
@@ -93,7 +91,7 @@ TEST(TraceBuilder, SlicesThatCrossOthersMoveToFurtherTracks) {
   EXPECT_EQ(trace.ranks[0].tracks[1].label, "ranges (2)");
   EXPECT_EQ(trace.ranks[0].tracks[2].label, "ranges (3)");
   EXPECT_EQ(trace.ranks[0].tracks[2].thread_id, 7U);
-  EXPECT_EQ(argument(trace.ranks[0].tracks[1].slice_arguments, 0, trace.names.find("payload")), 2.0);
+  EXPECT_EQ(trace.ranks[0].tracks[1].slices.number(0, trace.names.find("payload")), 2.0);
 }
 
 TEST(TraceBuilder, EqualStringsHaveOneIdInAllRanksAndRanksAreSorted) {
@@ -103,22 +101,21 @@ TEST(TraceBuilder, EqualStringsHaveOneIdInAllRanksAndRanksAreSorted) {
   const Trace trace = run.finish();
   EXPECT_EQ(trace.ranks[0].rank, 0);
   EXPECT_EQ(trace.ranks[1].rank, 1);
-  EXPECT_EQ(trace.ranks[0].tracks[0].slices.name, trace.ranks[1].tracks[0].slices.name);
-  EXPECT_EQ(trace.ranks[0].tracks[0].slices.slice_class, trace.ranks[1].tracks[0].slices.slice_class);
-  EXPECT_EQ(trace.classes.size(), 2U);
+  EXPECT_EQ(trace.ranks[0].tracks[0].slices.kind, trace.ranks[1].tracks[0].slices.kind);
+  EXPECT_EQ(trace.kinds.size(), 2U);
 }
 
 TEST(TraceBuilder, MarksAreSortedAndKeepTheirValues) {
   TraceBuilder run;
   TrackBuilder& main = run.add_rank(0).add_main_thread();
-  const NameId payload = run.names().intern("payload");
-  main.mark_argument(main.add_mark(20, "accuracy"), payload, 0.9);
-  main.mark_argument(main.add_mark(10, "accuracy"), payload, 0.5);
+  main.mark_argument(main.add_mark(20, "accuracy"), "payload", 0.9);
+  main.mark_argument(main.add_mark(10, "accuracy"), "payload", 0.5);
   const Trace trace = run.finish();
+  const NameId payload = trace.names.find("payload");
   const Track& track = trace.ranks[0].tracks[0];
   EXPECT_THAT(track.marks.start_ns, ElementsAre(10, 20));
-  EXPECT_EQ(argument(track.mark_arguments, 0, payload), 0.5);
-  EXPECT_EQ(argument(track.mark_arguments, 1, payload), 0.9);
+  EXPECT_EQ(track.marks.number(0, payload), 0.5);
+  EXPECT_EQ(track.marks.number(1, payload), 0.9);
 }
 
 TEST(TraceBuilder, SortsMergesAndClipsTheLossesOfATrack) {

@@ -25,7 +25,7 @@ Trace small_run() {
   main.text_argument("communicator", "MPI_COMM_WORLD");
   main.pop(1'300'000);
   main.pop(2'000'001);
-  main.mark_argument(main.add_mark(5, "a \"mark\"\n"), run.names().intern("payload"), 0.5);
+  main.mark_argument(main.add_mark(5, "a \"mark\"\n"), "payload", 0.5);
   return run.finish();
 }
 

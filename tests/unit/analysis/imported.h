@@ -25,7 +25,7 @@ Trace import(const PaceFile& first, const Files&... files) {
 
 inline std::vector<std::string> names_of(const Trace& trace, const Track& track) {
   std::vector<std::string> names;
-  for (const NameId name : track.slices.name) names.push_back(trace.names[name]);
+  for (const KindId kind : track.slices.kind) names.push_back(trace.names[trace.kinds[kind].name]);
   return names;
 }
 

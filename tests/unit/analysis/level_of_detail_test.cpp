@@ -49,8 +49,8 @@ Slices random_slices(std::mt19937_64& random, std::size_t count) {
   const auto add = [&](std::int64_t start, std::int64_t duration, std::uint16_t depth) {
     slices.start_ns.push_back(start);
     slices.duration_ns.push_back(duration);
-    slices.name.push_back(0);
-    slices.slice_class.push_back(0);
+    slices.kind.push_back(0);
+    slices.record.push_back(0);
     slices.depth.push_back(depth);
   };
   while (slices.size() < count) {
@@ -126,8 +126,8 @@ TEST(LevelOfDetail, FindsTheSliceUnderAPointAndNothingInAGap) {
   Slices slices;
   slices.start_ns = {0, 100, 200};
   slices.duration_ns = {50, 100, 10};
-  slices.name = {0, 0, 0};
-  slices.slice_class = {0, 0, 0};
+  slices.kind = {0, 0, 0};
+  slices.record = {0, 0, 0};
   slices.depth = {0, 0, 0};
   const LevelOfDetail index(slices);
   EXPECT_EQ(index.slice_at(slices, 0, 25, 0), 0u);

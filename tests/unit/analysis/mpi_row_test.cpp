@@ -29,8 +29,8 @@ TEST(MpiRow, HoldsTheMpiSlicesOfAThreadWithTheirArguments) {
   EXPECT_THAT(row.track.slices.depth, ElementsAre(0, 0));
   EXPECT_THAT(row.origin, ElementsAre(1U, 2U));
   EXPECT_EQ(row.track.depths, 1);
-  EXPECT_EQ(argument(row.track.slice_arguments, 0, trace.names.find("bytes")), 4096.0);
-  EXPECT_EQ(argument(row.track.slice_arguments, 0, trace.names.find("payload")), std::nullopt);
+  EXPECT_EQ(row.track.slices.number(0, trace.names.find("bytes")), 4096.0);
+  EXPECT_EQ(row.track.slices.number(0, trace.names.find("payload")), std::nullopt);
 }
 
 TEST(MpiRow, IsEmptyForAThreadWithoutMpi) {

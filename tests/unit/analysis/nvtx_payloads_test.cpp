@@ -62,9 +62,10 @@ class NvtxPayloads : public ::testing::Test {
       if (value.is_text) {
         text += "'" + value.text + "'";
       } else {
-        char number[64];
-        std::snprintf(number, sizeof number, "%g", value.number);
-        text += number;
+        const Argument& number = value.number;
+        text += number.type == ValueType::real               ? fmt::format("{:g}", number.number())
+                : number.type == ValueType::unsigned_integer ? std::to_string(number.bits)
+                                                             : std::to_string(static_cast<std::int64_t>(number.bits));
       }
     }
     return text;

@@ -28,7 +28,7 @@ void trigger(PaceFile& file, std::uint64_t ticks, format::TriggerCause cause, st
 }
 
 bool unfinished(const Trace& trace, const Track& track, std::uint32_t slice) {
-  return argument(track.slice_arguments, slice, trace.names.find("unfinished")).has_value();
+  return track.slices.number(slice, trace.names.find("unfinished")).has_value();
 }
 
 // forward 100–200, pause 150–300 (its pop in the pause), backward 320–400, pause from 500 on, last event at 600.
@@ -145,7 +145,7 @@ TEST(PaceGaps, AChildsThreadsAreItsParentsRanks) {
   EXPECT_TRUE(rank.tracks[0].main);
   EXPECT_FALSE(rank.tracks[1].main);
   EXPECT_EQ(rank.tracks[1].label, "process 4711: main thread");
-  EXPECT_EQ(trace.names[rank.tracks[1].slices.name[0]], "theirs");
+  EXPECT_EQ(trace.name_of(rank.tracks[1].slices, 0), "theirs");
 }
 
 TEST(PaceGaps, LostStretchesBelongToTheirTracks) {
@@ -156,9 +156,9 @@ TEST(PaceGaps, LostStretchesBelongToTheirTracks) {
   file.use_thread(4712);
   file.push(100, forward);
   file.pop(200);
-  file.file.lost = {{0, 100, 150, 250, 7, 0, false},           // of the main thread
-                    {5, 4713, 120, 130, 3, 0, false},          // of a thread of which nothing else is there
-                    {0, 0, 500, 600, 2, 3, true}};             // of any
+  file.file.lost = {{0, 100, 150, 250, 7, 0, false},   // of the main thread
+                    {5, 4713, 120, 130, 3, 0, false},  // of a thread of which nothing else is there
+                    {0, 0, 500, 600, 2, 3, true}};     // of any
   file.file.header.dropped[0] = 10;
   file.file.header.dropped[3] = 2;
   const Trace trace = import({file});

@@ -4,11 +4,11 @@
 #include <span>
 
 #include "analysis/importers/pace/import.h"
+#include "analysis/index/correlations.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/gpu.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
-#include "analysis/index/correlations.h"
 #include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {
@@ -223,7 +223,7 @@ TEST(PaceGpuImport, ACollectiveRunsWhenItsKernelDoesAndIsMatchedAcrossRanksByHas
   const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
   EXPECT_EQ(track.kind, TrackKind::nccl);
   EXPECT_THAT(track.slices.start_ns, ElementsAre(6000, 16'000, 26'000, 40'000));
-  EXPECT_EQ(trace.names[trace.classes[track.slices.slice_class[3]].category], "enqueue");
+  EXPECT_EQ(trace.names[trace.kind_of(track.slices, 3).category], "enqueue");
 }
 
 // NCCL without its plugin: two calls alone, two in a group with one kernel, two in a group with two.
@@ -266,7 +266,7 @@ TEST(PaceGpuImport, NcclsRangesAloneTellOfItsCollectivesWhereOneKernelIsTheirs) 
   EXPECT_EQ(collectives.rows[0].transfer_ns, 4 * 1500);
   const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
   EXPECT_THAT(track.slices.start_ns, ElementsAre(12'500, 22'500, 32'600, 32'600, 40'100, 40'300));
-  EXPECT_EQ(trace.names[trace.classes[track.slices.slice_class[4]].category], "enqueue");
+  EXPECT_EQ(trace.names[trace.kind_of(track.slices, 4).category], "enqueue");
 }
 
 TEST(PaceGpuImport, NcclsRangesThatNameNoCommunicatorAreNotMatchedAndThatIsSaid) {
@@ -311,11 +311,11 @@ TEST(PaceGpuImport, ACollectiveFindsTheCallOfItsThreadSizeAndTime) {
   const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
   const Track& main = *main_track(trace.ranks[0]);
   const NameId call = trace.names.find("call");
-  const auto number = argument(track.slice_arguments, 0, call);
+  const auto number = track.slices.number(0, call);
   ASSERT_TRUE(number);
-  EXPECT_FALSE(argument(track.slice_arguments, 1, call));
+  EXPECT_FALSE(track.slices.number(1, call));
   for (std::uint32_t i = 0; i < main.slices.size(); ++i) {
-    EXPECT_EQ(argument(main.slice_arguments, i, call) == number, main.slices.start_ns[i] == 5000) << i;
+    EXPECT_EQ(main.slices.number(i, call) == number, main.slices.start_ns[i] == 5000) << i;
   }
 }
 

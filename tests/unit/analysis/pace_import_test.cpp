@@ -23,7 +23,7 @@ using testing::PaceFile;
 using testing::track_labelled;
 
 std::string class_text(const Trace& trace, const Track& track, std::size_t slice) {
-  const SliceClass found = trace.classes[track.slices.slice_class[slice]];
+  const Kind& found = trace.kind_of(track.slices, slice);
   return trace.names[found.domain] + "/" + trace.names[found.category];
 }
 
@@ -49,7 +49,7 @@ TEST(PaceImport, PairsPushAndPopAndResolvesNamesDomainsAndCategories) {
   EXPECT_THAT(track.slices.start_ns, ElementsAre(100, 110));
   EXPECT_THAT(track.slices.duration_ns, ElementsAre(100, 40));
   EXPECT_THAT(track.slices.depth, ElementsAre(0, 1));
-  EXPECT_EQ(argument(track.slice_arguments, 0, trace.names.find("payload")), 12.0);
+  EXPECT_EQ(track.slices.number(0, trace.names.find("payload")), 12.0);
   EXPECT_EQ(trace.ranks[0].nvtx_events, 2U);
   EXPECT_EQ(trace.ranks[0].end_ns, 200);
 }
@@ -64,8 +64,8 @@ TEST(PaceImport, ReadsSignedAndFloatingPayloadsOfMarks) {
   const Trace trace = import(file);
   const Track& track = trace.ranks[0].tracks[0];
   EXPECT_THAT(track.marks.start_ns, ElementsAre(10, 20));
-  EXPECT_EQ(argument(track.mark_arguments, 0, trace.names.find("payload")), 0.925);
-  EXPECT_EQ(argument(track.mark_arguments, 1, trace.names.find("payload")), -3.0);
+  EXPECT_EQ(track.marks.number(0, trace.names.find("payload")), 0.925);
+  EXPECT_EQ(track.marks.number(1, trace.names.find("payload")), -3.0);
 }
 
 TEST(PaceImport, APopWithoutAPushIsLeftOut) {
@@ -108,8 +108,8 @@ TEST(PaceImport, WhatAKilledProcessLeftOpenEndsWithItsLastEvent) {
   const Track& track = trace.ranks[0].tracks[0];
   EXPECT_THAT(names_of(trace, track), ElementsAre("work", "MPI_Barrier"));
   EXPECT_THAT(track.slices.duration_ns, ElementsAre(80, 70));
-  EXPECT_EQ(argument(track.slice_arguments, 0, trace.names.find("unfinished")), 1.0);
-  EXPECT_EQ(argument(track.slice_arguments, 1, trace.names.find("unfinished")), 1.0);
+  EXPECT_EQ(track.slices.number(0, trace.names.find("unfinished")), 1.0);
+  EXPECT_EQ(track.slices.number(1, trace.names.find("unfinished")), 1.0);
 }
 
 TEST(PaceImport, MpiCallsNestInTheirThreadWithTheirArguments) {
@@ -133,7 +133,7 @@ TEST(PaceImport, MpiCallsNestInTheirThreadWithTheirArguments) {
   EXPECT_EQ(class_text(trace, track, 1), "mpi/collective");
   EXPECT_EQ(class_text(trace, track, 3), "mpi/point-to-point");
   const auto number = [&](std::uint32_t slice, const char* key) {
-    return argument(track.slice_arguments, slice, trace.names.find(key));
+    return track.slices.number(slice, trace.names.find(key));
   };
   EXPECT_EQ(number(1, "bytes"), 4096.0);
   EXPECT_EQ(number(1, "sequence"), 17.0);
@@ -144,9 +144,7 @@ TEST(PaceImport, MpiCallsNestInTheirThreadWithTheirArguments) {
   EXPECT_EQ(number(3, "tag"), 99.0);
   EXPECT_EQ(number(4, "peer"), -2.0);
   EXPECT_EQ(number(4, "tag"), -1.0);
-  const Argument* communicator = find_argument(track.slice_arguments, 1, trace.names.find("communicator"));
-  ASSERT_NE(communicator, nullptr);
-  EXPECT_EQ(trace.names[communicator->text], "MPI_COMM_WORLD");
+  EXPECT_EQ(trace.names[track.slices.text(1, trace.names.find("communicator"))], "MPI_COMM_WORLD");
   EXPECT_EQ(trace.ranks[0].mpi_events, 4U);
 }
 
@@ -165,8 +163,10 @@ TEST(PaceImport, RequestsTieThePostingCallToTheOneThatCompletesIt) {
   const Track& track = trace.ranks[0].tracks[0];
   const NameId request = trace.names.find("request");
   std::vector<std::pair<std::uint32_t, double>> told;
-  for (const Argument& argument : track.slice_arguments) {
-    if (argument.key == request) told.emplace_back(argument.slice, argument.number);
+  for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
+    track.slices.each_argument(i, [&](const Argument& argument) {
+      if (argument.key == request) told.emplace_back(i, argument.number());
+    });
   }
   EXPECT_THAT(told, ElementsAre(std::pair(0U, 71.0), std::pair(1U, 70.0), std::pair(1U, 71.0)));
 }
@@ -190,14 +190,15 @@ TEST(PaceImport, CallsOnFilesAndWindowsSayWhichAndHowMuch) {
   on_object(40, EventType::mpi_begin_window, MpiId::Win_fence, 0xffffffff, 0, 4);
   const Trace trace = import(file);
   const Track& track = trace.ranks[0].tracks[0];
-  EXPECT_THAT(names_of(trace, track), ElementsAre("MPI_File_write_at_all", "MPI_File_read", "MPI_Put", "MPI_Win_fence"));
+  EXPECT_THAT(names_of(trace, track),
+              ElementsAre("MPI_File_write_at_all", "MPI_File_read", "MPI_Put", "MPI_Win_fence"));
   const auto number = [&](std::uint32_t slice, const char* key) {
-    return argument(track.slice_arguments, slice, trace.names.find(key));
+    return track.slices.number(slice, trace.names.find(key));
   };
   EXPECT_EQ(number(0, "bytes"), 4096.0);
   EXPECT_EQ(number(0, "offset"), 8192.0);
   EXPECT_EQ(number(1, "offset"), std::nullopt);
-  EXPECT_EQ(trace.names[find_argument(track.slice_arguments, 1, trace.names.find("file"))->text], "/data/checkpoint");
+  EXPECT_EQ(trace.names[track.slices.text(1, trace.names.find("file"))], "/data/checkpoint");
   EXPECT_EQ(number(2, "peer"), 3.0);
   EXPECT_EQ(number(2, "window"), 4.0);
   EXPECT_EQ(number(3, "peer"), std::nullopt);
@@ -217,7 +218,7 @@ TEST(PaceImport, CommunicatorsAreToldApartByIdentityNotByName) {
   const Trace trace = import(a, b, c);
   std::vector<NameId> texts;
   for (const Rank& rank : trace.ranks) {
-    texts.push_back(find_argument(rank.tracks[0].slice_arguments, 0, trace.names.find("communicator"))->text);
+    texts.push_back(rank.tracks[0].slices.text(0, trace.names.find("communicator")));
   }
   EXPECT_EQ(texts[0], texts[1]);
   EXPECT_NE(texts[0], texts[2]);
@@ -373,12 +374,13 @@ TEST(PaceImport, CutEventsAtTheEndOfATrackAreLeftOut) {
   EXPECT_EQ(trace.ranks[0].tracks[0].slices.size(), 1U);
 }
 
-std::string arguments_text(const Trace& trace, const std::vector<Argument>& arguments, std::uint32_t slice) {
+std::string arguments_text(const Trace& trace, const Slices& slices, std::size_t slice) {
   std::string text;
-  for (const Argument& argument : arguments_of(arguments, slice)) {
+  slices.each_argument(slice, [&](const Argument& argument) {
     text += trace.names[argument.key] + "=" +
-            (argument.text != 0 ? trace.names[argument.text] : std::to_string(static_cast<int>(argument.number))) + " ";
-  }
+            (argument.is_text() ? trace.names[argument.text()] : std::to_string(static_cast<int>(argument.number()))) +
+            " ";
+  });
   return text;
 }
 
@@ -410,12 +412,12 @@ TEST(PaceImport, PayloadsStandBesideTheRangesTheyCameWith) {
   const Trace trace = import(file);
   const Track& main = track_labelled(trace.ranks[0], "main thread");
   EXPECT_THAT(names_of(trace, main), ElementsAre("popped", "plain"));
-  EXPECT_EQ(arguments_text(trace, main.slice_arguments, 0), "bytes=4096 payload=7 bytes=8192 ");
-  EXPECT_EQ(arguments_text(trace, main.slice_arguments, 1), "");
-  EXPECT_EQ(arguments_text(trace, main.mark_arguments, 0), "bytes=1 ");
+  EXPECT_EQ(arguments_text(trace, main.slices, 0), "bytes=4096 payload=7 bytes=8192 ");
+  EXPECT_EQ(arguments_text(trace, main.slices, 1), "");
+  EXPECT_EQ(arguments_text(trace, main.marks, 0), "bytes=1 ");
   const Track& ranges = track_labelled(trace.ranks[0], "main thread: ranges");
   EXPECT_THAT(names_of(trace, ranges), ElementsAre("popped"));
-  EXPECT_EQ(arguments_text(trace, ranges.slice_arguments, 0), "bytes=2 bytes=3 ");
+  EXPECT_EQ(arguments_text(trace, ranges.slices, 0), "bytes=2 bytes=3 ");
 }
 
 TEST(PaceImport, SubmittedEventsLieWhereTheirClockSays) {
@@ -490,8 +492,8 @@ TEST(PaceImport, SamplesBecomeTracksOfCounters) {
 // Whatever a damaged file's slots hold: no crash, and the model's own promises are kept.
 TEST(PaceImport, OfRandomSlotsIsATraceThatNests) {
   std::mt19937_64 random(11);
-  const std::uint64_t types[] = {1,  2,  3,  4,  5,  16, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 35, 48,
-                                 49, 56, 63, 40, 99, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 128, 129};
+  const std::uint64_t types[] = {1,  2,  3,  4,  5,  16, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 35,  48, 49,
+                                 56, 63, 40, 99, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 128, 129};
   for (int round = 0; round < 300; ++round) {
     PaceFile file(round % 3 - 1, -1);
     std::uint64_t ticks = 0;
@@ -511,8 +513,11 @@ TEST(PaceImport, OfRandomSlotsIsATraceThatNests) {
         std::vector<std::int64_t> open;
         for (std::size_t i = 0; i < track.slices.size(); ++i) {
           ASSERT_GE(track.slices.duration_ns[i], 0);
-          ASSERT_LT(track.slices.name[i], trace.names.size());
-          ASSERT_LT(track.slices.slice_class[i], trace.classes.size());
+          ASSERT_LT(track.slices.kind[i], trace.kinds.size());
+          track.slices.each_argument(i, [&](const Argument& argument) {
+            ASSERT_LT(argument.key, trace.names.size());
+            ASSERT_LT(argument.text(), trace.names.size());
+          });
           ASSERT_LE(track.slices.start_ns[i == 0 ? 0 : i - 1], track.slices.start_ns[i]);
           while (!open.empty() && open.back() <= track.slices.start_ns[i]) open.pop_back();
           ASSERT_EQ(open.size(), track.slices.depth[i]);

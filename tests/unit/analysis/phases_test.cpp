@@ -145,7 +145,7 @@ Phase phase_at(const Trace& trace, const Rank& rank, std::int64_t time, std::int
   std::optional<Phase> phase, holder;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     if (time < slices.start_ns[i] || time >= slices.end_ns(i)) continue;
-    std::optional<Phase> own = rules.phase(slices.slice_class[i], slices.name[i]);
+    std::optional<Phase> own = rules.phase(slices.kind[i]);
     if (!own) continue;
     const bool compute = own != Phase::communication && own != Phase::evaluate && own != Phase::startup &&
                          own != Phase::checkpoint && own != Phase::other;
@@ -199,7 +199,7 @@ TEST(Phases, OfRandomTracesAddUpToWallTimeAndAgreeWithTheNanosecondByNanosecondR
     PhaseTable rules(trace);
     std::int64_t startup_end = slices.size() > 0 ? slices.start_ns[0] : rank.start_ns;
     for (std::size_t i = 0; i < slices.size(); ++i) {
-      if (!rules.iteration(slices.slice_class[i], slices.name[i])) continue;
+      if (!rules.iteration(slices.kind[i])) continue;
       startup_end = slices.start_ns[i];
       break;
     }

@@ -65,7 +65,7 @@ inline Trace make_trace(Job job) {
     }
     phase("evaluate", 150 / job.ranks);
     const std::uint32_t mark = main.add_mark(now, "accuracy", domain, "accuracy");
-    main.mark_argument(mark, run.names().intern("payload"), job.accuracy);
+    main.mark_argument(mark, "payload", job.accuracy);
     phase("checkpoint", 50);
     rank.info().start_ns = 0;
     rank.info().end_ns = now;

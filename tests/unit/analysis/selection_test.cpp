@@ -74,13 +74,13 @@ TEST(DurationsOf, CountAllThreadsOfTheRankAndNoOtherName) {
   main.add_slice(500, 900, "backward");
   rank.add_track(TrackKind::thread, "loader", 2).add_slice(0, 40, "forward");
   const Trace trace = builder.finish();
-  const auto statistics = durations_of(trace.ranks[0].tracks, trace.names.find("forward"));
+  const auto statistics = durations_of(trace, trace.ranks[0].tracks, trace.names.find("forward"));
   EXPECT_EQ(statistics.count, 4u);
   EXPECT_EQ(statistics.total_ns, 100);
   EXPECT_EQ(statistics.minimum_ns, 10);
   EXPECT_EQ(statistics.maximum_ns, 40);
   EXPECT_EQ(statistics.median_ns, 25);
-  EXPECT_EQ(durations_of(trace.ranks[0].tracks, trace.names.find("missing")).count, 0u);
+  EXPECT_EQ(durations_of(trace, trace.ranks[0].tracks, trace.names.find("missing")).count, 0u);
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ TEST(DetailsPanel, TellsAllThatIsKnownOfASlice) {
         QString("world"), QString("mpi, collective"), QString("of iteration 0")}) {
     EXPECT_TRUE(text.contains(expected)) << expected.toStdString() << " in\n" << text.toStdString();
   }
-  const auto statistics = analysis::durations_of(simulated()->trace.ranks[1].tracks, slices.name[call.slice]);
+  const auto statistics = analysis::durations_of(simulated()->trace, simulated()->trace.ranks[1].tracks,
+                                                 simulated()->trace.kind_of(slices, call.slice).name);
   EXPECT_TRUE(text.contains(duration_text(statistics.median_ns)));
 }
 

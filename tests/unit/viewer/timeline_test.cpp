@@ -49,12 +49,12 @@ class TimelineTest : public testing::Test {
     for (std::size_t track = 0; track < run->trace.ranks[rank].tracks.size(); ++track) {
       const auto& slices = run->trace.ranks[rank].tracks[track].slices;
       for (std::uint32_t i = 0; i < slices.size(); ++i) {
-        if (slices.name[i] == id) return {rank, track, i, false};
+        if (run->trace.kind_of(slices, i).name == id) return {rank, track, i, false};
       }
     }
     throw std::runtime_error(std::string("no slice ") + name);
   }
-  std::string name_of(const SliceRef& ref) const { return run->trace.names[slices_of(*run, ref).name[ref.slice]]; }
+  std::string name_of(const SliceRef& ref) const { return run->trace.name_of(slices_of(*run, ref), ref.slice); }
   // The middle of a slice on screen, which has to be in view.
   QPoint middle_of(const SliceRef& ref) const {
     const auto& slices = slices_of(*run, ref);
