@@ -1,6 +1,7 @@
 // Binary payloads read by their schemas, honest and hostile ones.
 #include "analysis/importers/pace/nvtx_payloads.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
