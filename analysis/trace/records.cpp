@@ -1,8 +1,16 @@
 #include "analysis/trace/records.h"
 
+#include <fmt/format.h>
+
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
+
+std::string number_text(const Argument& argument) {
+  if (argument.type == ValueType::signed_integer) return std::to_string(static_cast<std::int64_t>(argument.bits));
+  if (argument.type == ValueType::unsigned_integer) return std::to_string(argument.bits);
+  return fmt::format("{:.15g}", argument.number());
+}
 
 std::size_t Records::StepHash::operator()(const Step& step) const {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -59,6 +60,9 @@ inline Argument make_argument(NameId key, double value) {
   return {key, ValueType::real, std::bit_cast<std::uint64_t>(value)};
 }
 inline Argument make_text(NameId key, NameId text) { return {key, ValueType::text, text}; }
+
+// The number for people: every digit of an integer, up to 15 significant digits of a real number.
+std::string number_text(const Argument& argument);
 
 class Records {
  public:

@@ -35,7 +35,7 @@ class Facts {
 QString argument_text(const analysis::Trace& trace, const analysis::Argument& argument) {
   if (argument.is_text()) return text_of(trace.names[argument.text()]);
   if (trace.names[argument.key] == "bytes") return count_text(argument.whole()) + " B";
-  return QString::number(argument.number(), 'g', 15);
+  return text_of(analysis::number_text(argument));
 }
 
 bool is_device(const analysis::Track& track) {

@@ -272,7 +272,7 @@ QString TimelineWidget::tooltip_at(const QPoint& position) const {
     slices.each_argument(ref->slice, [&](const analysis::Argument& argument) {
       text += line(QString::fromStdString(trace.names[argument.key]).toHtmlEscaped(),
                    argument.is_text() ? QString::fromStdString(trace.names[argument.text()])
-                                      : QString::number(argument.number(), 'g', 15));
+                                      : QString::fromStdString(analysis::number_text(argument)));
     });
     return text + "</table>";
   }

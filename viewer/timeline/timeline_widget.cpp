@@ -220,7 +220,9 @@ void TimelineWidget::paintEvent(QPaintEvent*) {
   if (stale_) {
     QPainter painter(&scene_);
     std::optional<analysis::NameId> marked;
-    if (selected_ && !selected_->mark) marked = slices_of(*run_, *selected_).name[selected_->slice];
+    if (selected_ && !selected_->mark) {
+      marked = run_->trace.kind_of(slices_of(*run_, *selected_), selected_->slice).name;
+    }
     counts_ = painter_->paint(painter, size, axis_, rows_, scroll_y(), marked);
     stale_ = false;
   }

@@ -93,7 +93,7 @@ TEST_F(NvtxPayloads, ANcclReductionHasItsThreeValues) {
     std::uint32_t operation, padding;
   } data{0xfeedfacecafebeef, 4096, 2, 99};
   payload(own, data);
-  EXPECT_EQ(shown(), "NCCL communicator ID='18369614221190020847' Message size [bytes]=4096 Reduction operation='Max'");
+  EXPECT_EQ(shown(), "NCCL communicator ID=18369614221190020847 Message size [bytes]=4096 Reduction operation='Max'");
 }
 
 TEST_F(NvtxPayloads, ASchemaBelongsToItsDomain) {
