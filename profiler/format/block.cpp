@@ -5,7 +5,7 @@
 #include <zstd.h>
 
 #include "profiler/format/block_summary.h"
-#include "profiler/format/columns.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/hash.h"
 
 namespace paceline::format {

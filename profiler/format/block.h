@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/layout.h"
 
 namespace paceline::format {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "profiler/format/columns.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/hash.h"
 
 namespace paceline::format {

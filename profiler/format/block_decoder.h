@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/layout.h"
 
 namespace paceline::format {

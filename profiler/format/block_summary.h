@@ -1,48 +1,13 @@
-// What a block's header says of its events, so that a reader can leave the rest of the block alone.
+// The summary in a block's header: times, counts and contents, so that a reader can skip the rest of the block.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/layout.h"
 
 namespace paceline::format {
-
-// Ranges and calls count once, by their begin.
-constexpr Family family_of(EventType type) {
-  switch (type) {
-    case EventType::push:
-    case EventType::push_payload:
-    case EventType::mark:
-    case EventType::mark_payload:
-    case EventType::start:
-    case EventType::start_payload:
-    case EventType::submit:
-      return Family::nvtx;
-    case EventType::mpi_begin:
-    case EventType::mpi_begin_peer:
-    case EventType::mpi_begin_coll:
-    case EventType::mpi_begin_file:
-    case EventType::mpi_begin_window:
-      return Family::mpi;
-    case EventType::nccl_collective:
-    case EventType::nccl_peer:
-    case EventType::nccl_call:
-    case EventType::nccl_channel:
-    case EventType::nccl_proxy:
-      return Family::nccl;
-    case EventType::sample:
-      return Family::counter;
-    default:
-      return has_duration(type) ? Family::cuda : Family::other;
-  }
-}
-
-constexpr std::uint32_t content_of(EventType type) {
-  return (defines(type) ? has_definitions : 0U) | (is_setting(type) ? has_settings : 0U) |
-         (is_clock_event(type) ? has_clock : 0U) | (type == EventType::lost ? has_lost : 0U);
-}
 
 // Fills in the summary of `count` slots of whole events. Cost: linear in events.
 inline void summarize(const Slot* slots, std::size_t count, BlockHeader& header) {

@@ -33,13 +33,13 @@ struct HeaderFacts {
   ZeroSeparated command{};   // what does not fit into 64 KiB is left out, and "…" put in its place
   const char* directory = "";
   const char* job = "";
-  const char* parent = "";    // process id of the recorded process that this one is a child of
+  const char* parent = "";          // process id of the recorded process that this one is a child of
   std::uint64_t process_start = 0;  // clock ticks after boot, proc(5)'s starttime; 0 = not known
   ZeroSeparated ancestors{};        // each PID:START, the parent first
   int forked = 0;                   // number of the nearest ancestors that this process was forked from
-  ZeroSeparated environment{};  // each NAME=VALUE
-  const char* set = "";       // lines KEY=VALUE; of equal keys the last counts
-  std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may be from UTC, by the system's word; -1 = nobody sets it
+  ZeroSeparated environment{};      // each NAME=VALUE
+  const char* set = "";             // lines KEY=VALUE; of equal keys the last counts
+  std::int64_t utc_error_us = -1;   // how far CLOCK_REALTIME may be from UTC, by the system's word; -1 = nobody sets it
 };
 
 // Writes the header into `out` and returns its length, a multiple of page_bytes, which is also header_bytes; 0 if it

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/header_reader.h"
 
 namespace paceline::format {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/trace_facts.h"
 
 namespace paceline::format {

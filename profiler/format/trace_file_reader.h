@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "profiler/format/block_decoder.h"
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/trace_facts.h"
 
 namespace paceline::format {

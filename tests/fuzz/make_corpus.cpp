@@ -8,7 +8,7 @@
 
 #include "profiler/format/block.h"
 #include "profiler/format/writer.h"
-#include "tests/unit/profiler/format/events.h"
+#include "tests/unit/profiler/format/streams.h"
 
 int main(int, char** arguments) {
   using namespace paceline::format;

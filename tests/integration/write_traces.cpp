@@ -5,7 +5,7 @@
 
 #include "profiler/format/block.h"
 #include "profiler/format/writer.h"
-#include "tests/unit/profiler/format/events.h"
+#include "tests/unit/profiler/format/streams.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/reader.h"
 

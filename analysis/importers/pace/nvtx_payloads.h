@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/trace/records.h"
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 
 namespace paceline::analysis {
 

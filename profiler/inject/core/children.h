@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 
 namespace paceline::inject {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/layout.h"
 
 namespace paceline::inject {

@@ -21,7 +21,7 @@
 #include <span>
 #include <string_view>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/layout.h"
 #include "profiler/inject/core/clock.h"
 

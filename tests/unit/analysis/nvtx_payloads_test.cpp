@@ -9,7 +9,7 @@
 
 #include "analysis/importers/pace/nvtx_clocks.h"
 #include "profiler/format/payload_layout.h"
-#include "tests/unit/profiler/format/events.h"
+#include "tests/unit/profiler/format/streams.h"
 
 namespace paceline::analysis {
 namespace {

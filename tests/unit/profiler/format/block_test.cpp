@@ -7,7 +7,7 @@
 
 #include "profiler/format/block_decoder.h"
 #include "profiler/format/hash.h"
-#include "tests/unit/profiler/format/events.h"
+#include "tests/unit/profiler/format/streams.h"
 
 namespace paceline::format {
 
@@ -248,22 +248,6 @@ TEST(BlockDecoder, RefusesAnyChangedByteOfHeaderOrPayload) {
     EXPECT_NE(decoder.decode(bad.header, bad.payload, slots), nullptr) << "payload byte " << i;
   }
   EXPECT_THAT(slots, ::testing::IsEmpty());
-}
-
-// What a flight recorder keeps when it drops the events around it: by a table, so that no type is forgotten.
-TEST(EventTypes, WhatLaterEventsReferToOutlivesTheRing) {
-  constexpr EventType kept[] = {
-      EventType::name,         EventType::domain,       EventType::category,       EventType::thread_name,
-      EventType::communicator, EventType::clock_pair,   EventType::clock_exchange, EventType::setting,
-      EventType::recording,    EventType::trigger,      EventType::process_end,    EventType::lost,
-      EventType::resource,     EventType::resource_end, EventType::schema,         EventType::schema_entry,
-      EventType::enumeration,  EventType::enumerator,   EventType::scope,          EventType::time_domain,
-      EventType::time_sync,    EventType::mpi_file,     EventType::mpi_window,     EventType::cuda_function,
-      EventType::cuda_stream,  EventType::cuda_kernel,  EventType::cuda_handle,    EventType::counter};
-  for (const EventType type : all_types) {
-    const bool expected = std::find(std::begin(kept), std::end(kept), type) != std::end(kept);
-    EXPECT_EQ(outlives_ring(type), expected) << static_cast<int>(type);
-  }
 }
 
 }  // namespace

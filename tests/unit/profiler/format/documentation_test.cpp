@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
-#include "profiler/format/columns.h"
+#include "profiler/format/event_table.h"
 #include "profiler/format/mpi_functions.h"
-#include "tests/unit/profiler/format/events.h"
 
 namespace paceline::format {
 namespace {
@@ -25,15 +28,91 @@ TEST(Documentation, ListsEachMpiFunctionUnderItsNumber) {
   }
 }
 
-TEST(Documentation, ListsEachEventType) {
-  const std::string text = documentation();
-  int known = 0;
-  for (unsigned type = 1; type < 256; ++type) {
-    if (fields_of(static_cast<EventType>(type)).empty()) continue;
-    ++known;
-    EXPECT_NE(text.find(fmt::format("\n| {} | ", type)), std::string::npos) << type;
+// The cells of each row of a Markdown table that begins with a line of this head.
+std::vector<std::vector<std::string>> table_under(const std::string& head) {
+  std::istringstream text(documentation());
+  std::vector<std::vector<std::string>> rows;
+  std::string line;
+  while (std::getline(text, line) && !line.starts_with(head)) {
   }
-  EXPECT_EQ(known, static_cast<int>(std::size(testing::all_types)));
+  std::getline(text, line);  // the rule below the head
+  while (std::getline(text, line) && line.starts_with("| ")) {
+    std::vector<std::string> cells(1);
+    for (std::size_t i = 2; i < line.size(); ++i) {
+      const bool escaped = line.compare(i, 2, "\\|") == 0;
+      if (line[i] == '|') {
+        cells.emplace_back();
+      } else {
+        cells.back() += line[escaped ? ++i : i];
+      }
+    }
+    cells.pop_back();
+    for (std::string& cell : cells) {
+      cell.erase(0, cell.find_first_not_of(' '));
+      cell.erase(cell.find_last_not_of(' ') + 1);
+    }
+    rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
+TEST(Documentation, ListsEachEventTypeWithItsNameAndSlots) {
+  std::vector<std::string> documented, expected;
+  for (const auto& row : table_under("| type | name | extension slots |")) {
+    ASSERT_GE(row.size(), 4U);
+    documented.push_back(fmt::format("{} {} {}", row[0], row[1], row[2]));
+  }
+  for (const EventInfo& info : event_table) {
+    const std::string slots = info.extension_slots == in_bytes ? "⌈bytes / 16⌉" : std::to_string(info.extension_slots);
+    expected.push_back(fmt::format("{} {} {}", static_cast<int>(info.type), info.name, slots));
+  }
+  EXPECT_EQ(documented, expected);
+}
+
+// "low 0:16, ext.high Δ": a word alone is all of its bits.
+std::string columns_text(const EventInfo& info) {
+  constexpr const char* words[] = {"low", "ext.high", "ext.low", "ext2.high", "ext2.low"};
+  std::string text;
+  for (const Field& field : info.columns) {
+    text += text.empty() ? "" : ", ";
+    text += words[field.word];
+    if (field.bits < 64) text += fmt::format(" {}:{}", field.shift, field.bits);
+    if (field.coding != Coding::plain) text += field.coding == Coding::delta ? " Δ" : " Σ";
+  }
+  return text;
+}
+
+TEST(Documentation, ListsTheColumnsOfEachEventType) {
+  std::map<std::string, std::string> documented;
+  for (const auto& row : table_under("| type | columns |")) {
+    ASSERT_EQ(row.size(), 2U);
+    std::istringstream names(row[0]);
+    for (std::string name; std::getline(names >> std::ws, name, ',');) {
+      EXPECT_TRUE(documented.emplace(name, row[1].substr(0, row[1].find(';'))).second) << name;
+    }
+  }
+  for (const EventInfo& info : event_table) {
+    EXPECT_EQ(documented[std::string(info.name)], columns_text(info)) << info.name;
+  }
+  EXPECT_EQ(documented.size(), std::size(event_table));
+}
+
+// The text names definitions by their numbers: "(1 to 5, 64 to 69, 107, 128)".
+TEST(Documentation, ListsTheTypesThatAreDefinitions) {
+  const std::string text = documentation();
+  const std::size_t begin = text.find("**Definitions** (");
+  ASSERT_NE(begin, std::string::npos);
+  std::istringstream list(text.substr(begin + 17, text.find(')', begin) - begin - 17));
+  std::set<int> documented, expected;
+  for (std::string part; std::getline(list, part, ',');) {
+    const std::size_t to = part.find(" to ");
+    const int last = std::stoi(to == std::string::npos ? part : part.substr(to + 4));
+    for (int type = std::stoi(part); type <= last; ++type) documented.insert(type);
+  }
+  for (const EventInfo& info : event_table) {
+    if (defines(info.type)) expected.insert(static_cast<int>(info.type));
+  }
+  EXPECT_EQ(documented, expected);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "profiler/format/error.h"
 #include "profiler/format/hash.h"
 #include "profiler/format/writer.h"
-#include "tests/unit/profiler/format/events.h"
+#include "tests/unit/profiler/format/streams.h"
 
 namespace paceline::format {
 namespace {

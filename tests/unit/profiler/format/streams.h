@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/format/event.h"
+#include "profiler/format/event_table.h"
 
 namespace paceline::format {
 inline bool operator==(const Slot& a, const Slot& b) { return a.high == b.high && a.low == b.low; }
