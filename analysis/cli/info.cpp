@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/cli/commands.h"
@@ -14,6 +15,7 @@
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/machine.h"
 #include "profiler/format/error.h"
+#include "profiler/format/trace_file_reader.h"
 
 namespace paceline::cli {
 namespace {
@@ -33,14 +35,51 @@ struct Found {
   std::vector<std::string> failures;  // files without a readable header
 };
 
+bool defines_name(const format::TraceFile& file, std::initializer_list<std::string_view> names) {
+  bool found = false;
+  for (const format::Track& track : file.tracks) {
+    format::for_each_event(track.slots, [&](const format::Slot& head, const format::Slot* text) {
+      if (type_of(head) != format::EventType::name) return;
+      const std::string_view name(reinterpret_cast<const char*>(text), head.low >> 32);
+      found = found || std::ranges::find(names, name) != names.end();
+    });
+  }
+  return found;
+}
+
+// True if something that is printed about the run rests on more than definitions and counts: hanging collectives are
+// found by the calls that are open at the end, and some notes count NCCL's calls and ranges of certain names.
+bool needs_all_events(const format::TraceSummary& summary) {
+  const format::TraceFile& file = summary.file;
+  const auto dropped = [&](format::DropCause cause) {
+    return file.header.dropped[static_cast<std::size_t>(cause)] > 0;
+  };
+  const bool incomplete = file.header.closed == 0 || file.damaged || !file.lost.empty() || file.header.kept_from > 0 ||
+                          dropped(format::DropCause::no_free_chunk) || dropped(format::DropCause::too_long) ||
+                          dropped(format::DropCause::disk) || dropped(format::DropCause::ring);
+  return incomplete || summary.has_open_call || summary.has_submits ||
+         file.left_out.events[static_cast<std::size_t>(format::Family::nccl)] > 0 ||
+         defines_name(file, {"recorder wait", "NCCL"});
+}
+
+// The files of one run, without the events that nothing printed needs.
+std::vector<format::TraceFile> files_of(std::vector<format::TraceSummary> summaries) {
+  const bool all_events = std::ranges::any_of(summaries, needs_all_events);
+  std::vector<format::TraceFile> files;
+  for (format::TraceSummary& summary : summaries) {
+    files.push_back(all_events ? format::read_trace_file(summary.file.path) : std::move(summary.file));
+  }
+  return files;
+}
+
 Found find_runs(const std::string& path) {
   Found found;
-  std::map<std::string, std::vector<format::TraceFile>> jobs;
+  std::map<std::string, std::vector<format::TraceSummary>> jobs;
   try {
     for (const std::filesystem::path& file : analysis::trace_files(path)) {
       try {
-        format::TraceFile read = format::read_trace_file(file);
-        const std::string job = read.job;
+        format::TraceSummary read = format::read_trace_summary(file);
+        const std::string job = read.file.job;
         jobs[job].push_back(std::move(read));
       } catch (const Error& error) {
         found.failures.emplace_back(error.what());
@@ -49,7 +88,7 @@ Found find_runs(const std::string& path) {
   } catch (const Error& error) {
     found.failures.emplace_back(error.what());
   }
-  for (auto& [job, files] : jobs) found.runs.push_back(analysis::import_pace(std::move(files)));
+  for (auto& [job, summaries] : jobs) found.runs.push_back(analysis::import_pace(files_of(std::move(summaries))));
   return found;
 }
 

@@ -23,6 +23,7 @@ T& grow_to(std::vector<T>& values, std::size_t index) {
 PaceDefinitions definitions_of(const format::TraceFile& file) {
   PaceDefinitions found;
   const std::uint64_t start = file.header.start_ticks;
+  found.last_ticks = file.left_out.last_ticks;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> settings;  // resolved at the end, when all names are known
   for (std::uint32_t t = 0; t < file.tracks.size(); ++t) {
     PendingPayloads pending;

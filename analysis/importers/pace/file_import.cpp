@@ -60,7 +60,18 @@ void PaceFileImport::read_devices(const format::TraceFile& file) {
                 [this](std::uint64_t identity) { return words_.communicator_text(identity); });
 }
 
+void PaceFileImport::count_left_out(const format::TraceFile& file) {
+  const auto events = [&](format::Family family) { return file.left_out.events[static_cast<std::size_t>(family)]; };
+  Rank& info = rank_.info();
+  info.nvtx_events += events(format::Family::nvtx);
+  info.mpi_events += events(format::Family::mpi);
+  info.cuda_events += events(format::Family::cuda);
+  info.nccl_events += events(format::Family::nccl);
+  info.counter_events += events(format::Family::counter);
+}
+
 void PaceFileImport::add_devices(const format::TraceFile& file, const std::string& process) {
+  count_left_out(file);
   nccl_->add_tracks(file, *cuda_, process);
   cuda_->add_tracks(process);
   rank_.info().cuda_events += cuda_->events();

@@ -53,6 +53,9 @@ class PaceFileImport {
   void counters(const std::string& process = "");
 
  private:
+  // Adds the numbers of the events that a summary left out.
+  void count_left_out(const format::TraceFile& file);
+
   std::vector<PaceGap> with_damage(std::uint32_t track, const format::TraceFile& file) const;
   std::int64_t recorder_wait_ns(const format::Track& from) const;
   void add_lost(TrackBuilder& track, const format::LostStretch& lost) const;
