@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace paceline::analysis {
@@ -9,12 +10,13 @@ namespace paceline::analysis {
 PiecewiseLine::PiecewiseLine(std::vector<Knot> knots, double slope_before, double slope_after)
     : knots_(std::move(knots)), before_(slope_before), after_(slope_after) {}
 
-double PiecewiseLine::operator()(double x) const {
+PiecewiseLine::Piece PiecewiseLine::piece(double x) const {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto next = std::ranges::upper_bound(knots_, x, {}, &Knot::x);
-  if (next == knots_.begin()) return next->y + before_ * (x - next->x);
+  if (next == knots_.begin()) return {-infinite, next->x, next->x, next->y, before_};
   const Knot& left = *std::prev(next);
-  if (next == knots_.end()) return left.y + after_ * (x - left.x);
-  return left.y + (next->y - left.y) / (next->x - left.x) * (x - left.x);
+  if (next == knots_.end()) return {left.x, infinite, left.x, left.y, after_};
+  return {left.x, next->x, left.x, left.y, (next->y - left.y) / (next->x - left.x)};
 }
 
 PiecewiseLine PiecewiseLine::inverse() const {

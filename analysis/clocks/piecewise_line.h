@@ -19,8 +19,19 @@ class PiecewiseLine {
   // At least one knot; both x and y rise from knot to knot; slopes above 0.
   PiecewiseLine(std::vector<Knot> knots, double slope_before, double slope_after);
 
+  // The piece of the line from `begin` to before `end`: y + slope · (x − this->x).
+  struct Piece {
+    double begin = 0, end = 0;
+    double x = 0, y = 0, slope = 0;
+  };
+  // The one that holds x. O(log knots).
+  Piece piece(double x) const;
+
   // O(log knots).
-  double operator()(double x) const;
+  double operator()(double x) const {
+    const Piece at = piece(x);
+    return at.y + at.slope * (x - at.x);
+  }
   PiecewiseLine inverse() const;
 
   const std::vector<Knot>& knots() const { return knots_; }

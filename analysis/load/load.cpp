@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/importers/pace/import.h"
+#include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
 #include "profiler/format/reader.h"
 
@@ -47,22 +49,23 @@ std::vector<fs::path> trace_files(const fs::path& path) {
 
 Trace load_run(const fs::path& path, const Progress& progress) {
   const std::vector<fs::path> paths = trace_files(path);
-  std::vector<format::TraceFile> files;
-  std::vector<std::string> notes;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
+  std::vector<std::optional<PaceEvents>> opened(paths.size());
+  std::vector<std::string> failures(paths.size());
+  parallel_for(paths.size(), [&](std::size_t i) {
     try {
-      files.push_back(format::read_trace_file(paths[i]));
+      opened[i].emplace(format::TraceFileReader(paths[i]));
     } catch (const Error& error) {
-      notes.emplace_back(error.what());
+      failures[i] = error.what();
     }
-    const double share = 0.5 * static_cast<double>(i + 1) / static_cast<double>(paths.size());
-    if (progress && !progress(share)) throw Error("loading was stopped");
+  });
+  std::vector<PaceEvents> files;
+  for (std::optional<PaceEvents>& file : opened) {
+    if (file) files.push_back(std::move(*file));
   }
-  if (files.empty()) throw Error(notes.front());
-  Progress second_half;
-  if (progress) second_half = [&](double share) { return progress(0.5 + 0.5 * share); };
-  Trace trace = import_pace(std::move(files), second_half);
-  trace.notes.insert(trace.notes.begin(), notes.begin(), notes.end());
+  std::erase(failures, "");
+  if (files.empty()) throw Error(failures.front());
+  Trace trace = import_pace(std::move(files), progress);
+  trace.notes.insert(trace.notes.begin(), failures.begin(), failures.end());
   return trace;
 }
 

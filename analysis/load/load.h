@@ -2,15 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <vector>
 
+#include "analysis/trace/progress.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
-
-// Called now and then with the share done, 0 to 1; returning false stops the load (throws Error).
-using Progress = std::function<bool(double)>;
 
 // The trace files that a RUN stands for, sorted by name: those directly in a directory, or the file itself. Throws
 // Error where there are none. Cost: 8 bytes read of each file.

@@ -82,6 +82,9 @@ class Records {
   // The first argument with this key. Linear in the record's arguments.
   std::optional<Argument> find(RecordId record, NameId key) const;
 
+  // True of a record without varying arguments, which any number of slices can have.
+  static bool is_shared(RecordId record) { return (record & own_values) == 0; }
+
   // Replaces the names' ids by those in `names`, where each one's place is the old id.
   void rename(std::span<const NameId> names);
 

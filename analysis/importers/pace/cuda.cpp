@@ -78,48 +78,45 @@ void cut(std::span<const std::int64_t> edges, std::int64_t& start, std::int64_t&
 
 }  // namespace
 
-PaceCuda::PaceCuda(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions,
-                   const Time& time)
+PaceCuda::PaceCuda(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions, const Time& time)
     : rank_(rank) {
-  define(file, definitions);
+  define(events, definitions);
   name_by_nvtx(definitions);
-  collect(file, time);
+  collect(events, time);
   if (events_ > 0) join_nccl();
 }
 
-void PaceCuda::define(const format::TraceFile& file, const PaceDefinitions& definitions) {
+void PaceCuda::define(const PaceEvents& events, const PaceDefinitions& definitions) {
   const auto named = [&](std::uint32_t id) { return rank_.names().intern(definitions.name(id)); };
-  for (const format::Track& track : file.tracks) {
-    each_event(track.slots, [&](const Slot& head, const Slot* extension) {
-      switch (type_of(head)) {
-        case EventType::cuda_function:
-          functions_[low_half(head.low)] = named(high_half(head.low));
-          break;
-        case EventType::cuda_stream:
-          streams_[low_half(head.low)] = {low_half(extension->high), high_half(extension->high),
-                                          low_half(extension->low), named(high_half(head.low))};
-          break;
-        case EventType::cuda_handle:
-          handles_[{low_half(head.low), high_half(head.low)}] = extension->high;
-          break;
-        case EventType::cuda_kernel: {
-          const std::string name = demangled(definitions.name(high_half(head.low)));
-          const auto part = [](std::uint64_t word, unsigned shift) { return word >> shift & 0xffff; };
-          const std::uint64_t grid = extension[0].high, block = extension[0].low, shared = extension[1].high;
-          kernels_[low_half(head.low)] = {
-              rank_.names().intern(name.empty() ? "kernel" : name),
-              rank_.names().intern(fmt::format("{}×{}×{}", low_half(grid), part(grid, 32), part(grid, 48))),
-              rank_.names().intern(fmt::format("{}×{}×{}", part(block, 0), part(block, 16), part(block, 32))),
-              static_cast<std::uint32_t>(part(block, 48)),
-              std::uint64_t{low_half(shared)} + high_half(shared),
-              name.find("nccl") != std::string::npos};
-          break;
-        }
-        default:
-          break;
+  events.each(PaceEvents::Part::definitions, [&](const Slot& head, const Slot* extension) {
+    switch (type_of(head)) {
+      case EventType::cuda_function:
+        functions_[low_half(head.low)] = named(high_half(head.low));
+        break;
+      case EventType::cuda_stream:
+        streams_[low_half(head.low)] = {low_half(extension->high), high_half(extension->high), low_half(extension->low),
+                                        named(high_half(head.low))};
+        break;
+      case EventType::cuda_handle:
+        handles_[{low_half(head.low), high_half(head.low)}] = extension->high;
+        break;
+      case EventType::cuda_kernel: {
+        const std::string name = demangled(definitions.name(high_half(head.low)));
+        const auto part = [](std::uint64_t word, unsigned shift) { return word >> shift & 0xffff; };
+        const std::uint64_t grid = extension[0].high, block = extension[0].low, shared = extension[1].high;
+        kernels_[low_half(head.low)] = {
+            rank_.names().intern(name.empty() ? "kernel" : name),
+            rank_.names().intern(fmt::format("{}×{}×{}", low_half(grid), part(grid, 32), part(grid, 48))),
+            rank_.names().intern(fmt::format("{}×{}×{}", part(block, 0), part(block, 16), part(block, 32))),
+            static_cast<std::uint32_t>(part(block, 48)),
+            std::uint64_t{low_half(shared)} + high_half(shared),
+            name.find("nccl") != std::string::npos};
+        break;
       }
-    });
-  }
+      default:
+        break;
+    }
+  });
 }
 
 // Names that the program gave by nvtxNameCudaStream, nvtxNameCuStream and nvtxNameCuContext, in NVTX's classes 4 (the
@@ -143,43 +140,41 @@ void PaceCuda::name_by_nvtx(const PaceDefinitions& definitions) {
   }
 }
 
-void PaceCuda::collect(const format::TraceFile& file, const Time& time) {
-  for (const format::Track& track : file.tracks) {
-    each_event(track.slots, [&](const Slot& head, const Slot* extension) {
-      const EventType type = type_of(head);
-      if (type < EventType::cuda_call || type > EventType::cuda_overhead) return;
-      ++events_;
-      const std::int64_t start = time(ticks_of(head)), end = time(grow(ticks_of(head), extension->high));
-      const std::uint32_t low = low_half(head.low), high = high_half(head.low);
-      const std::uint32_t correlation = low_half(extension->low), number = high_half(extension->low);
-      switch (type) {
-        case EventType::cuda_call:
-          calls_[high].push_back({start, end, static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(low >> 16),
-                                  correlation, number});
-          break;
-        case EventType::cuda_kernel_run:
-          ran_[high].push_back({start, end, Kind::kernel, 0, low, correlation, number, 0, 0});
-          break;
-        case EventType::cuda_copy:
-          ran_[low].push_back({start, end, Kind::copy, static_cast<std::uint8_t>(high), high, correlation, number,
-                               extension[1].high, extension[1].low});
-          break;
-        case EventType::cuda_set:
-          ran_[low].push_back(
-              {start, end, Kind::set, 0, low_half(extension[1].low), correlation, number, extension[1].high, 0});
-          break;
-        case EventType::cuda_graph:
-          ran_[low].push_back({start, end, Kind::graph, 0, high, correlation, high, 0, 0});
-          break;
-        case EventType::cuda_wait:
-          if (low != 0) waited_for_[correlation] = low;
-          break;
-        default:
-          overheads_.push_back({start, end, low});
-          break;
-      }
-    });
-  }
+void PaceCuda::collect(const PaceEvents& events, const Time& time) {
+  events.each(PaceEvents::Part::cuda, [&](const Slot& head, const Slot* extension) {
+    const EventType type = type_of(head);
+    if (type < EventType::cuda_call || type > EventType::cuda_overhead) return;
+    ++events_;
+    const std::int64_t start = time(ticks_of(head)), end = time(grow(ticks_of(head), extension->high));
+    const std::uint32_t low = low_half(head.low), high = high_half(head.low);
+    const std::uint32_t correlation = low_half(extension->low), number = high_half(extension->low);
+    switch (type) {
+      case EventType::cuda_call:
+        calls_[high].push_back(
+            {start, end, static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(low >> 16), correlation, number});
+        break;
+      case EventType::cuda_kernel_run:
+        ran_[high].push_back({start, end, Kind::kernel, 0, low, correlation, number, 0, 0});
+        break;
+      case EventType::cuda_copy:
+        ran_[low].push_back({start, end, Kind::copy, static_cast<std::uint8_t>(high), high, correlation, number,
+                             extension[1].high, extension[1].low});
+        break;
+      case EventType::cuda_set:
+        ran_[low].push_back(
+            {start, end, Kind::set, 0, low_half(extension[1].low), correlation, number, extension[1].high, 0});
+        break;
+      case EventType::cuda_graph:
+        ran_[low].push_back({start, end, Kind::graph, 0, high, correlation, high, 0, 0});
+        break;
+      case EventType::cuda_wait:
+        if (low != 0) waited_for_[correlation] = low;
+        break;
+      default:
+        overheads_.push_back({start, end, low});
+        break;
+    }
+  });
 }
 
 void PaceCuda::join_nccl() {

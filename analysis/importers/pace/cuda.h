@@ -22,7 +22,7 @@ class PaceCuda {
   using Time = std::function<std::int64_t(std::uint64_t ticks)>;
 
   // Collects all CUDA events of the file. Cost: linear in its slots.
-  PaceCuda(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions, const Time& time);
+  PaceCuda(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions, const Time& time);
 
   // Adds the calls that a thread made to its track: domain "cuda", category "runtime", "driver" or, for those that wait
   // for a device, "synchronization". `edges`: when the track's own ranges and calls begin and end, in the order of the
@@ -74,9 +74,9 @@ class PaceCuda {
     std::uint32_t kind = 0;
   };
 
-  void define(const format::TraceFile& file, const PaceDefinitions& definitions);
+  void define(const PaceEvents& events, const PaceDefinitions& definitions);
   void name_by_nvtx(const PaceDefinitions& definitions);
-  void collect(const format::TraceFile& file, const Time& time);
+  void collect(const PaceEvents& events, const Time& time);
   void join_nccl();
   void add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track);
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/clocks/alignment.h"
+#include "analysis/importers/pace/events.h"
 #include "analysis/importers/pace/nvtx_clocks.h"
 #include "analysis/importers/pace/nvtx_payloads.h"
-#include "profiler/format/reader.h"
 
 namespace paceline::analysis {
 
@@ -30,11 +30,6 @@ struct PaceDefinitions {
     std::uint32_t name = 0, unit = 0, device = 0;  // ids in the file
     bool is_sum = false;
   };
-  struct RangeEnd {
-    std::uint32_t track = 0;  // index into TraceFile::tracks
-    std::uint64_t ticks = 0;  // relative, as in events
-  };
-
   struct RecordingState {  // from these ticks on; 0 reasons: it is on
     std::uint64_t ticks = 0, reasons = 0;
   };
@@ -52,8 +47,6 @@ struct PaceDefinitions {
   std::unordered_map<std::uint32_t, MpiFile> mpi_files;
   std::map<std::uint32_t, Counter> counters;
   std::map<std::string, std::string> settings;
-  std::unordered_map<std::uint64_t, RangeEnd> range_ends;                     // of NVTX start/end ranges, by range id
-  std::unordered_map<std::uint64_t, std::vector<format::Slot>> end_payloads;  // of those that have some
   PayloadSchemas payloads;
   NvtxClocks nvtx_clocks;
   // Name ids of NVTX resources (CUDA streams, mutexes, …) by NVTX's type of the resource and its identifier.
@@ -63,40 +56,11 @@ struct PaceDefinitions {
   std::vector<RecordingState> recording;  // by time
   std::vector<TriggerEvent> triggers;     // by time
   std::uint64_t last_ticks = 0;           // of any event, relative
-  std::uint64_t events = 0;
 
   std::string_view name(std::uint32_t id) const { return id < names.size() ? std::string_view(names[id]) : ""; }
 };
 
-PaceDefinitions definitions_of(const format::TraceFile& file);
-
-// Gathers the payloads that stand right before their event.
-class PendingPayloads {
- public:
-  // To be called for each event of a track; true for a payload. Others may ask for before(head) and then forget().
-  bool take(const format::Slot& head) {
-    if (type_of(head) != format::EventType::payload && type_of(head) != format::EventType::payload_part) return false;
-    if (first_ == nullptr) first_ = &head;
-    return true;
-  }
-  std::span<const format::Slot> before(const format::Slot& head) const {
-    return first_ != nullptr ? std::span(first_, &head) : std::span<const format::Slot>();
-  }
-  void forget() { first_ = nullptr; }
-
- private:
-  const format::Slot* first_ = nullptr;
-};
-
-// Calls visit(head, extension slots) for each whole event of a track.
-template <typename Visit>
-void each_event(const std::vector<format::Slot>& slots, Visit&& visit) {
-  for (std::size_t i = 0; i < slots.size();) {
-    const std::size_t next = i + 1 + format::extension_slots(slots[i]);
-    if (next > slots.size()) return;
-    visit(slots[i], slots.data() + i + 1);
-    i = next;
-  }
-}
+// Cost: linear in the file's definitions; in all events where the file does not say which blocks hold them.
+PaceDefinitions definitions_of(const PaceEvents& events);
 
 }  // namespace paceline::analysis

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "analysis/clocks/alignment.h"
@@ -13,6 +14,7 @@
 #include "analysis/importers/pace/processes.h"
 #include "analysis/importers/pace/vocabulary.h"
 #include "analysis/trace/builder.h"
+#include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
@@ -42,7 +44,7 @@ ClockReadings readings_of(const PaceProcess& process) {
   return readings;
 }
 
-std::map<std::string, std::uint64_t> dropped_of(const format::TraceFile& file) {
+std::map<std::string, std::uint64_t> dropped_of(const format::TraceFacts& file) {
   std::map<std::string, std::uint64_t> dropped;
   for (std::uint32_t i = 0; i < format::drop_causes; ++i) {
     if (file.header.dropped[i] > 0) dropped[lost_cause_text(i)] += file.header.dropped[i];
@@ -55,7 +57,7 @@ void note_utc(const std::vector<PaceProcess>& processes, const std::vector<Align
               std::vector<std::string>& notes) {
   std::set<std::string> noted;
   for (std::size_t p = 0; p < processes.size(); ++p) {
-    const format::TraceFile &file = processes[p].file, &reference = processes.front().file;
+    const format::TraceFacts &file = processes[p].file, &reference = processes.front().file;
     if (!clocks[p].by_utc || !noted.insert(file.host + '\n' + file.boot_id).second) continue;
     std::string how_good = fmt::format("good to {:.1f} ms, by their systems' own word", clocks[p].error_ns * 1e-6);
     if (file.utc_error_us < 0 || reference.utc_error_us < 0) {
@@ -68,7 +70,7 @@ void note_utc(const std::vector<PaceProcess>& processes, const std::vector<Align
 }
 
 Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int processes) {
-  const format::TraceFile& file = process.file;
+  const format::TraceFacts& file = process.file;
   Rank rank;
   rank.rank = process.rank;
   rank.world_size = process.world_size >= 0 ? process.world_size : processes;
@@ -101,9 +103,13 @@ Rank facts_of(const PaceProcess& process, const AlignedClock& clock, int process
 
 std::string process_label(const PaceProcess& process) { return fmt::format("process {}: ", process.file.header.pid); }
 
-std::size_t main_index_of(const format::TraceFile& file) {
-  const auto main = std::ranges::find(file.tracks, file.header.pid, &format::Track::thread_id);
-  return main == file.tracks.end() ? 0 : static_cast<std::size_t>(main - file.tracks.begin());
+constexpr std::size_t no_track = ~std::size_t{0};
+
+// The track of the process's first thread; `otherwise` where that recorded nothing.
+std::size_t main_index_of(const PaceProcess& process, std::size_t otherwise) {
+  const auto tracks = process.events.tracks();
+  const auto main = std::ranges::find(tracks, process.file.header.pid, &PaceEvents::TrackId::thread_id);
+  return main == tracks.end() ? otherwise : static_cast<std::size_t>(main - tracks.begin());
 }
 
 // What is open on the main thread when a program ends does not go on in the next one.
@@ -123,40 +129,82 @@ void add_communicators(const PaceDefinitions& definitions, CommunicatorTexts& te
   }
 }
 
-// Another file of the rank: its next program, whose main thread goes on on `main_track`, or a process whose threads are
-// helper threads.
-void add_process(PaceVocabulary& words, RankBuilder& rank, PaceProcess& process, const AlignedClock& clock, double zero,
-                 TrackBuilder* main_track) {
-  const bool goes_on = process.role == PaceRole::successor;
-  const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
-  PaceFileImport import(words, rank, process.definitions, gaps, clock.time, zero);
-  const std::int64_t end_ns = import.time(process.definitions.last_ticks);
-  rank.info().end_ns = std::max(rank.info().end_ns, end_ns);
-  for (const auto& [cause, lost] : dropped_of(process.file)) rank.info().dropped[cause] += lost;
-  if (goes_on) {
-    rank.info().ended = process.file.header.closed != 0;
-    rank.info().command = process.file.command;
-    rank.info().facts.insert(process.definitions.settings.begin(), process.definitions.settings.end());
-    for (const char* said_elsewhere : {"rank", "world_size"}) rank.info().facts.erase(said_elsewhere);
-    import.gaps();
+// One rank of the run, from all of its files. Ranks are independent of each other.
+class RankImport {
+ public:
+  RankImport(RankBuilder& rank, const CommunicatorTexts& communicators, double zero)
+      : rank_(rank), words_(rank, communicators), zero_(zero) {}
+
+  // The rank's first file, which must outlive this object.
+  void begin(const PaceProcess& process, const AlignedClock& clock) {
+    gaps_ = gaps_of(process.definitions, process.file.header.kept_from);
+    context_.emplace(rank_, words_, process.events, process.definitions, gaps_, clock.time, zero_);
+    Rank& info = rank_.info();
+    info.start_ns = whole_ns(clock.process_start_ns - zero_);
+    info.end_ns = context_->time(process.definitions.last_ticks);
+    const bool is_own = process.role != PaceRole::helper;
+    import_.emplace(*context_, is_own ? "" : process_label(process));
+    import_->add_rank_facts();
+    TrackBuilder* main = import_->add_tracks(main_index_of(process, 0), is_own, nullptr);
+    if (process.role == PaceRole::whole) main_track_ = main;
+    if (const std::string missing = import_->nccl_missing(); !missing.empty()) {
+      notes_.push_back(fmt::format("{}: {}", process.file.path.string(), missing));
+    }
+    if (import_->untimed() > 0) {
+      notes_.push_back(
+          fmt::format("{}: {} submitted NVTX events left out: no clock of theirs is tied to the recorder's",
+                      process.file.path.string(), import_->untimed()));
+    }
+    if (main_track_ != nullptr) end_open_slices(words_, *main_track_, info.end_ns);
+    // Decoding may find damage that no checksum shows.
+    if (const std::string damage = process.events.damage(); !damage.empty()) info.damaged = true, info.damage = damage;
   }
-  const std::string label = process_label(process);
-  const std::size_t main_index = main_index_of(process.file);
-  import.read_devices(process.file);
-  for (std::uint32_t t = 0; t < process.file.tracks.size(); ++t) {
-    const bool main = t == main_index && process.file.tracks[t].thread_id == process.file.header.pid;
-    TrackBuilder& track = import.track(process.file, t, main, label, main && goes_on ? main_track : nullptr);
-    if (main && goes_on) end_open_slices(words, track, end_ns);
-    process.file.tracks[t].slots = {};
+
+  // Another file of the rank: its next program, whose main thread goes on on the main track, or a process whose threads
+  // are helper threads.
+  void add(const PaceProcess& process, const AlignedClock& clock) {
+    const bool goes_on = process.role == PaceRole::successor;
+    const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
+    PaceContext context(rank_, words_, process.events, process.definitions, gaps, clock.time, zero_);
+    Rank& info = rank_.info();
+    const std::int64_t end_ns = context.time(process.definitions.last_ticks);
+    info.end_ns = std::max(info.end_ns, end_ns);
+    for (const auto& [cause, lost] : dropped_of(process.file)) info.dropped[cause] += lost;
+    PaceFileImport import(context, process_label(process));
+    if (goes_on) {
+      info.ended = process.file.header.closed != 0;
+      info.command = process.file.command;
+      info.facts.insert(process.definitions.settings.begin(), process.definitions.settings.end());
+      for (const char* said_elsewhere : {"rank", "world_size"}) info.facts.erase(said_elsewhere);
+      import.add_rank_facts();
+    }
+    TrackBuilder* main = import.add_tracks(main_index_of(process, no_track), false, goes_on ? main_track_ : nullptr);
+    if (main != nullptr && goes_on) end_open_slices(words_, *main, end_ns);
+    import.add_counters(fmt::format("process {}", process.file.header.pid));
   }
-  import.lost_elsewhere(process.file, label);
-  import.add_devices(process.file, label);
-  import.counters(fmt::format("process {}", process.file.header.pid));
-}
+
+  void finish() {
+    import_->add_counters("");
+    rank_.finish();
+  }
+
+  // What was left out, one line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  RankBuilder& rank_;
+  PaceVocabulary words_;
+  const double zero_;
+  std::vector<PaceGap> gaps_;  // of the first file, as the next two
+  std::optional<PaceContext> context_;
+  std::optional<PaceFileImport> import_;
+  TrackBuilder* main_track_ = nullptr;
+  std::vector<std::string> notes_;
+};
 
 }  // namespace
 
-Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress) {
+Trace import_pace(std::vector<PaceEvents> files, const Progress& progress) {
   std::vector<std::string> notes;
   auto [processes, others] = sort_processes(std::move(files), notes);
 
@@ -168,58 +216,48 @@ Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress
   double zero = clocks.empty() ? 0 : clocks.front().process_start_ns;
   for (const AlignedClock& clock : clocks) zero = std::min(zero, clock.process_start_ns);
 
-  TraceBuilder run;
   CommunicatorTexts communicators;
+  std::uint64_t slots = 0;
   for (const std::vector<PaceProcess>* all : {&processes, &others}) {
-    for (const PaceProcess& process : *all) add_communicators(process.definitions, communicators);
+    for (const PaceProcess& process : *all) {
+      add_communicators(process.definitions, communicators);
+      slots += process.events.slots();
+    }
   }
+  ProgressCounter counter(progress, slots);
+  for (std::vector<PaceProcess>* all : {&processes, &others}) {
+    for (PaceProcess& process : *all) process.events.count_in(counter);
+  }
+
+  TraceBuilder run;
+  std::vector<RankBuilder*> ranks;
   std::string iteration_name;
   for (std::size_t p = 0; p < processes.size(); ++p) {
-    PaceProcess& process = processes[p];
-    const AlignedClock& clock = clocks[p];
-    RankBuilder& rank = run.add_rank(facts_of(process, clock, static_cast<int>(processes.size())));
-    PaceVocabulary words(rank, communicators);
-    const std::vector<PaceGap> gaps = gaps_of(process.definitions, process.file.header.kept_from);
-    PaceFileImport import(words, rank, process.definitions, gaps, clock.time, zero);
-    rank.info().start_ns = whole_ns(clock.process_start_ns - zero);
-    rank.info().end_ns = import.time(process.definitions.last_ticks);
-    import.gaps();
-    if (const auto named = process.definitions.settings.find("iteration_name");
-        named != process.definitions.settings.end()) {
-      iteration_name = named->second;
-    }
-    TrackBuilder* main_track = nullptr;
-    const std::string label = process.role == PaceRole::helper ? process_label(process) : "";
-    const std::size_t main_index = main_index_of(process.file);
-    import.read_devices(process.file);
-    for (std::uint32_t t = 0; t < process.file.tracks.size(); ++t) {
-      TrackBuilder& track = import.track(process.file, t, t == main_index, label);
-      if (t == main_index && process.role == PaceRole::whole) main_track = &track;
-      process.file.tracks[t].slots = {};
-    }
-    import.lost_elsewhere(process.file, label);
-    import.add_devices(process.file, label);
-    if (const std::string missing = import.nccl_missing(); !missing.empty()) {
-      notes.push_back(fmt::format("{}: {}", process.file.path.string(), missing));
-    }
-    if (import.untimed() > 0) {
-      notes.push_back(fmt::format("{}: {} submitted NVTX events left out: no clock of theirs is tied to the recorder's",
-                                  process.file.path.string(), import.untimed()));
-    }
-    if (main_track != nullptr) end_open_slices(words, *main_track, rank.info().end_ns);
-    for (std::size_t o = 0; o < others.size(); ++o) {
-      if (others[o].rank_index != p) continue;
-      add_process(words, rank, others[o], clocks[processes.size() + o], zero, main_track);
-    }
-    import.counters();
-    if (progress && !progress(static_cast<double>(p + 1) / static_cast<double>(processes.size()))) {
-      throw Error("loading was stopped");
-    }
+    ranks.push_back(&run.add_rank(facts_of(processes[p], clocks[p], static_cast<int>(processes.size()))));
+    const auto& settings = processes[p].definitions.settings;
+    if (const auto named = settings.find("iteration_name"); named != settings.end()) iteration_name = named->second;
   }
+  std::vector<std::vector<std::string>> notes_of_ranks(processes.size());
+  parallel_for(processes.size(), [&](std::size_t p) {
+    RankImport import(*ranks[p], communicators, zero);
+    import.begin(processes[p], clocks[p]);
+    for (std::size_t o = 0; o < others.size(); ++o) {
+      if (others[o].rank_index == p) import.add(others[o], clocks[processes.size() + o]);
+    }
+    import.finish();
+    notes_of_ranks[p] = import.notes();
+  });
+  for (const auto& of_rank : notes_of_ranks) notes.insert(notes.end(), of_rank.begin(), of_rank.end());
   Trace trace = run.finish();
   trace.notes = std::move(notes);
   trace.iteration_name = std::move(iteration_name);
   return trace;
+}
+
+Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress) {
+  std::vector<PaceEvents> events;
+  for (format::TraceFile& file : files) events.emplace_back(std::move(file));
+  return import_pace(std::move(events), progress);
 }
 
 }  // namespace paceline::analysis

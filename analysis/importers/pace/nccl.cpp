@@ -33,14 +33,14 @@ constexpr std::uint32_t last_of_ranges = 0x7fff'ffff;
 
 // No call of NCCL's is missing: nothing was lost, and what was not recorded lies between iterations, on all ranks
 // alike.
-bool has_all_calls(const format::TraceFile& file, const PaceDefinitions& definitions) {
-  const auto& dropped = file.header.dropped;
+bool has_all_calls(const PaceEvents& events, const PaceDefinitions& definitions) {
+  const auto& dropped = events.facts().header.dropped;
   const bool lost = std::any_of(std::begin(dropped), std::begin(dropped) + static_cast<int>(format::DropCause::device),
                                 [](std::uint64_t count) { return count > 0; });
   const bool paused = std::ranges::any_of(definitions.recording, [](const PaceDefinitions::RecordingState& state) {
     return (state.reasons & ~std::uint64_t{format::outside_iterations}) != 0;
   });
-  return !lost && !paused && file.header.kept_from == 0;
+  return !lost && !paused && events.facts().header.kept_from == 0;
 }
 
 // The device's clock runs at its own pace: it is tied to the host's anew for each of these.
@@ -48,10 +48,13 @@ constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 
 }  // namespace
 
-PaceNccl::PaceNccl(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions,
+PaceNccl::PaceNccl(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions,
                    const PaceCuda::Time& time, const CommunicatorText& communicator_text)
-    : rank_(rank), communicator_text_(communicator_text), ranges_(rank), counts_all_(has_all_calls(file, definitions)) {
-  collect(file, time);
+    : rank_(rank),
+      communicator_text_(communicator_text),
+      ranges_(rank),
+      counts_all_(has_all_calls(events, definitions)) {
+  collect(events, time);
   if (events_ == 0) return;
   names_ = definitions.names;
   for (const auto& [local, communicator] : definitions.communicators) {
@@ -65,9 +68,9 @@ PaceNccl::PaceNccl(RankBuilder& rank, const format::TraceFile& file, const PaceD
   place_channels();
 }
 
-void PaceNccl::collect(const format::TraceFile& file, const PaceCuda::Time& time) {
-  for (std::uint32_t t = 0; t < file.tracks.size(); ++t) {
-    each_event(file.tracks[t].slots, [&](const Slot& head, const Slot* extension) {
+void PaceNccl::collect(const PaceEvents& events, const PaceCuda::Time& time) {
+  for (std::uint32_t t = 0; t < events.tracks().size(); ++t) {
+    events.each(t, PaceEvents::Part::nccl, [&](const Slot& head, const Slot* extension) {
       const EventType type = type_of(head);
       const auto work = [&](std::uint64_t id) -> Work& {
         ++events_;
@@ -107,17 +110,15 @@ void PaceNccl::collect(const format::TraceFile& file, const PaceCuda::Time& time
     });
   }
   if (events_ == 0) return;
-  for (const format::Track& track : file.tracks) {
-    each_event(track.slots, [&](const Slot& head, const Slot*) {
-      if (type_of(head) != EventType::nccl_end) return;
-      const auto found = works_.find(head.low);
-      if (found == works_.end()) return;
-      found->second.end_ns = time(ticks_of(head));
-      if (found->second.type != EventType::nccl_proxy) return;
-      auto& latest = proxies_.try_emplace(found->second.last, *found->second.end_ns).first->second;
-      latest = std::max(latest, *found->second.end_ns);
-    });
-  }
+  events.each(PaceEvents::Part::nccl, [&](const Slot& head, const Slot*) {
+    if (type_of(head) != EventType::nccl_end) return;
+    const auto found = works_.find(head.low);
+    if (found == works_.end()) return;
+    found->second.end_ns = time(ticks_of(head));
+    if (found->second.type != EventType::nccl_proxy) return;
+    auto& latest = proxies_.try_emplace(found->second.last, *found->second.end_ns).first->second;
+    latest = std::max(latest, *found->second.end_ns);
+  });
 }
 
 // An edge is told after it was: so the host's clock at the telling, less the device's, is the clocks' distance or more,
@@ -317,7 +318,7 @@ std::string PaceNccl::missing() const {
   return "";
 }
 
-void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process) {
+void PaceNccl::add_tracks(const PaceEvents& events, const PaceCuda& cuda, const std::string& process) {
   process_ = process;
   last_call_ = rank_.info().nccl_events;  // more than another process of this rank has
   TrackBuilder* proxies = nullptr;
@@ -334,7 +335,7 @@ void PaceNccl::add_tracks(const format::TraceFile& file, const PaceCuda& cuda, c
       continue;
     }
     if (work.type == EventType::nccl_call) continue;
-    const std::uint64_t thread = file.tracks[work.track].thread_id;
+    const std::uint64_t thread = events.tracks()[work.track].thread_id;
     const auto communicator = communicators_.find(work.communicator);
     NcclRanges::Call* call = nullptr;
     if (communicator != communicators_.end()) {

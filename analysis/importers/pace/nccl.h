@@ -31,15 +31,15 @@ class PaceNccl {
   using CommunicatorText = std::function<NameId(std::uint64_t identity)>;
 
   // Collects all NCCL events of the file. Cost: linear in its slots.
-  PaceNccl(RankBuilder& rank, const format::TraceFile& file, const PaceDefinitions& definitions,
-           const PaceCuda::Time& time, const CommunicatorText& communicator_text);
+  PaceNccl(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions, const PaceCuda::Time& time,
+           const CommunicatorText& communicator_text);
 
   // Adds the calls of one of the file's tracks: domain "nccl", categories "api", "group", "launch", "enqueue"; and
   // reads its ranges, which must be there.
   void add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track);
   // Adds the communicators' tracks (kind nccl) and the proxies'. `cuda` tells which kernels were launched;
   // `process` goes in front of the labels.
-  void add_tracks(const format::TraceFile& file, const PaceCuda& cuda, const std::string& process);
+  void add_tracks(const PaceEvents& events, const PaceCuda& cuda, const std::string& process);
 
   std::uint64_t events() const { return events_; }
   // Why calls cannot be matched with other ranks'; one line, or "". Good after add_tracks().
@@ -74,7 +74,7 @@ class PaceNccl {
     bool end = false;
   };
 
-  void collect(const format::TraceFile& file, const PaceCuda::Time& time);
+  void collect(const PaceEvents& events, const PaceCuda::Time& time);
   void place_channels();
   KindId kind(NameId name, std::string_view category);
   const Operation& operation(std::uint32_t name);

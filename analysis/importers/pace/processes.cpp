@@ -12,6 +12,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
@@ -27,9 +28,10 @@ int setting(const PaceDefinitions& definitions, const char* key, int from_header
   return value;
 }
 
-void refuse_mixed_jobs(const std::vector<format::TraceFile>& files) {
-  const format::TraceFile* first = nullptr;
-  for (const format::TraceFile& file : files) {
+void refuse_mixed_jobs(const std::vector<PaceEvents>& files) {
+  const format::TraceFacts* first = nullptr;
+  for (const PaceEvents& events : files) {
+    const format::TraceFacts& file = events.facts();
     if (file.job.empty()) continue;
     if (first == nullptr) first = &file;
     if (file.job != first->job) {
@@ -41,7 +43,7 @@ void refuse_mixed_jobs(const std::vector<format::TraceFile>& files) {
   }
 }
 
-std::string machine_key(const format::TraceFile& file) { return file.host + '\n' + file.boot_id; }
+std::string machine_key(const format::TraceFacts& file) { return file.host + '\n' + file.boot_id; }
 
 // The files of one process, by time. Process ids are used again, so the start counts, too.
 struct Family {
@@ -56,12 +58,12 @@ std::string process_key(const std::string& machine, const std::string& pid_and_s
   return machine + '\n' + pid_and_start;
 }
 
-std::string own_name(const format::TraceFile& file) {
+std::string own_name(const format::TraceFacts& file) {
   return fmt::format("{}:{}", file.header.pid, file.process_start);
 }
 
 // Version 1 names processes by their ids alone.
-bool is_same_process(const format::TraceFile& a, const format::TraceFile& b) {
+bool is_same_process(const format::TraceFacts& a, const format::TraceFacts& b) {
   if (a.header.pid != b.header.pid || machine_key(a) != machine_key(b)) return false;
   if (a.process_start > 0 && b.process_start > 0) return a.process_start == b.process_start;
   const std::int64_t start_a = plausible_process_start_utc_ns(a), start_b = plausible_process_start_utc_ns(b);
@@ -110,10 +112,10 @@ class Families {
   }
 
  private:
-  const format::TraceFile& first(const Family& family) const { return processes_[family.files.front()].file; }
+  const format::TraceFacts& first(const Family& family) const { return processes_[family.files.front()].file; }
 
   void add(std::size_t p, std::multimap<std::string, std::size_t>& by_pid) {
-    const format::TraceFile& file = processes_[p].file;
+    const format::TraceFacts& file = processes_[p].file;
     const std::string pid = process_key(machine_key(file), std::to_string(file.header.pid));
     const auto [from, to] = by_pid.equal_range(pid);
     for (auto known = from; known != to; ++known) {
@@ -135,7 +137,7 @@ class Families {
   }
 
   void find_parent(Family& family) {
-    const format::TraceFile& file = first(family);
+    const format::TraceFacts& file = first(family);
     const auto self = static_cast<std::size_t>(&family - families_.data());
     if (file.ancestors.empty()) {
       const auto found = by_pid_.find(process_key(machine_key(file), file.parent));
@@ -251,22 +253,26 @@ bool same_machine(const PaceProcess& a, const PaceProcess& b) {
   return a.file.host == b.file.host && a.file.boot_id == b.file.boot_id;
 }
 
-std::int64_t plausible_process_start_utc_ns(const format::TraceFile& file) {
+std::int64_t plausible_process_start_utc_ns(const format::TraceFacts& file) {
   const std::int64_t start = file.header.process_start_utc_ns;
   const double age = static_cast<double>(file.header.start_utc_ns) - static_cast<double>(start);
   return start > 0 && age > -1e9 && age < static_cast<double>(format::longest_process_age_ns) ? start : 0;
 }
 
-PaceProcesses sort_processes(std::vector<format::TraceFile> files, std::vector<std::string>& notes) {
+PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::string>& notes) {
   refuse_mixed_jobs(files);
   std::vector<PaceProcess> processes;
-  for (format::TraceFile& file : files) {
-    PaceProcess process{std::move(file), {}};
-    process.definitions = definitions_of(process.file);
+  for (PaceEvents& events : files) {
+    PaceProcess process{std::move(events), {}, {}};
+    process.file = process.events.facts();
+    processes.push_back(std::move(process));
+  }
+  parallel_for(processes.size(),
+               [&](std::size_t p) { processes[p].definitions = definitions_of(processes[p].events); });
+  for (PaceProcess& process : processes) {
     process.rank = setting(process.definitions, "rank", process.file.header.rank);
     process.world_size = setting(process.definitions, "world_size", process.file.header.world_size);
     process.local_rank = setting(process.definitions, "local_rank", process.file.header.local_rank);
-    processes.push_back(std::move(process));
   }
   leave_spawned_out(processes, notes);
   const std::vector<std::size_t> left_out = Families(processes).assign(notes);

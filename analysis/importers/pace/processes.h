@@ -20,7 +20,8 @@ enum class PaceRole {
 
 // One process of the run, or one program of it: its file and what is known of it.
 struct PaceProcess {
-  format::TraceFile file;
+  PaceEvents events;
+  format::TraceFacts file;
   PaceDefinitions definitions;
   int rank = -1, world_size = -1, local_rank = -1;
   PaceRole role = PaceRole::whole;
@@ -43,10 +44,10 @@ struct PaceProcesses {
 //
 // Processes without a rank are numbered by their starts. `notes` gets what was left out. Throws Error where files
 // belong to different jobs. Cost: a pass over each file's events, and n log n for n files.
-PaceProcesses sort_processes(std::vector<format::TraceFile> files, std::vector<std::string>& notes);
+PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::string>& notes);
 
 // When the system started the process; 0 where it is not known or cannot be.
-std::int64_t plausible_process_start_utc_ns(const format::TraceFile& file);
+std::int64_t plausible_process_start_utc_ns(const format::TraceFacts& file);
 
 bool same_machine(const PaceProcess& a, const PaceProcess& b);
 

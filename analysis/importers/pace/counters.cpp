@@ -1,0 +1,36 @@
+#include "analysis/importers/pace/counters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace paceline::analysis {
+
+void PaceCounters::sample(const format::Slot& head, const format::Slot* extension, Rank& info) {
+  if (head.low > 0xffff) return;  // no counter can have this number: damage
+  ++info.counter_events;
+  readings_[static_cast<std::uint32_t>(head.low)].push_back({ticks_of(head), extension->high});
+}
+
+void PaceCounters::add_tracks(const PaceDefinitions& definitions, const PaceClock& clock, const std::string& process,
+                              RankBuilder& rank) {
+  for (auto& [id, readings] : readings_) {
+    const auto known = definitions.counters.find(id);
+    PaceDefinitions::Counter counter;
+    if (known != definitions.counters.end()) counter = known->second;
+    std::string name(definitions.name(counter.name));
+    if (name.empty()) name = fmt::format("counter {}", id);  // its definition is lost
+    std::string device(definitions.name(counter.device));
+    if (!process.empty()) device = device.empty() ? process : process + ", " + device;
+    TrackBuilder& track = rank.add_counter(std::move(name), std::string(definitions.name(counter.unit)),
+                                           std::move(device), counter.is_sum);
+    std::ranges::stable_sort(readings, {}, &Reading::ticks);
+    // A sum may begin at any number, and a double has 53 bits.
+    const std::uint64_t start = counter.is_sum ? readings.front().value : 0;
+    for (const Reading& reading : readings) {
+      track.add_sample(clock(reading.ticks), static_cast<double>(static_cast<std::int64_t>(reading.value - start)));
+    }
+  }
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,65 @@
+// MPI calls of one file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/importers/pace/definitions.h"
+#include "analysis/importers/pace/vocabulary.h"
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+
+class PaceMpi {
+ public:
+  PaceMpi(RankBuilder& rank, PaceVocabulary& words, const PaceDefinitions& definitions);
+
+  // The communicators that the rank is a member of.
+  void add_communicators();
+
+  // A call that has begun and not ended.
+  struct Call {
+    std::uint32_t slice = 0;
+    std::uint64_t ticks = 0;
+  };
+
+  // To be called before the events of another track.
+  void start_track() { latest_.fill({}); }
+
+  // The begin of a call, as a slice of `track` that is still open.
+  Call begin(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head, const format::Slot* extension);
+
+  // The number of an operation that the call posted or completed.
+  void request(TrackBuilder& track, const Call& call, std::uint64_t number) {
+    track.varying_argument(call.slice, words_.request, number);
+  }
+
+ private:
+  struct Communicator {
+    NameId text = 0;
+    std::uint32_t members = 0;
+    std::uint64_t identity = 0;
+  };
+  // Most calls of a program repeat the arguments of an earlier one.
+  struct Latest {
+    std::uint64_t what = 0, bytes = 0, rest = 0;  // what = 0: not used
+    RecordId record = 0;
+  };
+
+  RecordId peer_record(Records& records, const format::Slot& head, const format::Slot* extension) const;
+  RecordId collective_record(Records& records, const format::Slot* extension) const;
+  void add_object(TrackBuilder& track, std::uint32_t slice, const format::Slot& head,
+                  const format::Slot* extension) const;
+  template <class Make>
+  RecordId latest_or(std::uint64_t what, std::uint64_t bytes, std::uint64_t rest, Make&& make);
+
+  RankBuilder& rank_;
+  PaceVocabulary& words_;
+  const PaceDefinitions& definitions_;
+  std::unordered_map<std::uint32_t, Communicator> communicators_;  // by the file's number
+  std::array<Latest, 1024> latest_{};
+};
+
+}  // namespace paceline::analysis

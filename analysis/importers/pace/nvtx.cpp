@@ -1,0 +1,233 @@
+#include "analysis/importers/pace/nvtx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace paceline::analysis {
+
+using format::EventType;
+using format::Slot;
+
+namespace {
+
+Argument payload_of(NameId key, std::uint64_t type, std::uint64_t bits) {
+  switch (static_cast<format::PayloadType>(type)) {
+    case format::PayloadType::signed_integer:
+      return make_argument(key, static_cast<std::int64_t>(bits));
+    case format::PayloadType::floating:
+      return make_argument(key, std::bit_cast<double>(bits));
+    default:
+      return make_argument(key, bits);
+  }
+}
+
+std::uint64_t domain_of(const Slot& head) { return head.low >> 48; }
+
+}  // namespace
+
+void PaceNvtx::push(TrackBuilder& track, Thread& thread, const Slot& head, const Slot* extension,
+                    std::span<const Slot> payloads) {
+  const DecodedPayloads& extended = decode(payloads, domain_of(head));
+  const std::uint32_t slice = track.begin_slice(context_.time(ticks_of(head)), kind(head.low, extended));
+  if (type_of(head) == EventType::push_payload) {
+    track.add_argument(slice, payload_of(context_.words.payload, extension->high, extension->low), true);
+  }
+  add_values(track, slice, extended);
+  thread.pushes_.push_back({slice, static_cast<std::uint16_t>(domain_of(head)), ticks_of(head)});
+  thread.nesting_.push_back(-1);
+}
+
+void PaceNvtx::pop(TrackBuilder& track, Thread& thread, const Slot& head, std::span<const Slot> payloads) {
+  const auto domain = static_cast<std::uint16_t>(head.low);
+  const auto push = std::find_if(thread.pushes_.rbegin(), thread.pushes_.rend(),
+                                 [&](const Thread::Push& candidate) { return candidate.domain == domain; });
+  if (push == thread.pushes_.rend()) return;  // the end of a range that began before the recording
+  track.end_slice(push->slice, context_.time(ticks_of(head)));
+  const DecodedPayloads& extended = decode(payloads, domain);
+  if (!extended.message.empty()) track.rename(push->slice, context_.rank.names().intern(extended.message));
+  add_values(track, push->slice, extended);
+  auto pushes_above = push - thread.pushes_.rbegin();
+  thread.pushes_.erase(std::next(push).base());
+  // Ranges that began inside this push cross its end; pushes of other domains stay.
+  auto entry = std::prev(thread.nesting_.end());
+  for (; *entry != -1 || pushes_above-- > 0; --entry) {
+    if (*entry == -1) continue;
+    thread.ranges_[static_cast<std::size_t>(*entry)].crosses = true;
+    entry = thread.nesting_.erase(entry);
+  }
+  thread.nesting_.erase(entry);
+}
+
+void PaceNvtx::mark(TrackBuilder& track, const Slot& head, const Slot* extension, std::span<const Slot> payloads) {
+  const DecodedPayloads& extended = decode(payloads, domain_of(head));
+  const std::uint32_t mark = track.add_mark(context_.time(ticks_of(head)), kind(head.low, extended));
+  if (type_of(head) == EventType::mark_payload) {
+    track.add_mark_argument(mark, payload_of(context_.words.payload, extension->high, extension->low));
+  }
+  add_mark_values(track, mark, extended);
+}
+
+void PaceNvtx::start(std::size_t track_index, Thread& thread, const Slot& head, const Slot* extension,
+                     std::span<const Slot> payloads) {
+  Thread::Range range;
+  range.start_ticks = ticks_of(head);
+  range.scope = head.low;
+  const std::uint64_t id = extension->high;
+  if (type_of(head) == EventType::start_payload) {
+    range.payload = payload_of(context_.words.payload, extension[1].high, extension->low);
+  }
+  range.extended = decode(payloads, domain_of(head));
+  const auto end = range_ends().find(id);
+  if (end != range_ends().end()) {
+    if (!end->second.payloads.empty()) {
+      context_.definitions.payloads.decode(static_cast<std::uint16_t>(domain_of(head)), end->second.payloads, lookup_,
+                                           range.extended);
+    }
+    if (end->second.ticks >= range.start_ticks) {
+      range.ended = true;
+      range.end_ticks = end->second.ticks;
+      range.crosses = end->second.track != track_index;  // ended by another thread
+    }
+  }
+  if (!range.crosses) {
+    thread.nesting_.push_back(static_cast<std::int64_t>(thread.ranges_.size()));
+    thread.range_of_id_[id] = thread.ranges_.size();
+  }
+  thread.ranges_.push_back(std::move(range));
+}
+
+void PaceNvtx::end(Thread& thread, std::uint64_t range_id) {
+  const auto found = thread.range_of_id_.find(range_id);
+  if (found == thread.range_of_id_.end()) return;
+  const auto range = static_cast<std::int64_t>(found->second);
+  thread.range_of_id_.erase(found);
+  const auto at = std::find(thread.nesting_.rbegin(), thread.nesting_.rend(), range);
+  if (at == thread.nesting_.rend()) return;  // crossed a pop before
+  thread.ranges_[static_cast<std::size_t>(range)].crosses = at != thread.nesting_.rbegin();
+  thread.nesting_.erase(std::next(at).base());
+}
+
+const PaceNvtx::RangeEnds& PaceNvtx::range_ends() {
+  if (range_ends_) return *range_ends_;
+  range_ends_.emplace();
+  for (std::size_t t = 0; t < context_.events.tracks().size(); ++t) {
+    PendingPayloads pending;
+    context_.events.each(t, PaceEvents::Part::everything, [&](const Slot& head, const Slot* extension) {
+      if (type_of(head) == EventType::end) {
+        const auto payloads = pending.slots();
+        (*range_ends_)[head.low] = {static_cast<std::uint32_t>(t), ticks_of(head), {payloads.begin(), payloads.end()}};
+      }
+      if (!pending.take(head, extension)) pending.forget();
+    });
+  }
+  return *range_ends_;
+}
+
+void PaceNvtx::submit(const Slot& head, std::span<const Slot> payloads) {
+  const auto domain = static_cast<std::uint16_t>(domain_of(head));
+  const DecodedPayloads& extended = decode(payloads, domain);
+  const PaceDefinitions& definitions = context_.definitions;
+  const Rank& info = context_.rank.info();
+  std::optional<std::int64_t> begin, end;
+  for (const PayloadTime& stamp : extended.times) {
+    const std::optional<double> ticks = definitions.nvtx_clocks.ticks(domain, stamp.time_domain, stamp.value);
+    if (!ticks) continue;
+    const std::int64_t at = context_.time.at(*ticks);
+    if (at >= info.start_ns && at <= info.end_ns) (stamp.is_end ? end : begin) = at;
+  }
+  if (!begin) {
+    ++untimed_;
+    return;
+  }
+  TrackBuilder*& track = submitted_[domain];
+  if (track == nullptr) {
+    std::string_view of = domain < definitions.domains.size() ? definitions.name(definitions.domains[domain]) : "";
+    if (of.empty()) of = "default domain";
+    track = &context_.rank.add_track(TrackKind::thread, fmt::format("submitted: {}", of));
+  }
+  const KindId of = kind(head.low, extended);
+  if (end) {
+    add_values(*track, track->add_slice(*begin, *end, of), extended);
+  } else {
+    add_mark_values(*track, track->add_mark(*begin, of), extended);
+  }
+}
+
+void PaceNvtx::cut(TrackBuilder& track, Thread& thread, const PaceGap& gap) {
+  const auto is_cut = [&](const Thread::Push& push) {
+    return push.ticks <= gap.off || (gap.paused && push.ticks < gap.on);
+  };
+  const auto kept = std::ranges::find_if_not(thread.pushes_, is_cut);
+  for (auto push = thread.pushes_.begin(); push != kept; ++push) {
+    track.end_slice(push->slice, context_.time(std::max(gap.off, push->ticks)));
+    track.argument(push->slice, context_.words.unfinished, 1);
+  }
+  for (auto left = kept - thread.pushes_.begin(); left > 0; --left) {
+    thread.nesting_.erase(std::ranges::find(thread.nesting_, -1));
+  }
+  thread.pushes_.erase(thread.pushes_.begin(), kept);
+}
+
+void PaceNvtx::place_ranges(TrackBuilder& track, const Thread& thread, const std::string& label,
+                            std::uint64_t thread_id) {
+  TrackBuilder* crossing = nullptr;
+  for (const Thread::Range& range : thread.ranges_) {
+    if (range.crosses && crossing == nullptr) {
+      crossing = &context_.rank.add_track(TrackKind::thread, label + ": ranges", thread_id);
+    }
+    TrackBuilder& to = range.crosses ? *crossing : track;
+    const std::uint32_t slice = to.begin_slice(context_.time(range.start_ticks), kind(range.scope, range.extended));
+    if (range.ended) {
+      to.end_slice(slice, context_.time(range.end_ticks));
+    } else {
+      const auto gap = std::ranges::find_if(context_.gaps, [&](const PaceGap& g) { return g.on > range.start_ticks; });
+      if (gap != context_.gaps.end()) {
+        to.end_slice(slice, context_.time(std::max(gap->off, range.start_ticks)));
+        to.argument(slice, context_.words.unfinished, 1);
+      }
+    }
+    if (range.payload) to.add_argument(slice, *range.payload, true);
+    add_values(to, slice, range.extended);
+  }
+}
+
+const DecodedPayloads& PaceNvtx::decode(std::span<const Slot> payloads, std::uint64_t domain) {
+  static const DecodedPayloads none;
+  if (payloads.empty()) return none;
+  decoded_ = {};
+  context_.definitions.payloads.decode(static_cast<std::uint16_t>(domain), payloads, lookup_, decoded_);
+  return decoded_;
+}
+
+KindId PaceNvtx::kind(std::uint64_t scope, const DecodedPayloads& payloads) {
+  const KindId plain = context_.kind(scope);
+  if (payloads.message.empty()) return plain;
+  Vocabulary& words = context_.rank.vocabulary();
+  Kind named = words.kinds[plain];
+  named.name = words.names.intern(payloads.message);
+  return words.kinds.intern(named);
+}
+
+std::optional<Argument> PaceNvtx::argument_of(const PayloadValue& value) {
+  Names& names = context_.rank.names();
+  const NameId key = names.intern(value.name);
+  if (!value.is_text) return value.argument(key);
+  if (value.text.empty()) return std::nullopt;  // the model has no empty texts
+  return make_text(key, names.intern(value.text));
+}
+
+void PaceNvtx::add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads) {
+  for (const PayloadValue& value : payloads.values) {
+    if (const auto argument = argument_of(value)) track.add_argument(slice, *argument);
+  }
+}
+
+void PaceNvtx::add_mark_values(TrackBuilder& track, std::uint32_t mark, const DecodedPayloads& payloads) {
+  for (const PayloadValue& value : payloads.values) {
+    if (const auto argument = argument_of(value)) track.add_mark_argument(mark, *argument);
+  }
+}
+
+}  // namespace paceline::analysis

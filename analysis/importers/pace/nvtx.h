@@ -1,0 +1,94 @@
+// NVTX ranges and marks of one file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/importers/pace/context.h"
+#include "analysis/importers/pace/nvtx_payloads.h"
+
+namespace paceline::analysis {
+
+class PaceNvtx {
+ public:
+  explicit PaceNvtx(PaceContext& context) : context_(context) {}
+
+  // What is open on one track.
+  class Thread {
+   private:
+    friend class PaceNvtx;
+    struct Push {
+      std::uint32_t slice = 0;
+      std::uint16_t domain = 0;  // each NVTX domain pushes and pops on its own
+      std::uint64_t ticks = 0;
+    };
+    // A range by start and end, which need not nest with anything.
+    struct Range {
+      std::uint64_t start_ticks = 0, end_ticks = 0;
+      std::uint64_t scope = 0;
+      bool ended = false, crosses = false;
+      std::optional<Argument> payload;
+      DecodedPayloads extended;
+    };
+    std::vector<Push> pushes_;
+    std::vector<Range> ranges_;
+    // What is open, the innermost last: ranges by index, and pushes as -1. A range that is not the innermost one when
+    // it ends, or that is open across the end of a push around it, crosses its neighbours.
+    std::vector<std::int64_t> nesting_;
+    std::unordered_map<std::uint64_t, std::size_t> range_of_id_;
+  };
+
+  // Each takes one event of a track and the payloads before it.
+  void push(TrackBuilder& track, Thread& thread, const format::Slot& head, const format::Slot* extension,
+            std::span<const format::Slot> payloads);
+  void pop(TrackBuilder& track, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
+  void mark(TrackBuilder& track, const format::Slot& head, const format::Slot* extension,
+            std::span<const format::Slot> payloads);
+  void start(std::size_t track_index, Thread& thread, const format::Slot& head, const format::Slot* extension,
+             std::span<const format::Slot> payloads);
+  void end(Thread& thread, std::uint64_t range_id);
+  // An event with time stamps of the program's own: a range if it has two, else a mark. It goes to a track of its
+  // domain.
+  void submit(const format::Slot& head, std::span<const format::Slot> payloads);
+
+  // Ends the pushes that were open when a gap began, because their end is in it or nobody knows where: they end with
+  // the begin of the gap, unfinished.
+  void cut(TrackBuilder& track, Thread& thread, const PaceGap& gap);
+
+  // Adds the ranges by start and end of a track, after its last event. Those that cross others go to a track beside it.
+  void place_ranges(TrackBuilder& track, const Thread& thread, const std::string& label, std::uint64_t thread_id);
+
+  // Submitted events whose time stamps could not be placed on the run's clock.
+  std::uint64_t untimed() const { return untimed_; }
+
+ private:
+  struct RangeEnd {
+    std::uint32_t track = 0;
+    std::uint64_t ticks = 0;  // relative, as in events
+    std::vector<format::Slot> payloads;
+  };
+  using RangeEnds = std::unordered_map<std::uint64_t, RangeEnd>;  // by range id
+  // A range may end on any track, so the first start reads all ends of the file.
+  const RangeEnds& range_ends();
+
+  // Valid until the next call.
+  const DecodedPayloads& decode(std::span<const format::Slot> payloads, std::uint64_t domain);
+  KindId kind(std::uint64_t scope, const DecodedPayloads& payloads);
+  std::optional<Argument> argument_of(const PayloadValue& value);
+  void add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads);
+  void add_mark_values(TrackBuilder& track, std::uint32_t mark, const DecodedPayloads& payloads);
+
+  PaceContext& context_;
+  PayloadSchemas::Lookup lookup_{context_.definitions.names, context_.definitions.categories};
+  DecodedPayloads decoded_;
+  std::optional<RangeEnds> range_ends_;
+  std::map<std::uint16_t, TrackBuilder*> submitted_;  // by domain
+  std::uint64_t untimed_ = 0;
+};
+
+}  // namespace paceline::analysis
