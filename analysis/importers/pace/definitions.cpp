@@ -25,7 +25,6 @@ PaceDefinitions definitions_of(const PaceEvents& events) {
   PaceDefinitions found;
   found.last_ticks = events.last_ticks();
   const std::uint64_t start = file.header.start_ticks;
-  found.last_ticks = file.left_out.last_ticks;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> settings;  // resolved at the end, when all names are known
   events.each(PaceEvents::Part::definitions, [&](const Slot& head, const Slot* extension) {
     found.last_ticks = std::max(found.last_ticks, ticks_of(head));
