@@ -4,15 +4,18 @@
 #include <string.h>
 #include <zstd.h>
 
+#include <array>
+
 #include "profiler/format/block_summary.h"
-#include "profiler/format/event_table.h"
+#include "profiler/format/columns.h"
 #include "profiler/format/hash.h"
 
 namespace paceline::format {
 namespace {
 
-constexpr int compression_level = 3;
-constexpr std::uint64_t ticks_mask = (std::uint64_t{1} << 56) - 1;
+// Columns are repetitions or noise: a search for matches of at least 7 bytes finds the first and soon leaves the second
+// alone. The table of 2^12 entries stays in the first-level cache. As small as zstd's level 3, and a sixth faster.
+constexpr int compression_level = 1, shortest_match = 7, match_table_log = 12;
 
 // Columns from this size on get a zstd block, and so a Huffman table, of their own.
 constexpr std::size_t own_table_bytes = 512;
@@ -22,49 +25,127 @@ constexpr std::size_t own_table_bytes = 512;
 // or 2 × 11 bytes of columns.
 class ColumnWriter {
  public:
-  explicit ColumnWriter(std::byte* out) : begin_(out), at_(out) {}
+  explicit ColumnWriter(std::byte* out) : begin_(out), length_at_(out) {}
 
-  void open() {
-    length_at_ = at_;
-    at_ += 4;
-    any_ = 0;
-  }
-  void put_byte(unsigned value) { *at_++ = static_cast<std::byte>(value); }
-  // LEB128: 7 bits a byte, lowest first, the top bit set in all but the last.
-  void put_number(std::uint64_t value) {
-    any_ |= value;
-    for (; value >= 0x80; value >>= 7) put_byte(static_cast<unsigned>(value & 0x7f) | 0x80);
-    put_byte(static_cast<unsigned>(value));
-  }
-  void put_bytes(const void* bytes, std::size_t size) {
-    memcpy(at_, bytes, size);
-    at_ += size;
-  }
-  // Of numbers that are all 0 nothing is kept.
-  void close_numbers() {
-    if (any_ == 0) at_ = length_at_ + 4;
-    close();
-  }
-  void close() {
-    const auto length = static_cast<std::uint32_t>(at_ - (length_at_ + 4));
+  // The place of the next column's first byte. The column is written there and closed with its end.
+  std::byte* open() const { return length_at_ + 4; }
+  void close(std::byte* end) {
+    const auto length = static_cast<std::uint32_t>(end - open());
     memcpy(length_at_, &length, 4);
     if (length >= own_table_bytes && cuts_ + 2 <= max_cuts) {
       cut_at_[cuts_++] = static_cast<std::uint32_t>(length_at_ - begin_);
-      cut_at_[cuts_++] = static_cast<std::uint32_t>(at_ - begin_);
+      cut_at_[cuts_++] = static_cast<std::uint32_t>(end - begin_);
     }
+    length_at_ = end;
   }
-  std::size_t size() const { return static_cast<std::size_t>(at_ - begin_); }
+  std::size_t size() const { return static_cast<std::size_t>(length_at_ - begin_); }
   std::span<const std::uint32_t> cuts() const { return {cut_at_, cuts_}; }
 
  private:
   static constexpr std::size_t max_cuts = 128;
   std::byte* begin_;
-  std::byte* at_;
-  std::byte* length_at_ = nullptr;
-  std::uint64_t any_ = 0;
+  std::byte* length_at_;
   std::uint32_t cut_at_[max_cuts];
   std::size_t cuts_ = 0;
 };
+
+// LEB128: 7 bits a byte, lowest first, the top bit set in all but the last. Returns the end.
+inline std::byte* put_number(std::byte* out, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *out++ = static_cast<std::byte>((value & 0x7f) | 0x80);
+  *out++ = static_cast<std::byte>(value);
+  return out;
+}
+
+// One word of all events of a type, and what its values have in common.
+struct Words {
+  const std::uint64_t* values;
+  std::size_t count;
+  std::uint64_t any = 0;     // bits that are set in some value
+  std::uint64_t varies = 0;  // bits that are not the same in all values
+
+  bool is_zero(const Field& field) const { return (any >> field.shift & field_mask(field)) == 0; }
+  bool is_constant(const Field& field) const { return (varies >> field.shift & field_mask(field)) == 0; }
+};
+
+Words gather(const Slot* slots, std::span<const std::uint16_t> heads, unsigned word, std::uint64_t* into) {
+  const auto* first = reinterpret_cast<const std::uint64_t*>(slots) + (word == 0 ? 1 : word + 1);
+  Words words{into, heads.size()};
+  const std::uint64_t one = first[std::size_t{2} * heads[0]];
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const std::uint64_t value = first[std::size_t{2} * heads[i]];
+    into[i] = value;
+    words.any |= value;
+    words.varies |= value ^ one;
+  }
+  return words;
+}
+
+std::byte* put_plain(std::byte* out, const Words& words, const Field& field) {
+  const std::uint64_t mask = field_mask(field);
+  const auto value = [&](std::size_t i) { return words.values[i] >> field.shift & mask; };
+  if ((words.any >> field.shift & mask) < 0x80) {
+    for (std::size_t i = 0; i < words.count; ++i) out[i] = static_cast<std::byte>(value(i));
+    return out + words.count;
+  }
+  if (!words.is_constant(field)) {
+    for (std::size_t i = 0; i < words.count; ++i) out = put_number(out, value(i));
+    return out;
+  }
+  std::byte number[16];
+  const std::size_t bytes = static_cast<std::size_t>(put_number(number, value(0)) - number);
+  for (std::size_t i = 0; i < words.count; ++i, out += bytes) memcpy(out, number, sizeof number);
+  return out;
+}
+
+std::byte* put_differences(std::byte* out, const Words& words, const Field& field) {
+  const std::uint64_t mask = field_mask(field);
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < words.count; ++i) {
+    const std::uint64_t value = words.values[i] >> field.shift & mask;
+    out = put_number(out, zigzag(value - before));
+    before = value;
+  }
+  return out;
+}
+
+std::byte* put_series(std::byte* out, const Words& words, const Slot* slots, std::span<const std::uint16_t> heads) {
+  std::uint64_t before[series_keys] = {};
+  for (std::size_t i = 0; i < words.count; ++i) {
+    std::uint64_t& last = before[slots[heads[i]].low % series_keys];
+    out = put_number(out, zigzag(words.values[i] - last));
+    last = words.values[i];
+  }
+  return out;
+}
+
+// The columns of one type. `scratch` has room for a word of each event.
+void put_fields(ColumnWriter& columns, const EventInfo& info, const Slot* slots, std::span<const std::uint16_t> heads,
+                std::uint64_t* scratch) {
+  Words words{};
+  unsigned gathered = event_words;
+  for (const Field& field : info.columns) {
+    if (field.word != gathered) words = gather(slots, heads, field.word, scratch);
+    gathered = field.word;
+    std::byte* out = columns.open();
+    if (words.is_zero(field)) {  // a column of zeros is empty
+    } else if (field.coding == Coding::plain) {
+      out = put_plain(out, words, field);
+    } else if (field.coding == Coding::delta) {
+      out = put_differences(out, words, field);
+    } else {
+      out = put_series(out, words, slots, heads);
+    }
+    columns.close(out);
+  }
+  if (!has_bytes(info.type)) return;
+  std::byte* out = columns.open();
+  for (const std::uint16_t head : heads) {
+    const std::size_t bytes = slots[head].low >> 32;
+    memcpy(out, slots + head + 1, bytes);
+    out += bytes;
+  }
+  columns.close(out);
+}
 
 // One zstd frame out of several flushed pieces.
 class Frame {
@@ -98,25 +179,45 @@ class Frame {
   bool failed_ = false;
 };
 
-std::uint64_t word_of(const Slot* head, unsigned word) {
-  if (word == 0) return head->low;
-  const Slot& extension = head[(word + 1) / 2];
-  return word % 2 == 1 ? extension.high : extension.low;
-}
+constexpr std::uint8_t unknown_type = 254;
+constexpr auto extension_counts_or_unknown = [] {
+  std::array<std::uint8_t, 256> counts{};
+  counts.fill(unknown_type);
+  for (const EventInfo& info : event_table) counts[static_cast<unsigned>(info.type)] = info.extension_slots;
+  return counts;
+}();
+static_assert(in_bytes > unknown_type);
 
 constexpr std::size_t block_capacity = sizeof(BlockHeader) + max_payload_bytes;
 constexpr std::size_t raw_capacity = max_raw_bytes;
 static_assert(block_capacity % alignof(std::uint64_t) == 0);
 static_assert(slots_per_chunk * (1 + 8 + 22) + most_columns() * 4 <= raw_capacity);
 
+// The index of the head after the one at `at`. It is beyond any count where the event is not whole: it was never
+// written (high = 0), or its type is unknown. The two frequent numbers of slots are branches, which are predicted: the
+// next head need not wait until this one's type was looked up.
+inline std::size_t next_event(const Slot* slots, std::size_t at) {
+  const Slot& head = slots[at];
+  const unsigned slots_after = extension_counts_or_unknown[head.high & 0xff];
+  std::size_t next = at + 1;
+  if (slots_after == 0) {
+    asm("" : "+r"(next));  // keeps the compiler from computing it instead
+    return next;
+  }
+  if (slots_after == 1) {
+    asm("" : "+r"(next));
+    return next + 1;
+  }
+  if (slots_after < unknown_type) return next + slots_after;
+  return slots_after == in_bytes ? at + 1 + extension_slots(head) : ~std::size_t{0};
+}
+
 }  // namespace
 
 std::size_t whole_slots(const Slot* slots, std::size_t count) noexcept {
   std::size_t at = 0;
   while (at < count) {
-    const Slot& head = slots[at];
-    if (fields_of(type_of(head)).empty()) break;
-    const std::size_t next = at + 1 + extension_slots(head);
+    const std::size_t next = next_event(slots, at);
     if (next > count) break;
     at = next;
   }
@@ -126,18 +227,21 @@ std::size_t whole_slots(const Slot* slots, std::size_t count) noexcept {
 // One allocation for all scratch; zstd's own buffers are made by compressing once.
 BlockEncoder::BlockEncoder() noexcept {
   compressor_ = ZSTD_createCCtx();
-  raw_ = static_cast<std::byte*>(
-      calloc(1, raw_capacity + block_capacity + slots_per_chunk * (sizeof *differences_ + sizeof *heads_)));
+  constexpr std::size_t numbers = slots_per_chunk * sizeof(std::uint64_t), indices = (slots_per_chunk + 1) * 2;
+  raw_ = static_cast<std::byte*>(calloc(1, raw_capacity + block_capacity + numbers + 2 * indices));
   if (compressor_ == nullptr || raw_ == nullptr) {
     free(raw_);
     raw_ = nullptr;
     return;
   }
   block_ = raw_ + raw_capacity;
-  differences_ = reinterpret_cast<std::uint64_t*>(block_ + block_capacity);
-  heads_ = reinterpret_cast<std::uint32_t*>(differences_ + slots_per_chunk);
+  numbers_ = reinterpret_cast<std::uint64_t*>(block_ + block_capacity);
+  heads_ = reinterpret_cast<std::uint16_t*>(numbers_ + slots_per_chunk);
+  picked_ = heads_ + slots_per_chunk + 1;
   auto* const context = static_cast<ZSTD_CCtx*>(compressor_);
   ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, compression_level);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, shortest_match);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, match_table_log);
   Frame(context, raw_, raw_capacity, block_, block_capacity).finish();
 }
 
@@ -149,68 +253,53 @@ BlockEncoder::~BlockEncoder() {
 std::span<const std::byte> BlockEncoder::encode(const ChunkHeader& chunk, const Slot* slots,
                                                 std::size_t count) noexcept {
   if (raw_ == nullptr || count > slots_per_chunk) return {};
-  count = whole_slots(slots, count);
-  if (count == 0) return {};
   ColumnWriter columns(raw_);
+  BlockSummary summary;
 
-  // Types in order, how many of each, and the differences of ticks.
-  std::uint32_t of_type[256] = {};
-  std::size_t events = 0;
+  // One walk over the events: their types, the differences of their ticks, where their heads are, and the summary.
+  auto* const types = reinterpret_cast<std::uint8_t*>(columns.open());
+  std::size_t events = 0, at = 0;
   std::uint64_t ticks = 0;
-  columns.open();
-  for (std::size_t at = 0; at < count; at += 1 + extension_slots(slots[at])) {
-    const auto type = static_cast<unsigned>(type_of(slots[at]));
-    columns.put_byte(type);
-    ++of_type[type];
-    differences_[events++] = (ticks_of(slots[at]) - ticks) & ticks_mask;
-    ticks = ticks_of(slots[at]);
+  while (at < count) {
+    const std::size_t next = next_event(slots, at);
+    if (next > count) break;
+    const std::uint64_t high = slots[at].high;
+    types[events] = static_cast<std::uint8_t>(high);
+    heads_[events] = static_cast<std::uint16_t>(at);
+    numbers_[events] = ((high >> 8) - ticks) & ticks_mask;
+    ticks = high >> 8;
+    summary.add(static_cast<unsigned>(high & 0xff), ticks);
+    ++events;
+    at = next;
   }
-  columns.close();
+  if (events == 0) return {};
+  columns.close(columns.open() + events);
 
   // Ticks as planes: first bytes of all numbers, then the second bytes of those that have one, and so on, because first
-  // bytes are noise and the others are not.
+  // bytes are noise and the others are not. Without branches, which nobody could predict.
   std::size_t left = events;
   for (int plane = 0; plane < 8; ++plane) {
+    std::byte* const out = columns.open();
     std::size_t longer = 0;
-    columns.open();
     for (std::size_t i = 0; i < left; ++i) {
-      const std::uint64_t rest = differences_[i] >> 7;
-      columns.put_byte(static_cast<unsigned>(differences_[i] & 0x7f) | (rest != 0 ? 0x80U : 0U));
-      if (rest != 0) differences_[longer++] = rest;
+      const std::uint64_t rest = numbers_[i] >> 7;
+      const auto continues = static_cast<unsigned>(rest != 0);
+      out[i] = static_cast<std::byte>((numbers_[i] & 0x7f) | continues << 7);
+      numbers_[longer] = rest;
+      longer += continues;
     }
-    columns.close();
+    columns.close(out + left);
     left = longer;
   }
 
-  // The heads sorted by type, in order within a type; then each type's fields.
-  std::uint32_t end_of_type[256];
-  std::uint32_t begin = 0;
-  for (unsigned type = 0; type < 256; ++type) {
-    end_of_type[type] = begin;
-    begin += of_type[type];
-  }
-  for (std::size_t at = 0; at < count; at += 1 + extension_slots(slots[at])) {
-    heads_[end_of_type[static_cast<unsigned>(type_of(slots[at]))]++] = static_cast<std::uint32_t>(at);
-  }
-  for (unsigned type = 0; type < 256; ++type) {
-    if (of_type[type] == 0) continue;
-    const std::span<const std::uint32_t> heads(heads_ + end_of_type[type] - of_type[type], of_type[type]);
-    for (const Field& field : fields_of(static_cast<EventType>(type))) {
-      const std::uint64_t mask = field_mask(field);
-      std::uint64_t before[series_keys] = {};
-      columns.open();
-      for (const std::uint32_t head : heads) {
-        const std::uint64_t value = word_of(slots + head, field.word) >> field.shift & mask;
-        std::uint64_t& last = before[field.coding == Coding::series ? slots[head].low % series_keys : 0];
-        columns.put_number(field.coding == Coding::plain ? value : zigzag(value - last));
-        last = value;
-      }
-      columns.close_numbers();
+  for (const EventInfo& info : event_table) {
+    const std::uint32_t of_type = summary.of_type[static_cast<unsigned>(info.type)];
+    if (of_type == 0) continue;
+    const std::span<const std::uint16_t> heads(picked_, pick_type(types, heads_, events, info.type, picked_));
+    if (has_duration(info.type)) {
+      for (const std::uint16_t head : heads) summary.add_duration(slots + head);
     }
-    if (!has_bytes(static_cast<EventType>(type))) continue;
-    columns.open();
-    for (const std::uint32_t head : heads) columns.put_bytes(slots + head + 1, slots[head].low >> 32);
-    columns.close();
+    put_fields(columns, info, slots, heads, numbers_);
   }
 
   Frame frame(static_cast<ZSTD_CCtx*>(compressor_), raw_, columns.size(), block_ + sizeof(BlockHeader),
@@ -223,12 +312,12 @@ std::span<const std::byte> BlockEncoder::encode(const ChunkHeader& chunk, const 
   memcpy(header.magic, block_magic, sizeof header.magic);
   header.kind = block_kind_summary;
   header.track = chunk.track;
-  header.slots = static_cast<std::uint32_t>(count);
+  header.slots = static_cast<std::uint32_t>(at);
   header.sequence = chunk.sequence;
   header.thread_id = chunk.thread_id;
   header.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   header.raw_bytes = static_cast<std::uint32_t>(columns.size());
-  summarize(slots, count, header);
+  summary.store(header);
   header.hash = block_hash(header, block_ + sizeof header);
   memcpy(block_, &header, sizeof header);
   return {block_, sizeof header + payload_bytes};

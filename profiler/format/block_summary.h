@@ -9,31 +9,46 @@
 
 namespace paceline::format {
 
+// Gathers the summary of a block, event by event.
+struct BlockSummary {
+  std::uint32_t of_type[256] = {};
+  std::uint64_t first_ticks = ~std::uint64_t{0}, last_ticks = 0;
+
+  void add(unsigned type, std::uint64_t ticks) {
+    ++of_type[type];
+    first_ticks = std::min(first_ticks, ticks);
+    last_ticks = std::max(last_ticks, ticks);
+  }
+  // For an event of a type that has a duration.
+  void add_duration(const Slot* head) {
+    constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
+    if (head[1].high < longest) last_ticks = std::max(last_ticks, ticks_of(*head) + head[1].high);
+  }
+  void store(BlockHeader& header) const {
+    header.first_ticks = std::min(first_ticks, last_ticks);
+    header.last_ticks = last_ticks;
+    std::uint32_t of_family[families] = {};
+    header.contents = 0;
+    for (const EventInfo& info : event_table) {
+      const std::uint32_t events = of_type[static_cast<unsigned>(info.type)];
+      if (events == 0) continue;
+      of_family[static_cast<std::size_t>(info.family)] += events;
+      header.contents |= info.contents;
+    }
+    for (std::size_t family = 0; family < families; ++family) {
+      header.count[family] = static_cast<std::uint16_t>(of_family[family]);
+    }
+  }
+};
+
 // Fills in the summary of `count` slots of whole events. Cost: linear in events.
 inline void summarize(const Slot* slots, std::size_t count, BlockHeader& header) {
-  constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
-  std::uint32_t of_type[256] = {};
-  std::uint64_t first = ~std::uint64_t{0}, last = 0;
+  BlockSummary summary;
   for (std::size_t at = 0; at < count; at += 1 + extension_slots(slots[at])) {
-    const EventType type = type_of(slots[at]);
-    const std::uint64_t ticks = ticks_of(slots[at]);
-    ++of_type[static_cast<unsigned>(type)];
-    first = std::min(first, ticks);
-    const bool lasts = has_duration(type) && slots[at + 1].high < longest;
-    last = std::max(last, lasts ? ticks + slots[at + 1].high : ticks);
+    summary.add(static_cast<unsigned>(type_of(slots[at])), ticks_of(slots[at]));
+    if (has_duration(type_of(slots[at]))) summary.add_duration(slots + at);
   }
-  header.first_ticks = std::min(first, last);
-  header.last_ticks = last;
-  std::uint32_t of_family[families] = {};
-  header.contents = 0;
-  for (unsigned type = 0; type < 256; ++type) {
-    if (of_type[type] == 0) continue;
-    of_family[static_cast<std::size_t>(family_of(static_cast<EventType>(type)))] += of_type[type];
-    header.contents |= content_of(static_cast<EventType>(type));
-  }
-  for (std::size_t family = 0; family < families; ++family) {
-    header.count[family] = static_cast<std::uint16_t>(of_family[family]);
-  }
+  summary.store(header);
 }
 
 }  // namespace paceline::format

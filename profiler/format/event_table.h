@@ -4,6 +4,7 @@
 // docs/trace-format.md has the same tables; a test compares them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -165,6 +166,9 @@ inline constexpr EventInfo event_table[] = {
     {EventType::counter, "counter", 1, Family::other, has_definitions, fields::counter},
     {EventType::sample, "sample", 1, Family::counter, 0, fields::sample},
 };
+
+// Blocks have the columns of their types in this order.
+static_assert(std::ranges::is_sorted(event_table, {}, &EventInfo::type));
 
 // The row of each type, or null for a type that the format does not know.
 inline constexpr auto event_rows = [] {

@@ -1,12 +1,14 @@
 #include "profiler/format/block.h"
 
 #include <gmock/gmock.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "profiler/format/block_decoder.h"
 #include "profiler/format/hash.h"
+#include "tests/unit/profiler/format/reference_columns.h"
 #include "tests/unit/profiler/format/streams.h"
 
 namespace paceline::format {
@@ -95,6 +97,38 @@ TEST(Block, GivesBackRandomChunks) {
     }
     if (slots.empty()) continue;
     ASSERT_EQ(decode(encode(slots)), slots) << "round " << round;
+  }
+}
+
+// The encoder must make the columns of the simplest one, whatever the events are.
+TEST(Block, HasTheColumnsOfTheSimplestEncoder) {
+  std::mt19937_64 random(7);
+  std::vector<std::vector<Slot>> chunks = {trainer_stream(slots_per_chunk, 20).slots, {}};
+  for (std::uint64_t ticks = 0; chunks[1].size() + 2 <= slots_per_chunk;) {  // a program that polls
+    append(chunks[1], ticks += 20 + random() % 200, EventType::mpi_begin, 134);
+    append(chunks[1], ticks += 20 + random() % 200, EventType::mpi_end, 134);
+  }
+  for (int round = 0; round < 200; ++round) {
+    // Of few types or of all, so that columns are long or short.
+    const std::size_t types = round % 2 == 0 ? 1 + random() % 4 : std::size(all_types);
+    const EventType first = all_types[random() % std::size(all_types)];
+    std::vector<Slot> slots;
+    while (slots.size() < random() % (slots_per_chunk - 20) || slots.empty()) {
+      std::vector<Slot> event;
+      append_random(event, random);
+      const auto wanted = (static_cast<unsigned>(type_of(event[0])) - static_cast<unsigned>(first)) % 256;
+      if (wanted < types || random() % 100 == 0) slots.insert(slots.end(), event.begin(), event.end());
+    }
+    chunks.push_back(std::move(slots));
+  }
+  for (const std::vector<Slot>& slots : chunks) {
+    const Block block = encode(slots);
+    std::vector<std::byte> columns(max_raw_bytes);
+    const std::size_t bytes =
+        ZSTD_decompress(columns.data(), columns.size(), block.payload.data(), block.payload.size());
+    ASSERT_EQ(bytes, block.header.raw_bytes);
+    columns.resize(bytes);
+    ASSERT_EQ(columns, reference_columns(slots));
   }
 }
 
