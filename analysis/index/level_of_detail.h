@@ -5,9 +5,11 @@
 // the columns, not the slices: slices at least a pixel wide come one by one; a run of narrower ones that start in one
 // column is folded into a single item, which carries their number and the longest of them.
 //
-// Folds are found by galloping search over sorted starts (Bentley and Yao 1976), the longest of a fold by an 8-ary
-// implicit tree of maxima over blocks of 8 slices (an idea of Trishume's gigatrace, "iforests", 2021). 4.6 bytes a
-// slice; an item costs O(log n).
+// Folds are found by galloping search over sorted starts (Bentley and Yao 1976), the longest of a fold by a tree of
+// maxima over blocks of 8 slices (range_tree.h). 4.6 bytes a slice, 0.6 where all slices have one depth; an item costs
+// O(log n).
+//
+// A row that shows only some slices of a track, such as its MPI calls, is the same slices with an index of its own.
 #pragma once
 
 #include <cmath>
@@ -15,10 +17,10 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "analysis/trace/trace.h"
+#include "analysis/index/range_tree.h"
+#include "analysis/trace/slices.h"
 
 namespace paceline::analysis {
 
@@ -49,12 +51,20 @@ class LevelOfDetail {
   };
 
   LevelOfDetail() = default;
-  // Cost: linear in the slices. At most 2³² − 1 slices.
+  // Of all slices. Cost: linear in the slices. At most 2³² − 1 slices.
   explicit LevelOfDetail(const Slices& slices);
+  // Of the slices whose kind has wanted[kind]; their depths count only each other.
+  LevelOfDetail(const Slices& slices, const std::vector<bool>& wanted);
 
-  unsigned depths() const { return first_.empty() ? 0 : static_cast<unsigned>(first_.size() - 1); }
-  // The slices of one depth in order of time, as indices into the columns.
-  std::span<const std::uint32_t> at_depth(unsigned depth) const;
+  unsigned depths() const { return static_cast<unsigned>(depths_.size()); }
+  // How many slices a depth has, and the i-th of them in the order of time, as an index into the columns.
+  std::size_t count(unsigned depth) const { return depth < depths() ? depths_[depth].count : 0; }
+  std::uint32_t slice(unsigned depth, std::size_t i) const {
+    const Depth& of = depths_[depth];
+    return of.order.empty() ? static_cast<std::uint32_t>(i) : of.order[i];
+  }
+  // The position of a slice among those of its depth, or of the first one after it; count(depth) if there is none.
+  std::size_t position(unsigned depth, std::uint32_t slice) const;
 
   // Replaces `items` by what is to be drawn, left to right: at most two items a column. `slices` are those that the
   // index was built from.
@@ -67,12 +77,17 @@ class LevelOfDetail {
   std::size_t bytes() const;
 
  private:
+  struct Depth {
+    std::size_t count = 0;
+    std::vector<std::uint32_t> order;     // the slices by start; empty where they are all slices of the track
+    RangeTree<std::uint32_t, 8> longest;  // positions within the depth
+  };
+
+  void build(const Slices& slices);
+  // The position of the longest slice from `begin` to before `end`, the first one of equals.
   std::size_t longest(const Slices& slices, unsigned depth, std::size_t begin, std::size_t end) const;
 
-  std::vector<std::uint32_t> order_;  // slices by depth, then by start
-  std::vector<std::size_t> first_;    // where a depth begins in order_; one more at the end
-  // levels_[depth][k][b]: position, within the depth, of the longest slice among 8^(k+1) from b · 8^(k+1) on.
-  std::vector<std::vector<std::vector<std::uint32_t>>> levels_;
+  std::vector<Depth> depths_;
 };
 
 }  // namespace paceline::analysis

@@ -1,9 +1,11 @@
 // The least and the greatest of any stretch of values, for pictures in which a pixel covers many of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
+
+#include "analysis/index/range_tree.h"
 
 namespace paceline::analysis {
 
@@ -16,14 +18,21 @@ class ValueRanges {
 
   ValueRanges() = default;
   // Cost: linear; 1.1 bytes a value.
-  explicit ValueRanges(std::span<const double> values);
+  explicit ValueRanges(std::span<const double> values) : tree_(values.size(), Single{values}, merged) {}
 
   // Of values[begin] to values[end − 1], at least one; `values` are those that this was made from. O(log n).
-  Range over(std::span<const double> values, std::size_t begin, std::size_t end) const;
+  Range over(std::span<const double> values, std::size_t begin, std::size_t end) const {
+    return tree_.over(begin, end, Single{values}, merged);
+  }
 
  private:
-  static constexpr std::size_t fanout = 16;
-  std::vector<std::vector<Range>> levels_;  // levels_[k][b]: of 16^(k+1) values from b · 16^(k+1) on
+  struct Single {
+    std::span<const double> values;
+    Range operator()(std::size_t i) const { return {values[i], values[i]}; }
+  };
+  static Range merged(const Range& a, const Range& b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
+
+  RangeTree<Range, 16> tree_;
 };
 
 }  // namespace paceline::analysis

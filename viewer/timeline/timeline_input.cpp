@@ -197,27 +197,21 @@ void TimelineWidget::move_selection(int key) {
   const auto& index = run_->ranks[to.rank].slices[to.track];
   const unsigned depth = slices.depth[to.slice];
   const std::int64_t start = slices.start_ns[to.slice];
-  const auto from = [&](unsigned level) {
-    const auto order = index.at_depth(level);
-    return std::pair(order, static_cast<std::size_t>(
-                                std::partition_point(order.begin(), order.end(),
-                                                     [&](std::uint32_t s) { return slices.start_ns[s] < start; }) -
-                                order.begin()));
-  };
   if (key == Qt::Key_Left || key == Qt::Key_Right) {
-    auto [order, at] = from(depth);
-    while (at < order.size() && order[at] != to.slice) ++at;  // equal starts
-    if (key == Qt::Key_Left ? at == 0 : at + 1 >= order.size()) return;
-    to.slice = order[key == Qt::Key_Left ? at - 1 : at + 1];
+    const std::size_t at = index.position(depth, to.slice);
+    if (key == Qt::Key_Left ? at == 0 : at + 1 >= index.count(depth)) return;
+    to.slice = index.slice(depth, key == Qt::Key_Left ? at - 1 : at + 1);
   } else if (key == Qt::Key_Up) {
     if (depth == 0) return;
     const auto around = index.slice_at(slices, depth - 1, static_cast<double>(start), 0);
     if (!around) return;
     to.slice = *around;
   } else {
-    const auto [order, at] = from(depth + 1);
-    if (at >= order.size() || slices.start_ns[order[at]] >= slices.end_ns(to.slice)) return;
-    to.slice = order[at];
+    const std::size_t at = index.position(depth + 1, to.slice);
+    if (at >= index.count(depth + 1)) return;
+    const std::uint32_t inner = index.slice(depth + 1, at);
+    if (slices.start_ns[inner] >= slices.end_ns(to.slice)) return;
+    to.slice = inner;
   }
   reveal(to);
 }

@@ -122,6 +122,52 @@ TEST(LevelOfDetail, TakesLessThanFiveBytesASlice) {
   EXPECT_LT(LevelOfDetail(slices).bytes(), slices.size() * 5);
 }
 
+TEST(LevelOfDetail, OfOneDepthTakesLessThanAByteASlice) {
+  std::mt19937_64 random(6);
+  Slices slices = random_slices(random, 100'000);
+  slices.depth.assign(slices.size(), 0);
+  EXPECT_LT(LevelOfDetail(slices).bytes(), slices.size());
+}
+
+// A row of some kinds gives what a track of their copies gives.
+TEST(LevelOfDetail, OfSomeKindsIsThatOfACopyOfTheirSlices) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 40; ++round) {
+    Slices slices = random_slices(random, 500);
+    const unsigned first_other = random() % 3 == 0 ? 250 : 0;  // all wanted up to there
+    std::vector<std::uint32_t> origin;
+    Slices copy;
+    std::vector<std::int64_t> open_ends;
+    for (std::uint32_t i = 0; i < slices.size(); ++i) {
+      slices.kind[i] = i < first_other ? 1 : static_cast<KindId>(random() % 3);
+      if (slices.kind[i] != 1) continue;
+      while (!open_ends.empty() && open_ends.back() <= slices.start_ns[i]) open_ends.pop_back();
+      origin.push_back(i);
+      copy.start_ns.push_back(slices.start_ns[i]);
+      copy.duration_ns.push_back(slices.duration_ns[i]);
+      copy.depth.push_back(static_cast<std::uint16_t>(open_ends.size()));
+      open_ends.push_back(slices.end_ns(i));
+    }
+    const LevelOfDetail row(slices, {false, true, false}), expected(copy);
+    ASSERT_EQ(row.depths(), expected.depths());
+    for (unsigned depth = 0; depth < row.depths(); ++depth) {
+      ASSERT_EQ(row.count(depth), expected.count(depth));
+      for (std::size_t i = 0; i < row.count(depth); ++i) {
+        ASSERT_EQ(row.slice(depth, i), origin[expected.slice(depth, i)]);
+        ASSERT_EQ(row.position(depth, row.slice(depth, i)), i);
+      }
+      for (const double width : {1e3, 1e6, 1e8}) {
+        const PixelColumns columns{0, width, 300};
+        std::vector<Item> items, plain;
+        row.items(slices, depth, columns, items);
+        expected.items(copy, depth, columns, plain);
+        for (Item& item : plain) item.slice = origin[item.slice], item.middle = origin[item.middle];
+        ASSERT_EQ(items, plain);
+      }
+    }
+  }
+}
+
 TEST(LevelOfDetail, FindsTheSliceUnderAPointAndNothingInAGap) {
   Slices slices;
   slices.start_ns = {0, 100, 200};
