@@ -57,7 +57,7 @@ inline constexpr char env_counters_us[] = "PACELINE_COUNTERS_US";
 
 // --- how much
 
-// Size of the file's live area, rounded up to whole chunks (layout.h). Unset: 16 MiB, a flight recorder 32 MiB.
+// Size of the file's live area, rounded up to whole chunks (layout.h). Unset: 32 MiB.
 inline constexpr char env_buffer_bytes[] = "PACELINE_BUFFER_BYTES";
 // Bound of the recorder's memory in the process, live area and names together. Unset: 64 MiB.
 inline constexpr char env_max_memory_bytes[] = "PACELINE_MAX_MEMORY_BYTES";

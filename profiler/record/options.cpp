@@ -231,7 +231,7 @@ void add_options(CLI::App& record, RecordOptions& options) {
 
   const char* much = "How much";
   const CLI::Validator size(size_in_bytes, "");  // the units, at each option, would be most of the help
-  record.add_option("--buffer", options.buffer_bytes, "Memory for events that are not written yet (default: 16M)")
+  record.add_option("--buffer", options.buffer_bytes, "Memory for events that are not written yet (default: 32M)")
       ->transform(size)
       ->check(CLI::Validator(check_buffer, ""))
       ->type_name("SIZE")

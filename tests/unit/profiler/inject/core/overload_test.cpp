@@ -218,7 +218,7 @@ TEST_F(InjectOverload, WithLosslessAForkInAnOverloadEnds) {
   });
 }
 
-// Each has its events although the live area of 16 MiB has room for 256 chunks of the usual size.
+// Each has its events although the live area of 32 MiB has room for 512 chunks of the usual size.
 TEST_F(InjectOverload, TwoThousandLiveThreadsLoseNothing) {
   constexpr int threads = 2000;
   RECORD({
