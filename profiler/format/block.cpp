@@ -17,7 +17,7 @@ namespace {
 // alone. The table of 2^12 entries stays in the first-level cache. As small as zstd's level 3, and a sixth faster.
 constexpr int compression_level = 1, shortest_match = 7, match_table_log = 12;
 
-// Columns from this size on get a zstd block, and so a Huffman table, of their own.
+// Columns of at least this size get a zstd block, and therefore a Huffman table, of their own.
 constexpr std::size_t own_table_bytes = 512;
 
 // Appends columns, each after its length in 4 bytes, and keeps where large ones begin and end. The buffer is large
@@ -159,7 +159,7 @@ class Frame {
     in_.size = end;
     if (in_.pos < in_.size) step(end == raw_size_ ? ZSTD_e_end : ZSTD_e_flush);
   }
-  // Length of the frame, 0 if zstd failed.
+  // Returns the length of the frame in bytes, or 0 if zstd failed.
   std::size_t finish() {
     flush_up_to(raw_size_);
     return failed_ ? 0 : out_.pos;

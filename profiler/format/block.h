@@ -5,8 +5,8 @@
 //   write(file, block.data(), block.size());               // header and payload in one piece
 //
 // Encoding runs inside the recorded program, on the drain thread: libc, zstd and xxhash only; no exceptions, no global
-// state. The columns are described in docs/trace-format.md; the idea is that of every column store: values of one kind
-// side by side compress better than whole events do. Cost seen: 15 to 20 ns an event, 5.1 to 5.4 bytes a range.
+// state. docs/trace-format.md describes the columns. As in every column store, values of one kind side by side compress
+// better than whole events do. Cost seen: 15 to 20 ns an event, 5.1 to 5.4 bytes a range.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace paceline::format {
 
-// How many of the first `count` slots form whole events: up to the first head that was never written (high = 0), whose
-// type is unknown, or whose extension slots would lie behind the end. Cost: linear in events.
+// The number of slots among the first `count` that form whole events. It ends at the first head that was never written
+// (high = 0), whose type is unknown, or whose extension slots would lie behind the end. Cost: linear in events.
 std::size_t whole_slots(const Slot* slots, std::size_t count) noexcept;
 
 class BlockEncoder {
@@ -29,12 +29,12 @@ class BlockEncoder {
   BlockEncoder(const BlockEncoder&) = delete;
   BlockEncoder& operator=(const BlockEncoder&) = delete;
 
-  // False if there was no memory for the scratch buffers (about 1.5 MiB); encode() then returns nothing.
+  // False if there was no memory for the scratch buffers (about 1 MiB); encode() then returns nothing.
   bool ok() const noexcept { return raw_ != nullptr; }
 
-  // Encodes whole_slots(slots, count) of a chunk; of its header, track, sequence and thread_id are used. `count` is at
-  // most slots_per_chunk. The result is the block, ready to be appended to the file, valid until the next call. Empty
-  // if there is no whole event, or zstd failed.
+  // Encodes whole_slots(slots, count) of a chunk, and takes track, sequence and thread_id from the chunk's header.
+  // `count` is at most slots_per_chunk. The result is the block, ready to be appended to the file, valid until the next
+  // call. Empty if there is no whole event, or zstd failed.
   std::span<const std::byte> encode(const ChunkHeader& chunk, const Slot* slots, std::size_t count) noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// Turns a block's payload back into slots. Every byte may be hostile: sizes and counts are checked before they are
-// used, and at most max_raw_bytes are ever decompressed.
+// Turns a block's payload back into slots. Every byte may be hostile: the decoder checks sizes and counts before it
+// uses them, and never decompresses more than max_raw_bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace paceline::format {
 
-// The header of the block at the front of `bytes`, of either kind, and its length; 0 where there is none that is whole.
-// Of kind 1, which has no summary, the summary is all zeros.
+// Reads the header of the block at the front of `bytes`, of either kind, and returns its length; 0 if it is not whole.
+// A header of kind 1 has no summary: it becomes all zeros.
 std::size_t read_block_header(std::span<const std::byte> bytes, BlockHeader& header);
 
 // Checks a block before it is decoded. Returns nullptr, or a description of the error.

@@ -1,7 +1,7 @@
 // The one error type of the profiler, the analysis and the viewer.
 //
-// Thrown where input may be bad (a file, an option), caught in main(), printed as one line. The message names the file
-// or option, the place in it, what is wrong and what to do. Never thrown on a recording path.
+// Code that reads input (a file, an option) throws it, and main() catches it and prints one line. The message names the
+// file or option, the place in it, what is wrong and what to do. The recorder never throws it while it records.
 #pragma once
 
 #include <stdexcept>

@@ -48,7 +48,7 @@ class JsonText {
   }
   void put(const char* text) { put(text, strlen(text)); }
 
-  // A comma, but before the first of an object or list.
+  // Puts a comma, except before the first member of an object or list.
   void separate() {
     if (size_ > 0 && out_[size_ - 1] != '{' && out_[size_ - 1] != '[') put(",");
   }
@@ -89,7 +89,7 @@ class JsonText {
     snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
     open(key, text);
   }
-  // NAME=VALUE as a member; nothing where there is no name.
+  // Puts NAME=VALUE as a member, or nothing if there is no name.
   void assignment(const char* text, std::size_t size) {
     const auto* equals = static_cast<const char*>(memchr(text, '=', size));
     if (equals == nullptr || equals == text) return;
@@ -98,7 +98,7 @@ class JsonText {
     put(":");
     string(equals + 1, size - static_cast<std::size_t>(equals + 1 - text));
   }
-  // Length, 0 if the text did not fit.
+  // Returns the length, or 0 if the text did not fit.
   std::size_t finish() const { return fits_ ? size_ : 0; }
 
  private:

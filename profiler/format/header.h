@@ -10,7 +10,7 @@
 
 namespace paceline::format {
 
-// A list of texts as the system keeps them (/proc/self/cmdline): each ends with a zero byte.
+// A list of texts in the form of /proc/self/cmdline: each ends with a zero byte.
 struct ZeroSeparated {
   const char* bytes = nullptr;
   std::size_t size = 0;
@@ -29,8 +29,8 @@ struct HeaderFacts {
   std::int32_t local_rank = -1;
   std::uint64_t live_bytes = 0;
   const char* host = "";
-  const char* boot_id = "";  // "" or null, here and below: left out
-  ZeroSeparated command{};   // what does not fit into 64 KiB is left out, and "…" put in its place
+  const char* boot_id = "";  // "" or null, here and below: the member is omitted
+  ZeroSeparated command{};   // arguments beyond 64 KiB are replaced by one "…"
   const char* directory = "";
   const char* job = "";
   const char* parent = "";          // process id of the recorded process that this one is a child of
@@ -39,7 +39,7 @@ struct HeaderFacts {
   int forked = 0;                   // number of the nearest ancestors that this process was forked from
   ZeroSeparated environment{};      // each NAME=VALUE
   const char* set = "";             // lines KEY=VALUE; of equal keys the last counts
-  std::int64_t utc_error_us = -1;   // how far CLOCK_REALTIME may be from UTC, by the system's word; -1 = nobody sets it
+  std::int64_t utc_error_us = -1;   // bound of the error of CLOCK_REALTIME, as the system reports it; -1 = not known
 };
 
 // Writes the header into `out` and returns its length, a multiple of page_bytes, which is also header_bytes; 0 if it

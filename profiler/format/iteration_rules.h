@@ -1,7 +1,7 @@
-// Which NVTX ranges are iterations (training steps): the recorder counts them while they happen, analysis afterwards,
-// and both by this one table.
+// The table that decides which NVTX ranges are iterations (training steps). The recorder uses it while it records, and
+// the analysis uses it afterwards.
 //
-// libc only: used inside the recorded program too.
+// libc only: the recorder uses it inside the recorded program.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace paceline::format {
 
-// A pattern compares without regard to case; `*` stands for any text, and an empty pattern fits everything.
+// Comparison ignores case. `*` stands for any text, and an empty pattern fits everything.
 constexpr bool fits_pattern(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return true;
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  // Greedy with one step back to the latest star: linear but for pathological patterns.
+  // Greedy with one step back to the latest star: linear except for pathological patterns.
   std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

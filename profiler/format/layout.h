@@ -2,11 +2,11 @@
 //
 //   [ header, a multiple of 4096 bytes ][ live area: chunks, while recording ][ blocks … ]
 //
-// While a process records, its threads write events into chunks of the live area, a shared file mapping: what is
-// written there survives the process however it ends. A full chunk is compressed into a block at the end of the file
-// and its chunk is used again. A file that was closed has its live area's events in blocks; its live area is gone
-// (live_bytes = 0: the closed file is a copy that took the first one's place), or, where there was no room for a copy,
-// all of its chunks are free. A reader takes the blocks, and the live chunks that no block holds yet (by sequence).
+// While a process records, its threads write events into chunks of the live area, a shared file mapping. Events in the
+// mapping survive the process, however it ends. The drain compresses a full chunk into a block at the end of the file
+// and uses the chunk again. A closed file has all events in blocks. It has no live area (live_bytes = 0: the closed
+// file is a copy that replaced the first one), or, if there was no room for a copy, a live area of free chunks. A
+// reader takes the blocks, and the live chunks that no block holds yet (by sequence).
 //
 // All integers are little-endian. docs/trace-format.md is the full text.
 #pragma once
@@ -26,60 +26,62 @@ inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
 inline constexpr std::size_t max_header_bytes = 1024 * 1024;
 inline constexpr std::size_t max_live_bytes = std::size_t{1} << 30;
 
-// What no process is older than when its recording begins. A larger age comes from a clock that was not the system's.
+// The longest plausible age of a process when its recording begins. A larger age comes from a clock that was set
+// meanwhile.
 inline constexpr std::int64_t longest_process_age_ns = 366LL * 86'400 * 1'000'000'000;
 
 enum class ClockSource : std::uint32_t { tsc = 1, monotonic_raw = 2 };
 
-// Why an event was not recorded; each has its counter in the header.
+// Why an event was not recorded. The header has a counter for each cause.
 enum class DropCause : std::uint32_t {
   no_free_chunk = 0,
   too_long = 1,
-  too_many_names = 2,  // recorded, but under a name that many share
+  too_many_names = 2,  // recorded, but under one common name
   disk = 3,
-  ring = 4,         // the flight recorder's memory did not last for the time that was asked for
+  ring = 4,         // the flight recorder's memory was too small for the time that --ring asks for
   device = 5,       // CUPTI found no buffer for its records, or left some out itself
   payload_cut = 6,  // recorded, but without a part of its NVTX payloads
 };
 inline constexpr std::size_t drop_causes = 7;
 
-// First bytes of the file. Fields marked * change while recording, by one aligned store each; `hash` covers the others.
+// The first bytes of the file. Fields marked * change during the recording, by one aligned store each; `hash` covers
+// the others.
 struct FileHeader {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t header_bytes;  // where the live area starts; a multiple of page_bytes, at most max_header_bytes
-  std::uint64_t file_id;       // random, so that two recordings are never taken for one
+  std::uint32_t header_bytes;  // offset of the live area; a multiple of page_bytes, at most max_header_bytes
+  std::uint64_t file_id;       // random: equal only in copies of one recording
   ClockSource clock_source;
   std::uint32_t pid;
-  double ticks_per_second;             // nominal, for a first reading; the clock pairs give the exact one
-  std::uint64_t start_ticks;           // absolute; events count from it
-  std::int64_t start_utc_ns;           // CLOCK_REALTIME at start_ticks
-  std::int64_t process_start_utc_ns;   // when the system started the process; 0 = not known
-  std::uint32_t text_bytes;            // length of the JSON text that follows this struct
-  std::uint32_t reserved;              // 0
-  std::uint64_t text_hash;             // XXH3 64 of it
-  std::uint64_t hash;                  // XXH3 64 of the bytes before this field
-  std::uint64_t live_bytes;            // * length of the live area, a multiple of chunk_bytes, at most max_live_bytes;
-                                       //   0 = none (any more)
-  std::uint64_t blocks_end;            // * where the last whole block ends; what follows was being written. A block is
-                                       //   appended, then this is stored, then its chunk is set free. It starts as
-                                       //   header_bytes + live_bytes. In a closed file it is the file's length.
-  std::int32_t rank;                   // * -1 = not known
-  std::int32_t world_size;             // * -1 = not known
-  std::int32_t local_rank;             // * -1 = not known
-  std::uint32_t closed;                // * 1 = closed by the recorder, 0 = the process runs, or ended without it
+  double ticks_per_second;            // nominal, for a first reading; the clock pairs give the exact one
+  std::uint64_t start_ticks;          // absolute; events count from it
+  std::int64_t start_utc_ns;          // CLOCK_REALTIME at start_ticks
+  std::int64_t process_start_utc_ns;  // when the system started the process; 0 = not known
+  std::uint32_t text_bytes;           // length of the JSON text that follows this struct
+  std::uint32_t reserved;             // 0
+  std::uint64_t text_hash;            // XXH3 64 of it
+  std::uint64_t hash;                 // XXH3 64 of the bytes before this field
+  std::uint64_t live_bytes;           // * length of the live area, a multiple of chunk_bytes, at most max_live_bytes;
+                                      //   0 = there is none, or none any more
+  std::uint64_t blocks_end;           // * offset of the end of the last whole block. The recorder appends a block, then
+                                      //   stores this, then sets the chunk free. It starts as header_bytes +
+                                      //   live_bytes. In a closed file it is the file's length.
+  std::int32_t rank;                  // * -1 = not known
+  std::int32_t world_size;            // * -1 = not known
+  std::int32_t local_rank;            // * -1 = not known
+  std::uint32_t closed;               // * 1 = closed by the recorder, 0 = the process runs, or ended without closing it
   std::uint64_t dropped[drop_causes];  // * events not recorded, by DropCause
-  std::uint64_t kept_from;             // * flight recorder: events before this tick may have made room for later ones;
-                                       //   0 = all are there
+  std::uint64_t kept_from;  // * flight recorder: events before this tick may have been dropped for later ones;
+                            //   0 = no event was dropped
 };
 static_assert(sizeof(FileHeader) == 184);
 // JSON text: {"host","boot_id","command":[…],"directory","job","parent","start","ancestors":[…],"forked",
 // "environment":{…},"set":{…}}; all but host are optional.
 
-// A chunk is set free before it is zeroed, and opened (sequence, then state) after.
+// The drain sets a chunk free before it zeroes it. A thread opens it afterwards (sequence, then state).
 enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2, lost_table = 3 };
 
-// First slot-aligned bytes of each chunk of the live area; slots follow to the chunk's end.
+// The first bytes of each chunk of the live area. Slots follow to the chunk's end.
 //
 // The live area is an array of units of chunk_bytes. A unit is one chunk, or it is divided into chunks of one page
 // each: `pages` in the header of its first page says which. The first chunk of a thread is a page, so that thousands of
@@ -98,11 +100,11 @@ static_assert(sizeof(ChunkHeader) == 64);
 inline constexpr std::size_t slots_per_chunk = (chunk_bytes - sizeof(ChunkHeader)) / 16;
 inline constexpr std::size_t slots_per_page = (page_bytes - sizeof(ChunkHeader)) / 16;
 
-// A stretch in which events of a track are dropped, kept up to date while it lasts: it survives a kill. Once its thread
-// has a chunk again, an event `lost` says the same (event.h) and the entry is cleared. Entries fill a unit of state
-// lost_table after its header.
+// A stretch in which events of a track are dropped. The recorder updates it while it lasts, so that it survives a kill.
+// Once its thread has a chunk again, the recorder writes an event `lost` with the same values and clears the entry.
+// Entries fill a unit of state lost_table after its header.
 struct LostEntry {
-  std::uint64_t events;       // * 0 = the entry means nothing; stored last
+  std::uint64_t events;       // * 0 = ignore the entry; stored last
   std::uint64_t first_ticks;  // * relative, as in events
   std::uint64_t last_ticks;   // *
   std::uint64_t thread_id;    // the system's
@@ -113,11 +115,11 @@ struct LostEntry {
 static_assert(sizeof(LostEntry) == 64);
 inline constexpr std::size_t lost_entries = (chunk_bytes - sizeof(ChunkHeader)) / sizeof(LostEntry);
 
-// What the counts in a block's header count; `other` is everything that no other family has, ends of ranges included.
+// The counts in a block's header. `other` counts all events of no other family, ends of ranges included.
 enum class Family : std::uint8_t { nvtx, mpi, cuda, nccl, counter, other };
 inline constexpr std::size_t families = 6;
 
-// What a block holds besides, so that a reader knows which blocks it needs.
+// The contents of a block that decide whether a reader needs it.
 enum BlockContent : std::uint32_t {
   has_definitions = 1,  // types 1 to 15, and others that later events refer to
   has_settings = 2,     // setting, recording, trigger, process_end
@@ -125,7 +127,7 @@ enum BlockContent : std::uint32_t {
   has_lost = 8,         // lost
 };
 
-// Before each block's payload. Version 1 has a shorter one, of kind 1, which lacks the summary.
+// The header of a block. Blocks of version 1 have a shorter one, of kind 1, without the summary.
 struct BlockHeader {
   char magic[4];       // "PBLK"
   std::uint32_t kind;  // 1 = events of one chunk, without a summary; 2 = with it
@@ -136,8 +138,8 @@ struct BlockHeader {
   std::uint32_t payload_bytes;  // as stored
   std::uint32_t raw_bytes;      // before compression
   // The summary.
-  std::uint64_t first_ticks;      // the lowest of any event's
-  std::uint64_t last_ticks;       // the highest; of an event with a duration, its end's
+  std::uint64_t first_ticks;      // the lowest ticks of its events
+  std::uint64_t last_ticks;       // the highest ticks; for an event with a duration, those of its end
   std::uint16_t count[families];  // events by Family
   std::uint32_t contents;         // BlockContent
   std::uint64_t hash;  // XXH3 64 of the payload as stored, seeded with the XXH3 64 of the bytes before this field

@@ -90,8 +90,11 @@ class LiveAreaReader {
     for (const LostEntry& entry : entries) {
       if (entry.events == 0) continue;
       area_.ongoing.push_back(lost_stretch(entry.track, entry.thread_id,
-                                           {0, pack_lost(entry.cause & 0xffff, entry.events)},
-                                           {entry.first_ticks, entry.last_ticks}));
+                                           {.cause = static_cast<std::uint8_t>(entry.cause),
+                                            .scope = static_cast<LostScope>(entry.cause >> 8 & 0xff),
+                                            .events = entry.events,
+                                            .first_ticks = entry.first_ticks,
+                                            .last_ticks = entry.last_ticks}));
     }
   }
 
@@ -107,11 +110,10 @@ LiveArea read_live_area(const InputFile& file, std::uint64_t size, FileHeader& h
   return LiveAreaReader(file, size, damage).read(header);
 }
 
-LostStretch lost_stretch(std::uint32_t track, std::uint64_t thread_id, const Slot& head, const Slot& extension) {
-  LostStretch lost{track, thread_id, extension.high, extension.low, head.low >> 16};
-  lost.last_ticks = std::max(lost.first_ticks, lost.last_ticks);
-  lost.cause = static_cast<std::uint32_t>(head.low & 0xff);
-  lost.any_thread = (head.low >> 8 & 0xff) == static_cast<std::uint64_t>(LostScope::any_thread);
+LostStretch lost_stretch(std::uint32_t track, std::uint64_t thread_id, const events::Lost& event) {
+  LostStretch lost{track, thread_id, event.first_ticks, std::max(event.first_ticks, event.last_ticks), event.events};
+  lost.cause = event.cause;
+  lost.any_thread = event.scope == LostScope::any_thread;
   return lost;
 }
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "profiler/format/event_table.h"
+#include "profiler/format/events_recording.h"
 #include "profiler/format/header_reader.h"
 
 namespace paceline::format {
@@ -25,7 +25,7 @@ struct LiveArea {
 // that is set free while it is read is left out: its events are in a block by then, so the blocks are read afterwards.
 LiveArea read_live_area(const InputFile& file, std::uint64_t size, FileHeader& header, DamageLog& damage);
 
-// What the event `lost` on a track reports.
-LostStretch lost_stretch(std::uint32_t track, std::uint64_t thread_id, const Slot& head, const Slot& extension);
+// The stretch that an event `lost` on a track reports.
+LostStretch lost_stretch(std::uint32_t track, std::uint64_t thread_id, const events::Lost& event);
 
 }  // namespace paceline::format

@@ -1,6 +1,6 @@
-// The MPI functions that are recorded: the closed list behind the `function` field of the mpi_* events (event.h).
+// The MPI functions that are recorded: the values of the `function` field of the mpi_* events (events_mpi.h).
 //
-// An id, once given, keeps its meaning; new functions get new ids. The recorder's wrappers
+// An id never changes its meaning; new functions get new ids. The recorder's wrappers
 // (profiler/inject/sources/mpi/signatures.h) and the analysis both read this list.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace paceline::format {
 enum class MpiKind : std::uint8_t {
   management,      // start-up, end, making and freeing communicators
   point_to_point,  // one message, or the start of one
-  wait,            // waiting or testing for what was started before
+  wait,            // waits or tests for operations that were started before
   collective,      // all ranks of the communicator take part; carries its sequence number
   one_sided,       // remote memory access
   file,            // MPI-IO
@@ -271,7 +271,7 @@ inline constexpr MpiFunction mpi_functions[] = {
 #undef PACELINE_MPI_ENTRY
 };
 
-// The function with this id as recorded, or nullptr where this version does not know it. Cost: one table look-up.
+// The function with this id, or nullptr if this version does not know it. Cost: one table look-up.
 constexpr const MpiFunction* find_mpi_function(std::uint32_t id) {
   constexpr auto index = [] {
     std::array<std::uint16_t, 512> at{};

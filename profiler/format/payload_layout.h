@@ -1,4 +1,4 @@
-// How NVTX lays out the binary payloads that its schemas describe: what recorder and reader must agree on.
+// The layout of the binary payloads that NVTX's schemas describe. Recorder and reader must agree on it.
 //
 // The numbers are those of nvToolsExtPayload.h, which the analysis does not include; sizes are those of 64-bit Linux.
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace paceline::format::payload {
 
-// Numbers below first_schema are predefined types. The recorder gives out numbers from first_schema on, the program
-// chooses its own from first_own_schema on.
+// Numbers below first_schema are predefined types. The recorder assigns numbers from first_schema on, and the
+// program chooses its own from first_own_schema on.
 inline constexpr std::uint32_t first_schema = 1024, first_own_schema = 1U << 24;
 
 enum EntryFlag : std::uint32_t {
@@ -148,13 +148,13 @@ constexpr std::uint32_t value_bytes(std::uint32_t type) {
   }
 }
 
-// An address stands in the payload where the entry's value is elsewhere; of strings also where nothing says how long
-// an embedded one would be.
+// True if the payload has an address and the entry's value is elsewhere: for pointers, and for strings whose entry does
+// not give the length of an embedded string.
 constexpr bool is_address(std::uint32_t type, std::uint32_t flags, std::uint64_t array_length) {
   return (flags & pointer) != 0 || (is_string(type) && array_kind(flags) == ArrayKind::none && array_length == 0);
 }
 
-// Where an entry begins: where its offset says, else at the next multiple of its alignment.
+// The begin of an entry: its offset, or, if that is 0, the next multiple of its alignment.
 constexpr std::uint64_t begin_of(std::uint64_t offset, std::uint64_t next, std::uint32_t align, std::uint32_t packing) {
   if (offset != 0) return offset;
   if (packing != 0) align = std::min(align, packing);

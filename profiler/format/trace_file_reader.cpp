@@ -205,9 +205,9 @@ std::vector<LostStretch> collect_lost(std::span<const BlockEntry> blocks, const 
   std::set<std::pair<std::uint32_t, std::uint64_t>> reported;  // track and first tick
   for (const BlockEntry& block : blocks) {
     if ((block.header.contents & has_lost) == 0) continue;  // version 1 has no such events
-    for_each_event(cursor.slots(block), [&](const Slot& head, const Slot* extension) {
+    for_each_event(cursor.slots(block), [&](const Slot& head, const Slot*) {
       if (type_of(head) != EventType::lost) return;
-      losses.push_back(lost_stretch(block.header.track, block.header.thread_id, head, *extension));
+      losses.push_back(lost_stretch(block.header.track, block.header.thread_id, unpack<events::Lost>(&head)));
       reported.emplace(block.header.track, losses.back().first_ticks);
     });
   }

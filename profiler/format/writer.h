@@ -21,11 +21,11 @@
 
 namespace paceline::format {
 
-// closed: as a process leaves it that ended by itself. killed: each track's last chunk is still in the live area.
+// closed: the file of a process that ended by itself. killed: each track's last chunk is still in the live area.
 enum class Ending { closed, killed };
 
-// Writes a file of these tracks: their slots in chunks of at most slots_per_chunk, sequences going round the tracks.
-// live_bytes of the facts is set here. Throws Error if the file cannot be written.
+// Writes a file of these tracks. It cuts their slots into chunks of at most slots_per_chunk and numbers the chunks
+// round the tracks. It sets live_bytes itself. Throws Error if the file cannot be written.
 void write_trace_file(const std::filesystem::path& path, HeaderFacts facts, const std::vector<Track>& tracks,
                       Ending ending = Ending::closed);
 
@@ -34,17 +34,17 @@ class TraceWriter {
   // The texts that `facts` points to must live as long as the writer.
   explicit TraceWriter(const HeaderFacts& facts) : facts_(facts) {}
 
-  // Ids, defined at first use, on track 0 at ticks 0 before all else. The empty name is 0, the empty domain the
-  // default.
+  // Ids. The writer defines them at first use, on track 0 at ticks 0 before all other events. The empty name is 0, and
+  // the empty domain is the default domain.
   std::uint32_t name(std::string_view text);
   std::uint16_t domain(std::string_view name);
   std::uint16_t category(std::string_view domain, std::string_view name);
   std::uint64_t scope(std::string_view name, std::string_view domain = {}, std::string_view category = {});
 
-  // Tells the system's id and the name of a track's thread. Without it the id is pid + track.
+  // Sets the system's id and the name of a track's thread. Without this call the id is pid + track.
   void thread(std::uint32_t track, std::uint64_t thread_id, std::string_view name);
 
-  // Appends an event. `extension` must be as long as the type wants.
+  // Appends an event. `extension` must have the slots of the type.
   void add(std::uint32_t track, std::uint64_t ticks, EventType type, std::uint64_t low,
            std::initializer_list<Slot> extension = {});
 
