@@ -23,7 +23,8 @@ void put(Slot* slot, std::uint64_t at, std::uint32_t type, std::uint64_t low, co
   publish(slot, 1 + slots, static_cast<EventType>(type), low, at < start_ticks ? start_ticks : at);
 }
 
-// Another library may be of another version: a type that does not fit here would make the rest of the chunk unreadable.
+// Another library may have another version. A type with an unexpected number of slots would make the rest of the chunk
+// unreadable.
 bool fits(std::uint32_t type, std::uint64_t low, std::uint32_t slots) {
   return type < 256 && format::extension_slots(Slot{type, low}) == slots;
 }
@@ -55,7 +56,7 @@ void say_line(const char* text) { say("%s", text); }
 }  // namespace paceline::inject
 
 extern "C" {
-// Declared first: a const would stay inside this file otherwise.
+// Declared first, because a const is local to its file otherwise.
 extern __attribute__((visibility("default"))) const struct paceline_event_sink_v1 paceline_event_sink_v1;
 const struct paceline_event_sink_v1 paceline_event_sink_v1 = {
     sizeof(struct paceline_event_sink_v1), paceline::inject::open,

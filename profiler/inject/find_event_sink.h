@@ -12,9 +12,9 @@ namespace paceline::inject {
 
 inline constexpr char event_sink_symbol[] = "paceline_event_sink_v1";
 
-// The table; nullptr where this process has no recorder, or an older one, after one line on standard error that `what`
-// is not recorded. Preloaded, the recorder's symbols are seen by everybody; loaded by NVTX alone, they are found by the
-// library's name, beside this one.
+// Returns the table. Returns nullptr if this process has no recorder or an older one, after one line on standard error
+// that `what` is not recorded. If the recorder is preloaded, its symbols are visible to every library. If only NVTX has
+// loaded it, it is found by its file name, beside this library.
 inline const paceline_event_sink_v1* find_event_sink(const char* what) {
   const void* symbol = dlsym(RTLD_DEFAULT, event_sink_symbol);
   if (symbol == nullptr) {

@@ -1,8 +1,8 @@
-// Functions of the C library that the recorder takes the place of in the programs that it is preloaded into. Each does
-// what the recorder needs and then calls the next function of the same name: the C library's, or that of another
-// preloaded library.
+// Functions of the C library that the recorder replaces in the programs that it is preloaded into. Each does the
+// recorder's work and then calls the next function of the same name: the C library's, or that of another preloaded
+// library.
 //
-// Only in libpaceline-inject.so, not in the tests that link its objects.
+// This file is only in libpaceline-inject.so, not in the tests that link its objects.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -58,10 +58,10 @@ Function* found(Function*& function, const char* name) {
 template <class Call>
 int replace_program(Call call) {
   const bool paused = paceline::inject::pause_for_exec();
-  const int result = call();  // returns only where it fails
+  const int result = call();  // returns only if it fails
   if (!paused) return result;
   const int error = errno;
-  paceline::inject::go_on_after_exec();
+  paceline::inject::resume_after_failed_exec();
   errno = error;
   return result;
 }
@@ -117,7 +117,8 @@ INTERPOSED int execveat(int directory, const char* path, char* const* arguments,
   });
 }
 
-// The list of arguments, on the stack: a child of vfork may call these. `given` is behind the closing null then.
+// Copies the list of arguments to the stack, because a child of vfork may call these functions. Afterwards `given` is
+// behind the closing null.
 #define LIST_ARGUMENTS(first)                                                       \
   va_list given;                                                                    \
   va_start(given, first);                                                           \

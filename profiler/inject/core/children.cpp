@@ -83,7 +83,7 @@ bool runs_the_program_of(pid_t pid) {
          theirs.st_ino == ours.st_ino;
 }
 
-// Workers come by the dozen.
+// A job may have dozens of workers.
 void take_less_memory() {
   const std::size_t least = 4 * format::chunk_bytes;
   const std::size_t quarter = settings.live_bytes / 4 / format::chunk_bytes * format::chunk_bytes;
@@ -102,11 +102,11 @@ bool find_out_whether_recorded() {
   const bool worker = is_forked_worker();
   if (worker && settings.children == Children::none) return false;
   char directory[4096];
-  // As the system knows it: a link in the path would hide it.
+  // The system's own path, because /proc/PID/maps does not show links.
   const bool made =
       realpath(text_or(record::env_stage, text_or(record::env_output, record::default_output)), directory) != nullptr;
   FileHeader header{};
-  // Nobody records into a directory that is not made yet.
+  // No process records into a directory that does not exist yet.
   for (int step = 0; made && step < lineage.ancestor_count; ++step) {
     const pid_t ancestor = lineage.ancestors[step].pid;
     if (ancestor <= 1 || !is_recorded(ancestor, directory, header)) continue;
@@ -148,7 +148,7 @@ void remember_definition(format::EventType type, std::uint64_t low, std::span<co
 
 void repeat_definitions() {
   const Definition* list = definitions.load(std::memory_order_acquire);
-  const std::uint32_t count = definition_count.exchange(0);  // they are remembered again
+  const std::uint32_t count = definition_count.exchange(0);  // emit_surely() remembers them again
   if (list == nullptr) return;
   for (std::uint32_t at = 0; at < count && at < most_definitions; ++at) {
     const Definition definition = list[at];

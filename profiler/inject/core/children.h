@@ -1,8 +1,9 @@
-// Which processes of a job are recorded. Everything that `paceline record` starts is, directly or by way of scripts and
-// launchers. A process that descends from a recorded one with the same rank is its child: its events belong to that
-// rank. Workers are recorded: children that were forked, and children that run the same program (Python's `spawn`).
-// Children that run another program are recorded with --children only. A descendant with a rank of its own in its
-// environment, as torchrun's workers have, is no child. A process that replaces itself (exec) is no child either.
+// Which processes of a job are recorded. Every process that `paceline record` starts is recorded, whether directly or
+// through scripts and launchers. A process that descends from a recorded one with the same rank is its child: its
+// events belong to that rank. Workers are recorded: children that were forked, and children that run the same program
+// (Python's `spawn`). Children that run another program are recorded with --children only. A descendant with a rank of
+// its own in its environment, as torchrun's workers have, is not a child. A process that replaces itself (exec) is not
+// one either.
 #pragma once
 
 #include <sys/types.h>
@@ -14,17 +15,18 @@
 
 namespace paceline::inject {
 
-// Looks for a recorded process among the ancestors: reads their /proc/PID/maps. False: this process is not to be
+// Looks for a recorded process among the ancestors, in their /proc/PID/maps. Returns false if this process is not to be
 // recorded. Sets recorded_parent().
 bool find_out_whether_recorded();
 
-// The recorded process that this one is a child of; 0 if none.
+// The recorded process whose child this one is; 0 if there is none.
 pid_t recorded_parent();
 
 // In a forked child of a recorded process, before it opens its own file.
 void become_child_of(pid_t parent);
 
-// What the file of a forked child must repeat, because handles of the parent's go on in it.
+// The file of a forked child must repeat the definitions, because the child goes on using the parent's handles. The
+// first function remembers a definition, and the second writes all of them into the child's file.
 void remember_definition(format::EventType type, std::uint64_t low, std::span<const format::Slot> extension);
 void repeat_definitions();
 

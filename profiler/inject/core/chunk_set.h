@@ -1,4 +1,4 @@
-// Sets of numbers that many threads take from and put into, without locks: one bit a number.
+// Sets of numbers that many threads add to and remove from without locks. Each number is one bit.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class NumberSet {
     words_[number / 64].fetch_or(std::uint64_t{1} << number % 64, std::memory_order_release);
   }
 
-  // Removes one of the first `numbers` numbers and returns it, or `none`. Looks at one word for 64 numbers.
+  // Removes one of the first `numbers` numbers and returns it, or returns `none`. Reads one word for 64 numbers.
   std::uint32_t take(std::uint32_t numbers) {
     for (std::uint32_t word = 0; word * 64 < numbers; ++word) {
       std::uint64_t bits = words_[word].load(std::memory_order_relaxed);
@@ -34,7 +34,8 @@ class NumberSet {
     return none;
   }
 
-  // Removes `numbers` numbers from `first` on, if all of them are there; false: none was removed. They lie in one word.
+  // Removes `numbers` numbers from `first` on if all of them are in the set. Returns false and removes none otherwise.
+  // The numbers must lie in one word.
   bool take_all(std::uint32_t first, std::uint32_t numbers) {
     const std::uint64_t wanted = ((std::uint64_t{1} << numbers) - 1) << first % 64;
     std::uint64_t bits = words_[first / 64].load(std::memory_order_relaxed);
@@ -47,7 +48,7 @@ class NumberSet {
     return false;
   }
 
-  // How many of the first `numbers` there are, at some moment during the call.
+  // The number of members among the first `numbers` numbers, at some moment during the call.
   std::uint32_t count(std::uint32_t numbers = capacity) const {
     int members = 0;
     for (std::uint32_t word = 0; word * 64 < numbers; ++word) {

@@ -1,5 +1,5 @@
-// What becomes of a chunk (by the number of its first page) that no thread writes into any more. For the drain thread
-// alone, and for whoever finishes its work.
+// Writes chunks that no thread writes into any more to the file. A chunk is named by the number of its first page. Only
+// the drain thread calls these functions, or the thread that finishes its work.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace paceline::inject {
 
-// Before the others.
+// Must be called before the other functions.
 void start_chunk_writer();
 
-// Appends the chunk's events to the file as a block. False, and errno says why, if the disk did not take it (EFBIG:
-// the file has its largest size); the chunk is as before.
+// Appends the chunk's events to the file as a block. Returns false and sets errno if the disk did not take it (EFBIG:
+// the file has reached its largest size). The chunk then stays as it was.
 bool write_chunk(std::uint32_t number);
 
-// Appends slots of whole events as a block. False as above.
+// Appends slots of whole events as a block. Returns false as above.
 bool write_slots(const format::ChunkHeader& chunk, const format::Slot* slots, std::size_t count);
 
-// The same for what a flight recorder must not forget (format::outlives_ring); true where there is nothing of it.
+// The same for the events that a flight recorder must keep (format::outlives_ring). Returns true if there are none.
 bool write_definitions(std::uint32_t number);
 
-// Writes the chunk and sets it free. What the disk does not take is counted and said once; where the file has its
-// largest size recording ends, and the chunk waits in the live area.
+// Writes the chunk and frees it. Events that the disk does not take are counted, and one message reports them. When the
+// file has reached its largest size, recording ends and the chunk stays in the live area.
 void store_chunk(std::uint32_t number);
 
 // Number of events in the chunk, and the ticks of its first and last one, 0 if it has none. Cost: linear.

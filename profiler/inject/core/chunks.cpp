@@ -14,7 +14,8 @@ using format::ChunkHeader;
 using format::ChunkState;
 using format::pages_per_chunk;
 
-// Free pages that stay in divided units, so that a program of many short threads does not divide and join all the time.
+// Free pages that stay in divided units, so that a program with many short threads does not divide and join all the
+// time.
 constexpr std::uint32_t pages_kept = 3 * pages_per_chunk;
 
 std::atomic_ref<std::uint32_t> pages_field(std::uint32_t unit) {
@@ -25,7 +26,7 @@ bool is_reserve(std::uint32_t unit) { return unit <= reserve_units(session.file.
 std::uint32_t first_unit() { return 1 + reserve_units(session.file.chunks); }
 std::uint32_t all_pages() { return session.file.chunks * pages_per_chunk; }
 
-// The unit is free and this thread's.
+// Divides a free unit that this thread has taken.
 void divide(std::uint32_t unit, PageSet& into, std::uint32_t first_page) {
   pages_field(unit).store(1, std::memory_order_release);
   for (std::uint32_t page = first_page; page < pages_per_chunk; ++page) into.insert(unit * pages_per_chunk + page);
@@ -77,7 +78,7 @@ std::uint32_t number_of(const ChunkHeader* chunk) {
 
 namespace {
 
-// A unit that was never in use, or ChunkSet::none.
+// Takes a unit that was never used, or returns ChunkSet::none.
 std::uint32_t take_unused() {
   if (session.unused.load(std::memory_order_relaxed) >= session.file.chunks) return ChunkSet::none;
   const std::uint32_t unit = session.unused.fetch_add(1, std::memory_order_relaxed);

@@ -1,9 +1,9 @@
 // The live area's chunks: whole units, pages of divided units, and the reserve.
 //
 // A thread begins with a page and goes on with whole units. Unit 0 is the table of lost stretches (lost.h). The units
-// after it are the reserve: they are divided from the beginning, and their pages are for events that others are
-// understood by (recorder.h, Need), so that an overload leaves the outer ranges whole. A unit is divided by the thread
-// that needs a page, and made whole again by the drain when all of its pages are free.
+// after it are the reserve: they are divided from the beginning, and their pages are for events that others depend on
+// (Need in writer.h), so that an overload leaves the outer ranges whole. The thread that needs a page divides a unit,
+// and the drain makes it whole again when all of its pages are free.
 //
 // A chunk's number is that of its first page.
 #pragma once
@@ -18,10 +18,10 @@ namespace paceline::inject {
 inline constexpr std::uint32_t no_chunk = PageSet::none;
 inline constexpr std::uint32_t lost_table_unit = 0;
 
-// Units of the live area for a buffer of `live_bytes`, the reserve and the table included.
+// The number of units for a buffer of `live_bytes`, with the reserve and the table.
 std::uint32_t units_for(std::size_t live_bytes);
 
-// Of a file of `units` units.
+// The number of units of the reserve in a file of `units` units.
 constexpr std::uint32_t reserve_units(std::uint32_t units) {
   return units / 32 < 1 ? 1 : units / 32 > 8 ? 8 : units / 32;
 }
@@ -34,27 +34,27 @@ std::size_t bytes_of(std::uint32_t chunk);
 std::uint32_t slots_of_chunk(std::uint32_t chunk);
 std::uint32_t number_of(const format::ChunkHeader* chunk);
 
-// A free chunk, or no_chunk. Lock-free.
+// Take a free chunk, or return no_chunk. Lock-free.
 std::uint32_t take_unit();
 std::uint32_t take_page();
 std::uint32_t take_reserve();
-// True of a page of the reserve.
+// True for a page of the reserve.
 bool is_of_reserve(std::uint32_t chunk);
 // Returns true if more than `quarters` quarters of the reserve are free. Always returns true for 0.
 bool reserve_has_more_than(std::uint32_t quarters);
 
-// By the drain: zeroes the chunk, gives it to the threads again and wakes those that wait for one.
+// Called by the drain. Zeroes the chunk, gives it back to the threads and wakes those that wait for one.
 void set_free(std::uint32_t chunk);
 // Units that are ready to be taken.
 std::uint32_t ready_units();
-// Makes divided units whole whose pages are all free.
+// Makes divided units whole if all of their pages are free.
 void join_pages();
 
-// Gives memory to a unit that was never in use, and sets it free; false if there is none. Touching 16 MiB of a file
-// for the first time takes tens of milliseconds: the drain does it while the program goes on.
+// Gives memory to a unit that was never used, and frees it. Returns false if there is none. The first access to 16 MiB
+// of a file takes tens of milliseconds; the drain does it while the program goes on.
 bool populate_chunk();
 
-// Waits until the drain has set a chunk free, 10 ms at most.
+// Waits until the drain has freed a chunk, for 10 ms at most. `seen`: session.freed before the caller found none.
 void wait_for_free(std::uint32_t seen);
 
 // Calls visit(chunk) for each chunk that holds events.

@@ -21,8 +21,8 @@ ClockState clock_state;
 
 namespace {
 
-// The counter is used where the processor says that it never stops or changes its rate, and the kernel, which has
-// compared it with other clocks since boot, relies on it too.
+// The counter is used if the CPU reports that it never stops or changes its rate, and if the kernel, which has compared
+// it with other clocks since boot, uses it too.
 bool counter_is_trusted() {
 #if defined(__x86_64__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -48,16 +48,16 @@ double test_offset_ns(std::uint64_t now) {
   return clock_state.test_skew_ns + clock_state.test_drift * elapsed_s * 1e9;
 }
 
-// True where the environment asks for the system's clock instead of the counter.
+// True if the environment asks for the system's clock instead of the counter.
 bool counter_is_refused() {
   const char* wanted = getenv(record::env_clock);
   if (wanted == nullptr || *wanted == '\0' || strcmp(wanted, "tsc") == 0) return false;
   if (strcmp(wanted, "monotonic_raw") == 0) return true;
-  say("%s=%.40s is no clock: there are tsc (the default) and monotonic_raw", record::env_clock, wanted);
+  say("%s=%.40s is not a clock and is ignored: choose tsc (the default) or monotonic_raw", record::env_clock, wanted);
   return false;
 }
 
-// "domain=NAME,skew_ns=N,drift_ppm=X", each part optional but the domain.
+// "domain=NAME,skew_ns=N,drift_ppm=X". Only the domain is required.
 void read_test_clock(const char* text) {
   for (const char* part = text; *part != '\0';) {
     const size_t length = strcspn(part, ",");
@@ -109,9 +109,9 @@ std::int64_t utc_error_us() {
 }
 
 void record_clock_error() {
-  const char* told = getenv(record::env_clock_error);
+  const char* given = getenv(record::env_clock_error);
   char number[24] = "", boot[64] = "", text[128] = "", here[64] = "";
-  if (told == nullptr || sscanf(told, "%23[0-9] %63s %127[^\n]", number, boot, text) != 3) return;
+  if (given == nullptr || sscanf(given, "%23[0-9] %63s %127[^\n]", number, boot, text) != 3) return;
   read_file("/proc/sys/kernel/random/boot_id", here, sizeof here);
   if (strcmp(here, boot) != 0) return;  // the variable came from another machine
   record_setting("counter_error_ns", number);

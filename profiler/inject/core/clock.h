@@ -1,8 +1,8 @@
-// The clock of the recorder: the processor's time-stamp counter where the system trusts it, CLOCK_MONOTONIC_RAW else,
-// or where PACELINE_CLOCK=monotonic_raw asks for it.
+// The clock of the recorder: the CPU's time-stamp counter if the system trusts it, else CLOCK_MONOTONIC_RAW. The user
+// may choose the latter with PACELINE_CLOCK=monotonic_raw.
 //
-// Ticks are absolute and raw; what they mean in seconds is worked out by the reader from the clock pairs that are
-// recorded beside the events.
+// Ticks are absolute and raw. The reader converts them to seconds with the clock pairs that are recorded beside the
+// events.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace paceline::inject {
 
 struct ClockState {
   format::ClockSource source = format::ClockSource::monotonic_raw;
-  bool plain_tsc = false;         // ticks() is rdtsc and nothing else
+  bool plain_tsc = false;         // ticks() is rdtsc only
   double ticks_per_second = 1e9;  // nominal
-  // A pretended clock for tests (PACELINE_TEST_CLOCK): this process's clocks, UTC included, run ahead by skew_ns plus
-  // drift × the time since `drift_origin`.
+  // A simulated clock for tests (PACELINE_TEST_CLOCK): the clocks of this process, UTC included, are ahead by skew_ns
+  // plus drift × the time since `drift_origin`.
   double test_skew_ns = 0;
   double test_drift = 0;
   std::uint64_t drift_origin = 0;
@@ -27,13 +27,13 @@ struct ClockState {
 // Written once by start_clock(), before the first event.
 extern ClockState clock_state;
 
-// Chooses the source and measures its nominal frequency; takes about 2 ms. Reads PACELINE_CLOCK and
+// Chooses the source and measures its nominal frequency, which takes about 2 ms. Reads PACELINE_CLOCK and
 // PACELINE_TEST_CLOCK.
 void start_clock();
 
 std::uint64_t slow_ticks();
 
-// Absolute ticks now. Costs one rdtsc where the counter is trusted.
+// Absolute ticks now. Cost: one rdtsc if the counter is trusted.
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
   if (clock_state.plain_tsc) [[likely]]
@@ -42,7 +42,7 @@ inline std::uint64_t ticks() {
   return slow_ticks();
 }
 
-// Nanoseconds of a system clock, under the pretended clock if there is one.
+// Nanoseconds of a system clock, changed by the simulated clock if there is one.
 std::int64_t system_ns(clockid_t clock);
 
 // The system's clocks and the ticks at one moment.
@@ -53,14 +53,14 @@ struct ClockPair {
   std::int64_t monotonic_raw_ns;
 };
 
-// The narrowest of ten brackets; about 1 µs.
+// Returns the narrowest of ten brackets. Cost: about 1 µs.
 ClockPair read_clock_pair();
 
-// Records how far the clocks of this machine's CPUs are apart, where `paceline record` has measured it.
+// Records the error between the clocks of this machine's CPUs, if `paceline record` has measured it.
 void record_clock_error();
 
-// How far CLOCK_REALTIME may be from UTC, as the kernel knows from whoever sets it (NTP, PTP), in µs; -1 where nobody
-// sets it.
+// The largest error of CLOCK_REALTIME against UTC, in µs, as the kernel learned it from NTP or PTP; -1 if no service
+// sets the clock.
 std::int64_t utc_error_us();
 
 }  // namespace paceline::inject

@@ -2,23 +2,19 @@
 
 #include <pthread.h>
 
-#include <limits>
-
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/writer.h"
 
 namespace paceline::inject {
 namespace {
 
-constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-
 pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<std::uint32_t> reasons{0};
-std::atomic<bool> owed{false};                           // no chunk was free to say the latest change
-std::int64_t delay_ends = never, duration_ends = never;  // CLOCK_MONOTONIC; the drain's once it runs
-bool set_up = false;                                     // a child keeps what its parent had
+std::atomic<bool> owed{false};                           // no chunk was free to record the latest change
+std::int64_t delay_ends = never, duration_ends = never;  // CLOCK_MONOTONIC; only the drain uses them once it runs
+bool set_up = false;                                     // a child keeps its parent's state
 
-bool say_state(std::uint64_t at, std::uint32_t state) { return emit_at(at, EventType::recording, state); }
+bool record_state(std::uint64_t at, std::uint32_t state) { return emit_at(at, EventType::recording, state); }
 
 }  // namespace
 
@@ -34,15 +30,13 @@ void start_control(std::int64_t process_age_ns) {
   } else if (settings.duration_ns > 0) {
     duration_ends = now + settings.duration_ns;
   }
-  if (settings.by_iterations) off |= format::outside_iterations;
-  if (settings.capture_range) off |= format::outside_capture;
   reasons.fetch_or(off, std::memory_order_relaxed);
 }
 
 void announce_control() {
   pthread_mutex_lock(&changing);
   const std::uint32_t now = reasons.load(std::memory_order_relaxed);
-  if (now != 0) say_state(start_ticks, now);
+  if (now != 0) record_state(start_ticks, now);
   gate.on.store(now == 0, std::memory_order_release);
   pthread_mutex_unlock(&changing);
 }
@@ -54,7 +48,7 @@ void set_pause(format::PauseReason reason, bool paused) {
   reasons.store(after, std::memory_order_relaxed);
   if (before != after && file_is_open()) {
     if (after != 0) gate.on.store(0, std::memory_order_relaxed);
-    if (!say_state(ticks(), after)) owed = true;
+    if (!record_state(ticks(), after)) owed = true;
     if (after == 0) gate.on.store(1, std::memory_order_relaxed);
   }
   pthread_mutex_unlock(&changing);
@@ -78,7 +72,7 @@ std::int64_t run_control(std::int64_t now_ns) {
   }
   if (owed.exchange(false)) {
     pthread_mutex_lock(&changing);
-    if (!say_state(ticks(), reasons.load(std::memory_order_relaxed))) owed = true;
+    if (!record_state(ticks(), reasons.load(std::memory_order_relaxed))) owed = true;
     pthread_mutex_unlock(&changing);
   }
   return delay_ends < duration_ends ? delay_ends : duration_ends;
@@ -88,8 +82,8 @@ void reset_control_in_child() { pthread_mutex_init(&changing, nullptr); }
 
 }  // namespace paceline::inject
 
-// For programs that measure the recorder itself: turns recording on (1) or off (0) and returns what it was. Switch
-// where no range is open. Found with dlsym(RTLD_DEFAULT, "paceline_recording").
+// For programs that measure the recorder itself: turns recording on (1) or off (0) and returns its previous state. Call
+// it only while no range is open. Found with dlsym(RTLD_DEFAULT, "paceline_recording").
 extern "C" __attribute__((visibility("default"))) int paceline_recording(int on) {
   return paceline::inject::set_recording(on != 0) ? 1 : 0;
 }

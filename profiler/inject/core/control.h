@@ -1,5 +1,5 @@
-// Whether events are recorded now: on while nothing keeps it off. Each change is an event, so that a reader knows what
-// the file does not cover.
+// Whether events are recorded now. Recording is on while there is no reason to pause. Each change is an event, so that
+// a reader knows which times the file does not cover.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace paceline::inject {
 
-// Before the file is opened: what keeps recording off from the beginning. `process_age_ns` counts towards the delay.
+// Called before the file is opened: takes --delay and --duration into account. The delay counts from the start of the
+// process, which is `process_age_ns` old.
 void start_control(std::int64_t process_age_ns);
 
-// After it was opened: says so in the file, and opens the gate where nothing keeps it shut.
+// Called after the file was opened: records the state, and opens the gate if there is no reason to pause.
 void announce_control();
 
-// Adds or takes away a reason. Takes a lock; never waits for the drain.
+// Adds or removes a reason to pause. Takes a lock and never waits for the drain.
 void set_pause(format::PauseReason reason, bool paused);
 
-// Turns the program's own switch and returns whether it was on.
+// Sets the program's own switch and returns its previous state.
 bool set_recording(bool on);
 
-// Time passes: called by the drain. Returns when to call again, CLOCK_MONOTONIC in ns.
+// Called by the drain, because time has passed. Returns when to call it again (CLOCK_MONOTONIC, ns).
 std::int64_t run_control(std::int64_t now_ns);
 
-// The program's own switch and its capture range go on in a child; its locks start afresh.
+// In a forked child: resets the lock. The reasons to pause stay as they were in the parent.
 void reset_control_in_child();
 
 }  // namespace paceline::inject

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 
 #include "profiler/inject/core/chunk_writer.h"
 #include "profiler/inject/core/chunks.h"
@@ -19,9 +18,8 @@
 #include "profiler/inject/core/ring.h"
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/core/settings.h"
+#include "profiler/inject/core/source.h"
 #include "profiler/inject/core/writer.h"
-#include "profiler/inject/sources/clock_exchange/exchange.h"
-#include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/futex.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
@@ -32,10 +30,10 @@ namespace {
 
 using format::ChunkState;
 
-std::atomic<std::uint32_t> wakeups{0};  // counted; the drain sleeps on it
+std::atomic<std::uint32_t> wakeups{0};  // the number of wake-ups; the drain sleeps on it
 std::atomic<bool> sleeping{false};
 std::atomic<bool> finishing{false};
-std::atomic<std::uint32_t> closing{0};  // 1 = the drain is to end the recording, 2 = it has
+std::atomic<std::uint32_t> closing{0};  // 1 = the drain must end the recording, 2 = it has ended it
 pthread_t thread;
 bool has_thread = false;
 thread_local constinit bool this_is_the_drain = false;
@@ -56,10 +54,10 @@ void drain_full_chunks() {
 
 void sleep_until(std::int64_t deadline_ns) {
   const std::uint32_t seen = wakeups.load(std::memory_order_acquire);
-  // Their wake-ups may be among those seen.
+  // The wake-ups of these two may be among those seen.
   if (finishing.load(std::memory_order_acquire) || closing.load(std::memory_order_acquire) != 0) return;
   sleeping.store(true, std::memory_order_seq_cst);
-  drain_full_chunks();  // those that came before `sleeping` was seen
+  drain_full_chunks();  // chunks that became full before their threads saw `sleeping`
   while (!trigger_is_asked_for() && wakeups.load(std::memory_order_acquire) == seen) {
     if (!wait_while(wakeups, seen, deadline_ns)) break;
   }
@@ -72,26 +70,32 @@ void wake() {
   wake_one(wakeups);
 }
 
+// Returns when the first of the sources wants to be called again.
+std::int64_t tick_sources() {
+  std::int64_t next = never;
+  for (const Source* source : sources) {
+    if (source->tick != nullptr) next = std::min(next, source->tick(monotonic_ns()));
+  }
+  return next;
+}
+
 void* run(void*) {
   constexpr std::int64_t second = 1'000'000'000;
   pthread_setname_np(pthread_self(), "paceline");
   this_is_the_drain = true;
-  // When the file has its largest size no chunk may be free to say so.
+  // Taken now, because no chunk may be free when the file reaches its largest size and that must be recorded.
   writer.never_waits = true;
   if (settings.max_size > 0) next_chunk(1, Need::outermost);
-  // A delay that is over and a full chunk must not wait for the last chunk to be populated.
+  // Neither the end of a delay nor a full chunk waits until the last chunk is populated.
   while (!finishing.load(std::memory_order_relaxed) && closing.load(std::memory_order_relaxed) == 0 &&
          populate_chunk()) {
     run_control(monotonic_ns());
     drain_full_chunks();
   }
-  const std::int64_t exchange_interval = exchange_interval_ns();
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   std::int64_t next_pair = monotonic_ns() + second;
-  std::int64_t next_exchange = exchange_interval > 0 ? monotonic_ns() + exchange_interval : never;
   while (!finishing.load(std::memory_order_acquire)) {
     const std::int64_t next_control = run_control(monotonic_ns());
-    sleep_until(std::min({next_control, next_pair, next_exchange, next_look_for_clocks_ns()}));
+    sleep_until(std::min({next_control, next_pair, tick_sources()}));
     drain_full_chunks();
     serve_trigger();
     if (closing.load(std::memory_order_acquire) != 0) {
@@ -100,24 +104,18 @@ void* run(void*) {
       wake_all(closing);
       return nullptr;
     }
-    look_for_clocks();
     const std::int64_t now = monotonic_ns();
     if (now >= next_pair) {
       record_clock_pair();
-      look_for_hang();
       next_pair = now + second;
     }
-    if (now >= next_exchange) {
-      exchange_clocks(ExchangePhase::between);
-      next_exchange = now + exchange_interval;
-    }
   }
-  serve_trigger();  // one that was asked for right before the end
+  serve_trigger();  // a trigger right before the end
   return nullptr;
 }
 
-// One line, where anything was; that the disk was full has been said.
-void say_what_was_dropped() {
+// One line if events were dropped. An earlier line has reported a full disk.
+void report_dropped_events() {
   struct Cause {
     format::DropCause cause;
     const char* text;
@@ -158,7 +156,7 @@ void start_drain() {
   has_thread = error == 0;
   if (has_thread) return;
   say("%s: no thread to write events out: %s", session.file.path, strerror(error));
-  set_pause(format::before_delay, false);  // nobody would end it
+  set_pause(format::before_delay, false);  // no drain would end the delay
 }
 
 bool drain_runs() { return has_thread && !finishing.load(std::memory_order_relaxed); }
@@ -188,13 +186,13 @@ void finish_drain(std::uint64_t end_ticks) {
     wake();
     if (has_thread) pthread_join(thread, nullptr);
   }
-  // Other threads may be inside an event that they began before recording ended.
+  // Other threads may be in the middle of an event that they began before recording ended.
   usleep(1000);
   gate.accepting.store(0, std::memory_order_release);
-  const SignalsBlocked blocked;  // a file at its size limit would raise SIGXFSZ
-  // What the disk does not take any more stays in the live area, where readers find it.
+  const SignalsBlocked blocked;  // a file at its size limit raises SIGXFSZ
+  // Events that the disk does not take stay in the live area, where readers find them.
   bool all_written = true;
-  session.file.may_outgrow = true;  // the live area goes, so that the whole is no larger
+  session.file.may_outgrow = true;  // the live area is removed, so the file does not grow
   for_each_used_chunk([&](std::uint32_t number) {
     if (finish_chunk(number, end_ticks)) {
       std::atomic_ref<std::uint32_t>(session.file.chunk_at(number)->state)
@@ -204,7 +202,7 @@ void finish_drain(std::uint64_t end_ticks) {
     }
   });
   all_written = write_lost(true) && all_written;
-  say_what_was_dropped();
+  report_dropped_events();
   close_output(session.file, all_written, this_is_the_drain);
   const timespec no_wait{};
   sigset_t file_limit;

@@ -23,15 +23,15 @@ bool is_free(const format::ChunkHeader& chunk) {
          static_cast<std::uint32_t>(format::ChunkState::free);
 }
 
-// Not of divided units: where exec fails, the pages must still say what they are.
+// True for a whole unit without events. A divided unit keeps its pages, because they must stay valid if exec fails.
 bool is_free_unit(std::uint32_t unit) {
   const format::ChunkHeader* first = session.file.chunk_at(unit * format::pages_per_chunk);
   return is_free(*first) && first->pages == 0;
 }
 
-// Gives the disk's space for units that hold nothing back. Runs of them, as a system call for each would be slow.
+// Gives the disk space of empty units back. It does so for runs of units, because a system call for each would be slow.
 void punch_free_units() {
-  // Looking at a unit that was never in use would make the system read it.
+  // A unit that was never used is not looked at, because the system would have to read it.
   const std::uint32_t used = session.unused.load(std::memory_order_relaxed), units = session.file.chunks;
   for (std::uint32_t first = 0, next = 0; first < units; first = next + 1) {
     for (next = first; next < units && (next >= used || is_free_unit(next));) ++next;
@@ -68,9 +68,9 @@ bool pause_for_exec() {
   return true;
 }
 
-void go_on_after_exec() {
+void resume_after_failed_exec() {
   std::atomic_ref<std::uint32_t>(session.file.header->closed).store(0, std::memory_order_release);
-  // Without space on the disk a write to the live area would end the program.
+  // Without space on the disk a write to the live area would kill the program.
   if (!restore_live_area(session.file)) return;
   exchange(gate.accepting, 1);
   exchange(gate.open, open_before);

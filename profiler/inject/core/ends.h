@@ -1,19 +1,20 @@
-// Ends that run no destructor: _exit, _Exit and quick_exit, and exec, which replaces the program.
+// Ends of a process that run no destructors: _exit, _Exit and quick_exit, and exec, which replaces the program.
 //
-// All of them may be called in a signal handler, or in a child of vfork, which shares its parent's memory. So nothing
-// here allocates or takes a lock; a vfork child is told apart by its process id; and the drain thread does the work
-// while the caller waits for a limited time.
+// All of them may be called in a signal handler, or in a child of vfork, which shares its parent's memory. So this code
+// does not allocate and takes no lock, and it recognises a vfork child by its process id. The drain thread does the
+// work while the caller waits for a limited time.
 #pragma once
 
 namespace paceline::inject {
 
-// Before the process ends without its destructors. The drain closes the file; where it does not in time (10 s), the
-// file is closed as it is, without the memory that was not used.
+// Called before the process ends without its destructors. The drain closes the file. If it does not finish within 10 s,
+// the file is closed as it is, and its unused space is given back.
 void end_at_once();
 
-// Before exec. The file is complete as it is: nothing is written into it any more, and the memory that is not used is
-// given back to the disk. True if that was done here, and has to be undone where exec fails.
+// Called before exec. The file is complete as it is: no event is written into it any more, and its unused space is
+// given back to the disk. Returns true if this was done, and then resume_after_failed_exec() must undo it if exec
+// fails.
 bool pause_for_exec();
-void go_on_after_exec();
+void resume_after_failed_exec();
 
 }  // namespace paceline::inject

@@ -33,7 +33,7 @@ struct HeaderTexts {
 };
 HeaderTexts texts;
 
-// When the system started this process (to 10 ms); 0 if /proc is missing or says something that cannot be.
+// When the system started this process, to 10 ms. Returns 0 if /proc is missing or its value is impossible.
 std::int64_t process_start_utc_ns(std::uint64_t start, std::int64_t utc_ns) {
   const std::int64_t ticks_a_second = sysconf(_SC_CLK_TCK);
   if (start == 0 || ticks_a_second <= 0) return 0;
@@ -43,7 +43,7 @@ std::int64_t process_start_utc_ns(std::uint64_t start, std::int64_t utc_ns) {
   return age_ns > -1'000'000'000 && age_ns < format::longest_process_age_ns ? utc_ns - age_ns : 0;
 }
 
-// The ancestors as a list of PID:START, each with a zero byte behind it.
+// Writes the ancestors as a list of PID:START, each with a zero byte behind it, and returns its length.
 std::size_t ancestors_text(const Lineage& lineage, char* out, std::size_t capacity) {
   std::size_t size = 0;
   for (int step = 0; step < lineage.ancestor_count; ++step) {

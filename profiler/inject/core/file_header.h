@@ -1,4 +1,4 @@
-// What a trace file says of its process before the first event.
+// The header of a trace file, which describes its process.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace paceline::inject {
 
-// Writes the header of a file with `file.chunks` chunks into `out` (format::max_header_bytes) and returns its length; 0
-// if it does not fit. Sets file.job and file.clock_domain.
+// Writes the header of a file with `file.chunks` chunks into `out` (format::max_header_bytes bytes). Returns its
+// length, or 0 if it does not fit. Sets file.job and file.clock_domain.
 std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, std::int64_t start_utc_ns);
 
-// Of the header that was filled in last.
+// The host name of the header that was filled in last.
 const char* header_host();
 
 }  // namespace paceline::inject

@@ -9,7 +9,7 @@ namespace paceline::inject {
 namespace {
 
 Lineage known;
-pid_t first_parent = 0;  // of the nearest ancestor that was started as a program, or of this process if it was
+pid_t first_parent = 0;  // the parent of the nearest process that was started as a program: an ancestor or this one
 std::int32_t rank_at_fork = -1;
 bool complete = false;
 
@@ -35,10 +35,10 @@ void note_fork() {
   record::ProcessStatus status;
   if (parent.start == 0 && record::read_process(parent.pid, status)) parent.start = status.start;
   const std::int32_t rank = record::launched_rank().rank;
-  // A process that has got a rank since it was forked is the first of that rank.
+  // A process that got a rank after it was forked is the first of that rank.
   known.forked = rank == rank_at_fork ? known.forked + 1 : 1;
   rank_at_fork = rank;
-  // A line of forks that is longer than the list loses its far end, and with it what is beyond.
+  // A chain of forks that is longer than the list loses its oldest ancestors.
   if (known.ancestor_count == most_ancestors) --known.ancestor_count;
   if (known.forked > most_ancestors) known.forked = most_ancestors;
   memmove(known.ancestors + 1, known.ancestors, static_cast<std::size_t>(known.ancestor_count) * sizeof(ProcessName));
@@ -48,7 +48,7 @@ void note_fork() {
 }
 
 const Lineage& complete_lineage() {
-  // A child of a raw clone system call ran no fork handler.
+  // A child of a raw clone system call has run no fork handler.
   if (known.self.pid != getpid()) note_fork();
   record::ProcessStatus status;
   if (known.self.start == 0 && record::read_process(known.self.pid, status)) known.self.start = status.start;
@@ -57,7 +57,7 @@ const Lineage& complete_lineage() {
   complete = true;
   std::uint64_t latest = known.ancestor_count > 0 ? known.ancestors[known.ancestor_count - 1].start : known.self.start;
   for (pid_t next = first_parent; next > 0 && known.ancestor_count < most_ancestors; next = status.parent) {
-    // No parent is younger than its child: this is another process that got the number.
+    // A parent is never younger than its child. A younger process has reused the number.
     if (!record::read_process(next, status) || (latest != 0 && status.start > latest)) break;
     const ProcessName ancestor{next, status.start};
     if (known.ancestor_count > 0 && same(known.ancestors[known.ancestor_count - 1], ancestor)) break;

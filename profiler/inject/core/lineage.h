@@ -1,7 +1,8 @@
-// Which processes this one descends from, and how.
+// The processes that this one descends from.
 //
-// A worker may open its file before its parent does, and it may outlive its parent. So each process notes at its start
-// and at each fork who it is; the header of its file names its ancestors, and the reader puts the processes together.
+// A worker may open its file before its parent does, and it may outlive its parent. So each process notes its identity
+// at its start and at each fork. The header of its file names its ancestors, and the reader puts the processes
+// together.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +12,10 @@
 
 namespace paceline::inject {
 
-// A process id is used again after its process has ended. Together with the start it is unique until the next boot.
+// A process id is reused after its process has ended. Together with the start time it is unique until the next boot.
 struct ProcessName {
   pid_t pid = 0;
-  std::uint64_t start = 0;  // clock ticks after boot: field 22 of /proc/PID/stat (proc(5)); 0 = not known
+  std::uint64_t start = 0;  // clock ticks after boot: field 22 of /proc/PID/stat (proc(5)); 0 = unknown
 };
 
 inline constexpr int most_ancestors = 32;
@@ -23,22 +24,22 @@ struct Lineage {
   ProcessName self;
   ProcessName ancestors[most_ancestors];  // the parent first
   int ancestor_count = 0;
-  // How many of the nearest ancestors are the same program and the same rank: from each to the next it is one fork, and
-  // no exec. 0: this process was started as a program, or it got a rank of its own after the fork.
+  // The number of nearest ancestors that are the same program and the same rank: one fork leads from each to the next,
+  // without an exec. 0: this process was started as a program, or it got a rank of its own after the fork.
   int forked = 0;
 };
 
-// When the library is loaded. Costs one read of /proc/self/stat.
+// Called when the library is loaded. Cost: one read of /proc/self/stat.
 void start_lineage();
 
-// In a forked child, by the fork handler.
+// Called in a forked child by the fork handler.
 void note_fork();
 
-// The lineage with all ancestors that can still be found. For the thread that opens the file, before it does.
+// The lineage with all ancestors that can still be found. Called by the thread that opens the file, before it does.
 const Lineage& complete_lineage();
 const Lineage& known_lineage();
 
-// True for a fork of a process that still runs and has the same rank: a worker, and no daemon.
+// True for a fork of a process that still runs and has the same rank: a worker, not a daemon.
 bool is_forked_worker();
 
 }  // namespace paceline::inject

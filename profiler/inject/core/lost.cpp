@@ -12,13 +12,13 @@ namespace {
 
 using format::LostEntry;
 
-// Entry 0 is everybody's: what has no entry of its own is added up there.
+// Entry 0 is shared: it sums up the losses that have no entry of their own.
 constexpr std::uint32_t common = 0;
 constexpr std::uint32_t of_any_thread = static_cast<std::uint32_t>(format::LostScope::any_thread) << 8;
 
 LostSet free_entries;
-LostSet left_entries;                      // whose threads have ended, and those of the disk
-std::uint32_t disk_entry = LostSet::none;  // the latest of the disk
+LostSet left_entries;                      // of threads that have ended, and of the disk
+std::uint32_t disk_entry = LostSet::none;  // the latest entry of the disk
 
 LostEntry* table() {
   return reinterpret_cast<LostEntry*>(session.file.chunk_at(lost_table_unit * format::pages_per_chunk) + 1);
@@ -107,7 +107,7 @@ void note_lost(std::uint64_t events) {
   begin(*writer.lost, writer.track, writer.thread_id, 0, now, now, events);
 }
 
-void say_lost(std::uint64_t now) {
+void record_lost(std::uint64_t now) {
   LostEntry* entry = writer.lost;
   if (entry == nullptr) return;
   writer.next[1] = {load(entry->first_ticks), load(entry->last_ticks)};
@@ -125,7 +125,7 @@ void leave_lost() {
 void note_lost_by_disk(const format::ChunkHeader& chunk, std::uint64_t first_ticks, std::uint64_t last_ticks,
                        std::uint64_t events) {
   constexpr auto disk = static_cast<std::uint32_t>(format::DropCause::disk);
-  // While the disk is full, chunk after chunk is lost: those of one track are one stretch.
+  // While the disk is full, chunk after chunk is lost. Consecutive losses of one track are one stretch.
   if (disk_entry != LostSet::none && table()[disk_entry].track == chunk.track && load(table()[disk_entry].events) > 0) {
     add(table()[disk_entry], last_ticks, events);
     return;

@@ -9,8 +9,8 @@
 #include <atomic>
 
 #include "profiler/inject/core/settings.h"
+#include "profiler/inject/core/source.h"
 #include "profiler/inject/core/writer.h"
-#include "profiler/inject/sources/watch/iterations.h"
 
 namespace paceline::inject {
 namespace {
@@ -33,7 +33,7 @@ pthread_mutex_t insertion = PTHREAD_MUTEX_INITIALIZER;
 std::uint32_t count = 0;
 char* arena = nullptr;
 std::size_t arena_left = 0;
-std::size_t arena_bytes = 0;  // all of it; bounded by Settings::names_bytes
+std::size_t arena_bytes = 0;  // of all blocks; bounded by Settings::names_bytes
 
 void* pages(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -82,7 +82,7 @@ std::uint32_t insert(std::uint64_t hash, std::string_view text) {
   name->id = id;
   name->length = static_cast<std::uint32_t>(text.size());
   memcpy(name->text, text.data(), text.size());
-  note_name(id, text);
+  call_sources(&Source::name_added, id, text);
   std::uint32_t at = hash % entries;
   while (in[at].hash.load(std::memory_order_relaxed) != 0) at = (at + 1) % entries;
   in[at].name = name;
@@ -137,7 +137,7 @@ void repeat_names() {
     const Name* name = in[at].name;
     const std::string_view text(name->text, name->length);
     emit_text(EventType::name, name->id | std::uint64_t{name->length} << 32, text);
-    note_name(name->id, text);
+    call_sources(&Source::name_added, name->id, text);
   }
 }
 

@@ -51,7 +51,7 @@ bool read_header(const Descriptor& file, FileHeader& header) {
          memcmp(header.magic, format::file_magic, sizeof header.magic) == 0;
 }
 
-// True if the file there was written by this process before it replaced its program (exec keeps the process id).
+// True if this process wrote the file before it replaced its program (exec keeps the process id).
 bool is_predecessor(const char* path, const FileHeader& header) {
   FileHeader there{};
   const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
@@ -59,19 +59,19 @@ bool is_predecessor(const char* path, const FileHeader& header) {
          llabs(there.process_start_utc_ns - header.process_start_utc_ns) < 1'000'000'000;
 }
 
-// The job in a header's JSON text, as it stands there, with its closing quote; empty if there is none.
+// The job in a header's JSON text, with its escapes and its closing quote. Empty if there is none.
 std::string_view job_in(const FileHeader& header) {
   const std::string_view text(reinterpret_cast<const char*>(&header + 1), header.text_bytes);
   constexpr std::string_view key = "\"job\":\"";
   const std::size_t at = text.find(key);
   if (at == text.npos) return {};
   const std::size_t end = text.find("\",", at + key.size());
-  // Not substr: it may throw, and what throws needs a younger C library.
+  // Not substr(), because it may throw, and code that throws needs a newer C library.
   return {text.data() + at, (end == text.npos ? text.size() : end) - at};
 }
 
-// True if the file there is of this process's job: even with --force it is not replaced, as when a worker has its
-// trainer's rank and the names of files go by ranks.
+// True if the file belongs to this process's job. Such a file is not replaced even with --force: a worker may have its
+// trainer's rank, and file names may consist of the rank.
 bool is_of_this_job(const char* path, const FileHeader& header) {
   const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
   FileHeader there{};
@@ -89,7 +89,7 @@ bool is_of_this_job(const char* path, const FileHeader& header) {
   return same;
 }
 
-// NAME.pace, NAME-2.pace, …; false, and errno, if the path is too long.
+// Sets the path to NAME.pace, NAME-2.pace, … Returns false and sets errno if it is too long.
 bool numbered_path(OutputFile& file, const char* directory, const char* name, int number) {
   const char* dot = strrchr(name, '.');
   const int stem = dot != nullptr ? static_cast<int>(dot - name) : static_cast<int>(strlen(name));
@@ -110,8 +110,8 @@ int open_above_standard_streams(const char* path, int flags) {
   return moved >= 0 ? moved : opened.release();
 }
 
-// The file is made under a name of its own, and gets the one that it is known by when its header is there: whenever the
-// process is killed, what is called .pace can be read.
+// The file is created under a temporary name and gets its own name when its header is written. So a file that is called
+// .pace can always be read, even if the process is killed at any moment.
 bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
   const int length = snprintf(file.path, sizeof file.path, "%s/.unfinished-%016llx", directory,
                               static_cast<unsigned long long>(file_id));
@@ -121,8 +121,8 @@ bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
   }
   if (!file.descriptor.keep(open_above_standard_streams(file.path, O_CREAT | O_EXCL))) return false;
 #ifdef FS_NOCOW_FL
-  // Where writing means copying (btrfs), a full disk would be noticed only when the program writes to the mapping, and
-  // kill it.
+  // On a file system that copies on write (btrfs), a full disk would show only when the program writes to the mapping,
+  // and would kill it.
   int flags = 0;
   if (ioctl(file.descriptor.number(), FS_IOC_GETFLAGS, &flags) == 0) {
     flags |= FS_NOCOW_FL;
@@ -132,12 +132,12 @@ bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
   return true;
 }
 
-// Gives `from` a name that nobody has; false and EEXIST where somebody does. By a rename, as what is mapped goes by the
-// file's first link.
+// Gives `from` a name that no file has. Returns false and sets EEXIST if a file has it. This is a rename, not a link,
+// because /proc/PID/maps shows a mapped file under the name that it was opened with.
 bool give_name(const char* from, const char* to) {
   if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST || errno == ENOENT) return false;
-  // A file system that cannot do this: the name is claimed first.
+  // Not every file system can do this. There the name is claimed first.
   const Descriptor claimed(open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   return claimed.is_open() && rename(from, to) == 0;
 }
@@ -172,7 +172,7 @@ bool copy_range(int from, std::uint64_t from_at, int to, std::uint64_t to_at, st
   while (size > 0) {
     off_t in = static_cast<off_t>(from_at), out = static_cast<off_t>(to_at);
     ssize_t copied = copy_file_range(from, &in, to, &out, size, 0);
-    if (copied <= 0) {  // not every file system can
+    if (copied <= 0) {  // not every file system supports it
       static char buffer[64 * 1024];
       copied = pread(from, buffer, size < sizeof buffer ? size : sizeof buffer, static_cast<off_t>(from_at));
       if (copied <= 0 || !write_whole(to, buffer, static_cast<std::size_t>(copied), to_at)) return false;
@@ -268,7 +268,7 @@ void populate(void* area, std::size_t bytes) {
 
 namespace {
 
-// True once the file is shorter than what is in it. Every block lies behind the mapping.
+// True once the file is shorter than its mapping. Every block lies behind the mapping.
 bool was_cut(const OutputFile& file) {
   struct stat now {};
   if (!file_is_cut() && file.descriptor.is_ours(now) && static_cast<std::uint64_t>(now.st_size) < file.mapped_bytes()) {
@@ -277,7 +277,7 @@ bool was_cut(const OutputFile& file) {
   return file_is_cut();
 }
 
-// True where no directory has the file any more.
+// True if no directory contains the file any more.
 bool was_removed(const OutputFile& file) {
   struct stat now {};
   return file.descriptor.is_ours(now) && now.st_nlink == 0;
@@ -306,7 +306,7 @@ bool append_block(OutputFile& file, std::span<const std::byte> block) {
     return false;
   }
   if (!write_whole(file.descriptor.number(), block.data(), block.size(), at)) {
-    const int error = errno == EFBIG ? ENOSPC : errno;  // a limit of the system's, not ours
+    const int error = errno == EFBIG ? ENOSPC : errno;  // a limit of the system, not --max-size
     [[maybe_unused]] const int cut = ftruncate(file.descriptor.number(), static_cast<off_t>(at));
     errno = error;
     return false;
@@ -317,7 +317,7 @@ bool append_block(OutputFile& file, std::span<const std::byte> block) {
 
 namespace {
 
-// Writes a closed copy without the live area.
+// Writes a copy that is closed and has no live area.
 bool write_compacted(const OutputFile& file, const char* path) {
   const FileHeader& header = *file.header;
   const std::uint64_t blocks_start = header.header_bytes + header.live_bytes;
@@ -325,7 +325,7 @@ bool write_compacted(const OutputFile& file, const char* path) {
   const int from = file.descriptor.number();
   const int copy = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (copy < 0) return false;
-  // The header last: a copy that was cut short is not taken for a trace.
+  // The header comes last, so that an incomplete copy is not taken for a trace.
   bool done = copy_range(from, blocks_start, copy, header.header_bytes, blocks_bytes) &&
               copy_range(from, format::page_bytes, copy, format::page_bytes, header.header_bytes - format::page_bytes);
   if (done) {
@@ -342,15 +342,15 @@ bool write_compacted(const OutputFile& file, const char* path) {
   return done;
 }
 
-// Gives the file at `temporary` a name in the output directory that nobody has; then the staged file is no longer
-// needed. Where it cannot, `paceline record` tries again and says what is wrong.
+// Gives the file at `temporary` a name in the output directory that no file has, and removes the staged file. If that
+// fails, `paceline record` tries again and reports the problem.
 bool move_to_output(OutputFile& file, const char* temporary, const char* name) {
   const OutputFile staged = file;
   const bool force = is_switched_on(record::env_force);
   for (int number = 1; number < most_numbers && numbered_path(file, file.directory, name, number); ++number) {
     const bool replace = force && access(file.path, F_OK) == 0 && !is_predecessor(file.path, *file.header) &&
                          !is_of_this_job(file.path, *file.header);
-    // A link never replaces; not every file system has them.
+    // A link never replaces a file. Not every file system has links.
     const bool linked = !replace && link(temporary, file.path) == 0;
     const bool exists = !replace && !linked && (errno == EEXIST || access(file.path, F_OK) == 0);
     if (linked) unlink(temporary);
@@ -402,7 +402,7 @@ bool restore_live_area(OutputFile& file) {
 void close_output(OutputFile& file, bool all_written, bool quickly) {
   constexpr std::uint64_t quickly_copied = std::uint64_t{64} << 20;
   if (was_cut(file)) {
-    say("%s: another program cut this file short while it was recorded: recording ended there, and the rest is lost",
+    say("%s: another program truncated this file during the recording: recording ended there, and the rest is lost",
         file.path);
     return;
   }
@@ -413,7 +413,8 @@ void close_output(OutputFile& file, bool all_written, bool quickly) {
   }
   std::atomic_ref<std::uint32_t>(file.header->closed).store(1, std::memory_order_release);
   if (was_removed(file)) {
-    say("%s: the file or its directory was removed while it was recorded: nothing of this process is kept", file.path);
+    say("%s: the file or its directory was removed during the recording: no events of this process are kept",
+        file.path);
   }
 }
 

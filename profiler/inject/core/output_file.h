@@ -1,4 +1,5 @@
-// The .pace file while it is recorded: made with its live area mapped, blocks appended, compacted at the end.
+// The .pace file during the recording: it is created with its live area mapped, blocks are appended, and it is
+// compacted at the end.
 #pragma once
 
 #include <cstddef>
@@ -13,54 +14,55 @@ namespace paceline::inject {
 struct OutputFile {
   KeptDescriptor descriptor;
   char path[4096] = "";
-  char directory[4096] = "";  // where it belongs; `path` is elsewhere while it is staged
+  char directory[4096] = "";  // the output directory; `path` is elsewhere while the file is staged
   bool staged = false;
-  bool may_outgrow = false;              // --max-size does not count any more: the live area is about to go
+  bool may_outgrow = false;              // --max-size does not apply any more, because the live area will be removed
   format::FileHeader* header = nullptr;  // mapped; the live area follows at header_bytes
   std::byte* live = nullptr;
-  std::uint32_t chunks = 0;        // units of the live area (chunks.h)
-  std::uint64_t job = 0;           // hash of the job's identity
-  std::uint64_t clock_domain = 0;  // hash of host name and boot id: equal where the clock is the same
+  std::uint32_t chunks = 0;  // units of the live area (chunks.h)
+  std::uint64_t job = 0;     // hash of the job's identity
+  std::uint64_t clock_domain =
+      0;  // hash of host name, boot id and clock source: equal for processes with the same clock
 
   std::size_t mapped_bytes() const {
     return static_cast<std::size_t>(live - reinterpret_cast<const std::byte*>(header)) +
            std::size_t{chunks} * format::chunk_bytes;
   }
-  // A chunk, by the number of its first page.
+  // The chunk with this number, which is that of its first page.
   format::ChunkHeader* chunk_at(std::uint32_t page) const {
     return reinterpret_cast<format::ChunkHeader*>(live + std::size_t{page} * format::page_bytes);
   }
 };
 
-// Makes the file as the environment says (record/environment.h), preallocated and mapped. Its zero is
-// `start_ticks` and `start_utc_ns`. On failure it says why in one line, leaves nothing behind and returns false.
+// Creates the file that the environment describes (record/environment.h), preallocated and mapped. Its time zero is
+// `start_ticks` and `start_utc_ns`. On failure it reports the reason in one line, leaves no file and returns false.
 bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns);
 
-// Makes the system give memory to a part of the live area now, instead of at the first event there.
+// Makes the system allocate memory for a part of the live area now, not at the first event there.
 void populate(void* area, std::size_t bytes);
 
-// True once another program has cut the file short. Safe in a signal handler.
+// True once another program has truncated the file. Safe in a signal handler.
 bool file_is_cut();
 // Ends the recording, because pages of the mapping are missing. Safe in a signal handler.
 void note_that_file_is_cut();
 
-// Appends a block and moves blocks_end. False if the disk did not take it; the file is then as before. errno EFBIG: it
-// has its largest size (--max-size); ESTALE: somebody else has cut it short.
+// Appends a block and moves blocks_end. Returns false if the disk did not take it; the file is then unchanged. errno is
+// EFBIG if the file has its largest size (--max-size), and ESTALE if another program has truncated it.
 bool append_block(OutputFile& file, std::span<const std::byte> block);
 
-// Closes the file. Where all events are in blocks it is replaced by a copy without the live area, which lies in its
-// directory even if the file was staged; where that fails the file is closed as it is and where it is.
-// A file that was removed or cut short meanwhile stays as it is, and one line says so.
-// `quickly`: a long file is not copied, and keeps an area without contents.
+// Closes the file. If all events are in blocks, a copy without the live area replaces the file. The copy lies in the
+// output directory even if the file was staged. If the copy fails, the file is closed as it is, where it is. A file
+// that was removed or truncated meanwhile stays as it is, and one line reports that. `quickly`: a long file is not
+// copied and keeps an empty live area.
 void close_output(OutputFile& file, bool all_written, bool quickly = false);
 
-// Gives the disk's space for chunks that hold nothing back; they read as zeros then. Safe in a signal handler, as the
-// next one is.
+// Gives the disk space of empty chunks back to the system; they then read as zeros. Both functions are safe in a signal
+// handler.
 void punch_live_area(OutputFile& file, std::uint32_t first_chunk, std::uint32_t chunks);
-// Reserves it again; false if the disk is full.
+// Reserves the space again. Returns false if the disk is full.
 bool restore_live_area(OutputFile& file);
 
-// In a forked child: lets go of the parent's file.
+// In a forked child: unmaps and closes the parent's file.
 void release_output(OutputFile& file);
 
 }  // namespace paceline::inject

@@ -25,7 +25,7 @@ struct Held {
 };
 Held held[PageSet::capacity];
 std::uint32_t held_count = 0;
-// Chunks with lower sequence numbers hold events from before the latest trigger: they become blocks.
+// Chunks with lower sequence numbers hold events from before the latest trigger, so they become blocks.
 std::uint64_t asked_for_below = 0;
 
 std::atomic<std::uint64_t> pending{0};        // cause:8 | number:56
@@ -35,7 +35,7 @@ std::uint64_t ring_ticks() {
   return static_cast<std::uint64_t>(static_cast<double>(settings.ring_ns) * 1e-9 * clock_state.ticks_per_second);
 }
 
-// The first tick, relative to the file's zero, of the last seconds before `now` (absolute).
+// The first tick of the last seconds before `now` (absolute), relative to the file's time zero.
 std::uint64_t window_start(std::uint64_t now) {
   const std::uint64_t relative = now - start_ticks;
   return relative > ring_ticks() ? relative - ring_ticks() : 0;
@@ -59,7 +59,7 @@ void lose_definitions(std::uint32_t number) {
   count_dropped(format::DropCause::disk);
 }
 
-// The oldest events make room. Before their chunk is used again the file says that they are gone.
+// Frees the chunk with the oldest events. Before that the file records that they are gone.
 void recycle(const Held& oldest) {
   if (sequence_of(oldest.number) < asked_for_below) {
     store_chunk(oldest.number);
@@ -84,7 +84,7 @@ Held take_oldest() {
                                [](const Held& a, const Held& b) { return a.last_ticks < b.last_ticks; }));
 }
 
-// The reserve is for overloads to come: of its pages no more than half are held.
+// The reserve is for later overloads, so the ring holds at most half of its pages.
 void keep_reserve() {
   while (!reserve_has_more_than(2)) {
     Held* oldest = nullptr;
@@ -100,7 +100,7 @@ void on_signal(int number) {
   const int error = errno;
   if (session.owner == getpid()) {
     request_trigger(format::TriggerCause::signal, static_cast<std::uint64_t>(number));
-  } else {  // a child that is not recorded: as if nobody had caught it
+  } else {  // a child that is not recorded: the signal has its default effect
     signal(number, SIG_DFL);
     raise(number);
   }
@@ -115,7 +115,8 @@ void start_ring() {
   if (sigaction(settings.ring_signal, nullptr, &before) != 0) return;
   if ((before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler == on_signal) return;
   if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) {
-    say("the program uses signal %d itself: it will not write out the ring; choose another with --ring-signal",
+    say("the program handles signal %d itself, so that signal does not write out the ring; choose another with "
+        "--ring-signal",
         settings.ring_signal);
     return;
   }
@@ -142,7 +143,7 @@ void hold_chunk(std::uint32_t number) {
 }
 
 void make_room() {
-  // Enough for a burst while the drain waits for a processor.
+  // Enough for a burst while the drain waits for a CPU.
   const std::uint32_t chunks = session.file.chunks;
   const std::uint32_t wanted = std::max(chunks / 8, std::min<std::uint32_t>(chunks / 4, 4));
   if (ready_units() >= wanted) return;

@@ -18,48 +18,22 @@ Settings settings;
 namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-// A program that calls MPI 5 million times a second on a busy machine fills 16 MiB while the drain waits for a core.
+// A program that makes 5 million MPI calls per second on a busy machine fills 16 MiB while the drain waits for a CPU.
 constexpr std::size_t default_live = 32 * mebibyte, default_memory = 64 * mebibyte;
-// The table of names when it is full, the encoder, the library itself.
+// For the full table of names, the encoder and the library itself.
 constexpr std::size_t fixed_memory = 12 * mebibyte;
 
-std::uint64_t number(const char* variable, std::uint64_t otherwise) {
-  const char* text = text_or(variable, nullptr);
-  if (text == nullptr) return otherwise;
-  char* end = nullptr;
-  const std::uint64_t value = strtoull(text, &end, 10);
-  if (*end == '\0' && *text != '-') return value;
-  say("%s=%s is not a whole number; it is left out", variable, text);
-  return otherwise;
-}
-
-std::int64_t milliseconds(const char* variable) {
-  constexpr std::uint64_t a_century = 3'155'760'000'000;
-  return static_cast<std::int64_t>(std::min(number(variable, 0), a_century) * 1'000'000);
-}
-
 void read_sizes() {
-  const std::size_t memory = std::max(number(record::env_max_memory_bytes, default_memory), std::uint64_t{mebibyte});
+  const std::size_t memory = std::max(number_or(record::env_max_memory_bytes, default_memory), std::uint64_t{mebibyte});
   const bool buffer_given = text_or(record::env_buffer_bytes, nullptr) != nullptr;
-  std::size_t live = number(record::env_buffer_bytes, default_live);
+  std::size_t live = number_or(record::env_buffer_bytes, default_live);
   if (!buffer_given) live = std::min(live, memory / 2);
-  // A file that may not grow needs room for blocks, too.
+  // A file with a limit needs room for blocks too.
   if (settings.max_size > 0) live = std::min(live, static_cast<std::size_t>(settings.max_size / 2));
   const std::size_t chunks = (live + format::chunk_bytes - 1) / format::chunk_bytes;
   settings.live_bytes = std::clamp<std::size_t>(chunks, 4, ChunkSet::capacity) * format::chunk_bytes;
   const std::size_t used = settings.live_bytes + fixed_memory;
   settings.names_bytes = memory > used + mebibyte ? memory - used : mebibyte;
-}
-
-void read_iterations() {
-  settings.iteration_name = text_or(record::env_iteration_name, nullptr);
-  const char* text = text_or(record::env_iterations, nullptr);
-  if (text == nullptr) return;
-  char* end = nullptr;
-  settings.first_iteration = strtoull(text, &end, 10);
-  settings.last_iteration = settings.first_iteration;
-  if (*end == ':') settings.last_iteration = end[1] == '\0' ? ~std::uint64_t{0} : strtoull(end + 1, &end, 10);
-  settings.by_iterations = true;
 }
 
 }  // namespace
@@ -71,26 +45,35 @@ const char* text_or(const char* variable, const char* otherwise) {
 
 bool is_switched_on(const char* variable) { return strcmp(text_or(variable, "0"), "1") == 0; }
 
+std::uint64_t number_or(const char* variable, std::uint64_t otherwise) {
+  const char* text = text_or(variable, nullptr);
+  if (text == nullptr) return otherwise;
+  char* end = nullptr;
+  const std::uint64_t value = strtoull(text, &end, 10);
+  if (*end == '\0' && *text != '-') return value;
+  say("%s=%s is not a whole number; the variable is ignored", variable, text);
+  return otherwise;
+}
+
+std::int64_t milliseconds_in(const char* variable) {
+  constexpr std::uint64_t a_century = 3'155'760'000'000;
+  return static_cast<std::int64_t>(std::min(number_or(variable, 0), a_century) * 1'000'000);
+}
+
 void read_settings() {
   settings = {};
-  settings.ring_ns = milliseconds(record::env_ring_ms);
-  settings.max_size = number(record::env_max_size_bytes, 0);
+  settings.ring_ns = milliseconds_in(record::env_ring_ms);
+  settings.max_size = number_or(record::env_max_size_bytes, 0);
   read_sizes();
-  read_iterations();
-  settings.delay_ns = milliseconds(record::env_delay_ms);
-  settings.duration_ns = milliseconds(record::env_duration_ms);
-  settings.capture_range = is_switched_on(record::env_capture_range);
+  settings.delay_ns = milliseconds_in(record::env_delay_ms);
+  settings.duration_ns = milliseconds_in(record::env_duration_ms);
   const char* children = text_or(record::env_children, "");
   settings.children = strcmp(children, "1") == 0   ? Children::all
                       : strcmp(children, "0") == 0 ? Children::none
                                                    : Children::workers;
-  settings.ring_signal = static_cast<int>(number(record::env_ring_signal, SIGUSR2));
+  settings.ring_signal = static_cast<int>(number_or(record::env_ring_signal, SIGUSR2));
   if (settings.ring_signal >= NSIG) settings.ring_signal = 0;
-  settings.ring_slow_permille = number(record::env_ring_slow_permille, 0);
   settings.lossless = is_switched_on(record::env_lossless);
-  settings.hang_ns = milliseconds(record::env_hang_ms);
-  constexpr std::uint64_t twentieth = 50'000, a_day = 86'400'000'000;
-  settings.counters_ns = static_cast<std::int64_t>(std::min(number(record::env_counters_us, twentieth), a_day) * 1000);
 }
 
 }  // namespace paceline::inject

@@ -1,10 +1,7 @@
 #include "profiler/inject/core/writer.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,25 +9,11 @@
 
 #include "profiler/inject/core/children.h"
 #include "profiler/inject/core/chunks.h"
-#include "profiler/inject/core/control.h"
 #include "profiler/inject/core/drain.h"
-#include "profiler/inject/core/ends.h"
-#include "profiler/inject/core/lineage.h"
 #include "profiler/inject/core/lost.h"
 #include "profiler/inject/core/names.h"
-#include "profiler/inject/core/output_file.h"
-#include "profiler/inject/core/ring.h"
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/core/settings.h"
-#include "profiler/inject/sources/clock_exchange/exchange.h"
-#include "profiler/inject/sources/counters/counters.h"
-#include "profiler/inject/sources/mpi/session.h"
-#include "profiler/inject/sources/nvtx/filter.h"
-#include "profiler/inject/sources/nvtx/starts.h"
-#include "profiler/inject/sources/watch/hang.h"
-#include "profiler/inject/sources/watch/iterations.h"
-#include "profiler/inject/system/mapping_guard.h"
-#include "profiler/record/launcher.h"
 
 namespace paceline::inject {
 
@@ -44,18 +27,13 @@ namespace {
 
 using format::ChunkHeader;
 using format::ChunkState;
-using format::FileHeader;
 
-pthread_once_t opened_once = PTHREAD_ONCE_INIT;
 pthread_key_t thread_end_key;
-std::atomic<bool> close_began{false};
 std::atomic<std::uint32_t> next_track{0};
 std::atomic<std::uint64_t> next_sequence{1};
 
-constexpr int chunks_at_start = 16;
-
 std::atomic<std::uint64_t> gave_up{~std::uint64_t{0}};  // session.freed when a thread waited for too long
-std::atomic<std::uint64_t> wait_scope{0};  // of the ranges that say how long a thread waited for room (--lossless)
+std::atomic<std::uint64_t> wait_scope{0};  // of the ranges that show how long a thread waited for room (--lossless)
 
 void retire_chunk() {
   const std::uint32_t number = number_of(writer.chunk);
@@ -67,118 +45,27 @@ void retire_chunk() {
   wake_drain();
 }
 
-// A thread ends: its chunk is drained, so that a program of many short threads does not use up the live area.
+// Drains the chunk of a thread that ends, so that a program with many short threads does not use up the live area.
 void thread_ended(void*) {
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
   leave_lost();
   if (writer.chunk != nullptr) retire_chunk();
 }
 
-void after_fork_in_child() {
-  gate.on.store(0, std::memory_order_relaxed);
-  gate.open.store(0, std::memory_order_relaxed);
-  gate.accepting.store(0, std::memory_order_relaxed);
-  gate.watch.store(0, std::memory_order_relaxed);
-  gate.hang.store(0, std::memory_order_relaxed);
-  reset_control_in_child();  // MPI_Pcontrol may be called in any child
-  reset_starts_in_child();
-  note_fork();
-  const bool recorded = session.file.header != nullptr && !close_began.load(std::memory_order_relaxed);
-  if (settings.children == Children::none || (!recorded && !forked)) return;
-  writer = {};
-  forked = true;
-}
-
-void open_file() {
-  start_ticks = ticks();
-  if (!create_output(session.file, start_ticks, system_ns(CLOCK_REALTIME))) return;
-  // Kernels before 4.14 cannot wipe; there the handler does it, for fork() at least.
-  madvise(&gate, sizeof gate, MADV_WIPEONFORK);
-  start_chunks();
-  start_lost();
-  guard_mapping(session.file.header, session.file.mapped_bytes(), note_that_file_is_cut);
-  for (int chunk = 0; chunk < chunks_at_start; ++chunk) populate_chunk();
-  session.owner = getpid();
-  const std::int64_t started = session.file.header->process_start_utc_ns;
-  start_control(started > 0 ? session.file.header->start_utc_ns - started : 0);
-  start_iterations();
-  start_hang_watch();
-  gate.accepting.store(1, std::memory_order_release);
-  gate.open.store(1, std::memory_order_release);
-  announce_control();
-  record_clock_pair();
-  start_drain();
-  start_ring();
-  start_counters();
-  if (settings.lossless) {
-    constexpr std::uint32_t own_domain = 4096;  // above those that NVTX's domains get
-    wait_scope = format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain);
-    emit_surely(EventType::domain, own_domain | std::uint64_t{intern(std::string_view("paceline"))} << 32);
-  }
-  record_clock_error();
-  if (settings.iteration_name != nullptr) {  // for analysis to take the same ranges
-    const std::uint32_t key = intern(std::string_view("iteration_name"));
-    emit_surely(EventType::setting, key | std::uint64_t{intern(std::string_view(settings.iteration_name))} << 32);
-  }
-}
-
-void open_once() {
-  const StartInProgress start;
-  // With other rights than the user's own, nothing in the environment is to be trusted.
-  if (getauxval(AT_SECURE) != 0) return;
-  read_settings();
-  if (!find_out_whether_recorded()) return;
-  start_clock();
-  pthread_key_create(&thread_end_key, thread_ended);
-  open_file();
-}
-
 }  // namespace
 
-bool open_recorder() {
-  pthread_once(&opened_once, open_once);
-  return file_is_open();
+void start_writers() { pthread_key_create(&thread_end_key, thread_ended); }
+
+void define_waits() {
+  if (!settings.lossless) return;
+  constexpr std::uint32_t own_domain = 4096;  // above those that NVTX's domains get
+  wait_scope = format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain);
+  emit_surely(EventType::domain, own_domain | std::uint64_t{intern(std::string_view("paceline"))} << 32);
 }
 
-bool open_in_child() {
-  if (!forked.exchange(false)) return false;  // another thread of the child is about to
-  const StartInProgress start;
-  // A rank that was set after the fork makes this process the first of that rank.
-  const std::int32_t rank = record::launched_rank().rank;
-  if (rank < 0 || session.file.header == nullptr || rank == session.file.header->rank) become_child_of(session.owner);
-  complete_lineage();
-  release_output(session.file);
-  close_began = false;
+void reset_writers_in_child() {
   next_track = 0;
   next_sequence = 1;
-  reset_names_in_child();
-  reset_nvtx_in_child();
-  reset_mpi_in_child();
-  reset_iterations_in_child();
-  reset_ring_in_child();
-  reset_counters_in_child();
-  forget_clock();
-  open_file();
-  if (gate.open.load(std::memory_order_relaxed) == 0) return false;
-  repeat_names();
-  repeat_definitions();
-  repeat_nvtx_filter();
-  return true;
-}
-
-void close_recorder() {
-  if (session.file.header == nullptr || session.owner != getpid()) return;
-  if (close_began.exchange(true)) return;
-  stop_counters();
-  gate.on.store(0, std::memory_order_relaxed);
-  gate.open.store(0, std::memory_order_relaxed);
-  const std::uint64_t end_ticks = ticks();
-  record_clock_pair();
-  const std::uint64_t normal = 0;
-  emit_surely(EventType::process_end, normal);
-  withdraw_clock();
-  say_what_mpi_was_not_seen();
-  finish_drain(end_ticks);
 }
 
 void record_clock_pair() {
@@ -193,8 +80,8 @@ void count_dropped(format::DropCause cause, std::uint64_t events) {
       .fetch_add(events, std::memory_order_relaxed);
 }
 
-// Noted first: whenever the process is killed, the stretches account for all that is counted. What comes after the end
-// is none of the recording's.
+// The stretch is noted before the count, so that the stretches account for all counted events whenever the process is
+// killed. Events after the end of the recording are not counted.
 void lose_event() {
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
   note_lost(1);
@@ -230,7 +117,7 @@ void open_chunk(std::uint32_t number) {
   writer.end = writer.next + slots_of_chunk(number);
 }
 
-// Ends that could not be written when they came.
+// Writes the ends that could not be written at their time.
 void pay_owed() {
   const std::uint64_t now = ticks();
   for (std::uint8_t pop = 0; pop < writer.owed_pops; ++pop) {
@@ -241,7 +128,7 @@ void pay_owed() {
   writer.owed_mpi_end = 0;
 }
 
-// A chunk that is nobody's: a page for a thread that has none yet, else a unit, and a page where there is no unit.
+// Takes a free chunk: a page for a thread that has none yet, otherwise a unit, or a page if there is no unit.
 std::uint32_t take_chunk(std::uint32_t slots) {
   const bool fits_page = slots + std::size(writer.owed_pop) + 8 <= format::slots_per_page;
   if (!fits_page) return take_unit();
@@ -250,9 +137,9 @@ std::uint32_t take_chunk(std::uint32_t slots) {
   return unit != no_chunk ? unit : take_page();
 }
 
-// A page of the reserve; its `end` is null, so that every event comes to next_chunk().
+// Takes a page of the reserve. Its `end` is null, so that every event calls next_chunk().
 Slot* place_in_reserve(std::uint32_t slots, Need need) {
-  // Also the room in a page that this thread has is kept for what is needed more.
+  // Room in a page that this thread already has is also kept for events that are needed more.
   if (need == Need::none || slots > format::slots_per_page ||
       !reserve_has_more_than(static_cast<std::uint32_t>(need))) {
     return nullptr;
@@ -270,7 +157,7 @@ Slot* place_in_reserve(std::uint32_t slots, Need need) {
   return writer.next;
 }
 
-// The time that a thread waited, as a range on its track.
+// Records the time that a thread waited as a range on its track.
 void record_wait(std::uint64_t began) {
   const std::uint64_t scope = wait_scope.load(std::memory_order_relaxed);
   if (scope == 0) return;
@@ -278,7 +165,7 @@ void record_wait(std::uint64_t began) {
   publish(writer.next, 1, EventType::pop, scope >> 48, ticks());
 }
 
-// Waits for a chunk, not for ever: nobody may depend on the drain's being alive.
+// Waits for a chunk for a limited time, because the drain may not be alive.
 std::uint32_t wait_for_chunk(std::uint32_t slots, std::int64_t longest_ns) {
   const std::int64_t deadline = system_ns(CLOCK_MONOTONIC) + longest_ns;
   while (gate.accepting.load(std::memory_order_acquire) != 0 && drain_runs()) {
@@ -286,7 +173,7 @@ std::uint32_t wait_for_chunk(std::uint32_t slots, std::int64_t longest_ns) {
     const std::uint32_t number = take_chunk(slots);
     if (number != no_chunk) return number;
     if (system_ns(CLOCK_MONOTONIC) > deadline) {
-      gave_up.store(seen, std::memory_order_relaxed);  // nobody waits any more until something is set free
+      gave_up.store(seen, std::memory_order_relaxed);  // no thread waits again until a chunk is freed
       return no_chunk;
     }
     wake_drain();
@@ -301,7 +188,7 @@ Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
   constexpr std::int64_t a_minute = 60'000'000'000, a_moment = 200'000'000;
   if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
   if (writer.end != nullptr) retire_chunk();  // but not a page of the reserve
-  // In an overload most events come here, and find out soon that nothing was set free since the event before.
+  // In an overload most events come here. They return early if no chunk was freed since the event before.
   const std::uint32_t seen = session.freed.load(std::memory_order_seq_cst);
   std::uint32_t number = writer.starved && writer.starved_at == seen ? no_chunk : take_chunk(slots);
   writer.starved = number == no_chunk;
@@ -316,7 +203,7 @@ Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
       record_wait(began);
     }
   } else {
-    // Threads begin more often than the drain can follow: the first event of one waits for a moment.
+    // Threads may start faster than the drain can follow. So the first event of a thread waits for a moment.
     if (number == no_chunk && may_wait && !writer.known) number = wait_for_chunk(slots, a_moment);
     if (number != no_chunk) {
       if (writer.chunk != nullptr) retire_chunk();
@@ -324,14 +211,15 @@ Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
     }
   }
   if (number == no_chunk) return place_in_reserve(slots, need);
-  say_lost(ticks());
+  record_lost(ticks());
   pay_owed();
   return has_room(slots) ? writer.next : nullptr;
 }
 
-// Waiting is no deadlock: the drain sets chunks free whatever becomes of their contents.
+// Waiting causes no deadlock: the drain frees chunks even if it cannot store their contents.
 Slot* claim_surely(std::uint32_t slots) {
-  constexpr std::int64_t longest_ns = 1'000'000'000;  // by the clock: on a busy machine a short sleep is a long one
+  constexpr std::int64_t longest_ns =
+      1'000'000'000;  // measured by the clock, because a short sleep may take long on a busy machine
   for (std::int64_t began = 0;;) {
     Slot* slot = has_room(slots) ? writer.next : next_chunk(slots, Need::inner, false);
     if (slot != nullptr) return slot;
@@ -398,7 +286,7 @@ bool leave_lost_push() {
   if (depth == deepest) {
     if (lost && --writer.lost_deep == 0) writer.lost_pushes &= ~bit;
   } else {
-    writer.lost_pushes &= bit - 1;  // nothing is open at this depth or below it any more
+    writer.lost_pushes &= bit - 1;  // nothing is open at this depth or deeper now
     writer.lost_deep = 0;
   }
   return !lost;
@@ -415,16 +303,3 @@ void emit_mpi_end(std::uint64_t low) {
 }
 
 }  // namespace paceline::inject
-
-// At the start of the program, so that a fork is seen also before the first event.
-__attribute__((constructor)) static void library_loaded() {
-  if (getauxval(AT_SECURE) != 0) return;
-  paceline::inject::look_for_replaced_clock();
-  paceline::inject::start_lineage();
-  at_quick_exit(paceline::inject::end_at_once);
-  pthread_atfork(paceline::inject::wait_for_starts, paceline::inject::fork_is_over,
-                 paceline::inject::after_fork_in_child);
-}
-
-// Runs after every exit handler and destructor of the program itself.
-__attribute__((destructor)) static void program_ends() { paceline::inject::close_recorder(); }

@@ -6,12 +6,12 @@
 // call. When a chunk is full its thread takes another from a lock-free set (chunks.h), and wakes the drain (drain.h),
 // which turns full chunks into compressed blocks.
 //
-// Where no chunk is free, events that others are understood by (the outermost ranges, ends, collectives) go into a page
-// of the reserve. Others are dropped and counted, and so is their partner (the pop of a push), so that ranges stay
-// balanced; the file says from when to when (lost.h). With --lossless the thread waits instead.
+// If no chunk is free, events that others depend on (the outermost ranges, ends, collectives) go into a page of the
+// reserve. Other events are dropped and counted, together with their partner (the pop of a push), so that ranges stay
+// balanced. The file records from when to when events were dropped (lost.h). With --lossless the thread waits instead.
 //
 // After fork the child records nothing into its parent's file: the gate lies in a page that the kernel wipes in the
-// child. It opens a file of its own at its first event, without --no-children (children.h).
+// child. The child opens a file of its own at its first event, unless --no-children is given (children.h).
 #pragma once
 
 #include <stddef.h>
@@ -30,46 +30,46 @@ namespace paceline::inject {
 using format::EventType;
 using format::Slot;
 
-// A page of its own: MADV_WIPEONFORK sets it to zero in a child of fork, which so never writes to its parent's file.
+// A page of its own. MADV_WIPEONFORK sets it to zero in a child of fork, so the child never writes to its parent's
+// file.
 struct alignas(format::page_bytes) Gate {
   std::atomic<std::uint32_t> on{0};         // events are recorded
   std::atomic<std::uint32_t> open{0};       // there is a file: definitions are recorded even while `on` is 0
-  std::atomic<std::uint32_t> accepting{0};  // chunks are handed out; outlasts `open` by the last events
-  std::atomic<std::uint32_t> watch{0};      // iterations are followed (iterations.h)
-  std::atomic<std::uint32_t> hang{0};       // progress is (hang.h)
+  std::atomic<std::uint32_t> accepting{0};  // chunks are handed out; still 1 for the last events after `open` became 0
+  std::atomic<std::uint32_t> source_flags[8] = {};  // of the event sources (sources/flags.h)
 };
 extern Gate gate;
 
-// The calling thread's place. Trivial, so that it needs no constructor and stays usable in destructors.
+// Where the calling thread writes. Trivial, so that it needs no constructor and stays usable in destructors.
 struct ThreadWriter {
   Slot* next = nullptr;
-  Slot* end = nullptr;  // null while the chunk is a page of the reserve: each event is looked at there
+  Slot* end = nullptr;  // null while the chunk is a page of the reserve, so that next_chunk() sees each event
   Slot* reserve_end = nullptr;
   format::ChunkHeader* chunk = nullptr;
   std::uint64_t thread_id = 0;
   std::uint32_t track = 0;
-  bool known = false;        // has a track
-  bool never_waits = false;  // the drain
+  bool known = false;        // it has a track
+  bool never_waits = false;  // true for the drain
   bool starved = false;      // no chunk was free when session.freed was `starved_at`
   std::uint32_t starved_at = 0;
-  std::uint32_t depth = 0;  // of open pushes, whether they are recorded or not
-  // What keeps ranges balanced when events are dropped: pops to leave out because their push was dropped, and ends to
-  // write, with the next chunk, because only they were dropped.
-  std::uint64_t lost_pushes = 0;  // bit d: the open push at depth d was dropped; bit 63: some from there on
-  std::uint32_t lost_deep = 0;    // how many those are
+  std::uint32_t depth = 0;  // open pushes, recorded or not
+  // These keep ranges balanced when events are dropped. A pop is left out if its push was dropped. An end that was
+  // dropped alone is written at the start of the next chunk.
+  std::uint64_t lost_pushes = 0;  // bit d: the open push at depth d was dropped; bit 63: some at depth 63 or deeper
+  std::uint32_t lost_deep = 0;    // the number of those at depth 63 or deeper
   std::uint8_t owed_pops = 0;
-  std::uint16_t owed_pop[32] = {};    // the domains
+  std::uint16_t owed_pop[32] = {};    // their domains
   std::uint64_t owed_mpi_end = 0;     // `low` of the event; 0 = none
-  format::LostEntry* lost = nullptr;  // what is lost since the latest chunk; null: nothing
+  format::LostEntry* lost = nullptr;  // what was lost since the latest chunk; null: nothing
 };
 extern thread_local constinit ThreadWriter writer __attribute__((tls_model("initial-exec")));
 
-// Absolute ticks of the file's zero.
+// The absolute ticks of the file's time zero.
 extern std::uint64_t start_ticks;
 
-// True in a child of fork that is to be recorded and has no file yet.
+// True in a child of fork that will be recorded and has no file yet.
 extern std::atomic<bool> forked;
-// Opens its file. True if there is one.
+// Opens its file. Returns true if there is one.
 bool open_in_child();
 
 // True while there is a file: definitions go there even while recording is switched off.
@@ -84,24 +84,27 @@ inline bool recording() {
   return forked.load(std::memory_order_relaxed) && open_in_child() && gate.on.load(std::memory_order_relaxed) != 0;
 }
 
-// Opens the file at the first call, from whichever event source is first. True if there is one. Never opens a second
-// file in a process; in a child of a recorded process as children.h says.
+// This function, open_in_child() and close_recorder() are defined in lifecycle.cpp, which knows the event sources.
+//
+// Opens the file at the first call, whichever event source makes it. Returns true if there is a file. Never opens a
+// second file in a process. children.h describes the children of a recorded process.
 bool open_recorder();
 
-// Ends the recording: all chunks drained, the file compacted. Later events are ignored. Harmless when called twice, or
-// in a child.
+// Ends the recording: drains all chunks and compacts the file. Later events are ignored. Has no effect when called
+// twice or in a child.
 void close_recorder();
 
-// The number that the next chunk will have in the file; and that number, taken.
+// The sequence number that the next chunk will have in the file. The second function takes it.
 std::uint64_t next_chunk_sequence();
 std::uint64_t take_chunk_sequence();
 
-// How much an event is needed to understand others: which of them the reserve is for, and how much of it they leave.
+// How much other events depend on an event. The reserve is for the needed ones; the less an event is needed, the more
+// of the reserve it leaves free.
 enum class Need : std::uint8_t { outermost = 0, outer = 1, inner = 2, none = 3 };
 
 constexpr Need need_of(EventType type) {
   switch (type) {
-    case EventType::pop:  // of what was recorded
+    case EventType::pop:  // of a push that was recorded
     case EventType::mpi_end:
     case EventType::clock_pair:
     case EventType::setting:
@@ -109,14 +112,14 @@ constexpr Need need_of(EventType type) {
     case EventType::trigger:
     case EventType::process_end:
       return Need::outermost;
-    case EventType::end:  // also of ranges whose start was dropped
+    case EventType::end:  // also for ranges whose start was dropped
     case EventType::mpi_begin_coll:
       return Need::outer;
     case EventType::start:
     case EventType::start_payload:
     case EventType::mpi_begin:
     case EventType::mpi_begin_peer:
-    case EventType::sample:  // few, and of no thread that could do without them
+    case EventType::sample:  // few, and without them the counter thread has nothing
       return Need::inner;
     default:
       return format::defines(type) ? Need::inner : Need::none;
@@ -124,18 +127,26 @@ constexpr Need need_of(EventType type) {
 }
 constexpr Need need_of_push(std::uint32_t depth) { return depth < 3 ? static_cast<Need>(depth) : Need::none; }
 
-// Another chunk for this thread with room for `slots`, or a place in the reserve; nullptr: there is none. A bit search
-// and a few stores; the first chunk of a thread is waited for, shortly, and with --lossless every one, if `may_wait`.
+// Takes another chunk with room for `slots` for this thread, or a place in the reserve. Returns nullptr if there is
+// none. Cost: a bit search and a few stores. If `may_wait`, a thread waits briefly for its first chunk, and with
+// --lossless for every chunk.
 Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait = true);
 
 // Gives the calling thread a track.
 void know_thread();
 
-// A clock pair, now.
+// Once in a process, before its first file.
+void start_writers();
+// For each file, once events are accepted: defines the ranges that --lossless records.
+void define_waits();
+// In a forked child that opens a file of its own: tracks and chunks count from their beginnings.
+void reset_writers_in_child();
+
+// Records a clock pair now.
 void record_clock_pair();
 
 void count_dropped(format::DropCause cause, std::uint64_t events = 1);
-// The calling thread finds no room for an event.
+// Notes that the calling thread found no room for an event.
 void lose_event();
 
 inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64_t low, std::uint64_t at) {
@@ -145,8 +156,8 @@ inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64
       .store(format::pack_high(at - start_ticks, type), std::memory_order_release);
 }
 
-// Room for `slots` slots in one chunk, to be filled and published event by event; nullptr: none is free, and one event
-// is counted as dropped.
+// Returns room for `slots` slots in one chunk, which the caller fills and publishes event by event. Returns nullptr if
+// no chunk is free, and counts one event as dropped.
 inline Slot* claim(std::uint32_t slots, Need need) {
   Slot* slot = writer.next;
   if (writer.end - slot < static_cast<std::ptrdiff_t>(slots)) [[unlikely]] {
@@ -156,8 +167,8 @@ inline Slot* claim(std::uint32_t slots, Need need) {
   return slot;
 }
 
-// Writes an event with the time of the call. False: no chunk was free; dropped and counted. The caller has asked
-// recording() before.
+// Writes an event with the time of the call. Returns false if no chunk was free: the event is dropped and counted. The
+// caller has asked recording() before.
 template <class... Extensions>
 inline bool emit_needed(Need need, EventType type, std::uint64_t low, const Extensions&... extensions) {
   constexpr std::uint32_t slots = 1 + sizeof...(extensions);
@@ -174,24 +185,24 @@ inline bool emit(EventType type, std::uint64_t low, const Extensions&... extensi
   return emit_needed(need_of(type), type, low, extensions...);
 }
 
-// An event with a time of its own, absolute ticks. For the drain thread as well, which never waits.
+// Writes an event with the given time, in absolute ticks. Also for the drain thread, which never waits.
 bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low);
 bool emit_at(std::uint64_t ticks, EventType type, std::uint64_t low, const Slot& extension);
 
-// Room for a rare event: waits up to a second for a chunk; nullptr: none became free, and one event is counted as
-// dropped.
+// Returns room for a rare event and waits up to 1 s for a chunk. Returns nullptr if none became free, and counts one
+// event as dropped.
 Slot* claim_surely(std::uint32_t slots);
 
-// A definition or another rare event: waits up to a second for a chunk before it is dropped. Definitions are repeated
-// in the files of forked children.
+// Writes a definition or another rare event, and waits up to 1 s for a chunk before it drops the event. Definitions are
+// repeated in the files of forked children.
 bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension = {});
 inline bool emit_surely(EventType type, std::uint64_t low, const Slot& extension) {
   return emit_surely(type, low, std::span(&extension, 1));
 }
 bool emit_text(EventType type, std::uint64_t low, std::string_view text);
 
-// The begin of a range that this thread pushes, and its end. Both are to be called for every push and pop that no
-// filter leaves out; with skip_… where nothing is recorded, so that depths stay right.
+// The begin of a range that this thread pushes, and its end. Both must be called for every push and pop that no filter
+// leaves out; the skip_… functions while nothing is recorded, so that depths stay right.
 void lose_push();
 inline void skip_push() { ++writer.depth; }
 template <class... Extensions>
@@ -201,7 +212,7 @@ inline void emit_push(EventType type, std::uint64_t low, const Extensions&... ex
   ++writer.depth;
 }
 
-// False: its push was dropped, and so is the pop.
+// Returns false if the push was dropped; then the pop is dropped too.
 bool leave_lost_push();
 void owe_pop(std::uint64_t low);
 inline bool leave_push() {

@@ -1,5 +1,6 @@
-// The buffers that CUPTI fills with records: a fixed pool, made once. Taking one and giving it back happens in the
-// program's calls and in CUPTI's threads, so it is a bit search and a store: no allocation, no lock, no system call.
+// The buffers that CUPTI fills with records: a fixed pool that is created once. A buffer is taken and given back in the
+// program's calls and in CUPTI's threads, so both cost only a bit search and a store: no allocation, no lock, no system
+// call.
 #pragma once
 
 #include <string.h>
@@ -14,11 +15,12 @@ namespace paceline::inject::cupti {
 
 class BufferPool {
  public:
-  // NVIDIA advises 1 to 10 MB. From CUDA 13.0 on each thread that calls CUDA holds one, so rather many small ones.
+  // NVIDIA recommends 1 to 10 MB. From CUDA 13.0 on each thread that calls CUDA holds a buffer, so many small ones are
+  // better.
   static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
   static constexpr std::uint32_t count = 32;
 
-  // Reserves the addresses; memory is used as CUPTI writes. False: no room.
+  // Reserves the addresses; memory is used only as CUPTI writes. Returns false if there is no address space.
   bool make() {
     void* area = mmap(nullptr, buffer_bytes * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (area == MAP_FAILED) return false;
@@ -27,10 +29,10 @@ class BufferPool {
     return true;
   }
 
-  // A zeroed buffer, or nullptr where all are in use.
+  // Takes a zeroed buffer, or returns nullptr if all are in use.
   std::uint8_t* take() { return buffer(take_one(free_)); }
 
-  // CUPTI gives a buffer back with so many bytes of records; false if it is none of ours.
+  // CUPTI returns a buffer with `bytes` bytes of records. Returns false if the buffer is not of this pool.
   bool put_full(std::uint8_t* buffer, std::size_t valid_bytes) {
     const std::uint32_t number = number_of(buffer);
     if (number == none) return false;
@@ -39,7 +41,7 @@ class BufferPool {
     return true;
   }
 
-  // The next buffer with records; nullptr where there is none. Given back with put_free, which zeroes what was used.
+  // The next buffer with records, or nullptr. The caller gives it back with put_free(), which zeroes the used part.
   std::uint8_t* take_full(std::size_t& valid_bytes) {
     const std::uint32_t number = take_one(full_);
     if (number != none) valid_bytes = valid_[number];

@@ -1,5 +1,5 @@
-// CUPTI, found at run time: one build serves machines with and without it, and whichever of its versions a program
-// brings (PyTorch has its own).
+// CUPTI, found at run time. One build serves machines with and without CUPTI, and every version that a program brings
+// (PyTorch has its own).
 #pragma once
 
 #include <cupti.h>
@@ -10,7 +10,7 @@
 namespace paceline::inject::cupti {
 
 struct CuptiLibrary {
-  std::uint32_t version = 0;  // as cuptiGetVersion tells it: 19 for CUDA 12.0, … 28, then 130000 for 13.0
+  std::uint32_t version = 0;  // from cuptiGetVersion: 19 for CUDA 12.0, … 28, then 130000 for 13.0
 
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetResultString) get_result_string = nullptr;
@@ -26,21 +26,21 @@ struct CuptiLibrary {
   decltype(&cuptiActivityFlushAll) flush_all = nullptr;
   decltype(&cuptiActivityGetNextRecord) get_next_record = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
-  // All three, or names that NVTX gives are not known for whose they are.
+  // All three are present, or names from NVTX cannot be assigned to streams and contexts.
   decltype(&cuptiEnableCallback) enable_callback = nullptr;
   decltype(&cuptiGetContextId) get_context_id = nullptr;
   decltype(&cuptiGetStreamIdEx) get_stream_id = nullptr;
-  // From CUDA 12.5 on; else null.
+  // From CUDA 12.5 on; otherwise null.
   CUptiResult (*enable_runtime_call)(CUpti_CallbackId, std::uint8_t) = nullptr;
   CUptiResult (*enable_driver_call)(CUpti_CallbackId, std::uint8_t) = nullptr;
 
-  // "CUPTI_ERROR_…", or the number where CUPTI has no name for it.
+  // "CUPTI_ERROR_…", or the number if CUPTI has no name for it.
   const char* name_of(CUptiResult result) const;
 };
 
-// Loads the library: what PACELINE_CUPTI names, else the one that the program has already, else by name
-// (LD_LIBRARY_PATH, the system's folders), else from the CUDA toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda). False,
-// and `why` says what is missing and what to do.
+// Loads the library: the one that PACELINE_CUPTI names, else the one that the program has loaded, else by name
+// (LD_LIBRARY_PATH, the system's folders), else from the CUDA toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda). On
+// failure returns false, and `why` describes what is missing and what to do.
 bool load_cupti(CuptiLibrary& library, char* why, std::size_t capacity);
 
 }  // namespace paceline::inject::cupti

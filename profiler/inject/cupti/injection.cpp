@@ -1,14 +1,14 @@
 // CUDA as an event source: CUPTI's activity records.
 //
-// `paceline record` sets CUDA_INJECTION64_PATH to this library, so the driver loads it when it is initialised, and
-// calls InitializeInjection. A program that never uses CUDA never loads it. It finds the recorder's table
-// (event_sink.h), loads CUPTI, and from then on
-//   - CUPTI, in the program's calls, takes an empty buffer (request) and gives a full one back (complete): a few
+// `paceline record` sets CUDA_INJECTION64_PATH to this library, so the driver loads it when it is initialised and calls
+// InitializeInjection. A program that never uses CUDA never loads it. It finds the recorder's table (event_sink.h) and
+// loads CUPTI. From then on
+//   - CUPTI, in the program's calls, takes an empty buffer (request) and returns a full one (complete): a few
 //     instructions each;
-//   - our thread, which sleeps in between, asks ten times a second for what is complete, reads both clocks, and writes
-//     the records as events. So a killed process loses about a tenth of a second of its device's work;
-//   - at exit all that is left is asked for.
-// Whatever does not work is said in one line, and the program goes on unrecorded as far as CUDA is concerned.
+//   - the recorder's thread, which sleeps in between, asks CUPTI ten times per second for complete buffers, reads both
+//     clocks and writes the records as events. So a killed process loses about 0.1 s of its device's work;
+//   - at exit the thread asks for all remaining records.
+// A failure is reported in one line, and the program goes on without a recording of CUDA.
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -44,12 +44,12 @@ const paceline_event_sink_v1* sink = nullptr;
 CuptiLibrary cupti;
 BufferPool buffers;
 pid_t owner = 0;
-std::atomic<std::uint32_t> wakeups{0};  // a futex: counts them
-std::atomic<std::uint32_t> ended{0};    // a futex: 1 when our thread has ended
+std::atomic<std::uint32_t> wakeups{0};  // a futex: their number
+std::atomic<std::uint32_t> ended{0};    // a futex: 1 when the thread has ended
 pthread_t thread;
 std::atomic<bool> finishing{false};
 
-// In place, never destroyed: CUPTI may call until the very end of the process.
+// Built in place and never destroyed, because CUPTI may call until the process ends.
 alignas(Timestamps) std::byte timestamps_place[sizeof(Timestamps)];
 alignas(Transcoder) std::byte transcoder_place[sizeof(Transcoder)];
 Timestamps* timestamps = nullptr;
@@ -64,8 +64,9 @@ __attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
   sink->say(line);
 }
 
-// Sleeps until the number is no more `seen`, or this moment of CLOCK_MONOTONIC; by the futex itself, for the functions
-// that wait so are younger than the systems that this library is loaded on. False: it is that late.
+// Sleeps until the number is not `seen` any more, or until the given time of CLOCK_MONOTONIC. Returns false at that
+// time. It uses the futex directly, because the library's functions for this are newer than the systems that load this
+// library.
 bool sleep_while(std::atomic<std::uint32_t>& number, std::uint32_t seen, const timespec& until) {
   while (number.load(std::memory_order_acquire) == seen) {
     const long result =
@@ -93,7 +94,7 @@ void CUPTIAPI request(std::uint8_t** buffer, std::size_t* size, std::size_t* mos
     count_lost(1);  // at least: CUPTI's own count is added at exit
     return;
   }
-  // A buffer whose records nobody reads: not nice, but no crash.
+  // The records of this buffer are not read, which is better than a crash.
   void* spare = mmap(nullptr, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (spare != MAP_FAILED) *buffer = static_cast<std::uint8_t*>(spare);
 }
@@ -108,8 +109,8 @@ void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size
   add_one(wakeups);
 }
 
-// NVTX names streams and contexts by the driver's handles, CUPTI's records have numbers: both are known together when
-// one is made.
+// NVTX names streams and contexts by the driver's handles, while CUPTI's records have numbers. Both are known together
+// only when a stream or context is created.
 void CUPTIAPI note_handle(void*, CUpti_CallbackDomain domain, CUpti_CallbackId what, const void* data) {
   if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == nullptr) return;
   const auto& made = *static_cast<const CUpti_ResourceData*>(data);
@@ -120,8 +121,8 @@ void CUPTIAPI note_handle(void*, CUpti_CallbackDomain domain, CUpti_CallbackId w
   if (is_stream && cupti.get_stream_id(made.context, made.resourceHandle.stream, 0, &stream) != CUPTI_SUCCESS) return;
   const void* const handle = is_stream ? static_cast<const void*>(made.resourceHandle.stream) : made.context;
   const std::uint64_t words[2] = {reinterpret_cast<std::uintptr_t>(handle), 0};
-  sink->define(static_cast<std::uint32_t>(format::EventType::cuda_handle), context | std::uint64_t{stream} << 32,
-               words, 1);
+  sink->define(static_cast<std::uint32_t>(format::EventType::cuda_handle), context | std::uint64_t{stream} << 32, words,
+               1);
 }
 
 void follow_handles(CUpti_SubscriberHandle subscriber) {
@@ -137,9 +138,9 @@ const char* call_name(bool driver, std::uint32_t call) {
   return cupti.get_callback_name(domain, call, &name) == CUPTI_SUCCESS ? name : nullptr;
 }
 
-// --- our thread
+// --- the recorder's thread
 
-// The narrowest of five readings: the error is at most half the distance of the ticks around it.
+// Takes the narrowest of five readings. The error is at most half the distance between the ticks around it.
 void read_clocks() {
   std::uint64_t best_ns = 0, best_ticks = 0, best_width = ~std::uint64_t{0};
   for (int attempt = 0; attempt < 5; ++attempt) {
@@ -157,7 +158,7 @@ void read_clocks() {
   sink->emit(best_ticks, static_cast<std::uint32_t>(format::EventType::cuda_clock), best_ns, words, 1);
 }
 
-// `keep`: else the records are of a time that is not recorded.
+// `keep` is false if the records are from a time that is not recorded.
 void write_full_buffers(bool keep) {
   std::size_t valid_bytes = 0;
   while (std::uint8_t* buffer = buffers.take_full(valid_bytes)) {
@@ -188,7 +189,7 @@ void* run(void*) {
     if (finishing.load(std::memory_order_acquire)) break;
     read_clocks();
     cupti.flush_all(0);
-    // What comes now was done since the last time, when recording may still have been on.
+    // The records of this round began after the last round, when recording may still have been on.
     const bool recorded_now = sink->recording() != 0;
     write_full_buffers(recorded_before || recorded_now);
     recorded_before = recorded_now;
@@ -201,7 +202,7 @@ void* run(void*) {
 bool start_thread() {
   sigset_t all, before;
   sigfillset(&all);
-  sigdelset(&all, SIGBUS);  // mapping_guard.h
+  sigdelset(&all, SIGBUS);  // the mapping guard needs it
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = pthread_create(&thread, nullptr, run, nullptr);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -209,11 +210,11 @@ bool start_thread() {
   return error == 0;
 }
 
-// Runs before the CUDA libraries are taken down, because it was registered after they came up.
+// Runs before the CUDA libraries shut down, because it was registered after they started.
 void at_exit() {
   if (getpid() != owner || finishing.exchange(true, std::memory_order_acq_rel)) return;
   add_one(wakeups);
-  // It may be inside CUPTI, waiting for something that never comes: the program's end does not.
+  // The thread may be inside CUPTI and wait without end. The end of the program does not wait for it.
   timespec deadline{};
   clock_gettime(CLOCK_MONOTONIC, &deadline);
   deadline.tv_sec += 5;
@@ -265,12 +266,12 @@ constexpr Kind kinds[] = {
 };
 
 void leave_out(bool driver, std::uint32_t call) {
-  transcoder->leave_out(driver, call);  // also where CUPTI (before CUDA 12.5) cannot
+  transcoder->leave_out(driver, call);  // also if CUPTI (before CUDA 12.5) cannot
   const auto disable = driver ? cupti.enable_driver_call : cupti.enable_runtime_call;
   if (disable != nullptr) disable(call, 0);
 }
 
-// What fails is said; false where not even kernels come.
+// Reports failures. Returns false if not even kernels can be recorded.
 bool enable_kinds() {
   char missing[256] = "";
   CUptiResult last = CUPTI_SUCCESS;
@@ -285,10 +286,10 @@ bool enable_kinds() {
     const std::size_t at = strlen(missing);
     snprintf(missing + at, sizeof missing - at, "%s%s", at > 0 ? ", " : "", kind.what);
   }
-  // A whole graph as one record, in place of those of its nodes: cheap, however many nodes there are.
+  // One record for a whole graph instead of one for each node, so the cost does not depend on the number of nodes.
   if (!wants_graph_nodes()) cupti.enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
   if (missing[0] != '\0') say("of CUDA, not recorded: %s: cuptiActivityEnable: %s", missing, cupti.name_of(last));
-  // After the kinds, which switch all calls on.
+  // Called after the kinds are enabled, because that enables all calls.
   for (const std::uint32_t call : quiet_runtime_calls) leave_out(false, call);
   for (const std::uint32_t call : quiet_driver_calls) leave_out(true, call);
   return true;
@@ -327,7 +328,7 @@ pthread_once_t started = PTHREAD_ONCE_INIT;
 }  // namespace
 }  // namespace paceline::inject::cupti
 
-// Called by the CUDA driver, once, when it is initialised.
+// Called once by the CUDA driver when it is initialised.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   pthread_once(&paceline::inject::cupti::started, paceline::inject::cupti::start);
   return 1;

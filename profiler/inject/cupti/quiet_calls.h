@@ -1,6 +1,5 @@
-// CUDA calls that are not recorded: they only ask for something that is known, take some ten nanoseconds, and come in
-// such numbers that they would be most of a trace. (PyTorch asks for the current device and the last error around every
-// operation.)
+// CUDA calls that are not recorded. They only query a known value, take some ten nanoseconds, and are so frequent that
+// they would be most of a trace: PyTorch queries the current device and the last error around every operation.
 #pragma once
 
 #include <cupti.h>

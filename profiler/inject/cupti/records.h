@@ -1,9 +1,9 @@
-// CUPTI's activity records, as far as they are read here.
+// The parts of CUPTI's activity records that the recorder reads.
 //
-// CUPTI writes the records of its own version, which may be older or newer than the headers at hand; NVIDIA appends to
-// them. So the oldest declaration of each is used that has the fields needed, and the asserts below hold that these
-// fields lie where the newest headers of CUDA 13.0 have them. Headers of CUDA 12 declare the same old structs; that has
-// not been compiled.
+// CUPTI writes the records of its own version, which may be older or newer than the headers of this build. NVIDIA only
+// appends fields. So each record is read with the oldest declaration that has the needed fields, and the assertions
+// below check that these fields have the offsets of the CUDA 13.0 headers. Headers of CUDA 12 declare the same old
+// structs; a build with them has not been tried.
 #pragma once
 
 #include <cupti.h>
@@ -75,7 +75,7 @@ PACELINE_SAME(Context, CUpti_ActivityContext3, nullStreamId);
 #undef PACELINE_SAME
 #endif
 
-// Versions of CUPTI whose records are known to begin like this: CUDA 12.0 to the headers' own major version.
+// The versions of CUPTI whose records begin like this: from CUDA 12.0 to the headers' own major version.
 inline constexpr std::uint32_t oldest_version = 19, newest_old_version = 28;
 inline constexpr bool is_known_version(std::uint32_t version) {
   const std::uint32_t newest = CUPTI_API_VERSION >= 130000 ? CUPTI_API_VERSION / 10000 : 0;

@@ -15,8 +15,8 @@ using format::EventType;
 
 constexpr std::uint64_t pair(std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; }
 
-// "cudaLaunchKernel_v7000", "cudaLaunchKernel_ptsz_v7000" -> "cudaLaunchKernel": the version is of the interface, the
-// other says which stream is the default one.
+// "cudaLaunchKernel_v7000", "cudaLaunchKernel_ptsz_v7000" -> "cudaLaunchKernel": the number is the version of the
+// interface, and ptsz selects the default stream.
 std::size_t plain_length(const char* name) {
   std::size_t length = strlen(name);
   std::size_t digits = length;
@@ -62,8 +62,8 @@ void Transcoder::define_stream(std::uint32_t number, std::uint32_t device, std::
   sink_.define(u32(EventType::cuda_stream), pair(number, name), words, 1);
 }
 
-// Contexts are numbered in the process, so context and stream name a stream. Programs have some ten: a walk from the
-// latest one found.
+// Contexts are numbered in the process, so context and stream together identify a stream. Programs have some ten
+// streams, so the search walks from the latest one found.
 std::uint32_t Transcoder::stream_number(std::uint32_t device, std::uint32_t context, std::uint32_t stream) {
   if (stream == CUPTI_INVALID_STREAM_ID) return 0;
   for (std::uint32_t i = 0; i < stream_count_; ++i) {
@@ -89,7 +89,7 @@ std::uint32_t Transcoder::kernel_number(const KernelKey& key) {
     if (memcmp(&kernels_[at].key, &key, sizeof key) == 0) return kernels_[at].number;
   }
   const auto number = ++kernel_count_;
-  // Where the table is full, a kernel is defined again each time: more bytes, and nothing lost.
+  // If the table is full, a kernel is defined again each time. This costs bytes but loses nothing.
   if (kernel_count_ <= kernel_places / 2) kernels_[at] = {key, number};
   const std::uint64_t words[4] = {
       static_cast<std::uint32_t>(key.grid[0]) | std::uint64_t{static_cast<std::uint16_t>(key.grid[1])} << 32 |
@@ -178,7 +178,7 @@ void Transcoder::take(const CUpti_Activity& record) {
       if (!span(wait.start, wait.end, at, duration)) break;
       const std::uint32_t event = wait.cudaEventId == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? 0 : wait.cudaEventId;
       const std::uint64_t words[2] = {duration, pair(wait.correlationId, event)};
-      // It does not tell the device; a stream that nothing has run on yet is not known.
+      // The record has no device. A stream without earlier work is unknown.
       std::uint32_t stream = 0;
       for (std::uint32_t i = 0; i < stream_count_; ++i) {
         if (streams_[i].context == wait.contextId && streams_[i].stream == wait.streamId) stream = streams_[i].number;

@@ -1,7 +1,8 @@
-// CUPTI's activity records as events of the trace: 300 bytes of records for one kernel launch become some 15 on disk.
+// Converts CUPTI's activity records to events of the trace. 300 bytes of records for a kernel launch become some 15
+// bytes on disk.
 //
-// Runs on the recorder's own thread, never in the program's calls. Needs CUPTI's functions only for the names of calls,
-// so tests feed it records made by hand.
+// It runs on the recorder's own thread, never in the program's calls. It needs CUPTI's functions only for the names of
+// calls, so tests can feed it records that they build.
 #pragma once
 
 #include <cupti.h>
@@ -15,16 +16,16 @@ namespace paceline::inject::cupti {
 
 class Transcoder {
  public:
-  using CallName = const char* (*)(bool driver, std::uint32_t call);  // may give nullptr
+  using CallName = const char* (*)(bool driver, std::uint32_t call);  // may return nullptr
 
-  // Both must outlive the transcoder; `call_name` is asked once for each function. Takes 2 MB.
+  // Both must outlive the transcoder. `call_name` is called once for each function. The transcoder takes 2 MB.
   Transcoder(const paceline_event_sink_v1& sink, const Timestamps& timestamps, CallName call_name);
 
-  // Writes what the record tells, and what its numbers mean where that is new. Records of other kinds are ignored; one
-  // whose times CUPTI did not fill in is counted as lost.
+  // Writes the events for a record, and definitions for numbers that are new. Records of other kinds are ignored. A
+  // record without times is counted as lost.
   void take(const CUpti_Activity& record);
 
-  // Calls that are left out (quiet_calls.h), by their number.
+  // Leaves out a call (quiet_calls.h), by its number.
   void leave_out(bool driver, std::uint32_t call);
 
  private:
@@ -33,7 +34,7 @@ class Transcoder {
   struct Stream {
     std::uint32_t context, stream, number;
   };
-  // Without padding, so that its bytes can be compared.
+  // It has no padding, so that its bytes can be compared.
   struct KernelKey {
     std::uint32_t name;
     std::int32_t grid[3], block[3];

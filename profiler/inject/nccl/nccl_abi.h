@@ -1,9 +1,9 @@
-// The binary interface between NCCL and its profiler plugins, versions 4 to 6 (NCCL 2.27, 2.28, 2.29): declarations of
-// our own, because toolkits carry no profiler headers.
+// The binary interface between NCCL and its profiler plugins, versions 4 to 6 (NCCL 2.27, 2.28, 2.29). The declarations
+// are repeated here, because toolkits do not contain the profiler headers.
 //
 // Source of the facts: NVIDIA/nccl, src/include/plugin/profiler/profiler_v4.h to v6.h and plugin/nccl_profiler.h. The
-// asserts below hold the layout that NCCL's compilers give those headers on 64-bit Linux. What is handed over has grown
-// at its end only, so a descriptor of version 6 begins like one of version 5.
+// assertions below check the layout that those headers have on 64-bit Linux. The structures have grown at their ends
+// only, so a descriptor of version 6 begins like one of version 5.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr Result success = 0, system_error = 2;
 // ncclDebugLogger_t: level, subsystems, file, line, format. Not used here.
 using Logger = void (*)(int, unsigned long, const char*, int, const char*, ...);
 
-// Kinds of events, bits of the mask that init() answers with.
+// Kinds of events: bits of the mask that init() returns.
 enum EventKind : std::uint64_t {
   group = 1 << 0,
   collective = 1 << 1,
@@ -38,7 +38,7 @@ enum EventKind : std::uint64_t {
   copy_engine_batch = 1 << 14,
 };
 
-// The one state transition that is of use here: a channel of a kernel has stopped.
+// The only state transition that is used here: a channel of a kernel has stopped.
 inline constexpr int kernel_channel_stop = 22;
 
 struct Collective4 {
@@ -121,7 +121,7 @@ struct Descriptor4 {
     KernelChannel kernel_channel;
   };
 };
-// Of versions 5 and 6.
+// For versions 5 and 6.
 struct Descriptor5 {
   std::uint64_t kind;
   void* parent;
@@ -138,7 +138,7 @@ struct Descriptor5 {
   };
 };
 
-// What comes with a state transition; for kernel_channel_stop the device's clock.
+// The arguments of a state transition; for kernel_channel_stop the device's clock.
 union StateArguments {
   std::uint64_t device_ns;
   std::size_t bytes;
@@ -166,7 +166,7 @@ static_assert(offsetof(PeerApi, datatype) == 16 && offsetof(PeerApi, stream) == 
 static_assert(offsetof(GroupApi, depth) == 4);
 static_assert(sizeof(StateArguments) == 8);
 
-// What a plugin exports: ncclProfiler_v4, ncclProfiler_v5, ncclProfiler_v6.
+// The tables that a plugin exports: ncclProfiler_v4, ncclProfiler_v5, ncclProfiler_v6.
 struct Profiler4 {
   const char* name;
   Result (*init)(void** context, int* mask, const char* communicator, std::uint64_t hash, int nodes, int ranks,

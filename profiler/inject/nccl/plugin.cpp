@@ -1,14 +1,14 @@
-// NCCL as an event source: its profiler plugin, in the versions 4, 5 and 6 of the interface.
+// NCCL as an event source: a profiler plugin for versions 4, 5 and 6 of the interface.
 //
 // NCCL loads this library from NCCL_PROFILER_PLUGIN with its first communicator and unloads it with its last, so
-// nothing here may outlive that: no thread, no memory, no lock. An event's handle, which NCCL gives back and never
-// looks into, is not a pointer but the event's number itself (see Handle), and so is a communicator's context; a handle
-// of another process (PXN: a proxy that works for its neighbour) does no harm. What belongs together is found by the
-// reader.
+// nothing here may outlive that: no thread, no memory, no lock. NCCL returns the handle of an event and never looks
+// into it. So the handle is not a pointer but the event's number (see Handle), and the same holds for the context of a
+// communicator. A handle from another process (PXN: a proxy that works for its neighbour) does no harm. The reader
+// connects related events.
 //
-// Only init() may fail, which makes NCCL go on without a profiler. The mask asks for what costs a call on the host
-// each; channels of kernels and proxies, which make NCCL itself do more, only where the user wants them
-// (environment.h).
+// Only init() may fail; NCCL then goes on without a profiler. The mask requests the events that cost one call on the
+// host each. Channels of kernels and proxies cause more work in NCCL itself, so they are requested only if the user
+// wants them (environment.h).
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,9 @@ namespace {
 using format::EventType;
 using format::NcclCall;
 
-const paceline_event_sink_v1* sink = nullptr;  // set by the first init(), the same ever after
+const paceline_event_sink_v1* sink = nullptr;  // set by the first init(), and constant afterwards
 
-// Kind, channel and number of an event in the place of a pointer. Never null.
+// Kind, channel and number of an event instead of a pointer. Never null.
 struct Handle {
   static constexpr unsigned channel_shift = 4, id_shift = 12;
   enum Tag : std::uint64_t { plain = 1, channel = 2 };
@@ -40,15 +40,15 @@ struct Handle {
   explicit Handle(const void* handle) : bits(reinterpret_cast<std::uintptr_t>(handle)) {}
   Tag tag() const { return static_cast<Tag>(bits & 0xf); }
   std::uint64_t channel_number() const { return bits >> channel_shift & 0xff; }
-  std::uint64_t id() const { return bits >> id_shift; }  // 0 of a null handle
+  std::uint64_t id() const { return bits >> id_shift; }  // 0 for a null handle
 
   std::uint64_t bits;
 };
 
-// Numbers of events. They must not begin again when the library is loaded again: they begin with the clock, at 16 to 60
-// million a second, which is faster than events are made.
+// Numbers of events. They must not repeat when the library is loaded again. So they start from the clock, which
+// advances by 16 to 60 million per second, faster than events occur.
 std::atomic<std::uint64_t> next_id{0};
-constexpr std::uint32_t first_communicator = 0x8000'0000;  // MPI's communicators count from 1 in the same file
+constexpr std::uint32_t first_communicator = 0x8000'0000;  // in the same file MPI's communicators count from 1
 
 std::uint64_t new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
 
@@ -114,7 +114,7 @@ std::uint64_t bytes_of(std::size_t count, const char* datatype) {
   for (const Size& size : sizes) {
     if (strcmp(size.name, datatype) == 0) return size.bytes * count;
   }
-  return 0;  // a type that is newer than this
+  return 0;  // a type that is newer than this code
 }
 
 // --- events
@@ -154,7 +154,8 @@ void* begin_peer(void* context, const Peer& of, const void* group) {
 
 void* begin_proxy(const ProxyOp& of, const void* parent) {
   const std::uint64_t id = new_id();
-  const std::uint64_t works_for = of.pid == getpid() ? Handle(parent).id() : 0;  // else a number of another process
+  const std::uint64_t works_for =
+      of.pid == getpid() ? Handle(parent).id() : 0;  // otherwise a number of another process
   const std::uint64_t words[4] = {works_for, halves(of.steps, of.chunk_bytes), id, 0};
   emit(EventType::nccl_proxy, of.channel | std::uint64_t{of.is_send != 0} << 16 | halves(0, of.peer), words, 2);
   return Handle::make(Handle::plain, id);
@@ -181,7 +182,8 @@ void seek_sink() {
 }
 pthread_once_t sink_sought = PTHREAD_ONCE_INIT;
 
-// The number of a text that only this rank of this communicator has: the same in each life of this library.
+// The number of a text that only this rank of this communicator has. It stays the same when the library is loaded
+// again.
 std::uint32_t communicator_text(std::uint64_t hash, int rank) {
   char text[48] = "NCCL ";
   unsigned at = 5;
@@ -218,7 +220,7 @@ Result init5(void** context, std::uint64_t hash, int* mask, const char* name, in
   return init(context, hash, mask, wanted5, name, ranks, rank);
 }
 
-// What versions 5 and 6 begin, and 4 has not.
+// The events that versions 5 and 6 have and version 4 lacks.
 void* begin_newer(void*, const Descriptor4&) { return nullptr; }
 void* begin_newer(void* context, const Descriptor5& of) {
   switch (of.kind) {
@@ -241,7 +243,7 @@ void* begin_newer(void* context, const Descriptor5& of) {
   }
 }
 
-// The plan that a collective was enqueued with: version 4 calls it the parent.
+// The plan that a collective was enqueued with. Version 4 calls it the parent.
 const void* group_of(const Descriptor4& of, const Collective4&) { return of.parent; }
 const void* group_of(const Descriptor4& of, const Peer4&) { return of.parent; }
 const void* group_of(const Descriptor5&, const Collective5& work) { return work.group; }

@@ -1,9 +1,10 @@
 // Lets the library load on systems with glibc 2.28 (RHEL 8) and newer, though it is built with a newer one.
 //
-// glibc 2.34 moved libpthread and libdl into libc and gave their functions new version tags; the linker takes the
-// newest, which older systems lack. Here each of them is a function of our own, visible in this library alone, that
-// calls the one with the oldest tag, which every glibc has. So the linked archives (zstd) are served too. On old
-// systems those functions are in libpthread.so.0 and libdl.so.2, which the library therefore names as needed.
+// glibc 2.34 moved libpthread and libdl into libc and gave their functions new version tags. The linker takes the
+// newest tag, which older systems lack. Here each of these functions is replaced by one that is visible in this library
+// only and calls the function with the oldest tag, which every glibc has. The replacement also serves the linked
+// archives (zstd). On old systems those functions are in libpthread.so.0 and libdl.so.2, so the library lists both as
+// needed.
 #include <features.h>
 
 #if defined(__GLIBC__) && defined(__x86_64__)
@@ -18,7 +19,7 @@
 
 #ifdef OLDEST
 
-// Parameters and results travel through untouched, so that they need no types here: at most four, in registers.
+// Parameters (at most four, in registers) and results pass through unchanged, so they need no types here.
 #define OLD_SYMBOL(name, symbol, version)             \
   extern "C" long old_##name(long, long, long, long); \
   __asm__(".symver old_" #name ", " symbol "@" version);
@@ -48,7 +49,7 @@ FORWARD(dlerror, OLDEST)
 FORWARD(dlopen, OLDEST)
 FORWARD(dlsym, OLDEST)
 
-// Before 2.33 these had another name and the structure's version in front.
+// Before glibc 2.33 these functions had another name and the version of the structure as first parameter.
 OLD_SYMBOL(fstat, "__fxstat", OLDEST)
 OLD_SYMBOL(stat, "__xstat", OLDEST)
 HERE(fstat) { return old_fstat(STAT_VERSION, a, b, 0); }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <limits>
 
 namespace paceline::inject {
 
@@ -13,6 +14,9 @@ void look_for_replaced_clock();
 
 // Nanoseconds of a system clock.
 std::int64_t true_ns(clockid_t clock);
+
+// A time that does not come.
+inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 inline std::int64_t monotonic_ns() { return true_ns(CLOCK_MONOTONIC); }
 

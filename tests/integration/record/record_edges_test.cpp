@@ -15,7 +15,7 @@ TEST_F(RecordEdges, AProgramOutlivesATraceFileThatIsCutShort) {
   EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
   EXPECT_EQ(ended.out, "done\n");
   EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
-  EXPECT_TRUE(has(ended.err, "cut this file short")) << ended.err;
+  EXPECT_TRUE(has(ended.err, "truncated this file")) << ended.err;
 }
 
 TEST_F(RecordEdges, AFaultOfTheProgramItselfHasTheEndThatItHasWithoutTheRecorder) {
@@ -28,7 +28,7 @@ TEST_F(RecordEdges, AFaultOfTheProgramItselfHasTheEndThatItHasWithoutTheRecorder
 TEST_F(RecordEdges, ADirectoryThatIsRemovedIsMentionedAtTheEnd) {
   const Ended ended = run(recorded() + CUT " gone run");
   EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
-  EXPECT_TRUE(has(ended.err, "was removed while it was recorded")) << ended.err;
+  EXPECT_TRUE(has(ended.err, "was removed during the recording")) << ended.err;
   EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
 }
 

@@ -380,7 +380,7 @@ TEST_P(RecordMpiCalls, OfSessionsTheTimesOfCallsAreRecorded) {
   }
   EXPECT_NE(ended.out.find("rank 1: 2\n"), std::string::npos) << ended.out;
   EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;
-  EXPECT_NE(ended.err.find("by sessions alone"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("with sessions only"), std::string::npos) << ended.err;
   const std::vector<RecordedFile> ranks = files();
   ASSERT_EQ(ranks.size(), 2u);
   for (const RecordedFile& file : ranks) {

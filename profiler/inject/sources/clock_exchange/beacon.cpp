@@ -16,9 +16,9 @@ struct Leader {
   std::uint64_t domain;
   int rank;
 };
-Leader leaders[most_domains];  // static: the program's stack may be small
+Leader leaders[most_domains];  // static, because the program's stack may be small
 
-// Calls visit(beacon) for each one of the job.
+// Calls visit(beacon) for each beacon of the job.
 template <class Visit>
 void each_beacon(const char* directory, std::uint64_t job, Visit visit) {
   DIR* list = opendir(directory);
@@ -55,7 +55,7 @@ void list_addresses(Beacon& beacon) {
     }
     freeifaddrs(interfaces);
   }
-  beacon.addresses[beacon.address_count++] = INADDR_LOOPBACK;  // containers without a network, on one machine
+  beacon.addresses[beacon.address_count++] = INADDR_LOOPBACK;  // for containers without a network on one machine
 }
 
 void print_beacon(const Beacon& beacon, char* out, std::size_t capacity) {
@@ -94,7 +94,7 @@ PlaceInTree find_place(const Beacon& own, const char* directory) {
   for (int at = 1; at < count; ++at) index += leaders[at].rank < own.rank ? 1 : 0;
   if (index == 0) return place;
 
-  // The leader with as many leaders below it as the parent's index says.
+  // The parent is the leader with `parent` leaders of lower rank.
   const int parent = index & (index - 1);
   for (int at = 1; at < count; ++at) {
     int below = 0;

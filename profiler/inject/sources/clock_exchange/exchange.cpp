@@ -11,13 +11,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 
 #include "profiler/inject/core/drain.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/clock_exchange/beacon.h"
+#include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/descriptor.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/system_clock.h"
@@ -28,15 +28,15 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-// How much is put into one round of questions.
+// The limits of one round of questions.
 struct Effort {
-  int questions;            // at least; four times as many where the round trips do not settle
-  int first_ms, later_ms;   // how long an answer is waited for, before and after the first one came
-  int misses;               // in a row, then the parent is given up for this time
-  std::int64_t longest_ns;  // of all, and a last answer
+  int questions;            // at least; up to four times as many if the round trips do not settle
+  int first_ms, later_ms;   // the wait for an answer, before and after the first answer
+  int misses;               // in a row; then the round ends
+  std::int64_t longest_ns;  // of the round, plus a last answer
 };
-// An answer takes microseconds, but the parent may be in MPI_Init still. The program waits for 1 s and 0.5 s, and half
-// a second more is allowed for.
+// An answer takes microseconds, but the parent may still be in MPI_Init. The program waits for up to 1 s and 0.5 s, and
+// half a second is spare.
 constexpr Effort effort_of(ExchangePhase phase) {
   switch (phase) {
     case ExchangePhase::at_init:
@@ -44,7 +44,7 @@ constexpr Effort effort_of(ExchangePhase phase) {
     case ExchangePhase::at_finalize:
       return {100, 100, 50, 3, 500 * ms};
     case ExchangePhase::between:
-      return {25, 20, 20, 1, 20 * ms};  // the drain has other things to do
+      return {25, 20, 20, 1, 20 * ms};  // the drain has other work
   }
   return {};
 }
@@ -79,11 +79,11 @@ struct Samples {
     if (count == most) {
       Sample* out = longest();
       if (sample.round_trip() >= out->round_trip()) return;
-      std::copy(out + 1, best + count--, out);  // they stay in order of time
+      std::copy(out + 1, best + count--, out);  // the samples stay in the order of time
     }
     best[count++] = sample;
   }
-  // Ten trips of nearly one length: so long the way takes when nothing is in it.
+  // True for ten trips of nearly equal length: this is the time of an undisturbed trip.
   bool settled() { return count == most && longest()->round_trip() <= shortest()->round_trip() * 5 / 4; }
 };
 
@@ -104,27 +104,28 @@ char beacon_path[sizeof OutputFile::path + 512];
 KeptDescriptor answering_socket, asking_socket;
 std::atomic<bool> asks{false};
 
-// What the asking thread knows; under `asking`.
+// The state of the asking thread, guarded by `asking`.
 pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 sockaddr_in parent_address{};
 bool parent_found = false;
 std::uint64_t sequence = 0;
 
-// While MPI_Init runs the drain looks whether all ranks have left their addresses: the sooner
-// clocks are compared, the better is known what they showed before.
+// While MPI_Init runs the drain checks whether all ranks have left their addresses. Clocks that are compared earlier
+// give better times for the events before.
 pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
-bool found = false;  // under `finding`
-constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+bool found = false;  // guarded by `finding`
 std::atomic<std::int64_t> next_look_ns{never};
-std::int64_t look_pause_ns = 10 * ms;  // the drain's; doubles to 80 ms
+std::int64_t look_pause_ns = 10 * ms;  // used by the drain; doubles up to 80 ms
 int looks_left = 20;
-constexpr int most_ranks_to_look_for = 256;  // a directory of more is not read again and again
+std::int64_t interval_ns = 0;                // between two rounds of phase `between`; 0 = none
+std::int64_t next_round_ns = 0;              // used by the drain; 0: the first tick sets it
+constexpr int most_ranks_to_look_for = 256;  // a larger directory is not read repeatedly
 
 std::uint64_t token_of(const Beacon& beacon) {
   return beacon.job ^ (beacon.domain * 0x9e3779b97f4a7c15) ^ 0x636c6f636b;
 }
 
-// Answers until the process ends. It sleeps in the kernel between questions, and touches no file.
+// Answers questions until the process ends. The thread sleeps in the kernel between questions and touches no file.
 void* answer(void*) {
   pthread_setname_np(pthread_self(), "paceline-clock");
   const std::uint64_t token = token_of(own);
@@ -154,7 +155,7 @@ void send_question(const Packet& packet, const sockaddr_in& to) {
          sizeof to);
 }
 
-// Which of the parent's addresses can be reached is seen from where an answer comes.
+// Asks all of the parent's addresses. The source of the first answer shows which one can be reached.
 void send_everywhere(const Packet& packet) {
   for (int address = 0; address < parent.address_count; ++address) {
     sockaddr_in candidate{};
@@ -170,8 +171,8 @@ void wait_at_most(int limit_ms) {
   setsockopt(asking_socket.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
-// Waits for the answer to one question; late ones are thrown away. A plain blocking receive, as the other side's is, so
-// that both ways take equally long.
+// Waits for the answer to one question and discards late ones. It is a plain blocking receive, like that of the other
+// side, so that both directions take equally long.
 bool await(std::int64_t deadline, Sample& sample, sockaddr_in& from) {
   do {
     Packet packet{};
@@ -220,7 +221,7 @@ void ask(const Effort& effort, std::int64_t longest_trip_ns, std::int64_t deadli
   }
 }
 
-// The lock, but not forever: the other thread may be waiting for an answer.
+// Takes the lock, until the deadline at most: the other thread may be waiting for an answer.
 bool lock_asking(std::int64_t deadline) {
   while (pthread_mutex_trylock(&asking) != 0) {
     if (monotonic_ns() >= deadline) return false;
@@ -257,14 +258,14 @@ void publish_clock() {
   print_beacon(own, name, sizeof name);
   snprintf(beacon_path, sizeof beacon_path, "%s/%s", session.file.directory, name);
   const Descriptor file(open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-  if (exchange_interval_ns() == 0 || header.world_size > most_ranks_to_look_for) return;
+  if (interval_ns == 0 || header.world_size > most_ranks_to_look_for) return;
   next_look_ns.store(monotonic_ns() + look_pause_ns, std::memory_order_release);
   wake_drain();
 }
 
 namespace {
 
-// Under `finding`.
+// Called with `finding` held.
 void take_place(const PlaceInTree& place) {
   found = true;
   const bool answering = place.answers && start_answering();
@@ -283,29 +284,6 @@ void find_clocks() {
   pthread_mutex_lock(&finding);  // the drain reads a directory and asks for 20 ms at most
   if (!found) take_place(find_place(own, session.file.directory));
   pthread_mutex_unlock(&finding);
-}
-
-std::int64_t next_look_for_clocks_ns() { return next_look_ns.load(std::memory_order_acquire); }
-
-void look_for_clocks() {
-  std::int64_t due = next_look_for_clocks_ns();
-  if (monotonic_ns() < due || pthread_mutex_trylock(&finding) != 0) return;
-  if (next_look_for_clocks_ns() == never) {  // MPI_Init has just ended: its own round is the next one
-    pthread_mutex_unlock(&finding);
-    return;
-  }
-  if (!found) {
-    const PlaceInTree place = find_place(own, session.file.directory);
-    if (place.ranks >= session.file.header->world_size) take_place(place);
-  }
-  // One answer that came late, on a busy machine, would be no comparison, and end the search for a better one.
-  constexpr std::int64_t longest_trip_ns = 3 * ms;
-  const bool done = found && (!asks || exchange_clocks(ExchangePhase::between, longest_trip_ns) > 0);
-  pthread_mutex_unlock(&finding);
-  look_pause_ns = std::min(2 * look_pause_ns, 80 * ms);
-  const bool again = !done && --looks_left > 0;
-  // Not where find_clocks() has ended the search meanwhile.
-  next_look_ns.compare_exchange_strong(due, again ? monotonic_ns() + look_pause_ns : never);
 }
 
 int exchange_clocks(ExchangePhase phase, std::int64_t longest_trip_ns) {
@@ -328,25 +306,70 @@ int exchange_clocks(ExchangePhase phase, std::int64_t longest_trip_ns) {
   return samples.count;
 }
 
-std::int64_t exchange_interval_ns() {
-  const char* text = getenv(record::env_clock_interval);
-  const double seconds = text != nullptr ? strtod(text, nullptr) : 10;
-  if (!(seconds > 0)) return 0;
-  return static_cast<std::int64_t>(std::clamp(seconds, 0.1, 1e6) * 1e9);
+namespace {
+
+// While MPI_Init runs: finds the ranks as soon as all of them have left their addresses, and asks at once. Later stamps
+// say less about what the clocks showed at the start. It looks twenty times, over 1.5 s, in jobs of 256 ranks at most.
+void look_for_clocks() {
+  std::int64_t due = next_look_ns.load(std::memory_order_acquire);
+  if (monotonic_ns() < due || pthread_mutex_trylock(&finding) != 0) return;
+  if (next_look_ns.load(std::memory_order_acquire) == never) {  // MPI_Init has just ended, and its own round comes next
+    pthread_mutex_unlock(&finding);
+    return;
+  }
+  if (!found) {
+    const PlaceInTree place = find_place(own, session.file.directory);
+    if (place.ranks >= session.file.header->world_size) take_place(place);
+  }
+  // An answer that came late on a busy machine is too inaccurate, and would end the search for a better one.
+  constexpr std::int64_t longest_trip_ns = 3 * ms;
+  const bool done = found && (!asks || exchange_clocks(ExchangePhase::between, longest_trip_ns) > 0);
+  pthread_mutex_unlock(&finding);
+  look_pause_ns = std::min(2 * look_pause_ns, 80 * ms);
+  const bool again = !done && --looks_left > 0;
+  // Does nothing if find_clocks() has ended the search meanwhile.
+  next_look_ns.compare_exchange_strong(due, again ? monotonic_ns() + look_pause_ns : never);
 }
 
+void read_interval() {
+  const char* text = getenv(record::env_clock_interval);
+  const double seconds = text != nullptr ? strtod(text, nullptr) : 10;
+  if (seconds > 0) interval_ns = static_cast<std::int64_t>(std::clamp(seconds, 0.1, 1e6) * 1e9);
+}
+
+std::int64_t tick(std::int64_t now_ns) {
+  look_for_clocks();
+  if (interval_ns > 0 && now_ns >= next_round_ns) {
+    if (next_round_ns != 0) exchange_clocks(ExchangePhase::between);
+    next_round_ns = now_ns + interval_ns;
+  }
+  return std::min(next_look_ns.load(std::memory_order_acquire), interval_ns > 0 ? next_round_ns : never);
+}
+
+// Removes the address file.
 void withdraw_clock() {
   if (beacon_path[0] == '\0') return;
   unlink(beacon_path);
   beacon_path[0] = '\0';
 }
 
+// In a forked child the address file is the parent's.
 void forget_clock() {
   beacon_path[0] = '\0';
   asks = false;
   next_look_ns = never;
+  next_round_ns = 0;
   pthread_mutex_init(&asking, nullptr);
   pthread_mutex_init(&finding, nullptr);
 }
+
+}  // namespace
+
+const Source clock_exchange_source = {
+    .start = read_interval,
+    .tick = tick,
+    .closed = withdraw_clock,
+    .reset_in_child = forget_clock,
+};
 
 }  // namespace paceline::inject

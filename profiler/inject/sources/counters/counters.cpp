@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "profiler/inject/core/names.h"
@@ -12,22 +13,25 @@
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/counters/machine_facts.h"
+#include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/futex.h"
 #include "profiler/inject/system/quiet_thread.h"
 #include "profiler/inject/system/say.h"
 #include "profiler/inject/system/system_clock.h"
+#include "profiler/record/environment.h"
 
 namespace paceline::inject {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t cost_limit = 100;  // a sampling may take 1/100 of its interval
+constexpr std::int64_t cost_limit = 100;  // a sampling may cost 1/100 of its interval
 
 pthread_t thread;
 std::atomic<bool> has_thread{false};
 // Threads sleep on these two; each becomes 1 once.
 std::atomic<std::uint32_t> finishing{0}, ended{0};
-std::int64_t interval_ns = 0;
+std::int64_t interval_wanted_ns = 0;  // 0 = no counters
+std::int64_t interval_ns = 0;         // grows where sampling costs too much
 std::uint64_t moment = 0;
 std::uint16_t defined = 0;
 bool after_fork = false;
@@ -45,6 +49,8 @@ void set(std::atomic<std::uint32_t>& word) {
   wake_one(word);
 }
 
+void stop_counters();
+
 void sample(bool gpus) {
   if (!recording()) return;
   begin_moment();
@@ -60,7 +66,7 @@ void* run(void*) {
   sample(false);
   record_machine_facts();
 
-  // NVML is not begun in a process that is over at once.
+  // NVML is not started in a process that ends soon.
   std::int64_t next = monotonic_ns();
   const std::int64_t gpus_from = next + second;
   bool gpus = false;
@@ -68,7 +74,7 @@ void* run(void*) {
   for (;;) {
     next += interval_ns;
     const std::int64_t now = monotonic_ns();
-    if (next < now) next = now;  // what was missed is missed
+    if (next < now) next = now;  // missed samplings are skipped
     const bool ends = wait_for(finishing, next);
     const std::int64_t before = true_ns(CLOCK_THREAD_CPUTIME_ID);
     sample(gpus);
@@ -79,7 +85,8 @@ void* run(void*) {
       gpus = true;
       record_gpu_facts();
       open_gpu_counters();
-      // After NVML's own, so that it runs before them: no call may be under way when NVML takes itself apart.
+      // Registered after NVML's exit handlers, so that it runs before them: no call of NVML may be in progress when
+      // NVML shuts down.
       atexit(stop_counters);
     }
   }
@@ -87,21 +94,27 @@ void* run(void*) {
   return nullptr;
 }
 
-}  // namespace
+void read_interval() {
+  constexpr std::uint64_t twentieth = 50'000, a_day = 86'400'000'000;
+  const std::uint64_t interval_us = std::min(number_or(record::env_counters_us, twentieth), a_day);
+  interval_wanted_ns = static_cast<std::int64_t>(interval_us * 1000);
+}
 
 void start_counters() {
-  if (settings.counters_ns == 0) return;
-  interval_ns = settings.counters_ns;
+  if (interval_wanted_ns == 0) return;
+  interval_ns = interval_wanted_ns;
   constexpr std::size_t stack_bytes = 1024 * 1024;  // NVML's needs are not known
   const int error = start_quiet_thread(thread, run, stack_bytes);
   has_thread.store(error == 0, std::memory_order_release);
   if (error != 0) say("%s: no thread for counters: %s", session.file.path, strerror(error));
 }
 
+// Takes a last sample and ends the thread, which it waits for no longer than a second. Harmless when called twice, or
+// in a child.
 void stop_counters() {
   if (session.owner != getpid() || !has_thread.exchange(false)) return;
   set(finishing);
-  // A driver may hang: the program ends all the same.
+  // A driver may hang, and the program must end all the same.
   if (wait_for(ended, monotonic_ns() + second)) {
     pthread_join(thread, nullptr);
   } else {
@@ -109,6 +122,7 @@ void stop_counters() {
   }
 }
 
+// A forked child that records starts anew, but without GPUs, because NVML does not outlive a fork.
 void reset_counters_in_child() {
   has_thread.store(false);
   finishing.store(0);
@@ -117,6 +131,15 @@ void reset_counters_in_child() {
   after_fork = true;
   forget_files();
 }
+
+}  // namespace
+
+const Source counters_source = {
+    .start = read_interval,
+    .opened = start_counters,
+    .close = stop_counters,
+    .reset_in_child = reset_counters_in_child,
+};
 
 std::uint16_t define_counter(std::string_view name, std::string_view unit, std::string_view device, CounterKind kind) {
   if (defined >= most_counters) return 0;

@@ -1,9 +1,10 @@
-// Values of the process and its machine beside the events: some times a second (settings.counters_ns, 0 = off), and
-// once what the machine is (machine_facts.h).
+// Counters of the process and its machine beside the events, sampled several times a second (--counters), and once the
+// facts of the machine (machine_facts.h).
 //
-// One thread of ours does it, which sleeps between samplings. Asking NVML may take milliseconds, so it is not the
-// drain, which has to keep up with the program. A sampling allocates nothing: files stay open and are read again. Where
-// one costs more than 1 % of its interval, the interval is doubled. In a child of fork there is no such thread.
+// A thread of the recorder takes the samples and sleeps in between. It is not the drain, because a query of NVML may
+// take milliseconds and the drain must keep up with the program. A sampling does not allocate: files stay open and are
+// read again. If a sampling costs more than 1 % of its interval, the interval is doubled. A child of fork has no such
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +16,28 @@ namespace paceline::inject {
 
 using format::CounterKind;
 
-void start_counters();
-
-// Takes a last sample and ends the thread. Waits for it no longer than a second. Harmless when called twice, or in a
-// child.
-void stop_counters();
-
-// A forked child that records into a file of its own starts anew; without GPUs, because NVML does not outlive a fork.
-void reset_counters_in_child();
-
-// The rest is for the sources, on that thread only.
-
 inline constexpr unsigned most_counters = 250;
 
-// Records what a counter is and returns its number; 0 if there are too many.
+// These functions are for the files of this folder, on the counter thread only.
+
+// Defines a counter and returns its number; 0 if there are too many.
 std::uint16_t define_counter(std::string_view name, std::string_view unit, std::string_view device, CounterKind kind);
 
-// Samples that follow are of now.
+// The following samples are taken now.
 void begin_moment();
 std::uint64_t current_moment();  // absolute ticks
 
-// Counter 0 is none.
+// Records a sample. Counter 0 does not exist and is ignored.
 void record_sample(std::uint16_t counter, std::uint64_t value);
 void record_sample_at(std::uint64_t moment, std::uint16_t counter, std::uint64_t value);
 
-// The sources: open() defines counters, sample() records their values.
+// The groups of counters: open_… defines them, sample_… records their values.
 void open_process_counters();
 void sample_process();
 void open_network_counters();
 void sample_network();
-void forget_files();  // of both
-// The GPUs, if there is NVML. open() may take seconds.
+void forget_files();  // closes the files of both groups
+// The GPUs, if there is NVML. open_gpu_counters() may take seconds.
 void open_gpu_counters();
 void sample_gpus();
 

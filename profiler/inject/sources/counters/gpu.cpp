@@ -1,5 +1,4 @@
-// Use, memory, clocks, power and errors of the GPUs, as NVML tells them. Its own figures are renewed some times a
-// second at most.
+// Utilisation, memory, clocks, power and errors of the GPUs from NVML, which updates its figures a few times a second.
 #include <stdio.h>
 
 #include "profiler/inject/sources/counters/counters.h"
@@ -28,7 +27,7 @@ void open_gpu_counters() {
     if (!gpus[g].visible) continue;
     char device[32];
     snprintf(device, sizeof device, "GPU %u", gpus[g].index);
-    // What this GPU cannot tell has no counter.
+    // A value that this GPU does not support has no counter.
     const auto define = [&](bool known, const char* name, const char* unit) -> std::uint16_t {
       return known ? define_counter(name, unit, device, CounterKind::level) : std::uint16_t{0};
     };
@@ -55,7 +54,7 @@ void sample_gpus() {
   const Gpu* gpus = nvml_gpus(&count);
   for (unsigned g = 0; g < count; ++g) {
     if (!gpus[g].visible) continue;
-    begin_moment();  // the driver takes its time
+    begin_moment();  // a query of the driver takes long
     NvmlDevice gpu = gpus[g].device;
     const Counters& of = counters[g];
     NvmlUtilization utilization{};

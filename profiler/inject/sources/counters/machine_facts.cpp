@@ -31,7 +31,7 @@ __attribute__((format(printf, 2, 3))) void fact(const char* key, const char* for
   emit_surely(EventType::setting, low);
 }
 
-// A set of CPUs or NUMA nodes, written as the kernel does: "0-3,8".
+// A set of CPUs or NUMA nodes. Its text has the form that the kernel uses: "0-3,8".
 struct NumberSet {
   static constexpr unsigned capacity = 8192;
   unsigned char bits[capacity / 8];
@@ -74,13 +74,13 @@ void write_list(const NumberSet& set, char* out, std::size_t capacity) {
   }
 }
 
-// The thread's stack is small.
+// Not on the stack, because the thread's stack is small.
 NumberSet allowed, online_nodes, nodes, cpus_of_node;
 char text[8 * 1024];
 
 void cpu_facts() {
   char path[512];
-  // Of the main thread: this thread's could be another.
+  // The affinity of the main thread, because this thread's could differ.
   if (syscall(SYS_sched_getaffinity, getpid(), sizeof allowed.bits, allowed.bits) > 0) {
     write_list(allowed, text, sizeof text);
     fact("cpus_allowed", "%s", text);
@@ -123,13 +123,13 @@ void limit_fact(const char* key, __rlimit_resource which) {
   }
 }
 
-// ", NUMA node 1" of a device in sysfs; "" where it is not known.
+// Writes ", NUMA node 1" for a device in sysfs, or "" if its node is unknown.
 void node_of(char* out, std::size_t capacity, const char* path) {
   out[0] = '\0';
   if (read_file_high(path, text, sizeof text) > 0 && text[0] != '-') snprintf(out, capacity, ", NUMA node %.8s", text);
 }
 
-// Adapters of their own: bridges, tunnels and the loopback have no device behind them.
+// Only adapters with a device: bridges, tunnels and the loopback have none.
 void network_facts() {
   char path[512];
   sysfs_path(path, sizeof path, "class/net");
@@ -170,7 +170,7 @@ void network_facts() {
   });
 }
 
-// How much two GPUs have in common, NVML's nvmlGpuTopologyLevel_t.
+// The closest part of the machine that two GPUs share (NVML's nvmlGpuTopologyLevel_t).
 const char* path_between(unsigned level) {
   switch (level) {
     case 0:
@@ -190,7 +190,8 @@ const char* path_between(unsigned level) {
   }
 }
 
-// Links of one GPU straight to another, and to switches, by which it reaches all that are at them.
+// Links from one GPU directly to another, and links to switches, through which it reaches every GPU at the same
+// switches.
 struct Links {
   unsigned direct = 0, to_switches = 0;
 };

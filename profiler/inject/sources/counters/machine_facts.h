@@ -1,12 +1,13 @@
-// What the machine is and how this process is bound to it, recorded once as settings (docs/trace-format.md lists them).
+// Facts of the machine, and how this process is bound to it. They are recorded once as settings, which
+// docs/trace-format.md lists.
 #pragma once
 
 namespace paceline::inject {
 
-// CPUs, NUMA nodes, limits, network adapters. Some tens of small files are read.
+// CPUs, NUMA nodes, limits, network adapters. Cost: reads some tens of small files.
 void record_machine_facts();
 
-// GPUs and how they are connected, if there is NVML. May take seconds.
+// GPUs and their connections, if there is NVML. May take seconds.
 void record_gpu_facts();
 
 }  // namespace paceline::inject

@@ -52,7 +52,7 @@ void take_all() {
   }
 }
 
-// "0,2" or "GPU-8d1f…,GPU-…". As CUDA does, stops at the first that is none.
+// Parses "0,2" or "GPU-8d1f…,GPU-…". Stops at the first entry that is not a device, as CUDA does.
 void find_visible(const char* list) {
   char entry[96];
   while (*list != '\0') {

@@ -1,5 +1,5 @@
-// NVIDIA's management library, found at run time: the functions that are used here, as its documentation declares them
-// (NVML API Reference). Nothing of it is needed to build Paceline.
+// NVIDIA's management library (NVML), found at run time: the functions that the recorder uses, as the NVML API
+// Reference declares them. Paceline builds without NVML.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct Nvml {
   int (*clock)(NvmlDevice device, unsigned which, unsigned* mhz);
   int (*throttle)(NvmlDevice device, unsigned long long* reasons);
   int (*power)(NvmlDevice device, unsigned* milliwatts);
-  // What follows may be missing in old libraries: then null.
+  // The following are null if an old library does not have them.
   int (*common_ancestor)(NvmlDevice one, NvmlDevice other, unsigned* level);
   int (*link_state)(NvmlDevice device, unsigned link, unsigned* active);
   int (*link_remote)(NvmlDevice device, unsigned link, NvmlPci* pci);
@@ -58,14 +58,14 @@ struct Gpu {
   NvmlDevice device;
   unsigned index;  // NVML's, in the order of PCI addresses
   NvmlPci pci;
-  bool visible;  // $CUDA_VISIBLE_DEVICES names it, or is not set
+  bool visible;  // $CUDA_VISIBLE_DEVICES contains it or is not set
 };
 inline constexpr unsigned most_gpus = 16;
 
-// Loads and starts NVML at the first call; nullptr where there is none, or no GPU. May take seconds.
+// Loads and starts NVML at the first call, which may take seconds. Returns nullptr if there is no NVML or no GPU.
 const Nvml* open_nvml();
 
-// The machine's GPUs, by index; after open_nvml().
+// The machine's GPUs, by index. Valid after open_nvml().
 const Gpu* nvml_gpus(unsigned* count);
 
 }  // namespace paceline::inject

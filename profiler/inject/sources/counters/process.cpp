@@ -1,4 +1,4 @@
-// What the system counts of this process, and what goes over its machine's networks.
+// Counters of the process, and of the traffic on the machine's networks.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +29,12 @@ Ids id;
 KeptFile memory, tasks, schedule;
 std::uint64_t page_bytes = 4096;
 
-// What was carried by an interface since its counting began. It has no counters before it carries something: machines
-// have dozens of interfaces that never do.
+// The traffic of a network interface. Its counters are defined at its first traffic, because machines have dozens of
+// interfaces without any.
 struct Interface {
   char name[32];
   std::uint64_t received, sent;
-  std::uint64_t moment;  // of these
+  std::uint64_t moment;  // the ticks of these two values
   std::uint16_t received_id, sent_id;
 };
 constexpr unsigned most_interfaces = 32;
@@ -46,7 +46,7 @@ char device_text[16 * 1024];
 Interface* find_interface(const char* name, std::size_t length, unsigned guess) {
   if (length >= sizeof interfaces[0].name) return nullptr;
   for (unsigned i = 0; i < interface_count; ++i) {
-    Interface& known = interfaces[(guess + i) % interface_count];  // they come in the same order each time
+    Interface& known = interfaces[(guess + i) % interface_count];  // the order is the same each time
     if (strncmp(known.name, name, length) == 0 && known.name[length] == '\0') return &known;
   }
   if (interface_count == most_interfaces) return nullptr;
@@ -71,7 +71,7 @@ void sample_interface(Interface& interface, std::uint64_t received, std::uint64_
   interface.moment = current_moment();
 }
 
-// "  eth0: 1 2 3 4 5 6 7 8 9 …": bytes received first, bytes sent ninth.
+// Parses "  eth0: 1 2 3 4 5 6 7 8 9 …": the first number is bytes received, the ninth bytes sent.
 void sample_interfaces() {
   if (devices.read(device_text, sizeof device_text) == 0) return;
   unsigned number = 0;
@@ -88,7 +88,7 @@ void sample_interfaces() {
   }
 }
 
-// InfiniBand adapters count words of 4 bytes.
+// A port of an InfiniBand adapter, which counts in words of 4 bytes.
 struct Port {
   Interface traffic;
   KeptFile received, sent;

@@ -27,116 +27,119 @@ std::uint64_t type_bytes(Handle type) {
   return static_cast<std::uint64_t>(size);
 }
 
-std::uint64_t sum_of_blocks(const Arguments& call, char letter, std::uint32_t blocks) {
-  if (call.pointer<const void>(letter) == nullptr) return 0;
+std::uint64_t sum_of_blocks(const Arguments& call, MpiRole role, std::uint32_t blocks) {
+  if (call.pointer<const void>(role) == nullptr) return 0;
   std::uint64_t sum = 0;
   for (std::uint32_t block = 0; block < blocks; ++block) {
-    const std::int64_t told = call.count_in(letter, block);
-    if (told <= 0) continue;
-    const std::uint64_t count = static_cast<std::uint64_t>(told);
-    sum += call.has('T') ? count * type_bytes(call.type_in('T', block)) : count;
+    const std::int64_t given = call.count_in(role, block);
+    if (given <= 0) continue;
+    const std::uint64_t count = static_cast<std::uint64_t>(given);
+    sum += call.has(MpiRole::types) ? count * type_bytes(call.type_in(MpiRole::types, block)) : count;
   }
-  return call.has('T') || sum == 0 ? sum : sum * type_bytes(call.type('t'));
+  return call.has(MpiRole::types) || sum == 0 ? sum : sum * type_bytes(call.type(MpiRole::type));
 }
 
-// Arguments that MPI ignores may be anything, and are not looked at.
+// Arguments that MPI ignores may have any value and are not looked at.
 std::uint64_t call_bytes(const Arguments& call, const Communicator* communicator) {
   std::uint32_t ranks = communicator != nullptr ? communicator->peers : 1;
   const std::uint32_t neighbors = communicator != nullptr ? communicator->neighbors : 1;
-  if (call.has('p') && call.integer('p') == mpi.proc_null) return 0;
-  bool other = call.has('b') && call.is_in_place('b');
-  if (call.has('r') && communicator != nullptr && communicator->inter) {
-    if (call.integer('r') == mpi.proc_null) return 0;
-    other = call.integer('r') == mpi.root;
-    if (!other) ranks = communicator->size;  // the root is on the other side, and has blocks for this one
+  if (call.has(MpiRole::peer) && call.integer(MpiRole::peer) == mpi.proc_null) return 0;
+  bool other = call.has(MpiRole::buffer) && call.is_in_place(MpiRole::buffer);
+  if (call.has(MpiRole::root) && communicator != nullptr && communicator->inter) {
+    if (call.integer(MpiRole::root) == mpi.proc_null) return 0;
+    other = call.integer(MpiRole::root) == mpi.root;
+    if (!other) ranks = communicator->size;  // the root is on the other side and has blocks for this one
   }
-  if (call.has('N')) return sum_of_blocks(call, 'N', ranks);
-  if (call.has('L')) return sum_of_blocks(call, 'L', communicator != nullptr ? communicator->size : 1);
-  if (call.has('V')) return sum_of_blocks(call, 'V', neighbors);
-  if (!call.has('t')) return 0;
-  other = other && call.has('u');
-  if (other && !call.has('m')) return 0;
+  if (call.has(MpiRole::counts)) return sum_of_blocks(call, MpiRole::counts, ranks);
+  if (call.has(MpiRole::group_counts))
+    return sum_of_blocks(call, MpiRole::group_counts, communicator != nullptr ? communicator->size : 1);
+  if (call.has(MpiRole::neighbor_counts)) return sum_of_blocks(call, MpiRole::neighbor_counts, neighbors);
+  if (!call.has(MpiRole::type)) return 0;
+  other = other && call.has(MpiRole::other_type);
+  if (other && !call.has(MpiRole::other_count)) return 0;
   std::int64_t count = 1;  // of functions for a single element
-  for (const char letter : {'n', 'k', 'j'}) {
-    if (call.has(letter)) count = call.count(letter);
+  for (const MpiRole role : {MpiRole::count, MpiRole::block, MpiRole::neighbor_block}) {
+    if (call.has(role)) count = call.count(role);
   }
-  if (other) count = call.count('m');
+  if (other) count = call.count(MpiRole::other_count);
   if (count <= 0) return 0;
-  std::uint64_t bytes = static_cast<std::uint64_t>(count) * type_bytes(call.type(other ? 'u' : 't'));
-  if (call.has('k')) bytes *= ranks;
-  if (call.has('j')) bytes *= neighbors;
-  if (call.has('l')) bytes *= static_cast<std::uint64_t>(call.wide('l'));
+  std::uint64_t bytes =
+      static_cast<std::uint64_t>(count) * type_bytes(call.type(other ? MpiRole::other_type : MpiRole::type));
+  if (call.has(MpiRole::block)) bytes *= ranks;
+  if (call.has(MpiRole::neighbor_block)) bytes *= neighbors;
+  if (call.has(MpiRole::partitions)) bytes *= static_cast<std::uint64_t>(call.wide(MpiRole::partitions));
   return bytes;
 }
 
-// The same for every library.
+// The peer's rank, with special values that are the same for every library: -1 any source, -2 none.
 int peer_of(const Arguments& call) {
-  if (!call.has('p')) return -1;
-  const int peer = call.integer('p');
+  if (!call.has(MpiRole::peer)) return -1;
+  const int peer = call.integer(MpiRole::peer);
   if (peer == mpi.any_source) return -1;
   return peer == mpi.proc_null ? -2 : peer;
 }
 
 int root_of(const Arguments& call, const Communicator& communicator) {
-  if (!call.has('r')) return -1;
-  const int root = call.integer('r');
+  if (!call.has(MpiRole::root)) return -1;
+  const int root = call.integer(MpiRole::root);
   if (!communicator.inter) return root;
   if (root == mpi.root) return -3;
   return root == mpi.proc_null ? -2 : root;
 }
 
-// What is known of the call. Collectives are counted even while recording is switched off: the other ranks may be
-// recording.
+// Captures the arguments of the call. Collectives are counted even while recording is paused, because the other ranks
+// may be recording.
 Began describe(const Arguments& call) {
-  Began told;
-  told.low = function_low(call.row.id);
+  Began begun;
+  begun.low = function_low(call.row.id);
   const bool collective = call.row.kind == MpiKind::collective;
-  const bool message = call.row.kind == MpiKind::point_to_point && (call.has('p') || call.has('t'));
+  const bool message = call.row.kind == MpiKind::point_to_point && (call.has(MpiRole::peer) || call.has(MpiRole::type));
   Communicator* communicator = nullptr;
-  if ((collective || message) && call.has('c')) communicator = find_communicator(call.comm('c'));
+  if ((collective || message) && call.has(MpiRole::comm)) communicator = find_communicator(call.comm(MpiRole::comm));
   if (collective && communicator != nullptr) {
     const std::uint32_t sequence = communicator->sequence.fetch_add(1, std::memory_order_relaxed);
-    told.type = EventType::mpi_begin_coll;
-    told.low |= wide(root_of(call, *communicator)) << 16;
-    told.extension = {call_bytes(call, communicator), communicator->id | std::uint64_t{sequence} << 32};
+    begun.type = EventType::mpi_begin_coll;
+    begun.low |= wide(root_of(call, *communicator)) << 16;
+    begun.extension = {call_bytes(call, communicator), communicator->id | std::uint64_t{sequence} << 32};
   } else if (message) {
-    told.type = EventType::mpi_begin_peer;
-    told.low |= wide(call.has('g') ? call.integer('g') : -1) << 16;
-    told.extension = {call_bytes(call, communicator),
-                      (communicator != nullptr ? communicator->id : 0) | wide(peer_of(call)) << 32};
-  } else if (call.has('w') || call.has('X')) {
-    told.type = EventType::mpi_begin_window;
-    told.low |= wide(call.has('p') ? peer_of(call) : -1) << 16;
-    told.extension = {call_bytes(call, nullptr), window_number(call)};
-  } else if (call.has('h') || call.has('J')) {
-    told.type = EventType::mpi_begin_file;
-    told.low |= std::uint64_t{file_number(call)} << 16;
-    told.extension = {call_bytes(call, nullptr), static_cast<std::uint64_t>(call.has('d') ? call.wide('d') : -1)};
+    begun.type = EventType::mpi_begin_peer;
+    begun.low |= wide(call.integer(MpiRole::tag, -1)) << 16;
+    begun.extension = {call_bytes(call, communicator),
+                       (communicator != nullptr ? communicator->id : 0) | wide(peer_of(call)) << 32};
+  } else if (call.has(MpiRole::window) || call.has(MpiRole::freed_window)) {
+    begun.type = EventType::mpi_begin_window;
+    begun.low |= wide(peer_of(call)) << 16;
+    begun.extension = {call_bytes(call, nullptr), window_number(call)};
+  } else if (call.has(MpiRole::file) || call.has(MpiRole::freed_file)) {
+    begun.type = EventType::mpi_begin_file;
+    begun.low |= std::uint64_t{file_number(call)} << 16;
+    begun.extension = {call_bytes(call, nullptr), static_cast<std::uint64_t>(call.wide(MpiRole::offset, -1))};
   } else if (call.row.id == MpiId::Start) {
-    describe_start(call.key_in('e'), told);
+    describe_start(call.key_in(MpiRole::request), begun);
   }
-  return told;
+  return begun;
 }
 
 Began begin_call(const Arguments& call) {
-  Began told = describe(call);
-  if (call.has('O')) forget_communicator(call.comm_in('O'));
-  if (call.has('X') || call.has('J')) forget_object(call);
-  if (recording()) told.recorded = emit_begin(told);
-  return told;
+  Began begun = describe(call);
+  if (call.has(MpiRole::freed_comm)) forget_communicator(call.comm_in(MpiRole::freed_comm));
+  if (call.has(MpiRole::freed_window) || call.has(MpiRole::freed_file)) forget_object(call);
+  if (recording()) begun.recorded = emit_begin(begun);
+  return begun;
 }
 
 void end_call(const Arguments& call) {
-  if (call.has('C')) {
-    note_communicator(call.has('c') ? call.comm('c') : 0, call.comm_in('C'), call.row.id,
-                      call.has('g') ? call.integer('g') : 0);
+  if (call.has(MpiRole::new_comm)) {
+    note_communicator(call.has(MpiRole::comm) ? call.comm(MpiRole::comm) : 0, call.comm_in(MpiRole::new_comm),
+                      call.row.id, call.integer(MpiRole::tag));
   }
-  if (call.row.id == MpiId::Comm_spawn || call.row.id == MpiId::Comm_spawn_multiple) note_spawned(call.comm_in('C'));
-  if (call.has('W') || call.has('H')) note_object(call);
-  if (call.row.id == MpiId::Comm_set_name) name_communicator(call.comm('c'), call.text('s'));
+  if (call.row.id == MpiId::Comm_spawn || call.row.id == MpiId::Comm_spawn_multiple)
+    note_spawned(call.comm_in(MpiRole::new_comm));
+  if (call.has(MpiRole::new_window) || call.has(MpiRole::new_file)) note_object(call);
+  if (call.row.id == MpiId::Comm_set_name) name_communicator(call.comm(MpiRole::comm), call.text(MpiRole::text));
 }
 
-// Words beyond the function's parameters do no harm: the caller takes them away again.
+// Words beyond the function's parameters do no harm, because the caller removes them again.
 int pass_on(void* function, const MpiRow& row, const Word* w, bool fortran) {
   using Few = int (*)(Word, Word, Word, Word, Word, Word);
   using Many = int (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
@@ -148,18 +151,18 @@ int pass_on(void* function, const MpiRow& row, const Word* w, bool fortran) {
 }
 
 int call_in_full(void* function, const Arguments& call, RequestKeys keys) {
-  const Began told = begin_call(call);
-  requests_before(call, told, keys);
+  const Began begun = begin_call(call);
+  requests_before(call, begun, keys);
   const int result = pass_on(function, call.row, call.words, call.fortran);
   if (call.succeeded(result)) {
     end_call(call);
-    requests_after(call, told, keys);
+    requests_after(call, begun, keys);
   }
-  if (told.recorded) emit_mpi_end(function_low(call.row.id));
+  if (begun.recorded) emit_mpi_end(function_low(call.row.id));
   return result;
 }
 
-// Its own function, for its 4 KiB of the stack.
+// A function of its own, because it needs 4 KiB of stack.
 __attribute__((noinline)) int call_with_many_requests(void* function, const Arguments& call) {
   Handle keys[most_request_keys];
   return call_in_full(function, call, {keys, most_request_keys});
@@ -167,42 +170,47 @@ __attribute__((noinline)) int call_with_many_requests(void* function, const Argu
 
 }  // namespace
 
-Handle Arguments::type_in(char letter, std::uint32_t index) const {
-  if (fortran) return mpi.type_of_fortran(pointer<const int>(letter)[index]);
-  return mpi.int_handles ? pointer<const std::uint32_t>(letter)[index] : pointer<const Handle>(letter)[index];
+Handle Arguments::comm_in(MpiRole role) const {
+  if (!has(role)) return 0;
+  return fortran ? mpi.comm_of_fortran(integer(role)) : mpi.load(pointer<const void>(role));
 }
 
-Handle Arguments::key(char letter, bool file) const {
-  if (fortran) return mpi.key_of_fortran(*pointer<const int>(letter), file);
-  return file ? word(letter) : mpi.handle(word(letter));
+Handle Arguments::type_in(MpiRole role, std::uint32_t index) const {
+  if (fortran) return mpi.type_of_fortran(pointer<const int>(role)[index]);
+  return mpi.int_handles ? pointer<const std::uint32_t>(role)[index] : pointer<const Handle>(role)[index];
 }
 
-Handle Arguments::key_in(char letter, int index, bool file) const {
-  if (fortran) return mpi.key_of_fortran(pointer<const int>(letter)[index], file);
-  return mpi.int_handles && !file ? pointer<const std::uint32_t>(letter)[index] : pointer<const Handle>(letter)[index];
+Handle Arguments::key(MpiRole role, bool file) const {
+  if (fortran) return mpi.key_of_fortran(integer(role), file);
+  return file ? word(role) : mpi.handle(word(role));
 }
 
-std::string_view Arguments::text(char letter) const {
-  const char* characters = pointer<const char>(letter);
+Handle Arguments::key_in(MpiRole role, int index, bool file) const {
+  if (fortran) return mpi.key_of_fortran(pointer<const int>(role)[index], file);
+  return mpi.int_handles && !file ? pointer<const std::uint32_t>(role)[index] : pointer<const Handle>(role)[index];
+}
+
+std::string_view Arguments::text(MpiRole role) const {
+  const char* characters = pointer<const char>(role);
   if (characters == nullptr) return {};
   if (!fortran) return {characters, strlen(characters)};
-  // Its length is a hidden parameter after the error code; blanks fill it up.
+  // The length is a hidden parameter after the error code, and blanks pad the text.
   std::string_view filled(characters, static_cast<std::uint32_t>(words[row.parameters + 1]));
   return filled.substr(0, filled.find_last_not_of(' ') + 1);
 }
 
 namespace {
 
-// A library that was loaded before the recorder could hide the functions that the MPI library lacks may call one of
-// them (mpi_visibility.cpp). Its form with int counts does the same where the counts fit and are no arrays.
+// A library that was loaded before the recorder could hide functions that the MPI library lacks may call one of them
+// (visibility.cpp). The form with int counts does the same if the counts fit and are not arrays.
 void* find_with_int_counts(const char* symbol, const MpiRow& row) {
   if (!row.large) return nullptr;
-  for (const char array : {'N', 'L', 'V'}) {
-    if (row.position(array) >= 0) return nullptr;
+  for (const MpiRole array : {MpiRole::counts, MpiRole::group_counts, MpiRole::neighbor_counts}) {
+    if (row.has(array)) return nullptr;
   }
-  if (row.kind == MpiKind::collective && row.position('b') >= 0 && row.position('u') >= 0 && row.position('n') >= 0 &&
-      row.position('m') < 0) {
-    return nullptr;  // MPI_Gatherv_c and MPI_Scatterv_c, whose arrays nobody reads here
+  if (row.kind == MpiKind::collective && row.has(MpiRole::buffer) && row.has(MpiRole::other_type) &&
+      row.has(MpiRole::count) && !row.has(MpiRole::other_count)) {
+    return nullptr;  // MPI_Gatherv_c and MPI_Scatterv_c, whose arrays have no role here
   }
   char name[64];
   const std::size_t length = strlen(symbol) - strlen("_c");
@@ -213,8 +221,8 @@ void* find_with_int_counts(const char* symbol, const MpiRow& row) {
 }
 
 bool counts_fit(const MpiRow& row, const Word* words) {
-  for (const char letter : {'n', 'k', 'j', 'm'}) {
-    const int at = row.position(letter);
+  for (const MpiRole role : {MpiRole::count, MpiRole::block, MpiRole::neighbor_block, MpiRole::other_count}) {
+    const int at = row.position(role);
     if (at >= 0 && static_cast<std::int64_t>(words[at]) > INT_MAX) return false;
   }
   return true;
@@ -222,7 +230,7 @@ bool counts_fit(const MpiRow& row, const Word* words) {
 
 void* find_real(RealFunction& real, const MpiRow& row) {
   void* function = find_in_mpi(real.symbol);
-  // Not all have a second name (MPICH's mpi_init_f08_): then the next of this name, which is not the wrapper.
+  // Some functions have no PMPI name (MPICH's mpi_init_f08_). Then the next function of the same name is the real one.
   if (function == nullptr) function = find_in_mpi(real.symbol + 1);
   if (function == nullptr) {
     function = find_with_int_counts(real.symbol, row);
@@ -239,7 +247,7 @@ int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fort
   if (function == nullptr) {
     function = find_real(real, row);
     if (function == nullptr) {
-      say("the program calls %s, which no MPI library that it loaded has", real.symbol);
+      say("the program calls %s, which none of its MPI libraries has", real.symbol);
       return mpi_error;
     }
   }
@@ -256,7 +264,7 @@ int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fort
     const bool begun = recording() && emit(EventType::mpi_begin, function_low(row.id));
     result = pass_on(function, row, words, fortran);
     if (begun) emit_mpi_end(function_low(row.id));
-  } else if (call.has('E') && row.id != MpiId::Waitall && row.id != MpiId::Startall) {
+  } else if (call.has(MpiRole::requests) && row.id != MpiId::Waitall && row.id != MpiId::Startall) {
     result = call_with_many_requests(function, call);
   } else {
     Handle one = 0;

@@ -1,92 +1,100 @@
 // One recorded MPI call: what a wrapper does before and after the real function.
 //
-// A wrapper (mpi_wrap_c.cpp, mpi_wrap_fortran.cpp) knows only how many parameters it has. It passes them on as words,
-// which is what they are to the machine: integers, pointers and handles all travel in registers and places of the stack
-// of 8 bytes each (System V x86-64, AArch64). What they mean says the function's row (mpi_signatures.h).
+// A wrapper (wrap_c.cpp, wrap_fortran.cpp) knows only how many parameters it has. It passes them on as machine words:
+// integers, pointers and handles all travel in registers and stack slots of 8 bytes each (System V x86-64, AArch64).
+// The function's row (signatures.h) gives each word its role.
 //
-//   bytes  count × size of the type. For collectives the whole vector that the usual bus-bandwidth formulas take: of
-//          gather, scatter, allgather, alltoall and reduce_scatter_block the blocks of all ranks together; of the
-//          v-forms what the calling rank knows of it.
-//   peer   of a send-and-receive: the destination
+//   bytes  count × size of the type. For collectives it is the whole vector, as the usual bus-bandwidth formulas take
+//          it: for gather, scatter, allgather, alltoall and reduce_scatter_block the blocks of all ranks together; for
+//          the v-forms the part that the calling rank knows.
+//   peer   the destination, for a call that sends and receives
 //
-// A call inside another (MPI-IO makes some, MPICH's Fortran functions do) is not recorded again.
+// A call inside another is not recorded again. MPI-IO and MPICH's Fortran functions make nested calls.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 #include "profiler/format/mpi_functions.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/mpi/library.h"
+#include "profiler/inject/sources/mpi/roles.h"
 
 namespace paceline::inject {
 
 using format::MpiId;
 using format::MpiKind;
 
-inline constexpr int most_words = 16;  // parameters, Fortran's error code and two lengths of texts
+inline constexpr int most_words = 16;  // parameters, Fortran's error code and the lengths of two texts
 
-// A function and where its parameters are, by the letters of mpi_signatures.h.
+// A function and where its parameters are.
 struct MpiRow {
   MpiId id = MpiId::Init;
   MpiKind kind = MpiKind::management;
   std::int8_t parameters = 0;
-  bool large = false;                         // counts are MPI_Count, not int
-  std::int8_t positions['z' - 'A' + 1] = {};  // -1: it has none
+  bool large = false;  // counts are MPI_Count, not int
+  // Where the parameter of each role is; -1: the function has none.
+  std::array<std::int8_t, mpi_roles> positions{};
 
-  constexpr MpiRow(MpiId function, std::string_view letters, bool large_counts = false)
+  constexpr MpiRow(MpiId function, std::initializer_list<MpiRole> roles, bool large_counts = false)
       : id(function),
         kind(format::find_mpi_function(static_cast<std::uint32_t>(function))->kind),
-        parameters(static_cast<std::int8_t>(letters.size())),
+        parameters(static_cast<std::int8_t>(roles.size())),
         large(large_counts) {
-    for (std::int8_t& position : positions) position = -1;
-    for (std::size_t at = 0; at < letters.size(); ++at) {
-      if (letters[at] != '.') positions[letters[at] - 'A'] = static_cast<std::int8_t>(at);
+    positions.fill(-1);
+    std::int8_t at = 0;
+    for (const MpiRole role : roles) {
+      if (role != MpiRole::_) positions[static_cast<std::size_t>(role)] = at;
+      ++at;
     }
   }
-  constexpr int position(char letter) const { return positions[letter - 'A']; }
+  constexpr int position(MpiRole role) const { return positions[static_cast<std::size_t>(role)]; }
+  constexpr bool has(MpiRole role) const { return position(role) >= 0; }
 };
 
-// The parameters of one call.
+// The parameters of one call. What a function does not have reads as 0, null or the value that the caller gives.
 struct Arguments {
   const MpiRow& row;
   const Word* words;
   bool fortran;  // all are addresses
 
-  bool has(char letter) const { return row.position(letter) >= 0; }
-  Word word(char letter) const { return words[row.position(letter)]; }
+  bool has(MpiRole role) const { return row.has(role); }
+  Word word(MpiRole role) const { return has(role) ? words[row.position(role)] : 0; }
   template <class Value>
-  Value* pointer(char letter) const {
-    return reinterpret_cast<Value*>(word(letter));
+  Value* pointer(MpiRole role) const {
+    return reinterpret_cast<Value*>(word(role));
   }
 
-  int integer(char letter) const { return fortran ? *pointer<const int>(letter) : static_cast<int>(word(letter)); }
-  std::int64_t wide(char letter) const {
-    return fortran ? *pointer<const std::int64_t>(letter) : static_cast<std::int64_t>(word(letter));
+  int integer(MpiRole role, int otherwise = 0) const {
+    if (!has(role)) return otherwise;
+    return fortran ? *pointer<const int>(role) : static_cast<int>(word(role));
   }
-  std::int64_t count(char letter) const { return row.large ? wide(letter) : integer(letter); }
-  std::int64_t count_in(char letter, std::uint32_t index) const {  // of counts[]
-    return row.large ? pointer<const std::int64_t>(letter)[index] : pointer<const int>(letter)[index];
+  std::int64_t wide(MpiRole role, std::int64_t otherwise = 0) const {
+    if (!has(role)) return otherwise;
+    return fortran ? *pointer<const std::int64_t>(role) : static_cast<std::int64_t>(word(role));
   }
-  Handle comm(char letter) const {
-    return fortran ? mpi.comm_of_fortran(*pointer<const int>(letter)) : mpi.handle(word(letter));
+  std::int64_t count(MpiRole role) const { return row.large ? wide(role) : integer(role); }
+  // One of counts[], which the function must have.
+  std::int64_t count_in(MpiRole role, std::uint32_t index) const {
+    return row.large ? pointer<const std::int64_t>(role)[index] : pointer<const int>(role)[index];
   }
-  Handle comm_in(char letter) const {  // MPI_Comm*
-    return fortran ? mpi.comm_of_fortran(*pointer<const int>(letter)) : mpi.load(pointer<const void>(letter));
+  Handle comm(MpiRole role) const { return fortran ? mpi.comm_of_fortran(integer(role)) : mpi.handle(word(role)); }
+  Handle comm_in(MpiRole role) const;  // MPI_Comm*
+  Handle type(MpiRole role) const { return fortran ? mpi.type_of_fortran(integer(role)) : mpi.handle(word(role)); }
+  // One of MPI_Datatype[], which the function must have.
+  Handle type_in(MpiRole role, std::uint32_t index) const;
+  bool is_in_place(MpiRole role) const {
+    if (fortran) return mpi.fortran_in_place != nullptr && pointer<const void>(role) == *mpi.fortran_in_place;
+    return pointer<const void>(role) == mpi.c_in_place;
   }
-  Handle type(char letter) const {
-    return fortran ? mpi.type_of_fortran(*pointer<const int>(letter)) : mpi.handle(word(letter));
-  }
-  Handle type_in(char letter, std::uint32_t index) const;  // MPI_Datatype[]
-  bool is_in_place(char letter) const {
-    if (fortran) return mpi.fortran_in_place != nullptr && pointer<const void>(letter) == *mpi.fortran_in_place;
-    return pointer<const void>(letter) == mpi.c_in_place;
-  }
-  // Requests, windows and files under the names that the recorder's own tables have for them.
-  Handle key(char letter, bool file = false) const;
-  Handle key_in(char letter, int index = 0, bool file = false) const;
-  std::string_view text(char letter) const;
+  // Requests, windows and files under the names that the recorder's own tables have for them. key_in(): from a pointer
+  // or an array, which the function must have.
+  Handle key(MpiRole role, bool file = false) const;
+  Handle key_in(MpiRole role, int index = 0, bool file = false) const;
+  std::string_view text(MpiRole role) const;
 
   bool succeeded(int result) const {
     if (!fortran) return result == 0;
@@ -95,7 +103,7 @@ struct Arguments {
   }
 };
 
-// What was told at a call's begin. A persistent request's Start tells it again.
+// What was captured when the call began. MPI_Start reports it again for a persistent request.
 struct Began {
   bool recorded = false;
   EventType type = EventType::mpi_begin;
@@ -103,21 +111,22 @@ struct Began {
   Slot extension;
 };
 
-inline bool emit_begin(const Began& told) {
-  return told.type == EventType::mpi_begin ? emit(told.type, told.low) : emit(told.type, told.low, told.extension);
+inline bool emit_begin(const Began& begun) {
+  return begun.type == EventType::mpi_begin ? emit(begun.type, begun.low)
+                                            : emit(begun.type, begun.low, begun.extension);
 }
 
 // The real function behind a wrapper, found at its first call.
 struct RealFunction {
   const char* symbol;
   std::atomic<void*> found{nullptr};
-  std::atomic<bool> int_counts{false};  // `found` is the form with int counts of a function with large ones
+  std::atomic<bool> int_counts{false};  // `found` has int counts, the wrapper large ones
 };
 
 inline std::uint64_t function_low(MpiId id) { return static_cast<std::uint64_t>(id); }
 
-// Calls the real function with the words (most_words of them, the unused ones 0) and records it; returns its result
-// (of Fortran's functions nothing). An error code where there is no such function.
+// Calls the real function with the words (most_words of them; the unused ones are 0) and records the call. Returns its
+// result, which has no meaning for Fortran. Returns an error code if there is no such function.
 int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran);
 
 }  // namespace paceline::inject

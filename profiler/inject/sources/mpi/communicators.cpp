@@ -25,7 +25,7 @@ pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER;
 std::uint32_t live = 0;
 std::uint32_t next_id = 0;
 
-// How many communicators of the same parent, maker and members there were.
+// The number of communicators with the same parent, creating function and members.
 struct Occurrences {
   std::uint64_t key;
   std::uint32_t count;
@@ -44,7 +44,7 @@ std::uint32_t count_occurrence(std::uint64_t key) {
   std::uint32_t at = static_cast<std::uint32_t>(key % occurrence_places);
   while (occurrences[at].count != 0 && occurrences[at].key != key) at = (at + 1) % occurrence_places;
   if (occurrences[at].count == 0) {
-    if (occurrence_keys == occurrence_places / 2) return 0;  // alike ones are then not told apart
+    if (occurrence_keys == occurrence_places / 2) return 0;  // equal ones are not distinguished any more
     ++occurrence_keys;
   }
   occurrences[at].key = key;
@@ -77,7 +77,7 @@ bool is_inter(Handle comm) {
   return mpi.comm_test_inter(comm, &inter) == 0 && inter != 0;
 }
 
-// Of all members; of an inter-communicator the same on both sides.
+// A hash of all members. It is the same on both sides of an inter-communicator.
 std::uint64_t hash_members(Handle comm, std::uint64_t seed) {
   const std::uint64_t own = hash_group(comm, mpi.comm_group, seed);
   return is_inter(comm) ? own + hash_group(comm, mpi.comm_remote_group, seed) : own;
@@ -106,12 +106,12 @@ std::uint64_t identity_of_next(std::uint64_t key) {
   return mix(key, &occurrence, sizeof occurrence);
 }
 
-void tell(const Communicator& communicator, std::string_view name) {
+void define(const Communicator& communicator, std::string_view name) {
   emit_surely(EventType::communicator, communicator.id | std::uint64_t{communicator.size} << 32,
               Slot{communicator.identity, communicator.rank | std::uint64_t{intern(name)} << 32});
 }
 
-// `counted`: `key` may be that of several communicators, else it is the identity.
+// `counted`: several communicators may have this `key`. Otherwise it is the identity.
 void add(Handle handle, std::uint64_t key, bool counted) {
   int size = 0, peers = 0, rank = 0;
   mpi.comm_size(handle, &size);
@@ -138,7 +138,7 @@ void add(Handle handle, std::uint64_t key, bool counted) {
     made->inter = inter;
     made->identity = counted ? identity_of_next(key) : key;
     snprintf(made->name, sizeof made->name, "%.*s", static_cast<int>(sizeof made->name - 1), name);
-    tell(*made, name);
+    define(*made, name);
     std::uint32_t at = place_of(handle);
     for (Communicator* there; (there = table[at].load(std::memory_order_relaxed)) != nullptr && there != &gone;) {
       at = (at + 1) % places;
@@ -182,7 +182,7 @@ void name_communicator(Handle handle, std::string_view name) {
   Communicator* known = find_communicator(handle);
   if (known == nullptr) return;
   snprintf(known->name, sizeof known->name, "%.*s", static_cast<int>(name.size()), name.data());
-  tell(*known, name);
+  define(*known, name);
 }
 
 std::uint64_t identity_of_object(Communicator& communicator) {
@@ -196,7 +196,8 @@ void forget_communicator(Handle handle) {
     Communicator* there = table[at].load(std::memory_order_relaxed);
     if (there == nullptr) break;
     if (there == &gone || there->handle != handle) continue;
-    table[at].store(&gone, std::memory_order_release);  // `there` stays: another thread may still hold it
+    table[at].store(&gone,
+                    std::memory_order_release);  // `there` stays allocated, because another thread may still use it
     --live;
     break;
   }
@@ -210,8 +211,7 @@ Communicator* find_communicator(Handle handle) {
   return look_up(handle);
 }
 
-void communicator_name(std::uint32_t id, char* out, std::size_t size) {
-  snprintf(out, size, "communicator %u", id);
+void write_communicator_name(std::uint32_t id, char* out, std::size_t size) {
   for (const std::atomic<Communicator*>& place : table) {
     const Communicator* there = place.load(std::memory_order_acquire);
     if (there == nullptr || there == &gone || there->id != id) continue;

@@ -29,7 +29,7 @@ void HandleTable::copy(const Place& from, Remembered& to) {
   for (int fact = 0; fact < 3; ++fact) to.facts[fact] = from.facts[fact].load(std::memory_order_relaxed);
 }
 
-// Where to put it: in the place of an equal one, a free one, or the oldest one; `there` is what lies in it.
+// The place for a handle: that of an equal handle, a free one, or the oldest one. `there` is its present content.
 HandleTable::Place* HandleTable::place_for(Handle handle, bool repeats, Handle& there) const {
   Place* into = repeats ? nullptr : latest(handle);
   Place* oldest = nullptr;

@@ -1,8 +1,8 @@
-// What the recorder remembers about handles of the program: requests, windows, files.
+// Tables of what the recorder remembers about handles of the program: requests, windows, files.
 //
-// A table of fixed size, open addressing within a window of 16 places: a handle lies in one of them or is not known. No
-// lock, no allocation; putting and taking cost a few tens of nanoseconds at most. Where a window is full its oldest
-// entry makes room, so entries that the program never took back cannot fill the table for good.
+// A table has a fixed size and uses open addressing within a window of 16 places: a handle lies in one of them or is
+// unknown. No lock, no allocation; an operation costs a few tens of nanoseconds at most. If a window is full, its
+// oldest entry makes room, so entries that are never removed cannot fill the table permanently.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 namespace paceline::inject {
 
 struct Remembered {
-  std::uint64_t id = 0;         // rises with time: of equal handles the latest is found first
-  std::uint64_t facts[3] = {};  // the owner's
+  std::uint64_t id = 0;         // increases with time; the latest of equal handles is found first
+  std::uint64_t facts[3] = {};  // meaning: the caller's
 };
 
 class HandleTable {
@@ -27,11 +27,11 @@ class HandleTable {
 
   constexpr HandleTable(Place* places, unsigned bits) : places_(places), bits_(bits) {}
 
-  // `repeats`: an equal handle stays beside it (MPI libraries give operations that are complete at once the same one);
-  // else it is replaced. False: not remembered, as other threads were in the way.
+  // Adds an entry. `repeats`: an equal handle stays beside it, because MPI libraries return the same handle for all
+  // operations that are complete at once; otherwise it is replaced. Returns false if other threads got in the way.
   bool put(Handle handle, const Remembered& entry, bool repeats);
   bool find(Handle handle, Remembered& entry) const;
-  // Finds and forgets.
+  // Finds an entry and removes it.
   bool take(Handle handle, Remembered& entry);
 
  private:

@@ -17,8 +17,8 @@ struct Search {
   void* found;
 };
 
-// Looks into every loaded library whose file name says MPI: where a Python module brought the library along, it is not
-// in the scope that RTLD_NEXT searches.
+// Searches every loaded library whose file name contains MPI. RTLD_NEXT does not search a library that a Python module
+// has loaded.
 int look_into(dl_phdr_info* object, std::size_t, void* data) {
   auto* search = static_cast<Search*>(data);
   const char* slash = strrchr(object->dlpi_name, '/');
@@ -37,7 +37,7 @@ bool find(Function& function, const char* symbol) {
   return function != nullptr;
 }
 
-// An object of the library: a program that is not position-independent has its own copy, which then is the one in use.
+// Finds an object of the library. A program that is not position-independent has its own copy, which is then in use.
 void* find_object(const char* symbol) {
   void* found = dlsym(RTLD_DEFAULT, symbol);
   return found != nullptr ? found : find_in_mpi(symbol);
@@ -54,7 +54,7 @@ bool find_functions() {
          find(mpi.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
 }
 
-// MPI_COMM_WORLD and its like are the addresses of these objects.
+// Open MPI's predefined handles, such as MPI_COMM_WORLD, are the addresses of these objects.
 bool take_open_mpi() {
   const auto object = [](Handle& handle, const char* symbol) {
     handle = reinterpret_cast<Handle>(find_object(symbol));
@@ -104,14 +104,14 @@ bool says_mpich(const char* version) {
   return false;
 }
 
-// A library built for MPI 5's standard ABI has neither of the two, whatever it calls itself.
+// True for a library with the standard ABI of MPI 5, which is neither of the two, whatever name the library gives.
 bool has_standard_abi() {
   int (*get_version)(int*, int*) = nullptr;
   int major = -1, minor = -1;
   return find(get_version, "PMPI_Abi_get_version") && get_version(&major, &minor) == 0 && major > 0;
 }
 
-// An MPICH handle has its object's kind in bits 26 to 29, and where it is kept (1 to 3) in bits 30 and 31.
+// An MPICH handle has the kind of its object in bits 26 to 29 and its storage class (1 to 3) in bits 30 and 31.
 bool is_mpich_handle(Handle handle, unsigned kind) {
   return handle >> 32 == 0 && (handle >> 26 & 15) == kind && handle >> 30 != 0;
 }

@@ -1,10 +1,10 @@
-// The MPI library of the program, found at run time: this recorder links none, so that it suits programs of any MPI
-// and of no MPI.
+// The MPI library of the program, found at run time. The recorder links no MPI, so that it works in programs with any
+// MPI and with none.
 //
-// Two binary interfaces are known: Open MPI's (4 and 5, and what is made of it), whose handles are pointers, and
-// MPICH's (with Intel MPI, Cray MPICH, MVAPICH: the MPICH ABI Compatibility Initiative), whose handles are ints.
-// Handles are kept as words here. An int passed in a register or on the stack leaves the upper half of its word
-// undefined, so a handle is cut to its width before it is compared. Of other libraries only the times of calls are
+// Two binary interfaces are known: that of Open MPI (4, 5 and its derivatives), whose handles are pointers, and that of
+// MPICH (with Intel MPI, Cray MPICH, MVAPICH: the MPICH ABI Compatibility Initiative), whose handles are ints. Handles
+// are kept as words here. An int that is passed in a register or on the stack leaves the upper half of its word
+// undefined, so a handle is cut to its width before it is compared. For other libraries only the times of calls are
 // recorded.
 #pragma once
 
@@ -14,20 +14,21 @@
 
 namespace paceline::inject {
 
-using Word = std::uintptr_t;  // a parameter of an MPI function as it travels
+using Word = std::uintptr_t;  // a parameter of an MPI function as a machine word
 using Handle = Word;          // an MPI handle, cut to its width
 
 enum class MpiDepth : int {
-  nothing,  // no recording (yet): calls pass through
+  nothing,  // calls pass through without recording
   times,    // begin and end of calls
-  full,     // and bytes, peers, communicators: the ABI is known
+  full,     // also bytes, peers and communicators: the ABI is known
 };
 extern std::atomic<MpiDepth> mpi_depth;
 
-// "PMPI_X" of the program's library; nullptr where there is none. Slow: callers keep the result.
+// Finds a symbol such as PMPI_Send in the program's library. Returns nullptr if there is none. Slow: callers keep the
+// result.
 void* find_in_mpi(const char* symbol);
 
-// Functions, and what mpi.h of the library's ABI defines. Set by open_mpi_library().
+// The library's functions, and the values that mpi.h of its ABI defines. Set by open_mpi_library().
 struct MpiLibrary {
   int (*comm_size)(Handle, int*) = nullptr;
   int (*comm_remote_size)(Handle, int*) = nullptr;
@@ -48,15 +49,15 @@ struct MpiLibrary {
   Handle (*type_f2c)(int) = nullptr;
   int (*request_c2f)(Handle) = nullptr;  // may be missing
 
-  bool int_handles = false;  // MPICH: but for files, which are pointers in both
+  bool int_handles = false;  // MPICH; files are pointers in both ABIs
   Handle world = 0, self = 0, null_comm = 0, null_type = 0, null_request = 0;
-  Handle complete_request = 0;  // of operations that are complete at once; 0: not known
+  Handle complete_request = 0;  // the request of operations that are complete at once; 0: unknown
   const void* c_in_place = nullptr;
-  const void* const* fortran_in_place = nullptr;  // where the address is; nullptr where no Fortran is used
+  const void* const* fortran_in_place = nullptr;  // where the address is stored; nullptr in programs without Fortran
   int any_source = 0, proc_null = 0, root = 0, cartesian = 0, graph = 0, dist_graph = 0;
 
   Handle handle(Word word) const { return int_handles ? word & 0xffffffff : word; }
-  // What a variable of a C program holds.
+  // The handle in a variable of a C program.
   Handle load(const void* place) const {
     return int_handles ? Handle{*static_cast<const std::uint32_t*>(place)} : *static_cast<const Handle*>(place);
   }
@@ -67,13 +68,13 @@ struct MpiLibrary {
     const Handle wide = static_cast<std::uint32_t>(value);
     return int_handles && !file ? wide : wide | Handle{1} << 63;
   }
-  // Asking MPI about a handle that is none would end the program.
+  // A query of MPI with an invalid handle would end the program.
   bool is_type(Handle type) const;
   bool is_comm(Handle comm) const;
 };
 extern MpiLibrary mpi;
 
-// Looks at which library it is, before MPI_Init. Returns the depth to record at, and the library's own description in
+// Identifies the library before MPI_Init. Returns the depth to record at, and writes the library's own description to
 // `version`.
 MpiDepth open_mpi_library(char* version, std::size_t capacity);
 

@@ -22,33 +22,34 @@ std::uint32_t number_of(const HandleTable& table, Handle key) {
 }  // namespace
 
 std::uint32_t window_number(const Arguments& call) {
-  return number_of(windows, call.has('w') ? call.key('w') : call.key_in('X'));
+  return number_of(windows, call.has(MpiRole::window) ? call.key(MpiRole::window) : call.key_in(MpiRole::freed_window));
 }
 
 std::uint32_t file_number(const Arguments& call) {
-  return number_of(files, call.has('h') ? call.key('h', true) : call.key_in('J', 0, true));
+  return number_of(files,
+                   call.has(MpiRole::file) ? call.key(MpiRole::file, true) : call.key_in(MpiRole::freed_file, 0, true));
 }
 
 void note_object(const Arguments& call) {
-  Communicator* communicator = find_communicator(call.comm('c'));
+  Communicator* communicator = find_communicator(call.comm(MpiRole::comm));
   if (communicator == nullptr) return;
   const std::uint32_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t identity = identity_of_object(*communicator);
-  if (call.has('W')) {
-    windows.put(call.key_in('W'), {number, {}}, false);
-    const std::uint64_t bytes = call.has('z') ? static_cast<std::uint64_t>(call.wide('z')) : 0;
+  if (call.has(MpiRole::new_window)) {
+    windows.put(call.key_in(MpiRole::new_window), {number, {}}, false);
+    const auto bytes = static_cast<std::uint64_t>(call.wide(MpiRole::size));
     emit_surely(EventType::mpi_window, number | std::uint64_t{communicator->id} << 32, Slot{identity, bytes});
   } else {
-    files.put(call.key_in('H', 0, true), {number, {}}, false);
-    const std::uint64_t path = intern(call.text('s'));
+    files.put(call.key_in(MpiRole::new_file, 0, true), {number, {}}, false);
+    const std::uint64_t path = intern(call.text(MpiRole::text));
     emit_surely(EventType::mpi_file, number | path << 32, Slot{identity, communicator->id});
   }
 }
 
 void forget_object(const Arguments& call) {
   Remembered forgotten;
-  if (call.has('X')) windows.take(call.key_in('X'), forgotten);
-  if (call.has('J')) files.take(call.key_in('J', 0, true), forgotten);
+  if (call.has(MpiRole::freed_window)) windows.take(call.key_in(MpiRole::freed_window), forgotten);
+  if (call.has(MpiRole::freed_file)) files.take(call.key_in(MpiRole::freed_file, 0, true), forgotten);
 }
 
 }  // namespace paceline::inject

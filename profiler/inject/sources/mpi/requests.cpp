@@ -15,7 +15,7 @@ HandleTable requests{request_places, request_bits};
 HandleTable persistent{persistent_places, persistent_bits};
 std::atomic<std::uint64_t> last_number{0};
 
-// Communicators that MPI_Comm_idup is making: their handles are there when the request is complete.
+// Communicators that MPI_Comm_idup is creating. Their handles exist when the request is complete.
 struct Duplicate {
   std::atomic<std::uint64_t> request{0};     // 0: free
   std::atomic<const void*> waiter{nullptr};  // the thread that completes the request
@@ -29,12 +29,12 @@ std::atomic<int> open_duplicates{0};
 const void* this_thread() { return &writer; }
 
 void remember_duplicate(const Arguments& call, std::uint64_t request) {
-  const std::uint64_t identity = identity_of_duplicate(call.comm('c'), call.row.id);
+  const std::uint64_t identity = identity_of_duplicate(call.comm(MpiRole::comm), call.row.id);
   for (Duplicate& duplicate : duplicates) {
     std::uint64_t free = 0;
     if (!duplicate.request.compare_exchange_strong(free, ~std::uint64_t{0})) continue;
     duplicate.waiter.store(nullptr, std::memory_order_relaxed);
-    duplicate.place = call.pointer<const void>('D');
+    duplicate.place = call.pointer<const void>(MpiRole::later_comm);
     duplicate.fortran = call.fortran;
     duplicate.identity = identity;
     open_duplicates.fetch_add(1, std::memory_order_relaxed);
@@ -73,60 +73,60 @@ Handle complete_key(const Arguments& call) {
   return key;
 }
 
-void post(const Arguments& call, Handle key, const Began& told) {
-  const bool duplicate = call.has('D');
-  if (key == mpi.null_request || (!told.recorded && !duplicate)) return;
+void post(const Arguments& call, Handle key, const Began& begun) {
+  const bool duplicate = call.has(MpiRole::later_comm);
+  if (key == mpi.null_request || (!begun.recorded && !duplicate)) return;
   const std::uint64_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   if (duplicate) remember_duplicate(call, number);
   const bool complete = key == complete_key(call);
   if (!complete && !requests.put(key, {number, {}}, true)) return;
-  if (told.recorded) emit(EventType::mpi_posted, number);
-  if (told.recorded && complete) emit(EventType::mpi_completed, number);
+  if (begun.recorded) emit(EventType::mpi_posted, number);
+  if (begun.recorded && complete) emit(EventType::mpi_completed, number);
   if (complete && duplicate) claim_duplicate(number);
 }
 
-void complete(Handle key, const Began& told) {
+void complete(Handle key, const Began& begun) {
   Remembered request;
   if (!requests.take(key, request)) return;
-  if (told.recorded) emit(EventType::mpi_completed, request.id);
+  if (begun.recorded) emit(EventType::mpi_completed, request.id);
   if (open_duplicates.load(std::memory_order_relaxed) != 0) claim_duplicate(request.id);
 }
 
-void remember_persistent(const Arguments& call, const Began& told) {
+void remember_persistent(const Arguments& call, const Began& begun) {
   Remembered entry;
   entry.id = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
-  // In place of the function, which will be Start, stands the event's type.
-  entry.facts[0] = (told.low & ~std::uint64_t{0xffff}) | static_cast<std::uint64_t>(told.type);
-  entry.facts[1] = told.extension.high;
-  entry.facts[2] = told.extension.low;
-  persistent.put(call.key_in('P'), entry, false);
+  // The event's type replaces the function, which will be Start.
+  entry.facts[0] = (begun.low & ~std::uint64_t{0xffff}) | static_cast<std::uint64_t>(begun.type);
+  entry.facts[1] = begun.extension.high;
+  entry.facts[2] = begun.extension.low;
+  persistent.put(call.key_in(MpiRole::new_persistent), entry, false);
 }
 
-int request_count(const Arguments& call) { return std::max(call.integer('a'), 0); }
+int request_count(const Arguments& call) { return std::max(call.integer(MpiRole::request_count), 0); }
 
-// Tests and waits for some of many: what is complete is known afterwards.
-void complete_those_told(const Arguments& call, const Began& told, RequestKeys keys, int count) {
+// For tests and waits for some of many requests: the complete ones are known after the call.
+void complete_those_told(const Arguments& call, const Began& begun, RequestKeys keys, int count) {
   const int first = call.fortran ? 1 : 0;  // Fortran counts from 1
-  // MPICH 4.0's mpi_f08 counts from 0 (its MPI_Waitsome, MPI_Testsome): what is null now is complete. Persistent
-  // requests do not become null.
-  const bool by_null = call.fortran && mpi.int_handles && (call.has('i') || call.has('o'));
+  // MPI_Waitsome and MPI_Testsome of MPICH 4.0's mpi_f08 count from 0. So requests that are null now are complete;
+  // persistent requests do not become null.
+  const bool by_null = call.fortran && mpi.int_handles && (call.has(MpiRole::index) || call.has(MpiRole::index_count));
   const auto index = [&](int value) {
     if (value < first || value - first >= count) return;
     Remembered entry;
     const Handle key = keys.keys[value - first];
-    if (!by_null || persistent.find(key, entry)) complete(key, told);
+    if (!by_null || persistent.find(key, entry)) complete(key, begun);
   };
-  if (call.has('f') && *call.pointer<const int>('f') == 0) return;
+  if (call.has(MpiRole::flag) && *call.pointer<const int>(MpiRole::flag) == 0) return;
   for (int at = 0; by_null && at < count; ++at) {
-    if (call.key_in('E', at) == mpi.null_request) complete(keys.keys[at], told);
+    if (call.key_in(MpiRole::requests, at) == mpi.null_request) complete(keys.keys[at], begun);
   }
-  if (call.has('i')) {
-    index(*call.pointer<const int>('i'));
-  } else if (call.has('o')) {
-    const int completed = *call.pointer<const int>('o');
-    for (int at = 0; at < completed; ++at) index(call.pointer<const int>('I')[at]);
+  if (call.has(MpiRole::index)) {
+    index(*call.pointer<const int>(MpiRole::index));
+  } else if (call.has(MpiRole::index_count)) {
+    const int completed = *call.pointer<const int>(MpiRole::index_count);
+    for (int at = 0; at < completed; ++at) index(call.pointer<const int>(MpiRole::indices)[at]);
   } else {
-    for (int at = 0; at < count; ++at) complete(keys.keys[at], told);
+    for (int at = 0; at < count; ++at) complete(keys.keys[at], begun);
   }
 }
 
@@ -135,54 +135,56 @@ bool completes_some(MpiId id) {
          id == MpiId::Waitany || id == MpiId::Waitsome;
 }
 
-// A Startall is told as a call around a Start of each request, which says what was initialised.
-void start_one_of_many(const Arguments& call, Handle request, const Began& told) {
+// MPI_Startall is recorded as a call that contains an MPI_Start of each request.
+void start_one_of_many(const Arguments& call, Handle request, const Began& begun) {
   Began start;
   start.low = function_low(MpiId::Start);
   describe_start(request, start);
-  start.recorded = told.recorded && emit_begin(start);
+  start.recorded = begun.recorded && emit_begin(start);
   post(call, request, start);
   if (start.recorded) emit_mpi_end(function_low(MpiId::Start));
 }
 
 }  // namespace
 
-void describe_start(Handle request, Began& told) {
+void describe_start(Handle request, Began& begun) {
   Remembered entry;
   if (!persistent.find(request, entry)) return;
-  told.type = static_cast<EventType>(entry.facts[0] & 0xffff);
-  told.low = (entry.facts[0] & ~std::uint64_t{0xffff}) | function_low(MpiId::Start);
-  told.extension = {entry.facts[1], entry.facts[2]};
+  begun.type = static_cast<EventType>(entry.facts[0] & 0xffff);
+  begun.low = (entry.facts[0] & ~std::uint64_t{0xffff}) | function_low(MpiId::Start);
+  begun.extension = {entry.facts[1], entry.facts[2]};
 }
 
-void requests_before(const Arguments& call, const Began& told, RequestKeys keys) {
+void requests_before(const Arguments& call, const Began& begun, RequestKeys keys) {
   if (call.row.id == MpiId::Wait) {
-    complete(call.key_in('e'), told);
+    complete(call.key_in(MpiRole::request), begun);
   } else if (call.row.id == MpiId::Waitall) {
-    for (int at = 0, count = request_count(call); at < count; ++at) complete(call.key_in('E', at), told);
+    for (int at = 0, count = request_count(call); at < count; ++at) complete(call.key_in(MpiRole::requests, at), begun);
   } else if (call.row.id == MpiId::Request_free) {
     Remembered forgotten;
-    requests.take(call.key_in('e'), forgotten);
-    persistent.take(call.key_in('e'), forgotten);
+    requests.take(call.key_in(MpiRole::request), forgotten);
+    persistent.take(call.key_in(MpiRole::request), forgotten);
   } else if (call.row.id == MpiId::Test) {
-    keys.keys[0] = call.key_in('e');
+    keys.keys[0] = call.key_in(MpiRole::request);
   } else if (completes_some(call.row.id)) {
     const int count = std::min(request_count(call), keys.capacity);
-    for (int at = 0; at < count; ++at) keys.keys[at] = call.key_in('E', at);
+    for (int at = 0; at < count; ++at) keys.keys[at] = call.key_in(MpiRole::requests, at);
   }
 }
 
-void requests_after(const Arguments& call, const Began& told, RequestKeys keys) {
-  if (call.has('q')) {
-    post(call, call.key_in('q'), told);
-  } else if (call.has('P')) {
-    remember_persistent(call, told);
+void requests_after(const Arguments& call, const Began& begun, RequestKeys keys) {
+  if (call.has(MpiRole::new_request)) {
+    post(call, call.key_in(MpiRole::new_request), begun);
+  } else if (call.has(MpiRole::new_persistent)) {
+    remember_persistent(call, begun);
   } else if (call.row.id == MpiId::Start) {
-    post(call, call.key_in('e'), told);
+    post(call, call.key_in(MpiRole::request), begun);
   } else if (call.row.id == MpiId::Startall) {
-    for (int at = 0, count = request_count(call); at < count; ++at) start_one_of_many(call, call.key_in('E', at), told);
+    for (int at = 0, count = request_count(call); at < count; ++at)
+      start_one_of_many(call, call.key_in(MpiRole::requests, at), begun);
   } else if (completes_some(call.row.id)) {
-    complete_those_told(call, told, keys, call.has('a') ? std::min(request_count(call), keys.capacity) : 1);
+    complete_those_told(call, begun, keys,
+                        call.has(MpiRole::request_count) ? std::min(request_count(call), keys.capacity) : 1);
   }
   if (open_duplicates.load(std::memory_order_relaxed) != 0) note_duplicates();
 }

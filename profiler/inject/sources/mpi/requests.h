@@ -1,7 +1,7 @@
-// Requests: which call started an operation, and which one saw it complete.
+// Requests: which call started an operation, and which call completed it.
 //
-// A posting call's request gets a number, told by `mpi_posted`; the wait or test that completes it tells the number by
-// `mpi_completed`. Between the two the handle is remembered in a table of fixed size.
+// The request of a call that starts an operation gets a number, which `mpi_posted` records. The wait or test that
+// completes it records the number with `mpi_completed`. In between, a table of fixed size remembers the handle.
 #pragma once
 
 #include "profiler/inject/sources/mpi/call.h"
@@ -10,17 +10,17 @@ namespace paceline::inject {
 
 inline constexpr int most_request_keys = 512;
 
-// Handles as they were before the call, which sets those of complete requests to MPI_REQUEST_NULL.
+// The handles before the call, which sets those of complete requests to MPI_REQUEST_NULL.
 struct RequestKeys {
   Handle* keys;
   int capacity;
 };
 
-// The Start of a persistent operation says what the initialisation of its request said.
-void describe_start(Handle request, Began& told);
+// Fills in what was captured when a persistent request was initialised, for the MPI_Start that starts it.
+void describe_start(Handle request, Began& begun);
 
-// Around the real call, the second only if it succeeded.
-void requests_before(const Arguments& call, const Began& told, RequestKeys keys);
-void requests_after(const Arguments& call, const Began& told, RequestKeys keys);
+// Called before and after the real call; the second only if the call succeeded.
+void requests_before(const Arguments& call, const Began& begun, RequestKeys keys);
+void requests_after(const Arguments& call, const Began& begun, RequestKeys keys);
 
 }  // namespace paceline::inject

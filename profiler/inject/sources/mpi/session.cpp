@@ -10,6 +10,7 @@
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/mpi/communicators.h"
+#include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/inject/system/say.h"
@@ -19,11 +20,11 @@ namespace {
 
 MpiDepth found_depth = MpiDepth::nothing;
 
-std::atomic<int> spawned{0};  // processes, by this one and those that took part in its calls
+std::atomic<int> spawned{0};  // number of processes spawned by this one together with its communicator
 
 bool clocks_compared = false, by_sessions = false, has_world = false;
 
-// What MPI says is what counts; the launcher's variables were a guess.
+// MPI's own answer replaces the rank that the launcher's variables gave.
 void correct_rank() {
   int rank = -1, size = -1;
   if (mpi.comm_rank(mpi.world, &rank) != 0 || mpi.comm_size(mpi.world, &size) != 0) return;
@@ -36,13 +37,38 @@ void correct_rank() {
   record_setting("world_size", text);
 }
 
-// Processes that MPI_Comm_spawn started have ranks of their own, which must not be taken for those of the first world.
+// Processes that MPI_Comm_spawn started have ranks of their own, which must not be mistaken for those of the first
+// world.
 void note_whether_spawned() {
   int (*get_parent)(void*) = reinterpret_cast<int (*)(void*)>(find_in_mpi("PMPI_Comm_get_parent"));
   Handle parent = 0;
   if (get_parent == nullptr || get_parent(&parent) != 0 || !mpi.is_comm(mpi.handle(parent))) return;
   record_setting("spawned_by_mpi", "1");
 }
+
+// At the end of a recording: one line if an MPI launcher started several ranks and no call to MPI was seen, or if there
+// were sessions only.
+void report_missing_mpi() {
+  if (const int count = spawned.load(std::memory_order_relaxed); count > 0) {
+    say("MPI_Comm_spawn started %d process%s, which the traces of this run do not show", count, count == 1 ? "" : "es");
+  }
+  if (by_sessions && !has_world && session.file.header->rank <= 0) {  // once in a job
+    say("MPI was initialised with sessions only (MPI_Session_init): the times of its calls are recorded, not bytes and "
+        "communicators");
+  }
+  if (found_depth != MpiDepth::nothing || session.file.header->rank != 0) return;  // once in a job
+  for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* ranks = getenv(launcher);
+    if (ranks == nullptr || atoi(ranks) < 2) continue;
+    say("%s ranks were started, but no call of MPI was seen: a program that links MPI statically hides its calls; link "
+        "MPI's shared library to record them",
+        ranks);
+    return;
+  }
+}
+
+// Calls of a forked child, or after MPI_Finalize, pass through.
+void ask_mpi_nothing() { mpi_depth.store(MpiDepth::nothing, std::memory_order_release); }
 
 void compare_clocks() {
   if (clocks_compared) return;
@@ -59,13 +85,14 @@ void before_init() {
   char version[256];
   found_depth = open_mpi_library(version, sizeof version);
   if (found_depth == MpiDepth::times && session.file.header->rank <= 0) {  // once in a job
-    say("of this MPI library only the times of calls are recorded, not bytes and communicators (Open MPI, MPICH and "
-        "those with MPICH's ABI are known in full): %.80s",
-        version[0] != '\0' ? version : "it does not say which it is");
+    say("only the times of MPI calls are recorded, not bytes and communicators, because this MPI library is unknown "
+        "(Open "
+        "MPI, MPICH and those with MPICH's ABI are known): %.80s",
+        version[0] != '\0' ? version : "it gives no name");
   }
   record_setting("mpi_library", version);
   publish_clock();
-  // Communicators can be asked for only after MPI_Init: until then, times.
+  // Communicators can be queried only after MPI_Init. Until then only times are recorded.
   mpi_depth.store(MpiDepth::times, std::memory_order_release);
 }
 
@@ -74,6 +101,7 @@ void after_init() {
   if (found_depth == MpiDepth::nothing || !file_is_open()) return;
   if (found_depth == MpiDepth::full && mpi_depth.load(std::memory_order_relaxed) != MpiDepth::full) {
     note_predefined_communicators();
+    name_communicators_by(write_communicator_name);
     correct_rank();
     note_whether_spawned();
     mpi_depth.store(MpiDepth::full, std::memory_order_release);
@@ -85,7 +113,7 @@ void after_init() {
 
 void note_spawned(Handle children) {
   int rank = -1, count = 0;
-  if (!mpi.is_comm(children) || mpi.comm_rank(children, &rank) != 0 || rank != 0) return;  // counted once
+  if (!mpi.is_comm(children) || mpi.comm_rank(children, &rank) != 0 || rank != 0) return;  // one rank counts
   if (mpi.comm_remote_size(children, &count) != 0 || count <= 0) return;
   char text[16];
   snprintf(text, sizeof text, "%d", spawned.fetch_add(count, std::memory_order_relaxed) + count);
@@ -99,36 +127,14 @@ void after_session_init() {
   compare_clocks();
 }
 
-// The ranks that are asked still answer: no rank leaves MPI_Finalize before all have entered it.
+// The ranks that are asked still answer, because no rank leaves MPI_Finalize before all have entered it.
 void before_finalize() {
   end_hang_watch();
   if (file_is_open()) exchange_clocks(ExchangePhase::at_finalize);
 }
 
-void say_what_mpi_was_not_seen() {
-  if (const int count = spawned.load(std::memory_order_relaxed); count > 0) {
-    say("MPI_Comm_spawn started %d process%s, which the traces of this run do not show", count, count == 1 ? "" : "es");
-  }
-  if (by_sessions && !has_world && session.file.header->rank <= 0) {  // once in a job
-    say("MPI was begun by sessions alone (MPI_Session_init): the times of its calls are recorded, not bytes and "
-        "communicators");
-  }
-  if (found_depth != MpiDepth::nothing || session.file.header->rank != 0) return;  // once in a job
-  for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* ranks = getenv(launcher);
-    if (ranks == nullptr || atoi(ranks) < 2) continue;
-    say("%s ranks were started, but no call to MPI was seen: a program that links MPI statically hides its calls; link "
-        "MPI's shared library to have them",
-        ranks);
-    return;
-  }
-}
+void after_finalize() { ask_mpi_nothing(); }
 
-void after_finalize() {
-  // Nothing may be asked of MPI any more.
-  mpi_depth.store(MpiDepth::nothing, std::memory_order_release);
-}
-
-void reset_mpi_in_child() { mpi_depth.store(MpiDepth::nothing, std::memory_order_relaxed); }
+const Source mpi_source = {.closed = report_missing_mpi, .reset_in_child = ask_mpi_nothing};
 
 }  // namespace paceline::inject

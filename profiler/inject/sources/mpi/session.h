@@ -1,5 +1,5 @@
-// What happens once in an MPI program: the file opened before MPI_Init, the rank learned, clocks compared with ranks on
-// other machines after MPI_Init and before MPI_Finalize.
+// The steps that happen once in an MPI program: the file is opened before MPI_Init, the rank is read, and clocks are
+// compared with ranks on other machines after MPI_Init and before MPI_Finalize.
 #pragma once
 
 #include "profiler/inject/sources/mpi/library.h"
@@ -11,15 +11,11 @@ void after_init();
 void before_finalize();
 void after_finalize();
 
-// MPI_Comm_spawn made this inter-communicator.
+// Called when MPI_Comm_spawn has created this inter-communicator.
 void note_spawned(Handle children);
 
-// MPI 4's sessions have no MPI_COMM_WORLD, which communicators are described by: where nothing else begins MPI, the
-// times of calls are recorded.
+// Called after MPI_Session_init of MPI 4. Sessions have no MPI_COMM_WORLD, which describes communicators. So only the
+// times of calls are recorded unless MPI_Init is called too.
 void after_session_init();
-
-// At the end of a recording: says so where an MPI launcher started several ranks and no MPI was seen, or sessions
-// alone.
-void say_what_mpi_was_not_seen();
 
 }  // namespace paceline::inject

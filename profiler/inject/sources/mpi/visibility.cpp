@@ -123,7 +123,7 @@ struct Wrapper {
 constinit Wrapper wrappers[most_wrappers];
 constinit std::size_t wrapper_count = 0;
 
-// How many objects were loaded and unloaded at the last look.
+// The numbers of objects that were loaded and unloaded at the last look.
 constinit std::atomic<unsigned long long> seen_adds{0}, seen_subs{0};
 
 struct Look {
@@ -168,7 +168,7 @@ void look_for_mpi() {
     const ElfW(Half) version = look.found[at] ? wrapper.visible_version : absent_version;
     std::atomic_ref<ElfW(Half)>(*wrapper.version).store(version, std::memory_order_relaxed);
   }
-  seen_adds.store(look.adds);  // now another thread may rely on what was found
+  seen_adds.store(look.adds);  // from now on other threads may rely on the result
   seen_subs.store(look.subs);
 }
 

@@ -1,4 +1,4 @@
-// Which of the recorder's MPI functions other libraries can see.
+// Which of the recorder's MPI functions other libraries can find.
 #pragma once
 
 namespace paceline::inject {

@@ -1,4 +1,7 @@
-// Parameter lists of words, by number of parameters, for the wrappers.
+// Parameter lists of words for the wrappers: one word for each role in a row of signatures.h.
+//
+//   PACELINE_WORDS(buffer, count, type)  gives  Word a, Word b, Word c
+//   PACELINE_NAMES(buffer, count, type)  gives  a, b, c
 #pragma once
 
 #define PACELINE_EXPORT extern "C" __attribute__((visibility("default")))
@@ -29,3 +32,11 @@
 #define NAMES_11 NAMES_10, k
 #define NAMES_12 NAMES_11, l
 #define NAMES_13 NAMES_12, m
+
+#define PACELINE_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, picked, ...) picked
+#define PACELINE_WORDS(...)                                                                                       \
+  PACELINE_PICK(__VA_ARGS__, WORDS_13, WORDS_12, WORDS_11, WORDS_10, WORDS_9, WORDS_8, WORDS_7, WORDS_6, WORDS_5, \
+                WORDS_4, WORDS_3, WORDS_2, WORDS_1, )
+#define PACELINE_NAMES(...)                                                                                       \
+  PACELINE_PICK(__VA_ARGS__, NAMES_13, NAMES_12, NAMES_11, NAMES_10, NAMES_9, NAMES_8, NAMES_7, NAMES_6, NAMES_5, \
+                NAMES_4, NAMES_3, NAMES_2, NAMES_1, )

@@ -16,8 +16,8 @@ constexpr std::uint64_t first_system_clock = NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTI
 constexpr clockid_t system_clocks[] = {CLOCK_REALTIME,      CLOCK_REALTIME_COARSE,  CLOCK_MONOTONIC,
                                        CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME};
 
-// Clocks that are read together with the recorder's when they are first used, and again with the submissions, at most
-// ten times a second.
+// Clocks that are read together with the recorder's clock, at their first use and again at submissions, at most ten
+// times per second.
 struct Source {
   std::uint16_t domain;
   std::uint64_t id;
@@ -59,7 +59,7 @@ void read_source(const Source& source) {
   sync(source.domain, source.id, own_clock, now, middle(before, ticks()));
 }
 
-// With a submission of this domain, whose clocks can be read because its library is there.
+// Called at a submission of this domain, whose clocks can be read because its library is loaded.
 void read_clocks(std::uint16_t domain) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -133,7 +133,7 @@ void sync_point_table(nvtxDomainHandle_t domain, std::uint64_t first, std::uint6
     sync_point(domain, first, second, points[i].src, points[i].dst);
   }
 }
-// A line through one point: the same as two points on it, far apart.
+// Records a line through one point as two points on the line that are far apart.
 void conversion_factor(nvtxDomainHandle_t domain, std::uint64_t first, std::uint64_t second, double slope,
                        int64_t at_first, int64_t at_second) {
   constexpr std::int64_t far = std::int64_t{1} << 40;

@@ -1,5 +1,5 @@
-// Events that a program submits later, with time stamps of its own (NVTX's deferred events): the events as payloads,
-// and what ties their clocks to the recorder's.
+// NVTX's deferred events: events that a program submits later, with timestamps of its own. The events are recorded as
+// payloads, together with readings that relate their clocks to the recorder's.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct ExtensionSlots {
   }
 };
 
-// A schema's time stamps are in this time domain: where it is a clock of the system, it is compared with the
-// recorder's now and at later submissions.
+// Called for the time domain of a schema's timestamps. If it is a clock of the system, it is compared with the
+// recorder's clock now and at later submissions.
 void note_time_domain(std::uint64_t time_domain);
 
-// Takes the payload extension's slots for scopes, time domains and deferred events.
+// Fills the payload extension's slots for scopes, time domains and deferred events.
 void fill_deferred(const ExtensionSlots& slots);
 
-// Lets go of a lock that another thread of the parent may have held.
+// In a forked child: resets a lock that another thread of the parent may have held.
 void reset_deferred_in_child();
 
 }  // namespace paceline::inject

@@ -1,15 +1,15 @@
-// NVTX's payload extension as an event source. Each copy of NVTX calls in here for itself, as for the ranges
-// (nvtx.cpp).
+// NVTX's payload extension as an event source. Each copy of NVTX calls InitializeInjectionNvtxExtension for itself, as
+// for the ranges (nvtx.cpp).
+#include "profiler/inject/core/starts.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
-#include "profiler/inject/sources/nvtx/starts.h"
 #include "profiler/inject/sources/watch/iterations.h"
 
 namespace paceline::inject {
 namespace {
 
-// NCCL 2.28 has 0x0103, CUDA 13.0 0x0104, which adds deferred events; what is added later takes further slots.
+// NCCL 2.28 has 0x0103. CUDA 13.0 has 0x0104, which adds deferred events. Later additions use further slots.
 constexpr std::uint16_t oldest_compatible = 0x0103;
 
 std::uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t* given) {
@@ -20,7 +20,8 @@ std::uint64_t enum_register(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr
   return given != nullptr && file_is_open() ? register_enumeration(number_of(domain_of(domain)), *given) : 0;
 }
 
-// Payloads have no category: ranges of theirs follow the domain's filter, and a filter of categories as those without.
+// Payloads have no category. Their ranges follow the domain's filter, and a filter of categories treats them as ranges
+// without a category.
 bool leaves_out(std::uint32_t domain) {
   return is_left_out(domain) || (filters_categories && leaves_out_category(number_of(domain), 0));
 }
@@ -31,7 +32,7 @@ void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std:
   emit_with_payloads({data, count}, number_of(domain), EventType::mark, format::pack_scope(0, 0, number_of(domain)));
 }
 
-// The name of such a range is in its payload, which nobody looks into here: none of them is taken for an iteration.
+// The name of such a range is in its payload, which the recorder does not read. So none of them counts as an iteration.
 int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
   const std::uint64_t scope = format::pack_scope(0, 0, number_of(domain));
@@ -94,7 +95,8 @@ bool attach(const nvtxExtModuleInfo_t* module) {
 }  // namespace
 }  // namespace paceline::inject
 
-// Called by each copy of NVTX for each of its extensions that the program uses. 1: we listen; 0: calls do nothing.
+// Called by each copy of NVTX for each of its extensions that the program uses. 1: the calls are recorded; 0: they do
+// nothing.
 extern "C" __attribute__((visibility("default"))) int NVTX_API
 InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   const paceline::inject::StartInProgress start;

@@ -17,7 +17,7 @@ bool filters_categories = false;
 
 namespace {
 
-// A list of names, separated by commas, as the environment gave it.
+// A list of names from the environment, separated by commas.
 struct List {
   char text[4096] = "";
 
@@ -60,7 +60,7 @@ void read_lists() {
     if (strlen(given) < sizeof list.text) {
       strcpy(list.text, given);
     } else {
-      say("%s is longer than %zu letters and not followed: give fewer names", variable, sizeof list.text - 1);
+      say("%s is longer than %zu bytes and is ignored: give fewer names", variable, sizeof list.text - 1);
     }
   }
   filters_categories = !categories.empty() || !without_categories.empty();
@@ -71,7 +71,7 @@ bool keeps(const List& only, const List& without, bool in_only, bool in_without)
   return (only.empty() || in_only) && (without.empty() || !in_without);
 }
 
-// Categories that a list names: open addressing, filled under a lock, read without. A key is 0 where nothing is.
+// The categories that a list names: open addressing, filled under a lock and read without one. 0 is an empty place.
 constexpr std::uint32_t named_bit = 1, excluded_bit = 2;
 constexpr std::uint32_t entries = 4096;
 std::atomic<std::uint64_t> table[entries];  // domain:16 | category:16 | 1 << 8 | bits
@@ -103,7 +103,7 @@ thread_local constinit OpenPushes open_pushes[4] __attribute__((tls_model("initi
 OpenPushes* pushes_of(std::uint16_t domain) {
   for (OpenPushes& pushes : open_pushes) {
     if (pushes.taken == 0 || pushes.depth == 0) {
-      // An empty place may be followed by this domain's own.
+      // This domain's place may follow an empty one.
       for (OpenPushes* other = &pushes; other != open_pushes + std::size(open_pushes); ++other) {
         if (other->depth != 0 && other->domain == domain) return other;
       }

@@ -1,4 +1,4 @@
-// Which NVTX domains and categories are left out, as `paceline record --nvtx-…` said.
+// The filter of NVTX domains and categories (`paceline record --nvtx-…`).
 #pragma once
 
 #include <cstdint>
@@ -6,30 +6,30 @@
 
 namespace paceline::inject {
 
-// Reads the environment (record/environment.h), once, and records what it asks for as settings. Needs an open file.
+// Reads the environment (record/environment.h) once and records the filter as settings. Needs an open file.
 void read_nvtx_filter();
-// Records it again, into a forked child's file.
+// Records the filter again, in a forked child's file.
 void repeat_nvtx_filter();
 
-// Whether events of the domain of this name are left out; the default domain is called "default".
+// True if events of the domain with this name are left out. The default domain is called "default".
 bool leaves_out_domain(std::string_view name);
 
 // True if categories are filtered at all.
 extern bool filters_categories;
 
-// A category of this domain was given a name.
+// Called when a category of this domain gets a name.
 void filter_category(std::uint16_t domain, std::uint16_t category, std::string_view name);
 
-// Whether a mark or range of this category is left out. A probe of a small table.
+// True if marks and ranges of this category are left out. Cost: a probe of a small table.
 bool leaves_out_category(std::uint16_t domain, std::uint16_t category);
 
-// A pop does not say which category it ends, so each thread remembers which of its open pushes were left out: of four
-// domains 64 levels deep. What is beyond is recorded. push() returns whether this one is to be left out, pop() whether
-// its push was.
+// A pop does not name its category. So each thread remembers which of its open pushes were left out, for four domains
+// and 64 levels; beyond that, events are recorded. The first function returns true if this push is left out, the second
+// if the push of this pop was.
 bool leaves_out_push(std::uint16_t domain, std::uint16_t category);
 bool leaves_out_pop(std::uint16_t domain);
 
-// Lets go of a lock that another thread of the parent may have held.
+// In a forked child: resets a lock that another thread of the parent may have held.
 void reset_nvtx_filter_in_child();
 
 }  // namespace paceline::inject

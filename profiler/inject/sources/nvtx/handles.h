@@ -1,5 +1,6 @@
-// NVTX's opaque handles are numbers of our own: a domain's, a registered string's name id, a resource's. So they mean
-// the same in every shared object, each of which has its own copy of NVTX, and cost no look-up.
+// NVTX's opaque handles are numbers of the recorder: the number of a domain, the name id of a registered string, the
+// number of a resource. So they mean the same in every shared object, each of which has its own copy of NVTX, and need
+// no look-up.
 #pragma once
 
 #define NVTX_NO_IMPL  // the tool's side of NVTX
@@ -22,8 +23,8 @@ std::uint32_t to_id(Handle handle) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(handle));
 }
 
-// A domain's number in the low 16 bits, and above them whether the filter leaves its events out, so that a range of
-// such a domain costs one test of its handle.
+// A domain's number is in the low 16 bits. The bit above them is set if the filter leaves the domain's events out, so
+// that a range of such a domain costs one test of its handle.
 constexpr std::uint32_t left_out_bit = 1U << 16;
 extern std::uint32_t default_domain;  // 0, or left_out_bit
 
@@ -34,7 +35,7 @@ inline std::uint32_t domain_of(nvtxDomainHandle_t handle) {
 constexpr bool is_left_out(std::uint32_t domain) { return (domain & left_out_bit) != 0; }
 constexpr std::uint16_t number_of(std::uint32_t domain) { return static_cast<std::uint16_t>(domain); }
 
-// Ranges by start and end: those that were left out have this bit, so that their end is, too.
+// Ranges with start and end: this bit marks a range that was left out, so that its end is left out too.
 constexpr std::uint64_t left_out_range = std::uint64_t{1} << 63;
 extern std::atomic<std::uint64_t> next_range;
 inline std::uint64_t new_range() { return next_range.fetch_add(1, std::memory_order_relaxed); }
@@ -47,7 +48,7 @@ constexpr std::uint16_t narrow(std::uint32_t category) {
 inline std::uint32_t intern_text(const char* text) { return text != nullptr ? intern(std::string_view(text)) : 0; }
 inline std::uint32_t intern_text(const wchar_t* text) { return text != nullptr ? intern(text) : 0; }
 
-// The name id that is the message of an event, a resource or a lock.
+// The name id of the message of an event, a resource or a lock.
 template <class Attributes>
 std::uint32_t message_of(const Attributes& given) {
   switch (given.messageType) {
@@ -62,7 +63,7 @@ std::uint32_t message_of(const Attributes& given) {
   }
 }
 
-// Brings default_domain and the filter to what the environment says. Needs an open file; harmless when repeated.
+// Sets default_domain and the filter from the environment. Needs an open file; has no effect when repeated.
 void follow_filter();
 
 // The function slots of one module of one copy of NVTX.
@@ -78,7 +79,7 @@ struct NvtxSlots {
 };
 NvtxSlots slots_of(const NvtxExportTableCallbacks* callbacks, NvtxCallbackModule module);
 
-// Takes the slots of what is named: domains, strings, categories, threads, resources (nvtx_names.cpp).
+// Fills the slots for names: domains, strings, categories, threads and resources (names.cpp).
 void fill_names(const NvtxExportTableCallbacks* callbacks);
 
 }  // namespace paceline::inject

@@ -1,14 +1,15 @@
-// What NVTX gives names to: domains, strings, categories, threads, and resources (mutexes, CUDA streams, …). These are
-// definitions: they are recorded even while events are switched off.
+// The names that a program gives through NVTX: of domains, strings, categories, threads and resources (mutexes, CUDA
+// streams, …). These are definitions, which are recorded even while recording is paused.
 #include <pthread.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "profiler/inject/core/session.h"
 #include "profiler/inject/core/writer.h"
+#include "profiler/inject/sources/nvtx/copies.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/handles.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
+#include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/iterations.h"
 
 namespace paceline::inject {
@@ -17,7 +18,7 @@ std::uint32_t default_domain = 0;
 
 namespace {
 
-constexpr std::uint32_t most_domains = 4096;  // later ones are taken for the default domain
+constexpr std::uint32_t most_domains = 4096;  // further domains count as the default domain
 
 pthread_mutex_t domains_lock = PTHREAD_MUTEX_INITIALIZER;
 std::uint32_t domain_names[most_domains];  // name id by domain; [0] is the default domain
@@ -90,8 +91,8 @@ void NVTX_API name_thread(std::uint32_t thread, const Text* text) {
   if (file_is_open()) define_thread(thread, intern_text(text));
 }
 
-// The system's id of a thread that pthreads knows; 0 if it cannot be told. The clock of a thread's processor time has
-// its id in it (the kernel's own encoding). A handle of a thread that is gone points nowhere: so it is looked at first.
+// The system's id of a pthreads thread; 0 if it is unknown. The id of a thread's CPU-time clock contains the thread's
+// id (the kernel's own encoding). The handle of a thread that has ended may be invalid, so its memory is probed first.
 std::uint64_t system_thread(std::uint64_t handle) {
   const auto thread = static_cast<pthread_t>(handle);
   char probe[1024];
@@ -129,8 +130,8 @@ void NVTX_API destroy_resource(nvtxResourceHandle_t resource) {
   if (resource != nullptr && file_is_open()) emit_surely(EventType::resource_end, to_id(resource));
 }
 
-// "Name this device (stream, context, event)" of CUDA's driver and runtime and of OpenCL: a resource that is never
-// destroyed, under the type that ResourceCreate has for it.
+// The functions that name a device, stream, context or event of CUDA's driver, CUDA's runtime or OpenCL. Each name is a
+// resource that is never destroyed, with the type that ResourceCreate has for it.
 template <std::uint32_t type, class Text, class Identifier>
 void NVTX_API name_object(Identifier object, const Text* text) {
   if (!file_is_open()) return;
@@ -153,7 +154,15 @@ void fill_object(const NvtxSlots& slots, unsigned id) {
 constexpr std::uint32_t type_of(std::uint32_t resource_class, std::uint32_t index) {
   return resource_class << 16 | index;
 }
-constexpr std::uint32_t cuda = 4, cuda_runtime = 5, opencl = 6;  // NVTX_RESOURCE_CLASS_…; their headers want CUDA's
+constexpr std::uint32_t cuda = 4, cuda_runtime = 5,
+                        opencl = 6;  // NVTX_RESOURCE_CLASS_…; NVTX's headers for them need CUDA's headers
+
+void reset_nvtx_in_child() {
+  pthread_mutex_init(&domains_lock, nullptr);
+  reset_nvtx_filter_in_child();
+  reset_schemas_in_child();
+  reset_deferred_in_child();
+}
 
 }  // namespace
 
@@ -163,12 +172,12 @@ NvtxSlots slots_of(const NvtxExportTableCallbacks* callbacks, NvtxCallbackModule
   return slots;
 }
 
-void reset_nvtx_in_child() {
-  pthread_mutex_init(&domains_lock, nullptr);
-  reset_nvtx_filter_in_child();
-  reset_schemas_in_child();
-  reset_deferred_in_child();
-}
+const Source nvtx_source = {
+    .before_fork = find_nvtx_copies,
+    .forked = reset_nvtx_copies,
+    .reset_in_child = reset_nvtx_in_child,
+    .opened_in_child = repeat_nvtx_filter,
+};
 
 void follow_filter() {
   read_nvtx_filter();

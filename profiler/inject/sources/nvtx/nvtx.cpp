@@ -1,7 +1,7 @@
-// NVTX's marks and ranges as an event source, through NVTX's own injection entry: no GPU and no driver needed.
+// NVTX's marks and ranges as an event source, through NVTX's own injection entry. It needs neither a GPU nor a driver.
 //
-// Every shared object that uses NVTX has its own copy of it and calls InitializeInjectionNvtx2 for itself; handles made
-// by one may be used in another (nvtx_handles.h).
+// Every shared object that uses NVTX has its own copy of it and calls InitializeInjectionNvtx2 for itself. A handle
+// from one may be used in another (handles.h).
 #include <pthread.h>
 
 #include <bit>
@@ -11,9 +11,9 @@
 //
 #include <nvtx3/nvToolsExtSync.h>
 //
+#include "profiler/inject/core/starts.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/nvtx/payload.h"
-#include "profiler/inject/sources/nvtx/starts.h"
 
 namespace paceline::inject {
 
@@ -27,7 +27,7 @@ struct Attributes {
   std::uint64_t scope = 0;
   PayloadType payload_type = PayloadType::none;
   std::uint64_t payload = 0;
-  Payloads extended;  // of the payload extension
+  Payloads extended;  // from the payload extension
 };
 
 Attributes read_attributes(std::uint32_t domain, const nvtxEventAttributes_t* given) {
@@ -68,11 +68,12 @@ Attributes read_attributes(std::uint32_t domain, const nvtxEventAttributes_t* gi
   return read;
 }
 
-// --- ranges and marks. `domain` is domain_of(handle). What is left out is still watched for iterations.
+// --- ranges and marks. `domain` is domain_of(handle). Iterations are followed also in events that the filter leaves
+// out.
 
 std::uint16_t category_of(const nvtxEventAttributes_t* given) { return given != nullptr ? narrow(given->category) : 0; }
 
-// Before anything is recorded of a mark or a start.
+// Called before a mark or a start is recorded.
 bool leaves_out(std::uint32_t domain, std::uint16_t category) {
   return is_left_out(domain) || (filters_categories && leaves_out_category(number_of(domain), category));
 }
@@ -95,7 +96,7 @@ void mark(std::uint32_t domain, const nvtxEventAttributes_t* given) {
   }
 }
 
-// Depths are not told: those that the recorder counts leave out what is filtered, and the reader knows them anyway.
+// Depths are not returned: the recorder does not count filtered ranges, and the reader computes the depths anyway.
 constexpr int no_depth = NVTX_NO_PUSH_POP_TRACKING;
 
 int skipped_push() {
@@ -107,7 +108,7 @@ int push(std::uint32_t domain, const nvtxEventAttributes_t* given) {
   const bool out = left_out_push(domain, category_of(given));
   if ((out || !recording()) && !watching()) return out ? no_depth : skipped_push();
   const Attributes read = read_attributes(domain, given);
-  if (watching()) watch_push(read.scope);  // may turn recording on or off
+  if (watching()) watch_push(read.scope);  // may resume or pause recording
   if (out || !recording()) return out ? no_depth : skipped_push();
   if (!read.extended.empty()) {
     emit_push_with_payloads(read.extended, number_of(domain), read.scope);
@@ -196,8 +197,8 @@ nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t domain, const nvtxEventAt
 void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t range) { end(range); }
 void NVTX_API initialize(const void*) {}
 
-// --- locks and the like (nvToolsExtSync.h): a range of the object's name while a thread waits for it, a mark when it
-// lets go of it. The handle is the domain and the name.
+// --- locks and similar objects (nvToolsExtSync.h): a range with the object's name while a thread waits for it, and a
+// mark when the thread releases it. The handle consists of the domain and the name.
 
 nvtxSyncUser_t NVTX_API create_lock(nvtxDomainHandle_t domain, const nvtxSyncUserAttributes_t* given) {
   if (given == nullptr || !file_is_open()) return nullptr;
@@ -270,7 +271,8 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
 }  // namespace
 }  // namespace paceline::inject
 
-// Called by NVTX at a program's first NVTX call, once for each copy of NVTX. 1: we listen; 0: calls do nothing.
+// Called by NVTX at a program's first NVTX call, once for each copy of NVTX. 1: the calls are recorded; 0: they do
+// nothing.
 extern "C" __attribute__((visibility("default"))) int NVTX_API
 InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
   const paceline::inject::StartInProgress start;

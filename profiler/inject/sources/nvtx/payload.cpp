@@ -15,7 +15,7 @@ using format::payload::ArrayKind;
 
 struct Piece {
   EventType type;
-  std::uint32_t key;  // of a payload its schema, of a part the pointer's offset
+  std::uint32_t key;  // the schema of a payload, or the pointer's offset of a part
   std::uint32_t bytes;
   const void* from;
 };
@@ -28,7 +28,7 @@ std::uint64_t unsigned_at(const void* from, std::size_t bytes) {
   return value;
 }
 
-// Gathers what is to be written of one event's payloads.
+// Collects the pieces of one event's payloads that are written.
 class Pieces {
  public:
   Pieces(const Payloads& payloads, std::uint16_t domain) : payloads_(payloads), domain_(domain) {
@@ -41,7 +41,7 @@ class Pieces {
  private:
   void add(const nvtxPayloadData_t& payload) {
     const std::uint32_t number = schema_number(payload.schemaId);
-    // A referenced payload is only there for pointers into it, which are followed where they stand.
+    // A referenced payload serves only pointers into it, which are followed at their own places.
     if (payload.payload == nullptr || number == format::payload::type_referenced) return;
     const bool wants_schema = payload.size == SIZE_MAX || (any_pointers() && number >= format::payload::first_schema);
     const KnownSchema* schema = wants_schema ? find_schema(domain_, number) : nullptr;
@@ -51,7 +51,7 @@ class Pieces {
         size = text_bytes(payload.payload, format::payload::value_bytes(number));
       } else {
         size = schema != nullptr ? schema->bytes : format::payload::value_bytes(number);
-        cut_ = cut_ || size == 0;  // nobody says how long it is
+        cut_ = cut_ || size == 0;  // its length is unknown
       }
     }
     const std::uint32_t kept = put(EventType::payload, number, payload.payload, size);
@@ -83,7 +83,7 @@ class Pieces {
     std::size_t limit = left_;
     if ((pointer.flags & format::payload::pointer) != 0 && (pointer.flags & format::payload::deep_copy) == 0) {
       limit = bytes_within_payloads(target);
-      if (limit == 0) return;  // it points to what the program did not promise to be readable
+      if (limit == 0) return;  // the program does not guarantee that the target is readable
     }
     std::size_t elements = 1;
     switch (array_kind(pointer.flags)) {
@@ -102,7 +102,7 @@ class Pieces {
       }
       case ArrayKind::none:
         if (!pointer.text) break;
-        if (pointer.length > 0) {  // a string of that many characters
+        if (pointer.length > 0) {  // a string with that number of characters
           elements = pointer.length;
           break;
         }
@@ -111,13 +111,13 @@ class Pieces {
         put(EventType::payload_part, pointer.offset, target, text_bytes(target, pointer.unit, std::min(limit, left_)));
         return;
     }
-    // More than the limit is cut, and a length that is nonsense does not overflow.
+    // Data beyond the limit is cut, and an invalid length does not overflow.
     const std::size_t size = elements > longest_payload ? SIZE_MAX : elements * pointer.unit;
     const std::size_t readable = limit < left_ ? limit : SIZE_MAX;
     put(EventType::payload_part, pointer.offset, target, std::min(size, readable));
   }
 
-  // How many bytes of this event's payloads there are from `target` on.
+  // The number of bytes of this event's payloads from `target` on.
   std::size_t bytes_within_payloads(const char* target) const {
     for (std::size_t i = 0; i < payloads_.count; ++i) {
       const auto* begin = static_cast<const char*>(payloads_.data[i].payload);
@@ -129,7 +129,7 @@ class Pieces {
     return 0;
   }
 
-  // Bytes before an element of zeros, `limit` where there is none within it.
+  // The number of bytes before an element of zeros, or `limit` if there is none within it.
   std::size_t text_bytes(const void* from, std::uint32_t unit, std::size_t limit) {
     const auto* text = static_cast<const char*>(from);
     static constexpr char zeros[16] = {};
@@ -171,7 +171,7 @@ bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, EventTyp
     slot += slots_for(piece.bytes);
   }
   std::copy(extension.begin(), extension.end(), slot + 1);
-  // A range has no part of its payload's cost in it.
+  // The cost of the payload is not part of the range.
   const std::uint64_t at = ends ? begin : ticks();
   slot = first;
   for (const Piece& piece : pieces.all()) {
@@ -190,7 +190,7 @@ void emit_push_with_payloads(const Payloads& payloads, std::uint16_t domain, std
 void emit_pop_with_payloads(const Payloads& payloads, std::uint16_t domain) {
   if (payloads.empty()) return emit_pop(domain);
   if (!leave_push()) return lose_event();
-  // Where there is no room for the payloads, there may be for the pop.
+  // If there is no room for the payloads, there may be room for the pop.
   if (!emit_with_payloads(payloads, domain, EventType::pop, domain) && !emit(EventType::pop, domain)) owe_pop(domain);
 }
 

@@ -1,5 +1,5 @@
-// Payloads of NVTX's payload extension beside ranges and marks: a blob of bytes each, and a schema that says what the
-// bytes are. Both are recorded as they come; what they mean is found out when the trace is read.
+// Payloads that NVTX's payload extension attaches to ranges and marks: each is a block of bytes with a schema that
+// describes them. Both are recorded unchanged; the reader of the trace interprets them.
 #pragma once
 
 #include <stddef.h>
@@ -21,12 +21,12 @@ struct Payloads {
   bool empty() const { return data == nullptr || count == 0; }
 };
 
-// Of one event at most so many bytes of payload are kept, in at most so many pieces; what is cut is counted.
+// The limits for the payloads of one event: bytes and pieces. Cut payloads are counted.
 inline constexpr std::size_t longest_payload = 16 * 1024;
 inline constexpr std::size_t most_payload_pieces = 32;
 
-// Writes the payloads, what their pointers point to as far as the schemas ask for it, and the event, in one piece of
-// one chunk. False: no chunk was free; dropped and counted. No lock, no allocation.
+// Writes the payloads, the memory that their pointers refer to as far as the schemas ask for it, and the event, in one
+// piece of one chunk. Returns false if no chunk was free: the event is dropped and counted. No lock, no allocation.
 bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, EventType type, std::uint64_t low,
                         std::span<const Slot> extension = {});
 inline bool emit_with_payloads(const Payloads& payloads, std::uint16_t domain, EventType type, std::uint64_t low,

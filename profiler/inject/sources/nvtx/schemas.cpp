@@ -19,12 +19,12 @@ using format::payload::ArrayKind;
 using format::payload::SchemaType;
 
 constexpr std::uint64_t dynamic_bit = NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START;
-constexpr std::size_t most_entries = 1024;  // of one schema or enumeration; later ones are left out
+constexpr std::size_t most_entries = 1024;  // of one schema or enumeration; further entries are left out
 
 struct Entry {
-  std::atomic<std::uint64_t> key{0};   // domain:16 << 32 | number:32; 0: nothing is here. Stored last.
-  std::uint64_t hash = 0;              // of everything that was registered
-  std::atomic<bool> ambiguous{false};  // another one was registered under the same id
+  std::atomic<std::uint64_t> key{0};   // domain:16 << 32 | number:32; 0: empty. Stored last.
+  std::uint64_t hash = 0;              // of the whole registration
+  std::atomic<bool> ambiguous{false};  // another schema was registered under the same id
   KnownSchema schema;
 };
 constexpr std::uint32_t entries = 4096;
@@ -37,12 +37,12 @@ std::uint32_t next_number = format::payload::first_schema;
 std::atomic<bool> pointers_there{false};
 pthread_mutex_t registration = PTHREAD_MUTEX_INITIALIZER;
 
-// The program's own numbers belong to their domain; those given out here are there once.
+// The program's own numbers belong to their domain; the recorder's are unique.
 std::uint64_t key_of(std::uint16_t domain, std::uint32_t number) {
   return (number >= format::payload::first_own_schema ? std::uint64_t{domain} << 32 : 0) | number;
 }
 
-// The entry of this key, or the empty one where it would be.
+// The entry of this key, or the empty place for it.
 Entry& place_of(std::uint64_t key) {
   std::uint32_t at = static_cast<std::uint32_t>(key * 0x9e3779b97f4a7c15U >> 52) % entries;
   for (;; at = (at + 1) % entries) {
@@ -51,7 +51,7 @@ Entry& place_of(std::uint64_t key) {
   }
 }
 
-// One registration: its slots are made once to be hashed and once to be written, with the number that it then has.
+// One registration. Its slots are built once for the hash and once, with the number that it got, for the file.
 class Registration {
  public:
   Registration(std::uint16_t domain, std::uint64_t wanted_id) : domain_(domain), hash_(domain) {
@@ -63,14 +63,14 @@ class Registration {
 
   void hash(std::uint64_t value) { hash_ = XXH3_64bits_withSeed(&value, sizeof value, hash_); }
 
-  // Finds or makes the number. True if it is to be recorded.
+  // Finds or assigns the number. Returns true if the registration must be recorded.
   bool is_new() {
     if (own_ != 0) {
       entry_ = &place_of(key_of(domain_, own_));
       number_ = own_;
       if (entry_->key.load(std::memory_order_relaxed) != 0) {
-        // A library may register the same again. Another one under the same id: which one a payload then has cannot
-        // be told any more, so its pointers are not followed.
+        // A library may register the same schema again. If another one has the same id, the schema of a payload is
+        // ambiguous, and its pointers are not followed.
         if (entry_->hash == hash_) return false;
         entry_->ambiguous.store(true, std::memory_order_relaxed);
         entry_ = nullptr;
@@ -116,7 +116,7 @@ class Registration {
   Entry* entry_ = nullptr;
 };
 
-// Where a schema's entries lie, as far as that is the same for all payloads, and which of them are addresses.
+// The offsets of a schema's entries, as far as they are equal for all payloads, and which entries are addresses.
 class Layout {
  public:
   Layout(std::uint16_t domain, std::uint64_t type, std::uint32_t packing)
@@ -138,7 +138,7 @@ class Layout {
     if (!address && (kind == ArrayKind::fixed || (kind == ArrayKind::none && format::payload::is_string(type)))) {
       count = std::max<std::uint64_t>(entry.arrayOrUnionDetail, 1);
     }
-    // Past an array that is as long as each payload says, entries lie where they say themselves, or are not known.
+    // Behind an array whose length each payload gives, only entries with an offset of their own have a known place.
     const bool varies = !address && kind != ArrayKind::none && kind != ArrayKind::fixed;
     const bool is_offset = (flags & (format::payload::offset_from_base | format::payload::offset_from_here)) != 0;
     next_is_known_ = !varies && !is_offset && field.bytes != 0 && count <= longest_payload && begin <= longest_payload;
@@ -189,7 +189,7 @@ class Layout {
     pointer.text = format::payload::is_string(schema_number(entry.type));
     pointer.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.arrayOrUnionDetail, UINT32_MAX));
     if (array_kind(pointer.flags) == ArrayKind::length_entry) {
-      if (entry.arrayOrUnionDetail + 1 >= entries_) return;  // the length is to stand before
+      if (entry.arrayOrUnionDetail + 1 >= entries_) return;  // the entry with the length must come before
       const Place length = places_[entry.arrayOrUnionDetail];
       pointer.length = length.offset;
       pointer.length_bytes = length.bytes;
@@ -215,7 +215,7 @@ class Layout {
   std::uint32_t align_ = 1;
   std::uint32_t entries_ = 0;
   std::uint32_t first_pointer_ = pointers_used;
-  static inline Place places_[most_entries];  // under the lock
+  static inline Place places_[most_entries];  // guarded by the lock
 };
 
 std::uint64_t time_domain_of(const nvtxPayloadSchemaEntry_t& entry) {

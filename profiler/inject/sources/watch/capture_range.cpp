@@ -1,6 +1,6 @@
 // cudaProfilerStart and cudaProfilerStop (and the driver's cuProfilerStart, cuProfilerStop) as a switch for recording:
-// --capture-range. Defined here in their library's place, so that neither a GPU nor CUDA is needed; the real one, if
-// there is one, is called as well.
+// --capture-range. These functions take the place of the CUDA library's, so that neither a GPU nor CUDA is needed. They
+// also call the real function if there is one.
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "profiler/inject/core/control.h"
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/writer.h"
+#include "profiler/inject/sources/sources.h"
 #include "profiler/record/environment.h"
 
 namespace paceline::inject {
@@ -15,7 +16,7 @@ namespace {
 
 using Function = int (*)();
 
-// Python loads its extensions and what they need out of sight of RTLD_NEXT: looks at all that is loaded.
+// RTLD_NEXT does not see the libraries that Python loads with its extensions. So this looks at all loaded libraries.
 struct Wanted {
   const char* library;
   const char* symbol;
@@ -48,6 +49,11 @@ void capture(bool on) {
 }
 
 }  // namespace
+
+const Source capture_range_source = {.start = [] {
+  if (is_switched_on(record::env_capture_range)) set_pause(format::outside_capture, true);
+}};
+
 }  // namespace paceline::inject
 
 #define PACELINE_CAPTURE(symbol, library, on)                         \

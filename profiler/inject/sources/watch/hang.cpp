@@ -9,16 +9,20 @@
 #include "profiler/inject/core/ring.h"
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/core/settings.h"
-#include "profiler/inject/sources/mpi/communicators.h"
+#include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/say.h"
+#include "profiler/record/environment.h"
 
 namespace paceline::inject {
 namespace {
 
-std::atomic<std::uint64_t> latest{0};  // absolute ticks; 0 = nothing was seen yet
+std::atomic<std::uint64_t> latest{0};  // absolute ticks; 0 = no progress was seen yet
 std::atomic<bool> iteration_is_open{false};
-// The progress after which it was said that there is none.
+std::atomic<WriteCommunicator> write_communicator{nullptr};
+std::int64_t hang_ns = 0;  // 0: no watch
+// The latest progress before a message reported that there is none.
 std::uint64_t said_quiet = 0, said_hang = 0;
+std::int64_t next_look_ns = 0;  // the drain's
 
 struct OpenCall {
   Slot head{}, extension{};
@@ -51,7 +55,7 @@ OpenCall open_call(const format::ChunkHeader& chunk) {
   return open;
 }
 
-// Of the main thread if it has one, else of any.
+// The main thread's open call if it has one, else that of any thread.
 OpenCall find_open_call() {
   OpenCall best;
   bool best_is_main = false;
@@ -79,35 +83,17 @@ void describe(const OpenCall& open, double open_for, char* out, std::size_t size
     return;
   }
   char communicator[64];
-  communicator_name(static_cast<std::uint32_t>(open.extension.low), communicator, sizeof communicator);
+  const auto id = static_cast<std::uint32_t>(open.extension.low);
+  snprintf(communicator, sizeof communicator, "communicator %u", id);
+  if (const WriteCommunicator write = write_communicator.load()) write(id, communicator, sizeof communicator);
   snprintf(out, size, "%s #%u on %s has been open for %.1f s", name,
            static_cast<unsigned>(open.extension.low >> 32) + 1, communicator, open_for);
-}
-
-}  // namespace
-
-void note_progress_slowly() { latest.store(ticks(), std::memory_order_relaxed); }
-
-void note_iteration_slowly(bool open) {
-  iteration_is_open.store(open, std::memory_order_relaxed);
-  note_progress_slowly();
-}
-
-void start_hang_watch() {
-  latest = 0;
-  iteration_is_open = false;
-  gate.hang.store(settings.hang_ns > 0, std::memory_order_relaxed);
-}
-
-void end_hang_watch() {
-  gate.hang.store(0, std::memory_order_relaxed);
-  latest.store(0, std::memory_order_relaxed);
 }
 
 void look_for_hang() {
   const std::uint64_t progress = latest.load(std::memory_order_relaxed);
   if (progress == 0 || progress == said_hang) return;
-  const double patience = static_cast<double>(settings.hang_ns) * 1e-9, idle = seconds(progress);
+  const double patience = static_cast<double>(hang_ns) * 1e-9, idle = seconds(progress);
   if (idle < patience) return;
   const OpenCall call = find_open_call();
   const double call_open_for = call.found ? seconds(start_ticks + format::ticks_of(call.head)) : 0;
@@ -120,8 +106,9 @@ void look_for_hang() {
   if (number >= 0) snprintf(rank, sizeof rank, "rank %d", number);
   const int process = static_cast<int>(session.owner);
   if (!hangs) {
-    say("quiet: %s, process %d: no iteration and no collective for %.1f s, nor one that has been open for so long: it "
-        "may be computing, reading or writing",
+    say("quiet: %s, process %d: no iteration and no collective for %.1f s, nor one that has been open for that time: "
+        "the "
+        "process may be computing, reading or writing",
         rank, process, idle);
     return;
   }
@@ -129,5 +116,44 @@ void look_for_hang() {
       process, idle, what, session.file.path);
   request_trigger(format::TriggerCause::hang, static_cast<std::uint64_t>(idle));
 }
+
+std::int64_t look_each_second(std::int64_t now_ns) {
+  if (hang_ns == 0) return never;
+  if (now_ns >= next_look_ns) {
+    look_for_hang();
+    next_look_ns = now_ns + 1'000'000'000;
+  }
+  return next_look_ns;
+}
+
+}  // namespace
+
+void note_progress_slowly() { latest.store(ticks(), std::memory_order_relaxed); }
+
+void note_iteration_slowly(bool open) {
+  iteration_is_open.store(open, std::memory_order_relaxed);
+  note_progress_slowly();
+}
+
+bool watches_for_hangs() { return hang_ns > 0; }
+
+void name_communicators_by(WriteCommunicator write) { write_communicator.store(write); }
+
+void end_hang_watch() {
+  switch_flag(SourceFlag::follows_progress, false);
+  latest.store(0, std::memory_order_relaxed);
+}
+
+const Source hang_source = {
+    .start = [] { hang_ns = milliseconds_in(record::env_hang_ms); },
+    .open =
+        [] {
+          latest = 0;
+          iteration_is_open = false;
+          next_look_ns = 0;
+          switch_flag(SourceFlag::follows_progress, hang_ns > 0);
+        },
+    .tick = look_each_second,
+};
 
 }  // namespace paceline::inject

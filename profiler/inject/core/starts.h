@@ -1,0 +1,31 @@
+// Holds fork back while the recorder starts.
+//
+// A child inherits memory, but only the thread that forked. A start that another thread is in the middle of would never
+// end in the child. So fork waits until each start is complete, and a start waits until each fork is complete; both for
+// 2 s at most.
+#pragma once
+
+#include <cstdint>
+
+namespace paceline::inject {
+
+// Lives on the stack of a thread that starts something.
+class StartInProgress {
+ public:
+  StartInProgress();
+  ~StartInProgress();
+  StartInProgress(const StartInProgress&) = delete;
+};
+
+// Before each fork, and after it in the parent.
+void wait_for_starts();
+void fork_is_over();
+
+// In a forked child: nothing is being started there.
+void reset_starts_in_child();
+
+// Sleeps for 20 µs, for loops that wait for another thread. Returns false when 2 s have passed since the first call of
+// the loop, which passes 0 in `give_up`.
+bool wait_briefly(std::int64_t& give_up);
+
+}  // namespace paceline::inject

@@ -1,0 +1,144 @@
+// The life of a recording: open, fork, close. It knows the order in which the parts of the core begin and end, and
+// calls the hooks of the event sources (core/source.h) in between.
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profiler/inject/core/children.h"
+#include "profiler/inject/core/chunks.h"
+#include "profiler/inject/core/control.h"
+#include "profiler/inject/core/drain.h"
+#include "profiler/inject/core/ends.h"
+#include "profiler/inject/core/lineage.h"
+#include "profiler/inject/core/lost.h"
+#include "profiler/inject/core/names.h"
+#include "profiler/inject/core/output_file.h"
+#include "profiler/inject/core/ring.h"
+#include "profiler/inject/core/session.h"
+#include "profiler/inject/core/settings.h"
+#include "profiler/inject/core/source.h"
+#include "profiler/inject/core/starts.h"
+#include "profiler/inject/core/writer.h"
+#include "profiler/inject/system/mapping_guard.h"
+#include "profiler/record/launcher.h"
+
+namespace paceline::inject {
+namespace {
+
+pthread_once_t opened_once = PTHREAD_ONCE_INIT;
+std::atomic<bool> close_began{false};
+
+void open_file() {
+  constexpr int chunks_at_start = 16;
+  start_ticks = ticks();
+  if (!create_output(session.file, start_ticks, system_ns(CLOCK_REALTIME))) return;
+  // Kernels before 4.14 cannot wipe the page. There the fork handler does it, for fork() at least.
+  madvise(&gate, sizeof gate, MADV_WIPEONFORK);
+  start_chunks();
+  start_lost();
+  guard_mapping(session.file.header, session.file.mapped_bytes(), note_that_file_is_cut);
+  for (int chunk = 0; chunk < chunks_at_start; ++chunk) populate_chunk();
+  session.owner = getpid();
+  const std::int64_t started = session.file.header->process_start_utc_ns;
+  start_control(started > 0 ? session.file.header->start_utc_ns - started : 0);
+  call_sources(&Source::open);
+  gate.accepting.store(1, std::memory_order_release);
+  gate.open.store(1, std::memory_order_release);
+  announce_control();
+  record_clock_pair();
+  start_drain();
+  start_ring();
+  define_waits();
+  record_clock_error();
+  call_sources(&Source::opened);
+}
+
+void open_once() {
+  const StartInProgress start;
+  // A process with other rights than its user's must not trust the environment.
+  if (getauxval(AT_SECURE) != 0) return;
+  read_settings();
+  if (!find_out_whether_recorded()) return;
+  start_clock();
+  start_writers();
+  call_sources(&Source::start);
+  open_file();
+}
+
+void before_fork() {
+  call_sources(&Source::before_fork);
+  wait_for_starts();
+}
+
+void after_fork_in_child() {
+  gate.on.store(0, std::memory_order_relaxed);
+  gate.open.store(0, std::memory_order_relaxed);
+  gate.accepting.store(0, std::memory_order_relaxed);
+  for (std::atomic<std::uint32_t>& flag : gate.source_flags) flag.store(0, std::memory_order_relaxed);
+  reset_control_in_child();  // MPI_Pcontrol may be called in any child
+  reset_starts_in_child();
+  call_sources(&Source::forked);
+  note_fork();
+  const bool recorded = session.file.header != nullptr && !close_began.load(std::memory_order_relaxed);
+  if (settings.children == Children::none || (!recorded && !forked)) return;
+  writer = {};
+  forked = true;
+}
+
+}  // namespace
+
+bool open_recorder() {
+  pthread_once(&opened_once, open_once);
+  return file_is_open();
+}
+
+bool open_in_child() {
+  if (!forked.exchange(false)) return false;  // another thread of the child opens the file
+  const StartInProgress start;
+  // A process that got a rank after the fork is the first process of that rank.
+  const std::int32_t rank = record::launched_rank().rank;
+  if (rank < 0 || session.file.header == nullptr || rank == session.file.header->rank) become_child_of(session.owner);
+  complete_lineage();
+  release_output(session.file);
+  close_began = false;
+  reset_writers_in_child();
+  reset_names_in_child();
+  reset_ring_in_child();
+  call_sources(&Source::reset_in_child);
+  open_file();
+  if (gate.open.load(std::memory_order_relaxed) == 0) return false;
+  repeat_names();
+  repeat_definitions();
+  call_sources(&Source::opened_in_child);
+  return true;
+}
+
+void close_recorder() {
+  if (session.file.header == nullptr || session.owner != getpid()) return;
+  if (close_began.exchange(true)) return;
+  call_sources(&Source::close);
+  gate.on.store(0, std::memory_order_relaxed);
+  gate.open.store(0, std::memory_order_relaxed);
+  const std::uint64_t end_ticks = ticks();
+  record_clock_pair();
+  constexpr std::uint64_t normal = 0;
+  emit_surely(EventType::process_end, normal);
+  call_sources(&Source::closed);
+  finish_drain(end_ticks);
+}
+
+}  // namespace paceline::inject
+
+// At the start of the program, so that a fork is noticed also before the first event.
+__attribute__((constructor)) static void library_loaded() {
+  if (getauxval(AT_SECURE) != 0) return;
+  paceline::inject::look_for_replaced_clock();
+  paceline::inject::start_lineage();
+  at_quick_exit(paceline::inject::end_at_once);
+  pthread_atfork(paceline::inject::before_fork, paceline::inject::fork_is_over, paceline::inject::after_fork_in_child);
+}
+
+// Runs after every exit handler and destructor of the program itself.
+__attribute__((destructor)) static void program_ends() { paceline::inject::close_recorder(); }
