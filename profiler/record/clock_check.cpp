@@ -27,7 +27,7 @@
 namespace paceline::record {
 namespace {
 
-constexpr std::int64_t longest_ns = 4'000'000;  // of all pairs; a CPU that is busy meanwhile may take all of it
+constexpr std::int64_t longest_ns = 4'000'000;  // for all pairs; a busy CPU may use all of it
 constexpr int most_rounds = 1000, fewest_rounds = 20;
 
 std::int64_t raw_ns() {
@@ -43,7 +43,7 @@ std::string first_word_of(const std::string& path) {
   return word;
 }
 
-// The clock that the recorder will take (profiler/inject/core/clock.cpp).
+// True if the recorder will use the counter (profiler/inject/core/clock.cpp).
 bool counter_is_used() {
 #if defined(__x86_64__)
   const char* wanted = std::getenv(env_clock);
@@ -74,7 +74,7 @@ bool move_to(int cpu) {
   return pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
 }
 
-// What the offset of a CPU's clock against the first CPU's is known to lie between, in the clock's own unit.
+// Bounds of the offset of a CPU's clock against that of the first CPU, in the clock's own unit.
 struct Offset {
   std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
 };

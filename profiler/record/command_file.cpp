@@ -28,7 +28,7 @@ fs::path look_up(const std::string& command) {
   return {};
 }
 
-// The dynamic linker ignores LD_PRELOAD in programs that have rights which their user has not.
+// The dynamic linker ignores LD_PRELOAD in programs with more rights than their user.
 bool runs_with_other_rights(const fs::path& file) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return false;
@@ -70,7 +70,7 @@ std::string why_not(const fs::path& path, int scripts_left) {
   }
   if (runs_with_other_rights(path)) return "is setuid or setgid or has capabilities";
   if (std::memcmp(start, ELFMAG, SELFMAG) != 0) return {};
-  if (start[EI_CLASS] != (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32)) return "is of another word size";
+  if (start[EI_CLASS] != (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32)) return "has another word size";
   return is_static<Elf64_Ehdr, Elf64_Phdr>(file) ? "is statically linked" : "";
 }
 

@@ -15,8 +15,9 @@ struct FileNameParts {
   std::uint32_t pid = 0;
 };
 
-// Writes the name, NUL-terminated, and returns its length. 0: the pattern has an unknown or unfinished placeholder, or
-// the name is empty or does not fit. A '/' that a placeholder brings (host, variable) becomes '_'.
+// Writes the name, NUL-terminated, and returns its length. Returns 0 if the pattern has an unknown or unfinished
+// placeholder, or if the name is empty or does not fit. A '/' in the value of a placeholder (host, variable) becomes
+// '_'.
 std::size_t expand_file_name(const char* pattern, const FileNameParts& parts, char* out, std::size_t capacity) noexcept;
 
 }  // namespace paceline::record

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char marker_name[] = ".paceline-job";
-// Of what happens on another host only the age of files is known.
+// A marker of another host counts as current for this time.
 constexpr double fresh_s = 600;
 
 struct Command {
@@ -79,7 +79,7 @@ bool runs_here(int pid, std::uint64_t start) {
   return read_process(pid, status) && !status.has_ended && (start == 0 || status.start == start);
 }
 
-// Who of another job may still run, for people; "" where nobody does.
+// Describes a process of another job that may still run; "" if there is none.
 std::string who_runs(const Marker& marker, const fs::path& path) {
   const std::string host = host_name(), boot = boot_id();
   for (const Command& command : marker.commands) {
@@ -95,7 +95,7 @@ std::string who_runs(const Marker& marker, const fs::path& path) {
   return {};
 }
 
-// A file of our own beside the marker, to be linked or renamed.
+// A file of this process beside the marker, which is then linked or renamed.
 fs::path own_file(const fs::path& directory, const char* what) {
   return directory / fmt::format("{}.{}.{}.{}", marker_name, host_name(), getpid(), what);
 }
@@ -115,7 +115,7 @@ void write_file(const fs::path& path, const std::string& text, int flags) {
   if (put != static_cast<ssize_t>(text.size())) fail(path);
 }
 
-// True if `from` has got the name, false if somebody else has it. Not every file system has links.
+// Returns true if `from` got the name, false if another file has it. Not every file system has links.
 bool give_name(const fs::path& from, const fs::path& to) {
   if (link(from.c_str(), to.c_str()) == 0) return true;
   if (errno == EEXIST) return false;
@@ -126,8 +126,8 @@ bool give_name(const fs::path& from, const fs::path& to) {
   return rename(from.c_str(), to.c_str()) == 0;
 }
 
-// Takes away the marker of a job that has ended. Another process may have done that already and put its own marker
-// there: that one is put back.
+// Removes the marker of a job that has ended. Another process may have done that already and created its own marker,
+// which is then restored.
 void remove_stale(const fs::path& marker, const fs::path& aside, const std::string& stale_text) {
   if (rename(marker.c_str(), aside.c_str()) != 0) return;
   Marker taken;
@@ -144,12 +144,12 @@ void mark_job(const fs::path& directory, const std::string& job) {
     constexpr int attempts = 1000;
     for (int attempt = 0; attempt < attempts && !give_name(own, path); ++attempt) {
       Marker marker;
-      if (!read_marker(path, marker)) continue;  // taken away just now
+      if (!read_marker(path, marker)) continue;  // it was removed just now
       if (marker.job == job) {
         write_file(path, own_line(), O_APPEND);
         break;
       }
-      if (marker.text.empty()) {  // being made where there are no links
+      if (marker.text.empty()) {  // it is being written on a file system without links
         usleep(1000);
         if (attempt < attempts / 2) continue;
       }

@@ -1,9 +1,9 @@
-// One directory, one job: a file `.paceline-job` in the directory names the job that records there and the processes
-// that `paceline record` became. It is there before any trace file is, so that of two jobs that start at the same
-// moment one is refused.
+// Ensures that one directory holds one job. A file `.paceline-job` in the directory names the job that records there
+// and the processes that `paceline record` became. It exists before any trace file, so that one of two jobs that start
+// at the same moment is rejected.
 //
-// The file is made by a hard link, which is atomic on network file systems, too. No file locks: where a network file
-// system's lock service does not answer, they wait for ever.
+// The file is created by a hard link, which is atomic also on network file systems. File locks are not used, because
+// they wait without end if the lock service of a network file system does not answer.
 #pragma once
 
 #include <filesystem>
@@ -13,16 +13,16 @@
 
 namespace paceline::record {
 
-// Makes the directory this job's. Throws Error where another job is still running there: a process that the marker
-// names lives, or it is on another host, where nobody can look, and the marker is younger than ten minutes. The marker
+// Marks the directory for this job. Throws Error if another job is still running there: a process in the marker is
+// alive, or it is on another host, where it cannot be checked, and the marker is younger than ten minutes. The marker
 // of a job that has ended is replaced.
 void mark_job(const std::filesystem::path& directory, const std::string& job);
 
-// Takes the marker away again, where this process alone made it.
+// Removes the marker again if only this process is in it.
 void unmark_job(const std::filesystem::path& directory);
 
-// True where the process of the file may still write it. Of another host's process: where the file was changed within
-// the last ten minutes.
+// True if the process of the file may still write it. For a process on another host: if the file changed within the
+// last ten minutes.
 bool may_still_be_recorded(const format::TraceFile& file);
 
 }  // namespace paceline::record

@@ -12,7 +12,7 @@
 namespace paceline::record {
 namespace {
 
-// A variable that is there and not empty, else null.
+// The value of a variable that is set and not empty, else null.
 const char* variable(const char* name) noexcept {
   const char* value = getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
@@ -43,8 +43,8 @@ std::size_t length_written(int printed, std::size_t capacity) noexcept {
   return length < capacity ? length : capacity - 1;
 }
 
-// The process that started this one, by id and start time: for launchers that tell no job, all ranks of one host have
-// the same. Empty where /proc is missing.
+// The process that started this one, by id and start time, for launchers that give no job: all ranks of one host have
+// the same parent. Empty if /proc is missing.
 std::size_t parent_identity(const char* launcher, char* out, std::size_t capacity) noexcept {
   const auto parent = static_cast<int>(getppid());
   ProcessStatus status;
@@ -67,7 +67,7 @@ bool read_process(int pid, ProcessStatus& status) noexcept {
   close(file);
   if (got <= 0) return false;
   text[got] = '\0';
-  const char* field = strrchr(text, ')');  // the program's name, in brackets, may hold anything
+  const char* field = strrchr(text, ')');  // the program's name, in brackets, may contain any character
   if (field == nullptr || strlen(field) < 4) return false;
   status.has_ended = field[2] == 'Z' || field[2] == 'X';
   status.parent = static_cast<int>(strtol(field + 4, nullptr, 10));  // ") S PARENT"
@@ -81,7 +81,7 @@ LaunchedRank launched_rank() noexcept {
   for (const Launcher& launcher : launchers) {
     LaunchedRank found{number(launcher.rank), number(launcher.world_size), number(launcher.local_rank)};
     if (found.rank < 0) continue;
-    // torchrun's RANK is too common a word to be taken without its companion.
+    // torchrun's RANK is too common a name to be used without WORLD_SIZE.
     if (strcmp(launcher.rank, "RANK") == 0 && found.world_size < 0) continue;
     if (found.world_size >= 0 && found.rank >= found.world_size) continue;
     return found;
@@ -99,7 +99,7 @@ std::size_t job_identity(char* out, std::size_t capacity) noexcept {
   };
   if (const char* given = variable(env_job)) return length_written(snprintf(out, capacity, "%s", given), capacity);
   if (is("OMPI_COMM_WORLD_RANK") && (is("PMIX_NAMESPACE") || is("OMPI_MCA_ess_base_jobid"))) {
-    // The name space is made of host and process id; Open MPI 4 also has a random key per job.
+    // The name space consists of host and process id. Open MPI 4 also has a random key for each job.
     return length_written(snprintf(out, capacity, "openmpi-%s-%s",
                                    or_empty(is("PMIX_NAMESPACE") ? "PMIX_NAMESPACE" : "OMPI_MCA_ess_base_jobid"),
                                    or_empty("OMPI_MCA_orte_precondition_transports")),
@@ -107,7 +107,7 @@ std::size_t job_identity(char* out, std::size_t capacity) noexcept {
   }
   if (is("TORCHELASTIC_RUN_ID") && is("RANK")) {
     const char* run = or_empty("TORCHELASTIC_RUN_ID");
-    // The default id is "none". On one host the agent, which started all ranks, tells two runs apart.
+    // The default id is "none". On one host the agent, which started all ranks, distinguishes two runs.
     const bool one_host = strcmp(or_empty("LOCAL_WORLD_SIZE"), or_empty("WORLD_SIZE")) == 0;
     if (strcmp(run, "none") == 0 && one_host) return parent_identity("torchrun", out, capacity);
     return length_written(

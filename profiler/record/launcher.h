@@ -1,6 +1,6 @@
-// Which rank of which job this process is, by what launchers put into the environment: Open MPI, MPICH and its kin
-// (PMI), torchrun, Slurm, PMIx. Looked for in that order: a Slurm batch step has SLURM_PROCID=0 in the environment of
-// everything that mpirun starts inside it.
+// The rank and the job of this process, from the variables of its launcher: Open MPI, MPICH and its derivatives (PMI),
+// torchrun, Slurm, PMIx. They are tried in this order, because a Slurm batch step puts SLURM_PROCID=0 into the
+// environment of every process that mpirun starts inside it.
 //
 // libc only: used inside the recorded program too.
 #pragma once
@@ -11,25 +11,25 @@
 namespace paceline::record {
 
 struct LaunchedRank {
-  std::int32_t rank = -1;  // -1 = not known, here and below
+  std::int32_t rank = -1;  // -1 = unknown, here and below
   std::int32_t world_size = -1;
   std::int32_t local_rank = -1;
 };
 
 LaunchedRank launched_rank() noexcept;
 
-// What /proc/PID/stat says of a process (proc(5)).
+// A process in /proc/PID/stat (proc(5)).
 struct ProcessStatus {
   int parent = 0;
-  bool has_ended = false;   // a zombie: its parent has not asked for its exit status yet
-  std::uint64_t start = 0;  // clock ticks after boot; tells a process from an earlier one with the same id
+  bool has_ended = false;   // a zombie, whose parent has not read its exit status yet
+  std::uint64_t start = 0;  // clock ticks after boot; distinguishes it from an earlier process with the same id
 };
-// False where there is no such process. No allocation, no lock.
+// Returns false if there is no such process. No allocation, no lock.
 bool read_process(int pid, ProcessStatus& status) noexcept;
 
-// Writes the job's identity, NUL-terminated and cut to `capacity`, and returns its length; 0 and "" where no launcher
-// tells one. $PACELINE_JOB comes first. Equal on all ranks of one job; two jobs differ, also if their process ids are
-// the same (containers often start from the same ids).
+// Writes the job's identity, NUL-terminated and cut to `capacity`, and returns its length; 0 and "" if no launcher
+// gives one. $PACELINE_JOB comes first. The identity is equal on all ranks of a job. Two jobs differ even if their
+// process ids are equal, as is common in containers.
 std::size_t job_identity(char* out, std::size_t capacity) noexcept;
 
 }  // namespace paceline::record

@@ -23,14 +23,15 @@ constexpr std::uint64_t kibibyte = 1024, mebibyte = 1024 * kibibyte;
 std::string check_setting(const std::string& setting) {
   const std::size_t equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) return "'" + setting + "' is not of the form KEY=VALUE";
-  if (setting.find('\n') != std::string::npos) return "'" + setting + "' has more than one line";
+  if (setting.find('\n') != std::string::npos)
+    return "'" + setting + "' has more than one line: give one option for each";
   return {};
 }
 
 std::string check_buffer(const std::string& bytes) {
   const std::uint64_t value = std::strtoull(bytes.c_str(), nullptr, 10);
   const bool fits = value >= 4 * format::chunk_bytes && value <= format::max_live_bytes;
-  return fits ? "" : "a buffer has 256K to 1G bytes";
+  return fits ? "" : "the size must be from 256K to 1G";
 }
 
 // Turns a size with a unit into bytes, all in powers of 1024: "16M", "16 MB", "16MiB", "16777216".
@@ -55,7 +56,7 @@ std::string size_in_bytes(std::string& given) {
   }
   if (!unit.empty() && unit != "b") return what;
   if (failure != std::errc() || value > std::numeric_limits<std::uint64_t>::max() >> shift) {
-    return fmt::format("'{}' is a larger size than this program can count", given);
+    return fmt::format("'{}' is too large: a size must be below 16E", given);
   }
   given = std::to_string(value << shift);
   return {};
@@ -83,7 +84,7 @@ CLI::Validator above(double limit) {
           ""};
 }
 
-// The recorder counts in milliseconds.
+// Accepts a time in seconds. The recorder's unit is the millisecond.
 CLI::Validator is_time() {
   return {[](std::string& given) {
             double value = 0;
@@ -115,7 +116,7 @@ std::string check_iterations(const std::string& given) {
   return turned ? "'" + given + "' ends before it begins" : "";
 }
 
-// A signal's number; 0 for "none"; -1 if there is no such one.
+// A signal's number; 0 for "none"; -1 if there is no such signal.
 int signal_number(std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (name == "NONE") return 0;
@@ -132,13 +133,13 @@ std::string check_signal(const std::string& name) {
   const int number = signal_number(name);
   if (number < 0) return "there is no signal '" + name + "'";
   const bool can = number != SIGKILL && number != SIGSTOP && number != SIGSEGV && number != SIGBUS && number != SIGFPE;
-  return can ? "" : "'" + name + "' is not a signal to ask with";
+  return can ? "" : "'" + name + "' cannot be used as a trigger: choose another signal, such as USR1";
 }
 
 std::string check_rate(const std::string& given) {
   double rate = 0;
   const bool fits = is_finite_number(given, rate) && (rate == 0 || (rate >= 0.001 && rate <= 1000));
-  return fits ? "" : "'" + given + "' is not 0, nor from 0.001 to 1000 a second";
+  return fits ? "" : "'" + given + "' is neither 0 nor a rate from 0.001 to 1000 per second";
 }
 
 std::string milliseconds(double seconds) { return fmt::format("{}", std::llround(seconds * 1e3)); }
@@ -146,7 +147,7 @@ std::string milliseconds(double seconds) { return fmt::format("{}", std::llround
 }  // namespace
 
 void add_options(CLI::App& record, RecordOptions& options) {
-  const char* where = "Where to";
+  const char* where = "Output";
   record
       .add_option("-o,--output", options.output,
                   "Directory for the traces, or DIR/PATTERN.pace with %h host, %r rank, %p process id, %q{VARIABLE}"
@@ -155,10 +156,12 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->check(CLI::Validator(check_output, ""))
       ->group(where);
   record.add_flag("--force", options.force, "Remove the traces of an earlier run from the directory")->group(where);
-  record.add_option("--stage", options.stage, "Write to this (local) directory, and move the files at the end")
+  record
+      .add_option("--stage", options.stage,
+                  "Write to this local directory, and move the files to the output directory at the end")
       ->type_name("DIR")
       ->group(where);
-  record.add_option("--set", options.settings, "What to keep in the traces about this run, e.g. --set batch=128")
+  record.add_option("--set", options.settings, "Describe the run in its traces, e.g. --set batch=128")
       ->type_name("KEY=VALUE")
       ->type_size(1)
       ->allow_extra_args(false)
@@ -168,38 +171,41 @@ void add_options(CLI::App& record, RecordOptions& options) {
   const char* what = "What to record";
   record
       .add_option("--iterations", options.iterations,
-                  "Iterations A to B, both included, counted from 0; B may be left out")
+                  "Record iterations A to B, both included, counted from 0; without B to the end")
       ->type_name("A:B")
       ->check(CLI::Validator(check_iterations, ""))
       ->group(what);
   record
-      .add_option("--iteration-name", options.iteration_name,
-                  "NVTX ranges that are iterations, * for any text (default: iteration, step, train_step, …)")
+      .add_option(
+          "--iteration-name", options.iteration_name,
+          "Name of the NVTX ranges that are iterations; * matches any text (default: iteration, step, train_step, …)")
       ->type_name("NAME")
       ->group(what);
-  record.add_option("--delay", options.delay_s, "Begin so many seconds after the program")
+  record.add_option("--delay", options.delay_s, "Start recording S seconds after the program starts")
       ->type_name("S")
       ->check(is_time())
       ->group(what);
-  record.add_option("--duration", options.duration_s, "End so many seconds after that")
+  record.add_option("--duration", options.duration_s, "Stop recording S seconds after it started")
       ->type_name("S")
       ->check(is_time())
       ->group(what);
-  record.add_option("--capture-range", options.capture_range, "Only between cudaProfilerStart and cudaProfilerStop")
+  record
+      .add_option("--capture-range", options.capture_range,
+                  "Record only between cudaProfilerStart and cudaProfilerStop")
       ->type_name("cudaProfilerApi")
       ->check(CLI::IsMember({"cudaProfilerApi"}, CLI::ignore_case).description(""))
       ->group(what);
   auto* children = record.add_flag("--children", options.children,
-                                   "Also children of recorded processes that run another program (default: workers, "
-                                   "which were forked or run the same program)");
+                                   "Also record child processes that run another program (default: only workers, which "
+                                   "were forked or run the same program)");
   children->group(what);
-  record.add_flag("--no-children", options.no_children, "No children of recorded processes, not even workers")
+  record.add_flag("--no-children", options.no_children, "Do not record child processes, not even workers")
       ->excludes(children)
       ->group(what);
 
   record
       .add_option("--counters", options.counters_hz,
-                  "Samplings a second of CPU, memory, network and GPU counters; 0: none (default: 20)")
+                  "Samples per second of CPU, memory, network and GPU counters; 0 turns them off (default: 20)")
       ->type_name("HZ")
       ->check(CLI::Validator(check_rate, ""))
       ->group(what);
@@ -211,26 +217,27 @@ void add_options(CLI::App& record, RecordOptions& options) {
         ->delimiter(',')
         ->group(what);
   };
-  names("--nvtx-domains", options.nvtx_domains, "Only ranges of these NVTX domains; 'default' is the default one");
-  names("--nvtx-exclude-domains", options.nvtx_exclude_domains, "No ranges of these NVTX domains");
-  names("--nvtx-categories", options.nvtx_categories, "Only ranges of these NVTX categories, by name or number");
-  names("--nvtx-exclude-categories", options.nvtx_exclude_categories, "No ranges of these NVTX categories");
+  names("--nvtx-domains", options.nvtx_domains,
+        "Record only ranges of these NVTX domains; 'default' is the default domain");
+  names("--nvtx-exclude-domains", options.nvtx_exclude_domains, "Do not record ranges of these NVTX domains");
+  names("--nvtx-categories", options.nvtx_categories, "Record only ranges of these NVTX categories, by name or number");
+  names("--nvtx-exclude-categories", options.nvtx_exclude_categories, "Do not record ranges of these NVTX categories");
 
   const char* gpu = "GPUs";
   record.add_flag("--no-cuda", options.no_cuda, "Do not record CUDA")->group(gpu);
   record.add_flag("--no-nccl", options.no_nccl, "Do not record NCCL")->group(gpu);
   record
       .add_flag("--cuda-graph-nodes", options.cuda_graph_nodes,
-                "Each node of a CUDA graph, in place of its launch as a whole")
+                "Record each node of a CUDA graph instead of its launch")
       ->group(gpu);
-  record.add_flag("--nccl-proxy", options.nccl_proxy, "The work of NCCL's network proxies")->group(gpu);
+  record.add_flag("--nccl-proxy", options.nccl_proxy, "Record the work of NCCL's network proxies")->group(gpu);
   record
       .add_flag("--nccl-kernel-channels", options.nccl_kernel_channels,
-                "When each channel of NCCL's kernels worked; makes NCCL itself do more")
+                "Record when each channel of NCCL's kernels works; causes more work in NCCL itself")
       ->group(gpu);
 
-  const char* much = "How much";
-  const CLI::Validator size(size_in_bytes, "");  // the units, at each option, would be most of the help
+  const char* much = "Limits";
+  const CLI::Validator size(size_in_bytes, "");  // named units at each option would be most of the help
   record.add_option("--buffer", options.buffer_bytes, "Memory for events that are not written yet (default: 32M)")
       ->transform(size)
       ->check(CLI::Validator(check_buffer, ""))
@@ -238,15 +245,17 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->group(much);
   record
       .add_flag("--lossless", options.lossless,
-                "Where no memory is free a thread waits instead of dropping events; the waits are recorded")
+                "If no memory is free, a thread waits instead of dropping events; the waits are recorded")
       ->group(much);
-  record.add_option("--max-memory", options.max_memory_bytes, "Memory of the recorder in each process (default: 64M)")
+  record
+      .add_option("--max-memory", options.max_memory_bytes,
+                  "Limit of the recorder's memory in each process (default: 64M)")
       ->transform(size)
       ->check(at_least(4 * mebibyte, "4M"))
       ->type_name("SIZE")
       ->group(much);
   record
-      .add_option("--max-size", options.max_size_bytes, "Size of a file, at which recording ends (default: no limit)")
+      .add_option("--max-size", options.max_size_bytes, "Stop recording when a file has this size (default: no limit)")
       ->transform(size)
       ->check(at_least(mebibyte, "1M"))
       ->type_name("SIZE")
@@ -255,21 +264,22 @@ void add_options(CLI::App& record, RecordOptions& options) {
   const char* ring = "Flight recorder and hangs";
   record
       .add_option("--ring", options.ring_s,
-                  "Keep only the last so many seconds; written out by what follows, and at the end")
+                  "Keep only the last S seconds; they are written at the end and by the triggers below")
       ->type_name("S")
       ->check(is_time())
       ->group(ring);
-  record.add_option("--ring-signal", options.ring_signal, "Signal that asks for them, or none (default: USR2)")
+  record.add_option("--ring-signal", options.ring_signal, "Signal that triggers writing them, or none (default: USR2)")
       ->type_name("SIGNAL")
       ->check(CLI::Validator(check_signal, ""))
       ->group(ring);
-  record.add_option("--ring-slow", options.ring_slow, "An iteration slower than X times the median asks for them")
+  record
+      .add_option("--ring-slow", options.ring_slow, "An iteration slower than X times the median triggers writing them")
       ->type_name("X")
       ->check(above(1))
       ->group(ring);
   record
       .add_option("--hang", options.hang_s,
-                  "Say so, and write the ring out, when no iteration or collective has ended for so many seconds")
+                  "Report when no iteration or collective has ended for S seconds; also triggers --ring")
       ->type_name("S")
       ->check(is_time())
       ->group(ring);

@@ -1,4 +1,5 @@
-// The options of `paceline record`, by topic. Each becomes a variable that the recorder reads (environment.h).
+// The options of `paceline record`, by topic. Each becomes an environment variable that the recorder reads
+// (environment.h).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +19,7 @@ struct RecordOptions {
   std::vector<std::string> nvtx_domains, nvtx_exclude_domains, nvtx_categories, nvtx_exclude_categories;
   double delay_s = 0, duration_s = 0;
   bool children = false, no_children = false;
-  double counters_hz = -1;  // 0 = none; below = the recorder's default
+  double counters_hz = -1;  // 0 = no counters; negative = the recorder's default
   std::uint64_t buffer_bytes = 0, max_memory_bytes = 0, max_size_bytes = 0;  // 0 = the recorder's default
   bool lossless = false;
   double ring_s = 0, ring_slow = 0, hang_s = 0;
@@ -28,13 +29,13 @@ struct RecordOptions {
   std::vector<std::string> command;
 };
 
-// Declares them. CLI11 refuses what is wrong before anything runs.
+// Declares the options. CLI11 rejects invalid values before the command runs.
 void add_options(CLI::App& record, RecordOptions& options);
 
-// Refuses options that do not go together: throws CLI::ValidationError.
+// Throws CLI::ValidationError for options that exclude each other.
 void check_options(const RecordOptions& options);
 
-// The variables of what was given, but for those that need the output directory.
+// The variables for the given options, except those that need the output directory.
 std::vector<std::pair<const char*, std::string>> variables_of(const RecordOptions& options);
 
 }  // namespace paceline::record

@@ -30,7 +30,7 @@ std::string filled_in(const std::string& pattern) {
   std::array<char, 4096> name{};
   const FileNameParts parts{host.data(), launched_rank().rank, static_cast<std::uint32_t>(getpid())};
   if (expand_file_name(pattern.c_str(), parts, name.data(), name.size()) == 0) {
-    throw Error(fmt::format("-o {}: unknown placeholder; there are %h, %r, %p, %q{{VARIABLE}} and %%", pattern));
+    throw Error(fmt::format("-o {}: unknown placeholder; use %h, %r, %p, %q{{VARIABLE}} or %%", pattern));
   }
   return name.data();
 }
@@ -43,7 +43,7 @@ std::vector<fs::path> trace_files(const fs::path& directory) {
   return files;
 }
 
-// The job that a file says it belongs to; nothing if it has no readable header (yet).
+// The job in a file's header; nothing if the header is not readable (yet).
 std::optional<std::string> job_of(const fs::path& file) {
   try {
     return format::read_trace_header(file).job;

@@ -1,4 +1,4 @@
-// Where a recording's files go, and whether they may: the ranks of one job share a directory, two jobs do not.
+// The directory of a recording's files. The ranks of one job share a directory, and two jobs never do.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,23 @@ struct OutputPlace {
   std::string pattern;              // of file names, see file_name.h
 };
 
-// Splits what -o says: a last component that ends in ".pace" is the pattern of the files, all else is the directory,
-// whose placeholders are filled in for this process. Throws Error if a placeholder is wrong.
+// Splits the value of -o. A last component that ends in ".pace" is the pattern of the file names, and the rest is the
+// directory, whose placeholders are replaced for this process. Throws Error if a placeholder is wrong.
 OutputPlace output_place(const std::string& option);
 
 // Checks the placeholders of -o without looking at the file system. Throws Error that names an unknown placeholder.
 void check_placeholders(const std::string& option);
 
-// The path, absolute and without dots. Throws Error, naming the option, where the current directory is gone.
+// The absolute path without dots. Throws Error, which names the option, if the current directory does not exist any
+// more.
 std::filesystem::path absolute_directory(const std::filesystem::path& path, const char* option);
 
-// Makes the directory if need be, and this job's (job_marker.h). Throws Error if it cannot be written to, if another
-// job is running there, or if it has trace files of another job than `job`. With `force` those are removed, but for
-// files that are still being recorded.
+// Creates the directory if necessary and marks it for this job (job_marker.h). Throws Error if it cannot be written to,
+// if another job is running there, or if it has trace files of another job. With `force` those files are removed,
+// except files that are still being recorded.
 //
-// The ranks of a job come here one by one, some after others have begun to record. So a file that cannot be read yet
-// is looked at again for up to two seconds before it is taken for another job's.
+// The ranks of a job call this one by one, some after others have begun to record. So a file that cannot be read yet is
+// tried again for up to 2 s before it counts as another job's.
 void claim_directory(const std::filesystem::path& directory, const std::string& job, bool force);
 
 }  // namespace paceline::record

@@ -44,7 +44,7 @@ fs::path find_recorder() {
   std::error_code error;
   const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) {
-    throw Error(fmt::format("/proc/self/exe: {}; {} is looked for beside this program, which needs /proc mounted",
+    throw Error(fmt::format("/proc/self/exe: {}; mount /proc, because {} is searched for beside this program",
                             error.message(), recorder_library));
   }
   for (const char* folder : {"../lib", "../lib64"}) {
@@ -55,7 +55,7 @@ fs::path find_recorder() {
                           (programs / "../lib").lexically_normal().string()));
 }
 
-// The launcher's word for the job, else one of our own, which all that CMD starts inherits.
+// The launcher's identity of the job, else a new one, which all processes that CMD starts inherit.
 std::string job() {
   std::array<char, 256> known{};
   if (job_identity(known.data(), known.size()) > 0) return known.data();
@@ -69,16 +69,16 @@ void attach(const fs::path& library) {
   set_variable(env_preload, others.empty() ? library.string() : library.string() + ":" + others);
   const std::string tool = variable(env_nvtx);
   if (!tool.empty() && tool != library) {
-    say(fmt::format("{}={} is replaced: NVTX takes one tool, which is the recorder now", env_nvtx, tool));
+    say(fmt::format("{}={} is replaced: NVTX loads only one tool, which is now the recorder", env_nvtx, tool));
   }
   set_variable(env_nvtx, library);
 }
 
-// The driver and NCCL load one tool each. A user's own choice stands, and is said.
+// The driver and NCCL load one tool each. A user's own choice is kept and reported.
 void attach_part(bool wanted, const char* name, const fs::path& library, const char* what) {
   const std::string tool = variable(name);
   if (!wanted) {
-    if (tool == library) unsetenv(name);  // of an outer `paceline record`
+    if (tool == library) unsetenv(name);  // set by an outer `paceline record`
     return;
   }
   std::error_code error;
@@ -111,7 +111,7 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
   return stage;
 }
 
-int say_that_it_does_not_start(const std::string& command, int failure) {
+int report_failed_start(const std::string& command, int failure) {
   say(fmt::format("{}: {}", command, failure == ENOENT ? "command not found" : std::strerror(failure)));
   return failure == ENOENT ? not_found : cannot_be_run;
 }
@@ -124,10 +124,11 @@ void add_record(CLI::App& app, std::function<int()>& chosen) {
   const auto options = std::make_shared<RecordOptions>();
   add_options(*record, *options);
   record->add_option("CMD", options->command, "The command and its arguments")->type_name("")->required();
-  record->positionals_at_end();  // what follows the command's name is the command's
+  record->positionals_at_end();  // arguments after the command's name belong to the command
   record->footer(
       "Under mpirun, srun or torchrun, record each rank: mpirun -n 2 paceline record -o run -- ./program\n"
-      "Ends with the command's own status; 125: recorder failed, 126: command cannot be run, 127: not found.");
+      "The exit status is that of the command; 125: the recorder failed, 126: the command cannot be run, 127: it was "
+      "not found.");
   record->callback([&chosen, options] {
     check_options(*options);
     chosen = [options] { return run_recorded(*options); };
@@ -146,19 +147,19 @@ int run_recorded(const RecordOptions& options) {
   }
   const std::string& command = options.command[0];
   if (const std::string why = why_not_recorded(command); !why.empty()) {
-    say(fmt::format("{} {}: the recorder cannot be loaded into it; it runs unrecorded", command, why));
+    say(fmt::format("{} {}: the recorder cannot be loaded into it, so it runs unrecorded", command, why));
   }
   std::vector<char*> arguments;
   for (const std::string& argument : options.command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   if (stage.empty()) {
     execvp(arguments[0], arguments.data());
-    return say_that_it_does_not_start(command, errno);
+    return report_failed_start(command, errno);
   }
   const int status = run_and_wait(arguments);
   const int failure = errno;
   empty_stage(stage, output, options.force);
-  if (status == -1) return say_that_it_does_not_start(command, failure);
+  if (status == -1) return report_failed_start(command, failure);
   end_alike(status);
 }
 

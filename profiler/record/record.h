@@ -1,8 +1,8 @@
 // `paceline record [options] -- CMD …`: runs CMD with the recorder attached.
 //
-// The command replaces this process (exec), so signals reach it directly and its exit status is the job's. Nothing is
-// left behind that could disturb it: the recorder inside learns all it needs from the environment (environment.h). Only
-// with --stage this process waits, to move what the command left.
+// The command replaces this process (exec), so signals reach it directly and its exit status is the job's. No other
+// process remains: the recorder inside the command reads its settings from the environment (environment.h). Only with
+// --stage does this process wait, to move the files afterwards.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@
 
 namespace paceline::record {
 
-// Declares the subcommand `record`; where it is chosen, sets `chosen` to what runs it.
+// Declares the subcommand `record`. If the user chooses it, sets `chosen` to the function that runs it.
 void add_record(CLI::App& app, std::function<int()>& chosen);
 
 // Prepares the output directory and the environment, then becomes the command. Returns only on failure, after one line

@@ -21,13 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Job control and what the kernel sends for faults of our own are not passed on.
+// Signals of job control and of faults in this process are not passed on.
 constexpr int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH, SIGXCPU};
 
 volatile sig_atomic_t command_pid = 0;
 
 void pass_on(int number, siginfo_t* info, void*) {
-  // What the terminal sends (SI_KERNEL) reaches the command as well: it is in the same process group.
+  // A signal from the terminal (SI_KERNEL) reaches the command directly, which is in the same process group.
   if (command_pid > 0 && info->si_code <= 0) kill(command_pid, number);
 }
 
@@ -36,7 +36,7 @@ bool is_being_written(const fs::path& file) {
   return trace.header.closed == 0 && kill(static_cast<pid_t>(trace.header.pid), 0) == 0;
 }
 
-// NAME.pace, NAME-2.pace, …: the first that nobody has.
+// The first of NAME.pace, NAME-2.pace, … that does not exist.
 fs::path free_name(const fs::path& directory, const fs::path& name) {
   fs::path candidate = directory / name;
   for (int number = 2; fs::exists(candidate); ++number) {
@@ -45,7 +45,7 @@ fs::path free_name(const fs::path& directory, const fs::path& name) {
   return candidate;
 }
 
-// Across file systems: a copy that nobody takes for a trace before it is whole.
+// Moves a file, also across file systems. A copy is not taken for a trace before it is complete.
 void move_file(const fs::path& file, const fs::path& to) {
   std::error_code failed;
   fs::rename(file, to, failed);
@@ -86,10 +86,10 @@ void empty_stage(const fs::path& stage, const fs::path& output, bool force) {
     if (format::is_trace_file(entry->path())) {
       files.push_back(entry->path());
     } else {
-      fs::remove(entry->path(), ignored);  // a copy that was not finished
+      fs::remove(entry->path(), ignored);  // an incomplete copy
     }
   }
-  if (error) complain(fmt::format("{}: {}; traces may have stayed there", stage.string(), error.message()));
+  if (error) complain(fmt::format("{}: {}; traces may remain there", stage.string(), error.message()));
   for (const fs::path& file : files) {
     try {
       if (is_being_written(file)) {
@@ -108,7 +108,7 @@ void empty_stage(const fs::path& stage, const fs::path& output, bool force) {
 }
 
 int run_and_wait(const std::vector<char*>& arguments) {
-  int channel[2];  // tells whether exec failed
+  int channel[2];  // carries the error of a failed exec
   if (pipe2(channel, O_CLOEXEC) != 0) return -1;
   const pid_t child = fork();
   if (child == 0) {
@@ -137,7 +137,7 @@ int run_and_wait(const std::vector<char*>& arguments) {
 
 void end_alike(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
-    const rlimit no_core{0, 0};  // the command has written its own
+    const rlimit no_core{0, 0};  // the command has written its own core file
     setrlimit(RLIMIT_CORE, &no_core);
     signal(WTERMSIG(wait_status), SIG_DFL);
     raise(WTERMSIG(wait_status));

@@ -73,7 +73,7 @@ bool is_recorded(pid_t pid, const char* directory, FileHeader& header) {
   return found;
 }
 
-// True where both run the same executable file.
+// True if both processes run the same executable file.
 bool runs_the_program_of(pid_t pid) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/exe", static_cast<int>(pid));

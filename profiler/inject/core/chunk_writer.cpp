@@ -67,7 +67,7 @@ void store_chunk(std::uint32_t number) {
     if (error == ESTALE) return;  // cut short: the end of the recording says so
     if (error == EFBIG) {
       set_pause(format::file_is_full, true);
-      // No chunk will be free any more: nobody is to wait for one.
+      // No chunk will become free any more, so no thread may wait for one.
       gate.accepting.store(0, std::memory_order_release);
       if (!disk_complained)
         say("%s: recording ends here: the file has its largest size (--max-size)", session.file.path);

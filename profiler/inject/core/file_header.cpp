@@ -56,7 +56,7 @@ std::size_t ancestors_text(const Lineage& lineage, char* out, std::size_t capaci
   return size;
 }
 
-// What of the environment says how a job ran; never all of it: it may hold secrets.
+// The variables of the environment that describe how a job ran. The others may contain secrets and are left out.
 bool is_told(const char* variable) {
   static const char* const told[] = {"OMP_NUM_THREADS=", "OMP_PROC_BIND=",        "OMP_PLACES=",
                                      "MKL_NUM_THREADS=", "CUDA_VISIBLE_DEVICES=", "NCCL_",

@@ -1,4 +1,4 @@
-// What the recorder's core knows of an event source: functions that it calls at fixed moments. A source puts events
+// An event source, as the recorder's core sees it: functions that the core calls at fixed moments. A source puts events
 // into the trace through writer.h and names.h, whenever the program calls it. It lists itself in sources/sources.def.
 //
 // The hooks of all sources are called in the order of that table. A hook that is null is not called. None of them is on
@@ -21,8 +21,8 @@ struct Source {
   // A text has got a number (names.h), and no event with that number is written yet. Called with the lock of the names
   // held: it must not call intern().
   void (*name_added)(std::uint32_t id, std::string_view text) = nullptr;
-  // By the drain's thread, whenever it wakes up, but not often enough to rely on: returns when it wants to be called at
-  // the latest (CLOCK_MONOTONIC, ns), or `never`. What it does delays the drain.
+  // Called on the drain's thread before it sleeps. Returns the time of the next call (CLOCK_MONOTONIC, ns), or `never`;
+  // the drain may call earlier. A slow tick delays the drain.
   std::int64_t (*tick)(std::int64_t now_ns) = nullptr;
   // The recording is about to end; events are still accepted.
   void (*close)() = nullptr;
@@ -31,12 +31,12 @@ struct Source {
 
   // Before a fork, in the thread that forks.
   void (*before_fork)() = nullptr;
-  // In each forked child, recorded or not, before fork() returns: only what is safe in a signal handler.
+  // In each forked child, recorded or not, before fork() returns. It must be safe in a signal handler.
   void (*forked)() = nullptr;
-  // In a forked child that is about to open a file of its own: lets go of locks that another thread of the parent may
-  // have held, and forgets what holds for the parent only.
+  // In a forked child that is about to open a file of its own. Resets locks that another thread of the parent may have
+  // held, and state that is valid for the parent only.
   void (*reset_in_child)() = nullptr;
-  // In such a child, after `opened`: repeats definitions that later events refer to.
+  // In the same child, after `opened`. Repeats definitions that later events refer to.
   void (*opened_in_child)() = nullptr;
 };
 

@@ -35,7 +35,7 @@ StartInProgress::~StartInProgress() { in_progress.fetch_sub(1); }
 void wait_for_starts() {
   forking.fetch_add(1);
   for (std::int64_t give_up = 0; in_progress.load() > 0;) {
-    forking.fetch_sub(1);  // the start must not wait for this fork meanwhile
+    forking.fetch_sub(1);  // the start must not wait for this fork
     const bool goes_on = wait_briefly(give_up);
     forking.fetch_add(1);
     if (!goes_on) break;

@@ -12,7 +12,7 @@
 namespace paceline::inject {
 
 // Reads a file's text from its beginning and cuts line ends off its end. Returns the length; 0 and "" if the file
-// cannot be read. The text ends with a zero byte; what exceeds `capacity` - 1 bytes is cut.
+// cannot be read. The text ends with a zero byte; text beyond `capacity` - 1 bytes is cut.
 std::size_t read_file(const char* path, char* out, std::size_t capacity);
 
 // The same for a thread that reads files while the program runs: under a high number, as open_high() opens it.

@@ -1,4 +1,4 @@
-// How well four ranks' clocks are put on one: clock_accuracy RUNS [--limit-us X]
+// The accuracy of the alignment of four ranks' clocks: clock_accuracy RUNS [--limit-us X]
 //
 // Rank 3 pretends to a clock of its own, 5 ms ahead and 50 ppm fast. The program that is recorded (clock_marks.c) tells
 // with each mark what the machine's one counter really showed. Rank 0 keeps the reference clock; the other ranks' marks

@@ -1,4 +1,4 @@
-// What the control of a recording is tried on: control MODE [ARGUMENT]. It knows nothing of Paceline.
+// The program for tests of recording options: control MODE [ARGUMENT]. It knows nothing of Paceline.
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ static void numbered_mark(uint64_t number) {
   nvtxMarkEx(&mark);
 }
 
-// Marks numbered from `number` on, at most 50,000 a second, for some time, or until there is a file.
+// Emits marks numbered from `number` on, at most 50,000 per second, for some time or until a file exists.
 static void count_for(double seconds, uint64_t number, const char* until) {
   const double end = now() + seconds;
   while (now() < end && (until == NULL || access(until, F_OK) != 0)) {
@@ -42,7 +42,7 @@ static void count_for(double seconds, uint64_t number, const char* until) {
   }
 }
 
-// The same up to a number, the last 500 at once: on a busy machine a sleep may be long.
+// The same up to a number. The last 500 come at once, because a sleep may be long on a busy machine.
 static void count_up_to(uint64_t count) {
   for (uint64_t number = 0; number < count; ++number) {
     numbered_mark(number);
@@ -78,7 +78,7 @@ static void ranges(const char* name, int count) {
   }
 }
 
-// Twenty iterations with a forward each, and in it many ranges.
+// Twenty iterations with one forward range each, which contains many ranges.
 static void overload(int count) {
   for (int i = 0; i < 20; ++i) {
     nvtxRangePushA("iteration");
@@ -109,7 +109,7 @@ static int run_program(const char* program, const char* mode) {
   return status;
 }
 
-// Waits until `file`, where the recorder's lines go, has `text` in it; a minute at most.
+// Waits until `file`, which receives the recorder's messages, contains `text`, for a minute at most.
 static void until_said(const char* file, const char* text) {
   char said[16384];
   for (int left = 6000; left > 0; --left) {
@@ -122,7 +122,8 @@ static void until_said(const char* file, const char* text) {
   }
 }
 
-// Sixteen collectives; then rank 2 does something else until both others, which wait for it, have said so.
+// Sixteen collectives. Then rank 2 does something else until the recorders of both others, which wait for it, report
+// that.
 static void hang(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, value = 1, sum = 0;
@@ -152,7 +153,7 @@ static void tail(int argc, char** argv) {
   MPI_Finalize();
 }
 
-// An iteration that does not end before it was said to hang; then none until that was said.
+// An iteration that does not end before a hang is reported, and then no iteration until that is reported too.
 static void stuck(const char* lines) {
   for (int i = 0; i < 2; ++i) {
     nvtxRangePushA("iteration");
@@ -193,7 +194,7 @@ int main(int argc, char** argv) {
     const int mpi = argc > 2;
     if (mpi) MPI_Init(&argc, &argv);
     nvtxMarkA("here");
-    // Clocks are compared when a rank begins and ends, which the other's threads take part in.
+    // Clocks are compared when a rank begins and ends, and the threads of the other rank take part in that.
     if (mpi) MPI_Barrier(MPI_COMM_WORLD);
     print_idle_threads();
     if (mpi) MPI_Barrier(MPI_COMM_WORLD);
@@ -203,7 +204,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 300000; ++i) {
       snprintf(name, sizeof name, "range %d", i % 20000);
       ranges(name, 3);
-      if (i % 1000 == 999) usleep(1000);  // whoever writes them out has to keep up
+      if (i % 1000 == 999) usleep(1000);  // the drain must keep up
     }
     printf("%ld\n", resident_kib());
   } else if (strcmp(mode, "names") == 0) {

@@ -1,4 +1,4 @@
-// A stand-in for libcudart: the two functions that a capture range is made of, which count their calls.
+// A replacement for libcudart: the two functions of a capture range, which count their calls.
 static int calls = 0;
 int cudaProfilerStart(void) { return ++calls, 0; }
 int cudaProfilerStop(void) { return ++calls, 0; }

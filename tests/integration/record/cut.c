@@ -1,6 +1,6 @@
-// A program whose trace file is cut short while it is recorded: cut MODE DIRECTORY. It knows nothing of Paceline.
-//   trace   the trace in DIRECTORY is cut to nothing
-//   own     a mapping of the program's own is cut, and the program has no handler
+// A program whose trace file is truncated during the recording: cut MODE DIRECTORY. It knows nothing of Paceline.
+//   trace   the trace in DIRECTORY is truncated to 0 bytes
+//   own     a file that the program maps is truncated, and the program has no handler
 //   caught  the same, with a handler from before the first event
 //   gone    DIRECTORY is removed
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Calls every family of MPI functions at least once, with sizes that are known. It knows nothing of Paceline.
+// Calls every family of MPI functions at least once, with known sizes. It knows nothing of Paceline.
 #include <mpi.h>
 #if MPI_VERSION < 4 && defined(OPEN_MPI)
 #include <mpi-ext.h>
@@ -17,7 +17,7 @@ static int rank, ranks, peer;
 
 static void finish(MPI_Request request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
 
-// The sizes: 3 ints for each rank, or rank + 1; 5 and 7 where all have the same vector.
+// The sizes: 3 ints for each rank, or rank + 1; 5 and 7 if all ranks have the same vector.
 static void collectives(MPI_Comm comm) {
   MPI_Barrier(comm);
   MPI_Bcast(a, 5, MPI_INT, 1, comm);
@@ -62,7 +62,7 @@ static void nonblocking_collectives(MPI_Comm comm) {
   MPI_Iexscan(a, b, 7, MPI_INT, MPI_SUM, comm, &r), finish(r);
 }
 
-// A ring has two neighbours, to each of which go 3 ints, or 2.
+// A rank of the ring has two neighbours and sends 3 ints, or 2, to each.
 static void neighbors(void) {
   MPI_Comm ring, graph;
   MPI_Request r;
@@ -91,7 +91,7 @@ static void neighbors(void) {
 static void messages(void) {
   MPI_Request r[4];
   int index, flag = 0, done, indices[4];
-  if (peer == MPI_PROC_NULL) {  // the others talk to nobody
+  if (peer == MPI_PROC_NULL) {  // the other ranks have no peer
     MPI_Send(a, 3, MPI_INT, MPI_PROC_NULL, 7, WORLD);
     return;
   }
@@ -182,8 +182,10 @@ static void communicators(void) {
   // Two at once; those of odd ranks are used in the other order.
   MPI_Comm_idup(WORLD, &made[n++], &r);
   MPI_Comm_idup(WORLD, &made[n++], &r2);
-  if (rank % 2) finish(r2), finish(r);
-  else finish(r), finish(r2);
+  if (rank % 2)
+    finish(r2), finish(r);
+  else
+    finish(r), finish(r2);
   MPI_Comm_group(WORLD, &world);
   MPI_Group_incl(world, 2, two, &first_two);
   MPI_Comm_create(WORLD, first_two, &made[n++]);
@@ -202,7 +204,7 @@ static void communicators(void) {
   MPI_Comm_split(WORLD, rank % 2, rank, &local);
   MPI_Intercomm_create(local, 0, WORLD, 1 - rank % 2, 99, &inter);
   MPI_Allreduce(a, b, 9, MPI_INT, MPI_SUM, inter);
-  // Rank 0 of the even side gives to, and takes from, the odd side. Its own type is none where it is not looked at.
+  // Rank 0 of the even side gives to, and takes from, the odd side. Its own type is invalid where MPI ignores it.
   const int root = rank % 2 ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
   MPI_Bcast(a, 4, MPI_INT, root, inter);
   MPI_Gather(rank % 2 ? a : NULL, rank % 2 ? 2 : 0, rank % 2 ? MPI_INT : MPI_DATATYPE_NULL, b, 2, MPI_INT, root, inter);
@@ -257,7 +259,7 @@ static void files(const char* path) {
   MPI_File_close(&file);
 }
 
-// MPI 4's functions whose counts are not ints, on a communicator that has no parent.
+// MPI 4's functions with large counts, on a communicator without a parent.
 #if MPI_VERSION >= 4
 static void large_counts(void) {
   MPI_Comm comm;

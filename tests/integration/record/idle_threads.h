@@ -1,4 +1,4 @@
-// What a recorder's threads do while a program does nothing.
+// The work of the recorder's threads while a program is idle.
 #ifndef PACELINE_TESTS_IDLE_THREADS_H
 #define PACELINE_TESTS_IDLE_THREADS_H
 
@@ -13,7 +13,7 @@ struct thread_time {
   long ns;
 };
 
-// The CPU time so far of the recorder's threads, which are known by their names.
+// The CPU time of the recorder's threads so far, which are identified by their names.
 static int recorder_times(struct thread_time* times) {
   int count = 0;
   DIR* tasks = opendir("/proc/self/task");
@@ -39,7 +39,7 @@ static int recorder_times(struct thread_time* times) {
 // Prints "NAME NS" for each of the recorder's threads: its CPU time while the program sleeps for a second.
 static void print_idle_threads(void) {
   struct thread_time before[most_threads], after[most_threads];
-  usleep(500000);  // they name themselves, and fill their memory, first
+  usleep(500000);  // first they set their names and allocate their memory
   const int count = recorder_times(before);
   usleep(1000000);
   recorder_times(after);

@@ -1,5 +1,5 @@
-// Alone, it starts another by MPI_Comm_spawn and speaks with it; as one of two, they join by a port. It knows nothing of
-// Paceline.
+// Alone, it starts another process with MPI_Comm_spawn and communicates with it. With two ranks, they connect through a
+// port. It knows nothing of Paceline.
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// A program that writes down what it did, until it is killed or 150 ms have gone: killed FILE. Two threads end ranges
+// A program that logs its ranges until it is killed or 150 ms have passed: killed FILE. Two threads end ranges
 // one after another, numbered by their payloads, and note in FILE, which outlives them, when each one ended
 // (CLOCK_MONOTONIC, ns). It knows nothing of Paceline.
 #include <fcntl.h>

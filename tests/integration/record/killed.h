@@ -1,4 +1,4 @@
-// What killed.c notes of each of its two threads.
+// The log that killed.c keeps of each of its two threads.
 #ifndef PACELINE_TESTS_KILLED_H
 #define PACELINE_TESTS_KILLED_H
 
@@ -7,7 +7,7 @@
 #define KILLED_RANGES 100000
 
 struct killed_log {
-  uint64_t count;                  // ranges that ended; stored after their times
+  uint64_t count;                 // ranges that ended; stored after their times
   int64_t end_ns[KILLED_RANGES];  // CLOCK_MONOTONIC
 };
 

@@ -1,4 +1,4 @@
-// Broadcasts by way of a library that is bound before the program's preloaded libraries are.
+// Broadcasts through a library that is bound before the program's preloaded libraries.
 #include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@ int broadcast(void* buffer, ptrdiff_t count, void* type, int root, void* communi
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int value[100] = {42};
-  // -1 where the library found no such function, which is right as well.
+  // -1 if the library found no such function, which is right too.
   const int result = broadcast(value, 100, MPI_INT, 0, MPI_COMM_WORLD);
   printf("%s\n", result == MPI_SUCCESS || result == -1 ? "done" : "failed");
   MPI_Finalize();

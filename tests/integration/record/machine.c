@@ -1,9 +1,10 @@
-// usage: machine WHAT MILLISECONDS|FILE. Uses what counters count, inside one NVTX range, and says how much it was.
+// usage: machine WHAT MILLISECONDS|FILE. Uses the resources that counters measure, inside one NVTX range, and prints
+// the amounts.
 //   work    computes, fills 64 MiB, sends 4 MiB to itself over the loopback, starts a thread
 //   close   when there is a file `sampled`, closes all files that it did not open, and has files of its own under their
 //           numbers
 //   fork    a child sleeps and ends with exit handlers, while this process does too
-//   wait    sleeps until FILE is there, for a minute at most
+//   wait    sleeps until FILE exists, for a minute at most
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <nvtx3/nvToolsExt.h>
@@ -48,7 +49,7 @@ static void work(double seconds) {
   pthread_t thread;
   pthread_create(&thread, NULL, rest, &seconds);
   const size_t size = 64u << 20;
-  volatile char* memory = malloc(size);  // volatile: what is never read would not be written
+  volatile char* memory = malloc(size);  // volatile, because memory that is never read would not be written
   for (size_t at = 0; at < size; at += 1024) memory[at] = 1;
   send_to_itself();
   volatile double sum = memory[size / 2];
@@ -96,8 +97,9 @@ int main(int argc, char** argv) {
   nvtxRangePop();
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  printf("%.6f %ld\n", (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
-                           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec),
+  printf("%.6f %ld\n",
+         (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+             1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec),
          usage.ru_minflt);
   return 0;
 }

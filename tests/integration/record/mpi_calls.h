@@ -1,4 +1,4 @@
-// What tests ask of recorded MPI calls.
+// Helpers for tests of recorded MPI calls.
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ inline std::int32_t second_field(const RecordedEvent& event) {  // root, tag, ta
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(event.head.low >> 16));
 }
 
-// By identity and sequence, as an analysis matches them. Starts of persistent ones are left out.
+// Calls by identity and sequence, as an analysis matches them. Starts of persistent requests are left out.
 inline Collectives collectives_of(const std::vector<RecordedFile>& ranks) {
   using format::EventType;
   Collectives all;

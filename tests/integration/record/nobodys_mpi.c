@@ -1,4 +1,4 @@
-// An MPI library of one rank that is none of those that exist.
+// An MPI library with one rank that is not one of the existing libraries.
 #include <string.h>
 
 #define WEAK_ALIAS(name) __attribute__((weak, alias("P" #name)))

@@ -1,4 +1,4 @@
-// Three steps with a library that nobody knows (nobodys_mpi.c), linked in either way.
+// Three steps with an unknown library (nobodys_mpi.c), which is linked statically or dynamically.
 #include <nvtx3/nvToolsExt.h>
 
 int MPI_Init(int*, char***);

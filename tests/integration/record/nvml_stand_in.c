@@ -1,5 +1,5 @@
-// Stands in for NVIDIA's management library: two GPUs, joined by four NVLinks, whose figures are made of the index and
-// of how often they were asked for. GPU 1 reports XID error 79 once.
+// Replaces NVIDIA's management library: two GPUs, connected by four NVLinks, whose figures follow from the index and
+// the number of queries. GPU 1 reports XID error 79 once.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +91,7 @@ SHOWN int nvmlDeviceGetNvLinkState(Device* device, unsigned link, unsigned* acti
   *active = link < 4;
   return 0;
 }
-// Straight to the other GPU, or to a switch where $STAND_IN_NVSWITCH is set.
+// Directly to the other GPU, or to a switch if $STAND_IN_NVSWITCH is set.
 SHOWN int nvmlDeviceGetNvLinkRemoteDeviceType(Device* device, unsigned link, unsigned* type) {
   (void)device, (void)link;
   *type = getenv("STAND_IN_NVSWITCH") != NULL ? 2 : 0;

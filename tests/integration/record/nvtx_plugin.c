@@ -1,4 +1,4 @@
-// A shared library that uses NVTX: it has a copy of its own, which is gone when it is closed.
+// A shared library that uses NVTX. Its own copy of NVTX disappears when the library is closed.
 #include <nvtx3/nvToolsExt.h>
 
 static nvtxDomainHandle_t domain;
@@ -19,7 +19,7 @@ void plugin_push(nvtxDomainHandle_t in, nvtxStringHandle_t name) {
 
 void plugin_pop(nvtxDomainHandle_t in) { nvtxDomainRangePop(in); }
 
-// What runs when the library is closed, or after the program's end.
+// Runs when the library is closed or after the program's end.
 __attribute__((destructor)) static void closing(void) {
   nvtxMarkA("closing");
   nvtxDomainDestroy(domain);

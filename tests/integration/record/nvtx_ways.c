@@ -92,7 +92,7 @@ __attribute__((destructor)) static void after_main(void) {
   if (handed_over == 77) many_calls();
 }
 
-// Calls from exit handlers and destructors, while another thread goes on.
+// Calls from exit handlers and destructors while another thread goes on.
 static int late(void) {
   handed_over = 77;
   atexit(many_calls);

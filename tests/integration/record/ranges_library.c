@@ -1,4 +1,4 @@
-// What Python calls by ctypes to make NVTX ranges.
+// The functions that Python calls through ctypes for NVTX ranges.
 #include <nvtx3/nvToolsExt.h>
 
 void make_ranges(const char* name, int count) {

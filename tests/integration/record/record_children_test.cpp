@@ -1,4 +1,4 @@
-// Which processes of a job are recorded: children, workers with a rank of their own, successors.
+// Which processes of a job are recorded: children, workers with a rank of their own, programs after exec.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -40,7 +40,7 @@ TEST_F(RecordChildren, AForkedChildHasAFileOfItsOwn) {
   ASSERT_FALSE(both[1].file.ancestors.empty());
   EXPECT_EQ(both[1].file.ancestors[0], own_name(both[0]));
   EXPECT_EQ(both[1].file.forked, 1);
-  // Handles that the parent made go on in the child.
+  // Handles of the parent stay valid in the child.
   const auto ranges = both[1].named(EventType::push, "registered before");
   ASSERT_EQ(ranges.size(), 9u);
   EXPECT_EQ(ranges[0].domain, "kept");
@@ -78,7 +78,7 @@ TEST_F(RecordChildren, AWorkerWithARankOfItsOwnIsRecordedAnyway) {
   EXPECT_EQ(both[swapped ? 0 : 1].file.parent, "");
 }
 
-TEST_F(RecordChildren, ASuccessorHasASuffixAndThePredecessorStaysWhole) {
+TEST_F(RecordChildren, AProgramAfterExecHasASuffixAndTheFirstFileStaysWhole) {
   const auto both = recorded_files("", CONTROL " exec");
   ASSERT_EQ(both.size(), 2u);
   for (const RecordedFile& file : both) {

@@ -1,4 +1,4 @@
-// Clocks of ranks on different machines, here one machine with a rank that pretends to another clock.
+// Clocks of ranks on different machines, simulated by one machine with a rank that has another clock.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -32,9 +32,10 @@ TEST_F(RecordClock, RanksOfOneMachineNeedNoExchange) {
   }
 }
 
-// Rank 1's clock is 7 ms ahead and runs 50 ppm fast. Its samples say so, to half of their round trips.
+// Rank 1's clock is 7 ms ahead and runs 50 ppm fast. Its samples show that to half of their round trips.
 int of_phase(const std::vector<RecordedEvent>& samples, std::uint64_t phase) {
-  return static_cast<int>(std::ranges::count(samples, phase, [](const RecordedEvent& it) { return it.head.low >> 32; }));
+  return static_cast<int>(
+      std::ranges::count(samples, phase, [](const RecordedEvent& it) { return it.head.low >> 32; }));
 }
 
 TEST_F(RecordClock, TheOffsetLiesWithinHalfTheRoundTrip) {
@@ -55,7 +56,7 @@ TEST_F(RecordClock, TheOffsetLiesWithinHalfTheRoundTrip) {
   const double ns_per_tick = 1e9 / header.ticks_per_second;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     EXPECT_EQ(static_cast<std::uint32_t>(samples[i].head.low), 0u);  // asked rank 0
-    constexpr int order[] = {1, 2, 0};  // while MPI_Init runs, at its end, at MPI_Finalize
+    constexpr int order[] = {1, 2, 0};                               // while MPI_Init runs, at its end, at MPI_Finalize
     if (i > 0) {
       EXPECT_LE(order[samples[i - 1].head.low >> 32], order[samples[i].head.low >> 32]);
     }
@@ -72,7 +73,7 @@ TEST_F(RecordClock, TheOffsetLiesWithinHalfTheRoundTrip) {
   }
 }
 
-// The leaders of five clocks: each asks the one whose number has one bit less.
+// The leaders of five clocks: each asks the leader whose number has one bit less.
 TEST_F(RecordClock, DomainsAskAlongATree) {
   std::string command = mpirun();
   for (int rank = 0; rank < 5; ++rank) {
@@ -97,7 +98,7 @@ TEST_F(RecordClock, DomainsAskAlongATree) {
   }
 }
 
-// On a busy machine MPI_Init may end before the drain has had its turn: not every time, though.
+// On a busy machine MPI_Init may end before the drain has run, but not every time.
 TEST_F(RecordClock, ClocksAreComparedWhileInitRuns) {
   int attempts = 0, samples = 0;
   while (samples == 0 && ++attempts <= 8) {
@@ -109,7 +110,7 @@ TEST_F(RecordClock, ClocksAreComparedWhileInitRuns) {
   EXPECT_GT(samples, 0) << attempts << " attempts";
 }
 
-// Four rounds of ten samples in half a second. Where the machine is busy a round may get fewer answers, or come late.
+// Four rounds of ten samples in half a second. On a busy machine a round may get fewer answers or come late.
 bool compared_every_100_ms(const std::vector<RecordedFile>& ranks) {
   struct Round {
     double begin_s, end_s;
@@ -150,7 +151,7 @@ TEST_F(RecordClock, ClocksAreComparedAgainWhileTheProgramRuns) {
   EXPECT_TRUE(compared_every_100_ms(ranks));
 }
 
-TEST_F(RecordClock, TheSystemsClockCanBeAskedFor) {
+TEST_F(RecordClock, TheSystemClockCanBeSelected) {
   const Ended ended = run(mpirun() + "-n 2 " + recorded("PACELINE_CLOCK=monotonic_raw") + PROGRAM + " : -n 1 " +
                           recorded("PACELINE_CLOCK=tsc") + PROGRAM);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
@@ -163,10 +164,11 @@ TEST_F(RecordClock, TheSystemsClockCanBeAskedFor) {
     EXPECT_EQ(header.ticks_per_second, 1e9);
     for (const RecordedEvent& pair : ranks[rank].of(EventType::clock_pair)) {
       const auto apart = static_cast<std::int64_t>(pair.extension[0].high - header.start_ticks - pair.ticks);
-      EXPECT_LE(std::abs(apart), static_cast<std::int64_t>(pair.extension[0].low));  // the clock is the clock
+      EXPECT_LE(std::abs(apart),
+                static_cast<std::int64_t>(pair.extension[0].low));  // both readings are of the same clock
     }
   }
-  // Where the processor's counter is trusted, rank 2 has another clock than its neighbours, and compares it.
+  // If the CPU's counter is trusted, rank 2 has another clock than its neighbours and compares it.
   if (ranks[2].file.header.clock_source == format::ClockSource::tsc) {
     EXPECT_EQ(ranks[0].setting("clock_exchange"), "reference");
     EXPECT_EQ(ranks[2].setting("clock_exchange"), "done");
@@ -181,7 +183,8 @@ TEST_F(RecordClock, AnUnknownClockCostsOneLine) {
   EXPECT_EQ(files().size(), 1u);
 }
 
-// A recorder that left its address but answers no more: the program goes on after at most 2 s, and the trace says so.
+// A recorder that left its address but does not answer any more: the program goes on after 2 s at most, and the trace
+// shows it.
 TEST_F(RecordClock, ARankThatDoesNotAnswerIsGivenUp) {
   std::filesystem::create_directory(directory / "run");
   char name[128];

@@ -1,4 +1,4 @@
-// What is recorded, how much of it, and what the recorder costs: the options of `paceline record` on real programs.
+// The options of `paceline record` on real programs: what is recorded, how much, and at what cost.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ TEST_F(RecordControl, IterationsAreCountedFromZeroAndBothEndsAreRecorded) {
   EXPECT_EQ(file.named(EventType::push, "epoch").size(), 1u);  // the second one began within
   EXPECT_EQ(file.of(EventType::recording).size(), 3u);         // off at the start, on, off
   EXPECT_EQ(file.of(EventType::recording)[0].ticks, 0u);
-  // What was not recorded is nobody's time: ten iterations of a little more than a millisecond are nearly all of it.
+  // Time that was not recorded does not count: ten iterations of a little more than 1 ms are nearly all of the rest.
   const nlohmann::json rank = info()["traces"][0];
   EXPECT_EQ(rank["gaps"].size(), 2u) << rank;
   EXPECT_EQ(rank["gaps"][0]["reason"], "outside --iterations");
@@ -57,7 +57,7 @@ TEST_F(RecordControl, IterationsMayHaveAnyName) {
   EXPECT_EQ(report()["runs"][0]["iterations"]["count"], 2);
 }
 
-TEST_F(RecordControl, DelayAndDurationCutAWindow) {
+TEST_F(RecordControl, DelayAndDurationSelectAWindow) {
   const Ended ended = record("--delay 0.5 --duration 0.4", CONTROL " count 1.5");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();
@@ -65,7 +65,7 @@ TEST_F(RecordControl, DelayAndDurationCutAWindow) {
   const auto states = file.of(EventType::recording);
   ASSERT_EQ(states.size(), 3u);
   ASSERT_GT(marks.size(), 100u);
-  EXPECT_GT(marks.front().extension[0].low, 100u);  // numbers before it are not there
+  EXPECT_GT(marks.front().extension[0].low, 100u);  // earlier numbers are missing
   const double second = file.file.header.ticks_per_second;
   EXPECT_GE(marks.front().ticks, states[1].ticks);
   EXPECT_LE(marks.back().ticks, states[2].ticks + second / 10);
@@ -83,7 +83,7 @@ TEST_F(RecordControl, ACaptureRangeIsRecordedAndTheRealFunctionsAreCalled) {
   EXPECT_EQ(file.named(EventType::push, "captured").size(), 10u);
 }
 
-TEST_F(RecordControl, AFileEndsAtItsLargestSizeAndSaysSo) {
+TEST_F(RecordControl, AFileEndsAtItsLargestSizeWithAMessage) {
   const Ended ended = record("--max-size 1M", CONTROL " memory");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_NE(ended.err.find("--max-size"), std::string::npos) << ended.err;
@@ -101,14 +101,14 @@ TEST_F(RecordControl, MemoryStaysBelow64Megabytes) {
   const Ended with = record("", CONTROL " memory");
   EXPECT_TRUE(with.by_itself(0)) << with.err;
   const long more_kib = std::stol(with.out) - std::stol(without.out);
-  EXPECT_GT(more_kib, 4'000);  // it does record
+  EXPECT_GT(more_kib, 4'000);  // it really records
   EXPECT_LT(more_kib, 64'000'000 / 1024);
   std::filesystem::remove_all(directory / "run");
   const Ended less = record("--max-memory 24M", CONTROL " memory");
   EXPECT_LT(std::stol(less.out) - std::stol(without.out), 24 << 10);
 }
 
-// Each of its threads, those that counters and clocks of other machines have among them.
+// All threads of the recorder, including those for counters and for the clocks of other machines.
 TEST_F(RecordControl, NoThreadSpins) {
   const std::string idle = recorded("PACELINE_TEST_CLOCK=domain=other") + CONTROL " idle mpi";
   const Ended ended = run(mpirun() + "-n 1 " + recorded() + CONTROL " idle mpi : -n 1 " + idle);
@@ -136,7 +136,7 @@ TEST_F(RecordControl, MaxMemoryMakesTheBufferSmaller) {
   EXPECT_EQ(only_file().file.header.live_bytes, 4u << 20);
 }
 
-TEST_F(RecordControl, NamesThatTheMemoryHasNoRoomForAreCountedAndTheirRangesRecorded) {
+TEST_F(RecordControl, NamesBeyondTheMemoryAreCountedAndTheirRangesRecorded) {
   const Ended ended = record("--max-memory 4M", CONTROL " names");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();
@@ -159,7 +159,7 @@ TEST_F(RecordControl, StagedFilesAreMovedAtTheEnd) {
   EXPECT_TRUE(std::filesystem::is_empty(directory / "local"));
 }
 
-TEST_F(RecordControl, WhatAKilledProgramStagedIsMovedByTheLauncher) {
+TEST_F(RecordControl, StagedFilesOfAKilledProgramAreMovedByRecord) {
   const std::filesystem::path stage = "/dev/shm" / directory.filename();
   const Ended ended = run(PACELINE " record -o run --stage " + stage.string() + " -- " CONTROL " kill-self; exit $?");
   EXPECT_TRUE(ended.by_itself(128 + SIGTERM)) << ended.status << ended.err;
@@ -171,9 +171,10 @@ TEST_F(RecordControl, WhatAKilledProgramStagedIsMovedByTheLauncher) {
 }
 
 TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {
-  // The output directory is gone when the program ends.
+  // The output directory does not exist any more when the program ends.
   const Ended ended = record("--stage local", "sh -c \"" CONTROL " status; s=\\$?; rm -rf run; touch run; exit \\$s\"");
-  // The recorder moved its file before the directory went away; so the one that is killed afterwards must stay.
+  // The recorder moved its file before the directory was removed. So the file of the program that is killed afterwards
+  // must stay.
   EXPECT_TRUE(ended.by_itself(7)) << ended.err;
   std::filesystem::remove(directory / "run");
   const Ended killed =
@@ -187,14 +188,14 @@ TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {
   EXPECT_EQ(left, 1);
 }
 
-TEST_F(RecordControl, ProgramsThatCannotBeRecordedRunAndOneLineSaysWhy) {
+TEST_F(RecordControl, ProgramsThatCannotBeRecordedStillRunWithOneLine) {
   const std::string program = STATIC_PROGRAM;
   if (!program.empty()) {
     const Ended ended = record("", program);
     EXPECT_TRUE(ended.by_itself(5)) << ended.status;
     EXPECT_EQ(ended.out, "static\n");
     EXPECT_EQ(ended.err, "paceline record: " + program +
-                             " is statically linked: the recorder cannot be loaded into it; it runs unrecorded\n");
+                             " is statically linked: the recorder cannot be loaded into it, so it runs unrecorded\n");
   }
   if (getuid() != 0) GTEST_SKIP() << "making a setuid program of another user needs root";
   const std::filesystem::path other = directory / "other";

@@ -1,4 +1,4 @@
-// Counters and facts of real programs, held against what the programs and the system say themselves.
+// Counters and facts of real programs, compared with the output of the programs and of the system.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -12,10 +12,10 @@
 #include <sstream>
 #include <thread>
 
+#include "analysis/load/load.h"
 #include "analysis/metrics/counters.h"
 #include "analysis/metrics/machine.h"
 #include "analysis/report/build.h"
-#include "analysis/load/load.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -43,18 +43,18 @@ std::string findings_of(const analysis::Trace& trace) {
   return text;
 }
 
-// How many samples there are at most where one is taken each interval, and one at the end.
+// The largest number of samples, with one in each interval and one at the end.
 double most_samples(const Samples& samples, double interval_ms) {
   return 2 + 1e-6 * static_cast<double>(samples.time_ns.back() - samples.time_ns.front()) / interval_ms;
 }
 
-// They come after the first sampling. The last one is at the end.
+// The samples come after the first sampling, and the last one is at the end.
 bool has_facts(const std::vector<RecordedFile>& all) { return !all.empty() && all[0].setting("cpus_allowed") != ""; }
 
 double rise(const Samples& samples) { return samples.value.back() - samples.value.front(); }
 double highest(const Samples& samples) { return *std::max_element(samples.value.begin(), samples.value.end()); }
 
-TEST_F(RecordCounters, CountWhatTheProgramUsed) {
+TEST_F(RecordCounters, MeasureTheProgramsUse) {
   const Ended ended = run(recorded() + MACHINE " work 600");
   ASSERT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.err, "");
@@ -66,9 +66,9 @@ TEST_F(RecordCounters, CountWhatTheProgramUsed) {
   const Samples* cpu = find_counter(rank, "CPU time");
   ASSERT_NE(cpu, nullptr);
   EXPECT_EQ(cpu->unit, "µs");
-  // What came before the first sample is missing, what the recorder's end takes is in it.
+  // Use before the first sample is missing, and the recorder's own end is included.
   EXPECT_NEAR(rise(*cpu) * 1e-6, cpu_seconds, 0.1 + 0.1 * cpu_seconds);
-  // At 20 Hz; a crowded machine has fewer.
+  // At 20 Hz; a busy machine has fewer.
   EXPECT_GE(cpu->size(), 5u);
   EXPECT_LE(static_cast<double>(cpu->size()), most_samples(*cpu, 50));
   EXPECT_TRUE(std::is_sorted(cpu->time_ns.begin(), cpu->time_ns.end()));
@@ -94,7 +94,7 @@ TEST_F(RecordCounters, CountWhatTheProgramUsed) {
   EXPECT_EQ(rank.counter_events, samples);
 }
 
-TEST_F(RecordCounters, KnowTheMainThreadsShareOfACpuThatItShares) {
+TEST_F(RecordCounters, MeasureTheMainThreadsShareOfABusyCpu) {
   if (!std::filesystem::exists("/proc/self/schedstat")) GTEST_SKIP() << "this kernel does not count waiting";
   ASSERT_TRUE(run(mpirun() + "-n 2 " + recorded() + "taskset -c 0 " MACHINE " work 700").by_itself(0));
   const analysis::Trace trace = load();
@@ -111,7 +111,7 @@ TEST_F(RecordCounters, KnowTheMainThreadsShareOfACpuThatItShares) {
   EXPECT_THAT(findings_of(trace), HasSubstr("Ranks 0 and 1 share CPU 0 of "));
 }
 
-TEST_F(RecordCounters, FactsAreWhatTheSystemSays) {
+TEST_F(RecordCounters, FactsAgreeWithTheSystem) {
   put("class/net/eth7/device/numa_node", "1\n");
   put("class/net/eth7/speed", "25000\n");
   put("class/net/virtual0/speed", "10000\n");
@@ -125,7 +125,7 @@ TEST_F(RecordCounters, FactsAreWhatTheSystemSays) {
   put("devices/system/node/node0/cpulist", "0,2-3\n");
   put("devices/system/node/node1/cpulist", "1\n");
   put("devices/system/cpu/online", "0-3\n");
-  // Traffic begins later: until then the port has no counters.
+  // Traffic begins later. Until then the port has no counters.
   const std::string port = sysfs() + "/class/infiniband/mlx5_3/ports/1/counters/port_xmit_data";
   Ended ended;
   std::thread job([&] {
@@ -162,7 +162,7 @@ TEST_F(RecordCounters, FactsAreWhatTheSystemSays) {
   EXPECT_THAT(findings_of(trace), HasSubstr("Rank 0 may open 300 files only"));
 }
 
-TEST_F(RecordCounters, GpusAreWhatNvmlSays) {
+TEST_F(RecordCounters, GpusAgreeWithNvml) {
   const Ended ended = run(recorded("LD_LIBRARY_PATH=" NVML) + MACHINE " work 1600");
   ASSERT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.err, "");
@@ -195,7 +195,7 @@ TEST_F(RecordCounters, GpusAreWhatNvmlSays) {
   EXPECT_THAT(findings, HasSubstr("slowed down for heat or power in 100.0 % of its samples"));
 }
 
-TEST_F(RecordCounters, OnlyVisibleGpusAreCountedAndAllArePlaced) {
+TEST_F(RecordCounters, OnlyVisibleGpusHaveCountersAndAllHaveFacts) {
   put("bus/pci/devices/0000:19:00.0/numa_node", "1\n");
   for (const auto& [visible, expected] : {std::pair("GPU-one", "1"), {"1,5,0", "1"}, {"", ""}}) {
     std::filesystem::remove_all(directory / "run");
@@ -212,11 +212,11 @@ TEST_F(RecordCounters, OnlyVisibleGpusAreCountedAndAllArePlaced) {
   }
 }
 
-TEST_F(RecordCounters, AreTakenAsOftenAsAskedAndNotAtAllWithZero) {
+TEST_F(RecordCounters, AreSampledAtTheGivenRateAndNotAtZero) {
   ASSERT_TRUE(run(recorded("PACELINE_COUNTERS_US=5000") + MACHINE " work 900").by_itself(0));
   const analysis::Trace often = load();
   const Samples& cpu = *find_counter(often.ranks.at(0), "CPU time");
-  // 100 in half a second; where the machine is slow for a while they are twice as far apart, and twice again.
+  // 100 in half a second; while the machine is slow their distance doubles, and may double again.
   std::int64_t shortest_ns = std::numeric_limits<std::int64_t>::max();  // that has 40
   for (std::size_t last = 39; last < cpu.size(); ++last) {
     shortest_ns = std::min<std::int64_t>(shortest_ns, cpu.time_ns[last] - cpu.time_ns[last - 39]);
@@ -241,7 +241,7 @@ TEST_F(RecordCounters, LeaveFilesOfTheProgramAlone) {
   const std::string text{std::istreambuf_iterator<char>(own), {}};
   EXPECT_EQ(text, std::string(100, 'x') + std::string(100, 'y'));
   const analysis::Trace trace = load();
-  // What needs no file goes on; what was read from files that are closed ended, with values that were true.
+  // Counters that need no file go on. Counters from closed files ended, and their values were right.
   const Samples* cpu = find_counter(trace.ranks.at(0), "CPU time");
   const Samples* memory = find_counter(trace.ranks[0], "memory, resident");
   ASSERT_NE(memory, nullptr);

@@ -1,4 +1,4 @@
-// What goes wrong around a recording: files and directories that others remove or cut, options, spawned processes.
+// Problems around a recording: removed or truncated files and directories, wrong options, spawned processes.
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/record/run.h"
@@ -10,7 +10,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 class RecordEdges : public RecordTest {};
 
-TEST_F(RecordEdges, AProgramOutlivesATraceFileThatIsCutShort) {
+TEST_F(RecordEdges, AProgramSurvivesATruncatedTraceFile) {
   const Ended ended = run(recorded() + CUT " trace run");
   EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
   EXPECT_EQ(ended.out, "done\n");
@@ -18,14 +18,14 @@ TEST_F(RecordEdges, AProgramOutlivesATraceFileThatIsCutShort) {
   EXPECT_TRUE(has(ended.err, "truncated this file")) << ended.err;
 }
 
-TEST_F(RecordEdges, AFaultOfTheProgramItselfHasTheEndThatItHasWithoutTheRecorder) {
+TEST_F(RecordEdges, AFaultOfTheProgramHasItsUsualEffect) {
   EXPECT_EQ(run(recorded() + CUT " own run").status, run(CUT " own run").status);
   const Ended caught = run(recorded() + CUT " caught run");
   EXPECT_TRUE(caught.by_itself(0)) << caught.status << caught.err;
   EXPECT_EQ(caught.out, "done\n");
 }
 
-TEST_F(RecordEdges, ADirectoryThatIsRemovedIsMentionedAtTheEnd) {
+TEST_F(RecordEdges, ARemovedDirectoryIsReportedAtTheEnd) {
   const Ended ended = run(recorded() + CUT " gone run");
   EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
   EXPECT_TRUE(has(ended.err, "was removed during the recording")) << ended.err;
@@ -46,16 +46,16 @@ TEST_F(RecordEdges, ARemovedWorkingDirectoryIsOneLineAndStatus125) {
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
 }
 
-TEST_F(RecordEdges, WrongNumbersAreRefusedByWhatIsWrongWithThem) {
+TEST_F(RecordEdges, WrongNumbersAreRejectedWithTheReason) {
   const std::pair<const char*, const char*> wrong[] = {
       {"--buffer=-5M", "is not a size"},
       {"--buffer=", "is not a size"},
       {"--buffer=5X", "is not a size"},
       {"--buffer=1.5M", "is not a size"},
       {"--buffer=0x10", "is not a size"},
-      {"--buffer=99999999999999999999", "larger size than this program can count"},
-      {"--buffer=99999999999G", "larger size than this program can count"},
-      {"--buffer=1K", "a buffer has 256K to 1G bytes"},
+      {"--buffer=99999999999999999999", "is too large: a size must be below 16E"},
+      {"--buffer=99999999999G", "is too large: a size must be below 16E"},
+      {"--buffer=1K", "the size must be from 256K to 1G"},
       {"--max-memory=-1", "is not a size"},
       {"--max-memory=1M", "must be at least 4M"},
       {"--max-size=-1G", "is not a size"},
@@ -65,7 +65,7 @@ TEST_F(RecordEdges, WrongNumbersAreRefusedByWhatIsWrongWithThem) {
       {"--duration=nan", "is not a number of seconds"},
       {"--ring=1e400", "is not a number of seconds"},
       {"--ring-signal=99999999999999999", "there is no signal"},
-      {"--counters=-3", "is not 0, nor from 0.001 to 1000 a second"},
+      {"--counters=-3", "is neither 0 nor a rate from 0.001 to 1000 per second"},
       {"--iterations=-1:3", "is not of the form 10:12"},
   };
   for (const auto& [option, message] : wrong) {
@@ -96,19 +96,19 @@ TEST_F(RecordEdges, TheClocksOfTheCpusAreComparedBeforeTheCommandStarts) {
   EXPECT_GT(clock["error_ns"], 0);
   EXPECT_LT(clock["error_ns"], 1e5);
   EXPECT_TRUE(has(run(PACELINE " info run").out, source));
-  // On one CPU nothing is measured, and the variable of another boot does not count.
+  // With one CPU nothing is measured, and the variable from another boot is ignored.
   std::filesystem::remove_all(directory / "run");
   run("PACELINE_CLOCK_ERROR=\"1 other-boot measured\" taskset -c 0 " PACELINE " record -o run -- " CUT " caught run");
   EXPECT_EQ(only_file().setting("counter_error_ns"), "");
 }
 
-TEST_F(RecordEdges, ProcessesThatMpiSpawnsAreMentioned) {
+TEST_F(RecordEdges, ProcessesThatMpiSpawnsAreReported) {
   const Ended alone = run(mpirun() + "-n 1 " PACELINE " record -o run -- " SPAWN);
   ASSERT_TRUE(alone.by_itself(0)) << alone.err;
   EXPECT_TRUE(has(alone.err, "MPI_Comm_spawn started 2 processes")) << alone.err;
   EXPECT_TRUE(has(run(PACELINE " info run").out, "2 processes are not shown")) << run(PACELINE " info run").out;
   EXPECT_TRUE(has(run(PACELINE " report run").err, "2 processes are not shown"));
-  // Where mpirun itself is recorded its spawned processes are as well; they have ranks of their own.
+  // If mpirun itself is recorded, its spawned processes are recorded too; they have ranks of their own.
   std::filesystem::remove_all(directory / "run");
   const Ended all = record("", mpirun() + "-n 1 " SPAWN);
   ASSERT_TRUE(all.by_itself(0)) << all.err;

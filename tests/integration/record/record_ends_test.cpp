@@ -1,4 +1,5 @@
-// However a program ends, its file can be read and holds what was recorded; and the recorder never harms the program.
+// However a program ends, its file is readable and contains the recorded events, and the recorder never harms the
+// program.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -21,7 +22,7 @@ using format::EventType;
 
 class RecordEnds : public RecordTest {};
 
-// Rank 1 counts its ranges in a file of its own while it is killed; what it counted must be in its trace.
+// Rank 1 counts its ranges in a file of its own until it is killed. The counted ranges must be in its trace.
 TEST_F(RecordEnds, AKilledRankLeavesEveryRangeThatEnded) {
   std::mt19937 random(std::random_device{}());
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -58,7 +59,7 @@ TEST_F(RecordEnds, AKilledRankLeavesEveryRangeThatEnded) {
     EXPECT_EQ(ranks[0].of(EventType::pop).size(), 10u);
   }
 #ifdef PACELINE
-  // mpirun ended rank 0, then.
+  // Then mpirun ended rank 0.
   const Ended info = run(PACELINE " info run");
   EXPECT_NE(info.out.find("Ranks 0 and 1 did not end by themselves"), std::string::npos) << info.out;
   const Ended report = run(PACELINE " report --format json run");
@@ -71,8 +72,8 @@ TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
     const char* mode;
     int shell_status;
   };
-  for (const Way& way : {Way{"abort", 128 + SIGABRT}, Way{"crash", 128 + SIGSEGV}, Way{"quick_exit", 5},
-                         Way{"_exit", 7}}) {
+  for (const Way& way :
+       {Way{"abort", 128 + SIGABRT}, Way{"crash", 128 + SIGSEGV}, Way{"quick_exit", 5}, Way{"_exit", 7}}) {
     std::filesystem::remove_all(directory / "run");
     const Ended ended = run(recorded() + WAYS " " + way.mode + " 30000; exit $?");
     EXPECT_TRUE(ended.by_itself(way.shell_status)) << way.mode << ": " << ended.status << ended.err;
@@ -81,7 +82,7 @@ TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
     EXPECT_FALSE(file.file.damaged) << file.file.damage;
     EXPECT_EQ(file.of(EventType::push).size(), 30'000u) << way.mode;
     EXPECT_EQ(file.of(EventType::pop).size(), 30'000u) << way.mode;
-    // What a signal ends keeps its live area.
+    // A process that a signal ends keeps its live area.
     const bool closes = way.shell_status < 128;
     EXPECT_EQ(file.file.header.closed, closes ? 1u : 0u) << way.mode;
     EXPECT_EQ(file.file.header.live_bytes == 0, closes) << way.mode;
@@ -89,7 +90,7 @@ TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
   }
 }
 
-// While one thread ends the process, with all that runs then, another goes on recording.
+// While one thread ends the process and runs its exit handlers, another thread goes on recording.
 TEST_F(RecordEnds, AThreadThatExitsEndsTheProgramAsBefore) {
   const Ended ended = run(recorded() + WAYS " thread_exit 3000; exit $?");
   EXPECT_TRUE(ended.by_itself(6)) << ended.status << ended.err;
@@ -126,7 +127,7 @@ TEST_F(RecordEnds, AProgramThatReplacesItselfLeavesTwoFiles) {
 #endif
 }
 
-TEST_F(RecordEnds, AProgramThatCannotReplaceItselfIsRecordedOn) {
+TEST_F(RecordEnds, AProgramThatCannotReplaceItselfIsStillRecorded) {
   const Ended ended = run(recorded() + WAYS " exec_fails 300");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
@@ -144,7 +145,7 @@ TEST_F(RecordEnds, AChildOfVforkLeavesItsParentsFileAlone) {
   EXPECT_EQ(file.file.header.closed, 1u);
 }
 
-TEST_F(RecordEnds, AChildOfForkIsNotRecordedWhereNobodyWantsIt) {
+TEST_F(RecordEnds, AnExcludedChildOfForkIsNotRecorded) {
   const Ended ended = run(recorded("PACELINE_CHILDREN=0") + WAYS " fork 300");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();
@@ -160,7 +161,7 @@ TEST_F(RecordEnds, AChildForkedWhileAnotherThreadStartsNvtxDoesNotHang) {
   }
 }
 
-TEST_F(RecordEnds, AClockThatAnotherLibraryReplacesIsNotAsked) {
+TEST_F(RecordEnds, AReplacedClockIsNotUsed) {
   if (!run("faketime -f -60y true").by_itself(0)) GTEST_SKIP() << "faketime is not installed";
   const Ended ended = run(recorded() + "faketime -f -60y " WAYS " return 300");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
@@ -199,8 +200,8 @@ TEST_F(RecordEnds, ALimitOnFileSizesCostsOneLine) {
   EXPECT_TRUE(files().empty());
 }
 
-// The limit lies above what the file begins with: it is met later, in the middle.
-TEST_F(RecordEnds, ALimitOnFileSizesThatIsMetLaterIsSaidAtOnceAndWhatItCostAtTheEnd) {
+// The limit is above the file's first size, so it is reached later, in the middle.
+TEST_F(RecordEnds, ALimitOnFileSizesThatIsReachedLaterIsReportedWithItsCost) {
   const Ended ended = run("ulimit -f 8192; " + recorded("PACELINE_BUFFER_BYTES=2097152") + WAYS " steady 600000");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.out, "done\n");
@@ -212,7 +213,7 @@ TEST_F(RecordEnds, ALimitOnFileSizesThatIsMetLaterIsSaidAtOnceAndWhatItCostAtThe
   EXPECT_GT(file.of(EventType::push_payload).size(), 10'000u);
 }
 
-TEST_F(RecordEnds, AFullDiskIsSaidAtOnceAndWhatItCostAtTheEnd) {
+TEST_F(RecordEnds, AFullDiskIsReportedWithItsCost) {
   const std::filesystem::path small = directory / "run";
   std::filesystem::create_directory(small);
   if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "mounting a small disk needs root";

@@ -1,5 +1,5 @@
-// Killed at any moment, from its start to its end, a process leaves a file that can be read and has all that it did.
-// PACELINE_KILLS=200 kills it so often; 20 times else.
+// A process that is killed at any moment leaves a readable file with all events before the kill.
+// PACELINE_KILLS=200 sets the number of kills; the default is 20.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ std::int64_t monotonic_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// The log of both threads, in a file that the program maps too.
+// The log of both threads, in a file that the program also maps.
 class Logs {
  public:
   explicit Logs(const std::string& path) {
@@ -61,7 +61,7 @@ class Logs {
   killed_log* logs_ = nullptr;
 };
 
-// Ranges of each thread that are there from begin to end, in their order from 0 on; a gap ends the count.
+// The number of complete ranges of each thread, in order from 0; a gap ends the count.
 std::array<std::uint64_t, 2> ranges_in(const format::TraceFile& file) {
   std::map<std::uint32_t, int> thread_of_name;
   std::array<std::uint64_t, 2> whole{};
@@ -92,7 +92,7 @@ std::array<std::uint64_t, 2> ranges_in(const format::TraceFile& file) {
 
 class RecordKill : public RecordTest {};
 
-TEST_F(RecordKill, EveryFileIsReadableAndHasWhatEndedBefore) {
+TEST_F(RecordKill, EveryFileIsReadableAndHasTheEventsBeforeTheKill) {
   const char* wanted = getenv("PACELINE_KILLS");
   const int kills = wanted != nullptr ? atoi(wanted) : 20;
   std::mt19937 random(std::random_device{}());
@@ -111,7 +111,7 @@ TEST_F(RecordKill, EveryFileIsReadableAndHasWhatEndedBefore) {
       execl(KILLED, KILLED, (directory / "log").c_str(), nullptr);
       _exit(127);
     }
-    // A quarter each: while the recorder begins; while it records; and from then to its end.
+    // A quarter each while the recorder starts, while it records, and from then to its end.
     usleep(attempt % 4 == 0 ? random() % 15'000 : random() % 200'000);
     const std::int64_t killed_at = monotonic_ns();
     kill(program, SIGKILL);

@@ -12,7 +12,7 @@ using format::EventType;
 
 struct Library {
   const char* name;
-  const char* programs;  // the folder of its programs; "" where it is not installed
+  const char* programs;  // the folder of its programs; "" if it is not installed
   const char* launcher;
 };
 const Library libraries[] = {{"OpenMpi", OPEN_MPI_PROGRAMS, MPIRUN " --bind-to none "},
@@ -95,7 +95,7 @@ void expect_collectives_on_world(const Collectives& all, std::uint64_t world, st
   EXPECT_EQ(all.count({world, static_cast<std::uint32_t>(expected.size())}), 0u);
 }
 
-// MPI 4's forms with large counts are told as the others.
+// MPI 4's forms with large counts are recorded like the others.
 void expect_large_counts(const std::vector<RecordedFile>& ranks, const Collectives& all) {
   std::map<std::string, std::uint64_t> bytes;
   for (const auto& [key, calls] : all) {
@@ -137,13 +137,13 @@ TEST_P(RecordMpiCalls, CollectivesAreMatchedAcrossRanks) {
   ASSERT_NE(world, 0u);
   ASSERT_NE(inter, 0u) << "the two sides of an inter-communicator have two identities";
   for (const auto& [key, calls] : all) {
-    // On an inter-communicator, the size is that of the own side.
+    // On an inter-communicator the size is that of the own side.
     EXPECT_EQ(calls.size(), key.first == inter ? 3 : calls[0].size) << calls[0].function << " " << key.second;
   }
   expect_collectives_on_world(all, world, n);
   if (GetParam().name != libraries[0].name) expect_large_counts(ranks, all);  // Open MPI 4 has none
 
-  // The communicators of communicators(), in the order in which they were made, by what was reduced on each.
+  // The communicators of communicators(), in the order of their creation, identified by the reductions on each.
   std::map<std::uint64_t, std::set<std::uint64_t>> identities;
   std::set<std::uint64_t> different;
   for (const auto& [key, calls] : all) {
@@ -182,7 +182,7 @@ TEST_P(RecordMpiCalls, CollectivesAreMatchedAcrossRanks) {
     }
     EXPECT_EQ(file.named(EventType::mpi_begin_coll, "MPI_Neighbor_alltoall").at(1).extension[0].high, 12u);
     EXPECT_EQ(file.named(EventType::communicator, "twin").size(), 1u);
-    // Persistent collectives: each start says what its initialisation said.
+    // Persistent collectives: each start has the arguments of its initialisation.
     const auto starts = file.named(EventType::mpi_begin_coll, "MPI_Start");
     ASSERT_EQ(starts.size(), 6u);  // two of them in a Startall
     for (std::uint32_t i = 0; i < 6; ++i) {
@@ -194,8 +194,8 @@ TEST_P(RecordMpiCalls, CollectivesAreMatchedAcrossRanks) {
   }
 }
 
-// The table of collectives has those that do not block, too.
-TEST_P(RecordMpiCalls, CollectivesThatDoNotBlockEndWhereTheirRequestsDo) {
+// The table of collectives also has the nonblocking ones.
+TEST_P(RecordMpiCalls, NonblockingCollectivesEndWithTheirRequests) {
   record(3, "every_call");
   const analysis::Trace trace = analysis::load_run(directory / "run");
   const analysis::Collectives collectives = analysis::match_collectives(trace);
@@ -239,7 +239,7 @@ TEST_P(RecordMpiCalls, CollectivesThatDoNotBlockEndWhereTheirRequestsDo) {
   }
 }
 
-TEST_P(RecordMpiCalls, MessagesWindowsAndFilesSayWhatTheyMove) {
+TEST_P(RecordMpiCalls, MessagesWindowsAndFilesHaveTheirBytes) {
   constexpr int n = 3;
   const std::vector<RecordedFile> ranks = record(n, "every_call " + (directory / "every_call.bin").string());
   ASSERT_EQ(ranks.size(), 3u);
@@ -332,7 +332,7 @@ TEST_P(RecordMpiCalls, ThreadsCallAtOnce) {
   }
 }
 
-// By mpi_f08 (mpi_x_f08_ of Open MPI) and by mpif.h (mpi_x_). MPICH's Fortran functions call C's.
+// Through mpi_f08 (mpi_x_f08_ of Open MPI) and mpif.h (mpi_x_). MPICH's Fortran functions call those of C.
 TEST_P(RecordMpiCalls, FortranIsRecordedOnceForEachCall) {
   for (const std::string program : {"collectives", "collectives_mpif"}) {
     SCOPED_TRACE(program);
@@ -371,7 +371,7 @@ TEST_P(RecordMpiCalls, FortranIsRecordedOnceForEachCall) {
   }
 }
 
-TEST_P(RecordMpiCalls, OfSessionsTheTimesOfCallsAreRecorded) {
+TEST_P(RecordMpiCalls, SessionsRecordTheTimesOfCalls) {
   const Ended ended = run(GetParam().launcher + ("-n 2 " + recorded()) + GetParam().programs + "/sessions");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   if (ended.out.empty()) {
@@ -392,7 +392,7 @@ TEST_P(RecordMpiCalls, OfSessionsTheTimesOfCallsAreRecorded) {
   }
 }
 
-// Layers' gradients by MPI_Iallreduce, a metric, a barrier: what a training loop does.
+// The calls of a training loop: gradients of layers by MPI_Iallreduce, a metric, a barrier.
 TEST_P(RecordMpiCalls, ACollectiveTakesAtMostFortyBytesOnDisk) {
   const std::vector<RecordedFile> ranks = record(2, "gradients");
   ASSERT_EQ(ranks.size(), 2u);
@@ -412,8 +412,8 @@ INSTANTIATE_TEST_SUITE_P(Libraries, RecordMpiCalls, ::testing::ValuesIn(librarie
 
 class RecordOtherMpi : public RecordTest {};
 
-// Two worlds that come together have communicators whose members have no rank in the own MPI_COMM_WORLD.
-TEST_F(RecordOtherMpi, AProgramThatSpawnsOneIsLeftUnharmed) {
+// Two worlds that connect have communicators whose members have no rank in this MPI_COMM_WORLD.
+TEST_F(RecordOtherMpi, AProgramThatSpawnsAnotherIsUnharmed) {
   const Ended ended = run(MPIRUN " --bind-to none -n 1 " + recorded() + OPEN_MPI_PROGRAMS "/join_worlds");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_NE(ended.out.find("parent 2\n"), std::string::npos) << ended.out;
@@ -424,7 +424,7 @@ TEST_F(RecordOtherMpi, AProgramThatSpawnsOneIsLeftUnharmed) {
   EXPECT_EQ(ranks[0].named(EventType::mpi_begin_coll, "MPI_Allreduce").size(), 2u);
 }
 
-TEST_F(RecordOtherMpi, RanksThatJoinByAPortAreLeftUnharmed) {
+TEST_F(RecordOtherMpi, RanksThatJoinThroughAPortAreUnharmed) {
   const Ended ended = run(MPIRUN " --bind-to none -n 2 " + recorded() + OPEN_MPI_PROGRAMS "/join_worlds");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.out, "parent 2\nparent 2\n");
@@ -432,11 +432,11 @@ TEST_F(RecordOtherMpi, RanksThatJoinByAPortAreLeftUnharmed) {
   ASSERT_EQ(ranks.size(), 2u);
   EXPECT_EQ(ranks[0].named(EventType::mpi_begin, "MPI_Comm_accept").size(), 1u);
   EXPECT_EQ(ranks[1].named(EventType::mpi_begin, "MPI_Comm_connect").size(), 1u);
-  // Here both sides are of one MPI_COMM_WORLD, so they agree on what they made.
+  // Here both sides belong to one MPI_COMM_WORLD, so their identities agree.
   for (const auto& [key, calls] : collectives_of(ranks)) EXPECT_EQ(calls.size(), 2u);
 }
 
-// A library that nobody knows is passed through: the times of calls, and one line.
+// Calls of an unknown library pass through: their times are recorded, and one line reports it.
 TEST_F(RecordOtherMpi, AnUnknownLibraryIsPassedThrough) {
   const Ended ended = run(recorded() + UNKNOWN_MPI_PROGRAM);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
@@ -449,7 +449,7 @@ TEST_F(RecordOtherMpi, AnUnknownLibraryIsPassedThrough) {
   EXPECT_TRUE(ranks[0].of(EventType::mpi_begin_coll).empty());
 }
 
-TEST_F(RecordOtherMpi, AStaticallyLinkedLibraryIsSaidToBeOutOfSight) {
+TEST_F(RecordOtherMpi, AStaticallyLinkedLibraryIsReportedAsInvisible) {
   const Ended ended = run(recorded("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2") + STATIC_MPI_PROGRAM);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.recorder_lines(), 1) << ended.err;

@@ -1,4 +1,4 @@
-// Programs of others, recorded unchanged: an MPI benchmark suite, and PyTorch under torchrun.
+// Unchanged programs of other projects: MPI benchmarks, and PyTorch under torchrun.
 #include <stdlib.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ class RecordPrograms : public RecordTest {
  protected:
   std::string record() const { return PACELINE " record -o " + (directory / "run").string() + " -- "; }
 
-  // In the files, and in the analysis of them.
+  // Both in the files and in their analysis.
   void expect_each_collective_matched(const std::vector<RecordedFile>& ranks, std::size_t least) const {
     const Collectives all = collectives_of(ranks);
     EXPECT_GT(all.size(), least);
@@ -31,7 +31,7 @@ class RecordPrograms : public RecordTest {
     EXPECT_NE(report.out.find("\"operation\": \"MPI_B"), std::string::npos) << report.out;  // Bcast, Barrier
   }
 
-  // Both ranks are there, each once, of one host and one clock, and whole.
+  // Both ranks have one complete file each, from one host and one clock.
   void expect_two_ranks(const std::vector<RecordedFile>& ranks) const {
     ASSERT_EQ(ranks.size(), 2u);
     for (int rank = 0; rank < 2; ++rank) {
@@ -46,7 +46,7 @@ class RecordPrograms : public RecordTest {
       EXPECT_NE(file.job, "");
     }
     const Ended info = run(PACELINE " info --format json run");
-    // One machine's clock for both: what its CPUs are apart, measured or bounded.
+    // Both use one machine's clock, whose error between CPUs is measured or bounded.
     const auto document = nlohmann::json::parse(info.out);
     ASSERT_EQ(document["traces"].size(), 2u) << info.out;
     const double error_ns = document["traces"][0]["clock"]["error_ns"];
@@ -63,7 +63,7 @@ std::uint64_t bytes_of(const RecordedFile& file, const char* function) {
   return sum;
 }
 
-// NetPIPE (Debian's netpipe-openmpi): messages to and fro, a barrier and a broadcast between the sizes.
+// NetPIPE (Debian's netpipe-openmpi): messages in both directions, with a barrier and a broadcast between the sizes.
 TEST_F(RecordPrograms, EachCollectiveAndMessageOfNetpipeIsMatched) {
   if (!run("command -v NPopenmpi").by_itself(0)) GTEST_SKIP() << "netpipe-openmpi is not installed";
   const Ended ended = run(mpirun() + "-n 2 " + record() + "NPopenmpi -n 5 -u 2048");
@@ -76,14 +76,14 @@ TEST_F(RecordPrograms, EachCollectiveAndMessageOfNetpipeIsMatched) {
   EXPECT_EQ(bytes_of(ranks[1], "MPI_Send"), bytes_of(ranks[0], "MPI_Recv"));
 }
 
-// HPC Challenge (Debian's hpcc): seven benchmarks on twenty communicators. Half a minute where the cores are busy, so
+// HPC Challenge (Debian's hpcc): seven benchmarks on twenty communicators. It takes half a minute on busy cores, so
 // samples/setup.sh does not install it.
 TEST_F(RecordPrograms, EachCollectiveOfHpccIsMatched) {
   const std::filesystem::path example = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
   if (!run("command -v hpcc").by_itself(0) || !std::filesystem::exists(example)) {
     GTEST_SKIP() << "hpcc is not installed";
   }
-  // Its own example with a tiny problem.
+  // The suite's own example with a tiny problem.
   ASSERT_TRUE(
       run("sed -e \"s/^1000 /32 /; s/^80 /8 /; s/^2            Ps/1 Ps/\" " + example.string() + " >hpccinf.txt")
           .by_itself(0));
@@ -100,14 +100,14 @@ TEST_F(RecordPrograms, EachCollectiveOfHpccIsMatched) {
   }
 }
 
-// What torchrun does, without PyTorch: a launcher that tells its children who they are by the environment.
-TEST_F(RecordPrograms, ALaunchersChildrenWithRanksAreRecordedEach) {
+// A launcher that gives its children their ranks in the environment, as torchrun does, but without PyTorch.
+TEST_F(RecordPrograms, EachChildOfALauncherWithARankIsRecorded) {
   const Ended ended = run(record() + "/usr/bin/python3 " SCRIPTS "/launcher.py 2 " WAYS " return 50");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const std::vector<RecordedFile> ranks = files();
   expect_two_ranks(ranks);
   for (const RecordedFile& file : ranks) EXPECT_EQ(file.of(EventType::push).size(), 50u);
-  // Nobody saw them communicate: that is said, and is not 0.
+  // Their communication was not observed. The report states that instead of 0.
   const Ended report = run(PACELINE " report --format json run");
   EXPECT_TRUE(report.by_itself(0)) << report.err;
   EXPECT_NE(report.out.find("\"communication_observed\": false"), std::string::npos) << report.out;
@@ -122,7 +122,7 @@ TEST_F(RecordPrograms, DistributedDataParallelUnderTorchrun) {
     GTEST_SKIP() << python << " has no PyTorch with NVTX: name one that has by PACELINE_TORCH_PYTHON";
   }
   const Ended ended = run("OMP_NUM_THREADS=1 " + record() + python +
-                          " -m torch.distributed.run --nproc-per-node 2 " SAMPLES "/python/train.py --steps 6",
+                              " -m torch.distributed.run --nproc-per-node 2 " SAMPLES "/python/train.py --steps 6",
                           300);  // three interpreters load PyTorch
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const std::vector<RecordedFile> ranks = files();

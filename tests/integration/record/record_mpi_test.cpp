@@ -1,4 +1,4 @@
-// MPI programs in C and Fortran: every call is there, with its bytes, peers and communicators.
+// MPI programs in C and Fortran: every call is recorded with its bytes, peers and communicators.
 #include <set>
 
 #include "tests/integration/record/mpi_calls.h"
@@ -18,7 +18,7 @@ std::uint64_t identity_of(const RecordedFile& file, std::uint32_t communicator) 
   return 0;
 }
 
-// The two ranks of program.c; everything in it is counted.
+// The two ranks of program.c, whose calls are known in number.
 TEST_F(RecordMpi, AProgramOfThirtyLinesIsRecordedCallByCall) {
   const Ended ended = run(mpirun() + "-n 2 " + recorded() + PROGRAM);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
@@ -75,7 +75,7 @@ TEST_F(RecordMpi, AProgramOfThirtyLinesIsRecordedCallByCall) {
     }
     EXPECT_EQ(file.of(EventType::mpi_end).size(), 100u + 100 + 1 + 1 + 5);
     EXPECT_EQ(requests_of(file, EventType::mpi_posted), requests_of(file, EventType::mpi_completed));
-    // The split turned the order of ranks around.
+    // The split reversed the order of ranks.
     for (const RecordedEvent& event : file.of(EventType::communicator)) {
       if (event.head.low != (3 | std::uint64_t{2} << 32)) continue;
       EXPECT_EQ(static_cast<int>(event.extension[0].low & 0xffffffff), 1 - rank);
@@ -97,8 +97,9 @@ TEST_F(RecordMpi, OneRankIsRecordedToo) {
   EXPECT_EQ(ranks[0].named(EventType::mpi_begin_coll, "MPI_Allreduce").size(), 100u);
 }
 
-// The second of three ranks has none; the clocks of the other two are compared, after MPI_Init and before MPI_Finalize.
-TEST_F(RecordMpi, RanksWithoutARecorderAreNotWaitedFor) {
+// The second of three ranks has no recorder. The clocks of the other two are compared after MPI_Init and before
+// MPI_Finalize.
+TEST_F(RecordMpi, NoRankWaitsForOneWithoutARecorder) {
   const Ended ended = run(mpirun() + "-n 1 " + recorded() + PROGRAM + " : -n 1 " PROGRAM " : -n 1 " +
                           recorded("PACELINE_TEST_CLOCK=domain=other,skew_ns=1000000") + PROGRAM);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;

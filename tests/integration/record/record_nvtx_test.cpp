@@ -32,7 +32,7 @@ TEST_F(RecordNvtx, LibrariesComeAndGoAndShareTheirHandles) {
   for (const RecordedEvent& push : pushes) EXPECT_EQ(push.domain, "plugin");
   EXPECT_EQ(file.of(EventType::pop).size(), 22u);
   EXPECT_EQ(file.of(EventType::domain).size(), 1u);
-  EXPECT_GE(file.named(EventType::mark, "closing").size(), 21u);  // and once more, if it is not too late then
+  EXPECT_GE(file.named(EventType::mark, "closing").size(), 21u);  // and once more if the library is still loaded then
 }
 
 TEST_F(RecordNvtx, ThreadsThatEndEarlyLeaveAllTheirEvents) {
@@ -73,7 +73,8 @@ TEST_F(RecordNvtx, NcclsPayloadsBecomeArgumentsOfItsRanges) {
   EXPECT_EQ(times(csv.out, ",ncclAllReduce,,"), 50);         // ranges
   EXPECT_EQ(times(csv.out, ",ncclAllReduce,enqueue,"), 50);  // what they enqueued
   EXPECT_EQ(times(csv.out, communicator), 52);
-  EXPECT_EQ(times(csv.out, communicator + R"(,""Message size [bytes]"":4096,""Reduction operation"":""Sum"",""call"":)"), 2);
+  EXPECT_EQ(
+      times(csv.out, communicator + R"(,""Message size [bytes]"":4096,""Reduction operation"":""Sum"",""call"":)"), 2);
   EXPECT_EQ(times(csv.out, R"(""Message size [bytes]"":2097152,""Reduction operation"":""Sum"",""call"":)"), 2);
   EXPECT_EQ(times(csv.out, R"(""Reduction operation"":""Max"",""call"":)"), 16);
   EXPECT_EQ(times(csv.out, communicator + R"(,""Message size [bytes]"":1024,""Peer rank"":3,""call"":)"), 1);
@@ -85,11 +86,11 @@ TEST_F(RecordNvtx, NcclsPayloadsBecomeArgumentsOfItsRanges) {
   EXPECT_EQ(times(chrome.out, R"("Message size [bytes]":1024,"Peer rank":3,"call":)"), 1);
 }
 
-TEST_F(RecordNvtx, WhatRecordLeavesOutIsSaidInInfo) {
+TEST_F(RecordNvtx, InfoShowsTheFilter) {
   const Ended ended =
       run(std::string(PACELINE) + " record -o filtered --nvtx-exclude-domains NCCL,other " NVTX_WAYS " nccl");
   EXPECT_TRUE(ended.by_itself(4))
-      << ended.err;  // the program asks whether its domain is enabled, and is told the truth
+      << ended.err;  // the program asks whether its domain is enabled, and the answer is right
   const Ended text = run(std::string(PACELINE) + " info filtered");
   EXPECT_NE(text.out.find("NVTX domains left out: NCCL,other"), std::string::npos) << text.out;
   const Ended json = run(std::string(PACELINE) + " info --format json filtered");

@@ -1,4 +1,4 @@
-// More events than the recorder can write: what stays, what the file says of the rest, and --lossless.
+// More events than the recorder can write: which ones are kept, how the file reports the others, and --lossless.
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/record/run.h"
@@ -38,7 +38,7 @@ TEST_F(RecordOverload, KeepsTheOuterRangesAndTheTimesOfTheOthers) {
   EXPECT_FALSE(report.contains("breakdown"));
 }
 
-TEST_F(RecordOverload, WithLosslessAllIsThereAndInfoSaysHowLongThreadsWaited) {
+TEST_F(RecordOverload, WithLosslessNothingIsLostAndInfoShowsTheWaits) {
   const Ended ended = record("--buffer 256K --lossless", CONTROL " overload 20000");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();
@@ -48,10 +48,10 @@ TEST_F(RecordOverload, WithLosslessAllIsThereAndInfoSaysHowLongThreadsWaited) {
   EXPECT_NE(run(PACELINE " info run").out.find("for the recorder in all"), std::string::npos);
 }
 
-// None of these may make a thread wait for ever, or leave a file that cannot be read.
-TEST_F(RecordOverload, LosslessEndsWithAFullFileARingAndASuddenEnd) {
-  for (const char* options : {"--buffer 256K --lossless --max-size 1M", "--buffer 256K --lossless --ring 1",
-                              "--buffer 256K --ring 1"}) {
+// None of these may make a thread wait without end or leave an unreadable file.
+TEST_F(RecordOverload, LosslessDoesNotBlockAtAFullFileARingOrASuddenEnd) {
+  for (const char* options :
+       {"--buffer 256K --lossless --max-size 1M", "--buffer 256K --lossless --ring 1", "--buffer 256K --ring 1"}) {
     const Ended ended = record(options, CONTROL " overload 20000");
     EXPECT_TRUE(ended.by_itself(0)) << options << ended.err;
     EXPECT_FALSE(only_file().file.damaged) << options << only_file().file.damage;

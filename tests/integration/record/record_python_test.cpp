@@ -1,4 +1,4 @@
-// Python programs, which load MPI and NVTX by way of modules.
+// Python programs, which load MPI and NVTX through modules.
 #include <algorithm>
 
 #include "tests/integration/record/mpi_calls.h"
@@ -21,7 +21,7 @@ class RecordPython : public RecordTest {
     why = made.err;
     return made.by_itself(0) ? python : "";
   }
-  // Eight bytes a range, beside the header, names, counters and clocks of a process.
+  // Eight bytes for each range, besides the header, names, counters and clocks of a process.
   static void expect_small(const RecordedFile& file) {
     const std::size_t ranges = file.of(EventType::push).size() + file.of(EventType::push_payload).size();
     EXPECT_LE(std::filesystem::file_size(file.file.path), 16'384 + 8 * ranges);
@@ -64,7 +64,7 @@ TEST_F(RecordPython, AScriptWithMpi4pyIsRecorded) {
   }
 }
 
-// What mpi4py_calls.py does, however its functions are called in MPI 3 and 4.
+// The calls of mpi4py_calls.py, under the names of MPI 3 or 4.
 void expect_the_calls(const RecordedFile& file) {
   const auto bytes_of = [&](EventType type, const char* function) {
     std::vector<std::uint64_t> bytes;
@@ -88,7 +88,8 @@ void expect_the_calls(const RecordedFile& file) {
   EXPECT_EQ(requests_of(file, EventType::mpi_posted), requests_of(file, EventType::mpi_completed));
 }
 
-// PyPI's mpi4py asks by weak references which functions the MPI library has, and calls those of MPI 4 if it finds them.
+// PyPI's mpi4py checks with weak references which functions the MPI library has, and calls those of MPI 4 if it finds
+// them.
 TEST_F(RecordPython, PyPisMpi4pyRunsAsWithoutTheRecorder) {
   const std::string python = VENV "-mpi4py/bin/python";
   const Ended made =
@@ -98,7 +99,7 @@ TEST_F(RecordPython, PyPisMpi4pyRunsAsWithoutTheRecorder) {
   if (!made.by_itself(0)) GTEST_SKIP() << "PyPI's mpi4py cannot be installed here: " << made.err;
   std::vector<std::string> launches = {mpirun() + "-n 2 "};
   if (!std::string(MPICH_PROGRAMS).empty()) {
-    // Debian's MPICH is no libmpi.so.12, the name in the ABI that the MPICH family shares.
+    // Debian's MPICH is not called libmpi.so.12, the name in the ABI that the MPICH family shares.
     const Ended linked = run("mkdir mpich && ln -s $(ldd " MPICH_PROGRAMS
                              "/gradients | grep libmpich | cut -d\" \" -f3) mpich/libmpi.so.12");
     ASSERT_TRUE(linked.by_itself(0)) << linked.err;
@@ -126,7 +127,7 @@ TEST_F(RecordPython, DebiansMpi4pyIsRecordedCallByCall) {
   for (const RecordedFile& rank : ranks) expect_the_calls(rank);
 }
 
-// By weak references and by dlsym, with references that are bound at the start and later.
+// With weak references and with dlsym, and with references that are bound at the start and later.
 TEST_F(RecordPython, AProgramFindsTheMpiFunctionsThatItFindsWithoutTheRecorder) {
   std::vector<std::string> programs = {VISIBLE_ALONE, OPEN_MPI_PROGRAMS "/visible"};
   if (!std::string(MPICH_PROGRAMS).empty()) programs.push_back(MPICH_PROGRAMS "/visible");
@@ -138,7 +139,7 @@ TEST_F(RecordPython, AProgramFindsTheMpiFunctionsThatItFindsWithoutTheRecorder) 
   }
 }
 
-TEST_F(RecordPython, ALargeCountIsServedByAnMpiThatHasOnlyIntCounts) {
+TEST_F(RecordPython, ALargeCountWorksWithAnMpiThatHasOnlyIntCounts) {
   const Ended ended = run(mpirun() + "-n 2 " + recorded() + LARGE_CALLS);
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.out, "done\ndone\n");

@@ -13,7 +13,7 @@ using format::EventType;
 
 class RecordRing : public RecordTest {};
 
-// The marks' numbers from tick `from` to `to`: each there, none missing, and the first one at most `slack` later.
+// The numbers of the marks from tick `from` to `to`: none is missing, and the first one is at most `slack` late.
 void expect_all_marks(const RecordedFile& file, std::uint64_t from, std::uint64_t to, std::uint64_t last_number) {
   std::vector<std::uint64_t> numbers;
   std::uint64_t first_ticks = 0;
@@ -25,7 +25,7 @@ void expect_all_marks(const RecordedFile& file, std::uint64_t from, std::uint64_
   ASSERT_GT(numbers.size(), 100u);
   for (std::size_t i = 1; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], numbers[i - 1] + 1) << i;
   EXPECT_EQ(numbers.back(), last_number);
-  // The one before the first is older than the window, or it would be among them.
+  // The mark before the first one is older than the window, or it would be included.
   const auto all = file.of(EventType::mark_payload);
   const auto before = std::find_if(all.begin(), all.end(), [&](const RecordedEvent& mark) {
     return mark.extension[0].low + 1 == numbers.front() && mark.ticks < first_ticks;
@@ -36,15 +36,15 @@ void expect_all_marks(const RecordedFile& file, std::uint64_t from, std::uint64_
 }
 
 constexpr double window_s = 0.2;
-constexpr std::uint64_t count = 60'000;  // marks that the program makes
-// 16 chunks hold 16 × 2046 marks, fewer than it makes, so that chunks are used again.
+constexpr std::uint64_t count = 60'000;  // marks that the program emits
+// 16 chunks hold 16 × 2046 marks, fewer than the program emits, so that chunks are reused.
 constexpr char ring[] = "--ring 0.2 --buffer 1M";
 
 std::uint64_t window_ticks(const RecordedFile& file) {
   return static_cast<std::uint64_t>(window_s * file.file.header.ticks_per_second);
 }
 
-TEST_F(RecordRing, TheLastSecondsBeforeASignalAreAllThere) {
+TEST_F(RecordRing, KeepsTheLastSecondsBeforeASignal) {
   const Ended ended = record(ring, CONTROL " ring signal");
   ASSERT_TRUE(ended.by_itself(3)) << ended.status << ended.err;
   const RecordedFile file = only_file();
@@ -57,7 +57,7 @@ TEST_F(RecordRing, TheLastSecondsBeforeASignalAreAllThere) {
   EXPECT_EQ(file.file.header.dropped[static_cast<int>(format::DropCause::ring)], 0u);
 }
 
-TEST_F(RecordRing, TheLastSecondsBeforeAnEndAreAllThere) {
+TEST_F(RecordRing, KeepsTheLastSecondsBeforeTheEnd) {
   for (const bool killed : {false, true}) {
     std::filesystem::remove_all(directory / "run");
     const Ended ended = record(ring, killed ? CONTROL " ring kill; exit $?" : CONTROL " ring exit");
@@ -75,7 +75,7 @@ TEST_F(RecordRing, TheLastSecondsBeforeAnEndAreAllThere) {
   }
 }
 
-TEST_F(RecordRing, WhatTheMemoryDoesNotLastForIsCountedAndSaid) {
+TEST_F(RecordRing, EventsBeyondTheMemoryAreCountedAndReported) {
   const Ended ended = record("--ring 60 --buffer 1M", CONTROL " ring exit");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const RecordedFile file = only_file();
@@ -88,18 +88,18 @@ TEST_F(RecordRing, WhatTheMemoryDoesNotLastForIsCountedAndSaid) {
   EXPECT_NE(ended.err.find(std::to_string(dropped) + ": ring shorter than asked for"), std::string::npos) << ended.err;
 }
 
-TEST_F(RecordRing, ASlowIterationAsksForTheRing) {
+TEST_F(RecordRing, ASlowIterationTriggersTheRing) {
   const Ended ended = record("--ring 5 --ring-slow 8", CONTROL " iterations iteration 59");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   const auto triggers = only_file().of(EventType::trigger);
-  ASSERT_GE(triggers.size(), 1u);  // a busy machine may make further ones slow
+  ASSERT_GE(triggers.size(), 1u);  // on a busy machine further ones may be slow
   const auto slow = std::find_if(triggers.begin(), triggers.end(), [](const RecordedEvent& trigger) {
     return trigger.head.low == (static_cast<std::uint64_t>(format::TriggerCause::slow_iteration) | 59u << 8);
   });
   EXPECT_NE(slow, triggers.end());
 }
 
-TEST_F(RecordRing, ASignalThatTheProgramDoesNotKnowDoesNotEndIt) {
+TEST_F(RecordRing, TheSignalDoesNotEndAProgramWithoutAHandler) {
   const Ended ended =
       record("--ring 5 --ring-signal USR1",
              "sh -c \"" CONTROL
@@ -110,7 +110,7 @@ TEST_F(RecordRing, ASignalThatTheProgramDoesNotKnowDoesNotEndIt) {
   EXPECT_EQ(only_file().of(EventType::trigger).size(), 1u);
 }
 
-TEST_F(RecordRing, AHangIsSaidAndTheReportNamesTheRankThatNeverCame) {
+TEST_F(RecordRing, AHangIsReportedWithTheRankThatNeverArrived) {
   const Ended ended =
       run(mpirun() + "-n 3 " PACELINE " record -o run --hang 1 --set a=b -- " CONTROL " hang stderr.txt; exit $?");
   EXPECT_FALSE(ended.by_itself(0));
@@ -129,7 +129,7 @@ TEST_F(RecordRing, AHangIsSaidAndTheReportNamesTheRankThatNeverCame) {
   EXPECT_EQ(parsed["findings"][0]["text"], text);
 }
 
-TEST_F(RecordRing, ALongTailIsNoHang) {
+TEST_F(RecordRing, ALongTailIsNotAHang) {
   const Ended ended = run(mpirun() + "-n 2 " PACELINE " record -o run --hang 0.3 -- " CONTROL " tail stderr.txt");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.err.find("hang?"), std::string::npos) << ended.err;

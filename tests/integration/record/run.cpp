@@ -33,7 +33,7 @@ void RecordTest::SetUp() {
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
-  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);  // other tests run beside it
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);  // other tests run at the same time
 }
 
 void RecordTest::TearDown() {

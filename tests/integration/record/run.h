@@ -1,4 +1,4 @@
-// Runs programs with the recorder loaded, as `paceline record` would, and reads what they left.
+// Runs programs with the recorder loaded, as `paceline record` does, and reads their files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace paceline::test {
 
 struct Ended {
-  int status = 0;  // as waitpid gives it
+  int status = 0;  // from waitpid
   std::string out, err;
   bool by_itself(int code) const;  // ended with this exit code
   // Lines of standard error that the recorder wrote.
@@ -24,7 +24,7 @@ class RecordTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  // Runs a shell command in `directory`; killed after so many seconds.
+  // Runs a shell command in `directory` and kills it after the given seconds.
   Ended run(const std::string& command, int seconds = 60) const;
 
 #ifdef PACELINE
@@ -33,17 +33,17 @@ class RecordTest : public ::testing::Test {
     return run(PACELINE " record -o run " + options + " -- " + command);
   }
 #endif
-  // The start of a command line that records what follows, with further variables for it.
+  // The start of a command line that records the following command, with further variables for it.
   std::string recorded(const std::string& variables = "") const;
-  // mpirun with what it needs on any machine.
+  // mpirun with the options that it needs on any machine.
   static std::string mpirun();
 
   std::vector<RecordedFile> files() const { return read_recorded_directory(directory / "run"); }
 
-  // Waits until the files of a job that runs meanwhile show this, or a minute is over.
+  // Waits until the files of a running job fulfil a condition, for a minute at most.
   void wait_until(const std::function<bool(const std::vector<RecordedFile>&)>& shown) const;
 
-  // The one that there should be.
+  // The only file that there should be.
   RecordedFile only_file() const;
 
   std::filesystem::path directory;

@@ -1,4 +1,4 @@
-// MPI begun without MPI_Init, as MPI 4 has it. It knows nothing of Paceline.
+// MPI initialised with a session of MPI 4, without MPI_Init. It knows nothing of Paceline.
 #include <mpi.h>
 #include <stdio.h>
 

@@ -21,7 +21,7 @@ static void ranges(long count) {
   }
 }
 
-// Ranges that no compression makes smaller than 8 bytes, and not faster than whoever writes them out keeps up.
+// Ranges that do not compress below 8 bytes, at a rate that the drain can follow.
 static void random_payloads(long count) {
   nvtxEventAttributes_t attributes = {0};
   attributes.version = NVTX_VERSION;
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     if (errno != ENOENT) return 1;
     ranges(200);
   }
-  // A child that shares this process's memory ends, and so does one that becomes another program.
+  // A child that shares this process's memory ends, and a child that becomes another program ends.
   if (strcmp(mode, "vfork") == 0) {
     for (volatile int way = 0; way < 2; ++way) {
       const pid_t child = vfork();

@@ -31,7 +31,7 @@ std::atomic<bool> has_thread{false};
 // Threads sleep on these two; each becomes 1 once.
 std::atomic<std::uint32_t> finishing{0}, ended{0};
 std::int64_t interval_wanted_ns = 0;  // 0 = no counters
-std::int64_t interval_ns = 0;         // grows where sampling costs too much
+std::int64_t interval_ns = 0;         // grows if sampling costs too much
 std::uint64_t moment = 0;
 std::uint16_t defined = 0;
 bool after_fork = false;

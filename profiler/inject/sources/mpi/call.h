@@ -1,4 +1,4 @@
-// One recorded MPI call: what a wrapper does before and after the real function.
+// One recorded MPI call: the work of a wrapper before and after the real function.
 //
 // A wrapper (wrap_c.cpp, wrap_fortran.cpp) knows only how many parameters it has. It passes them on as machine words:
 // integers, pointers and handles all travel in registers and stack slots of 8 bytes each (System V x86-64, AArch64).
@@ -55,7 +55,8 @@ struct MpiRow {
   constexpr bool has(MpiRole role) const { return position(role) >= 0; }
 };
 
-// The parameters of one call. What a function does not have reads as 0, null or the value that the caller gives.
+// The parameters of one call. A parameter that the function does not have reads as 0, null or the value that the caller
+// gives.
 struct Arguments {
   const MpiRow& row;
   const Word* words;
@@ -103,7 +104,7 @@ struct Arguments {
   }
 };
 
-// What was captured when the call began. MPI_Start reports it again for a persistent request.
+// The arguments captured when the call began. MPI_Start reports it again for a persistent request.
 struct Began {
   bool recorded = false;
   EventType type = EventType::mpi_begin;

@@ -16,7 +16,7 @@ struct RequestKeys {
   int capacity;
 };
 
-// Fills in what was captured when a persistent request was initialised, for the MPI_Start that starts it.
+// Fills in the arguments of the initialisation of a persistent request, for the MPI_Start that starts it.
 void describe_start(Handle request, Began& begun);
 
 // Called before and after the real call; the second only if the call succeeded.

@@ -1,4 +1,4 @@
-// The roles of the parameters of MPI functions: what the recorder looks at in a call.
+// The roles of the parameters of MPI functions, for those that the recorder looks at.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ enum class MpiRole : std::uint8_t {
   _,  // a parameter that the recorder does not look at
 
   // How much. The type is that of the first buffer or of the target.
-  buffer,  // what `count` or `block`, and `type`, describe; if it is MPI_IN_PLACE, the other_… describe the data
-  count,   // number of elements
-  type,    // MPI_Datatype
-  block,   // number of elements for each rank of the communicator
+  buffer,           // described by `count` or `block` and by `type`; if it is MPI_IN_PLACE, other_… describe the data
+  count,            // number of elements
+  type,             // MPI_Datatype
+  block,            // number of elements for each rank of the communicator
   neighbor_block,   // number of elements for each neighbour
   other_count,      // see buffer
   other_type,       // see buffer

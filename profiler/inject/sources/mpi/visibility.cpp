@@ -218,7 +218,7 @@ bool make_writable(Entry* first, Entry* end) {
                   PROT_READ | PROT_WRITE) == 0;
 }
 
-// Turns the wrappers' symbols into indirect functions. Nothing changes where the system does not allow it.
+// Turns the wrappers' symbols into indirect functions. Nothing changes if the system does not allow it.
 void take_over_symbols() {
   Own own;
   dl_iterate_phdr(find_own, &own);

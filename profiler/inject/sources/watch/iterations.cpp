@@ -27,7 +27,7 @@ std::atomic<std::uint32_t> category_count{0};
 std::atomic<bool> taken{false};  // a thread has become the one with the iterations
 thread_local constinit bool mine __attribute__((tls_model("initial-exec"))) = false;
 
-// What the environment asks for.
+// The settings from the environment.
 struct Wish {
   bool by_iterations = false;  // record iterations `first` to `last`, both included
   std::uint64_t first = 0, last = 0;

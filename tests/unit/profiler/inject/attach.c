@@ -1,4 +1,4 @@
-// NVTX finds an injection that is linked into the program, not loaded, by these pointers.
+// Through these pointers NVTX finds an injection that is linked into the program, not loaded.
 int InitializeInjectionNvtx2(const void* (*export_table)(unsigned));
 int (*InitializeInjectionNvtx2_fnptr)(const void* (*export_table)(unsigned)) = InitializeInjectionNvtx2;
 

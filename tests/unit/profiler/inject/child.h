@@ -1,4 +1,4 @@
-// A recording in a child process: a process records once, and only its end shows the whole file.
+// A recording in a child process: a process records only once, and its file is complete only after its end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace paceline::test {
 
-// An empty directory that recordings go to; removed at the end.
+// An empty directory for recordings, which is removed at the end.
 class RecordingTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -21,7 +21,8 @@ class RecordingTest : public ::testing::Test {
     directory = place;
     setenv("PACELINE_OUTPUT", (directory / "run").c_str(), 1);
     unsetenv("PACELINE_BUFFER_BYTES");
-    setenv("PACELINE_COUNTERS_US", "0", 1);  // they have tests of their own, and would be among these events
+    setenv("PACELINE_COUNTERS_US", "0",
+           1);  // counters have tests of their own, and their events would disturb these tests
   }
   void TearDown() override { std::filesystem::remove_all(directory); }
 
@@ -37,7 +38,7 @@ class RecordingTest : public ::testing::Test {
 };
 
 // Runs the statements in a child, which then ends normally. The child counts as a program of its own, not as a worker
-// of the tests' process. (In brackets: they may have commas in them.)
+// of the tests' process. The statements are in brackets, because they may contain commas.
 #define RECORD(...)                                  \
   EXPECT_EXIT(([&] {                                 \
                 ::paceline::inject::start_lineage(); \

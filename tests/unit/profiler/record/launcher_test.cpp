@@ -14,7 +14,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-// Sets these variables and none of any other launcher's.
+// Sets these variables and removes those of all other launchers.
 void set_only(const Variables& variables) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK",
                            "OMPI_COMM_WORLD_SIZE",
@@ -62,7 +62,7 @@ void expect_rank(const Variables& variables, int rank, int world_size, int local
   EXPECT_EQ(found.local_rank, local_rank);
 }
 
-TEST(Launcher, TellsTheRankUnderEachLauncher) {
+TEST(Launcher, FindsTheRankUnderEachLauncher) {
   expect_rank({}, -1, -1, -1);
   expect_rank({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}}, 3, 4,
               1);
@@ -72,19 +72,19 @@ TEST(Launcher, TellsTheRankUnderEachLauncher) {
   expect_rank({{"PMIX_RANK", "3"}}, 3, -1, -1);
 }
 
-TEST(Launcher, TakesMpirunsWordInsideASlurmBatchStep) {
+TEST(Launcher, PrefersMpirunInsideASlurmBatchStep) {
   expect_rank({{"SLURM_PROCID", "0"}, {"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}}, 1, 2, -1);
 }
 
-TEST(Launcher, TakesNoWordThatIsNotARank) {
-  expect_rank({{"RANK", "7"}}, -1, -1, -1);  // somebody's own variable
+TEST(Launcher, IgnoresValuesThatAreNotARank) {
+  expect_rank({{"RANK", "7"}}, -1, -1, -1);  // a variable of the user, not of torchrun
   expect_rank({{"PMI_RANK", "x"}}, -1, -1, -1);
   expect_rank({{"PMI_RANK", "-1"}}, -1, -1, -1);
   expect_rank({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}, -1, -1, -1);
   expect_rank({{"PMI_RANK", "99999999999"}, {"PMI_SIZE", ""}}, -1, -1, -1);
 }
 
-TEST(Launcher, TellsTheJobUnderEachLauncher) {
+TEST(Launcher, FindsTheJobUnderEachLauncher) {
   EXPECT_EQ(job({}), "");
   EXPECT_EQ(job({{"PACELINE_JOB", "mine"}, {"SLURM_JOB_ID", "1"}, {"SLURM_STEP_ID", "0"}}), "mine");
   EXPECT_EQ(job({{"OMPI_COMM_WORLD_RANK", "0"},
@@ -100,7 +100,7 @@ TEST(Launcher, TellsTheJobUnderEachLauncher) {
             "torchrun-u1-n1-29500");
 }
 
-TEST(Launcher, TakesTheStarterForTheJobWhereTheLauncherHasNoNameForIt) {
+TEST(Launcher, UsesTheParentProcessIfTheLauncherNamesNoJob) {
   const Variables torchrun = {
       {"TORCHELASTIC_RUN_ID", "none"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "2"}};
   const std::string first = job(torchrun);
@@ -110,7 +110,7 @@ TEST(Launcher, TakesTheStarterForTheJobWhereTheLauncherHasNoNameForIt) {
   EXPECT_EQ(job({{"PMI_RANK", "0"}}).rfind("pmi-", 0), 0U);
 }
 
-TEST(Launcher, CutsALongJobNameToTheRoomThereIs) {
+TEST(Launcher, CutsAJobNameToTheCapacity) {
   set_only({{"PACELINE_JOB", "0123456789"}});
   char out[5];
   EXPECT_EQ(job_identity(out, sizeof out), 4U);
@@ -124,7 +124,7 @@ std::string expand(const char* pattern, std::size_t capacity = 100) {
   return length > 0 ? std::string(out, length) : "";
 }
 
-TEST(FileName, FillsInEachPlaceholder) {
+TEST(FileName, ReplacesEachPlaceholder) {
   EXPECT_EQ(expand("%h-r%r-p%p.pace"), "node1-r3-p42.pace");
   EXPECT_EQ(expand("%q{PACELINE_TEST_VARIABLE}%%%q{PACELINE_NOT_SET}x"), "a_b%x");
   char out[20];
@@ -132,7 +132,7 @@ TEST(FileName, FillsInEachPlaceholder) {
   EXPECT_STREQ(out, "rx");
 }
 
-TEST(FileName, RefusesWhatItCannotExpand) {
+TEST(FileName, RejectsPatternsThatItCannotExpand) {
   for (const char* pattern : {"", "%", "a%", "%x", "%q", "%q{", "%q{A", "%q{}"})
     EXPECT_EQ(expand(pattern), "") << pattern;
   EXPECT_EQ(expand("12345", 6), "12345");

@@ -1,2 +1,2 @@
-// Stands for the recorder where only what is around it is tested.
+// Replaces the recorder in tests of `paceline record` alone.
 void paceline_recorder_is_loaded(void) {}

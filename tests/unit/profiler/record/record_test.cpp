@@ -1,4 +1,4 @@
-// Runs `record` as a program of its own, with a recorder library that records nothing.
+// Runs `record` as a separate program, with a recorder library that records nothing.
 #include "profiler/record/record.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,8 @@ class Record : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(directory_); }
 
-  // Runs `record` with these arguments, in a shell whose environment has no launcher's variables but those in `before`.
+  // Runs `record` with these arguments, in a shell whose environment has only those launcher variables that are in
+  // `before`.
   Outcome record(const std::string& arguments, const std::string& before = "") const {
     const std::string line = "cd " + directory_.string() + " && env -i PATH=\"$PATH\" HOME=/ " + before + " " +
                              RECORD_COMMAND + " record " + arguments + " 2>&1";
@@ -72,7 +73,7 @@ TEST_F(Record, EndsWithTheCommandsOwnStatus) {
   EXPECT_EQ(record("-- sh -c 'kill -9 $$'").status, 128 + 9);
 }
 
-TEST_F(Record, SaysInOneLineThatACommandCannotBeStarted) {
+TEST_F(Record, ReportsInOneLineACommandThatCannotStart) {
   const Outcome missing = record("-- no-such-command");
   EXPECT_EQ(missing.status, 127);
   EXPECT_EQ(missing.output, "paceline record: no-such-command: command not found\n");
@@ -111,7 +112,7 @@ TEST_F(Record, PutsEachOptionIntoTheEnvironment) {
   EXPECT_THAT(record("-- env").output, Not(HasSubstr("PACELINE_RING")));
 }
 
-TEST_F(Record, TellsHowOftenCountersAreSampled) {
+TEST_F(Record, PassesTheCounterIntervalOn) {
   EXPECT_THAT(record("-o a -- env").output, Not(HasSubstr("PACELINE_COUNTERS")));
   EXPECT_THAT(record("-o b --counters 0 -- env").output, HasSubstr("PACELINE_COUNTERS_US=0\n"));
   EXPECT_THAT(record("-o c --counters 2.5 -- env").output, HasSubstr("PACELINE_COUNTERS_US=400000\n"));
@@ -120,7 +121,7 @@ TEST_F(Record, TellsHowOftenCountersAreSampled) {
 TEST_F(Record, HelpIsGroupedByTopic) {
   const Outcome help = record("--help");
   std::size_t at = 0;
-  for (const char* topic : {"Where to:", "What to record:", "How much:", "Flight recorder and hangs:"}) {
+  for (const char* topic : {"Output:", "What to record:", "Limits:", "Flight recorder and hangs:"}) {
     const std::size_t found = help.output.find(topic);
     ASSERT_NE(found, std::string::npos) << topic << help.output;
     EXPECT_GE(found, at) << topic;
@@ -137,17 +138,17 @@ TEST_F(Record, PassesTheNvtxFiltersOn) {
   EXPECT_THAT(outcome.output, Not(HasSubstr("PACELINE_NVTX_CATEGORIES")));
 }
 
-TEST_F(Record, KeepsWhatWasPreloadedAndSaysThatAnotherToolIsReplaced) {
-  // A program built with AddressSanitizer wants its own library first, unless told otherwise.
+TEST_F(Record, KeepsOtherPreloadsAndReportsAReplacedTool) {
+  // A program built with AddressSanitizer requires its own library first, unless an option permits another order.
   const std::string preload = "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=libm.so.6";
   EXPECT_THAT(record("-- env", preload).output, HasSubstr("libpaceline-inject.so:libm.so.6\n"));
   const Outcome replaced = record("-- env", "NVTX_INJECTION64_PATH=/opt/tool.so");
   EXPECT_EQ(replaced.status, 0);
-  EXPECT_THAT(replaced.output, StartsWith("paceline record: NVTX_INJECTION64_PATH=/opt/tool.so is replaced: NVTX takes "
-                                          "one tool, which is the recorder now\n"));
+  EXPECT_THAT(replaced.output, StartsWith("paceline record: NVTX_INJECTION64_PATH=/opt/tool.so is replaced: NVTX loads "
+                                          "only one tool, which is now the recorder\n"));
 }
 
-TEST_F(Record, TakesADirectoryAPatternOrBothFromO) {
+TEST_F(Record, AcceptsADirectoryAPatternOrBothAsOutput) {
   EXPECT_THAT(record("-- env").output, HasSubstr("PACELINE_OUTPUT=" + (directory_ / "paceline-run").string() + "\n"));
   const Outcome both = record("-o a/b/r%r.pace -- env");
   EXPECT_THAT(both.output, HasSubstr("PACELINE_OUTPUT=" + (directory_ / "a/b").string() + "\n"));
@@ -157,7 +158,7 @@ TEST_F(Record, TakesADirectoryAPatternOrBothFromO) {
               HasSubstr("PACELINE_OUTPUT=" + (directory_ / "job-5-1").string() + "\n"));
 }
 
-TEST_F(Record, EverythingAfterTheCommandIsTheCommands) {
+TEST_F(Record, PassesArgumentsAfterTheCommandToIt) {
   EXPECT_EQ(record("-- echo -o x --force --set -- --help").output, "-o x --force --set -- --help\n");
   EXPECT_EQ(record("-o run echo --force -- x").output, "--force -- x\n");
 }
@@ -193,7 +194,7 @@ TEST_F(Record, WrongUsageEndsWithStatusTwo) {
   EXPECT_EQ(record("--help").status, 0);
 }
 
-TEST_F(Record, RefusesADirectoryItCannotUse) {
+TEST_F(Record, RejectsADirectoryThatItCannotUse) {
   std::ofstream(directory_ / "file") << "x";
   const Outcome outcome = record("-o file -- true");
   EXPECT_EQ(outcome.status, 125);
@@ -201,7 +202,7 @@ TEST_F(Record, RefusesADirectoryItCannotUse) {
                                     EndsWith("choose another directory with -o\n")));
 }
 
-TEST_F(Record, RefusesTheTracesOfAnotherRunUnlessForced) {
+TEST_F(Record, RejectsTheTracesOfAnotherRunUnlessForced) {
   const fs::path old = leave_trace("record-1");
   const Outcome refused = record("-o run -- true");
   EXPECT_EQ(refused.status, 125);
@@ -218,7 +219,7 @@ TEST_F(Record, RefusesTheTracesOfAnotherRunUnlessForced) {
 }
 
 // Neither has a trace file yet.
-TEST_F(Record, OfJobsThatStartAtTheSameMomentOneIsAccepted) {
+TEST_F(Record, AcceptsOneOfTheJobsThatStartTogether) {
   std::ofstream(directory_ / "jobs.sh")
       << "for job in 1 2 3 4 5 6; do\n"
       << "  " RECORD_COMMAND
@@ -278,7 +279,7 @@ TEST_F(Record, NeverRemovesAFileThatIsStillBeingRecorded) {
 TEST_F(Record, TheRanksOfOneJobShareADirectory) {
   leave_trace("openmpi-77-ab-cd");
   EXPECT_EQ(record("-o run -- true", open_mpi).status, 0);
-  leave_trace("openmpi-77-ff-ff", "new.pace");  // the same name space, another job
+  leave_trace("openmpi-77-ff-ff", "new.pace");  // the same name space, but another job
   EXPECT_EQ(record("-o run -- true", open_mpi).status, 125);
 }
 

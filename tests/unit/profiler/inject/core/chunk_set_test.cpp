@@ -9,7 +9,7 @@
 namespace paceline::inject {
 namespace {
 
-TEST(ChunkSet, GivesEachNumberOnceAndLowestFirst) {
+TEST(ChunkSet, ReturnsEachNumberOnceAndTheLowestFirst) {
   static ChunkSet set;
   for (std::uint32_t number : {700u, 3u, 64u}) set.insert(number);
   EXPECT_EQ(set.take(1024), 3u);
@@ -18,8 +18,8 @@ TEST(ChunkSet, GivesEachNumberOnceAndLowestFirst) {
   EXPECT_EQ(set.take(1024), ChunkSet::none);
 }
 
-// Four threads take and put back 100 chunks; no chunk is ever held by two.
-TEST(ChunkSet, NeverGivesANumberToTwoThreads) {
+// Four threads take and return 100 chunks. Two threads never hold the same chunk.
+TEST(ChunkSet, NeverReturnsANumberToTwoThreads) {
   static ChunkSet set;
   static std::atomic<int> holders[100];
   for (std::uint32_t number = 0; number < 100; ++number) set.insert(number);

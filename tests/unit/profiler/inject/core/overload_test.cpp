@@ -1,4 +1,4 @@
-// More events than the live area has room for, and more threads than it has units.
+// More events than fit into the live area, and more threads than it has units.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,14 +32,14 @@ std::uint64_t overload_scope(const std::string& name) {
 
 constexpr int iterations = 20;
 
-// Sanitizers slow the recorder and its drain by the same, and the test itself by much more.
+// Sanitizers slow the recorder and its drain equally, and the test itself much more.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int share = 20;
 #else
 constexpr int share = 1;
 #endif
 
-// Iterations with a forward each, and in it more ranges than the drain can write out meanwhile.
+// Iterations with one forward range each, which contains more ranges than the drain can write in that time.
 void overloaded_work(int inner_ranges) {
   const std::uint64_t iteration = overload_scope("iteration"), forward = overload_scope("forward"),
                       inner = overload_scope("inner");
@@ -84,7 +84,7 @@ std::uint64_t lost_events(const RecordedFile& file) {
   return events;
 }
 
-TEST_F(InjectOverload, KeepsTheOuterRangesAndSaysWhenOthersWereLost) {
+TEST_F(InjectOverload, KeepsTheOuterRangesAndRecordsWhenOthersWereLost) {
   setenv("PACELINE_BUFFER_BYTES", "1", 1);
   RECORD({
     inject::open_recorder();
@@ -107,7 +107,7 @@ TEST_F(InjectOverload, KeepsTheOuterRangesAndSaysWhenOthersWereLost) {
     if (step > 0) between += outer[step].begin - outer[step - 1].end;
   }
   EXPECT_LT(between, in_forward / 2) << "ends that come late make the range before too long";
-  // The stretches account for all that was dropped, lie within the recording, and do not overlap.
+  // The stretches account for all dropped events, lie within the recording, and do not overlap.
   EXPECT_EQ(lost_events(file), file.dropped());
   std::uint64_t before = 0;
   for (const format::LostStretch& lost : file.file.lost) {
@@ -118,7 +118,7 @@ TEST_F(InjectOverload, KeepsTheOuterRangesAndSaysWhenOthersWereLost) {
   }
 }
 
-TEST_F(InjectOverload, OfManyThreadsKeepsTheOuterRangesOfAll) {
+TEST_F(InjectOverload, KeepsTheOuterRangesOfManyThreads) {
   constexpr int threads = 6;
   setenv("PACELINE_BUFFER_BYTES", "1", 1);
   RECORD({
@@ -141,7 +141,7 @@ TEST_F(InjectOverload, OfManyThreadsKeepsTheOuterRangesOfAll) {
   }
 }
 
-TEST_F(InjectOverload, AKilledProcessHasSaidWhatItWasLosing) {
+TEST_F(InjectOverload, AKilledProcessHasRecordedItsLosses) {
   setenv("PACELINE_BUFFER_BYTES", "1", 1);
   const pid_t child = fork();
   if (child == 0) {
@@ -150,7 +150,7 @@ TEST_F(InjectOverload, AKilledProcessHasSaidWhatItWasLosing) {
     overloaded_work(50'000'000);
     _exit(0);
   }
-  // Until something is lost; then at any moment.
+  // The kill comes after the first loss, at any moment.
   constexpr std::uint64_t enough = 200'000 / share;
   std::uint64_t dropped = 0;
   for (int wait = 0; wait < 3000 && dropped < enough; ++wait) {
@@ -168,7 +168,7 @@ TEST_F(InjectOverload, AKilledProcessHasSaidWhatItWasLosing) {
   EXPECT_FALSE(file.file.damaged) << file.file.damage;
   EXPECT_EQ(file.file.header.closed, 0u);
   ASSERT_GE(file.dropped(), enough);
-  // Between noting an event and counting it, each thread may be killed.
+  // Each thread may be killed between noting a loss and counting it.
   EXPECT_GE(lost_events(file), file.dropped());
   EXPECT_LE(lost_events(file), file.dropped() + 2);
 }
@@ -196,7 +196,7 @@ TEST_F(InjectOverload, WithLosslessNothingIsLostAndTheWaitsAreRecorded) {
   }
 }
 
-// Nobody sets a chunk free in a child of fork: nobody may wait for one.
+// A child of fork has no drain that frees chunks, so no thread may wait for one.
 TEST_F(InjectOverload, WithLosslessAForkInAnOverloadEnds) {
   setenv("PACELINE_BUFFER_BYTES", "1", 1);
   setenv("PACELINE_LOSSLESS", "1", 1);
@@ -218,7 +218,7 @@ TEST_F(InjectOverload, WithLosslessAForkInAnOverloadEnds) {
   });
 }
 
-// Each has its events although the live area of 32 MiB has room for 512 chunks of the usual size.
+// Each thread has its events, although the live area of 32 MiB holds 512 chunks of the usual size.
 TEST_F(InjectOverload, TwoThousandLiveThreadsLoseNothing) {
   constexpr int threads = 2000;
   RECORD({
@@ -269,7 +269,7 @@ TEST_F(InjectOverload, ManyShortThreadsLoseNothing) {
 }
 
 // Pages become whole units again, so that a program can go from many threads to few and back.
-TEST_F(InjectOverload, UnitsThatWereDividedHoldLongChunksAgain) {
+TEST_F(InjectOverload, DividedUnitsBecomeWholeAgain) {
   setenv("PACELINE_BUFFER_BYTES", "1048576", 1);
   setenv("PACELINE_LOSSLESS", "1", 1);
   RECORD({

@@ -1,4 +1,4 @@
-// The recorder under threads, full buffers, forks and sudden ends.
+// The recorder with many threads, full buffers, forks and sudden ends.
 #include "profiler/inject/core/writer.h"
 
 #include <sys/wait.h>
@@ -67,8 +67,9 @@ TEST_F(InjectRecorder, EachThreadHasItsTrackAndAllItsEvents) {
   expect_balanced(file);
 }
 
-// Four chunks for two threads that write without pause: much is lost, all of it is counted, and what is left is whole.
-TEST_F(InjectRecorder, WhatDoesNotFitIsCountedAndRangesStayBalanced) {
+// Four chunks for two threads that write without pause: many events are lost, all of them are counted, and the rest is
+// complete.
+TEST_F(InjectRecorder, EventsThatDoNotFitAreCountedAndRangesStayBalanced) {
   constexpr std::uint64_t ranges = 60'000;
   setenv("PACELINE_BUFFER_BYTES", "1", 1);
   RECORD({
@@ -84,7 +85,7 @@ TEST_F(InjectRecorder, WhatDoesNotFitIsCountedAndRangesStayBalanced) {
           emit_pop(0);
           emit_pop(0);
         }
-        usleep(100'000);  // the drain catches up, so that what is owed can be written
+        usleep(100'000);  // the drain catches up, so that owed ends can be written
         push(outer);
         emit_pop(0);
       });
@@ -95,7 +96,7 @@ TEST_F(InjectRecorder, WhatDoesNotFitIsCountedAndRangesStayBalanced) {
   EXPECT_FALSE(file.file.damaged) << file.file.damage;
   const std::uint64_t recorded = file.of(EventType::push).size() + file.of(EventType::pop).size();
   const std::uint64_t written = 2 * (4 * ranges + 2);
-  // A pop that was dropped and counted is written later all the same: at most a few for each time a thread ran dry.
+  // A pop that was dropped and counted is still written later: at most a few for each time that a thread found no room.
   EXPECT_GT(file.dropped(), 1000u);
   EXPECT_GE(recorded + file.dropped(), written);
   EXPECT_LE(recorded + file.dropped(), written + written / 1000);
@@ -156,7 +157,7 @@ TEST_F(InjectRecorder, AProcessThatEndsAtOnceLeavesAllItsEvents) {
   EXPECT_TRUE(file.of(EventType::process_end).empty());
 }
 
-TEST_F(InjectRecorder, AChildRecordsNothingWhereNobodyWantsItAndLeavesTheParentsFileAlone) {
+TEST_F(InjectRecorder, AnExcludedChildRecordsNothingAndLeavesTheParentsFileAlone) {
   RECORD({
     inject::open_recorder();
     inject::settings.children = inject::Children::none;
@@ -193,7 +194,7 @@ TEST_F(InjectRecorder, AnEarlierFileIsNeverOverwritten) {
   EXPECT_EQ(read_recorded(directory / "run" / "trace-2.pace").named(EventType::mark, "second").size(), 1u);
 }
 
-TEST_F(InjectRecorder, TheHeaderSaysWhatRan) {
+TEST_F(InjectRecorder, TheHeaderDescribesTheProcess) {
   setenv("OMPI_COMM_WORLD_RANK", "3", 1);
   setenv("OMPI_COMM_WORLD_SIZE", "5", 1);
   setenv("PACELINE_SET", "model=resnet18\nbatch=64", 1);
@@ -212,14 +213,14 @@ TEST_F(InjectRecorder, TheHeaderSaysWhatRan) {
   ASSERT_FALSE(file.file.command.empty());
   EXPECT_NE(file.file.command[0].find("test_profiler_inject"), std::string::npos);
   EXPECT_EQ(file.file.directory, std::filesystem::current_path());
-  // The process began before its recording, and not long before.
+  // The process began shortly before its recording.
   const std::int64_t age = file.file.header.start_utc_ns - file.file.header.process_start_utc_ns;
   EXPECT_GT(age, -20'000'000);  // the system counts in hundredths of a second
   EXPECT_LT(age, 60'000'000'000);
 }
 
-// Ticks count as the clock pairs say: at the nominal rate to 1 %.
-TEST_F(InjectRecorder, ClockPairsTieTicksToTheSystemsClocks) {
+// The clock pairs confirm the nominal rate of the ticks to 1 %.
+TEST_F(InjectRecorder, ClockPairsRelateTicksToTheSystemClocks) {
   RECORD({
     inject::open_recorder();
     usleep(50'000);

@@ -1,4 +1,4 @@
-// Sixteen threads use everything of the recorder at once while the drain writes: for the thread sanitizer above all.
+// Sixteen threads use all parts of the recorder at once while the drain writes. This is mainly for ThreadSanitizer.
 #include <nvtx3/nvToolsExt.h>
 
 #include <atomic>
@@ -51,15 +51,15 @@ void work(int thread) {
 
 class InjectStress : public RecordingTest {};
 
-// A small live area, so that all its chunks go round many times.
-TEST_F(InjectStress, SixteenThreadsAtOnce) {
+// A small live area, so that all its chunks are reused many times.
+TEST_F(InjectStress, SixteenThreadsRecordAtOnce) {
   setenv("PACELINE_BUFFER_BYTES", "4194304", 1);
   RECORD({
-    nvtxInitialize(nullptr);  // NVTX's headers read what they initialise without ordering
+    nvtxInitialize(nullptr);  // NVTX's headers read their state without memory ordering
     std::vector<std::thread> all;
     for (int thread = 0; thread < threads; ++thread) all.emplace_back(work, thread);
     for (std::thread& thread : all) thread.join();
-    // And once more while recording is switched to and fro.
+    // And again while recording is paused and resumed.
     all.clear();
     for (int thread = 0; thread < threads; ++thread) all.emplace_back(work, thread);
     for (int turn = 0; turn < 50; ++turn) paceline_recording(turn % 2);
@@ -75,7 +75,7 @@ TEST_F(InjectStress, SixteenThreadsAtOnce) {
     if (event.type == EventType::push || event.type == EventType::push_payload) ++pushes[event.name];
     if (event.type == EventType::start_payload) ++started[event.extension[0].high];
   }
-  // What is not there was counted as dropped.
+  // Missing events were counted as dropped.
   std::size_t there = 0;
   for (const auto& [name, count] : pushes) there += count;
   EXPECT_GE(there + file.dropped(), std::size_t{2} * threads * rounds);

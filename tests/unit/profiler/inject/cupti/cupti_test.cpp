@@ -1,4 +1,5 @@
-// CUPTI's records, made by hand, through the real cuptiActivityGetNextRecord into events. No GPU takes part.
+// CUPTI's records, built by the test, go through the real cuptiActivityGetNextRecord and become events. No GPU is
+// needed.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
@@ -22,7 +23,7 @@ using format::EventType;
 using format::Slot;
 using ::testing::ElementsAre;
 
-// The recorder's table, in memory: what is emitted and defined, as slots.
+// The recorder's table in memory: the emitted and defined events, as slots.
 struct Sink {
   std::vector<Slot> slots;
   std::vector<std::string> names;
@@ -92,7 +93,7 @@ class CuptiTest : public ::testing::Test {
     transcoder = std::make_unique<Transcoder>(sink, timestamps, name_of_call);
   }
 
-  // Records one after another, as CUPTI lays them into a buffer.
+  // Records one after another, as in a buffer from CUPTI.
   template <class Record>
   void lay(const Record& record) {
     const std::size_t at = buffer.size();
@@ -105,7 +106,7 @@ class CuptiTest : public ::testing::Test {
     lay(record);
     transcoder->take(*reinterpret_cast<const CUpti_Activity*>(buffer.data()));
   }
-  // Through the real CUPTI where it is found.
+  // Uses the real CUPTI if it is found.
   void take_all(CuptiLibrary& cupti) {
     CUpti_Activity* record = nullptr;
     CUptiResult result;
@@ -156,7 +157,7 @@ CUpti_ActivityAPI call_record(CUpti_ActivityKind kind, std::uint32_t cbid, std::
   return call;
 }
 
-TEST_F(CuptiTest, RecordsMadeByHandComeThroughTheRealCuptiAsEvents) {
+TEST_F(CuptiTest, RecordsOfTheTestBecomeEventsWithTheRealCupti) {
   CuptiLibrary cupti;
   char why[512] = "";
   if (!load_cupti(cupti, why, sizeof why)) GTEST_SKIP() << why;
@@ -288,7 +289,7 @@ TEST_F(CuptiTest, EqualLaunchesAreDefinedOnceAndOthersAnew) {
   take(kernel);
   EXPECT_EQ(events_of(EventType::cuda_kernel).size(), 2U);
   EXPECT_EQ(events_of(EventType::cuda_kernel_run).at(3).low, pair(2, 1));
-  for (int i = 0; i < 40'000; ++i) {  // more than the table keeps: nothing is lost
+  for (int i = 0; i < 40'000; ++i) {  // more than the table holds: nothing is lost
     kernel.gridX = i;
     take(kernel);
   }
@@ -303,8 +304,9 @@ TEST_F(CuptiTest, EqualLaunchesAreDefinedOnceAndOthersAnew) {
   }
 }
 
-// What a training step gives: per launch a call of the runtime, 4 to 12 µs apart, and a kernel, of 24 different ones,
-// that runs 2 to 200 µs; calls and kernels come from CUPTI in separate buffers of some thousand records.
+// The records of a training step: for each launch a call of the runtime, 4 to 12 µs apart, and a kernel, of 24
+// different ones, that runs 2 to 200 µs; calls and kernels come from CUPTI in separate buffers of some thousand
+// records.
 TEST_F(CuptiTest, ALaunchTakesAtMost32BytesOnDisk) {
   std::mt19937_64 random(5);
   std::vector<std::string> names;
@@ -358,7 +360,7 @@ TEST(CuptiTimestamps, LieOnTheLineBetweenTheReadingsAroundThem) {
   EXPECT_EQ(timestamps.ticks(999'900), 400U);          // before the first
 }
 
-TEST(CuptiTimestamps, AreNotLedAstrayByAClockThatWasSet) {
+TEST(CuptiTimestamps, StayCorrectWhenTheClockIsSet) {
   Timestamps timestamps(1e9);
   timestamps.add(1'000'000, 0);
   timestamps.add(9'000'000, 1'000'000);  // set forward by 7 ms
@@ -374,10 +376,10 @@ TEST(CuptiTimestamps, KeepTheLatestReadings) {
   Timestamps timestamps(1e9);
   for (std::uint64_t i = 1; i <= 10'000; ++i) timestamps.add(i * 1000, i * 1000 + 7);
   EXPECT_EQ(timestamps.ticks(9'999'500), 9'999'507U);
-  EXPECT_EQ(timestamps.ticks(500), 507U);  // older than what is kept, by the nominal frequency
+  EXPECT_EQ(timestamps.ticks(500), 507U);  // older than the kept readings: the nominal frequency
 }
 
-TEST(CuptiBuffers, GoRoundZeroed) {
+TEST(CuptiBuffers, AreZeroedBeforeTheirReuse) {
   BufferPool pool;
   ASSERT_TRUE(pool.make());
   std::vector<std::uint8_t*> taken;
@@ -396,7 +398,7 @@ TEST(CuptiBuffers, GoRoundZeroed) {
   EXPECT_EQ(taken[3][5], 0);
 }
 
-TEST(CuptiVersions, OfCuda12AndOfTheHeadersMajorVersionAreKnown) {
+TEST(CuptiVersions, FromCuda12ToTheHeadersMajorVersionAreKnown) {
   EXPECT_FALSE(is_known_version(0));
   EXPECT_FALSE(is_known_version(18));  // CUDA 11.8
   EXPECT_TRUE(is_known_version(19));

@@ -1,4 +1,4 @@
-// What the recorder remembers of handles: found again, replaced, repeated, and never more than its places.
+// The table of handles: entries are found, replaced and repeated, and never exceed the table's places.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -25,10 +25,10 @@ TEST_F(Handles, ATakenHandleIsForgotten) {
   EXPECT_TRUE(table.take(0x1000, found));
   EXPECT_FALSE(table.take(0x1000, found));
   EXPECT_FALSE(table.find(0x2000, found));
-  EXPECT_FALSE(table.put(0, {1, {}}, false));  // no handle
+  EXPECT_FALSE(table.put(0, {1, {}}, false));  // not a handle
 }
 
-TEST_F(Handles, AnEqualHandleIsReplacedOrStaysBeside) {
+TEST_F(Handles, AnEqualHandleIsReplacedOrKept) {
   table.put(0x1000, {1, {}}, false);
   table.put(0x1000, {2, {}}, false);
   ASSERT_TRUE(table.take(0x1000, found));
@@ -42,8 +42,8 @@ TEST_F(Handles, AnEqualHandleIsReplacedOrStaysBeside) {
   EXPECT_FALSE(table.take(0x3000, found));
 }
 
-// Handles that the program never gives back make room for later ones.
-TEST_F(Handles, TheOldestMakeRoom) {
+// Handles that the program never frees make room for later ones.
+TEST_F(Handles, TheOldestHandleMakesRoom) {
   for (Handle handle = 1; handle <= 100'000; ++handle) EXPECT_TRUE(table.put(handle << 6, {handle, {}}, true));
   for (Handle handle = 99'990; handle <= 100'000; ++handle) {
     ASSERT_TRUE(table.find(handle << 6, found)) << handle;
@@ -70,7 +70,7 @@ TEST_F(Handles, ThreadsDoNotMixTheirHandles) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_LT(lost, 80);  // of 80,000: other threads were in the way four times
+  EXPECT_LT(lost, 80);  // of 80,000: other threads got in the way four times
 }
 
 }  // namespace

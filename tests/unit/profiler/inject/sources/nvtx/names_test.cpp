@@ -1,4 +1,4 @@
-// What NVTX gives names to, and what the filters leave out, by the calls that a program makes.
+// The names that a program gives through NVTX, and the effect of the filters.
 #include <nvtx3/nvToolsExtSync.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -171,7 +171,7 @@ std::map<std::string, int> events_by_domain(const RecordedFile& file) {
   return events;
 }
 
-TEST_F(InjectNvtxNames, OnlyTheDomainsAskedForAreRecorded) {
+TEST_F(InjectNvtxNames, OnlySelectedDomainsAreRecorded) {
   setenv("PACELINE_NVTX_DOMAINS", "kept,missing", 1);
   RECORD(ranges_of_three_domains());
   const RecordedFile file = only_file();
@@ -188,13 +188,13 @@ TEST_F(InjectNvtxNames, ExcludedDomainsAreLeftOut) {
   EXPECT_EQ(file.setting("nvtx_exclude_domains"), "other,default");
 }
 
-TEST_F(InjectNvtxNames, WithoutAFilterAllAreRecorded) {
+TEST_F(InjectNvtxNames, WithoutAFilterAllDomainsAreRecorded) {
   RECORD(ranges_of_three_domains());
   EXPECT_EQ(events_by_domain(only_file()),
             (std::map<std::string, int>{{"kept", 6}, {"other", 6}, {"", 12}, {"ends", 3}}));
 }
 
-// A pop does not say its category: the ranges that stay must keep their own pops.
+// A pop does not name its category. The ranges that remain must keep their own pops.
 void nested_categories() {
   nvtxNameCategoryA(1, "layer");
   nvtxNameCategoryA(2, "step");
@@ -211,7 +211,7 @@ void nested_categories() {
   nvtxRangePop();
   nvtxRangePop();
   nvtxRangePop();
-  for (int i = 0; i < 100; ++i) nvtxRangePushEx(&layer);  // deeper than is kept track of
+  for (int i = 0; i < 100; ++i) nvtxRangePushEx(&layer);  // deeper than the filter remembers
   for (int i = 0; i < 100; ++i) nvtxRangePop();
 }
 

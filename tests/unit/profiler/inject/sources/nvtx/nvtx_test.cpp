@@ -1,4 +1,4 @@
-// NVTX calls as a program makes them, and what is then in the file.
+// NVTX calls as a program makes them, and the resulting file.
 #include <nvtx3/nvToolsExt.h>
 //
 #include <nvtx3/nvToolsExtSync.h>
@@ -139,7 +139,7 @@ TEST_F(InjectNvtx, PayloadsKeepTheirValues) {
   EXPECT_EQ(std::bit_cast<double>(pushes[0].extension[0].low), 0.5);
 }
 
-TEST_F(InjectNvtx, StartsAndEndsAreTiedByTheirId) {
+TEST_F(InjectNvtx, StartsAndEndsAreConnectedByTheirId) {
   RECORD({
     nvtxEventAttributes_t attributes = with_text("with payload");
     attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
@@ -171,7 +171,7 @@ TEST_F(InjectNvtx, ThreadsAreNamedByTheSystemsId) {
   EXPECT_EQ(names[0].extension[0].high, 4711u);
 }
 
-TEST_F(InjectNvtx, WaitsForLocksAreRangesOfTheirNames) {
+TEST_F(InjectNvtx, WaitsForLocksAreRangesWithTheLocksName) {
   RECORD({
     const nvtxDomainHandle_t domain = nvtxDomainCreateA("loader");
     nvtxSyncUserAttributes_t attributes{};
@@ -201,7 +201,7 @@ TEST_F(InjectNvtx, WaitsForLocksAreRangesOfTheirNames) {
   EXPECT_EQ(types, (std::vector<EventType>{push, pop, push, pop, mark}));
 }
 
-TEST_F(InjectNvtx, ATextIsKeptOnce) {
+TEST_F(InjectNvtx, ATextIsRecordedOnce) {
   RECORD(for (int i = 0; i < 1000; ++i) {
     nvtxRangePushA(i % 2 == 0 ? "even" : "odd");
     nvtxRangePop();

@@ -1,4 +1,4 @@
-// The payload extension as a program uses it, and what is then in the file.
+// The payload extension as a program uses it, and the resulting file.
 #include <nvtx3/nvToolsExtPayload.h>
 //
 #include <nvtx3/nvToolsExtSemanticsTime.h>
@@ -74,7 +74,7 @@ std::vector<EventType> types_of(const RecordedFile& file) {
   return types;
 }
 
-TEST_F(InjectNvtxPayload, PayloadsStandBeforeTheirEvents) {
+TEST_F(InjectNvtxPayload, PayloadsPrecedeTheirEvents) {
   RECORD({
     const nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
     if (register_reduction(domain) != own_schema) exit(1);
@@ -151,7 +151,7 @@ struct Pointers {
   const char* text;
   const std::uint16_t* numbers;
   std::uint32_t count;
-  const double* unpromised;  // a pointer without the flag to copy: only looked at within the event's own payloads
+  const double* unpromised;  // a pointer without the copy flag: followed only within the event's own payloads
 };
 
 TEST_F(InjectNvtxPayload, PointersAreFollowedWhereTheSchemaAsksForIt) {
@@ -237,7 +237,7 @@ TEST_F(InjectNvtxPayload, ADomainThatIsLeftOutIsNotEnabled) {
   EXPECT_EQ(types_of(only_file()), (std::vector<EventType>{EventType::payload, push, EventType::payload, pop}));
 }
 
-TEST_F(InjectNvtxPayload, OtherExtensionsAndVersionsAreTurnedDown) {
+TEST_F(InjectNvtxPayload, OtherExtensionsAndVersionsAreRejected) {
   RECORD({
     std::intptr_t slots[64] = {};
     nvtxExtModuleSegment_t segment{0, 8, slots};
@@ -307,7 +307,8 @@ TEST_F(InjectNvtxPayload, DeferredEventsAreRecordedWithTheirClocks) {
   ASSERT_EQ(clocks.size(), 1u);
   EXPECT_EQ(clocks[0].extension[0].low, 14u);
   EXPECT_EQ(file.of(schema)[0].extension[1].high, clocks[0].extension[0].high);
-  // The system's clock at its registration and at the first submission, the program's own, its two points of a line.
+  // The system's clock at its registration and at the first submission, the program's own clock, and its two points of
+  // a line.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ties;
   for (const RecordedEvent& tie : file.of(time_sync)) ties.emplace_back(tie.extension[0].high, tie.extension[0].low);
   const std::uint64_t own = clocks[0].extension[0].high;
@@ -318,8 +319,8 @@ TEST_F(InjectNvtxPayload, DeferredEventsAreRecordedWithTheirClocks) {
   EXPECT_EQ(file.file.header.dropped[static_cast<int>(format::DropCause::payload_cut)], 1u);
 }
 
-// What is written down from NVTX's headers is what the headers say.
-TEST(PayloadLayout, HasNvtxsNumbers) {
+// The constants in payload_layout.h agree with NVTX's headers.
+TEST(PayloadLayout, UsesTheNumbersOfNvtx) {
   using namespace format::payload;
   EXPECT_EQ(+type_char32, NVTX_PAYLOAD_ENTRY_TYPE_CHAR32);
   EXPECT_EQ(+type_size, NVTX_PAYLOAD_ENTRY_TYPE_SIZE);
