@@ -10,6 +10,7 @@
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/control.h"
 #include "profiler/inject/core/drain.h"
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/ends.h"
 #include "profiler/inject/core/lineage.h"
 #include "profiler/inject/core/lost.h"
@@ -123,8 +124,7 @@ void close_recorder() {
   gate.open.store(0, std::memory_order_relaxed);
   const std::uint64_t end_ticks = ticks();
   record_clock_pair();
-  constexpr std::uint64_t normal = 0;
-  emit_surely(EventType::process_end, normal);
+  emit_surely(events::ProcessEnd{});
   call_sources(&Source::closed);
   finish_drain(end_ticks);
 }

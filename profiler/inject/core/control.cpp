@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/settings.h"
-#include "profiler/inject/core/writer.h"
 
 namespace paceline::inject {
 namespace {
@@ -14,7 +14,7 @@ std::atomic<bool> owed{false};                           // no chunk was free to
 std::int64_t delay_ends = never, duration_ends = never;  // CLOCK_MONOTONIC; only the drain uses them once it runs
 bool set_up = false;                                     // a child keeps its parent's state
 
-bool record_state(std::uint64_t at, std::uint32_t state) { return emit_at(at, EventType::recording, state); }
+bool record_state(std::uint64_t at, std::uint32_t state) { return emit_at(at, events::Recording{.reasons = state}); }
 
 }  // namespace
 

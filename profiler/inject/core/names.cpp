@@ -8,9 +8,9 @@
 
 #include <atomic>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/source.h"
-#include "profiler/inject/core/writer.h"
 
 namespace paceline::inject {
 namespace {
@@ -172,8 +172,8 @@ std::uint32_t intern(const wchar_t* text) {
 }
 
 void record_setting(std::string_view key, std::string_view value) {
-  const std::uint64_t low = intern(key);
-  emit_surely(EventType::setting, low | std::uint64_t{intern(value)} << 32);
+  const std::uint32_t name = intern(key);
+  emit_surely(events::Setting{.key = name, .value = intern(value)});
 }
 
 }  // namespace paceline::inject

@@ -10,6 +10,7 @@
 #include "profiler/inject/core/children.h"
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/drain.h"
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/lost.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/session.h"
@@ -60,7 +61,7 @@ void define_waits() {
   if (!settings.lossless) return;
   constexpr std::uint32_t own_domain = 4096;  // above those that NVTX's domains get
   wait_scope = format::pack_scope(intern(std::string_view("recorder wait")), 0, own_domain);
-  emit_surely(EventType::domain, own_domain | std::uint64_t{intern(std::string_view("paceline"))} << 32);
+  emit_surely(events::Domain{.domain = own_domain, .name = intern(std::string_view("paceline"))});
 }
 
 void reset_writers_in_child() {
@@ -70,8 +71,9 @@ void reset_writers_in_child() {
 
 void record_clock_pair() {
   const ClockPair pair = read_clock_pair();
-  emit_at(pair.ticks, EventType::clock_pair, static_cast<std::uint64_t>(pair.realtime_ns),
-          Slot{static_cast<std::uint64_t>(pair.monotonic_raw_ns), pair.width});
+  emit_at(pair.ticks,
+          events::ClockPair{
+              .realtime_ns = pair.realtime_ns, .monotonic_raw_ns = pair.monotonic_raw_ns, .width = pair.width});
 }
 
 void count_dropped(format::DropCause cause, std::uint64_t events) {

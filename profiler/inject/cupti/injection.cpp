@@ -32,6 +32,7 @@
 #include "profiler/inject/cupti/quiet_calls.h"
 #include "profiler/inject/cupti/transcoder.h"
 #include "profiler/inject/find_event_sink.h"
+#include "profiler/inject/sink_events.h"
 #include "profiler/record/environment.h"
 
 namespace paceline::inject::cupti {
@@ -120,9 +121,8 @@ void CUPTIAPI note_handle(void*, CUpti_CallbackDomain domain, CUpti_CallbackId w
   if (cupti.get_context_id(made.context, &context) != CUPTI_SUCCESS) return;
   if (is_stream && cupti.get_stream_id(made.context, made.resourceHandle.stream, 0, &stream) != CUPTI_SUCCESS) return;
   const void* const handle = is_stream ? static_cast<const void*>(made.resourceHandle.stream) : made.context;
-  const std::uint64_t words[2] = {reinterpret_cast<std::uintptr_t>(handle), 0};
-  sink->define(static_cast<std::uint32_t>(format::EventType::cuda_handle), context | std::uint64_t{stream} << 32, words,
-               1);
+  define_in(*sink, events::CudaHandle{
+                       .context = context, .stream = stream, .handle = reinterpret_cast<std::uintptr_t>(handle)});
 }
 
 void follow_handles(CUpti_SubscriberHandle subscriber) {
@@ -154,8 +154,7 @@ void read_clocks() {
     best_ticks = before + width / 2;
   }
   timestamps->add(best_ns, best_ticks);
-  const std::uint64_t words[2] = {best_width, 0};
-  sink->emit(best_ticks, static_cast<std::uint32_t>(format::EventType::cuda_clock), best_ns, words, 1);
+  emit_to(*sink, best_ticks, events::CudaClock{.cupti_ns = best_ns, .width = best_width});
 }
 
 // `keep` is false if the records are from a time that is not recorded.

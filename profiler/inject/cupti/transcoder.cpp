@@ -7,13 +7,10 @@
 #include "profiler/format/event.h"
 #include "profiler/format/layout.h"
 #include "profiler/inject/cupti/records.h"
+#include "profiler/inject/sink_events.h"
 
 namespace paceline::inject::cupti {
 namespace {
-
-using format::EventType;
-
-constexpr std::uint64_t pair(std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; }
 
 // "cudaLaunchKernel_v7000", "cudaLaunchKernel_ptsz_v7000" -> "cudaLaunchKernel": the number is the version of the
 // interface, and ptsz selects the default stream.
@@ -28,8 +25,6 @@ std::size_t plain_length(const char* name) {
   }
   return length;
 }
-
-std::uint32_t u32(EventType type) { return static_cast<std::uint32_t>(type); }
 
 }  // namespace
 
@@ -51,15 +46,10 @@ bool Transcoder::span(std::uint64_t start, std::uint64_t end, std::uint64_t& at,
   return true;
 }
 
-void Transcoder::emit(std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words,
-                      std::uint32_t slots) {
-  sink_.emit(at, type, low, words, slots);
-}
-
 void Transcoder::define_stream(std::uint32_t number, std::uint32_t device, std::uint32_t context, std::uint32_t stream,
                                std::uint32_t name) {
-  const std::uint64_t words[2] = {pair(device, context), stream};
-  sink_.define(u32(EventType::cuda_stream), pair(number, name), words, 1);
+  define_in(sink_,
+            events::CudaStream{.stream = number, .name = name, .device = device, .context = context, .number = stream});
 }
 
 // Contexts are numbered in the process, so context and stream together identify a stream. Programs have some ten
@@ -91,14 +81,18 @@ std::uint32_t Transcoder::kernel_number(const KernelKey& key) {
   const auto number = ++kernel_count_;
   // If the table is full, a kernel is defined again each time. This costs bytes but loses nothing.
   if (kernel_count_ <= kernel_places / 2) kernels_[at] = {key, number};
-  const std::uint64_t words[4] = {
-      static_cast<std::uint32_t>(key.grid[0]) | std::uint64_t{static_cast<std::uint16_t>(key.grid[1])} << 32 |
-          std::uint64_t{static_cast<std::uint16_t>(key.grid[2])} << 48,
-      static_cast<std::uint16_t>(key.block[0]) | std::uint64_t{static_cast<std::uint16_t>(key.block[1])} << 16 |
-          std::uint64_t{static_cast<std::uint16_t>(key.block[2])} << 32 |
-          std::uint64_t{static_cast<std::uint16_t>(key.registers)} << 48,
-      pair(static_cast<std::uint32_t>(key.static_shared), static_cast<std::uint32_t>(key.dynamic_shared)), key.local};
-  sink_.define(u32(EventType::cuda_kernel), pair(number, key.name), words, 2);
+  define_in(sink_, events::CudaKernel{.kernel = number,
+                                      .name = key.name,
+                                      .grid_x = static_cast<std::uint32_t>(key.grid[0]),
+                                      .grid_y = static_cast<std::uint16_t>(key.grid[1]),
+                                      .grid_z = static_cast<std::uint16_t>(key.grid[2]),
+                                      .block_x = static_cast<std::uint16_t>(key.block[0]),
+                                      .block_y = static_cast<std::uint16_t>(key.block[1]),
+                                      .block_z = static_cast<std::uint16_t>(key.block[2]),
+                                      .registers = static_cast<std::uint16_t>(key.registers),
+                                      .static_shared = static_cast<std::uint32_t>(key.static_shared),
+                                      .dynamic_shared = static_cast<std::uint32_t>(key.dynamic_shared),
+                                      .local_bytes = key.local});
   return number;
 }
 
@@ -109,15 +103,21 @@ void Transcoder::take_call(const CUpti_ActivityAPI& call) {
   if (known == 2) return;
   std::uint64_t at, duration;
   if (!span(call.start, call.end, at, duration)) return;
-  const std::uint64_t function = call.cbid | std::uint64_t{driver} << 16;
+  const auto function = static_cast<std::uint16_t>(call.cbid);
+  const std::uint16_t api = driver ? 1 : 0;
   if (known == 0) {
     known = 1;
     const char* name = call_name_(driver, call.cbid);
     const std::uint32_t text = name != nullptr ? sink_.intern(name, plain_length(name)) : 0;
-    sink_.define(u32(EventType::cuda_function), function | std::uint64_t{text} << 32, nullptr, 0);
+    define_in(sink_, events::CudaFunction{.function = function, .api = api, .name = text});
   }
-  const std::uint64_t words[2] = {duration, pair(call.correlationId, call.returnValue)};
-  emit(at, u32(EventType::cuda_call), function | std::uint64_t{call.threadId} << 32, words, 1);
+  emit_to(sink_, at,
+          events::CudaCall{.function = function,
+                           .api = api,
+                           .thread = call.threadId,
+                           .duration = duration,
+                           .correlation = call.correlationId,
+                           .result = call.returnValue});
 }
 
 template <class Kernel>
@@ -131,19 +131,32 @@ void Transcoder::take_kernel(const Kernel& kernel) {
                       kernel.dynamicSharedMemory,
                       kernel.localMemoryPerThread,
                       kernel.registersPerThread};
-  const std::uint64_t words[2] = {duration, pair(kernel.correlationId, kernel.graphId)};
-  emit(at, u32(EventType::cuda_kernel_run),
-       pair(kernel_number(key), stream_number(kernel.deviceId, kernel.contextId, kernel.streamId)), words, 1);
+  const std::uint32_t number = kernel_number(key);
+  const std::uint32_t stream = stream_number(kernel.deviceId, kernel.contextId, kernel.streamId);
+  emit_to(sink_, at,
+          events::CudaKernelRun{.kernel = number,
+                                .stream = stream,
+                                .duration = duration,
+                                .correlation = kernel.correlationId,
+                                .graph = kernel.graphId});
 }
 
 template <class Copy>
-void Transcoder::take_copy(const Copy& copy, std::uint64_t devices) {
+void Transcoder::take_copy(const Copy& copy, std::uint32_t from_device, std::uint32_t to_device) {
   std::uint64_t at, duration;
   if (!span(copy.start, copy.end, at, duration)) return;
-  const std::uint32_t kinds = copy.copyKind | std::uint32_t{copy.srcKind} << 8 | std::uint32_t{copy.dstKind} << 16;
-  const std::uint64_t words[4] = {duration, pair(copy.correlationId, copy.graphId), copy.bytes, devices};
-  emit(at, u32(EventType::cuda_copy), pair(stream_number(copy.deviceId, copy.contextId, copy.streamId), kinds), words,
-       2);
+  const std::uint32_t stream = stream_number(copy.deviceId, copy.contextId, copy.streamId);
+  emit_to(sink_, at,
+          events::CudaCopy{.stream = stream,
+                           .kind = copy.copyKind,
+                           .from = copy.srcKind,
+                           .to = copy.dstKind,
+                           .duration = duration,
+                           .correlation = copy.correlationId,
+                           .graph = copy.graphId,
+                           .bytes = copy.bytes,
+                           .from_device = from_device,
+                           .to_device = to_device});
 }
 
 void Transcoder::take(const CUpti_Activity& record) {
@@ -158,40 +171,51 @@ void Transcoder::take(const CUpti_Activity& record) {
       take_kernel(reinterpret_cast<const Kernel&>(record));
       break;
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-      take_copy(reinterpret_cast<const Memcpy&>(record), 0);
+      take_copy(reinterpret_cast<const Memcpy&>(record), 0, 0);
       break;
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto& copy = reinterpret_cast<const MemcpyPeer&>(record);
-      take_copy(copy, pair(copy.srcDeviceId, copy.dstDeviceId));
+      take_copy(copy, copy.srcDeviceId, copy.dstDeviceId);
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& set = reinterpret_cast<const Memset&>(record);
       if (!span(set.start, set.end, at, duration)) break;
-      const std::uint64_t words[4] = {duration, pair(set.correlationId, set.graphId), set.bytes, set.memoryKind};
-      emit(at, u32(EventType::cuda_set), pair(stream_number(set.deviceId, set.contextId, set.streamId), set.value),
-           words, 2);
+      emit_to(sink_, at,
+              events::CudaSet{.stream = stream_number(set.deviceId, set.contextId, set.streamId),
+                              .value = set.value,
+                              .duration = duration,
+                              .correlation = set.correlationId,
+                              .graph = set.graphId,
+                              .bytes = set.bytes,
+                              .memory_kind = set.memoryKind});
       break;
     }
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
       const auto& wait = reinterpret_cast<const Synchronization&>(record);
       if (!span(wait.start, wait.end, at, duration)) break;
       const std::uint32_t event = wait.cudaEventId == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? 0 : wait.cudaEventId;
-      const std::uint64_t words[2] = {duration, pair(wait.correlationId, event)};
       // The record has no device. A stream without earlier work is unknown.
       std::uint32_t stream = 0;
       for (std::uint32_t i = 0; i < stream_count_; ++i) {
         if (streams_[i].context == wait.contextId && streams_[i].stream == wait.streamId) stream = streams_[i].number;
       }
-      emit(at, u32(EventType::cuda_wait), pair(stream, static_cast<std::uint32_t>(wait.type)), words, 1);
+      emit_to(sink_, at,
+              events::CudaWait{.stream = stream,
+                               .kind = static_cast<std::uint32_t>(wait.type),
+                               .duration = duration,
+                               .correlation = wait.correlationId,
+                               .event = event});
       break;
     }
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: {
       const auto& graph = reinterpret_cast<const GraphTrace&>(record);
       if (!span(graph.start, graph.end, at, duration)) break;
-      const std::uint64_t words[2] = {duration, graph.correlationId};
-      emit(at, u32(EventType::cuda_graph),
-           pair(stream_number(graph.deviceId, graph.contextId, graph.streamId), graph.graphId), words, 1);
+      emit_to(sink_, at,
+              events::CudaGraph{.stream = stream_number(graph.deviceId, graph.contextId, graph.streamId),
+                                .graph = graph.graphId,
+                                .duration = duration,
+                                .correlation = graph.correlationId});
       break;
     }
     case CUPTI_ACTIVITY_KIND_OVERHEAD: {
@@ -199,9 +223,9 @@ void Transcoder::take(const CUpti_Activity& record) {
       if (!span(overhead.start, overhead.end, at, duration)) break;
       const std::uint32_t thread =
           overhead.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD ? overhead.objectId.pt.threadId : 0;
-      const std::uint64_t words[2] = {duration, 0};
-      emit(at, u32(EventType::cuda_overhead), pair(static_cast<std::uint32_t>(overhead.overheadKind), thread), words,
-           1);
+      emit_to(sink_, at,
+              events::CudaOverhead{
+                  .kind = static_cast<std::uint32_t>(overhead.overheadKind), .thread = thread, .duration = duration});
       break;
     }
     case CUPTI_ACTIVITY_KIND_CONTEXT: {

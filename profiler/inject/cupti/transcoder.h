@@ -47,7 +47,6 @@ class Transcoder {
   };
 
   bool span(std::uint64_t start, std::uint64_t end, std::uint64_t& at, std::uint64_t& duration) const;
-  void emit(std::uint64_t at, std::uint32_t type, std::uint64_t low, const std::uint64_t* words, std::uint32_t slots);
   std::uint32_t stream_number(std::uint32_t device, std::uint32_t context, std::uint32_t stream);
   void define_stream(std::uint32_t number, std::uint32_t device, std::uint32_t context, std::uint32_t stream,
                      std::uint32_t name);
@@ -56,7 +55,7 @@ class Transcoder {
   template <class Kernel>
   void take_kernel(const Kernel& kernel);
   template <class Copy>
-  void take_copy(const Copy& copy, std::uint64_t devices);
+  void take_copy(const Copy& copy, std::uint32_t from_device, std::uint32_t to_device);
 
   const paceline_event_sink_v1& sink_;
   const Timestamps& timestamps_;

@@ -19,12 +19,12 @@
 #include "profiler/format/event.h"
 #include "profiler/inject/find_event_sink.h"
 #include "profiler/inject/nccl/nccl_abi.h"
+#include "profiler/inject/sink_events.h"
 #include "profiler/record/environment.h"
 
 namespace paceline::inject::nccl {
 namespace {
 
-using format::EventType;
 using format::NcclCall;
 
 const paceline_event_sink_v1* sink = nullptr;  // set by the first init(), and constant afterwards
@@ -57,8 +57,9 @@ bool asked_for(const char* word) {
   return wanted != nullptr && strstr(wanted, word) != nullptr;
 }
 
-void emit(EventType type, std::uint64_t low, const std::uint64_t* words = nullptr, std::uint32_t slots = 0) {
-  sink->emit(sink->ticks(), static_cast<std::uint32_t>(type), low, words, slots);
+template <class Event>
+void emit(const Event& event) {
+  emit_to(*sink, sink->ticks(), event);
 }
 
 // --- names
@@ -119,51 +120,61 @@ std::uint64_t bytes_of(std::size_t count, const char* datatype) {
 
 // --- events
 
-std::uint64_t whose(std::uint32_t operation, void* context) {
-  return operation | std::uint64_t{static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(context))} << 32;
-}
-std::uint64_t halves(std::int64_t low, std::int64_t high) {
-  return static_cast<std::uint32_t>(low) | std::uint64_t{static_cast<std::uint32_t>(high)} << 32;
+std::uint32_t communicator_of(void* context) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(context));
 }
 
-void* begin(EventType type, std::uint64_t low, std::uint64_t bytes, std::uint64_t numbers, std::uint64_t last) {
-  const std::uint64_t id = new_id();
-  const std::uint64_t words[4] = {bytes, numbers, id, last};
-  emit(type, low, words, 2);
-  return Handle::make(Handle::plain, id);
+// Gives the event an id and writes it.
+template <class Event>
+void* begin(Event event) {
+  event.id = new_id();
+  emit(event);
+  return Handle::make(Handle::plain, event.id);
 }
 
 void* begin_call(void* context, NcclCall kind, std::uint32_t name, std::uint64_t bytes = 0, int root = -1,
                  bool captured = false) {
-  return begin(EventType::nccl_call, whose(name, context), bytes, halves(static_cast<std::int64_t>(kind), root),
-               captured ? 1 : 0);
+  return begin(events::NcclApiCall{.operation = name,
+                                   .communicator = communicator_of(context),
+                                   .bytes = bytes,
+                                   .kind = kind,
+                                   .root = root,
+                                   .captured = captured ? 1U : 0U});
 }
 
 void* begin_collective(void* context, const Collective4& of, const void* group) {
   const std::uint32_t name = operation(of.function, of.datatype, of.algorithm, of.protocol, of.channels, of.warps);
-  return begin(EventType::nccl_collective, whose(name, context), bytes_of(of.count, of.datatype),
-               halves(static_cast<std::int64_t>(of.sequence), of.root), Handle(group).id());
+  return begin(events::NcclCollective{.operation = name,
+                                      .communicator = communicator_of(context),
+                                      .bytes = bytes_of(of.count, of.datatype),
+                                      .sequence = static_cast<std::uint32_t>(of.sequence),
+                                      .root = of.root,
+                                      .group = Handle(group).id()});
 }
 
 template <class Peer>
 void* begin_peer(void* context, const Peer& of, const void* group) {
   const std::uint32_t name = operation(of.function, of.datatype, nullptr, nullptr, of.channels);
-  return begin(EventType::nccl_peer, whose(name, context), bytes_of(of.count, of.datatype),
-               halves(of.peer, of.channels), Handle(group).id());
+  return begin(events::NcclPeer{.operation = name,
+                                .communicator = communicator_of(context),
+                                .bytes = bytes_of(of.count, of.datatype),
+                                .peer = of.peer,
+                                .channels = of.channels,
+                                .group = Handle(group).id()});
 }
 
 void* begin_proxy(const ProxyOp& of, const void* parent) {
-  const std::uint64_t id = new_id();
-  const std::uint64_t works_for =
-      of.pid == getpid() ? Handle(parent).id() : 0;  // otherwise a number of another process
-  const std::uint64_t words[4] = {works_for, halves(of.steps, of.chunk_bytes), id, 0};
-  emit(EventType::nccl_proxy, of.channel | std::uint64_t{of.is_send != 0} << 16 | halves(0, of.peer), words, 2);
-  return Handle::make(Handle::plain, id);
+  const std::uint64_t work = of.pid == getpid() ? Handle(parent).id() : 0;  // otherwise the id of another process
+  return begin(events::NcclProxy{.channel = of.channel,
+                                 .sends = static_cast<std::uint16_t>(of.is_send != 0 ? 1 : 0),
+                                 .peer = of.peer,
+                                 .work = work,
+                                 .steps = static_cast<std::uint32_t>(of.steps),
+                                 .chunk_bytes = static_cast<std::uint32_t>(of.chunk_bytes)});
 }
 
-void channel_edge(std::uint64_t id, std::uint64_t channel, std::uint64_t device_ns, std::uint64_t edge) {
-  const std::uint64_t words[2] = {device_ns, channel | edge << 32};
-  emit(EventType::nccl_channel, id, words, 1);
+void channel_edge(std::uint64_t id, std::uint32_t channel, std::uint64_t device_ns, std::uint32_t edge) {
+  emit(events::NcclChannel{.work = id, .device_ns = device_ns, .channel = channel, .edge = edge});
 }
 
 void* begin_channel(const KernelChannel& of, const void* parent) {
@@ -203,8 +214,11 @@ Result init(void** context, std::uint64_t hash, int* mask, int wanted, const cha
   if (asked_for("channels")) wanted |= kernel_channel;
   const std::uint32_t number = first_communicator | communicator_text(hash, rank);
   const std::uint32_t name_id = name != nullptr ? sink->intern(name, strlen(name)) : 0;
-  const std::uint64_t words[2] = {hash, halves(rank, name_id)};
-  sink->define(static_cast<std::uint32_t>(EventType::communicator), halves(number, ranks), words, 1);
+  define_in(*sink, events::Communicator{.communicator = number,
+                                        .size = static_cast<std::uint32_t>(ranks),
+                                        .identity = hash,
+                                        .rank = static_cast<std::uint32_t>(rank),
+                                        .name = name_id});
   *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
   *mask = wanted;
   return success;
@@ -282,7 +296,7 @@ Result start_event(void* context, void** handle, Descriptor* of) {
 
 Result stop_event(void* handle) {
   const Handle of(handle);
-  if (sink != nullptr && of.tag() == Handle::plain) emit(EventType::nccl_end, of.id());
+  if (sink != nullptr && of.tag() == Handle::plain) emit(events::NcclEnd{.id = of.id()});
   return success;
 }
 

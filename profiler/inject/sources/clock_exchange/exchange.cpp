@@ -13,9 +13,9 @@
 #include <atomic>
 
 #include "profiler/inject/core/drain.h"
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/session.h"
-#include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/clock_exchange/beacon.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/descriptor.h"
@@ -296,9 +296,10 @@ int exchange_clocks(ExchangePhase phase, std::int64_t longest_trip_ns) {
   ask(effort, longest_trip_ns, deadline, samples);
   pthread_mutex_unlock(&asking);
   for (int sample = 0; sample < samples.count; ++sample) {
-    emit_at(samples.best[sample].sent, EventType::clock_exchange,
-            static_cast<std::uint32_t>(parent.rank) | std::uint64_t{static_cast<std::uint32_t>(phase)} << 32,
-            Slot{samples.best[sample].received, samples.best[sample].peer});
+    emit_at(samples.best[sample].sent, events::ClockExchange{.peer_rank = parent.rank,
+                                                             .phase = static_cast<std::uint32_t>(phase),
+                                                             .received_ticks = samples.best[sample].received,
+                                                             .peer_ticks = samples.best[sample].peer});
   }
   if (!program_waits) return samples.count;
   if (phase == ExchangePhase::at_init) record_setting("clock_exchange", samples.count > 0 ? "done" : "none");

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <atomic>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/core/settings.h"
-#include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/counters/machine_facts.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/futex.h"
@@ -144,9 +144,8 @@ const Source counters_source = {
 std::uint16_t define_counter(std::string_view name, std::string_view unit, std::string_view device, CounterKind kind) {
   if (defined >= most_counters) return 0;
   const std::uint16_t counter = ++defined;
-  const std::uint64_t low =
-      counter | std::uint64_t{static_cast<std::uint16_t>(kind)} << 16 | std::uint64_t{intern(name)} << 32;
-  emit_surely(EventType::counter, low, Slot{intern(unit) | std::uint64_t{intern(device)} << 32, 0});
+  const std::uint32_t name_id = intern(name), unit_id = intern(unit), device_id = intern(device);
+  emit_surely(events::Counter{.counter = counter, .kind = kind, .name = name_id, .unit = unit_id, .device = device_id});
   return counter;
 }
 
@@ -156,7 +155,8 @@ std::uint64_t current_moment() { return moment; }
 void record_sample(std::uint16_t counter, std::uint64_t value) { record_sample_at(moment, counter, value); }
 
 void record_sample_at(std::uint64_t at, std::uint16_t counter, std::uint64_t value) {
-  if (counter != 0 && recording()) emit_at(at, EventType::sample, counter, Slot{value, 0});
+  if (counter == 0 || !recording()) return;
+  emit_at(at, events::Sample{.counter = counter, .value = static_cast<std::int64_t>(value)});
 }
 
 }  // namespace paceline::inject

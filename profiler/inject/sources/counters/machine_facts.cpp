@@ -11,8 +11,8 @@
 
 #include <string_view>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/names.h"
-#include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/counters/counters.h"
 #include "profiler/inject/sources/counters/nvml.h"
 #include "profiler/inject/system/sysfs.h"
@@ -27,8 +27,8 @@ __attribute__((format(printf, 2, 3))) void fact(const char* key, const char* for
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   if (text[0] == '\0') return;
-  const std::uint64_t low = intern(std::string_view(key)) | std::uint64_t{intern(std::string_view(text))} << 32;
-  emit_surely(EventType::setting, low);
+  const std::uint32_t name = intern(std::string_view(key));
+  emit_surely(events::Setting{.key = name, .value = intern(std::string_view(text))});
 }
 
 // A set of CPUs or NUMA nodes. Its text has the form that the kernel uses: "0-3,8".

@@ -19,8 +19,6 @@ constexpr int mpi_error = 16;  // MPI_ERR_OTHER of Open MPI
 // A call is inside another: it passes through.
 thread_local constinit int nesting __attribute__((tls_model("initial-exec"))) = 0;
 
-std::uint64_t wide(int value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; }
-
 std::uint64_t type_bytes(Handle type) {
   int size = 0;
   if (!mpi.is_type(type) || mpi.type_size(type, &size) != 0 || size < 0) return 0;
@@ -91,29 +89,35 @@ int root_of(const Arguments& call, const Communicator& communicator) {
 // may be recording.
 Began describe(const Arguments& call) {
   Began begun;
-  begun.low = function_low(call.row.id);
+  const auto function = static_cast<std::uint16_t>(call.row.id);
+  begun.set(events::MpiBegin{.function = function});
   const bool collective = call.row.kind == MpiKind::collective;
   const bool message = call.row.kind == MpiKind::point_to_point && (call.has(MpiRole::peer) || call.has(MpiRole::type));
   Communicator* communicator = nullptr;
   if ((collective || message) && call.has(MpiRole::comm)) communicator = find_communicator(call.comm(MpiRole::comm));
   if (collective && communicator != nullptr) {
     const std::uint32_t sequence = communicator->sequence.fetch_add(1, std::memory_order_relaxed);
-    begun.type = EventType::mpi_begin_coll;
-    begun.low |= wide(root_of(call, *communicator)) << 16;
-    begun.extension = {call_bytes(call, communicator), communicator->id | std::uint64_t{sequence} << 32};
+    begun.set(events::MpiBeginColl{.function = function,
+                                   .root = root_of(call, *communicator),
+                                   .bytes = call_bytes(call, communicator),
+                                   .communicator = communicator->id,
+                                   .sequence = sequence});
   } else if (message) {
-    begun.type = EventType::mpi_begin_peer;
-    begun.low |= wide(call.integer(MpiRole::tag, -1)) << 16;
-    begun.extension = {call_bytes(call, communicator),
-                       (communicator != nullptr ? communicator->id : 0) | wide(peer_of(call)) << 32};
+    begun.set(events::MpiBeginPeer{.function = function,
+                                   .tag = call.integer(MpiRole::tag, -1),
+                                   .bytes = call_bytes(call, communicator),
+                                   .communicator = communicator != nullptr ? communicator->id : 0,
+                                   .peer = peer_of(call)});
   } else if (call.has(MpiRole::window) || call.has(MpiRole::freed_window)) {
-    begun.type = EventType::mpi_begin_window;
-    begun.low |= wide(peer_of(call)) << 16;
-    begun.extension = {call_bytes(call, nullptr), window_number(call)};
+    begun.set(events::MpiBeginWindow{.function = function,
+                                     .target = peer_of(call),
+                                     .bytes = call_bytes(call, nullptr),
+                                     .window = window_number(call)});
   } else if (call.has(MpiRole::file) || call.has(MpiRole::freed_file)) {
-    begun.type = EventType::mpi_begin_file;
-    begun.low |= std::uint64_t{file_number(call)} << 16;
-    begun.extension = {call_bytes(call, nullptr), static_cast<std::uint64_t>(call.wide(MpiRole::offset, -1))};
+    begun.set(events::MpiBeginFile{.function = function,
+                                   .file = file_number(call),
+                                   .bytes = call_bytes(call, nullptr),
+                                   .offset = call.wide(MpiRole::offset, -1)});
   } else if (call.row.id == MpiId::Start) {
     describe_start(call.key_in(MpiRole::request), begun);
   }

@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "profiler/format/mpi_functions.h"
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/sources/mpi/library.h"
 #include "profiler/inject/sources/mpi/roles.h"
 
@@ -110,6 +110,13 @@ struct Began {
   EventType type = EventType::mpi_begin;
   std::uint64_t low = 0;
   Slot extension;
+
+  template <class Event>
+  void set(const Event& event) {
+    type = Event::type;
+    low = format::packed_word(event, 0);
+    if constexpr (format::packed_slots < Event >> 1) extension = format::packed_extension(event, 0);
+  }
 };
 
 inline bool emit_begin(const Began& begun) {

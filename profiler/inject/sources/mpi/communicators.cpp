@@ -8,8 +8,8 @@
 
 #include <string_view>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/names.h"
-#include "profiler/inject/core/writer.h"
 
 namespace paceline::inject {
 namespace {
@@ -107,8 +107,11 @@ std::uint64_t identity_of_next(std::uint64_t key) {
 }
 
 void define(const Communicator& communicator, std::string_view name) {
-  emit_surely(EventType::communicator, communicator.id | std::uint64_t{communicator.size} << 32,
-              Slot{communicator.identity, communicator.rank | std::uint64_t{intern(name)} << 32});
+  emit_surely(events::Communicator{.communicator = communicator.id,
+                                   .size = communicator.size,
+                                   .identity = communicator.identity,
+                                   .rank = communicator.rank,
+                                   .name = intern(name)});
 }
 
 // `counted`: several communicators may have this `key`. Otherwise it is the identity.

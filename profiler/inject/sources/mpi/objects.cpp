@@ -1,5 +1,6 @@
 #include "profiler/inject/sources/mpi/objects.h"
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/handles.h"
@@ -38,11 +39,12 @@ void note_object(const Arguments& call) {
   if (call.has(MpiRole::new_window)) {
     windows.put(call.key_in(MpiRole::new_window), {number, {}}, false);
     const auto bytes = static_cast<std::uint64_t>(call.wide(MpiRole::size));
-    emit_surely(EventType::mpi_window, number | std::uint64_t{communicator->id} << 32, Slot{identity, bytes});
+    emit_surely(
+        events::MpiWindow{.window = number, .communicator = communicator->id, .identity = identity, .bytes = bytes});
   } else {
     files.put(call.key_in(MpiRole::new_file, 0, true), {number, {}}, false);
-    const std::uint64_t path = intern(call.text(MpiRole::text));
-    emit_surely(EventType::mpi_file, number | path << 32, Slot{identity, communicator->id});
+    const std::uint32_t path = intern(call.text(MpiRole::text));
+    emit_surely(events::MpiFile{.file = number, .path = path, .identity = identity, .communicator = communicator->id});
   }
 }
 

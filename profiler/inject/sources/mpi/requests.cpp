@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/handles.h"
 
@@ -80,15 +81,15 @@ void post(const Arguments& call, Handle key, const Began& begun) {
   if (duplicate) remember_duplicate(call, number);
   const bool complete = key == complete_key(call);
   if (!complete && !requests.put(key, {number, {}}, true)) return;
-  if (begun.recorded) emit(EventType::mpi_posted, number);
-  if (begun.recorded && complete) emit(EventType::mpi_completed, number);
+  if (begun.recorded) emit(events::MpiPosted{.request = number});
+  if (begun.recorded && complete) emit(events::MpiCompleted{.request = number});
   if (complete && duplicate) claim_duplicate(number);
 }
 
 void complete(Handle key, const Began& begun) {
   Remembered request;
   if (!requests.take(key, request)) return;
-  if (begun.recorded) emit(EventType::mpi_completed, request.id);
+  if (begun.recorded) emit(events::MpiCompleted{.request = request.id});
   if (open_duplicates.load(std::memory_order_relaxed) != 0) claim_duplicate(request.id);
 }
 

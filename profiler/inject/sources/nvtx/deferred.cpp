@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/system/say.h"
 
@@ -35,9 +36,11 @@ pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void sync(std::uint16_t domain, std::uint64_t first, std::uint64_t second, std::int64_t at_first,
           std::int64_t at_second) {
-  const Slot extension[] = {{first, second},
-                            {static_cast<std::uint64_t>(at_first), static_cast<std::uint64_t>(at_second)}};
-  emit_surely(EventType::time_sync, domain, extension);
+  emit_surely(events::TimeSync{.domain = domain,
+                               .first_domain = first,
+                               .second_domain = second,
+                               .first_time = static_cast<std::uint64_t>(at_first),
+                               .second_time = static_cast<std::uint64_t>(at_second)});
 }
 
 std::int64_t middle(std::uint64_t before, std::uint64_t after) {
@@ -108,9 +111,12 @@ std::uint64_t register_time_domain(nvtxDomainHandle_t handle, const nvtxTimeDoma
     id = NVTX_TIME_DOMAIN_ID_DYNAMIC_START + next_time_domain++;
     pthread_mutex_unlock(&lock);
   }
-  const Slot extension[] = {{id, given->timestampTypeId},
-                            {static_cast<std::uint64_t>(given->timerResolution), given->timerStart}};
-  emit_surely(EventType::time_domain, number_of(domain) | (given->timerFlags & 0xffff) << 16, extension);
+  emit_surely(events::TimeDomain{.domain = number_of(domain),
+                                 .flags = static_cast<std::uint16_t>(given->timerFlags),
+                                 .id = id,
+                                 .clock_type = given->timestampTypeId,
+                                 .ticks_per_second = static_cast<std::uint64_t>(given->timerResolution),
+                                 .start = given->timerStart});
   note_time_domain(given->timestampTypeId);
   return id;
 }
@@ -183,8 +189,10 @@ std::uint64_t register_scope(nvtxDomainHandle_t handle, const nvtxScopeAttr_t* g
     id = NVTX_SCOPE_ID_DYNAMIC_START + next_scope++;
     pthread_mutex_unlock(&lock);
   }
-  emit_surely(EventType::scope, number_of(domain_of(handle)) | std::uint64_t{intern_text(given->path)} << 32,
-              Slot{id, given->parentScope});
+  emit_surely(events::Scope{.domain = number_of(domain_of(handle)),
+                            .path = intern_text(given->path),
+                            .id = id,
+                            .parent = given->parentScope});
   return id;
 }
 

@@ -4,7 +4,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "profiler/inject/core/writer.h"
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/sources/nvtx/copies.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/handles.h"
@@ -37,7 +37,7 @@ nvtxDomainHandle_t domain_named(std::uint32_t name, std::string_view text) {
   while (id < domain_count && domain_names[id] != name) ++id;
   if (id == domain_count && id < most_domains) {
     domain_names[domain_count++] = name;
-    emit_surely(EventType::domain, id | std::uint64_t{name} << 32);
+    emit_surely(events::Domain{.domain = static_cast<std::uint16_t>(id), .name = name});
   }
   pthread_mutex_unlock(&domains_lock);
   if (id >= most_domains) return nullptr;
@@ -64,7 +64,7 @@ nvtxStringHandle_t NVTX_API register_string(nvtxDomainHandle_t, const Text* text
 void define_category(std::uint32_t domain, std::uint32_t category, std::string_view text) {
   filter_category(number_of(domain), narrow(category), text);
   note_category(number_of(domain), narrow(category), text);
-  emit_surely(EventType::category, number_of(domain) | std::uint64_t{narrow(category)} << 32, Slot{intern(text), 0});
+  emit_surely(events::Category{.domain = number_of(domain), .category = narrow(category), .name = intern(text)});
 }
 void NVTX_API name_category(nvtxDomainHandle_t domain, std::uint32_t category, const char* text) {
   if (file_is_open() && text != nullptr) define_category(domain_of(domain), category, text);
@@ -83,7 +83,7 @@ void NVTX_API name_category_of_default_wide(std::uint32_t category, const wchar_
 // --- threads and resources
 
 void define_thread(std::uint64_t thread, std::uint32_t name) {
-  emit_surely(EventType::thread_name, std::uint64_t{name} << 32, Slot{thread, 0});
+  emit_surely(events::ThreadName{.name = name, .thread_id = thread});
 }
 
 template <class Text>
@@ -108,8 +108,8 @@ std::uint64_t system_thread(std::uint64_t handle) {
 
 void define_resource(std::uint32_t number, std::uint32_t type, std::uint64_t identifier, std::uint32_t name,
                      std::uint16_t domain) {
-  emit_surely(EventType::resource, number | std::uint64_t{name} << 32,
-              Slot{identifier, type | std::uint64_t{domain} << 32});
+  emit_surely(events::Resource{
+      .resource = number, .name = name, .identifier = identifier, .resource_type = type, .domain = domain});
 }
 
 nvtxResourceHandle_t NVTX_API create_resource(nvtxDomainHandle_t domain, nvtxResourceAttributes_t* given) {
@@ -127,7 +127,7 @@ nvtxResourceHandle_t NVTX_API create_resource(nvtxDomainHandle_t domain, nvtxRes
 }
 
 void NVTX_API destroy_resource(nvtxResourceHandle_t resource) {
-  if (resource != nullptr && file_is_open()) emit_surely(EventType::resource_end, to_id(resource));
+  if (resource != nullptr && file_is_open()) emit_surely(events::ResourceEnd{.resource = to_id(resource)});
 }
 
 // The functions that name a device, stream, context or event of CUDA's driver, CUDA's runtime or OpenCL. Each name is a

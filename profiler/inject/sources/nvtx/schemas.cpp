@@ -9,6 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 
 namespace paceline::inject {
@@ -229,8 +230,6 @@ std::uint64_t time_domain_of(const nvtxPayloadSchemaEntry_t& entry) {
   return 0;
 }
 
-std::uint64_t low_of(std::uint32_t number, std::uint32_t name) { return number | std::uint64_t{name} << 32; }
-
 }  // namespace
 
 bool any_pointers() { return pointers_there.load(std::memory_order_relaxed); }
@@ -260,29 +259,37 @@ std::uint64_t register_schema(std::uint16_t domain, const nvtxPayloadSchemaAttr_
   }
   note_time_domain(time_domain);
 
-  const Slot head[2] = {{domain | type << 16 | flags << 32, bytes | packing << 32}, {time_domain, 0}};
-  const auto entry_slots = [&](std::size_t i, Slot(&slots)[2]) {
+  events::Schema schema{.name = name,
+                        .domain = domain,
+                        .schema_type = static_cast<std::uint16_t>(type),
+                        .flags = static_cast<std::uint32_t>(flags),
+                        .bytes = static_cast<std::uint32_t>(bytes),
+                        .packing = static_cast<std::uint16_t>(packing),
+                        .time_domain = time_domain};
+  const auto entry_of = [&](std::size_t i) {
     const nvtxPayloadSchemaEntry_t& entry = list[i];
-    slots[0].high = schema_number(entry.type) | (entry.flags & 0xffffffff) << 32;
-    slots[0].low = domain | std::uint64_t{i} << 16 | std::min<std::uint64_t>(entry.offset, UINT32_MAX) << 32;
-    slots[1] = {entry.arrayOrUnionDetail, 0};
+    return events::SchemaEntry{.name = intern_text(entry.name),
+                               .entry_type = schema_number(entry.type),
+                               .flags = static_cast<std::uint32_t>(entry.flags),
+                               .domain = domain,
+                               .index = static_cast<std::uint16_t>(i),
+                               .offset = static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.offset, UINT32_MAX)),
+                               .length = entry.arrayOrUnionDetail};
   };
 
   Registration made(domain, has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) ? given.schemaId : 0);
-  for (const std::uint64_t word : {std::uint64_t{name}, head[0].high, head[0].low, time_domain}) made.hash(word);
+  for (const unsigned word : {0U, 1U, 2U, 3U}) made.hash(format::packed_word(schema, word));
   for (std::size_t i = 0; i < list.size(); ++i) {
-    Slot slots[2];
-    entry_slots(i, slots);
-    made.hash(intern_text(list[i].name));
-    for (const std::uint64_t word : {slots[0].high, slots[0].low, slots[1].high}) made.hash(word);
+    for (const unsigned word : {0U, 1U, 2U, 3U}) made.hash(format::packed_word(entry_of(i), word));
   }
   if (!made.is_new()) return made.id();
-  emit_surely(EventType::schema, low_of(made.number(), name), head);
+  schema.schema = made.number();
+  emit_surely(schema);
   Layout layout(domain, type, static_cast<std::uint32_t>(packing));
   for (std::size_t i = 0; i < list.size(); ++i) {
-    Slot slots[2];
-    entry_slots(i, slots);
-    emit_surely(EventType::schema_entry, low_of(made.number(), intern_text(list[i].name)), slots);
+    events::SchemaEntry entry = entry_of(i);
+    entry.schema = made.number();
+    emit_surely(entry);
     layout.add(list[i]);
   }
   made.remember(layout.result(bytes));
@@ -306,11 +313,14 @@ std::uint64_t register_enumeration(std::uint16_t domain, const nvtxPayloadEnumAt
     made.hash(value.isFlag != 0 ? 1 : 0);
   }
   if (!made.is_new()) return made.id();
-  emit_surely(EventType::enumeration, low_of(made.number(), name), Slot{domain | bytes << 16, 0});
+  emit_surely(events::Enumeration{
+      .schema = made.number(), .name = name, .domain = domain, .bytes = static_cast<std::uint16_t>(bytes)});
   for (const nvtxPayloadEnum_t& value : list) {
-    const std::uint64_t is_flag = value.isFlag != 0 ? 1 : 0;
-    emit_surely(EventType::enumerator, low_of(made.number(), intern_text(value.name)),
-                Slot{value.value, domain | is_flag << 16});
+    emit_surely(events::Enumerator{.schema = made.number(),
+                                   .name = intern_text(value.name),
+                                   .value = value.value,
+                                   .domain = domain,
+                                   .is_flag = static_cast<std::uint8_t>(value.isFlag != 0 ? 1 : 0)});
   }
   made.remember({static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(bytes), {}});
   return made.id();
