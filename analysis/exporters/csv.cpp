@@ -1,18 +1,9 @@
+#include "analysis/text/csv.h"
 #include "analysis/exporters/export.h"
 #include "analysis/exporters/text_output.h"
 
 namespace paceline::analysis {
 namespace {
-
-std::string csv_field(std::string_view field) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(field);
-  std::string text = "\"";
-  for (const char c : field) {
-    if (c == '"') text += '"';
-    text += c;
-  }
-  return text + '"';
-}
 
 class CsvWriter {
  public:

@@ -104,15 +104,6 @@ void add_accuracy_finding(const RunReport& run, std::vector<Finding>& out) {
 
 }  // namespace
 
-std::string list_text(const std::vector<std::string>& items) {
-  std::string text;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i > 0) text += i + 1 == items.size() ? " and " : ", ";
-    text += items[i];
-  }
-  return text;
-}
-
 const ScalingPoint* headline_point(const Scaling& scaling) {
   const ScalingPoint* best = nullptr;
   for (const auto& point : scaling.points) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/run/run_analysis.h"
+#include "analysis/text/lists.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
@@ -47,8 +48,5 @@ std::string differences_text(const std::vector<Difference>& differences);
 
 // "4 epochs", or "10,000 images" where epochs are not known.
 std::string work_text(const ScalingPoint& point);
-
-// "1, 2 and 4"
-std::string list_text(const std::vector<std::string>& items);
 
 }  // namespace paceline::analysis

@@ -1,15 +1,10 @@
 // Shares of the wall time, over all ranks of a run.
 #pragma once
 
-#include <cstdint>
-
 #include "analysis/run/run_analysis.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
-
-inline double share(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 // The sum of one phase over ranks, and of their wall times.
 struct OfWall {

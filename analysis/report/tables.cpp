@@ -19,12 +19,8 @@ std::string or_none(const std::optional<T>& value, Write&& write) {
   return value ? write(*value) : no_value;
 }
 
-double ratio(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string with_share(std::int64_t part, std::int64_t whole) {
-  return fmt::format("{} ({})", duration(part), percent(ratio(part, whole)));
+  return fmt::format("{} ({})", duration(part), percent(share(part, whole)));
 }
 
 // "1.694 [1.672–1.716]"
@@ -254,10 +250,10 @@ Table breakdown_table(const RunReport& run) {
         std::count_if(b.rows.begin(), b.rows.end(), [&](const auto& r) { return r.phase == row.phase; }) > 1;
     const std::string where = !ambiguous ? "" : row.inside_iterations ? ", in iterations" : ", outside iterations";
     table.rows.push_back({std::string(phase_name(row.phase)) + where, counts_as_name(row.counts_as), duration(row.ns),
-                          percent(ratio(row.ns, b.wall_ns))});
+                          percent(share(row.ns, b.wall_ns))});
   }
   const auto total = [&](const char* name, const char* kind, std::int64_t ns) {
-    table.rows.push_back({name, kind, duration(ns), percent(ratio(ns, b.wall_ns))});
+    table.rows.push_back({name, kind, duration(ns), percent(share(ns, b.wall_ns))});
   };
   total("all parallel", "1/N with N ranks", b.parallel_ns);
   total("all serial", "stays", b.serial_ns);

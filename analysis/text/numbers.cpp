@@ -66,11 +66,49 @@ std::string seconds(double value) {
 
 std::string duration(std::int64_t ns) { return seconds(static_cast<double>(ns) * 1e-9); }
 
+std::string point_in_time(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
+
 std::string bytes(double value) { return scaled(value, {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}}, "B"); }
 
 std::string bytes_per_second(double value) { return bytes(value) + "/s"; }
 
 std::string images_per_second(double value) { return fixed(value, value < 1000 ? 1 : 0) + " images/s"; }
+
+std::string memory_size(double bytes) {
+  const char* unit = "B";
+  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (bytes < 1024) break;
+    bytes /= 1024;
+    unit = larger;
+  }
+  return fmt::format("{:.4g} {}", bytes, unit);
+}
+
+std::string quantity(double value, const std::string& unit) {
+  const bool rate = unit.ends_with("/s");
+  std::string base = rate ? unit.substr(0, unit.size() - 2) : unit;
+  if (base == "bytes") base = "B";
+  if (base == "mW" || base == "mJ") {
+    value *= 1e-3;
+    base.erase(0, 1);
+  } else if (base == "MHz") {
+    value *= 1e6;
+    base = "Hz";
+  }
+  const char* prefix = "";
+  if (base.empty() || base == "B" || base == "W" || base == "J" || base == "Hz") {
+    for (const char* larger : {"k", "M", "G", "T", "P"}) {
+      if (std::abs(value) < 999.95) break;
+      value *= 1e-3;
+      prefix = larger;
+    }
+  }
+  const double size = std::abs(value);
+  const bool whole = value == std::round(value);
+  const int decimals = whole || size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
+  const std::string written = prefix + base + (rate ? "/s" : "");
+  return fmt::format("{:.{}f}{}{}", value, decimals, written.empty() ? "" : " ", written);
+}
 
 std::string with_interval(const std::string& value, const std::optional<Interval>& ci95, int decimals) {
   if (!ci95) return value;

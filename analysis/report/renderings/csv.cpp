@@ -1,16 +1,10 @@
 #include <fmt/format.h>
 
 #include "analysis/report/render.h"
+#include "analysis/text/csv.h"
 
 namespace paceline::analysis {
 namespace {
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
 
 template <class T>
 std::string or_empty(const std::optional<T>& value) {
@@ -36,8 +30,8 @@ std::string render_csv(const Report& report) {
     const double images = source != nullptr ? source->images : run->images.value_or(0);
     const double seconds = source != nullptr ? source->seconds : 1e-9 * static_cast<double>(run->wall_ns);
     return fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}", quoted(source != nullptr ? source->label : run->path),
-        source != nullptr ? source->ranks : run->ranks, rank, quoted(host),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(source != nullptr ? source->label : run->path),
+        source != nullptr ? source->ranks : run->ranks, rank, csv_field(host),
         source != nullptr && source->epochs > 0 ? fmt::format("{}", source->epochs) : "",
         images > 0 ? fmt::format("{}", images) : "", seconds,
         images > 0 && seconds > 0 ? fmt::format("{}", images / seconds) : "", or_empty(steady),

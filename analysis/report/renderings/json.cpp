@@ -85,7 +85,7 @@ Json losses_json(const LossReport& losses) {
               {"located", losses.located},
               {"iterations_left_out", losses.iterations.size()}};
   if (!losses.causes.empty()) out["causes"] = losses.causes;
-  if (!losses.iterations.empty()) out["iterations"] = numbers_text(losses.iterations);
+  if (!losses.iterations.empty()) out["iterations"] = number_list(losses.iterations);
   return out;
 }
 

@@ -29,14 +29,6 @@ void add_coverage_finding(const RunReport& run, std::vector<Finding>& out) {
                              list_text(reasons))});
 }
 
-std::string ranks_list(const std::vector<int>& ranks) {
-  constexpr std::size_t most_named = 16;
-  if (ranks.size() > most_named) return fmt::format("{} ranks", count(static_cast<double>(ranks.size())));
-  std::vector<std::string> names;
-  for (const int rank : ranks) names.push_back(std::to_string(rank));
-  return (ranks.size() == 1 ? "rank " : "ranks ") + list_text(names);
-}
-
 bool has_cause(const LossReport& losses, const char* cause) {
   return std::ranges::find(losses.causes, cause) != losses.causes.end();
 }
@@ -67,13 +59,13 @@ void add_loss_finding(const RunReport& run, std::vector<Finding>& out) {
         {Severity::warning,
          fmt::format("{} of helper threads of {} were lost{}. The main threads are whole, so phases, iterations "
                      "and the breakdown stand; what the helper threads did is not complete.{}",
-                     lost_events(losses), ranks_list(losses.helper_ranks), loss_causes(losses), loss_remedy(losses))});
+                     lost_events(losses), rank_list(losses.helper_ranks), loss_causes(losses), loss_remedy(losses))});
     return;
   }
   std::string text =
-      fmt::format("{} were lost on {}{}.", lost_events(losses), ranks_list(losses.ranks), loss_causes(losses));
+      fmt::format("{} were lost on {}{}.", lost_events(losses), rank_list(losses.ranks), loss_causes(losses));
   if (!losses.helper_ranks.empty()) {
-    text += fmt::format(" Of {} only helper threads lost some.", ranks_list(losses.helper_ranks));
+    text += fmt::format(" Of {} only helper threads lost some.", rank_list(losses.helper_ranks));
   }
   if (!losses.located) {
     text += " The file does not say when, so that any range may be absent or too long: iterations are left out.";
@@ -83,7 +75,7 @@ void add_loss_finding(const RunReport& run, std::vector<Finding>& out) {
     }
     if (!losses.iterations.empty()) {
       text += fmt::format(" {} {} touched and left out.", losses.iterations.size() == 1 ? "Iteration" : "Iterations",
-                          numbers_text(losses.iterations) + (losses.iterations.size() == 1 ? " is" : " are"));
+                          number_list(losses.iterations) + (losses.iterations.size() == 1 ? " is" : " are"));
     }
   }
   text += " The breakdown, the serial share and speed-ups would rest on what is missing and are refused.";

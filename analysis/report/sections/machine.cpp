@@ -22,9 +22,9 @@ constexpr unsigned usual_open_files = 1024;
 constexpr std::uint64_t slowdown_bits = 0x8 | 0x20 | 0x40 | 0x80;
 
 std::string crowded_ranks_text(const Trace& trace, const std::vector<std::size_t>& which) {
-  std::vector<std::string> names;
-  for (const std::size_t r : which) names.push_back(std::to_string(trace.ranks[r].rank));
-  return (which.size() == 1 ? "Rank " : "Ranks ") + list_text(names);
+  std::vector<int> ranks;
+  for (const std::size_t r : which) ranks.push_back(trace.ranks[r].rank);
+  return capitalised(rank_list(ranks));
 }
 
 void crowded(const Trace& trace, std::vector<Finding>& out) {
@@ -38,7 +38,7 @@ void crowded(const Trace& trace, std::vector<Finding>& out) {
     }
     std::string text = fmt::format("{} share {} {} of {}: more ranks than CPUs.",
                                    crowded_ranks_text(trace, group.ranks), group.cpus.size() == 1 ? "CPU" : "CPUs",
-                                   list_of(group.cpus), trace.ranks[group.ranks.front()].host);
+                                   cpu_list(group.cpus), trace.ranks[group.ranks.front()].host);
     if (counted > 0) {
       text += fmt::format(" Their main threads waited {} of the time for one.",
                           percent(waited / static_cast<double>(counted)));

@@ -9,7 +9,6 @@
 #include "analysis/report/build.h"
 #include "analysis/report/renderings/html_parts.h"
 #include "analysis/scaling/runs_table.h"
-#include "analysis/text/numbers.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -133,28 +132,6 @@ TEST(Text, SaysTheHeadlineFirstAndAlignsColumns) {
       << text;
   EXPECT_THAT(text, HasSubstr("\n  phase          rank 0 on alice  rank 1 on alice\n"
                               "  startup        1.00 s (62.3 %)  1.00 s (62.3 %)\n"));
-}
-
-TEST(Numbers, CarryUnitsAndNoMoreDigitsThanAreKnown) {
-  EXPECT_EQ(significant(1.234e-7, 3), "1.23e-07");
-  EXPECT_EQ(significant(1.234e-6, 3), "0.00000123");
-  EXPECT_EQ(significant(0.064729, 3), "0.0647");
-  EXPECT_EQ(significant(0.18041, 3), "0.180");
-  EXPECT_EQ(significant(9.996, 3), "10.0");
-  EXPECT_EQ(significant(1234567, 3), "1,230,000");
-  EXPECT_EQ(fixed(-0.0001, 2), "0.00");
-  EXPECT_EQ(fixed(-1234.5, 1), "-1,234.5");
-  EXPECT_EQ(percent(0.1234), "12.3 %");
-  EXPECT_EQ(percent(0.00123), "0.12 %");
-  EXPECT_EQ(seconds(47.85), "47.85 s");
-  EXPECT_EQ(seconds(2394.27), "2,394.3 s");
-  EXPECT_EQ(seconds(0.0123), "12.3 ms");
-  EXPECT_EQ(seconds(8.5e-7), "850 ns");
-  EXPECT_EQ(duration(1500), "1.50 µs");
-  EXPECT_EQ(bytes(44.7e6), "44.7 MB");
-  EXPECT_EQ(bytes_per_second(1.25e9), "1.25 GB/s");
-  EXPECT_EQ(count(10000), "10,000");
-  EXPECT_EQ(plural(1, "rank", "ranks"), "1 rank");
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// Fields of CSV files (RFC 4180).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace paceline::analysis {
+
+// The text as one field: in quotes where it contains a comma, a quote or the end of a line.
+inline std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string field = "\"";
+  for (const char c : text) field.append(c == '"' ? 2 : 1, c);
+  return field + '"';
+}
+
+}  // namespace paceline::analysis
