@@ -1,7 +1,8 @@
-// The subcommands of `paceline`, one file each. add_X declares its options and says what to run when it is chosen.
+// The subcommands of `paceline`, one file each. add_X declares the options of X and sets `chosen` when the user chooses
+// X.
 //
-// A command returns the program's exit status, or throws Error for status 1 with one line on standard error. `record`
-// is declared in profiler/record/record.h.
+// A command returns the exit status of the program. It throws Error for status 1, and the message becomes one line on
+// standard error. `record` is declared in profiler/record/record.h.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,18 +14,18 @@ namespace paceline::cli {
 
 using Command = std::function<int()>;
 
-// Throws Error if standard output did not take all that was printed. Called after a command's work.
+// Flushes standard output. Throws Error if some of the output could not be written. Called after a command's work.
 void flush_output();
 
-// Writes a file as `write` fills it. What existed before stays if that fails: a file gets its name when it is whole, and
-// devices and pipes are written in place. Throws Error.
+// Writes a file with the contents that `write` gives it. If that fails, an existing file stays as it was, because the
+// new file gets its name when it is complete. Devices and pipes are written in place. Throws Error.
 void write_output(const std::string& path, const std::function<void(std::FILE*)>& write);
 
 void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);
 
-// `train` and `view`: programs of their own beside this one, started in its place.
+// `train` and `view`: separate programs in the same directory, which replace this one.
 void add_programs(CLI::App& app, Command& chosen);
 
 }  // namespace paceline::cli

@@ -32,12 +32,12 @@ int export_run(const ExportOptions& options) {
 
 void add_export(CLI::App& app, Command& chosen) {
   const auto options = std::make_shared<ExportOptions>();
-  CLI::App* command = app.add_subcommand("export", "Write a run in another tool's form");
+  CLI::App* command = app.add_subcommand("export", "Write a run in the format of another tool");
   command->add_option("--to", options->to, "chrome (JSON for Perfetto and chrome://tracing) or csv")
       ->required()
-      ->type_name("FORM")
+      ->type_name("FORMAT")
       ->check(CLI::IsMember({"chrome", "csv"}));
-  command->add_option("-o,--output", options->output, "File to write; standard output if left out")->type_name("FILE");
+  command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
   command->add_option("RUN", options->run, "Run directory or trace file")->required()->type_name("");
   command->callback([&chosen, options] { chosen = [options] { return export_run(*options); }; });
 }

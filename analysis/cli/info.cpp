@@ -13,7 +13,8 @@
 #include "analysis/importers/pace/import.h"
 #include "analysis/load/load.h"
 #include "analysis/metrics/hangs.h"
-#include "analysis/metrics/machine.h"
+#include "analysis/run/machine.h"
+#include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
 #include "profiler/format/trace_file_reader.h"
 
@@ -151,8 +152,6 @@ ordered_json json_of(const Rank& rank) {
   return trace;
 }
 
-std::string seconds_text(std::int64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) * 1e-9); }
-
 std::string clock_error(double ns) {
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
   return ns < 1e6 ? fmt::format("{:.1f} µs", ns * 1e-3) : fmt::format("{:.1f} ms", ns * 1e-6);
@@ -163,11 +162,12 @@ void print_coverage(const Rank& rank) {
   constexpr const char* indent = "             ";
   std::map<std::string, std::int64_t> gaps;
   for (const auto& gap : rank.gaps) gaps[gap.reason] += gap.end_ns - gap.start_ns;
-  if (!gaps.empty()) fmt::print("{}recorded: {}", indent, seconds_text(rank.recorded_ns()));
-  for (const auto& [reason, ns] : gaps) fmt::print("; not {}: {}", seconds_text(ns), reason);
+  if (!gaps.empty()) fmt::print("{}recorded: {}", indent, analysis::point_in_time(rank.recorded_ns()));
+  for (const auto& [reason, ns] : gaps) fmt::print("; not {}: {}", analysis::point_in_time(ns), reason);
   if (!gaps.empty()) fmt::print("\n");
   for (const auto& trigger : rank.triggers) {
-    fmt::print("{}asked for after {}: {}\n", indent, seconds_text(trigger.time_ns - rank.start_ns), trigger.cause);
+    fmt::print("{}asked for after {}: {}\n", indent, analysis::point_in_time(trigger.time_ns - rank.start_ns),
+               trigger.cause);
   }
 }
 
@@ -189,7 +189,8 @@ void print_losses(const Rank& rank) {
     const auto& loss = *lines[i].loss;
     fmt::print("             {} on {} from {} to {}\n",
                loss.events > 0 ? fmt::format("{} events lost", loss.events) : std::string("events lost"),
-               lines[i].where, seconds_text(loss.start_ns - rank.start_ns), seconds_text(loss.end_ns - rank.start_ns));
+               lines[i].where, analysis::point_in_time(loss.start_ns - rank.start_ns),
+               analysis::point_in_time(loss.end_ns - rank.start_ns));
   }
   if (lines.size() > most_lines) {
     fmt::print("             and {} shorter stretches with lost events\n", lines.size() - most_lines);
@@ -230,7 +231,7 @@ void print_text(const std::string& path, const Trace& run) {
   std::set<std::string> hosts;
   for (const Rank& rank : run.ranks) hosts.insert(rank.host);
   fmt::print("{}: {} rank{} on {} host{}, {}\n", path, run.ranks.size(), run.ranks.size() == 1 ? "" : "s", hosts.size(),
-             hosts.size() == 1 ? "" : "s", seconds_text(run.span_ns()));
+             hosts.size() == 1 ? "" : "s", analysis::point_in_time(run.span_ns()));
   if (!run.ranks.empty() && !run.ranks.front().command.empty()) {
     fmt::print("  command  {}\n", fmt::join(run.ranks.front().command, " "));
   }
@@ -241,8 +242,8 @@ void print_text(const std::string& path, const Trace& run) {
   for (const Rank& rank : run.ranks) {
     fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
                fmt::format("{} of {}", rank.rank, rank.world_size), rank.host, host_width, rank.pid,
-               seconds_text(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events, rank.counter_events,
-               dropped_of(rank), rank.clock_source, clock_error(rank.clock_error_ns));
+               analysis::point_in_time(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events,
+               rank.counter_events, dropped_of(rank), rank.clock_source, clock_error(rank.clock_error_ns));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
     print_coverage(rank);
     if (rank.cuda_events + rank.nccl_events > 0) {
@@ -250,7 +251,7 @@ void print_text(const std::string& path, const Trace& run) {
     }
     if (rank.recorder_wait_ns > 0) {
       fmt::print("             threads waited {} for the recorder in all (record --lossless)\n",
-                 seconds_text(rank.recorder_wait_ns));
+                 analysis::point_in_time(rank.recorder_wait_ns));
     }
     for (const auto& [cause, count] : rank.dropped) {
       if (cause == "too_many_names") {
@@ -265,9 +266,10 @@ void print_text(const std::string& path, const Trace& run) {
   }
   print_clock_errors(run);
   print_filters(run);
-  for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(run, hang));
-  if (const std::string ends = analysis::sudden_ends_text(run); !ends.empty()) fmt::print("  {}\n", ends);
-  if (const auto lines = analysis::machine_lines(run); !lines.empty()) {
+  for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(hang));
+  const auto ranks = analysis::identities(run);
+  if (const std::string ends = analysis::sudden_ends_text(ranks); !ends.empty()) fmt::print("  {}\n", ends);
+  if (const auto lines = analysis::machine_lines(ranks); !lines.empty()) {
     fmt::print("  machine\n");
     for (const std::string& line : lines) fmt::print("    {}\n", line);
   }
@@ -282,7 +284,7 @@ int info(const InfoOptions& options) {
     for (const Trace& run : found.runs) {
       if (options.format == "text") print_text(path, run);
       for (const Rank& rank : run.ranks) document["traces"].push_back(json_of(rank));
-      for (const auto& hang : analysis::find_hangs(run)) document["hangs"].push_back(analysis::hang_text(run, hang));
+      for (const auto& hang : analysis::find_hangs(run)) document["hangs"].push_back(analysis::hang_text(hang));
       for (const std::string& note : run.notes) document["notes"].push_back(note);
     }
     for (const std::string& failure : found.failures) fmt::print(stderr, "paceline info: {}\n", failure);
@@ -298,9 +300,10 @@ int info(const InfoOptions& options) {
 
 void add_info(CLI::App& app, Command& chosen) {
   const auto options = std::make_shared<InfoOptions>();
-  CLI::App* command = app.add_subcommand("info", "Say what is in traces: ranks, hosts, clocks, events, drops, damage");
+  CLI::App* command =
+      app.add_subcommand("info", "Show the contents of traces: ranks, hosts, clocks, events, drops, damage");
   command->add_option("--format", options->format, "text (default) or json")
-      ->type_name("FORM")
+      ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("PATH", options->paths, "Run directories or trace files")->required()->type_name("");
   command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });

@@ -26,7 +26,7 @@ void complain(const std::string& command, std::string why) {
   std::ranges::replace(why, '\n', ' ');
   try {
     fmt::print(stderr, "{}: {}\n", command, why);
-  } catch (const std::exception&) {  // standard error is closed or full: nobody can be told
+  } catch (const std::exception&) {  // standard error is closed or full, so nothing can be reported
   }
 }
 
@@ -36,7 +36,7 @@ int refuse(const std::string& command, std::string why) {
   return wrong_usage;
 }
 
-// Help and version go through here as well: their output may meet a full disk.
+// Also for help and version: their output may meet a full disk.
 int finish_output(int status) {
   if (status == 0) paceline::cli::flush_output();
   return status;
@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    errno = 0;  // what printing fails with is looked at afterwards
+    errno = 0;  // so that finish_output sees only errors of printing
     if (error.get_exit_code() == 0) return finish_output(app.exit(error));  // --help, --version
     const bool option_alone = app.get_subcommands().empty() && argc > 1;
     return refuse(command_line_so_far(app),

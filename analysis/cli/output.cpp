@@ -1,4 +1,4 @@
-// What the commands write: standard output and files.
+// How the commands write standard output and files.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ Error not_written(const std::string& path, int error) {
                            std::strerror(error)));
 }
 
-// A failure that came from below and may not know the file.
+// A failure of a lower layer, which may not name the file.
 Error naming(const std::string& path, const std::exception& failure) {
   const std::string what = failure.what();
   return Error(what.starts_with(path) ? what : fmt::format("{}: {}", path, what));
@@ -42,14 +42,14 @@ bool fill(std::FILE* file, const std::function<void(std::FILE*)>& write) {
   return std::fclose(file) == 0 && !failed;
 }
 
-// A symbolic link keeps its place: the file that it names is the one to write.
+// A symbolic link stays: the file that it points to is written.
 fs::path end_of_links(const fs::path& path) {
   std::error_code error;
   const fs::path target = fs::canonical(path, error);
   return error ? path : target;
 }
 
-// Beside the target and with its permissions; the file is this program's own until it gets the target's name.
+// The temporary file lies beside the target and has its permissions. It is renamed to the target when it is complete.
 std::FILE* make_temporary(const fs::path& target, const struct stat* before, std::string& name) {
   name = fmt::format("{}.{}.part", target.string(), getpid());
   const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -81,7 +81,7 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
     file = make_temporary(target, exists ? &before : nullptr, temporary);
     if (file == nullptr && !exists) throw not_written(path, errno);
   }
-  if (file == nullptr) {  // a device, or a file in a directory that takes no other
+  if (file == nullptr) {  // a device, or a file in a directory that is not writable
     std::FILE* there = std::fopen(target.c_str(), "wb");
     try {
       if (there == nullptr || !fill(there, write)) throw not_written(path, errno);

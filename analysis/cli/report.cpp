@@ -56,7 +56,7 @@ void write_file(const fs::path& path, const std::string& text) {
 }
 
 analysis::Report read_and_build(const std::vector<std::string>& paths, const analysis::ScalingOptions& scaling) {
-  std::vector<analysis::RunReport> runs;
+  std::vector<analysis::RunAnalysis> runs;
   std::vector<analysis::ScalingRun> rows;
   std::set<fs::path> given;
   for (const auto& path : paths) {
@@ -65,11 +65,11 @@ analysis::Report read_and_build(const std::vector<std::string>& paths, const ana
       for (auto& row : analysis::read_runs_table(path)) rows.push_back(std::move(row));
     } else {
       if (!given.insert(fs::weakly_canonical(path, error)).second && !error) {
-        throw Error(fmt::format("{}: is given twice; repeated measurements are runs of their own", path));
+        throw Error(fmt::format("{}: is given twice; give each repeated measurement as its own run", path));
       }
       const analysis::Trace trace = analysis::load_run(path);  // one trace in memory at a time
       for (const std::string& note : trace.notes) fmt::print(stderr, "paceline report: {}\n", note);
-      runs.push_back(analysis::report_run(trace, path));
+      runs.push_back(analysis::analyse_run(trace, path));
     }
   }
   return analysis::build_report(std::move(runs), std::move(rows), scaling);
@@ -78,7 +78,7 @@ analysis::Report read_and_build(const std::vector<std::string>& paths, const ana
 int report(const ReportCommandOptions& options) {
   std::vector<std::string> names = options.formats;
   if (names.empty()) {
-    // The output's name says it: -o report.html.
+    // From the name of the output: -o report.html.
     names.push_back("text");
     for (const auto& format : formats) {
       if (!options.output.empty() && fs::path(options.output).extension() == format.extension)
@@ -103,31 +103,31 @@ int report(const ReportCommandOptions& options) {
 }  // namespace
 
 void add_report(CLI::App& app, Command& chosen) {
-  auto* command = app.add_subcommand("report", "Say where the time of a run went, and how several runs scale");
+  auto* command = app.add_subcommand("report", "Show where the time of a run went, and how several runs scale");
   auto options = std::make_shared<ReportCommandOptions>();
   command
       ->add_option("--format", options->formats,
-                   "html, md, json, csv or text, several with commas; if not given, what the end of "
-                   "FILE says (.html, …), else text")
-      ->type_name("FORM,…")
+                   "html, md, json, csv or text; separate several with commas. Default: by the extension of "
+                   "FILE (.html, …), else text")
+      ->type_name("FORMAT,…")
       ->delimiter(',')
-      ->allow_extra_args(false)  // what follows is a RUN
+      ->allow_extra_args(false)  // the next argument is a RUN
       ->check(CLI::IsMember({"html", "md", "json", "csv", "text"}));
   command
       ->add_option(
           "-o,--output", options->output,
-          "File to write, or a directory (one that is there, DIR/, or for several forms); standard output if left out")
+          "File to write. A directory if it exists, ends in / or there are several formats. Default: standard output")
       ->type_name("FILE");
   command
       ->add_option("--series", options->scaling.series,
-                   "A column, or a key of --set, in which runs of one scaling series agree, beside model, data, "
-                   "image_size, classes, batch, dtype, program, communicator and updater; may be repeated")
+                   "A column, or a key of --set, that defines a scaling series in addition to model, data, image_size, "
+                   "classes, batch, dtype, program, communicator and updater. May be repeated")
       ->type_name("COLUMN")
       ->allow_extra_args(false);
   command
       ->add_option("--noise", options->noise_percent,
-                   "How far the times of equal runs lie apart: their standard deviation in percent, for runs that were "
-                   "not repeated")
+                   "The noise of runs that were not repeated: the standard deviation of the times of equal runs, in "
+                   "percent")
       ->type_name("PERCENT")
       ->check(CLI::Range(1e-6, 1000.0));
   command

@@ -1,4 +1,4 @@
-// Buffered text for exporters, with the JSON that they share.
+// Buffered text output of exporters, and the JSON that they share.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ class TextOutput {
   void print(fmt::format_string<Values...> format, Values&&... values) {
     fmt::format_to(std::back_inserter(buffer_), format, std::forward<Values>(values)...);
   }
-  // To be called after each line: writes when enough has come together. Throws Error where the file takes no more.
+  // Call after each line: writes the buffer when it is large. Throws Error if the file cannot be written.
   void line_done() {
     if (buffer_.size() > 1 << 18) flush();
   }

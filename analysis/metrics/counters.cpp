@@ -1,9 +1,6 @@
 #include "analysis/metrics/counters.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 
 namespace paceline::analysis {
 namespace {
@@ -45,36 +42,6 @@ CounterCurve curve_of(const Samples& samples) {
     curve.value.push_back(curve.value.back());
   }
   return curve;
-}
-
-std::string quantity_text(double value, const std::string& unit) {
-  const bool rate = unit.ends_with("/s");
-  std::string of = rate ? unit.substr(0, unit.size() - 2) : unit;
-  if (of == "bytes") of = "B";
-  if (of == "mW" || of == "mJ") {
-    value *= 1e-3;
-    of.erase(0, 1);
-  } else if (of == "MHz") {
-    value *= 1e6;
-    of = "Hz";
-  }
-  const char* prefix = "";
-  const bool scales = of.empty() || of == "B" || of == "W" || of == "J" || of == "Hz";
-  if (scales) {
-    for (const char* larger : {"k", "M", "G", "T", "P"}) {
-      if (std::abs(value) < 999.95) break;
-      value *= 1e-3;
-      prefix = larger;
-    }
-  }
-  // Whole numbers, if they are.
-  const int decimals = value == std::round(value) || std::abs(value) >= 1000 ? 0
-                       : std::abs(value) >= 100                              ? 1
-                       : std::abs(value) >= 10                               ? 2
-                                                                             : 3;
-  const std::string number = fmt::format("{:.{}f}", value, decimals);
-  const std::string tail = prefix + of + (rate ? "/s" : "");
-  return tail.empty() ? number : number + " " + tail;
 }
 
 const Samples* find_counter(const Rank& rank, std::string_view name, std::string_view device) {

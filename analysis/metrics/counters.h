@@ -1,4 +1,4 @@
-// What a counter's samples say over time: of a level the value, of a sum what it rose by per second.
+// The course of a counter over time: for a level its value, for a sum its rise per second.
 #pragma once
 
 #include <string>
@@ -8,20 +8,16 @@
 
 namespace paceline::analysis {
 
-// value[i] holds from time_ns[i] to time_ns[i + 1]; the last one is of the last moment only.
+// value[i] holds from time_ns[i] to time_ns[i + 1]. The last value belongs to the last moment only.
 struct CounterCurve {
-  std::string
-      unit;  // of a level its own; of a sum "bytes/s", "/s"; of a sum of times "%": 100 % is one second a second
+  std::string unit;  // a level keeps its own; a sum has "bytes/s", "/s"; a sum of times has "%": 100 % is one CPU
   std::vector<std::int64_t> time_ns;
   std::vector<double> value;
 };
 
-// A sum's first value is that between its first two samples, its last the same as the one before; a sum of one sample
-// has none. What falls was set back, and counts as 0. Cost: linear.
+// The first value of a sum is the rise between its first two samples, and the last value repeats the one before. A sum
+// with one sample has no values. A sum that falls was reset, and counts as 0. Cost: linear.
 CounterCurve curve_of(const Samples& samples);
-
-// With four significant digits and a fitting unit: "1.25 GB/s", "187 %", "352 W", "12.3 k/s".
-std::string quantity_text(double value, const std::string& unit);
 
 // The rank's counter of that name and device; nullptr where there is none. O(tracks).
 const Samples* find_counter(const Rank& rank, std::string_view name, std::string_view device = "");

@@ -1,12 +1,10 @@
 #include "analysis/metrics/gpu.h"
 
-#include "analysis/metrics/phase_rules.h"
-
 namespace paceline::analysis {
 
-GpuActivity gpu_activity(const Trace& trace, const Rank& rank) {
+GpuActivity gpu_activity(const PhaseTable& table, const Rank& rank) {
+  const Trace& trace = table.trace();
   GpuActivity activity;
-  PhaseTable table(trace);
   const NameId kernel = trace.names.find("kernel"), graph = trace.names.find("graph");
   for (const Track& track : rank.tracks) {
     if (track.kind != TrackKind::stream) continue;

@@ -1,14 +1,15 @@
-// What a rank's devices did, by Holistic Trace Analysis's definitions, over all of its streams.
+// The work of a rank's devices, by Holistic Trace Analysis's definitions, over all of its streams.
 //
 // span = last end − first start of anything on them; idle = span − union of all; compute = union of the kernels that
-// are no communication (and of graphs that were recorded as a whole, whatever is inside); non-compute = span − compute
-// − idle. Which kernels are communication is said by the rules (phase_rules.h): NCCL's names.
+// are not communication (and of graphs that were recorded as a whole, whatever is inside); non-compute = span − compute
+// − idle. The rules (phase_rules.h) name the communication kernels: NCCL's.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "analysis/metrics/intervals.h"
+#include "analysis/metrics/phase_rules.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
@@ -20,12 +21,12 @@ struct GpuActivity {
 };
 
 // Cost: n log n in the slices of the rank's streams.
-GpuActivity gpu_activity(const Trace& trace, const Rank& rank);
+GpuActivity gpu_activity(const PhaseTable& table, const Rank& rank);
 
 struct GpuUsage {
   std::int64_t span_ns = 0, idle_ns = 0, compute_ns = 0, noncompute_ns = 0;
 };
-// Nothing where the rank has no stream.
+// Nothing if the rank has no stream.
 std::optional<GpuUsage> gpu_usage(const GpuActivity& activity);
 
 }  // namespace paceline::analysis

@@ -23,14 +23,14 @@ std::optional<std::int64_t> trailing_number(std::string_view name) {
 
 }  // namespace
 
-std::vector<Iteration> iterations_of(const Trace& trace, const Rank& rank, const RankPhases& phases) {
+std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
+  const Trace& trace = table.trace();
   std::vector<Iteration> iterations;
   const Track* main = main_track(rank);
   if (main == nullptr) return iterations;
 
   const NameId payload = trace.names.find("payload"), unfinished = trace.names.find("unfinished");
   const Slices& slices = main->slices;
-  PhaseTable table(trace);
   std::int64_t latest_end = rank.start_ns;
   for (std::uint32_t i = 0; i < slices.size(); ++i) {
     if (!table.iteration(slices.kind[i])) continue;

@@ -16,9 +16,10 @@ constexpr std::size_t most_blocks = 200;
 constexpr std::size_t most_permutations = 1999, fewest_permutations = 399;
 
 // The iteration of each rank that a collective was begun in, where they have one number and all finished it.
-const Iteration* common_iteration(const Collective& collective, std::span<const std::vector<Iteration>> iterations) {
+const Iteration* common_iteration(const Collective& collective,
+                                  std::span<const std::span<const Iteration>> iterations) {
   const Iteration* common = nullptr;
-  for (const CollectiveCall& call : collective.calls) {
+  for (const MemberCall& call : collective.calls) {
     const Iteration* of_rank = iteration_at(iterations[call.rank], call.start_ns);
     if (of_rank == nullptr || !of_rank->finished) return nullptr;
     if (common != nullptr && of_rank->number != common->number) return nullptr;
@@ -37,7 +38,7 @@ void add_arrivals(const Collective& collective, LatenessRow& row) {
   const std::size_t ranks = collective.calls.size();
   const auto first = static_cast<double>(collective.calls.front().start_ns);
   std::vector<double> arrivals, waits;
-  for (const CollectiveCall& call : collective.calls) {
+  for (const MemberCall& call : collective.calls) {
     arrivals.push_back(static_cast<double>(call.start_ns) - first);
     waits.push_back(static_cast<double>(collective.wait_ns(call)));
   }
@@ -119,10 +120,9 @@ std::vector<double> largest_by_chance(std::vector<double> sums, std::size_t rank
 
 }  // namespace
 
-LatenessTable lateness_of(const Trace& trace, const Collectives& collectives,
-                          std::span<const std::vector<Iteration>> iterations) {
+LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations) {
   LatenessTable table;
-  const std::size_t ranks = trace.ranks.size();
+  const std::size_t ranks = iterations.size();
   if (ranks < 2) return table;
   std::map<std::int64_t, LatenessRow> rows;
   for (const Collective& collective : collectives.matched) {

@@ -31,23 +31,22 @@ struct LatenessTable {
   std::size_t ranks = 0;
   std::vector<double> late_ns;         // arrival minus the median arrival, added up over the iteration's collectives
   std::vector<double> behind_ns;       // minus the median arrival of the other ranks
-  std::vector<double> others_wait_ns;  // what another rank waited in them, mean over the others
-  std::vector<double> step_ns;         // one an iteration: mean over ranks
+  std::vector<double> others_wait_ns;  // the wait of another rank in them, mean over the others
+  std::vector<double> step_ns;         // one for each iteration: mean over ranks
   double collectives = 0;              // of all ranks, in an iteration, on average
 
   std::size_t iterations() const { return ranks == 0 ? 0 : late_ns.size() / ranks; }
 };
 
-// Of the collectives that all ranks of the trace took part in, in iterations that all ranks finished, without warm-up:
-// the first tenth, at least one. `iterations` are those of each rank.
-LatenessTable lateness_of(const Trace& trace, const Collectives& collectives,
-                          std::span<const std::vector<Iteration>> iterations);
+// Over the collectives that all ranks took part in, in iterations that all ranks finished. The warm-up is left out: the
+// first tenth of the iterations, at least one. `iterations` holds the iterations of each rank.
+LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations);
 
 struct LateRank {
-  std::uint32_t rank = 0;    // index into Trace::ranks
+  std::uint32_t rank = 0;    // index into the ranks
   double behind_ns = 0;      // mean over iterations, behind the median of the other ranks
-  double share_of_step = 0;  // what it costs: the others' wait, at most as much as it is behind
-  double p = 1;              // how often chance makes some rank that late
+  double share_of_step = 0;  // its cost: the wait of the others, at most the time that it is behind
+  double p = 1;              // the share of balanced runs in which chance makes some rank that late
 };
 
 struct LatenessTest {

@@ -1,7 +1,5 @@
 #include "analysis/metrics/losses.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace paceline::analysis {
@@ -38,7 +36,7 @@ RankLosses losses_of(const Rank& rank) {
   losses.events = std::max(counted, located);
   if (counted > located) {
     losses.located = false;
-    losses.main_thread = true;  // for all that is known
+    losses.main_thread = true;  // possibly
   }
   if (rank.damaged) {
     losses.main_thread = true;
@@ -59,36 +57,15 @@ std::vector<std::int64_t> touched_iterations(const Rank& rank, const std::vector
     const auto after =
         std::ranges::find_if(iterations, [&](const Iteration& iteration) { return iteration.start_ns > loss.end_ns; });
     if (after == iterations.begin() || after == iterations.end()) continue;
-    // Without numbers of their own they are counted on, and nothing seems to be missing.
+    // Iterations without numbers of their own are counted, so none seems to be missing.
     for (std::int64_t number = std::prev(after)->number + 1; number < after->number; ++number) {
       touched.push_back(number);
-      if (touched.size() > 1'000'000) break;  // numbers that jump are no count of iterations
+      if (touched.size() > 1'000'000) break;  // numbers with such jumps do not count iterations
     }
   }
   std::ranges::sort(touched);
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
   return touched;
-}
-
-std::string numbers_text(const std::vector<std::int64_t>& numbers) {
-  constexpr std::size_t most_stretches = 8;
-  std::vector<std::string> parts;
-  std::size_t i = 0;
-  while (i < numbers.size() && parts.size() < most_stretches) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    parts.push_back(last == i       ? fmt::format("{}", numbers[i])
-                    : last == i + 1 ? fmt::format("{}, {}", numbers[i], numbers[last])
-                                    : fmt::format("{} to {}", numbers[i], numbers[last]));
-    i = last + 1;
-  }
-  if (i < numbers.size()) parts.push_back(fmt::format("{} more", numbers.size() - i));
-  std::string text;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (p > 0) text += p + 1 == parts.size() ? " and " : ", ";
-    text += parts[p];
-  }
-  return text;
 }
 
 }  // namespace paceline::analysis

@@ -1,16 +1,18 @@
 #include "analysis/metrics/overlap.h"
 
-#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/phase_rules.h"
 
 namespace paceline::analysis {
 
-std::optional<Overlap> overlap_of(const Trace& trace, const Rank& rank, const RankPhases& phases) {
-  const GpuActivity gpu = gpu_activity(trace, rank);
+std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
+  return overlap_of(table, rank, phases, gpu_activity(table, rank));
+}
+
+std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases,
+                                  const GpuActivity& gpu) {
   if (!gpu.communication.empty()) {
     return Overlap{total_ns(gpu.communication), total_ns(common(gpu.communication, gpu.compute))};
   }
-  PhaseTable table(trace);
   Intervals communication, compute;
   for (const Track& track : rank.tracks) {
     if (track.main) continue;

@@ -1,14 +1,15 @@
 // Communication hidden under compute.
 //
 // overlap = (merged communication ∩ merged compute) ÷ merged communication (Holistic Trace Analysis's definition).
-// On a rank whose streams have communication both are kernels on its streams (gpu.h). Without, communication is what
-// tracks other than the main thread's spend in the communication phase, and compute is the main thread's forward,
-// backward and optimizer.
+// If the streams of a rank have communication kernels, both are kernels on its streams (gpu.h). Otherwise,
+// communication is the time that threads other than the main thread spend in the communication phase, and compute is
+// the forward, backward and optimizer of the main thread.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
+#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/trace/trace.h"
 
@@ -19,7 +20,10 @@ struct Overlap {
   std::int64_t hidden_ns = 0;         // the part of it under compute
 };
 
-// Nothing where no communication runs beside the main thread. Cost: n log n in the communication slices.
-std::optional<Overlap> overlap_of(const Trace& trace, const Rank& rank, const RankPhases& phases);
+// Nothing if no communication runs beside the main thread. Cost: n log n in the communication slices.
+std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases);
+// The same for a rank whose GPU activity is known already.
+std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases,
+                                  const GpuActivity& gpu);
 
 }  // namespace paceline::analysis

@@ -108,18 +108,17 @@ std::span<const PhaseRule> phase_rules() { return phase_table; }
 
 bool matches(std::string_view pattern, std::string_view text) { return format::fits_pattern(pattern, text); }
 
-PhaseTable::Cell PhaseTable::look_up(KindId kind) const {
-  const PhaseRule* rule = first_match(trace_, trace_.kinds[kind]);
-  Cell cell{1, 0, 0};
-  if (rule != nullptr && rule->phase) cell.phase = static_cast<std::uint8_t>(static_cast<int>(*rule->phase) + 1);
-  if (is_iteration(trace_, trace_.kinds[kind])) cell.iteration = 1;
-  return cell;
+Phase phase_of_slice(const Trace& trace, const Rank&, const Track& track, std::size_t slice) {
+  const PhaseRule* rule = first_match(trace, trace.kind_of(track.slices, slice));
+  return rule != nullptr && rule->phase ? *rule->phase : Phase::other;
 }
 
-std::optional<Phase> PhaseTable::phase(KindId kind) {
-  const Cell& found = cell(kind);
-  if (found.phase == 0) return std::nullopt;
-  return static_cast<Phase>(found.phase - 1);
+PhaseTable::PhaseTable(const Trace& trace) : trace_(trace) {
+  entries_.reserve(trace.kinds.size());
+  for (const Kind& kind : trace.kinds) {
+    const PhaseRule* rule = first_match(trace, kind);
+    entries_.push_back({rule != nullptr ? rule->phase : std::nullopt, is_iteration(trace, kind)});
+  }
 }
 
 }  // namespace paceline::analysis

@@ -1,8 +1,8 @@
 // What puts a slice into a phase: a table, not code.
 //
 // The first rule that fits a slice decides. Patterns compare without regard to case; `*` stands for any text, and an
-// empty pattern fits everything. A rule without a phase says that the slice has none of its own and takes that of the
-// slice around it (a layer inside forward).
+// empty pattern fits everything. A slice whose rule has no phase takes the phase of the slice around it, as a layer
+// inside forward does.
 #pragma once
 
 #include <optional>
@@ -25,27 +25,25 @@ std::span<const PhaseRule> phase_rules();
 
 bool matches(std::string_view pattern, std::string_view text);
 
-// The rules applied to one trace, once to each kind of slice. A look-up costs one array access.
+// The rules applied once to each kind of slice of a trace. Several threads may share a table. Cost: kinds × rules; a
+// look-up is one array access.
 class PhaseTable {
  public:
-  explicit PhaseTable(const Trace& trace) : trace_(trace), cells_(trace.kinds.size()) {}
+  // Not explicit: where only one rank is looked at, a trace does in place of its table.
+  PhaseTable(const Trace& trace);
 
-  std::optional<Phase> phase(KindId kind);
-  bool iteration(KindId kind) { return cell(kind).iteration != 0; }
+  const Trace& trace() const { return trace_; }
+  // The phase of a slice of this kind; nothing where it takes that of the slice around it.
+  std::optional<Phase> phase(KindId kind) const { return entries_[kind].phase; }
+  bool iteration(KindId kind) const { return entries_[kind].iteration; }
 
  private:
-  struct Cell {
-    std::uint8_t known = 0, phase = 0, iteration = 0;  // phase: 0 = none, else Phase + 1
+  struct Entry {
+    std::optional<Phase> phase;
+    bool iteration = false;
   };
-  const Cell& cell(KindId kind) {
-    Cell& cell = cells_[kind];
-    if (cell.known == 0) cell = look_up(kind);
-    return cell;
-  }
-  Cell look_up(KindId kind) const;
-
   const Trace& trace_;
-  std::vector<Cell> cells_;  // by kind
+  std::vector<Entry> entries_;  // by kind
 };
 
 }  // namespace paceline::analysis

@@ -17,14 +17,15 @@ constexpr std::string_view names[phase_count] = {"startup",   "preprocess",    "
 bool holds_its_compute(Phase phase) {
   return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
 }
-// What a thread does for a device, in CUDA's calls.
+// Work that a thread does for a device, in CUDA's calls.
 bool is_for_device(Phase phase) { return phase == Phase::copy || phase == Phase::launch || phase == Phase::idle; }
 bool is_compute(Phase phase) {
   return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
 }
 
 // Where time without a ruled slice stops being start-up. Events that were lost may have been iterations.
-std::int64_t end_of_seen_startup(const Trace& trace, const Rank& rank, const Slices& slices, PhaseTable& table) {
+std::int64_t end_of_seen_startup(const PhaseTable& table, const Rank& rank, const Slices& slices) {
+  const Trace& trace = table.trace();
   const NameId mpi = trace.names.find("mpi");
   std::optional<std::int64_t> end_of_init;
   for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -38,8 +39,8 @@ std::int64_t end_of_seen_startup(const Trace& trace, const Rank& rank, const Sli
   return slices.size() > 0 ? slices.start_ns.front() : rank.start_ns;
 }
 
-std::int64_t end_of_startup(const Trace& trace, const Rank& rank, const Slices& slices, PhaseTable& table) {
-  const std::int64_t seen = end_of_seen_startup(trace, rank, slices, table);
+std::int64_t end_of_startup(const PhaseTable& table, const Rank& rank, const Slices& slices) {
+  const std::int64_t seen = end_of_seen_startup(table, rank, slices);
   const auto loss = std::ranges::find_if(rank.gaps, &Gap::lost);
   return loss == rank.gaps.end() ? seen : std::min(seen, loss->start_ns);
 }
@@ -59,7 +60,7 @@ class Cutter {
   }
 
  private:
-  // What was not recorded is nobody's.
+  // Time that was not recorded belongs to no phase.
   void give(std::int64_t until, Phase phase) {
     for (; !gap_.empty() && gap_.front().start_ns < until; gap_ = gap_.subspan(1)) {
       give_recorded(gap_.front().start_ns, phase);
@@ -85,8 +86,8 @@ class Cutter {
 };
 
 // A thread that waits for its device waits for communication while nothing but communication runs there.
-RankPhases split_idle(const Trace& trace, const Rank& rank, const RankPhases& phases) {
-  const GpuActivity gpu = gpu_activity(trace, rank);
+RankPhases split_idle(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
+  const GpuActivity gpu = gpu_activity(table, rank);
   const Intervals exposed = without(gpu.communication, gpu.compute);
   if (exposed.empty()) return phases;
   RankPhases split;
@@ -121,13 +122,12 @@ RankPhases split_idle(const Trace& trace, const Rank& rank, const RankPhases& ph
 
 std::string_view phase_name(Phase phase) { return names[static_cast<std::size_t>(phase)]; }
 
-RankPhases phases_of(const Trace& trace, const Rank& rank) {
+RankPhases phases_of(const PhaseTable& table, const Rank& rank) {
   RankPhases result;
   const Track* main = main_track(rank);
   const Slices no_slices;
   const Slices& slices = main != nullptr ? main->slices : no_slices;
-  PhaseTable table(trace);
-  Cutter cutter(rank, end_of_startup(trace, rank, slices, table), result);
+  Cutter cutter(rank, end_of_startup(table, rank, slices), result);
 
   struct Open {
     std::int64_t end_ns;
@@ -158,11 +158,7 @@ RankPhases phases_of(const Trace& trace, const Rank& rank) {
   }
   for (; !open.empty(); open.pop_back()) cutter.cut(open.back().end_ns, open.back().phase);
   cutter.cut(rank.end_ns, std::nullopt);
-  return result.total_ns[static_cast<std::size_t>(Phase::idle)] > 0 ? split_idle(trace, rank, result) : result;
-}
-
-Phase phase_of_slice(const Trace& trace, const Rank&, const Track& track, std::size_t slice) {
-  return PhaseTable(trace).phase(track.slices.kind[slice]).value_or(Phase::other);
+  return result.total_ns[static_cast<std::size_t>(Phase::idle)] > 0 ? split_idle(table, rank, result) : result;
 }
 
 }  // namespace paceline::analysis

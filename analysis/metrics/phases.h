@@ -1,12 +1,13 @@
-// Where each nanosecond of a rank went: every one belongs to exactly one phase.
+// The phases of a rank. Every nanosecond of a rank belongs to exactly one phase.
 //
-// The innermost slice of the main thread that the rules (phase_rules.h) give a phase decides, with one exception: what
-// is computed for a start-up, an evaluation or a checkpoint (preprocess, forward, backward, optimizer inside it) is
-// theirs. Communication is communication wherever it happens, and so are the CUDA calls made for it. While the thread
-// waits for its device (idle) and nothing but communication runs there, that is communication, too. Outside all ruled
-// slices, time before the first iteration is `startup` (in a program without iterations: before the end of MPI_Init, or
-// else before the first slice), or before the first loss of events; later time is `other`. Time in Rank::gaps, pauses
-// and losses alike, belongs to no phase.
+// The innermost slice of the main thread to which the rules (phase_rules.h) give a phase decides, with one exception:
+// compute inside a start-up, an evaluation or a checkpoint (preprocess, forward, backward, optimizer) belongs to that
+// phase. Communication is communication wherever it happens, and so are the CUDA calls made for it. Time in which the
+// thread waits for its device (idle) and only communication runs there is communication as well.
+//
+// Time outside all slices with a phase is `startup` before the first iteration and `other` afterwards. Start-up ends at
+// the end of MPI_Init in a program without iterations, without MPI at the first slice, and at the latest at the first
+// loss of events. Time in Rank::gaps (pauses and losses) belongs to no phase.
 #pragma once
 
 #include <array>
@@ -43,13 +44,15 @@ struct PhaseInterval {
 
 struct RankPhases {
   std::array<std::int64_t, phase_count> total_ns{};  // adds up to the rank's recorded time exactly
-  std::vector<PhaseInterval> intervals;              // disjoint, sorted, covering start to end but for Rank::gaps
+  std::vector<PhaseInterval> intervals;              // disjoint, sorted, covering start to end except Rank::gaps
 };
 
-// Follows the rank's main thread; the innermost slice with a phase decides. Cost: linear in its slices.
-RankPhases phases_of(const Trace& trace, const Rank& rank);
+class PhaseTable;  // phase_rules.h; a Trace converts to it
 
-// The phase that a slice alone would be given by the rules; Phase::other where none applies. For colours.
+// Follows the rank's main thread; the innermost slice with a phase decides. Cost: linear in its slices.
+RankPhases phases_of(const PhaseTable& table, const Rank& rank);
+
+// The phase that the rules give a slice by itself; Phase::other if none applies. For colours.
 Phase phase_of_slice(const Trace& trace, const Rank& rank, const Track& track, std::size_t slice);
 
 }  // namespace paceline::analysis

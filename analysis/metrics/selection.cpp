@@ -52,7 +52,7 @@ std::array<std::int64_t, phase_count> PhaseTotals::between(std::int64_t from_ns,
   return totals;
 }
 
-const Iteration* iteration_at(const std::vector<Iteration>& iterations, std::int64_t time_ns) {
+const Iteration* iteration_at(std::span<const Iteration> iterations, std::int64_t time_ns) {
   const auto after = std::partition_point(iterations.begin(), iterations.end(),
                                           [&](const Iteration& iteration) { return iteration.start_ns <= time_ns; });
   if (after == iterations.begin()) return nullptr;

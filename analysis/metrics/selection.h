@@ -1,4 +1,4 @@
-// Figures about what a user points at: a stretch of time, an iteration, a slice's name.
+// Figures about a selection: a stretch of time, an iteration, the slices of one name.
 #pragma once
 
 #include <array>
@@ -12,16 +12,17 @@
 
 namespace paceline::analysis {
 
-// Answers for any stretch of time how long a rank was in each phase.
+// How long a rank was in each phase during any stretch of time.
 class PhaseTotals {
  public:
   PhaseTotals() = default;
-  // Linear in the intervals, which must outlive this object and stay where they are. Memory: 1.5 bytes an interval.
+  // Linear in the intervals, which must outlive this object and stay where they are. Memory: 1.5 bytes for each
+  // interval.
   explicit PhaseTotals(const std::vector<PhaseInterval>& intervals);
 
-  // Nanoseconds a phase within [from, to), 0 where the rank was not yet or no longer there. O(log n + 64).
+  // Nanoseconds in each phase within [from, to); 0 before the start and after the end of the rank. O(log n + 64).
   std::array<std::int64_t, phase_count> between(std::int64_t from_ns, std::int64_t to_ns) const;
-  // The interval that holds this time, as an index; the number of intervals where the rank is over. O(log n).
+  // The index of the interval that contains this time; the number of intervals after the end of the rank. O(log n).
   std::size_t interval_at(std::int64_t time_ns) const;
 
  private:
@@ -31,17 +32,17 @@ class PhaseTotals {
   std::vector<std::array<std::int64_t, phase_count>> before_;  // totals before interval 64 · k
 };
 
-// The iteration that holds this time; nullptr where none does. O(log n).
-const Iteration* iteration_at(const std::vector<Iteration>& iterations, std::int64_t time_ns);
+// The iteration that contains this time; nullptr if none does. O(log n).
+const Iteration* iteration_at(std::span<const Iteration> iterations, std::int64_t time_ns);
 
-// How long the slices of one name lasted.
+// The durations of the slices of one name.
 struct DurationStatistics {
   std::uint64_t count = 0;
   std::int64_t total_ns = 0, minimum_ns = 0, maximum_ns = 0;
   std::int64_t median_ns = 0, p95_ns = 0;  // quantiles as in statistics.h
 };
 
-// Over these tracks of a rank, all of them as a rule. Linear in their slices.
+// Over these tracks of a rank. Linear in their slices.
 DurationStatistics durations_of(const Trace& trace, std::span<const Track> tracks, NameId name);
 
 }  // namespace paceline::analysis

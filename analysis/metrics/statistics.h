@@ -7,7 +7,7 @@
 namespace paceline::analysis {
 
 // The q-quantile (0 <= q <= 1) of the values, interpolated linearly between order statistics (Hyndman and Fan's type 7,
-// as in R and NumPy) and rounded to the nearest nanosecond; 0 where there are none. Cost: linear on average.
+// as in R and NumPy) and rounded to the nearest nanosecond; 0 if there are none. Cost: linear on average.
 std::int64_t quantile(std::vector<std::int64_t> values, double q);
 inline std::int64_t median(std::vector<std::int64_t> values) { return quantile(std::move(values), 0.5); }
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/run/run_analysis.h"
+#include "analysis/report/report.h"
 
 namespace paceline::analysis {
 

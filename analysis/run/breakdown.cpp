@@ -29,19 +29,18 @@ CountsAs counts_as(Phase phase, bool inside_iterations, const BreakdownRules& ru
     case Phase::other:
       break;
   }
-  return inside_iterations ? CountsAs::parallel : CountsAs::serial;  // as many of them as iterations, or a fixed amount
+  return inside_iterations ? CountsAs::parallel : CountsAs::serial;  // grows with the iterations, or is fixed
 }
 
-Breakdown break_down(std::span<const RankReport> ranks, std::span<const std::vector<Iteration>> iterations,
-                     const BreakdownRules& rules) {
+Breakdown break_down(std::span<const RankSummary> ranks, const BreakdownRules& rules) {
   Breakdown breakdown;
   std::array<std::array<std::int64_t, phase_count>, 2> sums{};  // [inside iterations][phase], over ranks
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
+  for (const RankSummary& rank : ranks) {
     for (std::size_t p = 0; p < phase_count; ++p) {
       std::int64_t inside = 0;
-      for (const auto& iteration : iterations[r]) inside += iteration.phase_ns[p];
+      for (const auto& iteration : rank.iterations) inside += iteration.phase_ns[p];
       sums[1][p] += inside;
-      sums[0][p] += ranks[r].phase_ns[p] - inside;
+      sums[0][p] += rank.phase_ns[p] - inside;
     }
   }
   // Rounding the running sum, not each row, keeps the rows' sum equal to the rounded mean of the wall times.
@@ -89,7 +88,7 @@ void classify(Breakdown& breakdown, const BreakdownRules& rules, std::span<const
   if (!spread || spread->mean <= 0) return;
   const double total = 1e9 * spread->mean * static_cast<double>(steady_seconds.size());
   const double most = t_quantile_two_sided(0.05, spread->degrees) * std::sqrt(spread->variance) / spread->mean;
-  // What is inside iterations grows and shrinks with them. The share changes in one direction with their length.
+  // Serial time inside iterations grows and shrinks with them. The share changes in one direction with their length.
   const auto share = [&](double longer) {
     return (serial + static_cast<double>(serial_inside) * longer) / (wall + total * longer);
   };

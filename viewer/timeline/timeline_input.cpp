@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/text/numbers.h"
 #include "viewer/drawing/time_text.h"
 #include "viewer/timeline/timeline_widget.h"
 
@@ -240,9 +241,7 @@ QString TimelineWidget::value_at(const QPoint& position) const {
   const double begin = axis_.time_at(column_at(position));
   const auto range = graph.between(begin, begin + axis_.ns_per_pixel());
   if (!range) return {};
-  const auto text = [&](double value) {
-    return QString::fromStdString(analysis::quantity_text(value, graph.curve.unit));
-  };
+  const auto text = [&](double value) { return QString::fromStdString(analysis::quantity(value, graph.curve.unit)); };
   const QString low = text(range->low), high = text(range->high);
   return low == high ? high : low + " to " + high;
 }

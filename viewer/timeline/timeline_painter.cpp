@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/text/numbers.h"
 #include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
@@ -139,7 +140,7 @@ void TimelinePainter::paint_header(QPainter& painter, const RankRows& rank) {
     if (rows.folds) arrow(9, rows.y + rows.depth_height / 2, !rank.counters_unfolded);
     if (rows.counter) {  // what the top of the row stands for
       const CounterGraph& graph = run_.ranks[rank.rank].graphs[rows.track];
-      const QString top = QString::fromStdString(analysis::quantity_text(graph.top, graph.curve.unit));
+      const QString top = QString::fromStdString(analysis::quantity(graph.top, graph.curve.unit));
       painter.setPen(QColor(theme_.faint_text));
       painter.drawText(box, Qt::AlignTop | Qt::AlignRight, top);
       box.setRight(box.right() - painter.fontMetrics().horizontalAdvance(top) - 6);

@@ -23,7 +23,7 @@ std::string render_csv(const Report& report) {
 
   // The figures of the whole job, which the rows of its ranks repeat.
   const auto job = [&](std::optional<std::size_t> scaling_run, const std::string& rank, const std::string& host,
-                       const std::optional<double>& steady, const RunReport* run) {
+                       const std::optional<double>& steady, const RunAnalysis* run) {
     const ScalingPoint* point =
         scaling_run ? &report.scaling.points[report.scaling.point_of_run[*scaling_run]] : nullptr;
     const ScalingRun* source = scaling_run ? &report.scaling_runs[*scaling_run] : nullptr;
@@ -41,17 +41,18 @@ std::string render_csv(const Report& report) {
         or_empty(source != nullptr ? source->seconds_to_accuracy : run->seconds_to_accuracy));
   };
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
-    const RunReport& run = report.runs[r];
+    const RunAnalysis& run = report.runs[r];
     std::optional<std::size_t> scaling_run;
     for (std::size_t s = 0; s < report.scaling_runs.size(); ++s) {
       if (report.run_of_scaling_run[s] == r) scaling_run = s;
     }
-    for (const auto& rank : run.per_rank) {
+    for (std::size_t k = 0; k < run.per_rank.size(); ++k) {
+      const RankSummary& rank = run.per_rank[k];
       out += job(scaling_run, std::to_string(rank.rank), rank.host, run.iterations.steady_images_per_s, &run);
       out += fmt::format(",{}", rank.wall_ns);
       for (const std::int64_t ns : rank.phase_ns) out += fmt::format(",{}", ns);
-      out += fmt::format(",{},{},{},{},{}\n", rank.waited_ns, rank.caused_ns, rank.losses.events, rank.losses.main_ns,
-                         run.ended ? 1 : 0);
+      out += fmt::format(",{},{},{},{},{}\n", run.waits[k].waited_ns, run.waits[k].caused_ns, rank.losses.events,
+                         rank.losses.main_ns, run.ended ? 1 : 0);
     }
   }
   for (std::size_t s = 0; s < report.scaling_runs.size(); ++s) {

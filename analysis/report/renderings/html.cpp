@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
-#include "analysis/report/findings.h"
 #include "analysis/report/render.h"
 #include "analysis/report/renderings/html_parts.h"
-#include "analysis/report/scaling_sentences.h"
-#include "analysis/report/tables.h"
+#include "analysis/report/section.h"
+#include "analysis/report/sentences.h"
 #include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
-namespace {
+namespace html_rendering {
 
 using nlohmann::json;
 
@@ -41,10 +39,6 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-bool is_finite(const std::optional<Interval>& interval) {
-  return interval && std::isfinite(interval->low) && std::isfinite(interval->high);
-}
-
 class Page {
  public:
   explicit Page(const Report& report) : report_(report) {}
@@ -65,16 +59,14 @@ class Page {
         html_style(), escaped(report_.headline));
     key_figures();
     out_ += "</header>\n";
-    out_ += "<section>\n<h2>What the figures say</h2>\n";
+    out_ += "<section>\n<h2>Findings</h2>\n";
     findings(std::nullopt);
     out_ += "</section>\n";
     const auto tables = scaling_tables(report_);
     if (tables.empty()) return;
     out_ += "<section>\n<h2>Scaling</h2>\n";
-    for (const auto& table : tables) {
-      if (table.id == "scaling") scaling_charts();
-      print(table);
-    }
+    print(scaling_charts(report_));
+    for (const auto& table : tables) print(table);
     out_ += "</section>\n";
   }
 
@@ -101,21 +93,17 @@ class Page {
       const auto& fit = report_.scaling.fits.front();
       card(fixed(fit.serial_fraction, 3), "serial share, fitted", beside(fit.ci95, 3));
     }
-    for (const auto& point : report_.scaling.points) {
-      if (point.ranks != 1) continue;
-      const auto measured = measured_serial_share(report_, point);
-      if (!measured) continue;
+    if (const auto measured = measured_serial_share(report_)) {
       card(fixed(measured->share, 3), "serial share, measured",
            measured->runs == 1 ? beside(measured->ci95, 3)
                                : fmt::format("mean of {} runs, {}–{}", measured->runs, fixed(measured->low, 3),
                                              fixed(measured->high, 3)));
-      break;
     }
     if (report_.scaling.limit_from_time_model) {
       card(fixed(*report_.scaling.speedup_limit, 2), "speed-up of long runs",
            beside(report_.scaling.speedup_limit_ci95, 2));
     }
-    const RunReport* largest = nullptr;
+    const RunAnalysis* largest = nullptr;
     for (const auto& run : report_.runs) {
       if (largest == nullptr || run.ranks > largest->ranks) largest = &run;
     }
@@ -125,7 +113,7 @@ class Page {
               ? fmt::format(" on {}, {}", plural(static_cast<std::size_t>(largest->ranks), "rank", "ranks"),
                             largest->name)
               : "";
-      if (best == nullptr) card(seconds(1e-9 * static_cast<double>(largest->wall_ns)), "wall time");
+      if (best == nullptr) card(duration(largest->wall_ns), "wall time");
       if (largest->iterations.steady_images_per_s) {
         card(fixed(*largest->iterations.steady_images_per_s, 1), "images/s, steady" + on,
              beside(largest->iterations.steady_ci95, 1));
@@ -180,143 +168,35 @@ class Page {
     if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", escaped(table.note));
   }
 
-  // A place for a chart; what it shows is drawn by the script at the end from the data given here.
-  void chart(const std::string& title, const std::string& kind, json data, int height = 260) {
-    data["kind"] = kind;
-    out_ += fmt::format(
-        "<figure><figcaption>{}</figcaption><div style=\"height:{}px\"><canvas id=\"chart{}\" role=\"img\" "
-        "aria-label=\"{}\"></canvas></div></figure>\n",
-        escaped(title), height, charts_.size(), escaped(title));
-    charts_.push_back(std::move(data));
+  // The places of the charts, wide ones first. The script at the end of the page draws them from `charts_`.
+  void print(std::vector<Chart> charts) {
+    for (const bool wide : {true, false}) {
+      if (std::ranges::count(charts, wide, &Chart::wide) == 0) continue;
+      out_ += wide ? "<div class=\"charts wide\">\n" : "<div class=\"charts\">\n";
+      for (Chart& chart : charts) {
+        if (chart.wide != wide) continue;
+        const std::string title = escaped(chart.title);
+        out_ += fmt::format(
+            "<figure><figcaption>{0}</figcaption><div style=\"height:{1}px\"><canvas id=\"chart{2}\" role=\"img\" "
+            "aria-label=\"{0}\"></canvas></div></figure>\n",
+            title, chart.height, charts_.size());
+        chart.data["kind"] = chart.kind;
+        charts_.push_back(std::move(chart.data));
+      }
+      out_ += "</div>\n";
+    }
   }
 
-  void scaling_charts() {
-    const auto& points = report_.scaling.points;
-    json series = json::array();
-    int most = 1;
-    // One series for each amount of work, which points follow each other by; a chart of more would not be read.
-    constexpr std::size_t most_series = 8, most_points = 400;
-    for (std::size_t p = 0; p < points.size() && series.size() < most_series;) {
-      json values = json::array();
-      const std::size_t first = p;
-      for (; p < points.size() && points[p].work == points[first].work; ++p) {
-        if (!points[p].speedup || values.size() >= most_points) continue;
-        json value = {{"x", points[p].ranks}, {"y", *points[p].speedup}};
-        if (is_finite(points[p].speedup_ci95))
-          value["ci"] = {points[p].speedup_ci95->low, points[p].speedup_ci95->high};
-        values.push_back(std::move(value));
-        most = std::max(most, points[p].ranks);
-      }
-      if (values.size() > 1)
-        series.push_back({{"label", "measured"}, {"points", std::move(values)}, {"epochs", points[first].epochs}});
-    }
-    if (series.empty()) return;
-    json curves = json::array();
-    for (const auto& fit : report_.scaling.fits) {
-      if (fit.misfit) continue;
-      json curve = json::array();
-      for (int i = 0; i <= 40; ++i) {
-        const double n = 1 + (most - 1) * i / 40.0;
-        curve.push_back({{"x", n}, {"y", amdahl_speedup(fit.serial_fraction, n)}});
-      }
-      curves.push_back(
-          {{"label", fmt::format("Amdahl, s = {}", fixed(fit.serial_fraction, 3))}, {"points", std::move(curve)}});
-      break;
-    }
-    for (auto& s : series) {
-      if (series.size() > 1) s["label"] = fmt::format("measured, {} epochs", count(s["epochs"].get<double>()));
-    }
-    out_ += "<div class=\"charts\">\n";
-    chart("Speed-up over ranks", "speedup", {{"series", series}, {"curves", curves}, {"most", most}});
-    if (!report_.lost_time.empty()) {
-      json rows = json::array();
-      for (const auto& lost : report_.lost_time) {
-        rows.push_back(
-            {{"label", plural(static_cast<std::size_t>(lost.ranks), "rank", "ranks")},
-             {"values",
-              {lost.ideal_s, lost.serial_s, lost.overhead_s - lost.waiting_s, lost.waiting_s, lost.slowdown_s}}});
-      }
-      chart("Seconds of a run: T(1)/N, and what is added to it", "lost", {{"rows", rows}}, 260);
-    } else {
-      json rows = json::array();
-      for (const auto& point : points) {
-        if (point.images > 0 && rows.size() < most_rows_printed) {
-          rows.push_back({{"label", point.epochs > 0 ? fmt::format("{} × {} ep.", point.ranks, count(point.epochs))
-                                                     : fmt::format("{}", point.ranks)},
-                          {"value", point.throughput}});
-        }
-      }
-      chart("Throughput, images/s", "throughput", {{"rows", rows}}, 260);
-    }
-    out_ += "</div>\n";
-  }
-
-  void phases_chart(const RunReport& run) {
-    json phases = json::array(), ranks = json::array();
-    for (const auto& rank : run.per_rank) ranks.push_back(fmt::format("rank {}", rank.rank));
-    for (std::size_t p = 0; p < phase_count; ++p) {
-      json values = json::array();
-      bool any = false;
-      for (const auto& rank : run.per_rank) {
-        values.push_back(1e-9 * static_cast<double>(rank.phase_ns[p]));
-        any = any || rank.phase_ns[p] > 0;
-      }
-      if (any) phases.push_back({{"name", phase_name(static_cast<Phase>(p))}, {"seconds", std::move(values)}});
-    }
-    json lost = json::array();
-    bool any_lost = false;
-    for (const auto& rank : run.per_rank) {
-      lost.push_back(1e-9 * static_cast<double>(rank.losses.main_ns));
-      any_lost = any_lost || rank.losses.main_ns > 0;
-    }
-    if (any_lost) phases.push_back({{"name", "events lost"}, {"seconds", std::move(lost)}});
-    chart("Phases of each rank, seconds of wall time", "phases", {{"ranks", ranks}, {"phases", phases}},
-          110 + 34 * static_cast<int>(std::min<std::size_t>(run.per_rank.size(), 64)));
-  }
-
-  // At most 2,000 points: each the mean of its neighbours.
-  void iterations_chart(const RunReport& run) {
-    const auto& values = run.iterations.seconds;
-    if (values.size() < 3) return;
-    const std::size_t group = (values.size() + 1999) / 2000;
-    json points = json::array();
-    for (std::size_t i = 0; i < values.size(); i += group) {
-      double sum = 0;
-      std::size_t n = 0;
-      for (; n < group && i + n < values.size(); ++n) sum += values[i + n];
-      points.push_back({{"x", i}, {"y", 1e3 * sum / static_cast<double>(n)}});
-    }
-    chart("Time of each iteration, ms", "iterations",
-          {{"points", points},
-           {"median", 1e-6 * static_cast<double>(run.iterations.median_ns)},
-           {"warmup", run.iterations.warmup}},
-          240);
-  }
-
-  void accuracy_chart(const RunReport& run) {
-    if (run.accuracy_curve.size() < 2) return;
-    json points = json::array();
-    for (const auto& point : run.accuracy_curve) {
-      points.push_back({{"x", 1e-9 * static_cast<double>(point.time_ns)}, {"y", 100 * point.accuracy}});
-    }
-    chart("Test accuracy over time, %", "accuracy", {{"points", points}, {"target", 100 * run.target_accuracy}}, 240);
-  }
-
+  // The main figures, then the charts, then the other tables.
   void run_section(std::size_t index) {
-    const RunReport& run = report_.runs[index];
+    const RunAnalysis& run = report_.runs[index];
     out_ +=
         fmt::format("<section>\n<h2>{}</h2>\n<p class=\"what\">{}</p>\n", escaped(run.name), escaped(run_summary(run)));
     if (report_.runs.size() > 1) findings(index);
-    for (const auto& table : run_tables(run)) {
-      if (table.id == "phases") {
-        out_ += "<div class=\"charts wide\">\n";
-        phases_chart(run);
-        out_ += "</div>\n<div class=\"charts\">\n";
-        iterations_chart(run);
-        accuracy_chart(run);
-        out_ += "</div>\n";
-      }
+    const auto tables = run_tables(run);
+    for (const auto& table : tables) {
       print(table);
+      if (&table == &tables.front()) print(run_charts(run));
     }
     out_ += "</section>\n";
   }
@@ -337,8 +217,8 @@ class Page {
   std::vector<json> charts_;
 };
 
-}  // namespace
+}  // namespace html_rendering
 
-std::string render_html(const Report& report) { return Page(report).write(); }
+std::string render_html(const Report& report) { return html_rendering::Page(report).write(); }
 
 }  // namespace paceline::analysis

@@ -1,58 +1,63 @@
 #include <fmt/format.h>
 
 #include "analysis/report/render.h"
-#include "analysis/report/tables.h"
+#include "analysis/report/section.h"
+#include "analysis/report/sentences.h"
 
 namespace paceline::analysis {
-namespace {
+namespace markdown_rendering {
 
-// What Markdown would take for markup in a cell or sentence.
-std::string in_markdown(const std::string& text) {
+// Escapes what Markdown would take for markup in a cell or sentence.
+std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '|' || c == '\\' || c == '*' || c == '_' || c == '`' || c == '<' || c == '[') out += '\\';
+    if (std::string_view("|\\*_`<[").find(c) != std::string_view::npos) out += '\\';
     out += c == '\n' ? ' ' : c;
   }
   return out;
 }
 
-void print_table(const Table& table, const char* heading, std::string& out) {
-  out += fmt::format("\n{} {}\n\n", heading, in_markdown(table.title));
-  std::string rule = "|";
-  const auto line = [&](const std::vector<std::string>& cells) {
+void print_tables(const std::vector<Table>& tables, std::string& out) {
+  for (const Table& table : tables) {
+    out += fmt::format("\n### {}\n\n", escaped(table.title));
+    const auto line = [&](const std::vector<std::string>& cells) {
+      out += "|";
+      for (const auto& cell : cells) out += fmt::format(" {} |", escaped(cell));
+      out += "\n";
+    };
+    line(table.columns);
     out += "|";
-    for (const auto& cell : cells) out += fmt::format(" {} |", in_markdown(cell));
+    for (std::size_t c = 0; c < table.columns.size(); ++c) out += table.is_text(c) ? "---|" : "---:|";
     out += "\n";
-  };
-  line(table.columns);
-  for (std::size_t c = 0; c < table.columns.size(); ++c) rule += table.is_text(c) ? "---|" : "---:|";
-  out += rule + "\n";
-  for (const auto& row : table.rows) line(row);
-  if (!table.note.empty()) out += fmt::format("\n{}\n", in_markdown(table.note));
+    for (const auto& row : table.rows) line(row);
+    if (!table.note.empty()) out += fmt::format("\n{}\n", escaped(table.note));
+  }
 }
 
-}  // namespace
+void print_findings(const Report& report, std::optional<std::size_t> about, std::string& out) {
+  for (const auto& finding : report.findings) {
+    if (finding.run != about) continue;
+    const char* word = finding.severity == Severity::info      ? ""
+                       : finding.severity == Severity::warning ? "**Warning:** "
+                                                               : "**Problem:** ";
+    out += fmt::format("- {}{}\n", word, escaped(finding.text));
+  }
+}
+
+}  // namespace markdown_rendering
 
 std::string render_markdown(const Report& report) {
-  std::string out = fmt::format("# Paceline report\n\n**{}**\n\n", in_markdown(report.headline));
-  const auto say = [&](std::optional<std::size_t> about) {
-    for (const auto& finding : report.findings) {
-      if (finding.run != about) continue;
-      const char* word = finding.severity == Severity::info      ? ""
-                         : finding.severity == Severity::warning ? "**Warning:** "
-                                                                 : "**Problem:** ";
-      out += fmt::format("- {}{}\n", word, in_markdown(finding.text));
-    }
-  };
-  say(std::nullopt);
+  using namespace markdown_rendering;
+  std::string out = fmt::format("# Paceline report\n\n**{}**\n\n", escaped(report.headline));
+  print_findings(report, std::nullopt, out);
   const auto scaling = scaling_tables(report);
   if (!scaling.empty()) out += "\n## Scaling\n";
-  for (const auto& table : scaling) print_table(table, "###", out);
+  print_tables(scaling, out);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const auto& run = report.runs[r];
-    out += fmt::format("\n## {}\n\n{}\n\n", in_markdown(run.name), in_markdown(run_summary(run)));
-    say(r);
-    for (const auto& table : run_tables(run)) print_table(table, "###", out);
+    out += fmt::format("\n## {}\n\n{}\n\n", escaped(run.name), escaped(run_summary(run)));
+    print_findings(report, r, out);
+    print_tables(run_tables(run), out);
   }
   return out;
 }

@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "analysis/report/render.h"
-#include "analysis/report/tables.h"
+#include "analysis/report/section.h"
+#include "analysis/report/sentences.h"
 
 namespace paceline::analysis {
 namespace {
 
-// Characters, not bytes: every one that Paceline prints is one column wide.
+// The number of characters, which are one column wide each.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -74,18 +75,18 @@ const char* sign(Severity severity) {
 std::string render_text(const Report& report) {
   std::string out = wrapped(report.headline, 110, "", "");
   out += "\n";
-  const auto say = [&](std::optional<std::size_t> about) {
+  const auto print_findings = [&](std::optional<std::size_t> about) {
     for (const auto& finding : report.findings) {
       if (finding.run == about) out += wrapped(finding.text, 110, sign(finding.severity), "    ");
     }
   };
-  say(std::nullopt);
+  print_findings(std::nullopt);
   for (const auto& table : scaling_tables(report)) print_table(table, out);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const auto& run = report.runs[r];
     out += fmt::format("\n── {}: {}\n", run.name, run_summary(run));
     if (report.runs.size() > 1) out += "\n";
-    say(r);
+    print_findings(r);
     for (const auto& table : run_tables(run)) print_table(table, out);
   }
   return out;

@@ -1,33 +1,81 @@
-// What keeps a speed-up from N, as a sentence: over all repeats, and with the cause only where it was measured.
-#include <fmt/format.h>
-
+// What keeps a speed-up from N: the seconds between T(N) and T(1)/N by cause, over all repeats.
 #include <algorithm>
 
-#include "analysis/report/findings.h"
-#include "analysis/text/numbers.h"
+#include "analysis/report/sections.h"
+#include "analysis/report/sentences.h"
+#include "analysis/report/values.h"
 
 namespace paceline::analysis {
-namespace {
+namespace lost_time_section {
 
 constexpr double much_cpu_waiting = 0.05;  // of a main thread's time
 constexpr double much_slower = 0.1;        // of the time that a perfect division would leave
 
-// "1.61 s", or "1.61 s (mean of 4 runs, 1.58–1.66 s)"
+double in_seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
+// The runs of a point that have a breakdown with communication.
+std::vector<std::size_t> broken_down(const Report& report, const ScalingPoint& point) {
+  std::vector<std::size_t> runs;
+  for (const std::size_t r : point.runs) {
+    const RunAnalysis* run = report.trace_of(r);
+    if (run != nullptr && run->breakdown && run->communication_observed) runs.push_back(*report.run_of_scaling_run[r]);
+  }
+  return runs;
+}
+
+double waited_s(const RunAnalysis& run) {
+  double sum = 0;
+  for (const RankWaits& rank : run.waits) sum += in_seconds(rank.waited_ns) / static_cast<double>(run.waits.size());
+  return std::min(sum, in_seconds(run.breakdown->overhead_ns));
+}
+
+std::optional<LostTime> lost_time(const Report& report, const ScalingPoint& one, const ScalingPoint& many) {
+  LostTime lost;
+  lost.one = broken_down(report, one);
+  lost.many = broken_down(report, many);
+  if (lost.one.empty() || lost.many.empty()) return std::nullopt;
+  lost.ranks = many.ranks;
+  const double n = many.ranks;
+  const auto mean = [&](const std::vector<std::size_t>& runs, auto&& figure) {
+    double sum = 0;
+    for (const std::size_t r : runs) sum += figure(report.runs[r]);
+    return sum / static_cast<double>(runs.size());
+  };
+  const auto part = [](std::int64_t Breakdown::*ns) {
+    return [ns](const RunAnalysis& run) { return in_seconds((*run.breakdown).*ns); };
+  };
+  const auto excess = [&](std::int64_t Breakdown::*ns) {
+    return mean(lost.many, part(ns)) - mean(lost.one, part(ns)) / n;
+  };
+  const auto wall = part(&Breakdown::wall_ns);
+  lost.ideal_s = mean(lost.one, wall) / n;
+  lost.actual_s = mean(lost.many, wall);
+  lost.serial_s = excess(&Breakdown::serial_ns);
+  lost.overhead_s = excess(&Breakdown::overhead_ns);
+  lost.slowdown_s = excess(&Breakdown::parallel_ns);
+  lost.waiting_s = std::min(mean(lost.many, waited_s), lost.overhead_s);
+  const auto wall_of = [&](std::size_t r) { return wall(report.runs[r]); };
+  const auto [one_low, one_high] = std::ranges::minmax(lost.one, {}, wall_of);
+  const auto [many_low, many_high] = std::ranges::minmax(lost.many, {}, wall_of);
+  lost.ideal_low_s = wall_of(one_low) / n;
+  lost.ideal_high_s = wall_of(one_high) / n;
+  lost.actual_low_s = wall_of(many_low);
+  lost.actual_high_s = wall_of(many_high);
+  return lost;
+}
+
+// "1.61 s", or "1.61 s (mean of 4 runs, 1.58 s to 1.66 s)"
 std::string mean_text(double mean, std::size_t runs, double low, double high) {
   if (runs < 2) return seconds(mean);
   return fmt::format("{} (mean of {} runs, {} to {})", seconds(mean), runs, seconds(low), seconds(high));
 }
 
 std::optional<double> mean_cpu_waiting(const Report& report, const std::vector<std::size_t>& runs) {
-  double sum = 0;
-  std::size_t counted = 0;
+  double sum = 0, counted = 0;
   for (const std::size_t r : runs) {
-    if (!report.runs[r].waiting_for_cpu) continue;
-    sum += *report.runs[r].waiting_for_cpu;
-    ++counted;
+    if (const auto& waiting = report.runs[r].waiting_for_cpu) sum += *waiting, ++counted;
   }
-  if (counted == 0) return std::nullopt;
-  return sum / static_cast<double>(counted);
+  return counted > 0 ? std::optional(sum / counted) : std::nullopt;
 }
 
 // Waiting for a CPU explains slower work before memory or clocks do: a thread that waits computes nothing.
@@ -35,63 +83,103 @@ std::string slowdown_cause(const Report& report, const LostTime& lost) {
   const auto many = mean_cpu_waiting(report, lost.many), one = mean_cpu_waiting(report, lost.one);
   if (many && *many >= much_cpu_waiting && *many > one.value_or(0) + much_cpu_waiting / 2) {
     return fmt::format(
-        " The main threads waited {} of the time for a CPU{}: more threads want to run than there are CPUs. Give each "
-        "rank fewer threads or CPUs of its own.",
+        " The main threads waited {} of the time for a CPU{}: more threads are ready to run than there are CPUs. Give "
+        "each rank fewer threads or CPUs of its own.",
         percent(*many), one ? fmt::format(", against {} on 1 rank", percent(*one)) : "");
   }
   return fmt::format(
-      " {} Ranks that share a machine share its memory bandwidth, its caches and its clock frequency: compare with "
-      "fewer threads a rank, or with one rank a machine.",
+      " {} Ranks on one machine share its memory bandwidth, caches and clock frequency. Compare with fewer threads per "
+      "rank, or with one rank per machine.",
       many ? fmt::format("The main threads waited only {} of the time for a CPU.", percent(*many))
-           : "Waits for a CPU were not counted (`paceline record` counts them where the kernel offers it).");
+           : "Waits for a CPU were not counted (`paceline record` counts them where the kernel supports it).");
 }
 
-}  // namespace
+void findings(const Report& report, SentenceList& out) {
+  for (const auto& lost : report.lost_time) out.say("lost time", Severity::info, lost_time_text(report, lost));
+}
+
+void tables(const Report& report, std::vector<Table>& out) {
+  Table table{
+      .id = "lost-time",
+      .title = "What keeps the speed-up from N",
+      .columns = {"ranks", "T(1)/N", "serial work", "communication", "of it waiting", "slower parallel work", "T(N)"},
+      .text_columns = 0,
+      .note =
+          "T(1)/N + serial + communication + slower parallel work = T(N), in wall time averaged over ranks and "
+          "repeats. A figure below 0 is time that more ranks saved."};
+  for (const auto& lost : report.lost_time) {
+    table.rows.push_back({std::to_string(lost.ranks), seconds(lost.ideal_s), seconds(lost.serial_s),
+                          seconds(lost.overhead_s), seconds(lost.waiting_s), seconds(lost.slowdown_s),
+                          seconds(lost.actual_s)});
+  }
+  out.push_back(std::move(table));
+}
+
+void figures(const Report& report, Json& out) {
+  for (const auto& lost : report.lost_time) {
+    out["lost_time"].push_back({{"ranks", lost.ranks},
+                                {"runs", lost.many.size()},
+                                {"baseline_runs", lost.one.size()},
+                                {"ideal_s", lost.ideal_s},
+                                {"actual_s", lost.actual_s},
+                                {"serial_s", lost.serial_s},
+                                {"overhead_s", lost.overhead_s},
+                                {"waiting_s", lost.waiting_s},
+                                {"slowdown_s", lost.slowdown_s}});
+  }
+}
+
+void charts(const Report& report, std::vector<Chart>& out) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& lost : report.lost_time) {
+    rows.push_back(
+        {{"label", plural(static_cast<std::size_t>(lost.ranks), "rank", "ranks")},
+         {"values", {lost.ideal_s, lost.serial_s, lost.overhead_s - lost.waiting_s, lost.waiting_s, lost.slowdown_s}}});
+  }
+  if (rows.empty()) return;
+  out.push_back(
+      {.title = "Seconds of a run: T(1)/N, and what is added to it", .kind = "lost", .data = {{"rows", rows}}});
+}
+
+}  // namespace lost_time_section
+
+ScalingSection sections::lost_time() {
+  using namespace lost_time_section;
+  return {findings, tables, figures, charts};
+}
+
+std::vector<LostTime> lost_times(const Report& report) {
+  std::vector<LostTime> all;
+  const auto& points = report.scaling.points;
+  for (const auto& point : points) {
+    if (!point.baseline || point.ranks == 1) continue;
+    if (auto lost = lost_time_section::lost_time(report, points[*point.baseline], point))
+      all.push_back(std::move(*lost));
+  }
+  return all;
+}
 
 std::string lost_time_text(const Report& report, const LostTime& lost) {
+  using namespace lost_time_section;
   std::string text = fmt::format(
-      "Averaged over their wall times, {} ranks took {} where {} of the 1-rank {} is {}. Of the {} between them, ",
+      "In wall time averaged over the ranks, {} ranks took {} where {} of the 1-rank {} is {}. Of the {} between "
+      "them, ",
       lost.ranks, mean_text(lost.actual_s, lost.many.size(), lost.actual_low_s, lost.actual_high_s),
       lost.ranks == 2 ? "half" : fmt::format("1/{}", lost.ranks), lost.one.size() > 1 ? "time" : "run",
       mean_text(lost.ideal_s, lost.one.size(), lost.ideal_low_s, lost.ideal_high_s),
       seconds(lost.actual_s - lost.ideal_s));
-  text += lost.serial_s >= 0 ? fmt::format("serial work that does not shrink keeps {}", seconds(lost.serial_s))
+  text += lost.serial_s >= 0 ? fmt::format("serial work that does not shrink takes {}", seconds(lost.serial_s))
                              : fmt::format("serial work gives back {} (it shrank by more than 1/{})",
                                            seconds(-lost.serial_s), lost.ranks);
-  text += fmt::format(", communication {}", seconds(lost.overhead_s));
+  text += fmt::format(", communication takes {}", seconds(lost.overhead_s));
   if (lost.overhead_s > 0) text += fmt::format(" ({} of it waiting for the last rank)", seconds(lost.waiting_s));
   text +=
       lost.slowdown_s >= 0
           ? fmt::format(", and {} are parallel work that took longer for the same images than on 1 rank.",
                         seconds(lost.slowdown_s))
-          : fmt::format("; parallel work took {} less for the same images than on 1 rank.", seconds(-lost.slowdown_s));
+          : fmt::format(". Parallel work took {} less for the same images than on 1 rank.", seconds(-lost.slowdown_s));
   if (lost.slowdown_s > much_slower * lost.ideal_s) text += slowdown_cause(report, lost);
   return text;
-}
-
-std::optional<MeasuredShare> measured_serial_share(const Report& report, const ScalingPoint& point) {
-  MeasuredShare measured;
-  for (const std::size_t r : point.runs) {
-    const auto run = report.run_of_scaling_run[r];
-    if (!run || !report.runs[*run].breakdown) continue;
-    const Breakdown& breakdown = *report.runs[*run].breakdown;
-    const double share = breakdown.serial_share;
-    measured.low = measured.runs == 0 ? share : std::min(measured.low, share);
-    measured.high = measured.runs == 0 ? share : std::max(measured.high, share);
-    measured.share += share;
-    measured.ci95 = breakdown.serial_share_ci95;
-    ++measured.runs;
-  }
-  if (measured.runs == 0) return std::nullopt;
-  measured.share /= static_cast<double>(measured.runs);
-  if (measured.runs > 1) measured.ci95.reset();
-  return measured;
-}
-
-std::string measured_share_text(const MeasuredShare& measured) {
-  if (measured.runs == 1) return with_interval(fixed(measured.share, 4), measured.ci95, 4);
-  return fmt::format("{} (mean of {} runs, {}–{})", fixed(measured.share, 4), measured.runs, fixed(measured.low, 4),
-                     fixed(measured.high, 4));
 }
 
 }  // namespace paceline::analysis

@@ -1,124 +1,104 @@
-// What the counters and the facts of the machine say about a run: only what takes time or will break.
-#include <fmt/format.h>
-
+// What the counters and the facts of the machine show about a run: only what takes time or will break.
 #include <algorithm>
-#include <cmath>
-#include <map>
+#include <set>
 
-#include "analysis/metrics/counters.h"
-#include "analysis/metrics/machine.h"
-#include "analysis/report/findings.h"
-#include "analysis/text/numbers.h"
+#include "analysis/report/sections.h"
+#include "analysis/report/values.h"
+#include "analysis/text/lists.h"
 
 namespace paceline::analysis {
-namespace {
+namespace machine_section {
 
 constexpr double much_waiting = 0.05;     // of a main thread's time
 constexpr double often_throttled = 0.01;  // of a GPU's samples
 constexpr unsigned usual_open_files = 1024;
 
-// Bits of NVML's nvmlClocksEventReasons that say the hardware protects itself. A power cap in software is how a GPU
-// works at full load, and nothing to warn of.
-constexpr std::uint64_t slowdown_bits = 0x8 | 0x20 | 0x40 | 0x80;
-
-std::string crowded_ranks_text(const Trace& trace, const std::vector<std::size_t>& which) {
-  std::vector<int> ranks;
-  for (const std::size_t r : which) ranks.push_back(trace.ranks[r].rank);
-  return capitalised(rank_list(ranks));
-}
-
-void crowded(const Trace& trace, std::vector<Finding>& out) {
-  std::vector<bool> said(trace.ranks.size());
-  for (const CrowdedCpus& group : crowded_cpus(trace)) {
-    double waited = 0;
-    std::size_t counted = 0;
-    for (const std::size_t r : group.ranks) {
-      said[r] = true;
-      if (const auto share = cpu_waiting_share(trace.ranks[r])) waited += *share, ++counted;
-    }
-    std::string text = fmt::format("{} share {} {} of {}: more ranks than CPUs.",
-                                   crowded_ranks_text(trace, group.ranks), group.cpus.size() == 1 ? "CPU" : "CPUs",
-                                   cpu_list(group.cpus), trace.ranks[group.ranks.front()].host);
-    if (counted > 0) {
-      text += fmt::format(" Their main threads waited {} of the time for one.",
-                          percent(waited / static_cast<double>(counted)));
-    }
-    text += group.bound ? " Bind each rank to CPUs of its own, or to none (`mpirun --bind-to none`)."
-                        : " Start fewer ranks on this host.";
-    out.push_back({Severity::warning, std::move(text)});
-  }
-  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    const Rank& rank = trace.ranks[r];
-    const auto share = cpu_waiting_share(rank);
-    if (said[r] || !share || *share < much_waiting) continue;
-    const std::string& cpus = fact(rank, "cpus_allowed");
-    out.push_back(
-        {Severity::warning,
-         fmt::format("The main thread of rank {} waited {} of the time for a CPU though it could have run: "
-                     "more threads want to run on {} than it has. Give each rank fewer threads, or the job CPUs that "
-                     "no other program uses.",
-                     rank.rank, percent(*share), cpus.empty() ? rank.host : "CPUs " + cpus + " of " + rank.host)});
-  }
-}
-
-void open_files(const Trace& trace, std::vector<Finding>& out) {
-  std::map<std::string, std::vector<std::size_t>> low;  // by limit
-  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    const std::set<unsigned> limit = numbers_of(fact(trace.ranks[r], "limit_open_files"));
-    if (limit.size() == 1 && *limit.begin() < usual_open_files) low[std::to_string(*limit.begin())].push_back(r);
-  }
-  for (const auto& [limit, ranks] : low) {
-    out.push_back(
-        {Severity::warning,
-         fmt::format("{} may open {} files only (`ulimit -n`; 1,024 are usual): sockets between ranks and the "
-                     "files of data loaders count, and a program that runs out of them fails.",
-                     crowded_ranks_text(trace, ranks), limit)});
-  }
-}
-
-void gpus(const Trace& trace, std::vector<Finding>& out) {
-  for (const Rank& rank : trace.ranks) {
-    for (const Track& track : rank.tracks) {
-      const Samples& samples = track.samples;
-      if (track.kind != TrackKind::counter || samples.size() == 0) continue;
-      if (samples.name == "XID error") {
-        out.push_back({Severity::problem,
-                       fmt::format("{} of rank {} on {} reported XID error {:.0f}{}: NVIDIA's list of XID errors says "
-                                   "what that means, `dmesg` what else happened.",
-                                   samples.device, rank.rank, rank.host, samples.value.front(),
-                                   samples.size() > 1 ? fmt::format(" and {} more", samples.size() - 1) : "")});
-      } else if (samples.name == "throttle reasons") {
-        const auto slow = std::count_if(samples.value.begin(), samples.value.end(), [](double bits) {
-          return bits >= 0 && bits < 0x1p53 && (static_cast<std::uint64_t>(bits) & slowdown_bits) != 0;
-        });
-        const double share = static_cast<double>(slow) / static_cast<double>(samples.size());
-        if (share < often_throttled) continue;
+void gpus(const RunAnalysis& run, std::vector<Finding>& out) {
+  for (const RankSummary& rank : run.per_rank) {
+    for (const GpuTrouble& gpu : rank.gpu_troubles) {
+      const std::string which = fmt::format("{} of rank {} on {}", gpu.device, rank.rank, rank.host);
+      if (gpu.xid_error) {
         out.push_back(
-            {Severity::warning,
-             fmt::format("{} of rank {} on {} had its clocks slowed down for heat or power in {} of its samples: "
-                         "look at its cooling and its power supply.",
-                         samples.device, rank.rank, rank.host, percent(share))});
+            {Severity::problem,
+             fmt::format("{} reported XID error {:.0f}{}. NVIDIA's list of XID errors explains the number, and "
+                         "`dmesg` shows what else happened.",
+                         which, *gpu.xid_error,
+                         gpu.further_errors > 0 ? fmt::format(" and {} more", gpu.further_errors) : "")});
+      } else if (gpu.slowed_down >= often_throttled) {
+        out.push_back({Severity::warning,
+                       fmt::format("{} had its clocks slowed down for heat or power in {} of its samples. Check its "
+                                   "cooling and its power supply.",
+                                   which, percent(gpu.slowed_down))});
       }
     }
   }
 }
 
-}  // namespace
-
-std::optional<double> cpu_waiting_share(const Rank& rank) {
-  const Samples* waiting = find_counter(rank, "waiting for a CPU", "main thread");
-  if (waiting == nullptr || waiting->size() < 2) return std::nullopt;
-  const std::int64_t ns = waiting->time_ns.back() - waiting->time_ns.front();
-  if (ns <= 0) return std::nullopt;
-  return std::max(waiting->value.back() - waiting->value.front(), 0.0) * 1e3 / static_cast<double>(ns);
+std::string ranks_text(const RunAnalysis& run, const std::vector<std::size_t>& which) {
+  std::vector<int> ranks;
+  for (const std::size_t r : which) ranks.push_back(run.per_rank[r].rank);
+  return capitalised(rank_list(ranks));
 }
 
-std::vector<Finding> machine_findings(const Trace& trace) {
-  std::vector<Finding> out;
-  gpus(trace, out);
-  crowded(trace, out);
-  open_files(trace, out);
-  return out;
+// Returns which ranks are in a crowd.
+std::set<std::size_t> crowded(const RunAnalysis& run, std::vector<Finding>& out) {
+  std::set<std::size_t> all;
+  for (const CrowdedCpus& group : run.crowded_cpus) {
+    double waited = 0, counted = 0;
+    for (const std::size_t r : group.ranks) {
+      all.insert(r);
+      if (const auto& waiting = run.per_rank[r].waiting_for_cpu) waited += *waiting, ++counted;
+    }
+    std::string text =
+        fmt::format("{} share {} {} of {}: more ranks than CPUs.", ranks_text(run, group.ranks),
+                    group.cpus.size() == 1 ? "CPU" : "CPUs", cpu_list(group.cpus), run.per_rank[group.ranks[0]].host);
+    if (counted > 0)
+      text += fmt::format(" Their main threads waited {} of the time for a CPU.", percent(waited / counted));
+    text += group.bound ? " Bind each rank to CPUs of its own, or to none (`mpirun --bind-to none`)."
+                        : " Start fewer ranks on this host.";
+    out.push_back({Severity::warning, std::move(text)});
+  }
+  return all;
 }
+
+void busy_cpus(const RunAnalysis& run, const std::set<std::size_t>& in_a_crowd, std::vector<Finding>& out) {
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    const RankSummary& rank = run.per_rank[r];
+    if (in_a_crowd.contains(r) || rank.waiting_for_cpu.value_or(0) < much_waiting) continue;
+    const std::string& cpus = fact(rank, "cpus_allowed");
+    out.push_back({Severity::warning,
+                   fmt::format("The main thread of rank {} was ready to run but waited {} of the time for a CPU: more "
+                               "threads are ready to run than there are CPUs ({}). Give each rank fewer threads, or "
+                               "give the job CPUs that no other program uses.",
+                               rank.rank, percent(*rank.waiting_for_cpu),
+                               cpus.empty() ? "on " + rank.host : fmt::format("CPUs {} of {}", cpus, rank.host))});
+  }
+}
+
+void open_files(const RunAnalysis& run, std::vector<Finding>& out) {
+  std::map<std::string, std::vector<std::size_t>> low;  // ranks by limit
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    const std::set<unsigned> limit = numbers_of(fact(run.per_rank[r], "limit_open_files"));
+    if (limit.size() == 1 && *limit.begin() < usual_open_files) low[std::to_string(*limit.begin())].push_back(r);
+  }
+  for (const auto& [limit, ranks] : low) {
+    out.push_back({Severity::warning,
+                   fmt::format("{} may open only {} files (`ulimit -n`; 1,024 is usual). Sockets between ranks and the "
+                               "files of data loaders count, and a program fails when it reaches the limit.",
+                               ranks_text(run, ranks), limit)});
+  }
+}
+
+void findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  gpus(run, out);
+  busy_cpus(run, crowded(run, out), out);
+  open_files(run, out);
+}
+
+void figures(const RunAnalysis& run, Json& out) { set(out, "waiting_for_cpu_share", run.waiting_for_cpu); }
+
+}  // namespace machine_section
+
+RunSection sections::machine() { return {.findings = machine_section::findings, .figures = machine_section::figures}; }
 
 }  // namespace paceline::analysis

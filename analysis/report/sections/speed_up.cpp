@@ -1,315 +1,229 @@
-#include <fmt/format.h>
-
+// The speed-up of each point at equal work.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <optional>
-#include <set>
 
-#include "analysis/report/findings.h"
-#include "analysis/report/scaling_sentences.h"
-#include "analysis/text/numbers.h"
+#include "analysis/report/sections.h"
+#include "analysis/report/sentences.h"
+#include "analysis/report/values.h"
 
 namespace paceline::analysis {
-namespace {
+namespace speed_up_section {
 
-// How far two accuracies lie apart by the choice of test images alone, in 95 of 100 cases: 1.96 standard errors of the
-// difference of two binomial shares. Nothing where the number of test images is not known.
-std::optional<double> accuracy_by_chance(const ScalingPoint& one, const ScalingPoint& other) {
-  double variance = 0;
-  for (const ScalingPoint* point : {&one, &other}) {
-    const auto found = point->config.find("test_images");
-    if (found == point->config.end()) return std::nullopt;
-    double images = 0;
-    const char* const end = found->second.data() + found->second.size();
-    const auto parsed = std::from_chars(found->second.data(), end, images);
-    if (parsed.ec != std::errc() || parsed.ptr != end || !(images >= 1)) return std::nullopt;
-    variance += *point->accuracy * (1 - *point->accuracy) / images;
+void speed_up(const std::vector<ScalingPoint>& points, const ScalingPoint& point, SentenceList& out) {
+  if (!point.speedup || point.ranks == 1) return;
+  const ScalingPoint& one = points[*point.baseline];
+  const int n = point.ranks;
+  std::string text =
+      fmt::format("{} ranks need {} where 1 rank needs {} for {}: S({}) = {}, efficiency {}, Karp–Flatt e({}) = {}", n,
+                  seconds(point.seconds), seconds(one.seconds), work_text(point), n,
+                  with_interval(fixed(*point.speedup, 3), point.speedup_ci95, 3), percent(*point.efficiency), n,
+                  significant(*point.karp_flatt, 3));
+  if (!point.differences.empty())
+    text += fmt::format("; the two runs differ in {}", differences_text(point.differences));
+  out.say("speed-up", Severity::info, text + ".");
+  if (point.verdict == Verdict::slower) {
+    out.say("slower", Severity::warning,
+            fmt::format("{} ranks are slower than one: the added ranks cost more time here than they save.", n));
+  } else if (point.verdict == Verdict::unknown && *point.speedup < 1) {
+    out.say(
+        "slower", Severity::info,
+        fmt::format("In these runs, {} ranks took longer than one. Whether that is more than noise is not known.", n));
   }
-  return 1.96 * std::sqrt(variance);
+  // Where the noise is not known, an excess of a tenth is worth a look.
+  if (point.above_ranks || (point.verdict == Verdict::unknown && *point.speedup > 1.1 * n)) {
+    out.say("above", Severity::warning,
+            fmt::format("S({0}) = {1} is above {0}, which a perfect division of all work would give. Check whether the "
+                        "run of {0} ranks leaves work out, or whether its data fit into caches or memory only when "
+                        "divided.",
+                        n, fixed(*point.speedup, 3)));
+  }
 }
 
-class ScalingSentences {
- public:
-  ScalingSentences(const Report& report, std::vector<Finding>& out)
-      : report_(report), scaling_(report.scaling), points_(report.scaling.points), out_(out) {}
-
-  void write() {
-    for (const auto& point : points_) speed_up(point);
-    why_none();
-    for (const auto& lost : report_.lost_time) say(Severity::info, lost_time_text(report_, lost));
-    for (const auto& fit : scaling_.fits) fitted(fit);
-    add_series_findings(report_, out_);
-    time_model();
-    for (const auto& point : points_) accuracy(point);
-    add_noise_findings(report_, out_);
-    out_.finish();
+std::string why_none(const ScalingPoint& point) {
+  if (!point.other_work.empty()) {
+    return fmt::format("No speed-up for {} ranks at {}: the run of 1 rank does other work ({}).", point.ranks,
+                       work_text(point), differences_text(point.other_work));
   }
-
- private:
-  void say(Severity severity, std::string text) { out_.say("other", severity, std::move(text)); }
-
-  std::string ranks_of(const std::vector<std::size_t>& which) const { return ranks_text(scaling_, which); }
-
-  void speed_up(const ScalingPoint& point) {
-    if (!point.speedup || point.ranks == 1) return;
-    const ScalingPoint& one = points_[*point.baseline];
-    std::string text =
-        fmt::format("{} ranks need {} where 1 rank needs {} for {}: S({}) = {}, efficiency {}, Karp–Flatt e({}) = {}",
-                    point.ranks, seconds(point.seconds), seconds(one.seconds), work_text(point), point.ranks,
-                    with_interval(fixed(*point.speedup, 3), point.speedup_ci95, 3), percent(*point.efficiency),
-                    point.ranks, significant(*point.karp_flatt, 3));
-    if (!point.differences.empty()) {
-      text += fmt::format("; the two runs differ in {}", differences_text(point.differences));
-    }
-    out_.say("speed-up", Severity::info, text + ".");
-    if (point.verdict == Verdict::slower) {
-      out_.say("slower", Severity::warning,
-               fmt::format("{} ranks are slower than one: adding ranks costs more here than it saves.", point.ranks));
-    } else if (point.verdict == Verdict::unknown && *point.speedup < 1) {
-      out_.say("slower", Severity::info,
-               fmt::format("In these runs {} ranks took longer than one. Whether that is more than noise is not known.",
-                           point.ranks));
-    }
-    // Where noise is not known, an excess of a tenth is worth a look.
-    if (point.above_ranks || (point.verdict == Verdict::unknown && *point.speedup > 1.1 * point.ranks)) {
-      out_.say("above", Severity::warning,
-               fmt::format("S({}) = {} is above {}: more than all work divided. Look for work that the run of {} ranks "
-                           "leaves out, or for data that fits into caches or memory only when divided.",
-                           point.ranks, fixed(*point.speedup, 3), point.ranks, point.ranks));
-    }
+  if (point.images > 0) {
+    return fmt::format("No speed-up for {} ranks at {} ({} images): there is no run of 1 rank with equal work.",
+                       point.ranks, work_text(point), count(point.images));
   }
-
-  void why_none() {
-    if (points_.empty()) return;
-    if (scaling_.rank_counts < 2) {
-      const int ranks = points_.front().ranks;
-      say(Severity::info,
-          fmt::format("No speed-up and no law: all runs have {}, and a fit needs at least two rank counts. Run the "
-                      "same work on {} as well.",
-                      plural(static_cast<std::size_t>(ranks), "rank", "ranks"), ranks == 1 ? "2 ranks" : "1 rank"));
-      return;
-    }
-    for (const auto& point : points_) {
-      if (point.ranks == 1 || point.speedup || point.scaled_speedup) continue;
-      std::string text;
-      if (!point.other_work.empty()) {
-        text = fmt::format("No speed-up for {} ranks at {}: the run of 1 rank does other work ({}).", point.ranks,
-                           work_text(point), differences_text(point.other_work));
-      } else if (point.images > 0) {
-        text = fmt::format("No speed-up for {} ranks at {} ({} images): there is no run of 1 rank with equal work.",
-                           point.ranks, work_text(point), count(point.images));
-      } else {
-        text = fmt::format(
-            "No speed-up for {} ranks: how many images the runs trained on is not known. Record with "
-            "`--set images_per_iteration=N`.",
-            point.ranks);
-      }
-      out_.say("none", Severity::warning, std::move(text));
-    }
-  }
-
-  // What the breakdowns of a fit's runs of one rank measured.
-  std::optional<MeasuredShare> measured_beside(const AmdahlFit& fit) const {
-    for (const std::size_t p : fit.points) {
-      if (points_[p].ranks != 1) continue;
-      if (auto share = measured_serial_share(report_, points_[p])) return share;
-    }
-    return std::nullopt;
-  }
-
-  void fitted(const AmdahlFit& fit) {
-    const double s = fit.serial_fraction;
-    const ScalingPoint& worst = points_[fit.worst_point];
-    const std::string through = ranks_of(fit.points), work = work_text(points_[fit.points.front()]);
-    if (fit.misfit) {
-      std::string text = fmt::format(
-          "Amdahl's law does not describe {} ranks at {}, so no serial share is derived: its residuals are larger than "
-          "the noise explains. Its curve gives S({}) = {} where {} was measured.",
-          through, work, worst.ranks, fixed(amdahl_speedup(s, worst.ranks), 2), fixed(*worst.speedup, 2));
-      if (fit.foreign) {
-        text += fmt::format(
-            " The {} does not belong to the series: no law passes through it and the others.",
-            points_[*fit.foreign].ranks == 1 ? "1-rank run" : fmt::format("{}-rank run", points_[*fit.foreign].ranks));
-      }
-      out_.say("law", Severity::warning, text + scalability_law(fit));
-      return;
-    }
-    if (s > 1 - 1e-6 && !fit.ci95) {
-      out_.say("law", Severity::warning,
-               fmt::format("Amdahl's law cannot describe {} ranks at {}: even a job that is serial altogether (s = 1) "
-                           "is not made slower by more ranks. What they add, not what they share, decides here.",
-                           through, work));
-      return;
-    }
-    std::string text = fmt::format("Amdahl's law through {} ranks at {}: serial share s = {}", through, work,
-                                   with_interval(fixed(s, 4), fit.ci95, 4));
-    text += limit_of(fit);
-    text += fit.points.size() == 2 ? ". Two rank counts determine it, so nothing tests whether the law holds." : ".";
-    text += scalability_law(fit);
-    out_.say("law", Severity::info, std::move(text));
-    if (fit.worst_miss > 0.05 && !fit.ci95) {
-      out_.say("miss", Severity::warning,
-               fmt::format("The curve misses a run by {}: it gives S({}) = {} where {} was measured. Whether noise "
-                           "explains that is not known: repeat the runs, or give the noise with --noise.",
-                           percent(fit.worst_miss), worst.ranks, fixed(amdahl_speedup(s, worst.ranks), 2),
-                           fixed(*worst.speedup, 2)));
-    }
-    if (const auto measured = measured_beside(fit)) beside_measured(fit, *measured);
-  }
-
-  // What the serial share bounds: a share that may be 0 bounds nothing.
-  std::string limit_of(const AmdahlFit& fit) const {
-    const double s = fit.serial_fraction;
-    if (fit.ci95 && !fit.limit_ci95) return ", which may be 0, so the runs do not bound the speed-up";
-    if (!fit.ci95 && s < least_bounding_share) return "";
-    return fmt::format("; by it no number of ranks is more than {} times as fast as one",
-                       fit.limit_ci95
-                           ? fmt::format("{} (95 %: {}–{})", significant(1 / s, 3), significant(fit.limit_ci95->low, 3),
-                                         significant(fit.limit_ci95->high, 3))
-                           : significant(1 / s, 3));
-  }
-
-  std::string scalability_law(const AmdahlFit& fit) const {
-    if (!fit.usl) return "";
-    const auto figure = [](double value, const std::optional<Interval>& ci95) {
-      const std::string text = significant(value, 3);
-      if (!ci95) return text;
-      return fmt::format("{} (95 %: {}–{})", text, significant(ci95->low, 3), significant(ci95->high, 3));
-    };
-    std::string text = fmt::format(" The Universal Scalability Law gives σ = {}, κ = {}",
-                                   figure(fit.usl->sigma, fit.sigma_ci95), figure(fit.usl->kappa, fit.kappa_ci95));
-    if (const auto peak = shown_peak(scaling_, fit)) {
-      text += fmt::format(" and its peak at {} ranks", fixed(*peak, 0));
-      if (fit.peak_ci95) {
-        text += fmt::format(" (95 %: {}–{})", fixed(fit.peak_ci95->low, 0), fixed(fit.peak_ci95->high, 0));
-      }
-    } else {
-      text += "; the runs do not show where its peak is";
-    }
-    return text + (fit.usl_weak ? "; that is weak evidence, it wants at least 6 rank counts." : ".");
-  }
-
-  void beside_measured(const AmdahlFit& fit, const MeasuredShare& breakdown) {
-    const auto& measured = breakdown.ci95;
-    std::string text = fmt::format(
-        "{} a serial share of {}, the fit implies {}",
-        breakdown.runs == 1 ? "The breakdown of the 1-rank run measures" : "The breakdowns of the 1-rank runs measure",
-        measured_share_text(breakdown), with_interval(fixed(fit.serial_fraction, 4), fit.ci95, 4));
-    const bool apart = measured && fit.ci95 && (measured->high < fit.ci95->low || fit.ci95->high < measured->low);
-    if (!apart) {
-      say(Severity::info, text + (measured && fit.ci95 ? ": within their intervals they agree." : "."));
-      return;
-    }
-    text += ". They differ by more than their intervals, because the fit knows only total times: ";
-    text +=
-        fit.serial_fraction > breakdown.share
-            ? "it takes for serial what more ranks add (communication, waiting) and parallel work that became slower "
-              "beside other ranks. The breakdown tells these apart; believe it on what to change."
-            : "it cannot see parallel work that became faster when divided, nor serial work that the larger runs leave "
-              "out. The breakdown tells these apart; believe it on what to change.";
-    say(Severity::info, std::move(text));
-  }
-
-  void time_model() {
-    for (const int ranks : scaling_.no_time_model) {
-      out_.say("no time model", Severity::warning,
-               fmt::format("No time model for {}: the runs of more epochs did not take longer.",
-                           plural(static_cast<std::size_t>(ranks), "rank", "ranks")));
-    }
-    if (scaling_.time_model.empty()) return;
-    constexpr std::size_t most_rows = 8;
-    std::string text = "Runs of different lengths give both terms of T = fixed + epochs × epoch: ";
-    const auto& rows = scaling_.time_model;
-    for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
-      const auto& row = rows[i];
-      text += fmt::format(
-          "{}{}: {} s an epoch and {}", i > 0 ? "; " : "", plural(static_cast<std::size_t>(row.ranks), "rank", "ranks"),
-          with_interval(fixed(row.model.per_epoch_s, 3), row.per_epoch_ci95, 3),
-          row.fixed_cut
-              ? "no seconds before and beside training that show beside the noise"
-              : with_interval(fixed(row.model.fixed_s, 2), row.fixed_ci95, 2) + " s before and beside training");
-    }
-    if (rows.size() > most_rows) text += fmt::format("; {} more are in the table below", rows.size() - most_rows);
-    say(Severity::info, text + ".");
-    for (const auto& row : rows) limit(row);
-  }
-
-  void limit(const TimeModelRow& row) {
-    if (!row.speedup_limit) return;
-    const TimeModelRow& one = scaling_.time_model[*row.one];
-    std::string text = fmt::format("The speed-up of long runs on {} ranks tends to {}/{} = {}", row.ranks,
-                                   fixed(one.model.per_epoch_s, 3), fixed(row.model.per_epoch_s, 3),
-                                   with_interval(fixed(*row.speedup_limit, 3), row.speedup_limit_ci95, 3));
-    if (!row.differences.empty())
-      text += fmt::format(" (between runs that differ in {})", differences_text(row.differences));
-    text += ".";
-    const ScalingPoint& shortest = points_[row.points.front()];
-    const bool more_fixed = row.fixed_ci95 && one.fixed_ci95 ? row.fixed_ci95->low > one.fixed_ci95->high
-                                                             : row.model.fixed_s > one.model.fixed_s;
-    if (shortest.speedup && *shortest.speedup < *row.speedup_limit && more_fixed) {
-      text += fmt::format(
-          " The {} s that the {}-rank program spends before and beside training, against {} s on 1 rank, explain "
-          "why the run of {} shows only {}.",
-          fixed(row.model.fixed_s, row.model.fixed_s >= 10 ? 0 : 1), row.ranks,
-          fixed(one.model.fixed_s, one.model.fixed_s >= 10 ? 0 : 1), work_text(shortest), fixed(*shortest.speedup, 2));
-    }
-    out_.say("long runs", Severity::info, std::move(text));
-  }
-
-  void accuracy(const ScalingPoint& point) {
-    if (!point.baseline || point.ranks == 1 || !point.accuracy || !point.speedup) return;
-    const ScalingPoint& one = points_[*point.baseline];
-    if (!one.accuracy) return;
-    const double lost = *one.accuracy - *point.accuracy;
-    const auto chance = accuracy_by_chance(one, point);
-    if (lost > chance.value_or(0.01) && *point.speedup > 1 && point.verdict != Verdict::undecided) {
-      out_.say(
-          "accuracy", Severity::warning,
-          fmt::format("Speed bought with accuracy: {} ranks are {} times as fast{} but reach {} where 1 rank reaches "
-                      "{}{}. More ranks make a larger batch: a learning rate that grows with it, and warm-up, "
-                      "usually win it back.",
-                      point.ranks, fixed(*point.speedup, 2),
-                      point.verdict == Verdict::unknown ? " in the runs measured" : "", percent(*point.accuracy),
-                      percent(*one.accuracy),
-                      chance ? fmt::format(", more than the {} points that the choice of test images explains (95 %)",
-                                           fixed(100 * *chance, 1))
-                             : ""));
-    }
-    if (one.seconds_to_accuracy && point.seconds_to_accuracy) {
-      out_.say("target", Severity::info,
-               fmt::format("To the target accuracy {} ranks need {}, 1 rank {}: a ratio of {}, without an interval.",
-                           point.ranks, seconds(*point.seconds_to_accuracy), seconds(*one.seconds_to_accuracy),
-                           fixed(*one.seconds_to_accuracy / *point.seconds_to_accuracy, 2)));
-    } else if (one.seconds_to_accuracy) {
-      out_.say("target", Severity::warning,
-               fmt::format("The target accuracy that 1 rank reaches in {} is never reached by {} ranks.",
-                           seconds(*one.seconds_to_accuracy), point.ranks));
-    }
-  }
-
-  const Report& report_;
-  const Scaling& scaling_;
-  const std::vector<ScalingPoint>& points_;
-  SentenceList out_;
-};
-
-}  // namespace
-
-std::string differences_text(const std::vector<Difference>& differences) {
-  std::vector<std::string> parts;
-  const auto named = [](const std::string& value) { return value.empty() ? "not given" : value; };
-  for (const auto& d : differences) parts.push_back(fmt::format("{}: {} → {}", d.column, named(d.from), named(d.to)));
-  std::string text;
-  for (const auto& part : parts) text += (text.empty() ? "" : "; ") + part;
-  return text;
+  return fmt::format(
+      "No speed-up for {} ranks: the number of images that the runs trained on is not known. Record with `--set "
+      "images_per_iteration=N`.",
+      point.ranks);
 }
 
-std::string work_text(const ScalingPoint& point) {
-  if (point.epochs > 0) return fmt::format("{} {}", count(point.epochs), point.epochs == 1 ? "epoch" : "epochs");
-  return count(point.images) + " images";
+void findings(const Report& report, SentenceList& out) {
+  const Scaling& scaling = report.scaling;
+  const auto& points = scaling.points;
+  for (const auto& point : points) speed_up(points, point, out);
+  if (points.empty()) return;
+  if (scaling.rank_counts < 2) {
+    const int ranks = points.front().ranks;
+    out.say("one rank count", Severity::info,
+            fmt::format("No scaling figures: all runs have {}, and a speed-up or a law needs at least two rank counts. "
+                        "Run the same work on {} as well.",
+                        plural(static_cast<std::size_t>(ranks), "rank", "ranks"), ranks == 1 ? "2 ranks" : "1 rank"));
+    return;
+  }
+  for (const auto& point : points) {
+    if (point.ranks == 1 || point.speedup || point.scaled_speedup) continue;
+    out.say("none", Severity::warning, why_none(point));
+  }
 }
 
-void add_scaling_findings(const Report& report, std::vector<Finding>& out) { ScalingSentences(report, out).write(); }
+void tables(const Report& report, std::vector<Table>& out) {
+  const auto& points = report.scaling.points;
+  if (points.size() <= 1 && !report.runs.empty()) return;
+  Table table{.id = "scaling",
+              .title = "Speed-up at equal work",
+              .columns = {"run", "ranks", "epochs", "images", "time", "throughput", "S(N)", "E(N)", "Karp–Flatt"},
+              .note =
+                  "S(N) = T(1)/T(N) and E = S/N; T is the time of the whole job, from process start to end. Brackets "
+                  "hold the 95 % interval, from three or more repeats or from the iterations of one run."};
+  const bool accuracy = std::ranges::any_of(points, [](const auto& p) { return p.accuracy.has_value(); });
+  const bool differences = std::ranges::any_of(points, [](const auto& p) { return !p.differences.empty(); });
+  if (accuracy) table.columns.insert(table.columns.end(), {"accuracy", "time to target"});
+  if (differences) table.columns.push_back("differs from its 1-rank run in");
+  table.last_is_text = differences;
+  for (const auto& point : points) {
+    auto& row = table.rows.emplace_back();
+    if (table.rows.size() > most_rows_printed) continue;  // will only be counted
+    row = {point_label(report, point),
+           std::to_string(point.ranks),
+           point.epochs > 0 ? count(point.epochs) : no_value,
+           point.images > 0 ? count(point.images) : no_value,
+           seconds(point.seconds),
+           point.images > 0 ? images_per_second(point.throughput) : no_value,
+           with_range(point.speedup, point.speedup_ci95, [](double s) { return fixed(s, 3); }),
+           with_range(point.efficiency, point.efficiency_ci95, percent),
+           with_range(point.karp_flatt, point.karp_flatt_ci95, [](double e) { return significant(e, 3); })};
+    if (accuracy) {
+      row.push_back(or_none(point.accuracy, percent));
+      row.push_back(or_none(point.seconds_to_accuracy, seconds));
+    }
+    if (differences) row.push_back(point.differences.empty() ? no_value : differences_text(point.differences));
+  }
+  out.push_back(std::move(table));
+}
+
+const char* spread_name(SpreadSource source) {
+  switch (source) {
+    case SpreadSource::none:
+      return "unknown";
+    case SpreadSource::two_repeats:
+      return "two repeats";
+    case SpreadSource::equal_repeats:
+      return "equal repeats";
+    case SpreadSource::few_iterations:
+      return "few iterations";
+    case SpreadSource::iterations:
+      return "iterations of one run";
+    case SpreadSource::repeats:
+      return "repeats";
+    case SpreadSource::given:
+      return "given";
+  }
+  return "";
+}
+
+Json point_json(const Report& report, const ScalingPoint& point) {
+  Json out = {{"ranks", point.ranks}};
+  if (point.epochs > 0) out["epochs"] = whole_number(point.epochs);
+  if (point.images > 0) {
+    out["images"] = whole_number(point.images);
+    out["throughput"] = point.throughput;
+  }
+  out["seconds"] = point.seconds;
+  out["runs"] = Json::array();
+  for (const std::size_t r : point.runs) out["runs"].push_back(report.scaling_runs[r].label);
+  set(out, "speedup", point.speedup);
+  set(out, "speedup_ci95", point.speedup_ci95);
+  set(out, "efficiency", point.efficiency);
+  set(out, "efficiency_ci95", point.efficiency_ci95);
+  set(out, "karp_flatt", point.karp_flatt);
+  set(out, "karp_flatt_ci95", point.karp_flatt_ci95);
+  set(out, "weak_efficiency", point.weak_efficiency);
+  set(out, "weak_efficiency_ci95", point.weak_efficiency_ci95);
+  set(out, "scaled_speedup", point.scaled_speedup);
+  set(out, "scaled_speedup_ci95", point.scaled_speedup_ci95);
+  set_verdict(out, point.verdict);
+  out["spread"] = spread_name(point.spread.source);
+  set(out, "accuracy", point.accuracy);
+  set(out, "seconds_to_accuracy", point.seconds_to_accuracy);
+  if (!point.config.empty()) out["config"] = point.config;
+  if (!point.differences.empty()) out["differences"] = differences_json(point.differences);
+  return out;
+}
+
+void figures(const Report& report, Json& out) {
+  out["points"] = Json::array();
+  for (const auto& point : report.scaling.points) out["points"].push_back(point_json(report, point));
+}
+
+using nlohmann::json;
+
+// One series for each amount of work, whose points follow each other. More series than a few could not be read.
+json measured_series(const std::vector<ScalingPoint>& points, int& most_ranks) {
+  constexpr std::size_t most_series = 8, most_points = 400;
+  json series = json::array();
+  for (std::size_t p = 0; p < points.size() && series.size() < most_series;) {
+    json values = json::array();
+    const ScalingPoint& first = points[p];
+    for (; p < points.size() && points[p].work == first.work; ++p) {
+      const ScalingPoint& point = points[p];
+      if (!point.speedup || values.size() >= most_points) continue;
+      Json value = {{"x", point.ranks}, {"y", *point.speedup}};
+      set(value, "ci", point.speedup_ci95);
+      values.push_back(json(std::move(value)));
+      most_ranks = std::max(most_ranks, point.ranks);
+    }
+    if (values.size() < 2) continue;
+    series.push_back({{"label", fmt::format("measured, {} epochs", count(first.epochs))},
+                      {"points", std::move(values)},
+                      {"epochs", first.epochs}});
+  }
+  if (series.size() == 1) series[0]["label"] = "measured";
+  return series;
+}
+
+json fitted_curve(const Scaling& scaling, int most_ranks) {
+  json curves = json::array();
+  const auto fit = std::ranges::find(scaling.fits, false, &AmdahlFit::misfit);
+  if (fit == scaling.fits.end()) return curves;
+  json curve = json::array();
+  for (int i = 0; i <= 40; ++i) {
+    const double n = 1 + (most_ranks - 1) * i / 40.0;
+    curve.push_back({{"x", n}, {"y", amdahl_speedup(fit->serial_fraction, n)}});
+  }
+  curves.push_back({{"label", fmt::format("Amdahl, s = {}", fixed(fit->serial_fraction, 3))}, {"points", curve}});
+  return curves;
+}
+
+void charts(const Report& report, std::vector<Chart>& out) {
+  const auto& points = report.scaling.points;
+  int most = 1;
+  json series = measured_series(points, most);
+  if (series.empty()) return;
+  out.push_back({.title = "Speed-up over ranks",
+                 .kind = "speedup",
+                 .data = {{"series", series}, {"curves", fitted_curve(report.scaling, most)}, {"most", most}}});
+  if (!report.lost_time.empty()) return;  // that section's chart stands here instead
+  json rows = json::array();
+  for (const auto& point : points) {
+    if (point.images <= 0 || rows.size() >= most_rows_printed) continue;
+    rows.push_back({{"label", point.epochs > 0 ? fmt::format("{} × {} ep.", point.ranks, count(point.epochs))
+                                               : fmt::format("{}", point.ranks)},
+                    {"value", point.throughput}});
+  }
+  out.push_back({.title = "Throughput, images/s", .kind = "throughput", .data = {{"rows", rows}}});
+}
+
+}  // namespace speed_up_section
+
+ScalingSection sections::speed_up() {
+  using namespace speed_up_section;
+  return {findings, tables, figures, charts};
+}
 
 }  // namespace paceline::analysis

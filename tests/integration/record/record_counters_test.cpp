@@ -14,8 +14,8 @@
 
 #include "analysis/load/load.h"
 #include "analysis/metrics/counters.h"
-#include "analysis/metrics/machine.h"
 #include "analysis/report/build.h"
+#include "analysis/run/machine.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -37,7 +37,7 @@ class RecordCounters : public RecordTest {
 
 std::string findings_of(const analysis::Trace& trace) {
   std::string text;
-  for (const auto& finding : analysis::build_report({analysis::report_run(trace, "run")}).findings) {
+  for (const auto& finding : analysis::build_report({analysis::analyse_run(trace, "run")}).findings) {
     text += finding.text + "\n";
   }
   return text;
@@ -159,7 +159,7 @@ TEST_F(RecordCounters, FactsAgreeWithTheSystem) {
   ASSERT_NE(sent, nullptr);
   EXPECT_EQ(rise(*sent), 4 * 1000);
   EXPECT_EQ(rise(*find_counter(rank, "bytes received", "mlx5_3/1")), 0);
-  EXPECT_THAT(findings_of(trace), HasSubstr("Rank 0 may open 300 files only"));
+  EXPECT_THAT(findings_of(trace), HasSubstr("Rank 0 may open only 300 files"));
 }
 
 TEST_F(RecordCounters, GpusAgreeWithNvml) {
@@ -191,7 +191,7 @@ TEST_F(RecordCounters, GpusAgreeWithNvml) {
   EXPECT_EQ(rise(*memory), static_cast<double>(memory->size() - 1));
   const std::string findings = findings_of(trace);
   EXPECT_THAT(findings, HasSubstr("GPU 1 of rank 0 on "));
-  EXPECT_THAT(findings, HasSubstr("reported XID error 79:"));
+  EXPECT_THAT(findings, HasSubstr("reported XID error 79."));
   EXPECT_THAT(findings, HasSubstr("slowed down for heat or power in 100.0 % of its samples"));
 }
 

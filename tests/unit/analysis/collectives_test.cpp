@@ -1,10 +1,9 @@
-// Collectives are matched across ranks; waiting and transfer are told apart; who was waited for is known.
+// Collectives are matched across ranks, and waiting is separated from transfer.
 #include "analysis/metrics/collectives.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/metrics/stragglers.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {
@@ -35,14 +34,14 @@ Trace trace_of(std::initializer_list<std::initializer_list<Call>> ranks) {
   return run.finish();
 }
 
-TEST(Collectives, TellWaitingFromTransfer) {
+TEST(Collectives, SeparateWaitingFromTransfer) {
   const Trace trace = trace_of({{{100, 210, "MPI_Allreduce", 4000, "MPI_COMM_WORLD", 0}},
                                 {{150, 205, "MPI_Allreduce", 4000, "MPI_COMM_WORLD", 0}},
                                 {{120, 200, "MPI_Allreduce", 4000, "MPI_COMM_WORLD", 0}}});
   const Collectives found = match_collectives(trace);
   ASSERT_EQ(found.matched.size(), 1U);
   const Collective& collective = found.matched[0];
-  EXPECT_EQ(trace.names[collective.operation], "MPI_Allreduce");
+  EXPECT_EQ(found.operations[collective.operation], "MPI_Allreduce");
   EXPECT_EQ(collective.bytes, 4000U);
   EXPECT_EQ(collective.last_rank, 1U);
   EXPECT_EQ(collective.transfer_ns, 60);
@@ -157,7 +156,7 @@ TEST(Collectives, OfNeighbourhoodsAreMatchedButNotTimed) {
     ASSERT_EQ(found.rows.size(), 1U);
     EXPECT_EQ(found.rows[0].count, 1U);
     EXPECT_EQ(found.rows[0].timed, 0U);
-    EXPECT_EQ(stragglers_of(*trace, found)[1].last_count, 0U);
+    EXPECT_EQ(waits_of(found, 2)[1].last_count, 0U);
   }
 }
 
@@ -195,8 +194,8 @@ TEST(Collectives, ThatArePersistentAreMatchedByInitialisationAndStart) {
   }
   ASSERT_EQ(found.rows.size(), 2U);
   for (const CollectiveRow& row : found.rows) {
-    const bool bcast = trace.names[row.operation] == "MPI_Bcast_init";
-    EXPECT_TRUE(bcast || trace.names[row.operation] == "MPI_Allreduce_init");
+    const bool bcast = row.operation == "MPI_Bcast_init";
+    EXPECT_TRUE(bcast || row.operation == "MPI_Allreduce_init");
     EXPECT_EQ(row.timed, 2U);
     EXPECT_EQ(row.transfer_ns, bcast ? 2 * 40 : 2 * 50);
   }
@@ -275,13 +274,13 @@ TEST(Collectives, AreListedByOperationAndSizeTheCostliestFirst) {
                                  {400, 405, "MPI_Barrier", 0, "w", 3}}});
   const Collectives found = match_collectives(trace);
   ASSERT_EQ(found.rows.size(), 3U);
-  EXPECT_EQ(trace.names[found.rows[0].operation], "MPI_Allreduce");
+  EXPECT_EQ(found.rows[0].operation, "MPI_Allreduce");
   EXPECT_EQ(found.rows[0].count, 2U);
   EXPECT_EQ(found.rows[0].wait_ns, 10);
   EXPECT_EQ(found.rows[0].transfer_ns, 190);
   EXPECT_DOUBLE_EQ(found.rows[0].busbw_bytes_per_s, 2 * 4096 / 190e-9);  // 2(n-1)/n is 1 for 2 members
-  EXPECT_EQ(trace.names[found.rows[1].operation], "MPI_Bcast");
-  EXPECT_EQ(trace.names[found.rows[2].operation], "MPI_Barrier");
+  EXPECT_EQ(found.rows[1].operation, "MPI_Bcast");
+  EXPECT_EQ(found.rows[2].operation, "MPI_Barrier");
   EXPECT_EQ(found.rows[2].busbw_bytes_per_s, 0);
 }
 
@@ -296,21 +295,21 @@ TEST(BusFactor, IsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor("MPI_Barrier", 4), 0);
 }
 
-TEST(Stragglers, AreThoseThatTheOthersWaitedFor) {
+TEST(Waits, AreCausedByTheRankThatStartedLast) {
   const Trace trace = trace_of({{{0, 100, "MPI_Allreduce", 8, "w", 0}, {250, 300, "MPI_Allreduce", 8, "w", 1}},
                                 {{80, 100, "MPI_Allreduce", 8, "w", 0}, {200, 300, "MPI_Allreduce", 8, "w", 1}},
                                 {{30, 100, "MPI_Allreduce", 8, "w", 0}, {240, 300, "MPI_Allreduce", 8, "w", 1}}});
-  const std::vector<Straggler> stragglers = stragglers_of(trace, match_collectives(trace));
-  ASSERT_EQ(stragglers.size(), 3U);
-  EXPECT_EQ(stragglers[0].last_count, 1U);
-  EXPECT_EQ(stragglers[0].caused_ns, 60);
-  EXPECT_EQ(stragglers[0].waited_ns, 80);
-  EXPECT_EQ(stragglers[1].last_count, 1U);
-  EXPECT_EQ(stragglers[1].caused_ns, 130);
-  EXPECT_EQ(stragglers[1].waited_ns, 50);
-  EXPECT_EQ(stragglers[2].last_count, 0U);
-  EXPECT_EQ(stragglers[2].caused_ns, 0);
-  EXPECT_EQ(stragglers[2].waited_ns, 60);
+  const std::vector<RankWaits> waits = waits_of(match_collectives(trace), 3);
+  ASSERT_EQ(waits.size(), 3U);
+  EXPECT_EQ(waits[0].last_count, 1U);
+  EXPECT_EQ(waits[0].caused_ns, 60);
+  EXPECT_EQ(waits[0].waited_ns, 80);
+  EXPECT_EQ(waits[1].last_count, 1U);
+  EXPECT_EQ(waits[1].caused_ns, 130);
+  EXPECT_EQ(waits[1].waited_ns, 50);
+  EXPECT_EQ(waits[2].last_count, 0U);
+  EXPECT_EQ(waits[2].caused_ns, 0);
+  EXPECT_EQ(waits[2].waited_ns, 60);
 }
 
 }  // namespace

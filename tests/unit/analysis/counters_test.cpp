@@ -49,19 +49,6 @@ TEST(CounterCurve, NeedsTwoMomentsForASum) {
   EXPECT_THAT(curve_of(samples("", true, {}, {})).value, IsEmpty());
 }
 
-TEST(QuantityText, HasTheFittingUnit) {
-  EXPECT_EQ(quantity_text(0, "bytes/s"), "0 B/s");
-  EXPECT_EQ(quantity_text(1.25e9, "bytes/s"), "1.250 GB/s");
-  EXPECT_EQ(quantity_text(999.9, "bytes"), "999.9 B");
-  EXPECT_EQ(quantity_text(86'000'000, "bytes"), "86 MB");
-  EXPECT_EQ(quantity_text(187.34, "%"), "187.3 %");
-  EXPECT_EQ(quantity_text(350'001, "mW"), "350.0 W");
-  EXPECT_EQ(quantity_text(1980, "MHz"), "1.980 GHz");
-  EXPECT_EQ(quantity_text(12'345, "/s"), "12.35 k/s");
-  EXPECT_EQ(quantity_text(4, ""), "4");
-  EXPECT_EQ(quantity_text(64, "bits"), "64 bits");
-}
-
 TEST(FindCounter, KnowsNameAndDevice) {
   TraceBuilder run;
   RankBuilder& rank = run.add_rank(0);

@@ -1,9 +1,11 @@
-// Which ranks never came to a collective that others wait in.
+// The ranks that never entered a collective in which others wait.
 #include "analysis/metrics/hangs.h"
 
 #include <gtest/gtest.h>
 
 #include "analysis/importers/pace/import.h"
+#include "analysis/run/rank_summary.h"
+#include "analysis/trace/builder.h"
 #include "tests/unit/analysis/imported.h"
 
 namespace paceline::analysis {
@@ -39,7 +41,7 @@ TEST(Hangs, NamesTheRankThatNeverCame) {
   ASSERT_EQ(hangs.size(), 1u);
   EXPECT_EQ(hangs[0].number, 17u);
   EXPECT_EQ(hangs[0].waiting.size(), 3u);
-  EXPECT_EQ(hang_text(trace, hangs[0]),
+  EXPECT_EQ(hang_text(hangs[0]),
             "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 wait in it since 30.000 s, for "
             "30.000 s; rank 2 was in evaluate.");
 }
@@ -51,7 +53,7 @@ TEST(Hangs, NamesARankThatCalledSomethingElse) {
   const Trace trace = import(files);
   const auto hangs = find_hangs(trace);
   ASSERT_EQ(hangs.size(), 1u);
-  EXPECT_NE(hang_text(trace, hangs[0]).find("rank 1 called MPI_Bcast instead"), std::string::npos);
+  EXPECT_NE(hang_text(hangs[0]).find("rank 1 called MPI_Bcast instead"), std::string::npos);
 }
 
 TEST(Hangs, AFirstCollectiveHangsToo) {
@@ -59,7 +61,7 @@ TEST(Hangs, AFirstCollectiveHangsToo) {
   enter(files[0], MpiId::Barrier, 0, 5'000'000);
   const Trace trace = import(files);
   ASSERT_EQ(find_hangs(trace).size(), 1u);
-  EXPECT_EQ(find_hangs(trace)[0].missing[0].rank, 1u);
+  EXPECT_EQ(find_hangs(trace)[0].missing[0].rank, 1);
 }
 
 // As a training loop does that sends its layers' gradients while it computes: what is waited for is the first
@@ -91,7 +93,7 @@ TEST(Hangs, OneThatDoesNotBlockIsHeldUpInItsWait) {
   const auto hangs = find_hangs(trace);
   ASSERT_EQ(hangs.size(), 1u);
   EXPECT_EQ(
-      hang_text(trace, hangs[0]),
+      hang_text(hangs[0]),
       "Rank 1 never entered MPI_Iallreduce #8 on MPI_COMM_WORLD; rank 0 waits in it since 30.000 s, for 30.000 s; "
       "rank 1 was in backward.");
 }
@@ -131,16 +133,102 @@ TEST(Hangs, ARankOfWhichTheEndIsNotKnownIsNotAccused) {
   EXPECT_TRUE(find_hangs(import(files)).empty());
 }
 
-TEST(SuddenEnds, AreToldOfRanksWhoseFilesAreNotClosed) {
+// Two ranks whose calls are given as (name, category, sequence, end); an end of 0 is "never".
+struct HangCall {
+  const char* name;
+  const char* category;
+  int sequence;
+  std::int64_t start_s, end_s;
+};
+
+Trace nccl_run(std::initializer_list<std::vector<HangCall>> ranks) {
+  constexpr std::int64_t second = 1'000'000'000;
+  TraceBuilder run;
+  int number = 0;
+  for (const auto& calls : ranks) {
+    RankBuilder& rank = run.add_rank(number++, static_cast<int>(ranks.size()));
+    rank.info().end_ns = 60 * second;
+    rank.add_main_thread();
+    TrackBuilder& track = rank.add_track(TrackKind::nccl, "NCCL c");
+    for (const HangCall& call : calls) {
+      track.add_slice(call.start_s * second, (call.end_s == 0 ? 60 : call.end_s) * second, call.name, "nccl",
+                      call.category);
+      track.text_argument("communicator", "c");
+      track.argument("sequence", call.sequence);
+      if (call.end_s == 0) track.argument("unfinished", 1);
+    }
+  }
+  return run.finish();
+}
+
+TEST(Hangs, NcclNumbersTheCallsOfEachFunctionAlone) {
+  // Rank 1 never came to the second all-reduce. That both have a broadcast with that number is no sign of it.
+  const auto hangs = find_hangs(nccl_run({{{"ncclAllReduce", "collective", 0, 1, 2},
+                                           {"ncclBroadcast", "collective", 0, 2, 3},
+                                           {"ncclBroadcast", "collective", 1, 3, 4},
+                                           {"ncclAllReduce", "collective", 1, 10, 0}},
+                                          {{"ncclAllReduce", "collective", 0, 1, 2},
+                                           {"ncclBroadcast", "collective", 0, 2, 3},
+                                           {"ncclBroadcast", "collective", 1, 3, 4}}}));
+  ASSERT_EQ(hangs.size(), 1u);
+  EXPECT_EQ(hang_text(hangs[0]),
+            "Rank 1 never entered ncclAllReduce #2 on c; rank 0 waits in it since 10.000 s, for 50.000 s.");
+}
+
+TEST(Hangs, ARankThatEnqueuedACollectiveOfNcclHasEnteredIt) {
+  EXPECT_TRUE(
+      find_hangs(nccl_run({{{"ncclAllReduce", "collective", 0, 10, 0}}, {{"ncclAllReduce", "enqueue", 0, 10, 11}}}))
+          .empty());
+}
+
+// Two ranks initialise a persistent collective and start it; only rank 0 starts it a third time.
+Trace persistent_run(bool paused) {
+  constexpr std::int64_t second = 1'000'000'000;
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    rank.info().end_ns = 60 * second;
+    if (paused && r == 1) rank.info().gaps.push_back({20 * second, 25 * second, "switched off"});
+    TrackBuilder& main = rank.add_main_thread();
+    const auto number = [&](int sequence) {
+      main.text_argument("communicator", "w");
+      main.argument("sequence", sequence);
+    };
+    main.add_slice(0, 1000, "MPI_Allreduce_init", "mpi", "collective");
+    number(3);
+    for (int round = 0; round < (r == 0 ? 3 : 2); ++round) {
+      main.add_slice((10 + round) * second, (10 + round) * second + 10, "MPI_Start", "mpi", "point-to-point");
+      number(3);
+      main.argument("request", round + 1);
+      const bool last = round == 2;
+      main.add_slice((10 + round) * second + 20, last ? 60 * second : (10 + round) * second + 30, "MPI_Wait", "mpi",
+                     "wait");
+      main.argument("request", round + 1);
+      if (last) main.argument("unfinished", 1);
+    }
+  }
+  return run.finish();
+}
+
+TEST(Hangs, APersistentCollectiveThatARankNeverStartedAgainIsFound) {
+  const auto hangs = find_hangs(persistent_run(false));
+  ASSERT_EQ(hangs.size(), 1u);
+  EXPECT_EQ(hang_text(hangs[0]),
+            "Rank 1 never entered start 3 of MPI_Allreduce_init #4 on w; rank 0 waits in it since 12.000 s, for "
+            "48.000 s.");
+  EXPECT_TRUE(find_hangs(persistent_run(true)).empty()) << "what rank 1 started during the pause is not known";
+}
+
+TEST(SuddenEnds, NameTheRanksWhoseFilesAreNotClosed) {
   std::vector<PaceFile> files = {member(0, 3, 3), member(1, 3, 3), member(2, 3, 3)};
-  EXPECT_EQ(sudden_ends_text(import(files)), "");
+  EXPECT_EQ(sudden_ends_text(identities(import(files))), "");
   files[2].file.header.closed = 0;
-  EXPECT_EQ(sudden_ends_text(import(files)),
+  EXPECT_EQ(sudden_ends_text(identities(import(files))),
             "Rank 2 did not end by itself (a signal ended it, it crashed, or it still runs): its last event is at "
             "60.000 s.");
   files[1].file.header.closed = 0;
   files[2].push(61'000'000'000, format::pack_scope(files[2].name("forward"), 0, 0));
-  EXPECT_EQ(sudden_ends_text(import(files)),
+  EXPECT_EQ(sudden_ends_text(identities(import(files))),
             "Ranks 1 and 2 did not end by themselves (signals ended them, they crashed, or they still run): the "
             "earliest last event is rank 1's, at 60.000 s.");
 }

@@ -89,11 +89,5 @@ TEST(Losses, WithoutATimeMayBeAnywhere) {
   EXPECT_FALSE(losses_of(rank).main_thread);
 }
 
-TEST(Losses, NumbersAreNamedInStretches) {
-  EXPECT_EQ(numbers_text({4}), "4");
-  EXPECT_EQ(numbers_text({4, 5, 7, 8, 9, 20}), "4, 5, 7 to 9 and 20");
-  EXPECT_EQ(numbers_text({0, 2, 4, 6, 8, 10, 12, 14, 16, 18}), "0, 2, 4, 6, 8, 10, 12, 14 and 2 more");
-}
-
 }  // namespace
 }  // namespace paceline::analysis

@@ -213,7 +213,7 @@ TEST(PaceGpuImport, ACollectiveRunsWhenItsKernelDoesAndIsMatchedAcrossRanksByHas
   EXPECT_EQ(collectives.unmatched_calls, 0U);
   EXPECT_EQ(collectives.rows[0].timed, 3U);
   for (const Collective& collective : std::span(collectives.matched).first(3)) {
-    EXPECT_EQ(trace.names[collective.operation], "ncclAllReduce");
+    EXPECT_EQ(collectives.operations[collective.operation], "ncclAllReduce");
     EXPECT_EQ(collective.members, 2U);
     EXPECT_EQ(collective.bytes, 4000U);
     EXPECT_EQ(collective.wait_ns(collective.calls[0]), 500);

@@ -22,7 +22,7 @@ int compare(const Trace& trace, const std::string& name) {
   std::FILE* csv = std::fopen((directory / "run.csv").c_str(), "w");
   export_csv(trace, csv);
   std::fclose(csv);
-  std::ofstream(directory / "report.json") << render_json(build_report({report_run(trace, "run")}));
+  std::ofstream(directory / "report.json") << render_json(build_report({analyse_run(trace, "run")}));
   const std::string command = "python3 " PACELINE_SOURCE "/tests/unit/analysis/phases_from_csv.py " +
                               (directory / "run.csv").string() + " " + (directory / "report.json").string();
   const int status = std::system(command.c_str());

@@ -139,8 +139,7 @@ TEST(Phases, SlicesBeyondTheRanksEndAreCutThere) {
 }
 
 // The simplest correct version: asks for each nanosecond which slices lie around it, from the outermost inward.
-Phase phase_at(const Trace& trace, const Rank& rank, std::int64_t time, std::int64_t startup_end) {
-  PhaseTable rules(trace);
+Phase phase_at(const PhaseTable& rules, const Rank& rank, std::int64_t time, std::int64_t startup_end) {
   const Slices& slices = rank.tracks[0].slices;
   std::optional<Phase> phase, holder;
   for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -205,7 +204,7 @@ TEST(Phases, OfRandomTracesAddUpToWallTimeAndAgreeWithTheNanosecondByNanosecondR
     }
     for (const PhaseInterval& interval : phases.intervals) {
       for (std::int64_t t = interval.start_ns; t < interval.end_ns; ++t) {
-        ASSERT_EQ(phase_name(interval.phase), phase_name(phase_at(trace, rank, t, startup_end)))
+        ASSERT_EQ(phase_name(interval.phase), phase_name(phase_at(rules, rank, t, startup_end)))
             << "round " << round << " at " << t;
       }
     }

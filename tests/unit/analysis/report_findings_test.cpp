@@ -1,4 +1,4 @@
-// The sentences say what the figures mean.
+// The findings explain the figures in sentences.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 Report of_jobs(std::initializer_list<Job> jobs) {
-  std::vector<RunReport> runs;
-  for (const auto& job : jobs) runs.push_back(report_run(make_trace(job), "ranks-" + std::to_string(job.ranks)));
+  std::vector<RunAnalysis> runs;
+  for (const auto& job : jobs) runs.push_back(analyse_run(make_trace(job), "ranks-" + std::to_string(job.ranks)));
   return build_report(std::move(runs));
 }
 
@@ -43,7 +43,7 @@ TEST(Findings, OfThePublishedTable) {
   EXPECT_THAT(said, HasSubstr("The 11 s that the 2-rank program spends before and beside training, against 1.8 s on 1 "
                               "rank, explain why the run of 4 epochs shows only 1.69."));
   EXPECT_THAT(said,
-              HasSubstr("No Amdahl curve is laid through 1, 2 and 4 ranks at 4 epochs: the runs differ in program"));
+              HasSubstr("No Amdahl curve is fitted through 1, 2 and 4 ranks at 4 epochs: the runs differ in program"));
   EXPECT_THAT(said, HasSubstr("Karp–Flatt's e falls from 0.180 at 2 ranks to 0.0647 at 4"));
   EXPECT_THAT(said, HasSubstr("would give S(2) = 1.87 where 1.69 was measured"));
   EXPECT_THAT(said, HasSubstr("The 4-rank run does not belong to the series."));
@@ -52,27 +52,27 @@ TEST(Findings, OfThePublishedTable) {
 TEST(Findings, OfATableOfOneSeries) {
   const std::string said = sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n4,1,100,40\n");
   EXPECT_THAT(said, HasSubstr("Amdahl's law through 1, 2 and 4 ranks at 1 epoch: serial share s = 0.2000"));
-  EXPECT_THAT(said, HasSubstr("no number of ranks is more than 5.00 times as fast"));
+  EXPECT_THAT(said, HasSubstr("which limits the speed-up to 5.00 on any number of ranks"));
   EXPECT_THAT(said, HasSubstr("weak evidence"));
   EXPECT_THAT(said, HasSubstr("no intervals can be given"));
   EXPECT_THAT(said, Not(HasSubstr("No Amdahl curve")));
 }
 
-TEST(Findings, ACurveThatMissesTheRunsIsSaidToWithoutBlamingThem) {
+TEST(Findings, NameACurveThatMissesTheRunsWithoutBlamingNoiseOrRuns) {
   const std::string said = sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n4,1,100,27\n");
   EXPECT_THAT(said,
               AllOf(HasSubstr("The curve misses a run by"), HasSubstr("Whether noise explains that is not known")));
 }
 
-TEST(Findings, OneRankCountHasNoFitAndSaysSo) {
+TEST(Findings, OfOneRankCountExplainThatThereIsNoFit) {
   EXPECT_THAT(
       sentences_of_table("ranks,epochs,images,seconds\n4,1,100,100\n"),
-      HasSubstr("No speed-up and no law: all runs have 4 ranks, and a fit needs at least two rank counts. Run the "
-                "same work on 1 rank as well."));
+      HasSubstr("No scaling figures: all runs have 4 ranks, and a speed-up or a law needs at least two rank counts. "
+                "Run the same work on 1 rank as well."));
   EXPECT_THAT(sentences(of_jobs({{.ranks = 1}})), HasSubstr("all runs have 1 rank"));
 }
 
-TEST(Findings, UnequalWorkIsSaid) {
+TEST(Findings, NameUnequalWork) {
   EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,400,100\n"),
               HasSubstr("No speed-up for 2 ranks at 1 epoch (400 images): there is no run of 1 rank with equal work."));
   const std::string of_two =
@@ -86,15 +86,15 @@ TEST(Findings, MoreThanNTimesAsFastIsDoubted) {
   EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,45\n"), HasSubstr("is above 2"));
 }
 
-TEST(Findings, RanksThatSlowTheJobDownAreSaidTo) {
+TEST(Findings, NameRanksThatSlowTheJobDown) {
   const std::string said = sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,130\n");
   EXPECT_THAT(said, Not(HasSubstr("slower than one"))) << "nothing is known of the noise";
   EXPECT_THAT(said,
-              HasSubstr("In these runs 2 ranks took longer than one. Whether that is more than noise is not known."));
+              HasSubstr("In these runs, 2 ranks took longer than one. Whether that is more than noise is not known."));
   EXPECT_THAT(said, HasSubstr("Amdahl's law cannot describe 1 and 2 ranks at 1 epoch"));
 }
 
-TEST(Findings, SayFasterOrSlowerOnlyWhereTheIntervalExcludesEquality) {
+TEST(Findings, ClaimFasterOrSlowerOnlyWhereTheIntervalExcludesEquality) {
   const auto headline = [](const char* of_two) {
     return build_report({}, parse_runs_table(fmt::format("ranks,epochs,images,seconds\n1,1,9,100\n1,1,9,101\n1,1,9,99\n"
                                                          "{}",
@@ -120,15 +120,15 @@ TEST(Findings, ASmallExcessOverNIsNoFinding) {
 TEST(Findings, DegenerateFitsPrintNoLimits) {
   const std::string said = sentences_of_table(
       "ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,50.0000000001\n4,1,100,25.00000001\n1,2,200,90\n");
-  EXPECT_THAT(said, Not(HasSubstr("no number of ranks")));
+  EXPECT_THAT(said, Not(HasSubstr("limits the speed-up")));
   EXPECT_THAT(said, Not(HasSubstr("its peak at")));
-  EXPECT_THAT(said, HasSubstr("the runs do not show where its peak is"));
+  EXPECT_THAT(said, HasSubstr("The runs do not show where its peak is"));
   EXPECT_THAT(said, HasSubstr("No time model for 1 rank: the runs of more epochs did not take longer."));
 }
 
-TEST(Findings, SayWhatTheIntervalsRestOn) {
+TEST(Findings, ExplainWhatTheIntervalsRestOn) {
   EXPECT_THAT(sentences_of_table("ranks,epochs,images,seconds\n1,1,9,100\n1,1,9,101\n2,1,9,60\n2,1,9,61\n"),
-              HasSubstr("Of 1 and 2 ranks there are two runs, which are too few for an interval"));
+              HasSubstr("There are two runs of 1 and 2 ranks, which are too few for an interval"));
   std::vector<ScalingRun> runs(2);
   for (int n : {1, 2}) {
     ScalingRun& run = runs[static_cast<std::size_t>(n - 1)];
@@ -136,7 +136,7 @@ TEST(Findings, SayWhatTheIntervalsRestOn) {
     for (int i = 0; i < 200; ++i) run.seconds += run.iteration_seconds.emplace_back(0.1 / n + 0.001 * (i * 37 % 19));
   }
   EXPECT_THAT(sentences(build_report({}, runs)),
-              HasSubstr("they cover the variation within the run and know nothing of the spread between runs"));
+              HasSubstr("They cover the variation within the run, but not the spread between runs."));
 }
 
 TEST(Findings, OfWeakScaling) {
@@ -145,7 +145,7 @@ TEST(Findings, OfWeakScaling) {
   EXPECT_THAT(report.headline,
               HasSubstr("Weak scaling: 4 ranks train 4 times the images of one in 1.12 times its time"));
   EXPECT_THAT(sentences(report), AllOf(HasSubstr("weak efficiency 96.2 %, scaled speed-up 1.923"),
-                                       HasSubstr("Gustafson's law through 1, 2 and 4 ranks: a share of s = 0.13")));
+                                       HasSubstr("Gustafson's law through 1, 2 and 4 ranks: the share s = 0.13")));
   const auto json = nlohmann::json::parse(render_json(report))["scaling"];
   EXPECT_NEAR(json["points"][1]["weak_efficiency"].get<double>(), 100.0 / 104, 1e-12);
   EXPECT_NEAR(json["gustafson"][0]["serial_fraction"].get<double>(), 0.1363, 1e-3);
@@ -206,19 +206,20 @@ TEST(Findings, AccuracyIsLostOnlyBeyondWhatTheTestImagesExplain) {
 }
 
 TEST(Findings, NameASlowRankOnlyWhereTheTestOfItsLatenessDoes) {
-  RunReport run = report_run(make_trace({.ranks = 2}), "run");
-  EXPECT_THAT(sentences(build_report({run})),
-              HasSubstr("Whether a rank is slow was not judged: after warm-up there are 3 iterations"));
+  RunAnalysis run = analyse_run(make_trace({.ranks = 2}), "run");
+  EXPECT_THAT(
+      sentences(build_report({run})),
+      HasSubstr("The ranks were not tested for lateness: after warm-up, 3 iterations have collectives of all ranks"));
   run.lateness.judged = true;
   run.lateness.iterations = 400;
   run.lateness.block = 12;
-  EXPECT_THAT(sentences(build_report({run})), AllOf(Not(HasSubstr("not judged")), Not(HasSubstr("Rank 1 on"))));
+  EXPECT_THAT(sentences(build_report({run})), AllOf(Not(HasSubstr("not tested")), Not(HasSubstr("Rank 1 on"))));
   run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p = 0.0005}};
   EXPECT_THAT(
       sentences(build_report({run})),
-      HasSubstr("Rank 1 on alice came 10.0 ms later to the collectives of an iteration than the other rank, on "
-                "average over 400 iterations: that costs 8.3 % of a step, and chance makes a rank of a balanced "
-                "run that late in fewer than 1 of 1,000 runs (ranks permuted in blocks of 12 iterations)."));
+      HasSubstr("Rank 1 on alice arrived at the collectives of an iteration 10.0 ms later than the other rank (mean "
+                "over 400 iterations). That costs 8.3 % of a step. In a balanced run, chance makes some rank this late "
+                "in fewer than 1 of 1,000 runs (ranks permuted in blocks of 12 iterations)."));
 }
 
 TEST(Findings, OfTwoTracesSayWhereTheSpeedUpWent) {
@@ -236,7 +237,7 @@ TEST(Findings, OfTwoTracesSayWhereTheSpeedUpWent) {
   const std::string said = sentences(report);
   EXPECT_THAT(
       said, HasSubstr("2 ranks took 1.61 s where half of the 1-rank run is 1.00 s. Of the 605 ms between them, serial "
-                      "work that does not shrink keeps 525 ms, communication 60.0 ms (20.0 ms of it waiting"));
+                      "work that does not shrink takes 525 ms, communication takes 60.0 ms (20.0 ms of it waiting"));
   EXPECT_THAT(said, HasSubstr("shorter than 20 autocorrelation times of its iterations, so no interval is given"));
 }
 
@@ -261,14 +262,14 @@ TEST(Findings, ACutTraceIsAProblemAndLeftOutOfScaling) {
   trace.ranks[1].damaged = true;
   trace.ranks[1].path = "r1.pace";
   trace.ranks[1].damage = "ends inside a block";
-  const Report report = build_report({report_run(make_trace({.ranks = 1}), "a"), report_run(trace, "b")});
+  const Report report = build_report({analyse_run(make_trace({.ranks = 1}), "a"), analyse_run(trace, "b")});
   EXPECT_EQ(report.findings.at(0).severity, Severity::problem);
   EXPECT_THAT(report.findings.at(0).text, HasSubstr("r1.pace: ends inside a block"));
   EXPECT_EQ(report.scaling.points.size(), 1u);
 }
 
 // Two ranks whose communication (gloo's, say) no source sees; they use MPI only to start and to end.
-TEST(Findings, WhatNothingObservedIsNotZero) {
+TEST(Findings, DoNotCountUnobservedCommunicationAsZero) {
   TraceBuilder builder;
   for (int r = 0; r < 2; ++r) {
     RankBuilder& rank = builder.add_rank(r, 2);
@@ -281,7 +282,7 @@ TEST(Findings, WhatNothingObservedIsNotZero) {
       main.pop(10 * i + 20);
     }
   }
-  const Report report = build_report({report_run(builder.finish(), "gloo")});
+  const Report report = build_report({analyse_run(builder.finish(), "gloo")});
   EXPECT_FALSE(report.runs[0].communication_observed);
   EXPECT_THAT(sentences(report), HasSubstr("Communication was not observed"));
   EXPECT_FALSE(report.runs[0].communication_share_of_step);
@@ -304,7 +305,7 @@ TEST(Findings, ASingleCollectiveIsCommunicationObserved) {
     main.add_slice(0, 5, "step 0");
     main.add_slice(6, 6, "MPI_Barrier", "mpi", "collective");
   }
-  const RunReport run = report_run(builder.finish(), "mpi");
+  const RunAnalysis run = analyse_run(builder.finish(), "mpi");
   EXPECT_TRUE(run.communication_observed);
   EXPECT_EQ(run.communication_share_of_step, 0);
 }

@@ -6,8 +6,9 @@
 #include <limits>
 
 #include "analysis/report/build.h"
-#include "analysis/report/findings.h"
 #include "analysis/report/render.h"
+#include "analysis/report/section.h"
+#include "analysis/report/sentences.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -44,8 +45,8 @@ Trace with_losses(bool on_main_thread) {
 }
 
 TEST(LostEvents, RefuseTheBreakdownAndSpeedUpsAndSayWhy) {
-  const Report report = build_report({report_run(make_trace({}), "one"), report_run(with_losses(true), "two")});
-  const RunReport& run = report.runs[1];
+  const Report report = build_report({analyse_run(make_trace({}), "one"), analyse_run(with_losses(true), "two")});
+  const RunAnalysis& run = report.runs[1];
   EXPECT_FALSE(run.breakdown);
   EXPECT_TRUE(report.lost_time.empty());
   EXPECT_EQ(report.scaling.points.size(), 1U);
@@ -55,14 +56,14 @@ TEST(LostEvents, RefuseTheBreakdownAndSpeedUpsAndSayWhy) {
   EXPECT_EQ(run.per_rank[1].wall_ns, (1605 - 170) * loss_ms);
   EXPECT_THAT(
       said(report),
-      HasSubstr("60,000,000 events were lost on rank 1 because the buffers were full. That is 170 ms of the main "
-                "threads, which belong to no phase. Iterations 1, 2 are touched and left out. The breakdown, "
-                "the serial share and speed-ups would rest on what is missing and are refused. Record again "
+      HasSubstr("60,000,000 events were lost on rank 1 because the buffers were full. They concern 170 ms of the main "
+                "threads, and that time belongs to no phase. Iterations 1, 2 are affected and left out. The breakdown, "
+                "the serial share and speed-ups depend on the lost events, so the report refuses them. Record again "
                 "with a larger --buffer, or with --lossless"));
 }
 
 TEST(LostEvents, AreInEveryRendering) {
-  const Report report = build_report({report_run(with_losses(true), "two")});
+  const Report report = build_report({analyse_run(with_losses(true), "two")});
   const auto json = nlohmann::json::parse(render_json(report));
   const auto& run = json["runs"][0];
   EXPECT_FALSE(run.contains("breakdown"));
@@ -83,28 +84,28 @@ TEST(LostEvents, AreInEveryRendering) {
 }
 
 TEST(LostEvents, OfAHelperThreadLeaveTheBreakdown) {
-  const Report report = build_report({report_run(make_trace({}), "one"), report_run(with_losses(false), "two")});
+  const Report report = build_report({analyse_run(make_trace({}), "one"), analyse_run(with_losses(false), "two")});
   EXPECT_TRUE(report.runs[1].breakdown);
   EXPECT_EQ(report.lost_time.size(), 1U);
   EXPECT_THAT(said(report),
               HasSubstr("60,000,000 events of helper threads of rank 1 were lost because the buffers were "
-                        "full. The main threads are whole, so phases, iterations and the breakdown stand"));
+                        "full. The main threads are complete, so phases, iterations and the breakdown are valid"));
 }
 
 TEST(LostEvents, AtUnknownTimesRefuseIterationsToo) {
   Trace trace = make_trace({.ranks = 2});
   trace.ranks[0].dropped["no_free_chunk"] = 5;
-  const Report report = build_report({report_run(trace, "two")});
+  const Report report = build_report({analyse_run(trace, "two")});
   EXPECT_FALSE(report.runs[0].breakdown);
   EXPECT_EQ(report.runs[0].iterations.count, 0U);
-  EXPECT_THAT(said(report), HasSubstr("The file does not say when"));
+  EXPECT_THAT(said(report), HasSubstr("The file does not record when"));
   EXPECT_THAT(said(report), Not(HasSubstr("No iterations were seen")));
 }
 
 TEST(LostEvents, ThatAreOnlyIncompleteRefuseNothing) {
   Trace trace = make_trace({.ranks = 2});
   trace.ranks[0].dropped = {{"payload_cut", 3}, {"too_many_names", 1}};
-  const Report report = build_report({report_run(trace, "two")});
+  const Report report = build_report({analyse_run(trace, "two")});
   EXPECT_TRUE(report.runs[0].breakdown);
   EXPECT_THAT(said(report),
               AllOf(HasSubstr("3 events lack a part of the NVTX payload."), HasSubstr("1 event has no name")));
@@ -115,7 +116,7 @@ TEST(ARunThatDidNotEnd, HasTheImagesOfItsIterationsAndNoSpeedUp) {
   planned.config["images"] = 800;
   Trace killed = make_trace(planned);
   killed.ranks[1].ended = false;
-  const Report report = build_report({report_run(make_trace({}), "one"), report_run(killed, "two")});
+  const Report report = build_report({analyse_run(make_trace({}), "one"), analyse_run(killed, "two")});
   EXPECT_EQ(report.runs[1].images, 4 * 64);
   EXPECT_EQ(report.scaling.points.size(), 1U);
   EXPECT_THAT(said(report), HasSubstr("The run is left out of the scaling section; its images are those of the 4 "
@@ -126,15 +127,15 @@ TEST(ARunThatDidNotEnd, HasTheImagesOfItsIterationsAndNoSpeedUp) {
 
 // Three runs of 2 ranks, of which two end 100 and 200 ms later.
 TEST(Repeats, AreAllInWhereTheTimeWentAndInTheMeasuredShare) {
-  std::vector<RunReport> runs;
-  runs.push_back(report_run(make_trace({}), "one-a"));
+  std::vector<RunAnalysis> runs;
+  runs.push_back(analyse_run(make_trace({}), "one-a"));
   Trace longer = make_trace({});
   longer.ranks[0].end_ns += 400 * loss_ms;
-  runs.push_back(report_run(longer, "one-b"));
+  runs.push_back(analyse_run(longer, "one-b"));
   for (const int later : {0, 100, 200}) {
     Trace trace = make_trace({.ranks = 2});
     for (Rank& rank : trace.ranks) rank.end_ns += later * loss_ms;
-    runs.push_back(report_run(trace, "two"));
+    runs.push_back(analyse_run(trace, "two"));
   }
   const Report report = build_report(std::move(runs));
   ASSERT_EQ(report.lost_time.size(), 1U);
@@ -153,7 +154,7 @@ TEST(Repeats, AreAllInWhereTheTimeWentAndInTheMeasuredShare) {
 }
 
 TEST(Causes, WaitsForACpuAreNamedBeforeMemory) {
-  Report report = build_report({report_run(make_trace({}), "one"), report_run(make_trace({.ranks = 2}), "two")});
+  Report report = build_report({analyse_run(make_trace({}), "one"), analyse_run(make_trace({.ranks = 2}), "two")});
   ASSERT_EQ(report.lost_time.size(), 1U);
   LostTime lost = report.lost_time[0];
   lost.slowdown_s = 0.5;
@@ -166,7 +167,7 @@ TEST(Causes, WaitsForACpuAreNamedBeforeMemory) {
 }
 
 TEST(Json, HasNeitherNullNorInfinity) {
-  Report report = build_report({report_run(make_trace({}), "one"), report_run(make_trace({.ranks = 2}), "two")});
+  Report report = build_report({analyse_run(make_trace({}), "one"), analyse_run(make_trace({.ranks = 2}), "two")});
   const double infinity = std::numeric_limits<double>::infinity();
   report.scaling.points.at(1).speedup_ci95 = Interval{0.5, infinity};
   report.scaling.speedup_limit = infinity;
@@ -180,7 +181,7 @@ TEST(Json, HasNeitherNullNorInfinity) {
 }
 
 TEST(Headline, SaysSlowerOnlyWhereTheIntervalDoes) {
-  Report report = build_report({report_run(make_trace({}), "one"), report_run(make_trace({.ranks = 2}), "two")});
+  Report report = build_report({analyse_run(make_trace({}), "one"), analyse_run(make_trace({.ranks = 2}), "two")});
   ScalingPoint& two = report.scaling.points.at(1);
   two.speedup = 0.82;
   two.speedup_ci95 = Interval{0.49, 1.36};
@@ -202,7 +203,7 @@ TEST(Headline, NamesTheRunsWhereThereIsNoSpeedUp) {
   Job other{.ranks = 2};
   other.config["seed"] = 2;
   other.config["dtype"] = "bf16";
-  const Report report = build_report({report_run(make_trace({.ranks = 2}), "a"), report_run(make_trace(other), "b")});
+  const Report report = build_report({analyse_run(make_trace({.ranks = 2}), "a"), analyse_run(make_trace(other), "b")});
   EXPECT_THAT(report.headline, AllOf(HasSubstr("On 2 ranks"), HasSubstr("dtype bf16"), HasSubstr("is not known")));
 }
 

@@ -1,9 +1,9 @@
-// Findings from counters and facts: said where they hold, and only there.
+// The findings from counters and facts are in the report where they hold, and only there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/report/build.h"
-#include "analysis/report/findings.h"
+#include "analysis/report/sections.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {
@@ -22,7 +22,9 @@ struct MachineRun {
   }
   std::vector<std::string> findings() {
     std::vector<std::string> texts;
-    for (const Finding& finding : machine_findings(run.finish())) {
+    std::vector<Finding> found;
+    sections::machine().findings(analyse_run(run.finish(), "run"), found);
+    for (const Finding& finding : found) {
       texts.push_back(std::string(severity_name(finding.severity)) + ": " + finding.text);
     }
     return texts;
@@ -44,7 +46,7 @@ TEST(MachineFindings, RanksThatShareACpu) {
   EXPECT_THAT(
       job.findings(),
       ElementsAre("warning: Ranks 0 and 1 share CPU 0 of alice: more ranks than CPUs. Their main threads waited "
-                  "45.0 % of the time for one. Bind each rank to CPUs of its own, or to none (`mpirun --bind-to "
+                  "45.0 % of the time for a CPU. Bind each rank to CPUs of its own, or to none (`mpirun --bind-to "
                   "none`)."));
 }
 
@@ -52,10 +54,11 @@ TEST(MachineFindings, AMainThreadThatWaitsForACpu) {
   MachineRun job;
   add_waiting(job.add_rank(0, "0-1"), 0.23);
   add_waiting(job.add_rank(1, "2-3"), 0.04);
-  EXPECT_THAT(job.findings(),
-              ElementsAre("warning: The main thread of rank 0 waited 23.0 % of the time for a CPU though it could have "
-                          "run: more threads want to run on CPUs 0-1 of alice than it has. Give each rank fewer "
-                          "threads, or the job CPUs that no other program uses."));
+  EXPECT_THAT(
+      job.findings(),
+      ElementsAre("warning: The main thread of rank 0 was ready to run but waited 23.0 % of the time for a CPU: "
+                  "more threads are ready to run than there are CPUs (CPUs 0-1 of alice). Give each rank fewer "
+                  "threads, or give the job CPUs that no other program uses."));
 }
 
 TEST(MachineFindings, AFewOpenFiles) {
@@ -63,7 +66,7 @@ TEST(MachineFindings, AFewOpenFiles) {
   job.add_rank(0, "0-1").info().facts["limit_open_files"] = "256";
   job.add_rank(1, "2-3").info().facts["limit_open_files"] = "unlimited";
   EXPECT_THAT(job.findings(),
-              ElementsAre(::testing::StartsWith("warning: Rank 0 may open 256 files only (`ulimit -n`")));
+              ElementsAre(::testing::StartsWith("warning: Rank 0 may open only 256 files (`ulimit -n`")));
 }
 
 TEST(MachineFindings, GpusThatAreSlowedDownOrFail) {
@@ -73,11 +76,12 @@ TEST(MachineFindings, GpusThatAreSlowedDownOrFail) {
   for (int i = 0; i < 10; ++i) reasons.add_sample(i, i < 2 ? 0x20 : 0x4);  // 0x4: a power cap, as at any full load
   rank.add_counter("throttle reasons", "bits", "GPU 1", false).add_sample(0, 0x4);
   rank.add_counter("XID error", "number", "GPU 1", false).add_sample(3, 79);
-  EXPECT_THAT(job.findings(),
-              ElementsAre("warning: GPU 0 of rank 0 on alice had its clocks slowed down for heat or power "
-                          "in 20.0 % of its samples: look at its cooling and its power supply.",
-                          "problem: GPU 1 of rank 0 on alice reported XID error 79: NVIDIA's list of "
-                          "XID errors says what that means, `dmesg` what else happened."));
+  EXPECT_THAT(
+      job.findings(),
+      ElementsAre("warning: GPU 0 of rank 0 on alice had its clocks slowed down for heat or power "
+                  "in 20.0 % of its samples. Check its cooling and its power supply.",
+                  "problem: GPU 1 of rank 0 on alice reported XID error 79. NVIDIA's list of XID errors explains "
+                  "the number, and `dmesg` shows what else happened."));
 }
 
 TEST(MachineFindings, NothingWhereNothingIsWrongOrKnown) {
@@ -95,7 +99,7 @@ TEST(MachineFindings, AreInTheReport) {
   job.add_rank(0, "0").add_main_thread().add_slice(0, 10, "step");
   job.add_rank(1, "0").add_main_thread().add_slice(0, 10, "step");
   std::string all;
-  for (const Finding& finding : build_report({report_run(job.run.finish(), "run")}).findings) all += finding.text;
+  for (const Finding& finding : build_report({analyse_run(job.run.finish(), "run")}).findings) all += finding.text;
   EXPECT_THAT(all, ::testing::HasSubstr("Ranks 0 and 1 share CPU 0"));
 }
 

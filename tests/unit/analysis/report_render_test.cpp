@@ -19,7 +19,7 @@ using testing::Not;
 
 Report two_runs() {
   return build_report(
-      {report_run(make_trace({.ranks = 1}), "runs/ranks-1"), report_run(make_trace({.ranks = 2}), "runs/ranks-2")});
+      {analyse_run(make_trace({.ranks = 1}), "runs/ranks-1"), analyse_run(make_trace({.ranks = 2}), "runs/ranks-2")});
 }
 
 void expect_keys(const nlohmann::ordered_json& object, std::initializer_list<const char*> keys) {
@@ -57,7 +57,7 @@ TEST(Json, LeavesOutWhatDoesNotApply) {
   EXPECT_FALSE(json["scaling"]["points"][0].contains("accuracy"));
   expect_keys(json["scaling"]["time_model"][1], {"ranks", "fixed_s", "per_epoch_s"});
   EXPECT_NEAR(json["scaling"]["speedup_limit"].get<double>(), 1.859, 0.0005);
-  const auto one = report_json(build_report({report_run(make_trace({.ranks = 1}), "a")}));
+  const auto one = report_json(build_report({analyse_run(make_trace({.ranks = 1}), "a")}));
   EXPECT_FALSE(one["runs"][0]["per_rank"][0]["phases"].contains("copy"));
 }
 
@@ -97,7 +97,7 @@ TEST(Html, FitsNarrowScreensAndPaper) {
 TEST(Html, EscapesWhatATraceSays) {
   Job job{.ranks = 1};
   job.config["model"] = "</script><b>&\"";
-  const std::string html = render_html(build_report({report_run(make_trace(job), "<run>")}));
+  const std::string html = render_html(build_report({analyse_run(make_trace(job), "<run>")}));
   EXPECT_THAT(html, Not(HasSubstr("<run>")));
   EXPECT_THAT(html, Not(HasSubstr("</script><b>")));
   EXPECT_THAT(html, HasSubstr("&lt;/script&gt;&lt;b&gt;&amp;&quot;"));

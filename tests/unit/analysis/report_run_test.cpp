@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/report/build.h"
+#include "analysis/report/render.h"
 #include "analysis/run/breakdown.h"
 #include "tests/unit/analysis/report_job.h"
 
@@ -11,12 +12,12 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-RunReport report_of(const Job& job) { return report_run(make_trace(job), "runs/hand"); }
+RunAnalysis run_of(const Job& job) { return analyse_run(make_trace(job), "runs/hand"); }
 
-std::int64_t in(const RankReport& rank, Phase phase) { return rank.phase_ns[static_cast<std::size_t>(phase)]; }
+std::int64_t in(const RankSummary& rank, Phase phase) { return rank.phase_ns[static_cast<std::size_t>(phase)]; }
 
-TEST(RunReport, PhasesOfEachRankAddUpToItsWallTime) {
-  const RunReport run = report_of({.ranks = 2});
+TEST(RunAnalysis, PhasesOfEachRankAddUpToItsWallTime) {
+  const RunAnalysis run = run_of({.ranks = 2});
   ASSERT_EQ(run.per_rank.size(), 2u);
   for (const auto& rank : run.per_rank) {
     std::int64_t sum = 0;
@@ -37,8 +38,8 @@ TEST(RunReport, PhasesOfEachRankAddUpToItsWallTime) {
   EXPECT_EQ(in(run.per_rank[0], Phase::other), 20 * ms);
 }
 
-TEST(RunReport, BreakdownOfOneRank) {
-  const RunReport run = report_of({.ranks = 1});
+TEST(RunAnalysis, BreakdownOfOneRank) {
+  const RunAnalysis run = run_of({.ranks = 1});
   ASSERT_TRUE(run.breakdown);
   EXPECT_EQ(run.breakdown->wall_ns, 2000 * ms);
   EXPECT_EQ(run.breakdown->parallel_ns, 950 * ms);  // 8 iterations of 100, evaluate 150
@@ -48,8 +49,8 @@ TEST(RunReport, BreakdownOfOneRank) {
   EXPECT_FALSE(run.breakdown->serial_share_ci95);  // 8 iterations are too few
 }
 
-TEST(RunReport, BreakdownOfTwoRanks) {
-  const RunReport run = report_of({.ranks = 2});
+TEST(RunAnalysis, BreakdownOfTwoRanks) {
+  const RunAnalysis run = run_of({.ranks = 2});
   EXPECT_EQ(run.breakdown->wall_ns, 1605 * ms);
   EXPECT_EQ(run.breakdown->parallel_ns, 495 * ms);
   EXPECT_EQ(run.breakdown->serial_ns, 1050 * ms);
@@ -57,14 +58,14 @@ TEST(RunReport, BreakdownOfTwoRanks) {
   EXPECT_DOUBLE_EQ(*run.communication_share_of_step, 0.125);  // (20 + 10) of 2 × 120
 }
 
-TEST(RunReport, EvaluationOnOneRankIsSerial) {
+TEST(RunAnalysis, EvaluationOnOneRankIsSerial) {
   Job job{.ranks = 1};
   job.config.erase("evaluate");
-  EXPECT_EQ(report_of(job).breakdown->serial_ns, 1200 * ms);
+  EXPECT_EQ(run_of(job).breakdown->serial_ns, 1200 * ms);
 }
 
-TEST(RunReport, IterationsImagesAndThroughput) {
-  const RunReport run = report_of({.ranks = 2});
+TEST(RunAnalysis, IterationsImagesAndThroughput) {
+  const RunAnalysis run = run_of({.ranks = 2});
   EXPECT_EQ(run.iterations.count, 4u);
   EXPECT_EQ(run.iterations.median_ns, 120 * ms);
   EXPECT_EQ(run.iterations.p95_ns, 120 * ms);
@@ -75,8 +76,8 @@ TEST(RunReport, IterationsImagesAndThroughput) {
   EXPECT_EQ(run.span_ns, 1605 * ms);
 }
 
-TEST(RunReport, WaitAndTransferAreApart) {
-  const RunReport run = report_of({.ranks = 2});
+TEST(RunAnalysis, WaitAndTransferAreApart) {
+  const RunAnalysis run = run_of({.ranks = 2});
   ASSERT_EQ(run.collectives.size(), 1u);
   EXPECT_EQ(run.collectives[0].operation, "MPI_Allreduce");
   EXPECT_EQ(run.collectives[0].count, 4u);
@@ -84,37 +85,48 @@ TEST(RunReport, WaitAndTransferAreApart) {
   EXPECT_EQ(run.collectives[0].wait_ns, 40 * ms);
   EXPECT_EQ(run.collectives[0].transfer_ns, 40 * ms);
   EXPECT_DOUBLE_EQ(run.collectives[0].busbw_bytes_per_s, 1e8);  // 1 MB in 10 ms, factor 2(2−1)/2
-  EXPECT_EQ(run.per_rank[0].waited_ns, 40 * ms);
-  EXPECT_EQ(run.per_rank[1].waited_ns, 0);
-  EXPECT_EQ(run.per_rank[1].caused_ns, 40 * ms);
-  EXPECT_EQ(run.per_rank[1].last_count, 4u);
+  EXPECT_EQ(run.waits[0].waited_ns, 40 * ms);
+  EXPECT_EQ(run.waits[1].waited_ns, 0);
+  EXPECT_EQ(run.waits[1].caused_ns, 40 * ms);
+  EXPECT_EQ(run.waits[1].last_count, 4u);
 }
 
-TEST(RunReport, AccuracyAndTheTimeToIt) {
-  const RunReport good = report_of({.ranks = 1, .accuracy = 0.95});
+TEST(RunAnalysis, AccuracyAndTheTimeToIt) {
+  const RunAnalysis good = run_of({.ranks = 1, .accuracy = 0.95});
   EXPECT_DOUBLE_EQ(*good.accuracy, 0.95);
   EXPECT_NEAR(*good.seconds_to_accuracy, 1.95, 1e-12);
-  const RunReport poor = report_of({.ranks = 1, .accuracy = 0.85});
+  const RunAnalysis poor = run_of({.ranks = 1, .accuracy = 0.85});
   EXPECT_FALSE(poor.seconds_to_accuracy);
   Job lower{.ranks = 1, .accuracy = 0.85};
   lower.config["target_accuracy"] = 0.8;
-  EXPECT_NEAR(*report_of(lower).seconds_to_accuracy, 1.95, 1e-12);
+  EXPECT_NEAR(*run_of(lower).seconds_to_accuracy, 1.95, 1e-12);
 }
 
-TEST(RunReport, WhatTheUserSaidDescribesARunThatSaysNothing) {
+TEST(RunAnalysis, TakesItsDescriptionFromTheUserWhereTheProgramGivesNone) {
   Trace trace = make_trace({.ranks = 1, .say_config = false});
-  EXPECT_FALSE(report_run(trace, "r").images);
+  EXPECT_FALSE(analyse_run(trace, "r").images);
   trace.ranks[0].set = {{"images_per_iteration", "32"}, {"model", "unet"}};
-  const RunReport run = report_run(trace, "r");
+  const RunAnalysis run = analyse_run(trace, "r");
   EXPECT_EQ(run.images, 256);
   EXPECT_EQ(run.config["model"], "unet");
   EXPECT_EQ(run.config["images_per_iteration"], 32);
 }
 
-TEST(RunReport, ATraceWithoutEventsHasItsWallTimeOnly) {
+TEST(RunAnalysis, IsTheSameFromSummariesThatSeveralProcessesMade) {
+  Trace first = make_trace({.ranks = 2}), second = make_trace({.ranks = 2});
+  first.ranks.pop_back();
+  second.ranks.erase(second.ranks.begin());
+  std::vector<RankSummary> summaries = summarise(second);  // in any order
+  for (RankSummary& summary : summarise(first)) summaries.push_back(std::move(summary));
+  const RunAnalysis merged = analyse_run(std::move(summaries), "runs/hand");
+  EXPECT_EQ(merged.waits[0].waited_ns, 40 * ms) << "the collectives of the two are matched";
+  EXPECT_EQ(render_json(build_report({merged})), render_json(build_report({run_of({.ranks = 2})})));
+}
+
+TEST(RunAnalysis, ATraceWithoutEventsHasItsWallTimeOnly) {
   TraceBuilder builder;
   builder.add_rank(0).info().end_ns = 7;
-  const RunReport run = report_run(builder.finish(), "empty/");
+  const RunAnalysis run = analyse_run(builder.finish(), "empty/");
   EXPECT_EQ(run.name, "empty");
   EXPECT_EQ(run.iterations.count, 0u);
   EXPECT_FALSE(run.breakdown);
@@ -122,15 +134,14 @@ TEST(RunReport, ATraceWithoutEventsHasItsWallTimeOnly) {
 }
 
 TEST(Breakdown, RowsAddUpToTheWallTimeWhateverTheRounding) {
-  std::vector<RankReport> ranks(3);
+  std::vector<RankSummary> ranks(3);
   for (int r = 0; r < 3; ++r) {
     for (std::size_t p = 0; p < phase_count; ++p) {
       ranks[r].phase_ns[p] = 1 + static_cast<std::int64_t>(p) * 7 + r;
       ranks[r].wall_ns += ranks[r].phase_ns[p];
     }
   }
-  const std::vector<std::vector<Iteration>> none(3);
-  const Breakdown b = break_down(ranks, none, {.ranks = 3});
+  const Breakdown b = break_down(ranks, {.ranks = 3});
   std::int64_t rows = 0;
   for (const auto& row : b.rows) rows += row.ns;
   EXPECT_EQ(rows, b.wall_ns);

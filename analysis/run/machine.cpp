@@ -1,4 +1,4 @@
-#include "analysis/metrics/machine.h"
+#include "analysis/run/machine.h"
 
 #include <fmt/format.h>
 
@@ -6,30 +6,26 @@
 #include <charconv>
 #include <map>
 
+#include "analysis/text/lists.h"
+#include "analysis/text/numbers.h"
+
 namespace paceline::analysis {
 namespace {
 
 constexpr unsigned highest_number = 65535;
 
-// Of one host: its name is not enough, containers may have the same.
-std::string machine_of(const Rank& rank) { return rank.host + "\n" + rank.boot_id; }
+// Identifies the host. Its name is not enough, because containers may have the same.
+std::string machine_of(const RankSummary& rank) { return rank.host + "\n" + rank.boot_id; }
 
 std::string bytes_text(const std::string& number) {
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size()) return number;
-  const char* unit = "B";
-  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
-    if (value < 1024) break;
-    value /= 1024;
-    unit = larger;
-  }
-  return fmt::format("{:.4g} {}", value, unit);
+  return error == std::errc() && end == number.data() + number.size() ? memory_size(value) : number;
 }
 
 void append(std::string& text, const std::string& piece) { text += (text.empty() ? "" : ", ") + piece; }
 
-std::string host_text(const Rank& rank) {
+std::string host_text(const RankSummary& rank) {
   std::string text = fact(rank, "cpu_model");
   if (const auto& cpus = fact(rank, "cpus_online"); !cpus.empty()) append(text, "CPUs " + cpus);
   if (const auto& nodes = fact(rank, "numa_nodes_online"); !nodes.empty()) append(text, "NUMA nodes " + nodes);
@@ -37,7 +33,7 @@ std::string host_text(const Rank& rank) {
   return text;
 }
 
-std::string process_text(const Rank& rank) {
+std::string process_text(const RankSummary& rank) {
   std::string text;
   if (const auto& cpus = fact(rank, "cpus_allowed"); !cpus.empty()) append(text, "may run on CPUs " + cpus);
   if (const auto& nodes = fact(rank, "numa_nodes"); !nodes.empty()) text += " of NUMA nodes " + nodes;
@@ -68,28 +64,10 @@ std::set<unsigned> numbers_of(std::string_view list) {
   return numbers;
 }
 
-std::string list_of(const std::set<unsigned>& numbers) {
-  std::string text;
-  for (auto at = numbers.begin(); at != numbers.end();) {
-    const unsigned first = *at;
-    unsigned last = first;
-    while (++at != numbers.end() && *at == last + 1) last = *at;
-    append(text, first == last ? std::to_string(first) : fmt::format("{}-{}", first, last));
-  }
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  return text;
-}
-
-const std::string& fact(const Rank& rank, const std::string& key) {
-  static const std::string none;
-  const auto found = rank.facts.find(key);
-  return found == rank.facts.end() ? none : found->second;
-}
-
-std::vector<CrowdedCpus> crowded_cpus(const Trace& trace) {
-  std::map<std::string, std::vector<CrowdedCpus>> of_machine;  // sets that do not touch one another
-  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    const Rank& rank = trace.ranks[r];
+std::vector<CrowdedCpus> crowded_cpus(std::span<const RankSummary> ranks) {
+  std::map<std::string, std::vector<CrowdedCpus>> of_machine;  // masks that do not overlap
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const RankSummary& rank = ranks[r];
     CrowdedCpus group{{r}, numbers_of(fact(rank, "cpus_allowed"))};
     if (group.cpus.empty()) continue;
     const std::set<unsigned> online = numbers_of(fact(rank, "cpus_online"));
@@ -120,10 +98,10 @@ std::vector<CrowdedCpus> crowded_cpus(const Trace& trace) {
   return crowded;
 }
 
-std::vector<std::string> machine_lines(const Trace& trace) {
+std::vector<std::string> machine_lines(std::span<const RankSummary> ranks) {
   std::vector<std::string> lines;
   std::set<std::string> known;
-  for (const Rank& rank : trace.ranks) {
+  for (const RankSummary& rank : ranks) {
     if (rank.facts.empty() || !known.insert(machine_of(rank)).second) continue;
     if (const std::string text = host_text(rank); !text.empty()) lines.push_back(rank.host + ": " + text);
     for (const auto& [key, value] : rank.facts) {
@@ -136,17 +114,17 @@ std::vector<std::string> machine_lines(const Trace& trace) {
       }
     }
   }
-  std::vector<std::pair<std::string, std::set<unsigned>>> alike;  // what is said of ranks, and of which
-  for (const Rank& rank : trace.ranks) {
+  std::vector<std::pair<std::string, std::set<unsigned>>> alike;  // a description, and the ranks that it fits
+  for (const RankSummary& rank : ranks) {
     const std::string text = process_text(rank);
     if (text.empty()) continue;
     const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& entry) { return entry.first == text; });
-    std::set<unsigned>& ranks =
+    std::set<unsigned>& numbers =
         found != alike.end() ? found->second : alike.emplace_back(text, std::set<unsigned>{}).second;
-    ranks.insert(static_cast<unsigned>(rank.rank));
+    numbers.insert(static_cast<unsigned>(rank.rank));
   }
-  for (const auto& [text, ranks] : alike) {
-    lines.push_back(fmt::format("rank{} {}: {}", ranks.size() == 1 ? "" : "s", list_of(ranks), text));
+  for (const auto& [text, numbers] : alike) {
+    lines.push_back(fmt::format("rank{} {}: {}", numbers.size() == 1 ? "" : "s", cpu_list(numbers), text));
   }
   return lines;
 }

@@ -1,0 +1,194 @@
+#include "analysis/metrics/collective_calls.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace paceline::analysis {
+namespace collective_extraction {
+
+constexpr std::uint64_t no_sequence = ~std::uint64_t{0};
+
+// Only for traces whose communicators are not listed. FNV-1a, which is the same in every process.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+class Extraction {
+ public:
+  Extraction(const Trace& trace, const Rank& rank) : trace_(trace), rank_(rank) {}
+
+  CollectiveCalls run() {
+    out_.rank = rank_.rank;
+    out_.world_size = rank_.world_size;
+    out_.end_ns = rank_.end_ns;
+    out_.open_slice = open_slice();
+    const bool lost = !rank_.dropped.empty() || rank_.damaged;
+    out_.complete = rank_.gaps.empty() && !lost;
+    out_.complete_at_end = !lost && (rank_.gaps.empty() || rank_.gaps.back().end_ns < rank_.end_ns);
+    for (const NameId text : rank_.communicators) identity_of(text);
+    for (const Track& track : rank_.tracks) look_at(track.slices);
+    name_persistent();
+    complete();
+    return std::move(out_);
+  }
+
+ private:
+  NameId name(const char* text) const { return trace_.names.find(text); }
+
+  // Remembers the communicator for people as well.
+  std::uint64_t identity_of(NameId text) {
+    if (text == 0) return 0;
+    const auto [found, fresh] = identities_.try_emplace(text, 0);
+    if (fresh) {
+      const Communicator* known = trace_.communicators.find(text);
+      found->second = known != nullptr ? known->identity : hash_of(trace_.names[text]);
+      out_.communicators.push_back({found->second, trace_.names[text]});
+    }
+    return found->second;
+  }
+
+  std::uint32_t operation_of(NameId name) {
+    const auto [found, fresh] = operations_.try_emplace(name, static_cast<std::uint32_t>(out_.operations.size()));
+    if (fresh) out_.operations.push_back(trace_.names[name]);
+    return found->second;
+  }
+
+  void look_at(const Slices& slices) {
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const Kind& kind = trace_.kind_of(slices, i);
+      const bool starts = kind.name == start_ && start_ != 0;
+      const bool of_nccl = kind.domain == nccl_ && nccl_ != 0;
+      const bool enqueued = of_nccl && kind.category == enqueue_ && enqueue_ != 0;
+      if (!starts && !enqueued && (kind.category != collective_ || collective_ == 0)) continue;
+      CollectiveCall call{.sequence = no_sequence,
+                          .type = enqueued ? CallType::enqueued : CallType::plain,
+                          .of_nccl = of_nccl,
+                          .start_ns = slices.start_ns[i],
+                          .end_ns = slices.end_ns(i),
+                          .blocked_from_ns = slices.start_ns[i]};
+      std::uint64_t request = 0;  // completed by another call; 0 = none
+      bool done = false;          // the call completed its own request
+      slices.each_argument(i, [&](const Argument& argument) { read(argument, call, request, done); });
+      const bool numbered = call.sequence != no_sequence;
+      // A start without a number is a message's; an enqueueing without one is a call around the collective's own.
+      if ((starts || enqueued) && !numbered) continue;
+      if (call.members == 1) continue;  // MPI_COMM_SELF and the like: nobody to wait for
+      if (of_nccl && !numbered) {
+        ++out_.unnumbered;
+        continue;
+      }
+      add(kind.name, starts, request, done, numbered, call);
+    }
+  }
+
+  void add(NameId name, bool starts, std::uint64_t request, bool done, bool numbered, CollectiveCall& call) {
+    const std::string_view text = trace_.names[name];
+    call.operation = operation_of(name);
+    if (text.ends_with("_init")) {
+      call.type = CallType::initialisation;
+      if (numbered) initialised_[{call.communicator, call.sequence}] = call.operation;
+    }
+    // In a neighbourhood a rank waits for its neighbours, which a trace does not name.
+    if (text.find("eighbor_") != text.npos || call.type != CallType::plain) call.timed = false;
+    const bool returns_early = starts || text.starts_with("MPI_I");
+    if (returns_early && request == 0) call.timed = false;
+    if (call.communicator == 0 || !numbered) {
+      call.counted = true;
+      call.sequence = counts_[{call.communicator, call.operation}]++;
+    }
+    if (starts) starts_.push_back(out_.calls.size());
+    if (returns_early && !done && request != 0) open_[request] = out_.calls.size();
+    out_.calls.push_back(call);
+  }
+
+  // A request that is there twice was posted and completed by the same call.
+  void read(const Argument& argument, CollectiveCall& call, std::uint64_t& request, bool& done) {
+    if (argument.key == bytes_) call.bytes = argument.whole();
+    if (argument.key == communicator_) call.communicator = identity_of(argument.text());
+    if (argument.key == sequence_) call.sequence = argument.whole();
+    if (argument.key == members_) call.members = static_cast<std::uint32_t>(argument.whole());
+    if (argument.key == unfinished_) call.unfinished = true;
+    if (argument.key != request_) return;
+    done = request != 0;
+    request = argument.whole();
+  }
+
+  // The starts of a persistent collective get the name of its initialisation. They are counted, because only one runs
+  // at a time.
+  void name_persistent() {
+    std::ranges::stable_sort(starts_, {}, [&](std::size_t at) { return out_.calls[at].start_ns; });
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> rounds;
+    for (const std::size_t at : starts_) {
+      CollectiveCall& start = out_.calls[at];
+      const std::pair key(start.communicator, start.sequence);
+      start.round = ++rounds[key];
+      if (const auto named = initialised_.find(key); named != initialised_.end()) start.operation = named->second;
+      if (out_.operations[start.operation].find("eighbor_") != std::string::npos) start.timed = false;
+    }
+  }
+
+  // Ends the calls that returned early with the wait or test that completed their request.
+  void complete() {
+    if (open_.empty()) return;
+    for (const Track& track : rank_.tracks) {
+      const Slices& slices = track.slices;
+      for (std::size_t i = 0; i < slices.size(); ++i) {
+        if (slices.record[i] == 0 || trace_.kind_of(slices, i).category != wait_) continue;
+        slices.each_argument(i, [&](const Argument& argument) {
+          if (argument.key != request_) return;
+          const auto found = open_.find(argument.whole());
+          if (found == open_.end()) return;
+          CollectiveCall& call = out_.calls[found->second];
+          if (slices.end_ns(i) < call.start_ns) return;  // of an earlier request with the same number
+          call.end_ns = slices.end_ns(i);
+          call.blocked_from_ns = std::max(call.start_ns, slices.start_ns[i]);
+          if (slices.argument(i, unfinished_)) call.unfinished = true;
+          open_.erase(found);
+        });
+      }
+    }
+    for (const auto& [request, at] : open_) out_.calls[at].timed = false;
+  }
+
+  std::string open_slice() const {
+    const Track* main = main_track(rank_);
+    if (main == nullptr || unfinished_ == 0) return "";
+    for (std::size_t i = main->slices.size(); i-- > 0;) {
+      if (main->slices.end_ns(i) >= rank_.end_ns && main->slices.number(i, unfinished_)) {
+        return trace_.name_of(main->slices, i);
+      }
+    }
+    return "";
+  }
+
+  const Trace& trace_;
+  const Rank& rank_;
+  const NameId collective_ = name("collective"), enqueue_ = name("enqueue"), nccl_ = name("nccl"),
+               start_ = name("MPI_Start"), wait_ = name("wait"), bytes_ = name("bytes"),
+               communicator_ = name("communicator"), sequence_ = name("sequence"), members_ = name("members"),
+               unfinished_ = name("unfinished"), request_ = name("request");
+  CollectiveCalls out_;
+  std::unordered_map<NameId, std::uint64_t> identities_;
+  std::unordered_map<NameId, std::uint32_t> operations_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> counts_;       // by communicator and operation
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> initialised_;  // by communicator and sequence
+  std::vector<std::size_t> starts_;                                               // of persistent collectives
+  std::unordered_map<std::uint64_t, std::size_t> open_;  // calls whose request was not completed yet, by request
+};
+
+}  // namespace collective_extraction
+
+CollectiveCalls collective_calls(const Trace& trace, const Rank& rank) {
+  return collective_extraction::Extraction(trace, rank).run();
+}
+
+std::vector<CollectiveCalls> collective_calls(const Trace& trace) {
+  std::vector<CollectiveCalls> all;
+  for (const Rank& rank : trace.ranks) all.push_back(collective_calls(trace, rank));
+  return all;
+}
+
+}  // namespace paceline::analysis

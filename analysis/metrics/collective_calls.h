@@ -1,0 +1,62 @@
+// The collective calls of a rank, extracted once. Matching, waits, lateness and hangs are computed from them.
+//
+// A call is a slice of category "collective". Beside these count:
+//   - MPI_Start of a persistent collective, named and numbered by its initialisation; the initialisation itself is a
+//     call that only takes a number;
+//   - NCCL's calls of which only the enqueueing was seen (category "enqueue" in the domain "nccl").
+// What is not blocking (MPI_I…, MPI_Start) ends with the wait or test that completed its request, and blocks the rank
+// only inside that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/trace/trace.h"
+
+namespace paceline::analysis {
+
+enum class CallType : std::uint8_t {
+  plain,
+  initialisation,  // of a persistent collective: takes a number, but nobody waits in it
+  enqueued,        // of NCCL, and when it ran is not known
+};
+
+struct CollectiveCall {
+  std::uint64_t communicator = 0;  // its identity; 0 = not known
+  std::uint64_t sequence = 0;      // its number on the communicator, from 0; for NCCL among the calls of its function
+  std::uint64_t bytes = 0;
+  std::uint32_t operation = 0;  // index into CollectiveCalls::operations
+  std::uint32_t round = 0;      // of a persistent collective: which start it is, from 1
+  std::uint32_t members = 0;    // of the communicator; 0 = not known
+  CallType type = CallType::plain;
+  bool counted = false;     // the sequence was not recorded: it is the position among the calls of one operation
+  bool of_nccl = false;     // numbered by function
+  bool unfinished = false;  // the process ended inside: in the call, or in the wait for its request
+  bool timed = true;        // start and end are those of the operation, and others can be waited for in it
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::int64_t blocked_from_ns = 0;  // its start; without blocking, the start of the call that completed it
+};
+
+struct CollectiveCalls {
+  int rank = 0, world_size = 1;
+  std::int64_t end_ns = 0;              // of the rank
+  std::vector<std::string> operations;  // "MPI_Allreduce"; a persistent one has the name of its initialisation
+  std::vector<CollectiveCall> calls;    // track by track in the order of their starts
+  std::uint64_t unnumbered = 0;         // NCCL's calls without a number, which are left out
+
+  struct Membership {
+    std::uint64_t communicator = 0;  // its identity
+    std::string text;                // for people: "MPI_COMM_WORLD"
+  };
+  std::vector<Membership> communicators;  // those that the rank is a member of or made calls on
+  std::string open_slice;                 // the innermost range of the main thread that was open at the end; or ""
+  bool complete = true;                   // recorded without a gap and without losses
+  bool complete_at_end = true;            // recorded without losses, and not paused at the end
+};
+
+// Cost: linear in the slices of the rank.
+CollectiveCalls collective_calls(const Trace& trace, const Rank& rank);
+std::vector<CollectiveCalls> collective_calls(const Trace& trace);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,74 @@
+// The sections of a report. Each is one file in sections/ that holds its figures (keys of the JSON), its tables, its
+// findings and its charts; whatever it has none of stays null. The renderings walk the lists in sections.cpp.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/report/finding.h"
+#include "analysis/report/report.h"
+
+namespace paceline::analysis {
+
+using Json = nlohmann::ordered_json;
+
+// A table with every figure as text; the terminal, Markdown and HTML draw it.
+struct Table {
+  std::string id;  // the class of the HTML table
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows = {};
+  std::size_t text_columns = 1;  // the first ones are text, the rest figures
+  std::string note = {};         // how to read it; may be empty
+  bool last_is_text = false;
+
+  bool is_text(std::size_t column) const {
+    return column < text_columns || (last_is_text && column + 1 == columns.size());
+  }
+};
+
+// A chart of the HTML report; page.js draws the data by its kind.
+struct Chart {
+  std::string title, kind;
+  nlohmann::json data;
+  int height = 260;   // pixels
+  bool wide = false;  // takes the whole width of the page
+};
+
+// Collects the findings about scaling. A table of runs may hold thousands of configurations: of each kind of sentence
+// only the first are kept, equal sentences once, and finish() adds how many were left out.
+class SentenceList;
+
+// A section about one run.
+struct RunSection {
+  void (*findings)(const RunAnalysis&, std::vector<Finding>&) = nullptr;
+  void (*tables)(const RunAnalysis&, std::vector<Table>&) = nullptr;  // a table without rows is not drawn
+  void (*figures)(const RunAnalysis&, Json& run) = nullptr;
+  void (*rank_figures)(const RunAnalysis&, std::size_t rank, Json& out) = nullptr;
+  void (*charts)(const RunAnalysis&, std::vector<Chart>&) = nullptr;
+};
+
+// A section about several runs.
+struct ScalingSection {
+  void (*findings)(const Report&, SentenceList&) = nullptr;
+  void (*tables)(const Report&, std::vector<Table>&) = nullptr;
+  void (*figures)(const Report&, Json& scaling) = nullptr;
+  void (*charts)(const Report&, std::vector<Chart>&) = nullptr;
+};
+
+// All sections, in the order in which they are printed.
+std::span<const RunSection> run_sections();
+std::span<const ScalingSection> scaling_sections();
+
+// The tables and charts of all sections; those without rows are left out.
+std::vector<Table> run_tables(const RunAnalysis& run);
+std::vector<Chart> run_charts(const RunAnalysis& run);
+std::vector<Table> scaling_tables(const Report& report);
+std::vector<Chart> scaling_charts(const Report& report);
+
+// Fills the headline and the findings of the report from everything else in it.
+void write_findings(Report& report);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,94 @@
+// The lists of sections, and what every rendering needs of all of them.
+#include "analysis/report/sections.h"
+
+#include <algorithm>
+
+#include "analysis/report/section.h"
+#include "analysis/report/sentences.h"
+#include "analysis/report/values.h"
+
+namespace paceline::analysis {
+
+std::span<const RunSection> run_sections() {
+  static const RunSection all[] = {sections::main_figures(), sections::breakdown(), sections::iterations(),
+                                   sections::collectives(),  sections::waits(),     sections::overlap(),
+                                   sections::gpu(),          sections::machine(),   sections::accuracy(),
+                                   sections::hangs(),        sections::losses()};
+  return all;
+}
+
+std::span<const ScalingSection> scaling_sections() {
+  static const ScalingSection all[] = {sections::speed_up(),      sections::weak_scaling(), sections::comparisons(),
+                                       sections::lost_time(),     sections::serial_share(), sections::time_model(),
+                                       sections::accuracy_lost(), sections::noise()};
+  return all;
+}
+
+namespace {
+
+// What one function of all sections adds up to.
+template <class Item, class Section, class Subject>
+std::vector<Item> collect_from(std::span<const Section> sections, const Subject& subject,
+                               void (*Section::*function)(const Subject&, std::vector<Item>&)) {
+  std::vector<Item> items;
+  for (const Section& section : sections) {
+    if (section.*function != nullptr) (section.*function)(subject, items);
+  }
+  return items;
+}
+
+std::vector<Table> filled(std::vector<Table> tables) {
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  return tables;
+}
+
+}  // namespace
+
+std::vector<Table> run_tables(const RunAnalysis& run) {
+  return filled(collect_from<Table>(run_sections(), run, &RunSection::tables));
+}
+
+std::vector<Chart> run_charts(const RunAnalysis& run) {
+  return collect_from<Chart>(run_sections(), run, &RunSection::charts);
+}
+
+std::vector<Table> scaling_tables(const Report& report) {
+  auto tables = filled(collect_from<Table>(scaling_sections(), report, &ScalingSection::tables));
+  std::ranges::for_each(tables, limit_rows);
+  return tables;
+}
+
+std::vector<Chart> scaling_charts(const Report& report) {
+  return collect_from<Chart>(scaling_sections(), report, &ScalingSection::charts);
+}
+
+void write_findings(Report& report) {
+  report.headline = headline_of(report);
+  report.findings.clear();
+  SentenceList scaling(report.findings);
+  for (const ScalingSection& section : scaling_sections()) {
+    if (section.findings != nullptr) section.findings(report, scaling);
+  }
+  scaling.finish();
+  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+    for (Finding& finding : collect_from<Finding>(run_sections(), report.runs[r], &RunSection::findings)) {
+      if (report.runs.size() > 1) finding.run = r;
+      report.findings.push_back(std::move(finding));
+    }
+  }
+  std::ranges::stable_partition(report.findings,
+                                [](const Finding& finding) { return finding.severity == Severity::problem; });
+}
+
+void limit_rows(Table& table) {
+  if (table.rows.size() <= most_rows_printed) return;
+  const std::size_t left_out = table.rows.size() - most_rows_printed;
+  table.rows.resize(most_rows_printed);
+  table.rows.push_back({fmt::format("… and {} more", count(static_cast<double>(left_out)))});
+  table.rows.back().resize(table.columns.size());
+  if (!table.note.empty()) table.note += ' ';
+  table.note +=
+      fmt::format("{} left out here; --format json and csv have all of them.", plural(left_out, "row is", "rows are"));
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,31 @@
+// One function for each section; a new section is its file in sections/, its name here and in the list in sections.cpp.
+#pragma once
+
+#include "analysis/report/section.h"
+
+namespace paceline::analysis::sections {
+
+// About one run.
+RunSection main_figures();  // wall time, throughput, iterations, accuracy
+RunSection breakdown();     // phases, and which of them shrink when ranks are added
+RunSection iterations();
+RunSection collectives();
+RunSection waits();    // who waits for whom, and ranks that are slow beyond chance
+RunSection overlap();  // communication beside compute
+RunSection gpu();
+RunSection machine();  // CPUs, limits and GPUs that hold the job up
+RunSection accuracy();
+RunSection hangs();   // collectives that some ranks never entered, and ranks that did not end by themselves
+RunSection losses();  // what a trace does not cover
+
+// About several runs.
+ScalingSection speed_up();
+ScalingSection weak_scaling();
+ScalingSection comparisons();  // equal rank counts side by side
+ScalingSection lost_time();    // what keeps the speed-up from N
+ScalingSection serial_share();
+ScalingSection time_model();
+ScalingSection accuracy_lost();
+ScalingSection noise();  // what the intervals rest on
+
+}  // namespace paceline::analysis::sections

@@ -1,0 +1,79 @@
+// The collectives of a run by operation and size, and what is not known of its communication.
+#include "analysis/report/sections.h"
+#include "analysis/report/values.h"
+
+namespace paceline::analysis {
+namespace collectives_section {
+
+void findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  if (!run.communication_observed) {
+    out.push_back({Severity::warning,
+                   "Communication was not observed: no source recorded any, so its time is part of other phases. The "
+                   "recorder sees MPI calls and NVTX ranges. Put a range named \"allreduce\" around the calls of other "
+                   "libraries."});
+  }
+  if (run.unmatched_calls > 0 && run.ranks > 1) {
+    out.push_back(
+        {Severity::warning, fmt::format("{} no partner on other ranks and {} left out of waits and transfers.",
+                                        plural(run.unmatched_calls, "collective call has", "collective calls have"),
+                                        run.unmatched_calls == 1 ? "is" : "are")});
+  }
+  std::uint64_t enqueued = 0;
+  for (const auto& row : run.collectives) {
+    if (row.operation.starts_with("nccl")) enqueued += row.count - row.timed;
+  }
+  if (enqueued > 0) {
+    out.push_back({Severity::warning,
+                   fmt::format("{} recorded when enqueued, but not when running on the device, so waits and transfers "
+                               "are not known. Record CUDA as well, or record with --nccl-kernel-channels.",
+                               plural(enqueued, "NCCL collective was", "NCCL collectives were"))});
+  }
+}
+
+void tables(const RunAnalysis& run, std::vector<Table>& out) {
+  Table table{
+      .id = "collectives",
+      .title = "Collectives",
+      .columns = {"operation", "size", "ranks", "count", "wait a rank", "transfer", "transfer in all", "bus bandwidth"},
+      .note =
+          "Wait: from the rank's own start to the start of the last rank, mean over calls; for a non-blocking "
+          "collective, only the part spent in the call that completed it. Transfer: from the last start to the last "
+          "end, mean over collectives. Only collectives whose times are known count. Bus bandwidth: bytes/transfer × "
+          "2(n−1)/n for allreduce (nccl-tests)."};
+  for (const auto& row : run.collectives) {
+    const auto timed = static_cast<double>(row.timed);
+    const bool known = row.timed > 0;
+    table.rows.push_back({row.operation, row.bytes > 0 ? bytes(static_cast<double>(row.bytes)) : no_value,
+                          std::to_string(row.members), count(static_cast<double>(row.count)),
+                          known ? seconds(1e-9 * static_cast<double>(row.wait_ns) / (timed * row.members)) : no_value,
+                          known ? seconds(1e-9 * static_cast<double>(row.transfer_ns) / timed) : no_value,
+                          known ? duration(row.transfer_ns) : no_value,
+                          row.busbw_bytes_per_s > 0 ? bytes_per_second(row.busbw_bytes_per_s) : no_value});
+  }
+  out.push_back(std::move(table));
+}
+
+void figures(const RunAnalysis& run, Json& out) {
+  out["collectives"] = Json::array();
+  for (const auto& row : run.collectives) {
+    Json collective = {
+        {"operation", row.operation}, {"bytes", row.bytes}, {"count", row.count}, {"members", row.members}};
+    if (row.timed > 0) {
+      collective["wait_ns"] = row.wait_ns;
+      collective["transfer_ns"] = row.transfer_ns;
+    }
+    if (row.timed < row.count) collective["timed"] = row.timed;
+    if (row.busbw_bytes_per_s > 0) collective["busbw_bytes_per_s"] = row.busbw_bytes_per_s;
+    out["collectives"].push_back(std::move(collective));
+  }
+  if (run.unmatched_calls > 0) out["unmatched_collective_calls"] = run.unmatched_calls;
+}
+
+}  // namespace collectives_section
+
+RunSection sections::collectives() {
+  using namespace collectives_section;
+  return {.findings = findings, .tables = tables, .figures = figures};
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,112 @@
+// Who waits for whom in the collectives, and which ranks come later than chance explains.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/sections.h"
+#include "analysis/report/values.h"
+
+namespace paceline::analysis {
+namespace waits_section {
+
+std::string why_not_judged(const LatenessTest& test) {
+  if (test.iterations == 0) {
+    return " The ranks were not tested for lateness: no collective of all ranks lies within an iteration that all "
+           "ranks "
+           "finished.";
+  }
+  return fmt::format(
+      " The ranks were not tested for lateness: after warm-up, {} collectives of all ranks, too few for an "
+      "autocorrelation time of {}.",
+      plural(test.iterations, "iteration has", "iterations have"), significant(test.autocorrelation_time, 2));
+}
+
+// Names a rank as slow only where the test of its lateness does.
+std::string slow_ranks_text(const RunAnalysis& run) {
+  constexpr std::size_t most_named = 4;
+  const LatenessTest& test = run.lateness;
+  if (!test.judged) return why_not_judged(test);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(test.late.size(), most_named); ++i) {
+    const LateRank& late = test.late[i];
+    const RankSummary& rank = run.per_rank[late.rank];
+    text += fmt::format(
+        " Rank {} on {} arrived at the collectives of an iteration {} later than {} (mean over {}). That costs {} of a "
+        "step. In a balanced run, chance makes some rank this late in fewer than {} of 1,000 runs",
+        rank.rank, rank.host, seconds(1e-9 * late.behind_ns),
+        run.per_rank.size() == 2 ? "the other rank" : "the median of the other ranks",
+        plural(test.iterations, "iteration", "iterations"), percent(late.share_of_step),
+        late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
+    text +=
+        i > 0 ? "." : fmt::format(" (ranks permuted in blocks of {}).", plural(test.block, "iteration", "iterations"));
+  }
+  if (test.late.size() > most_named) {
+    text +=
+        fmt::format(" {} late as well.", plural(test.late.size() - most_named, "further rank is", "further ranks are"));
+  }
+  if (!test.late.empty()) text += " Check what these ranks do before their collectives.";
+  return text;
+}
+
+void findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  if (!any_timed(run.collectives)) return;
+  std::int64_t waited_ns = 0, wall_ns = 0;
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    waited_ns += run.waits[r].waited_ns;
+    wall_ns += run.per_rank[r].wall_ns;
+  }
+  std::string text = fmt::format(
+      "On average, a rank waited {} ({} of its wall time) in collectives for the last rank to arrive.",
+      duration(waited_ns / static_cast<std::int64_t>(run.per_rank.size())), percent(share(waited_ns, wall_ns)));
+  text += slow_ranks_text(run);
+  const bool slow = !run.lateness.late.empty() && run.lateness.late.front().share_of_step > 0.05;
+  out.push_back({slow ? Severity::warning : Severity::info, std::move(text)});
+}
+
+void tables(const RunAnalysis& run, std::vector<Table>& out) {
+  if (!any_timed(run.collectives)) return;
+  Table table{.id = "waits",
+              .title = "Who waits for whom",
+              .columns = {"rank", "host", "waited for others", "made others wait", "last in"},
+              .text_columns = 2,
+              .note =
+                  "In a collective, a rank waits until the last one arrives. \"Last in\" counts the collectives in "
+                  "which the rank itself arrived last."};
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    const RankSummary& rank = run.per_rank[r];
+    const RankWaits& waits = run.waits[r];
+    table.rows.push_back({std::to_string(rank.rank), rank.host, with_share(waits.waited_ns, rank.wall_ns),
+                          duration(waits.caused_ns), count(static_cast<double>(waits.last_count))});
+  }
+  out.push_back(std::move(table));
+}
+
+void figures(const RunAnalysis& run, Json& out) {
+  const LatenessTest& test = run.lateness;
+  if (test.iterations == 0) return;
+  Json& lateness = out["lateness"] = {{"judged", test.judged},
+                                      {"iterations", test.iterations},
+                                      {"autocorrelation_time", test.autocorrelation_time},
+                                      {"slow_ranks", Json::array()}};
+  if (test.judged) lateness["block"] = test.block;
+  for (const LateRank& late : test.late) {
+    lateness["slow_ranks"].push_back({{"rank", run.per_rank[late.rank].rank},
+                                      {"late_ns", late.behind_ns},
+                                      {"share_of_step", late.share_of_step},
+                                      {"p", late.p}});
+  }
+}
+
+void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
+  if (!any_timed(run.collectives)) return;
+  const RankWaits& waits = run.waits[r];
+  out["waits"] = {{"waited_ns", waits.waited_ns}, {"caused_ns", waits.caused_ns}, {"last_count", waits.last_count}};
+}
+
+}  // namespace waits_section
+
+RunSection sections::waits() {
+  using namespace waits_section;
+  return {.findings = findings, .tables = tables, .figures = figures, .rank_figures = rank_figures};
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,95 @@
+#include "analysis/report/sentences.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "analysis/report/values.h"
+#include "analysis/text/lists.h"
+
+namespace paceline::analysis {
+
+void SentenceList::say(const char* kind, Severity severity, std::string text) {
+  if (!texts_.insert(text).second) return;  // several configurations can give the same sentence
+  if (++said_[kind] > most_sentences) {
+    ++left_out_;
+    return;
+  }
+  out_.push_back({severity, std::move(text)});
+}
+
+void SentenceList::finish() {
+  if (left_out_ == 0) return;
+  out_.push_back({Severity::info, fmt::format("{} of the kinds above {} left out here. --format json has all figures.",
+                                              plural(left_out_, "sentence", "sentences"), left_out_ == 1 ? "is" : "are")});
+}
+
+std::string run_summary(const RunAnalysis& run) {
+  std::vector<std::string> parts;
+  const auto from_config = [&](const char* key, const char* before = "", const char* after = "") {
+    const auto found = run.config.find(key);
+    if (found == run.config.end()) return;
+    parts.push_back(before + (found->is_string() ? found->get<std::string>() : found->dump()) + after);
+  };
+  from_config("program");
+  from_config("model");
+  parts.push_back(plural(static_cast<std::size_t>(run.ranks), "rank", "ranks") + " on " + list_text(run.hosts));
+  from_config("batch_per_rank", "batch ", " per rank");
+  from_config("dtype");
+  from_config("communicator", "communicator ");
+  return joined(parts);
+}
+
+std::string differences_text(const std::vector<Difference>& differences) {
+  std::vector<std::string> parts;
+  const auto named = [](const std::string& value) { return value.empty() ? "not given" : value; };
+  for (const auto& d : differences) parts.push_back(fmt::format("{}: {} → {}", d.column, named(d.from), named(d.to)));
+  return joined(parts, "; ");
+}
+
+std::string work_text(const ScalingPoint& point) {
+  if (point.epochs > 0) return fmt::format("{} {}", count(point.epochs), point.epochs == 1 ? "epoch" : "epochs");
+  return count(point.images) + " images";
+}
+
+std::string rank_counts_text(const Scaling& scaling, const std::vector<std::size_t>& points) {
+  constexpr std::size_t most_named = 12;
+  std::set<int> ranks;
+  for (const std::size_t p : points) ranks.insert(scaling.points[p].ranks);
+  std::vector<std::string> names;
+  for (const int n : ranks) {
+    if (names.size() == most_named) {
+      names.push_back(fmt::format("{} more numbers of", ranks.size() - most_named));
+      break;
+    }
+    names.push_back(std::to_string(n));
+  }
+  return list_text(names);
+}
+
+Json rank_counts_json(const Scaling& scaling, const std::vector<std::size_t>& points) {
+  Json out = Json::array();
+  for (const std::size_t p : points) out.push_back(scaling.points[p].ranks);
+  return out;
+}
+
+Json differences_json(const std::vector<Difference>& differences) {
+  Json out = Json::array();
+  for (const auto& d : differences) out.push_back({{"column", d.column}, {"from", d.from}, {"to", d.to}});
+  return out;
+}
+
+void set_verdict(Json& object, Verdict verdict) {
+  if (verdict == Verdict::unknown) return;
+  object["verdict"] = verdict == Verdict::faster ? "faster" : verdict == Verdict::slower ? "slower" : "undecided";
+}
+
+std::string point_label(const Report& report, const ScalingPoint& point) {
+  const std::size_t first = point.runs.front();
+  const RunAnalysis* run = report.trace_of(first);
+  const std::string label =
+      run != nullptr ? run->name : std::filesystem::path(report.scaling_runs[first].label).filename().string();
+  return point.runs.size() > 1 ? fmt::format("{} and {} more", label, point.runs.size() - 1) : label;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,61 @@
+// How the sections write values into cells of tables and into JSON.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "analysis/report/section.h"
+#include "analysis/text/numbers.h"
+
+namespace paceline::analysis {
+
+// Rows of a table and sentences of a kind that text, Markdown and HTML print. JSON and CSV have all.
+inline constexpr std::size_t most_rows_printed = 50;
+inline constexpr std::size_t most_sentences = 20;
+
+inline const std::string no_value = "–";
+
+template <class T, class Write>
+std::string or_none(const std::optional<T>& value, Write&& write) {
+  return value ? write(*value) : no_value;
+}
+
+// "1.20 s (60.0 %)"
+inline std::string with_share(std::int64_t part_ns, std::int64_t whole_ns) {
+  return fmt::format("{} ({})", duration(part_ns), percent(share(part_ns, whole_ns)));
+}
+
+// "1.694 [1.672–1.716]"
+template <class Write>
+std::string with_range(const std::optional<double>& value, const std::optional<Interval>& ci95, Write&& write) {
+  if (!value) return no_value;
+  if (!ci95) return write(*value);
+  return fmt::format("{} [{}–{}]", write(*value), write(ci95->low), write(ci95->high));
+}
+
+// Keeps the first rows of a long table and adds how many were left out.
+void limit_rows(Table& table);
+
+// Sets the key where there is a value. JSON has neither infinity nor NaN: a figure that is not finite is left out.
+template <class T>
+void set(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object[key] = *value;
+}
+inline void set(Json& object, const char* key, const std::optional<double>& value) {
+  if (value && std::isfinite(*value)) object[key] = *value;
+}
+inline void set(Json& object, const char* key, const std::optional<Interval>& value) {
+  if (!value || !std::isfinite(value->low) || !std::isfinite(value->high)) return;
+  object[key] = Json::array({value->low, value->high});
+}
+
+// A number without decimal point where it is whole.
+inline Json whole_number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 0x1p53) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+}  // namespace paceline::analysis

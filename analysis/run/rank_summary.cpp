@@ -1,0 +1,163 @@
+#include "analysis/run/rank_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/metrics/counters.h"
+#include "analysis/metrics/phase_rules.h"
+#include "analysis/text/lists.h"
+#include "analysis/text/numbers.h"
+#include "analysis/trace/parallel.h"
+
+namespace paceline::analysis {
+namespace rank_summary_parts {
+
+// Calls visit(track, mark) for each mark of the category.
+template <class Visit>
+void visit_marks(const Trace& trace, const Rank& rank, std::string_view category, Visit&& visit) {
+  const NameId wanted = trace.names.find(category);
+  if (wanted == 0) return;
+  for (const Track& track : rank.tracks) {
+    for (std::uint32_t i = 0; i < track.marks.size(); ++i) {
+      if (trace.kind_of(track.marks, i).category == wanted) visit(track, i);
+    }
+  }
+}
+
+void add_marks(const Trace& trace, const Rank& rank, RankSummary& summary) {
+  visit_marks(trace, rank, "run", [&](const Track& track, std::uint32_t mark) {
+    summary.descriptions.push_back(trace.name_of(track.marks, mark));
+  });
+  const NameId payload = trace.names.find("payload");
+  visit_marks(trace, rank, "accuracy", [&](const Track& track, std::uint32_t mark) {
+    const auto value = track.marks.number(mark, payload);
+    if (value) summary.accuracies.push_back({track.marks.start_ns[mark], *value});
+  });
+  std::ranges::stable_sort(summary.accuracies, {}, &AccuracyPoint::time_ns);
+}
+
+// Whether any thread communicated. MPI that was only started and ended (to number the ranks, say) shows nothing of what
+// other libraries sent.
+bool saw_communication(const PhaseTable& table, const Rank& rank) {
+  if (rank.nccl_events > 0) return true;
+  for (const Track& track : rank.tracks) {
+    for (std::size_t i = 0; i < track.slices.size(); ++i) {
+      if (table.phase(track.slices.kind[i]) == Phase::communication) return true;
+    }
+  }
+  return false;
+}
+
+std::optional<double> waiting_for_cpu(const Rank& rank) {
+  const Samples* waiting = find_counter(rank, "waiting for a CPU", "main thread");
+  if (waiting == nullptr || waiting->size() < 2) return std::nullopt;
+  const std::int64_t ns = waiting->time_ns.back() - waiting->time_ns.front();
+  if (ns <= 0) return std::nullopt;
+  return std::max(waiting->value.back() - waiting->value.front(), 0.0) * 1e3 / static_cast<double>(ns);
+}
+
+// The bits of NVML's nvmlClocksEventReasons by which the hardware protects itself. A power cap in software is normal at
+// full load.
+constexpr std::uint64_t slowdown_bits = 0x8 | 0x20 | 0x40 | 0x80;
+
+std::vector<GpuTrouble> gpu_troubles(const Rank& rank) {
+  std::vector<GpuTrouble> troubles;
+  for (const Track& track : rank.tracks) {
+    const Samples& samples = track.samples;
+    if (track.kind != TrackKind::counter || samples.size() == 0) continue;
+    if (samples.name == "XID error") {
+      troubles.push_back({samples.device, samples.value.front(), samples.size() - 1});
+    } else if (samples.name == "throttle reasons") {
+      const auto slow = std::ranges::count_if(samples.value, [](double bits) {
+        return bits >= 0 && bits < 0x1p53 && (static_cast<std::uint64_t>(bits) & slowdown_bits) != 0;
+      });
+      if (slow == 0) continue;
+      troubles.push_back(
+          {samples.device, std::nullopt, 0, static_cast<double>(slow) / static_cast<double>(samples.size())});
+    }
+  }
+  return troubles;
+}
+
+RankSummary identity_of(const Rank& rank) {
+  RankSummary summary{.rank = rank.rank,
+                      .world_size = rank.world_size,
+                      .path = rank.path,
+                      .format = rank.format,
+                      .host = rank.host,
+                      .boot_id = rank.boot_id,
+                      .start_ns = rank.start_ns,
+                      .end_ns = rank.end_ns,
+                      .wall_ns = rank.recorded_ns(),
+                      .span_ns = rank.end_ns - rank.start_ns,
+                      .ended = rank.ended,
+                      .damaged = rank.damaged,
+                      .damage = rank.damage,
+                      .clock_error_ns = rank.clock_error_ns,
+                      .set = rank.set,
+                      .facts = rank.facts,
+                      .dropped = rank.dropped};
+  for (const Gap& gap : rank.gaps) {
+    if (!gap.lost) summary.pauses.push_back(gap.reason);
+  }
+  return summary;
+}
+
+RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
+  RankSummary summary = identity_of(rank);
+  const RankPhases phases = phases_of(table, rank);
+  summary.phase_ns = phases.total_ns;
+  summary.iterations = iterations_of(table, rank, phases);
+  summary.losses = losses_of(rank);
+  if (const auto losses = main_thread_losses(rank); !losses.empty()) summary.first_loss_ns = losses.front().start_ns;
+  summary.touched_iterations = touched_iterations(rank, summary.iterations);
+  summary.communicated = saw_communication(table, rank);
+  const GpuActivity gpu = gpu_activity(table, rank);
+  summary.overlap = overlap_of(table, rank, phases, gpu);
+  summary.gpu = gpu_usage(gpu);
+  summary.collective_calls = collective_calls(table.trace(), rank);
+  add_marks(table.trace(), rank, summary);
+  summary.waiting_for_cpu = waiting_for_cpu(rank);
+  summary.gpu_troubles = gpu_troubles(rank);
+  return summary;
+}
+
+}  // namespace rank_summary_parts
+
+std::vector<RankSummary> summarise(const Trace& trace) {
+  const PhaseTable table(trace);
+  std::vector<RankSummary> summaries(trace.ranks.size());
+  parallel_for(summaries.size(),
+               [&](std::size_t r) { summaries[r] = rank_summary_parts::summary_of(table, trace.ranks[r]); });
+  return summaries;
+}
+
+std::vector<RankSummary> identities(const Trace& trace) {
+  std::vector<RankSummary> ranks;
+  for (const Rank& rank : trace.ranks) ranks.push_back(rank_summary_parts::identity_of(rank));
+  return ranks;
+}
+
+std::string sudden_ends_text(std::span<const RankSummary> ranks) {
+  std::vector<int> sudden;
+  const RankSummary* first = nullptr;
+  for (const RankSummary& rank : ranks) {
+    if (rank.ended) continue;
+    sudden.push_back(rank.rank);
+    if (first == nullptr || rank.end_ns < first->end_ns) first = &rank;
+  }
+  if (first == nullptr) return "";
+  const std::string who = capitalised(rank_list(sudden)), last_event = point_in_time(first->end_ns);
+  if (sudden.size() == 1) {
+    return fmt::format(
+        "{} did not end by itself (a signal ended it, it crashed, or it still runs): its last event is at {}.", who,
+        last_event);
+  }
+  return fmt::format(
+      "{} did not end by themselves (signals ended them, they crashed, or they still run): the earliest last event is "
+      "rank {}'s, at {}.",
+      who, first->rank, last_event);
+}
+
+}  // namespace paceline::analysis
