@@ -14,7 +14,7 @@ namespace {
 
 using Which = std::vector<std::size_t>;
 
-// The noise that repeats of a run are taken to have where nothing is known of it. Published repeats differ by 0.1 to
+// The noise that repeats of a run are assumed to have if it is not known. Published repeats differ by 0.1 to
 // 1.3 % (docs/metrics.md).
 constexpr double assumed_noise = 0.02;
 
@@ -24,7 +24,7 @@ std::size_t count_ranks(const std::vector<ScalingPoint>& points, std::span<const
   return ranks.size();
 }
 
-// Speed-ups of the points of several ranks, where logs[i] belongs to which[i] and the first is the one of 1 rank.
+// The speed-ups of the points of several ranks. logs[i] belongs to which[i], and the first one is the 1-rank point.
 std::vector<SpeedupPoint> speedups_of(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which,
                                       std::span<const double> logs) {
   std::vector<SpeedupPoint> out;
@@ -34,7 +34,7 @@ std::vector<SpeedupPoint> speedups_of(const std::vector<ScalingPoint>& points, s
   return out;
 }
 
-// The point at which the curve with the serial share s lies furthest from what was measured, in shares of it.
+// The point at which the curve with the serial share s is furthest from the measured speed-up, relative to it.
 std::pair<std::size_t, double> worst_miss(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which,
                                           double s) {
   std::pair<std::size_t, double> worst{which.front(), 0};
@@ -51,7 +51,7 @@ std::optional<Interval> cut(std::optional<Interval> interval, double low, double
   return Interval{std::max(low, interval->low), std::min(high, interval->high)};
 }
 
-// One series' points and their times: [0] is the point of one rank.
+// The points of one series and their times. [0] is the 1-rank point.
 struct Series {
   const std::vector<ScalingPoint>& points;
   const Which& which;
@@ -69,7 +69,7 @@ struct Series {
   }
 };
 
-// The chance of a value so far from 0, by its own error.
+// The chance that a value with this error is as far from 0 or further.
 double chance_of(const Estimate& estimate) {
   if (!(estimate.error > 1e-12) || !std::isfinite(estimate.error)) return 1;
   return t_two_sided(estimate.value / estimate.error, estimate.degrees);
@@ -146,7 +146,7 @@ AmdahlFit fit_of(const std::vector<ScalingPoint>& points, Which which) {
   return fit;
 }
 
-// Whether Karp–Flatt's e falls from one point to another by more than noise explains.
+// Whether Karp–Flatt's e falls from one point to another by more than the noise explains.
 bool falls(const std::vector<ScalingPoint>& points, std::size_t before, std::size_t after, double error_rate) {
   if (*points[before].karp_flatt <= *points[after].karp_flatt) return false;
   const std::size_t which[] = {*points[before].baseline, before, *points[after].baseline, after};
@@ -194,7 +194,7 @@ RefusedFit refusal_of(const std::vector<ScalingPoint>& points, Which which) {
   return refused;
 }
 
-// The points of several ranks by series, each set headed by the point of one rank of that series.
+// The points of several ranks by series. The first point of each set is the 1-rank point of that series.
 std::vector<Which> series_among(const std::vector<ScalingPoint>& points, const Which& group,
                                 std::optional<std::size_t> ScalingPoint::*baseline) {
   std::map<std::pair<std::string, std::size_t>, Which> by_series;
@@ -224,7 +224,7 @@ void fit_laws(Scaling& scaling) {
       most = std::max(most, count_ranks(points, which));
       scaling.fits.push_back(fit_of(points, std::move(which)));
     }
-    // One rank alone is no reason to refuse anything: only points that would give more rank counts are.
+    // Only points that would give more rank counts are a reason to refuse a curve.
     Which candidates;
     std::set<std::size_t> baselines;
     for (const std::size_t p : group) {

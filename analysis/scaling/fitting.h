@@ -9,14 +9,14 @@
 
 namespace paceline::analysis {
 
-// The logarithms of the mean seconds for one image, and their spreads, of some of the points.
+// The logarithms of the mean seconds per image of some points, and their spreads.
 struct LogTimes {
   std::vector<double> logs;
   std::vector<const Spread*> spreads;
 };
 LogTimes log_times(const std::vector<ScalingPoint>& points, std::span<const std::size_t> which);
 
-// The probability that each of several comparisons may miss, so that all of them together miss with 5 %.
+// The probability with which each of several comparisons may miss, so that any of them misses with 5 %.
 inline double corrected(std::size_t comparisons, double all = 0.05) {
   return all / static_cast<double>(std::max<std::size_t>(1, comparisons));
 }

@@ -25,7 +25,7 @@ struct Mean {
   }
 };
 
-// The spread within one run: what its steady iterations leave open. Everything else of the run is taken as fixed.
+// The spread within one run, from its steady iterations. Everything else of the run is taken as fixed.
 Spread spread_of_iterations(const ScalingRun& run) {
   const std::size_t warmup = std::min(run.warmup, run.iteration_seconds.size());
   const auto steady = std::span(run.iteration_seconds).subspan(warmup);
@@ -65,7 +65,7 @@ Spread spread_of(const std::vector<ScalingRun>& runs, const ScalingPoint& point,
   return {};
 }
 
-// Keeps of `common` what `other` agrees in, and notes the columns in which they differ.
+// Removes from `common` the columns in which `other` differs, and adds their names to the list.
 void intersect(Columns& common, const Columns& other, std::set<std::string>& differing) {
   for (auto column = common.begin(); column != common.end();) {
     const auto found = other.find(column->first);

@@ -6,15 +6,15 @@
 
 namespace paceline::analysis {
 
-// G. M. Amdahl, AFIPS 1967: work of fixed size, of which the share s runs on one rank only. S = 1/(s + (1−s)/N).
+// G. M. Amdahl, AFIPS 1967: for work of fixed size whose share s runs on one rank only, S = 1/(s + (1−s)/N).
 double amdahl_speedup(double serial_share, double ranks);
 
 // J. L. Gustafson, CACM 31(5), 1988: work that grows with N; s is the serial share of the time on N ranks. N − s(N−1).
 double gustafson_speedup(double serial_share, double ranks);
 
 // A. H. Karp, H. P. Flatt, CACM 33(5), 1990: the serial share that a measured speed-up implies,
-// e = (1/S − 1/N)/(1 − 1/N). Constant in N: serial work; rising: overhead that grows with N; falling: the runs are not
-// one program. N must be above 1.
+// e = (1/S − 1/N)/(1 − 1/N). A constant e means serial work, a rising e means overhead that grows with N, and a falling
+// e means that the runs are not one program. N must be above 1.
 double karp_flatt(double speedup, double ranks);
 
 // N. J. Gunther's Universal Scalability Law (arXiv:0808.1431): σ contention, κ coherency.
@@ -30,16 +30,15 @@ struct SpeedupPoint {
   double speedup = 1;
 };
 
-// The s of [0, 1] with the least Σ(S − S_Amdahl(s, N))²: the curve goes through S(1) = 1. At least one point with N
-// > 1.
+// The s in [0, 1] that minimises Σ(S − S_Amdahl(s, N))². The curve goes through S(1) = 1. Needs a point with N > 1.
 double fit_amdahl(std::span<const SpeedupPoint> points);
 
-// The same without the bounds of s. Below 0 the points are faster than all work divided; intervals are computed of this
-// one and cut at 0 and 1.
+// The same without the bounds of s. An s below 0 means that the points are faster than a perfect division of all work.
+// Intervals are computed for this s and cut at 0 and 1.
 double fit_amdahl_unbounded(std::span<const SpeedupPoint> points);
 
-// The same with the speed of one rank fitted as well: the curve is c·S_Amdahl(s, N), so that it need not go through
-// S(1) = 1. Where its s lies far from fit_amdahl's, the points do not lie on one curve.
+// The same with the speed of one rank fitted as well: the curve is c·S_Amdahl(s, N) and need not go through S(1) = 1.
+// If its s is far from that of fit_amdahl, the points do not lie on one curve.
 double fit_amdahl_free_start(std::span<const SpeedupPoint> points);
 
 // Linear least squares of N/S − 1 = σ(N−1) + κN(N−1), both at least 0. Needs 2 different N > 1; fewer than 6 points
@@ -47,7 +46,7 @@ double fit_amdahl_free_start(std::span<const SpeedupPoint> points);
 Usl fit_usl(std::span<const SpeedupPoint> points);
 Usl fit_usl_unbounded(std::span<const SpeedupPoint> points);
 
-// The s with the least Σ(N − S − s(N−1))², in 0 to 1; S is the scaled speed-up of weak scaling.
+// The s in [0, 1] that minimises Σ(N − S − s(N−1))²; S is the scaled speed-up of weak scaling.
 double fit_gustafson(std::span<const SpeedupPoint> points);
 double fit_gustafson_unbounded(std::span<const SpeedupPoint> points);
 

@@ -1,5 +1,5 @@
-// How well the iterations of one run determine their mean and their median. Iterations follow each other, so neighbours
-// are alike (a warm cache, a slow minute): n iterations tell as much as n/τ independent ones, where τ is the
+// How well the iterations of one run determine their mean and their median. Neighbouring iterations are alike (a warm
+// cache, a slow minute), so n iterations contain as much information as n/τ independent ones, where τ is the
 // autocorrelation time. An iteration is one value for all ranks together. No random numbers are drawn.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace paceline::analysis {
 
-// Fewer autocorrelation times than this do not determine the autocorrelation itself, so there is no interval.
+// A shorter run does not determine the autocorrelation itself, so there is no interval.
 inline constexpr double least_autocorrelation_times = 20;
 
 struct MeanSpread {
@@ -23,8 +23,8 @@ struct MeanSpread {
 // The variance of the mean of a stationary series, by the equal-weighted cosine estimator: E. Lazarus, D. J. Lewis,
 // J. H. Stock, M. W. Watson, "HAR Inference: Recommendations for Practice", J. Business & Economic Statistics 36(4),
 // 2018, section 2. The mean of the B lowest squared cosine coefficients estimates the long-run variance with B degrees
-// of freedom. Their B grows with the length alone; here it grows with n/τ, which keeps the bias small for any τ.
-// Nothing where the series is shorter than 20 τ.
+// of freedom. In the paper B grows with the length alone. Here it grows with n/τ, which keeps the bias small for any
+// τ. Nothing if the series is shorter than 20 τ.
 std::optional<MeanSpread> mean_spread(std::span<const double> values);
 
 // The 95 % interval of the median: R. S. Woodruff, "Confidence intervals for medians and other position measures",

@@ -40,7 +40,8 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// How many of the four columns a line names if `separator` parts its fields. Quoted names count without their quotes.
+// How many of the four columns a line names if `separator` separates its fields. Quoted names count without their
+// quotes.
 std::size_t named_columns(std::string_view line, char separator) {
   std::size_t named = 0;
   while (true) {
@@ -185,8 +186,8 @@ class TableReader {
     std::set<std::string> seen;
     for (const auto& field : fields) {
       const std::string column = lower_case(field);
-      if (column.empty()) fail("a column has no name: name it, or take the separator out");
-      if (!seen.insert(column).second) fail(fmt::format("the column {} is there twice: rename or remove one", column));
+      if (column.empty()) fail("a column has no name: name it, or remove the separator");
+      if (!seen.insert(column).second) fail(fmt::format("the column {} appears twice: rename or remove one", column));
       header_.push_back(column);
     }
     for (const auto required : required_columns) {
@@ -286,7 +287,7 @@ std::vector<ScalingRun> read_runs_table(const std::filesystem::path& path) {
   const auto size = std::filesystem::file_size(path, error);
   constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 30;
   if (!error && size > most_bytes) {
-    throw Error(fmt::format("{}: is too large for a table of runs: 1 GiB is the most", path.string()));
+    throw Error(fmt::format("{}: is too large for a table of runs: use at most 1 GiB", path.string()));
   }
   std::ifstream file(path, std::ios::binary);
   std::string text(error ? 0 : size, '\0');

@@ -1,6 +1,6 @@
 // A table of runs, as CSV: header `ranks,epochs,images,seconds`, optionally `accuracy`, `seconds_to_accuracy` and
 // `seconds_sd` (the standard deviation of a row's seconds); `images/s`, `images_per_s` and `throughput` follow from the
-// others and are not read. Of the further columns some define a series (scaling.h), the others are labels.
+// others and are not read. Some of the other columns define a series (scaling.h), the rest are labels.
 //
 //   ranks,epochs,images,seconds,program
 //   1,4,10000,193.17,chainer
@@ -19,11 +19,11 @@
 
 namespace paceline::analysis {
 
-// True where the file's first line that is not a comment names one of the four columns: how a table is told from a
-// trace. False for a file that cannot be read.
+// Tells a table from a trace: true if the first line that is not a comment names one of the four columns. False for a
+// file that cannot be read.
 bool looks_like_runs_table(const std::filesystem::path& path);
 
-// One run per row, in the table's order. Throws Error "FILE:LINE: what is wrong: remedy".
+// One run for each row, in the order of the table. Throws Error "FILE:LINE: the fault: the remedy".
 std::vector<ScalingRun> read_runs_table(const std::filesystem::path& path);
 std::vector<ScalingRun> parse_runs_table(std::string_view text, const std::string& name);
 

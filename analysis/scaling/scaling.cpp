@@ -11,14 +11,14 @@
 namespace paceline::analysis {
 namespace {
 
-// Where no run of one rank has the same series, the nearest of at most this many is looked for.
+// If no 1-rank run has the same series, the nearest of at most this many is taken.
 constexpr std::size_t most_candidates = 200;
 
 bool differ_in_work(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(), [](const auto& d) { return is_work_column(d.column); });
 }
 
-// The points of one rank by a key, and by key and series.
+// The 1-rank points by key, and by key and series.
 class OneRankPoints {
  public:
   void add(const std::vector<ScalingPoint>& points, std::size_t p, std::size_t key) {
@@ -30,7 +30,7 @@ class OneRankPoints {
     std::size_t point = 0;
     std::vector<Difference> differences;
   };
-  // The one whose series differs from point p's in the fewest columns.
+  // The point whose series differs from that of point p in the fewest columns.
   std::optional<Match> nearest(const std::vector<ScalingPoint>& points, std::size_t p, std::size_t key) const {
     const auto group = by_key_.find(key);
     if (group == by_key_.end()) return std::nullopt;
@@ -107,7 +107,7 @@ void compare_with_one_rank(std::vector<ScalingPoint>& points) {
   }
 }
 
-// Weak scaling: points that no run of equal work can be compared with, beside one rank with as many images a rank.
+// Weak scaling: compares points without a run of equal work with one rank at as many images per rank.
 void compare_with_one_ranks_share(std::vector<ScalingPoint>& points) {
   std::vector<double> share;
   for (const auto& point : points) share.push_back(point.images / point.ranks);
@@ -134,7 +134,7 @@ void compare_with_one_ranks_share(std::vector<ScalingPoint>& points) {
   }
 }
 
-// Points of equal ranks and work, each beside the first of them that trains the same model on the same data.
+// Compares points of equal ranks and work with the first of them that trains the same model on the same data.
 void compare_equal_ranks(Scaling& scaling) {
   const auto& points = scaling.points;
   for (std::size_t first = 0; first < points.size();) {
@@ -147,7 +147,7 @@ void compare_equal_ranks(Scaling& scaling) {
     for (std::size_t p = first; p < end; ++p) given.push_back(p);
     std::sort(given.begin(), given.end(),
               [&](std::size_t a, std::size_t b) { return points[a].runs.front() < points[b].runs.front(); });
-    std::map<std::string, std::size_t> references;  // by the columns that make the work
+    std::map<std::string, std::size_t> references;  // by the columns that define the work
     for (const std::size_t p : given) {
       Columns work;
       for (const auto& [column, value] : points[p].series) {
@@ -211,7 +211,7 @@ Scaling scaling_of(const std::vector<ScalingRun>& runs, const ScalingOptions& op
   fit_weak_scaling(scaling);
   fit_time_models(scaling);
   if (!scaling.speedup_limit && !scaling.fits.empty()) {
-    // A share that may be 0 bounds nothing. Without an interval, one below a thousandth is taken for such.
+    // A share that may be 0 bounds nothing. Without an interval, a share below a thousandth counts as that.
     const AmdahlFit& fit = scaling.fits.front();
     if (!fit.misfit && (fit.ci95 ? fit.limit_ci95.has_value() : fit.serial_fraction > 1e-3)) {
       scaling.speedup_limit = 1 / fit.serial_fraction;

@@ -1,6 +1,6 @@
-// How runs on different numbers of ranks compare: speed-ups at equal work, the laws through them where runs belong to
-// one series, weak scaling, runs of equal rank counts side by side, and the time model of runs of different lengths.
-// Runs come from traces or from a table of runs.
+// Compares runs on different numbers of ranks: speed-ups at equal work, laws through the runs of one series, weak
+// scaling, runs of equal rank counts side by side, and a time model of runs of different lengths. Runs come from traces
+// or from a table of runs.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ namespace paceline::analysis {
 using Columns = std::map<std::string, std::string>;
 
 struct ScalingRun {
-  std::string label;  // where it comes from: "runs.csv:2", a directory's name
+  std::string label;  // its source: "runs.csv:2", or the name of a directory
   int ranks = 1;
   double epochs = 0;                 // 0: not known
   double images = 0;                 // over the whole job, all epochs and ranks; 0: not known
   double seconds = 0;                // wall time of the whole job
-  std::optional<double> seconds_sd;  // its standard deviation, where the table gives it
+  std::optional<double> seconds_sd;  // its standard deviation, if the table gives it
   std::optional<double> accuracy;    // 0 to 1
   std::optional<double> seconds_to_accuracy;
-  Columns config;                         // all further columns; some of them define the series
+  Columns config;                         // all other columns; some of them define the series
   std::vector<double> iteration_seconds;  // for intervals; empty where only the total is known
   std::size_t warmup = 0;                 // the first iterations, which differ from the others
 };
@@ -37,38 +37,39 @@ struct ScalingOptions {
 
 // The columns that always define a series. All others are labels.
 extern const std::vector<std::string> series_columns;
-// Those of them that change the work itself: runs that differ in them are not compared.
+// Whether the column changes the work itself. Runs that differ in such a column are not compared.
 bool is_work_column(const std::string& column);
 
 struct Difference {
   std::string column, from, to;
 };
 
-// What an interval allows to say. `unknown`: there is no interval. Corrected for the number of comparisons of one kind
-// in the report (Bonferroni): the chance that any of them is wrongly said to be faster or slower is 5 %.
+// The claim that an interval supports. `unknown`: there is no interval. The level is corrected for the number of
+// comparisons of one kind in the report (Bonferroni): the chance that any of them is wrongly called faster or slower is
+// 5 %.
 enum class Verdict { unknown, undecided, slower, faster };
 
-// One set of runs of the same ranks, epochs, images and series: repeats are averaged.
+// The runs of equal ranks, epochs, images and series. Repeats are averaged.
 struct ScalingPoint {
-  std::vector<std::size_t> runs;  // indexes into the input
+  std::vector<std::size_t> runs;  // indices into the input
   int ranks = 1;
   double epochs = 0, images = 0, seconds = 0;
   double throughput = 0;  // images/s over the whole job
   std::optional<double> accuracy, seconds_to_accuracy;
-  Columns config;  // what all its runs agree in
+  Columns config;  // the columns in which all its runs agree
   Columns series;
   std::size_t work = 0;  // points of equal work have the same number
   Spread spread;         // of the time of one image, in logarithms
 
-  std::optional<std::size_t> baseline;  // the point of one rank with equal work that it is compared with
+  std::optional<std::size_t> baseline;  // the 1-rank point of equal work that it is compared with
   std::vector<Difference> differences;  // between the baseline's series and this one's
-  std::vector<Difference> other_work;   // why there is no baseline, where one would differ in the work itself
+  std::vector<Difference> other_work;   // differences in the work that rule out a baseline
   std::optional<double> speedup, efficiency, karp_flatt;
   std::optional<Interval> speedup_ci95, efficiency_ci95, karp_flatt_ci95;
   Verdict verdict = Verdict::unknown;  // against the baseline
-  bool above_ranks = false;            // S > N beyond chance, corrected as the verdict is
+  bool above_ranks = false;            // S > N beyond chance, at the level of the verdict
 
-  // Weak scaling: the point of one rank with as many images a rank, where no baseline of equal work exists.
+  // Weak scaling: the 1-rank point with as many images per rank, if there is no baseline of equal work.
   std::optional<std::size_t> weak_baseline;
   std::optional<double> weak_efficiency, scaled_speedup;  // T(1)/T(N); N × that
   std::optional<Interval> weak_efficiency_ci95, scaled_speedup_ci95;
@@ -76,34 +77,34 @@ struct ScalingPoint {
 
 // Amdahl's law through the points of one series and one amount of work.
 struct AmdahlFit {
-  std::vector<std::size_t> points;  // with the one of 1 rank
+  std::vector<std::size_t> points;  // including the 1-rank point
   double serial_fraction = 0;
   std::optional<Interval> ci95;
-  std::optional<Interval> limit_ci95;  // of 1/s; nothing where s may be 0
+  std::optional<Interval> limit_ci95;  // of 1/s; nothing if s may be 0
   std::optional<Usl> usl;              // from 3 rank counts on
   std::optional<Interval> sigma_ci95, kappa_ci95, peak_ci95;
   bool usl_weak = true;  // fewer than 6 rank counts
   // The point that the curve misses most, and the share missed of the measured speed-up.
   std::size_t worst_point = 0;
   double worst_miss = 0;
-  bool misfit = false;                 // the known noise does not explain what the curve misses: the law is refused
-  std::optional<std::size_t> foreign;  // the one point without which the times lie on some law
+  bool misfit = false;                 // the known noise does not explain the residuals, so the law is refused
+  std::optional<std::size_t> foreign;  // the only point without which the times follow some law
 };
 
 // Points of equal work that look like a series but must not be joined: their series columns differ.
 struct RefusedFit {
   std::vector<std::size_t> points;
   std::vector<std::string> columns;     // that differ
-  bool karp_flatt_falls = false;        // beyond the known noise, or beyond a noise of 2 % where it is not known
+  bool karp_flatt_falls = false;        // beyond the known noise, or beyond a noise of 2 % if the noise is not known
   std::optional<std::size_t> stranger;  // the first point at which it falls
-  // What the one curve would have been.
+  // The curve that would have been fitted.
   double serial_fraction = 0;             // through S(1) = 1
   double serial_fraction_free_start = 0;  // with T(1) fitted as well
   std::size_t worst_point = 0;
   double curve_speedup = 0;  // at worst_point, where points[worst_point].speedup was measured
 };
 
-// Gustafson's law through the points of one series with equal images a rank.
+// Gustafson's law through the points of one series with equal images per rank.
 struct GustafsonFit {
   std::vector<std::size_t> points;
   double serial_fraction = 0;  // of the time on N ranks
@@ -132,8 +133,8 @@ struct TimeModelRow {
   std::vector<std::size_t> points;  // by epochs
   TimeModel model;
   std::optional<Interval> fixed_ci95, per_epoch_ci95;
-  bool fixed_cut = false;               // the free fit's fixed seconds were below 0: noise is larger than they are
-  std::optional<double> speedup_limit;  // epoch(1)/epoch(N): what S tends to in long runs
+  bool fixed_cut = false;               // the unbounded fit gave fixed seconds below 0: the noise exceeds them
+  std::optional<double> speedup_limit;  // epoch(1)/epoch(N): the limit of S for long runs
   std::optional<Interval> speedup_limit_ci95;
   std::optional<std::size_t> one;       // the 1-rank row that it is compared with
   std::vector<Difference> differences;  // between that row's series and this one's
@@ -147,7 +148,7 @@ struct Scaling {
   std::vector<GustafsonFit> weak;
   std::vector<Comparison> comparisons;
   std::vector<TimeModelRow> time_model;
-  std::vector<int> no_time_model;              // ranks of runs whose longer runs did not take longer
+  std::vector<int> no_time_model;              // rank counts at which longer runs did not take longer
   std::vector<std::string> averaged_labels;    // labels that differ between runs that were averaged
   std::optional<double> speedup_limit;         // of the largest N: by the time model, else 1/s of the best fit
   std::optional<Interval> speedup_limit_ci95;  // nothing where noise is unknown
@@ -155,11 +156,11 @@ struct Scaling {
   int rank_counts = 0;  // different ones among the points
 };
 
-// The chance, over all laws of one report, that a law or a row is refused though the noise alone explains it.
+// The chance, over all laws of one report, that a law or a row is refused although the noise alone explains it.
 inline constexpr double refusal_error_rate = 0.01;
 
-// Work is equal where epochs and images each differ by at most 1 % (a dropped last batch). Cost: n log n in the number
-// of runs. Never fails: what cannot be computed is absent.
+// Work is equal if epochs and images each differ by at most 1 % (a dropped last batch). Cost: n log n in the number of
+// runs. Never fails: figures that cannot be computed are absent.
 Scaling scaling_of(const std::vector<ScalingRun>& runs, const ScalingOptions& options = {});
 
 }  // namespace paceline::analysis

@@ -1,7 +1,7 @@
-// How far the time of a run is known, and the interval of any figure that follows from such times.
+// The spread of the time of a run, and the interval of any figure that is computed from times.
 //
-// Times are compared as logarithms, because their noise is a share of them: a ratio becomes a difference, and its
-// interval is Welch's (B. L. Welch, Biometrika 34, 1947).
+// Times are compared as logarithms, because their noise is relative: a ratio becomes a difference, and its interval is
+// Welch's (B. L. Welch, Biometrika 34, 1947).
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace paceline::analysis {
 enum class SpreadSource {
   none,            // one run whose iterations are not known
   two_repeats,     // too few for an interval
-  equal_repeats,   // they agree to the last digit, which shows rounding and no noise
+  equal_repeats,   // equal to the last digit, which shows rounding and no noise
   few_iterations,  // one run, shorter than 20 autocorrelation times of its iterations
   iterations,      // one run: the variation within it
   repeats,         // three or more
@@ -29,7 +29,7 @@ struct Spread {
   bool known() const { return source >= SpreadSource::iterations; }
 };
 
-// One interval may rest on iterations or on repeats, but not on one of each.
+// An interval may rest on iterations or on repeats, but not on both.
 bool have_interval(std::span<const Spread* const> spreads);
 
 using Estimator = std::function<double(std::span<const double>)>;

@@ -13,7 +13,7 @@ using Which = std::vector<std::size_t>;
 
 double images_per_epoch(const ScalingPoint& point) { return point.images / point.epochs; }
 
-// Least squares; nothing where all runs have one length.
+// Least squares; nothing if all runs have the same length.
 std::optional<TimeModel> line_through(const std::vector<ScalingPoint>& points, const Which& which,
                                       std::span<const double> seconds) {
   const auto n = static_cast<double>(which.size());
@@ -31,7 +31,7 @@ std::optional<TimeModel> line_through(const std::vector<ScalingPoint>& points, c
   return TimeModel{mean_seconds - xy / xx * mean_epochs, xy / xx};
 }
 
-// Seconds from logarithms of seconds an image.
+// Seconds from logarithms of seconds per image.
 std::vector<double> seconds_of(const std::vector<ScalingPoint>& points, const Which& which,
                                std::span<const double> logs) {
   std::vector<double> seconds;
@@ -42,7 +42,7 @@ std::vector<double> seconds_of(const std::vector<ScalingPoint>& points, const Wh
   return seconds;
 }
 
-// The row with its model and intervals. False where longer runs did not take longer.
+// Fills the model and the intervals of the row. False if longer runs did not take longer.
 bool fit_row(const std::vector<ScalingPoint>& points, TimeModelRow& row) {
   const auto times = log_times(points, row.points);
   const auto model = [&](std::span<const double> logs) {
@@ -117,7 +117,7 @@ void fit_time_models(Scaling& scaling) {
   auto& rows = scaling.time_model;
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.ranks < b.ranks; });
   for (std::size_t r = 0; r < rows.size() && rows[r].ranks == 1; ++r) one_rank_rows.push_back(r);
-  if (one_rank_rows.size() > 100) one_rank_rows.resize(100);  // among more, nobody looks for the nearest
+  if (one_rank_rows.size() > 100) one_rank_rows.resize(100);  // bounds the search for the nearest
   for (auto& row : rows) {
     if (row.ranks == 1) continue;
     const ScalingPoint& own = points[row.points.front()];
