@@ -23,7 +23,7 @@ std::optional<std::int64_t> trailing_number(std::string_view name) {
 
 }  // namespace
 
-std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
+std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank) {
   const Trace& trace = table.trace();
   std::vector<Iteration> iterations;
   const Track* main = main_track(rank);
@@ -63,16 +63,22 @@ std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank, 
     iteration.lost = loss != losses.end() && loss->start_ns <= iteration.start_ns + iteration.duration_ns;
     iteration.finished = iteration.finished && !iteration.lost;
   }
+  return iterations;
+}
 
-  auto interval = phases.intervals.begin();
-  for (Iteration& iteration : iterations) {
-    const std::int64_t end = iteration.start_ns + iteration.duration_ns;
-    while (interval != phases.intervals.end() && interval->end_ns <= iteration.start_ns) ++interval;
-    for (auto part = interval; part != phases.intervals.end() && part->start_ns < end; ++part) {
-      iteration.phase_ns[static_cast<std::size_t>(part->phase)] +=
-          std::min(part->end_ns, end) - std::max(part->start_ns, iteration.start_ns);
-    }
+void IterationPhases::add(const PhaseInterval& interval) {
+  const auto end_of = [](const Iteration& iteration) { return iteration.start_ns + iteration.duration_ns; };
+  while (next_ < iterations_.size() && end_of(iterations_[next_]) <= interval.start_ns) ++next_;
+  for (std::size_t i = next_; i < iterations_.size() && iterations_[i].start_ns < interval.end_ns; ++i) {
+    iterations_[i].phase_ns[static_cast<std::size_t>(interval.phase)] +=
+        std::min(interval.end_ns, end_of(iterations_[i])) - std::max(interval.start_ns, iterations_[i].start_ns);
   }
+}
+
+std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
+  std::vector<Iteration> iterations = iterations_of(table, rank);
+  IterationPhases sums(iterations);
+  for (const PhaseInterval& interval : phases.intervals) sums.add(interval);
   return iterations;
 }
 

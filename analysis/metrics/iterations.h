@@ -23,7 +23,22 @@ struct Iteration {
   std::array<std::int64_t, phase_count> phase_ns{};  // adds up to duration_ns exactly, except for gaps
 };
 
-// In the order of their starts; empty where the rank has none. Cost: linear in the main thread's slices and `phases`.
+// In the order of their starts, without phases; empty where the rank has none. Cost: linear in the main thread's
+// slices.
+std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank);
+
+// Adds the rank's phase intervals to its iterations, one after the other.
+class IterationPhases {
+ public:
+  explicit IterationPhases(std::vector<Iteration>& iterations) : iterations_(iterations) {}
+  void add(const PhaseInterval& interval);
+
+ private:
+  std::vector<Iteration>& iterations_;
+  std::size_t next_ = 0;  // the first that may end after the next interval's start
+};
+
+// Both at once.
 std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases);
 
 struct IterationSummary {

@@ -1,19 +1,29 @@
 #include "analysis/metrics/overlap.h"
 
+#include <utility>
+
 #include "analysis/metrics/phase_rules.h"
 
 namespace paceline::analysis {
 
 std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
-  return overlap_of(table, rank, phases, gpu_activity(table, rank));
+  Intervals compute;
+  for (const PhaseInterval& interval : phases.intervals) {
+    if (is_compute(interval.phase)) compute.push_back({interval.start_ns, interval.end_ns});
+  }
+  return overlap_of(table, rank, std::move(compute), gpu_activity(table, rank));
 }
 
-std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases,
+bool is_compute(Phase phase) {
+  return phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
+}
+
+std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Intervals compute,
                                   const GpuActivity& gpu) {
   if (!gpu.communication.empty()) {
     return Overlap{total_ns(gpu.communication), total_ns(common(gpu.communication, gpu.compute))};
   }
-  Intervals communication, compute;
+  Intervals communication;
   for (const Track& track : rank.tracks) {
     if (track.main) continue;
     for (std::size_t i = 0; i < track.slices.size(); ++i) {
@@ -23,11 +33,6 @@ std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, con
     }
   }
   if (communication.empty()) return std::nullopt;
-  for (const PhaseInterval& interval : phases.intervals) {
-    if (interval.phase == Phase::forward || interval.phase == Phase::backward || interval.phase == Phase::optimizer) {
-      compute.push_back({interval.start_ns, interval.end_ns});
-    }
-  }
   communication = merged(std::move(communication));
   return Overlap{total_ns(communication), total_ns(common(communication, merged(std::move(compute))))};
 }

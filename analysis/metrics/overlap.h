@@ -23,7 +23,10 @@ struct Overlap {
 // Nothing if no communication runs beside the main thread. Cost: n log n in the communication slices.
 std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases);
 // The same for a rank whose GPU activity is known already.
-std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases,
-                                  const GpuActivity& gpu);
+// `compute`: the main thread's forward, backward and optimizer, in order.
+std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Intervals compute, const GpuActivity& gpu);
+
+// True of the phases that hide communication which other threads do.
+bool is_compute(Phase phase);
 
 }  // namespace paceline::analysis

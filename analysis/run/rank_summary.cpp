@@ -6,6 +6,7 @@
 
 #include "analysis/metrics/counters.h"
 #include "analysis/metrics/phase_rules.h"
+#include "analysis/metrics/phase_walk.h"
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
@@ -106,15 +107,20 @@ RankSummary identity_of(const Rank& rank) {
 
 RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   RankSummary summary = identity_of(rank);
-  const RankPhases phases = phases_of(table, rank);
-  summary.phase_ns = phases.total_ns;
-  summary.iterations = iterations_of(table, rank, phases);
+  summary.iterations = iterations_of(table, rank);
+  IterationPhases of_iterations(summary.iterations);
+  Intervals compute;
+  each_phase_interval(table, rank, [&](const PhaseInterval& interval) {
+    summary.phase_ns[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
+    of_iterations.add(interval);
+    if (is_compute(interval.phase)) compute.push_back({interval.start_ns, interval.end_ns});
+  });
   summary.losses = losses_of(rank);
   if (const auto losses = main_thread_losses(rank); !losses.empty()) summary.first_loss_ns = losses.front().start_ns;
   summary.touched_iterations = touched_iterations(rank, summary.iterations);
   summary.communicated = saw_communication(table, rank);
   const GpuActivity gpu = gpu_activity(table, rank);
-  summary.overlap = overlap_of(table, rank, phases, gpu);
+  summary.overlap = overlap_of(table, rank, std::move(compute), gpu);
   summary.gpu = gpu_usage(gpu);
   summary.collective_calls = collective_calls(table.trace(), rank);
   add_marks(table.trace(), rank, summary);

@@ -1,0 +1,73 @@
+#include "analysis/metrics/phase_walk.h"
+
+#include "analysis/metrics/gpu.h"
+
+namespace paceline::analysis {
+namespace phase_walk_parts {
+
+bool holds_its_compute(Phase phase) {
+  return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
+}
+// Work that a thread does for a device, in CUDA's calls.
+bool is_for_device(Phase phase) { return phase == Phase::copy || phase == Phase::launch || phase == Phase::idle; }
+bool computes(Phase phase) {
+  return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
+}
+
+// Where time without a ruled slice stops being start-up. Events that were lost may have been iterations.
+std::int64_t end_of_seen_startup(const PhaseTable& table, const Rank& rank, const Slices& slices) {
+  const Trace& trace = table.trace();
+  const NameId mpi = trace.names.find("mpi");
+  std::optional<std::int64_t> end_of_init;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (table.iteration(slices.kind[i])) return slices.start_ns[i];
+    if (mpi != 0 && !end_of_init && trace.kind_of(slices, i).domain == mpi &&
+        table.phase(slices.kind[i]) == Phase::startup) {
+      end_of_init = slices.end_ns(i);
+    }
+  }
+  if (end_of_init) return *end_of_init;
+  return slices.size() > 0 ? slices.start_ns.front() : rank.start_ns;
+}
+
+std::int64_t end_of_startup(const PhaseTable& table, const Rank& rank, const Slices& slices) {
+  const std::int64_t seen = end_of_seen_startup(table, rank, slices);
+  const auto loss = std::ranges::find_if(rank.gaps, &Gap::lost);
+  return loss == rank.gaps.end() ? seen : std::min(seen, loss->start_ns);
+}
+
+const Slices& main_slices(const Rank& rank) {
+  static const Slices none;
+  const Track* main = main_track(rank);
+  return main != nullptr ? main->slices : none;
+}
+
+}  // namespace phase_walk_parts
+
+PhaseWalk::PhaseWalk(const PhaseTable& table, const Rank& rank)
+    : table_(table),
+      rank_(rank),
+      slices_(&phase_walk_parts::main_slices(rank)),
+      startup_end_(phase_walk_parts::end_of_startup(table, rank, *slices_)) {
+  const GpuActivity gpu = gpu_activity(table, rank);
+  exposed_ = without(gpu.communication, gpu.compute);
+}
+
+void PhaseWalk::open(Position& at) const {
+  using namespace phase_walk_parts;
+  Position::Open inner{slices_->end_ns(at.slice), table_.phase(slices_->kind[at.slice]), std::nullopt};
+  if (!at.open.empty()) {
+    const Position::Open& outer = at.open.back();
+    inner.holder = outer.holder;
+    if (!inner.phase) inner.phase = outer.phase;
+    const bool is_held = inner.holder && inner.phase && (computes(*inner.phase) || is_for_device(*inner.phase));
+    if (is_held) inner.phase = inner.holder;
+    if (inner.phase && is_for_device(*inner.phase) && outer.phase == Phase::communication) {
+      inner.phase = Phase::communication;
+    }
+  }
+  if (inner.phase && holds_its_compute(*inner.phase)) inner.holder = inner.phase;
+  at.open.push_back(inner);
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,144 @@
+// Gives each stretch of a rank's time to a phase, from left to right along its main thread.
+//
+// The walk can be left and resumed at any time, so that a picture of some seconds of a long run need not keep the
+// intervals of all of it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analysis/metrics/intervals.h"
+#include "analysis/metrics/phase_rules.h"
+#include "analysis/metrics/phases.h"
+#include "analysis/trace/trace.h"
+
+namespace paceline::analysis {
+
+class PhaseWalk {
+ public:
+  // Both must outlive the walk. Cost: linear in the main thread's slices; n log n in the slices of the rank's streams.
+  PhaseWalk(const PhaseTable& table, const Rank& rank);
+
+  // Where a walk is: everything before time_ns has been visited.
+  struct Position {
+    std::int64_t time_ns = 0;
+
+   private:
+    friend class PhaseWalk;
+    struct Open {
+      std::int64_t end_ns;
+      std::optional<Phase> phase;   // its own, else that of the slice around it
+      std::optional<Phase> holder;  // the start-up, evaluation or checkpoint that it is, or is part of
+    };
+    std::size_t slice = 0, gap = 0;  // the next ones
+    std::vector<Open> open;
+  };
+  Position start() const {
+    Position position;
+    position.time_ns = rank_.start_ns;
+    return position;
+  }
+
+  // Visits the time from `at` to `until_ns`: visit(const PhaseInterval&), in order; neighbours may have one phase.
+  // Cost: linear in the slices between the two times.
+  template <class Visit>
+  void advance(Position& at, std::int64_t until_ns, Visit&& visit) const {
+    const Slices& slices = *slices_;
+    for (; at.slice < slices.size() && slices.start_ns[at.slice] < until_ns; ++at.slice) {
+      const std::int64_t start = slices.start_ns[at.slice];
+      close(at, start, visit);
+      open(at);
+    }
+    close(at, until_ns, visit);
+  }
+
+  std::int64_t end_ns() const { return rank_.end_ns; }
+  // The main thread's slices, in whose order the walk goes.
+  const Slices& slices() const { return *slices_; }
+
+ private:
+  void open(Position& at) const;
+
+  // Gives the time up to `until`, and ends what ends by then.
+  template <class Visit>
+  void close(Position& at, std::int64_t until, Visit&& visit) const {
+    for (; !at.open.empty() && at.open.back().end_ns <= until; at.open.pop_back()) {
+      cut(at, at.open.back().end_ns, at.open.back().phase, visit);
+    }
+    cut(at, until, at.open.empty() ? std::nullopt : at.open.back().phase, visit);
+  }
+
+  // Without a phase, the time belongs to start-up or other.
+  template <class Visit>
+  void cut(Position& at, std::int64_t until, std::optional<Phase> phase, Visit&& visit) const {
+    until = std::min(until, rank_.end_ns);
+    if (phase) return give(at, until, *phase, visit);
+    give(at, std::min(until, startup_end_), Phase::startup, visit);
+    give(at, until, Phase::other, visit);
+  }
+
+  // Time that was not recorded belongs to no phase.
+  template <class Visit>
+  void give(Position& at, std::int64_t until, Phase phase, Visit&& visit) const {
+    for (; at.gap < rank_.gaps.size() && rank_.gaps[at.gap].start_ns < until; ++at.gap) {
+      const Gap& gap = rank_.gaps[at.gap];
+      give_recorded(at, gap.start_ns, phase, visit);
+      at.time_ns = std::max(at.time_ns, std::min(gap.end_ns, until));
+      if (gap.end_ns > until) return;
+    }
+    give_recorded(at, until, phase, visit);
+  }
+
+  template <class Visit>
+  void give_recorded(Position& at, std::int64_t until, Phase phase, Visit&& visit) const {
+    if (until <= at.time_ns) return;
+    const std::int64_t from = std::exchange(at.time_ns, until);
+    if (phase == Phase::idle && !exposed_.empty()) return split_idle(from, until, visit);
+    visit(PhaseInterval{from, until, phase});
+  }
+
+  // A thread that waits for its device waits for communication while nothing but communication runs there.
+  template <class Visit>
+  void split_idle(std::int64_t from, std::int64_t until, Visit&& visit) const {
+    const auto give = [&](std::int64_t end, Phase phase) {
+      if (end > from) visit(PhaseInterval{from, end, phase});
+      from = std::max(from, end);
+    };
+    auto part = std::ranges::upper_bound(exposed_, from, {}, &TimeInterval::end_ns);
+    for (; part != exposed_.end() && part->start_ns < until; ++part) {
+      give(part->start_ns, Phase::idle);
+      give(std::min(part->end_ns, until), Phase::communication);
+    }
+    give(until, Phase::idle);
+  }
+
+  const PhaseTable& table_;
+  const Rank& rank_;
+  const Slices* slices_;  // the main thread's
+  std::int64_t startup_end_ = 0;
+  Intervals exposed_;  // communication on the rank's streams while they compute nothing
+};
+
+// Calls visit(const PhaseInterval&) for each interval of the rank's time, in order. Neighbours that touch have
+// different phases. Cost: as phases_of(), without the memory.
+template <class Visit>
+void each_phase_interval(const PhaseTable& table, const Rank& rank, Visit&& visit) {
+  const PhaseWalk walk(table, rank);
+  PhaseWalk::Position at = walk.start();
+  PhaseInterval last;
+  walk.advance(at, walk.end_ns(), [&](const PhaseInterval& interval) {
+    if (interval.phase == last.phase && interval.start_ns == last.end_ns) {
+      last.end_ns = interval.end_ns;
+      return;
+    }
+    if (last.end_ns > last.start_ns) visit(last);
+    last = interval;
+  });
+  if (last.end_ns > last.start_ns) visit(last);
+}
+
+}  // namespace paceline::analysis

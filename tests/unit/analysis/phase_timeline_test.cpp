@@ -1,0 +1,106 @@
+// The timeline of phases gives for any stretch of time what all intervals of the rank give.
+#include "analysis/metrics/phase_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+namespace {
+
+using Totals = std::array<std::int64_t, phase_count>;
+
+// Ranges of many phases in each other, a pause, a loss, and a stream on which communication runs.
+Trace random_trace(std::mt19937_64& random, std::size_t slices) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  TrackBuilder& main = rank.add_main_thread();
+  const char* names[] = {"startup", "forward", "backward", "allreduce", "evaluate", "preprocess", "layer", "optimizer"};
+  const auto length = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random() % most); };
+  std::int64_t now = 1000;
+  for (std::size_t open = 0; slices > 0; now += length(50)) {
+    if (open > 0 && random() % 2 == 0) {
+      main.pop(now);
+      --open;
+    } else {
+      if (random() % 6 == 0) {
+        main.push(now, "cudaDeviceSynchronize", "cuda", "synchronization");
+      } else {
+        main.push(now, names[random() % std::size(names)]);
+      }
+      ++open;
+      --slices;
+    }
+  }
+  TrackBuilder& stream = rank.add_track(TrackKind::stream, "GPU 0 stream 7", 7);
+  for (std::int64_t at = 1000; at < now; at += length(400)) {
+    const std::int64_t end = at + length(200);
+    stream.add_slice(at, end, random() % 2 == 0 ? "ncclDevKernel_AllReduce" : "gemm", "cuda", "kernel");
+    at = end;
+  }
+  rank.info().start_ns = 500;
+  rank.info().end_ns = now + 700;
+  rank.info().gaps.push_back({now / 2, now / 2 + 300, "outside --iterations"});
+  main.add_lost(now / 4, now / 4 + 40, 3);
+  return run.finish();
+}
+
+TEST(PhaseTimeline, GivesWhatAllIntervalsGive) {
+  std::mt19937_64 random(11);
+  for (const std::size_t count : {1, 2, 511, 512, 513, 3000}) {
+    const Trace trace = random_trace(random, count);
+    const Rank& rank = trace.ranks[0];
+    const PhaseTable table(trace);
+    const RankPhases phases = phases_of(table, rank);
+    const PhaseTimeline timeline(table, rank);
+    EXPECT_EQ(timeline.totals(), phases.total_ns);
+    for (int round = 0; round < 300; ++round) {
+      const auto from = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rank.end_ns + 500));
+      const auto to = round % 2 == 0 ? static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rank.end_ns + 500))
+                                     : from + static_cast<std::int64_t>(random() % 300);
+      Totals expected{};
+      std::vector<PhaseInterval> touched;
+      for (const PhaseInterval& interval : phases.intervals) {
+        const std::int64_t start = std::max(from, interval.start_ns), end = std::min(to, interval.end_ns);
+        if (end <= start) continue;
+        expected[static_cast<std::size_t>(interval.phase)] += end - start;
+        touched.push_back({start, end, interval.phase});
+      }
+      ASSERT_EQ(timeline.between(from, to), expected) << count << " slices, " << from << " to " << to;
+      const auto found = timeline.intervals(from, to);
+      ASSERT_EQ(found.size(), touched.size()) << count << " slices, " << from << " to " << to;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        ASSERT_EQ(found[i].start_ns, touched[i].start_ns);
+        ASSERT_EQ(found[i].end_ns, touched[i].end_ns);
+        ASSERT_EQ(found[i].phase, touched[i].phase);
+      }
+      const auto whole = std::ranges::find_if(phases.intervals, [&](const PhaseInterval& interval) {
+        return interval.start_ns <= from && from < interval.end_ns;
+      });
+      const auto at = timeline.at(from);
+      ASSERT_EQ(at.has_value(), whole != phases.intervals.end());
+      if (!at) continue;
+      ASSERT_EQ(at->start_ns, whole->start_ns);
+      ASSERT_EQ(at->end_ns, whole->end_ns);
+      ASSERT_EQ(at->phase, whole->phase);
+    }
+  }
+}
+
+TEST(PhaseTimeline, OfARankWithoutSlicesIsItsWholeTime) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  rank.add_main_thread();
+  rank.info().end_ns = 1000;
+  const Trace trace = run.finish();
+  const PhaseTable table(trace);
+  const PhaseTimeline timeline(table, trace.ranks[0]);
+  EXPECT_EQ(timeline.between(-100, 400)[static_cast<std::size_t>(Phase::other)], 400);
+  EXPECT_FALSE(timeline.at(1000).has_value());
+  EXPECT_EQ(timeline.slices_between(0, 1000), 0U);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
