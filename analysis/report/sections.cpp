@@ -11,7 +11,7 @@ namespace paceline::analysis {
 
 std::span<const RunSection> run_sections() {
   static const RunSection all[] = {sections::main_figures(), sections::breakdown(), sections::iterations(),
-                                   sections::collectives(),  sections::waits(),     sections::overlap(),
+                                   sections::collectives(),  sections::waiting(),   sections::overlap(),
                                    sections::gpu(),          sections::machine(),   sections::accuracy(),
                                    sections::hangs(),        sections::losses()};
   return all;

@@ -5,7 +5,7 @@
 namespace paceline::analysis {
 namespace {
 
-std::uint16_t count(const format::BlockEntry& block, format::Family family) {
+std::uint16_t events_of(const format::BlockEntry& block, format::Family family) {
   return block.header.count[static_cast<std::size_t>(family)];
 }
 
@@ -16,8 +16,8 @@ PaceEvents::PaceEvents(format::TraceFileReader reader) : reader_(std::move(reade
     slots_ += track.slots;
     TrackId& made = tracks_.emplace_back(TrackId{track.id, track.thread_id});
     for (const format::BlockEntry& block : track.blocks) {
-      made.ranges += std::size_t{count(block, format::Family::nvtx)} + count(block, format::Family::mpi);
-      has_nccl_ = has_nccl_ || !block.has_summary() || count(block, format::Family::nccl) > 0;
+      made.ranges += std::size_t{events_of(block, format::Family::nvtx)} + events_of(block, format::Family::mpi);
+      has_nccl_ = has_nccl_ || !block.has_summary() || events_of(block, format::Family::nccl) > 0;
       last_ticks_ = std::max(last_ticks_, block.header.last_ticks);
     }
   }
@@ -33,9 +33,9 @@ bool PaceEvents::is_needed(const format::BlockEntry& block, Part part) const {
     case Part::definitions:
       return block.may_contain(format::has_definitions | format::has_settings | format::has_clock);
     case Part::cuda:
-      return count(block, format::Family::cuda) > 0;
+      return events_of(block, format::Family::cuda) > 0;
     case Part::nccl:  // the ends of NCCL's events are not counted with them
-      return has_nccl_ && count(block, format::Family::nccl) + count(block, format::Family::other) > 0;
+      return has_nccl_ && events_of(block, format::Family::nccl) + events_of(block, format::Family::other) > 0;
     case Part::everything:
       return true;
   }

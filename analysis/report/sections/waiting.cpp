@@ -6,7 +6,7 @@
 #include "analysis/report/values.h"
 
 namespace paceline::analysis {
-namespace waits_section {
+namespace waiting_section {
 
 std::string why_not_judged(const LatenessTest& test) {
   if (test.iterations == 0) {
@@ -102,10 +102,10 @@ void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
   out["waits"] = {{"waited_ns", waits.waited_ns}, {"caused_ns", waits.caused_ns}, {"last_count", waits.last_count}};
 }
 
-}  // namespace waits_section
+}  // namespace waiting_section
 
-RunSection sections::waits() {
-  using namespace waits_section;
+RunSection sections::waiting() {
+  using namespace waiting_section;
   return {.findings = findings, .tables = tables, .figures = figures, .rank_figures = rank_figures};
 }
 
