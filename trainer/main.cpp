@@ -12,19 +12,22 @@
 #include <new>
 #include <optional>
 
+#include "trainer/cli/option_table.h"
 #include "trainer/cli/options.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/core/error.h"
+#include "trainer/core/ranges.h"
 #include "trainer/data/shapes.h"
-#include "trainer/error.h"
-#include "trainer/ranges.h"
 #include "trainer/run/device.h"
 #include "trainer/run/faults.h"
-#include "trainer/run/training.h"
+#include "trainer/run/loop.h"
+#include "trainer/run/start_up.h"
 #include "trainer/updaters/updater.h"
 
 namespace {
 
 using namespace paceline::train;
+using Clock = std::chrono::steady_clock;
 
 int make(const MakeDatasetOptions& options) {
   const bool jpeg = options.format == "jpeg";
@@ -46,7 +49,7 @@ int make(const MakeDatasetOptions& options) {
   return 0;
 }
 
-std::string who() {
+std::string this_rank() {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -56,10 +59,12 @@ std::string who() {
   return fmt::format("paceline-train: rank {} on {}: ", rank, host.data());
 }
 
-// For errors of one rank: the other ranks do not know and would wait for ever.
+void print_error(const std::string& line) { fmt::print(stderr, "{}{}\n", this_rank(), with_option_names(line)); }
+
+// For errors of one rank: the other ranks do not know of them and would wait for ever.
 int abandon(const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  fmt::print(stderr, "{}{}\n", who(), memory ? "there is not enough memory" : error.what());
+  print_error(memory ? "there is not enough memory" : error.what());
   std::fflush(nullptr);
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -67,17 +72,17 @@ int abandon(const std::exception& error) {
   return 1;
 }
 
-// For errors that all ranks meet alike, those of the command line.
+// For errors that all ranks meet, such as those of the command line.
 int refuse(const Error& error) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 0) fmt::print(stderr, "paceline-train: {}\n", error.what());
+  if (rank == 0) fmt::print(stderr, "paceline-train: {}\n", with_option_names(error.what()));
   return static_cast<int>(error.status);
 }
 
 int bench(const BenchAllreduceOptions& options) {
   try {
-    return bench_allreduce(options);
+    return bench_allreduce(options, with_option_names);
   } catch (const Error& error) {
     return refuse(error);
   } catch (const std::exception& error) {
@@ -85,64 +90,63 @@ int bench(const BenchAllreduceOptions& options) {
   }
 }
 
-// NCCL's where several ranks have a GPU each and nothing else is said.
+// pure_nccl if several ranks have a GPU each and the user has not chosen a communicator.
 std::string communicator_name(const TrainOptions& options, const GpuPart* gpu, int ranks) {
   const bool free = !options.communicator_given && updater_allreduces(options.updater);
   return free && gpu != nullptr && ranks > 1 && !options.share_gpu ? "pure_nccl" : options.communicator;
 }
 
-std::unique_ptr<Communicator> communicator_of(const TrainOptions& options, const GpuPart* gpu) {
+Communicator communicator_of(const TrainOptions& options, const GpuPart* gpu) {
   nccl::Options reduction = options.reduction;
   if (gpu == nullptr) return make_communicator(options.communicator, options.allreduce_dtype, reduction.ring_order);
   reduction.dtype = options.allreduce_dtype;
   if (reduction.registered && !nccl::uses_nccl(options.communicator)) {
-    throw Error(
-        fmt::format("--registered-buffers: communicator {} is none of NCCL's; take pure_nccl", options.communicator),
-        Status::usage);
+    throw Error("‹registered-buffers›", fmt::format("communicator {} does not use NCCL", options.communicator),
+                "take pure_nccl", Status::usage);
   }
   return gpu->make_communicator(options.communicator, reduction, std::make_unique<Ranks>(MPI_COMM_WORLD));
 }
 
-// Called from a thread beside the main one, which may wait for ever: nothing is tidied up.
-[[noreturn]] void abandon_from_aside(const std::string& who, int ranks, const std::string& what) {
-  fmt::print(stderr, "{}{}\n", who, what);
+// Ends the job from a thread beside the main one, which may be waiting for ever: nothing is cleaned up.
+[[noreturn]] void abandon_from_thread(const std::string& prefix, int ranks, const std::string& line) {
+  fmt::print(stderr, "{}{}\n", prefix, with_option_names(line));
   std::fflush(stderr);
   alarm(10);  // in case MPI_Abort waits for the main thread
   if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, 1);
   _exit(1);
 }
 
-int train(const TrainOptions& options, Communicator& communicator, const GpuPart* gpu,
-          Training::Clock::time_point start, std::optional<Range>& startup) {
-  std::unique_ptr<Training> training;  // outlives the handlers: its threads may wait for ranks that never come
+int train_on_this_rank(const TrainOptions& options, const Communicator& communicator, const GpuPart* gpu,
+                       Clock::time_point start, std::optional<Range>& startup) {
+  std::unique_ptr<Job> job;  // outlives the handlers: its threads may wait for ranks that never come
   try {
-    const auto abandon_job = [name = who(), ranks = communicator.size()](const std::string& what) {
-      abandon_from_aside(name, ranks, what);
+    const auto abandon_job = [prefix = this_rank(), ranks = communicator.collectives->size()](const std::string& line) {
+      abandon_from_thread(prefix, ranks, line);
     };
-    training = std::make_unique<Training>(options, communicator, start, abandon_job, gpu);
+    job = start_up(options, {.communicator = communicator, .start = start, .abandon = abandon_job, .gpu = gpu});
     startup.reset();
-    training->run();
+    train(*job);
     return 0;
   } catch (const AgreedError& error) {
-    if (communicator.rank() == error.reporter) fmt::print(stderr, "{}{}\n", who(), error.what());
-    return error.status;
+    if (communicator.collectives->rank() == error.reporter) print_error(error.what());
+    return static_cast<int>(error.status);
   } catch (const std::exception& error) {
     return abandon(error);
   }
 }
 
-// Before MPI_Init: what the updater wants of the MPI library.
+// The level of thread support that the updater needs from MPI_Init_thread.
 int thread_level(const CommandLine& command) {
   if (command.action != CommandLine::Action::train || !updater_needs_thread(command.train.updater)) {
     return MPI_THREAD_FUNNELED;  // the loader's thread makes no MPI calls
   }
-  // Open MPI waits in a loop that never sleeps; where a thread computes beside it, the loop is to give the core away.
+  // Open MPI waits in a loop that never sleeps. This setting makes the loop leave its core to a thread that computes.
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   return MPI_THREAD_SERIALIZED;
 }
 
 int run(int argc, char** argv) {
-  const auto start = Training::Clock::now();
+  const auto start = Clock::now();
   std::optional<Range> startup(std::in_place, Category::startup);
   const CommandLine command = parse_command_line(argc, argv);
   if (command.action == CommandLine::Action::exit) return command.status;
@@ -158,16 +162,13 @@ int run(int argc, char** argv) {
   } else {
     try {
       if (provided < wanted) {
-        throw Error(fmt::format("--updater {}: this MPI library lets no second thread call it; take allreduce",
-                                command.train.updater),
-                    Status::usage);
+        throw Error("‹updater› " + command.train.updater, "this MPI library does not allow calls from a second thread",
+                    "take allreduce", Status::usage);
       }
       const GpuPart* gpu = open_gpu(command.train.device, command.train.share_gpu);
       if (gpu == nullptr && command.train.dtype != "f32" && command.train.dtype != "bf16") {
-        throw Error(fmt::format("--dtype {} is not available on CPUs, and --device auto found no GPU; use "
-                                "f32",
-                                command.train.dtype),
-                    Status::usage);
+        throw Error("‹dtype› " + command.train.dtype, "not available on CPUs, and ‹device› auto found no GPU",
+                    "use f32", Status::usage);
       }
       TrainOptions options = command.train;
       int ranks = 1;
@@ -175,10 +176,10 @@ int run(int argc, char** argv) {
       options.communicator = communicator_name(options, gpu, ranks);
       check_updater(options.updater, ranks, options.communicator, options.allreduce_dtype);
       if (parse_faults(options.faults, ranks).tiny_buckets && (options.updater != "overlap" || options.bucket_mb)) {
-        throw Error("--fault tiny-buckets: is of --updater overlap without --bucket-mb", Status::usage);
+        throw Error("‹fault› tiny-buckets", "only applies to ‹updater› overlap without ‹bucket-mb›", "", Status::usage);
       }
       const auto communicator = communicator_of(options, gpu);
-      status = train(options, *communicator, gpu, start, startup);
+      status = train_on_this_rank(options, communicator, gpu, start, startup);
     } catch (const Error& error) {
       status = refuse(error);
     }

@@ -20,9 +20,9 @@
 
 #include "profiler/format/reader.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/core/ranges.h"
 #include "trainer/nn/model.h"
 #include "trainer/optim/sgd.h"
-#include "trainer/ranges.h"
 #include "trainer/updaters/updater.h"
 
 namespace {
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     model->observer = &ranges;
     Sgd optimizer(model->weights().size(), {});
     const auto communicator = make_communicator("mpi");
-    UpdaterParts parts{*model, *communicator, optimizer};
+    UpdaterParts parts{*model, communicator, optimizer};
     parts.pass.batch = batch_size;
     const auto updater = make_updater("allreduce", parts);
     Batch batch;

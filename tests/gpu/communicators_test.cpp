@@ -19,10 +19,10 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/gpu/device_communicator.h"
 #include "trainer/comm/gpu/device_of_rank.h"
-#include "trainer/comm/gpu/library.h"
+#include "trainer/comm/gpu/nccl_comm.h"
 #include "trainer/comm/gpu/numbers.h"
 #include "trainer/comm/waiting.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {
@@ -73,22 +73,23 @@ std::size_t count_wrong(std::span<const float> values, int ranks) {
   return wrong;
 }
 
-void expect_means(Communicator& communicator, std::size_t count, const std::string& what) {
+void expect_means(const Communicator& communicator, std::size_t count, const std::string& what) {
   const cuda::Stream model("model");
-  communicator.set_stream(model.get());
-  const auto memory = communicator.gradient_memory(count);
+  communicator.reduction->set_stream(model.get());
+  const auto memory = communicator.reduction->gradient_memory(count);
   const std::span<float> gradient(memory.get(), count);
   std::vector<float> values(count);
 
-  compute(gradient, communicator.rank(), communicator.size(), model);
-  communicator.allreduce_gradient(gradient, 0, count);
-  communicator.copy(gradient, values);
-  EXPECT_EQ(count_wrong(values, communicator.size()), 0u) << what << ", waiting";
+  compute(gradient, communicator.collectives->rank(), communicator.collectives->size(), model);
+  communicator.reduction->allreduce_gradient(gradient, 0, count);
+  communicator.reduction->copy(gradient, values);
+  EXPECT_EQ(count_wrong(values, communicator.collectives->size()), 0u) << what << ", waiting";
 
   // In three parts, beside the host.
-  compute(gradient, communicator.rank(), communicator.size(), model);
+  compute(gradient, communicator.collectives->rank(), communicator.collectives->size(), model);
   const std::vector<Slice> first{{0, count / 3}}, rest{{count / 3, 1}, {count / 3 + 1, count - count / 3 - 1}};
-  const auto a = communicator.begin_mean(gradient, first), b = communicator.begin_mean(gradient, rest);
+  const auto a = communicator.reduction->begin_mean(gradient, first),
+             b = communicator.reduction->begin_mean(gradient, rest);
   ASSERT_TRUE(a && b) << what;
   std::thread other([&] {
     sleep_in_waits();
@@ -97,16 +98,16 @@ void expect_means(Communicator& communicator, std::size_t count, const std::stri
       transfer->finish();
     }
   });
-  if (!communicator.queues()) other.join();
-  communicator.join();
+  if (!communicator.reduction->queues()) other.join();
+  communicator.reduction->join();
   PACELINE_CHECK_CUDA(
       cudaMemcpyAsync(values.data(), gradient.data(), gradient.size_bytes(), cudaMemcpyDefault, model.get()));
   model.synchronize();  // that alone: the model's stream has waited for the means
-  EXPECT_EQ(count_wrong(values, communicator.size()), 0u) << what << ", beside the host";
+  EXPECT_EQ(count_wrong(values, communicator.collectives->size()), 0u) << what << ", beside the host";
   if (other.joinable()) other.join();
 }
 
-std::unique_ptr<Communicator> make(const std::string& name, const nccl::Options& options, MPI_Comm of) {
+Communicator make(const std::string& name, const nccl::Options& options, MPI_Comm of) {
   return nccl::make_device_communicator(name, options, std::make_unique<Ranks>(of));
 }
 
@@ -169,7 +170,7 @@ TEST(Nccl, OfOneRankGivesItsOwnNumbersInEveryTypeAndAlgorithm) {
   for (const char* name : nccl_names) {
     for (const char* type : types) {
       const auto communicator = make(name, {.dtype = type}, MPI_COMM_SELF);
-      expect_means(*communicator, 10'007, fmt::format("{} {}", name, type));
+      expect_means(communicator, 10'007, fmt::format("{} {}", name, type));
     }
   }
 }
@@ -178,8 +179,8 @@ TEST(Nccl, TakesLimitsOfItsCtasAndRegisteredMemory) {
   NEEDS_GPUS(1);
   for (const char* type : types) {
     const auto communicator = make("pure_nccl", {.dtype = type, .ctas = {1, 4}, .registered = true}, MPI_COMM_SELF);
-    EXPECT_TRUE(communicator->wants_gradients());
-    expect_means(*communicator, 100'003, fmt::format("registered {}", type));
+    EXPECT_TRUE(communicator.reduction->wants_gradients());
+    expect_means(communicator, 100'003, fmt::format("registered {}", type));
   }
 }
 
@@ -190,7 +191,7 @@ TEST(Nccl, OfTwoRanksIsExactInEveryTypeAlgorithmAndOrder) {
       for (const char* order : {"", "1,0"}) {
         const auto communicator = make(name, {.dtype = type, .ring_order = order}, MPI_COMM_WORLD);
         for (const std::size_t count : {3u, 10'007u, 1'000'000u}) {
-          expect_means(*communicator, count, fmt::format("{} {} {}", name, type, order));
+          expect_means(communicator, count, fmt::format("{} {} {}", name, type, order));
         }
       }
     }
@@ -205,7 +206,7 @@ TEST(Nccl, OfTwoRanksOnOneGpuIsRefusedInOneLine) {
     ADD_FAILURE() << "not refused";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("ranks 0 and 1 share one GPU"), HasSubstr("--communicator mpi"), Not(HasSubstr("\n"))));
+                AllOf(HasSubstr("ranks 0 and 1 share one GPU"), HasSubstr("‹communicator› mpi"), Not(HasSubstr("\n"))));
   }
 }
 
@@ -215,7 +216,7 @@ TEST(Nccl, ARankThatDoesNotComeEndsTheWait) {
   if (world_rank() == 0) {
     const auto start = std::chrono::steady_clock::now();
     try {
-      const nccl::Library library(id, MPI_COMM_WORLD, {.timeout_s = 3}, "alone");
+      const nccl::NcclComm library(id, MPI_COMM_WORLD, {.timeout_s = 3}, "alone");
       ADD_FAILURE() << "complete without rank 1";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), AllOf(StartsWith("NCCL: ncclCommInitRankConfig"), Not(HasSubstr("\n"))));
@@ -231,9 +232,9 @@ TEST(ThroughMpi, TwoRanksShareAGpuWithEveryAlgorithmAndType) {
     if (nccl::uses_nccl(name)) continue;
     for (const char* type : types) {
       const auto communicator = make(name, {.dtype = type}, MPI_COMM_WORLD);
-      EXPECT_FALSE(communicator->queues());
-      communicator->set_segments({0, 100, 7000, 10'007});
-      expect_means(*communicator, 10'007, fmt::format("{} {}", name, type));
+      EXPECT_FALSE(communicator.reduction->queues());
+      communicator.reduction->set_segments({0, 100, 7000, 10'007});
+      expect_means(communicator, 10'007, fmt::format("{} {}", name, type));
     }
   }
 }
@@ -245,7 +246,7 @@ TEST(WithoutAGpu, NcclsRefusalIsOneLineOnAllRanks) {
   EXPECT_EQ(id.failure, "");
   std::string what;
   try {
-    const nccl::Library library(id, MPI_COMM_WORLD, {.timeout_s = 20}, "none");
+    const nccl::NcclComm library(id, MPI_COMM_WORLD, {.timeout_s = 20}, "none");
   } catch (const Error& error) {
     what = error.what();
   }

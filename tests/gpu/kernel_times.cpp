@@ -11,7 +11,7 @@
 
 #include "trainer/backend/cuda/runtime.h"
 #include "trainer/comm/gpu/numbers.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace {
 

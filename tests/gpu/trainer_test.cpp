@@ -382,7 +382,7 @@ TEST_F(CudaModelTest, CutsMirrorsAndNormalisesStoredImages) {
   const std::vector<std::int32_t> labels{0, 1, 2, 3, 4, 5, 6, 7};
   const double expected = gpu->forward(planes, labels, Mode::evaluate).loss_sum;
   EXPECT_NEAR(gpu->forward_stored(images, labels, Mode::evaluate).loss_sum, expected, 1e-6 * expected);
-  gpu->announce(images);  // copied meanwhile: the same
+  gpu->prefetch(images);  // copied meanwhile: the same
   EXPECT_NEAR(gpu->forward_stored(images, labels, Mode::evaluate).loss_sum, expected, 1e-6 * expected);
 }
 

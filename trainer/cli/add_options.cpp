@@ -10,7 +10,7 @@
 
 #include "trainer/cli/value_checks.h"
 #include "trainer/comm/communicator.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 #include "trainer/run/checkpoint_times.h"
 #include "trainer/updaters/updater.h"
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "trainer/cli/option_table.h"
+
 namespace paceline::train {
 namespace {
 
@@ -45,8 +47,9 @@ std::string suggestion(const std::string& key, const CLI::App& app, const char* 
   std::size_t least = 3;  // so many letters and more are another word
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
-      const bool of_files = *dashes == '\0';  // what stands on the command line alone
-      if (of_files && (name == "config" || name == "show-config" || name == "help" || name == "version")) continue;
+      const bool in_file = *dashes == '\0';
+      const OptionRow* row = find_option(name);
+      if (in_file && row != nullptr && row->command_line_only) continue;
       const bool begun = key.size() > 2 && (name.starts_with(key) || key.starts_with(name));
       const std::size_t away = begun ? 1 : distance(key, name);
       if (away >= least) continue;

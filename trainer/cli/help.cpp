@@ -8,76 +8,25 @@
 #include <iterator>
 #include <sstream>
 
-#include "trainer/cli/option_owners.h"
+#include "trainer/cli/option_table.h"
 #include "trainer/cli/settings.h"
 
 namespace paceline::train {
 namespace {
 
-struct Topic {
-  const char* name;
-  const char* title;
-  std::vector<std::string> options;
-};
+// The position of the option's row in the table, which is its place in the help text.
+std::ptrdiff_t place_of(const CLI::Option& option) { return find_option(key_of(option)) - option_table().data(); }
 
-// Options that are in no topic are in the last.
-const std::vector<Topic>& topics() {
-  static const std::vector<Topic> all{
-      {"run",
-       "Run",
-       {"model", "data", "synthetic", "batch-size", "epochs", "iterations", "threads", "seed", "deterministic", "dtype",
-        "lr", "preset", "config", "show-config", "help", "version"}},
-      {"data",
-       "Data",
-       {"image-size", "classes", "train-images", "test-images", "resize", "fraction", "augment", "sharding",
-        "on-bad-image", "loader-workers", "broadcast-data"}},
-      {"model", "Model", {"width", "resnet-v1", "zero-gamma"}},
-      {"optimizer",
-       "Optimizer",
-       {"optimizer", "momentum", "nesterov", "rate-position", "weight-decay", "decay-exclude", "lars-trust",
-        "lars-threshold", "beta1", "beta2", "epsilon", "rms-decay", "rms-lr", "rms-center", "rms-period",
-        "rms-printed-slope"}},
-      {"schedule",
-       "Learning rate and batch",
-       {"lr-scaling", "base-batch", "schedule", "lr-steps", "lr-factor", "poly-power", "warmup", "warmup-epochs",
-        "warmup-lr", "regime-adaptation", "grow-batch", "grow-batch-limit", "accumulate"}},
-      {"batch-norm", "Batch norm", {"freeze-batch-norm", "sync-batch-norm", "ghost-batch", "batch-norm-statistics"}},
-      {"parallel",
-       "Ranks",
-       {"communicator", "allreduce-dtype", "ring-order", "updater", "bucket-mb", "max-ahead", "fault", "nccl-ctas",
-        "registered-buffers", "comm-timeout"}},
-      {"device", "GPUs", {"device", "share-gpu", "cuda-graphs", "no-fusion", "plan-cache"}},
-      {"output",
-       "Log, checkpoints, evaluation",
-       {"log", "checkpoint", "checkpoint-every", "keep", "resume", "overwrite-checkpoint", "eval-every",
-        "target-accuracy"}},
-      {"other", "Other", {}},
-  };
-  return all;
-}
-
-std::string key_of(const CLI::Option& option) {
-  return option.get_lnames().empty() ? option.get_name() : option.get_lnames().front();
-}
-
-const Topic& topic_of(const CLI::Option& option) {
-  const std::string key = key_of(option);
-  for (const Topic& topic : topics()) {
-    if (std::ranges::count(topic.options, key) > 0) return topic;
-  }
-  return topics().back();
-}
-
-std::vector<const CLI::Option*> options_of(const CLI::App& app, const Topic& topic) {
-  std::vector<const CLI::Option*> options =
-      app.get_options([&](const CLI::Option* option) { return &topic_of(*option) == &topic; });
-  std::ranges::stable_sort(options, {}, [&](const CLI::Option* option) {
-    return std::ranges::find(topic.options, key_of(*option)) - topic.options.begin();
+std::vector<const CLI::Option*> options_of(const CLI::App& app, Topic topic) {
+  std::vector<const CLI::Option*> options = app.get_options([&](const CLI::Option* option) {
+    const OptionRow* row = find_option(key_of(*option));
+    return row != nullptr && row->topic == topic;
   });
+  std::ranges::sort(options, {}, [](const CLI::Option* option) { return place_of(*option); });
   return options;
 }
 
-// CLI11 keeps what an option excludes in the order of addresses, which changes from run to run.
+// CLI11 lists the options that an option excludes in the order of their addresses, which changes from run to run.
 struct SteadyFormatter : CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string text = CLI::Formatter::make_option_opts(option), mark = " Excludes:";  // comes last
@@ -90,10 +39,10 @@ struct SteadyFormatter : CLI::Formatter {
   }
 };
 
-std::string section(const CLI::App& app, const Topic& topic) {
+std::string section(const CLI::App& app, const TopicName& topic) {
   SteadyFormatter formatter;
   formatter.column_width(30);
-  const auto options = options_of(app, topic);
+  const auto options = options_of(app, topic.topic);
   return options.empty() ? "" : formatter.make_group(topic.title, false, options);
 }
 
@@ -123,21 +72,21 @@ std::string line_of(const CLI::App& app, const CLI::Option& option) {
 
 std::vector<std::string> help_topics() {
   std::vector<std::string> names{"all"};
-  for (const Topic& topic : topics()) names.emplace_back(topic.name);
+  for (const TopicName& topic : topics()) names.emplace_back(topic.name);
   return names;
 }
 
 std::string help_text(const CLI::App& app, const std::string& topic) {
   std::string text;
-  for (const Topic& one : topics()) {
+  for (const TopicName& one : topics()) {
     if (topic == "all" || topic == one.name || (topic.empty() && std::string_view(one.name) == "run")) {
       text += section(app, one);
     }
   }
   if (!topic.empty()) return text;
   text += "\nMore with --help TOPIC:\n";
-  for (const Topic& one : topics()) {
-    if (!options_of(app, one).empty()) text += fmt::format("  {:<12}{}\n", one.name, one.title);
+  for (const TopicName& one : topics()) {
+    text += fmt::format("  {:<12}{}\n", one.name, one.title);
   }
   text +=
       fmt::format("  {:<12}{}\n\nPresets (--preset NAME; --show-config prints one in full):\n", "all", "All of these");
@@ -151,14 +100,10 @@ std::string help_text(const CLI::App& app, const std::string& topic) {
 
 std::string settings_text(const CLI::App& app) {
   std::string text = "# All settings of this run; a file for --config.\n";
-  for (const Topic& topic : topics()) {
-    const auto options = options_of(app, topic);
-    if (options.empty()) continue;
+  for (const TopicName& topic : topics()) {
     text += fmt::format("\n# {}\n", topic.title);
-    for (const CLI::Option* option : options) {
-      const std::string key = key_of(*option);
-      if (key == "help" || key == "version" || key == "config" || key == "show-config" || key == "preset") continue;
-      text += line_of(app, *option);
+    for (const CLI::Option* option : options_of(app, topic.topic)) {
+      if (find_option(key_of(*option))->setting) text += line_of(app, *option);
     }
   }
   return text;

@@ -15,9 +15,9 @@
 #include "trainer/cli/add_options.h"
 #include "trainer/cli/explain.h"
 #include "trainer/cli/help.h"
-#include "trainer/cli/option_owners.h"
+#include "trainer/cli/option_table.h"
 #include "trainer/cli/settings.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 #include "trainer/updaters/updater.h"
 
 namespace paceline::train {
@@ -34,22 +34,6 @@ bool first_rank_by_environment() {
     if (const char* value = std::getenv(name)) return std::string_view(value) == "0";
   }
   return true;
-}
-
-// Of all options but those that may differ: where files are, and how much of its host a rank uses.
-std::string settings_of(const CLI::App& app) {
-  std::string settings;
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name();
-    if (name == "--checkpoint") settings += option->count() > 0 ? "--checkpoint=given\n" : "";
-    if (name == "--help" || name == "--data" || name == "--log" || name == "--checkpoint" || name == "--threads" ||
-        name == "--loader-workers" || name == "--config" || name == "--plan-cache" || name == "--overwrite-checkpoint")
-      continue;
-    settings += fmt::format(
-        "{}={}\n", name,
-        option->count() > 0 ? fmt::format("{}", fmt::join(option->results(), ",")) : option->get_default_str());
-  }
-  return settings;
 }
 
 // The whole command line, once for a look at what is given and, where a file or a preset brings settings, once more
@@ -112,11 +96,11 @@ std::optional<std::string> decision(Parser& parser, const std::vector<Setting>& 
 bool is_idle(Parser& parser, const std::vector<Setting>& above, const std::vector<Setting>& beside,
              const std::string& key) {
   bool overruled = false;
-  for (const OptionOwner* owner : owners_of(key)) {
-    const std::optional<std::string> value = decision(parser, above, owner->owner);
+  for (const OptionOwner& owner : find_option(key)->owners) {
+    const std::optional<std::string> value = decision(parser, above, owner.owner);
     overruled = overruled || value;
-    const std::optional<std::string> here = value ? value : decision(parser, beside, owner->owner);
-    if (here && owner->suits(*here)) return false;
+    const std::optional<std::string> here = value ? value : decision(parser, beside, owner.owner);
+    if (here && owner.suits(*here)) return false;
   }
   return overruled;
 }
@@ -141,18 +125,17 @@ std::vector<Setting> settings_beside(Parser& parser) {
     std::vector<Setting> added;
     for (const Setting& setting : *source) {
       if (setting.key == "preset") continue;
-      const CLI::Option* option = parser.option(setting.key);
-      if (option == nullptr || option == parser.help || setting.key == "config" || setting.key == "show-config" ||
-          setting.key == "version") {
-        if (option != nullptr) {
-          throw Error(fmt::format("{}: '{}' can only stand on the command line", setting.place, setting.key),
-                      Status::usage);
-        }
+      const OptionRow* row = find_option(setting.key);
+      if (row == nullptr) {
         const std::string meant = suggestion(setting.key, parser.app, "");
-        throw Error(fmt::format("{}: there is no setting '{}'{}", setting.place, setting.key,
-                                meant.empty() ? " (paceline-train --help all lists them)" : meant),
-                    Status::usage);
+        throw Error(setting.place, fmt::format("there is no setting '{}'", setting.key) + meant,
+                    meant.empty() ? "paceline-train --help all lists them" : "", Status::usage);
       }
+      if (row->command_line_only) {
+        throw Error(setting.place, fmt::format("'{}' is only allowed on the command line", setting.key),
+                    "remove it from the file", Status::usage);
+      }
+      const CLI::Option* option = parser.option(setting.key);
       if (!is_decided(*option, chosen) && !is_idle(parser, chosen, all, setting.key)) added.push_back(setting);
     }
     chosen.insert(chosen.end(), added.begin(), added.end());
@@ -214,7 +197,7 @@ std::string check_options(TrainOptions& options) {
   if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
   if (options.fraction <= 0) return "--fraction: above 0, 1 at most";
   if (options.device == "cpu" && options.dtype != "f32" && options.dtype != "bf16") {
-    return fmt::format("--dtype {} is not available on CPUs; use f32, or --device cuda", options.dtype);
+    return fmt::format("--dtype {}: not available on CPUs: use f32, or --device cuda", options.dtype);
   }
   if (options.optimization.ghost_batch > options.batch_size) {
     return fmt::format("--ghost-batch {}: a batch has {} images: at most that", options.optimization.ghost_batch,
@@ -265,7 +248,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   auto parser = std::make_unique<Parser>();
   const auto refuse = [&](const std::string& what) {
     if (first_rank_by_environment()) {
-      fmt::print(stderr, "paceline-train: {} (see paceline-train --help)\n", with_place(what, settings));
+      fmt::print(stderr, "paceline-train: {} (see paceline-train --help)\n",
+                 with_place(with_option_names(what), settings));
     }
     parser->result.action = CommandLine::Action::exit;
     parser->result.status = 2;
@@ -309,6 +293,7 @@ CommandLine parse_command_line(int argc, char** argv) {
     return result;
   }
   result.train.settings = settings_of(parser->app);
+  result.train.learning_settings = learning_settings(result.train.settings);
   result.train.communicator_given = parser->option("communicator")->count() > 0;
   std::string wrong = useless_option(parser->app);
   if (wrong.empty()) wrong = check_options(result.train);

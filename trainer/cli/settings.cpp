@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {

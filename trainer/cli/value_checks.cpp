@@ -12,7 +12,7 @@
 namespace paceline::train {
 namespace {
 
-constexpr int unnamed = 1'000'000;  // a bound from here on is not in the help text
+constexpr int unnamed = 1'000'000;  // the help text omits bounds from here on
 
 template <typename Number>
 std::optional<Number> number_in(const std::string& text) {
@@ -28,7 +28,7 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
   return {[=](std::string& text) -> std::string {
             const auto value = number_in<std::uint64_t>(text);
             if (value && *value >= least && *value <= most) return {};
-            return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+            return fmt::format("expected a whole number from {} to {}, got '{}'", least, most, text);
           },
           most < unnamed ? fmt::format("{} to {}", least, most) : fmt::format("at least {}", least)};
 }
@@ -36,8 +36,8 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
 CLI::Validator number(double least, double most) {
   return {[=](std::string& text) -> std::string {
             const auto value = number_in<double>(text);
-            if (value && *value >= least && *value <= most) return {};  // never so for one that is not a number
-            return fmt::format("'{}' is no number from {:g} to {:g}", text, least, most);
+            if (value && *value >= least && *value <= most) return {};  // false for NaN
+            return fmt::format("expected a number from {:g} to {:g}, got '{}'", least, most, text);
           },
           most < unnamed ? fmt::format("{:g} to {:g}", least, most) : fmt::format("at least {:g}", least)};
 }
@@ -52,7 +52,7 @@ CLI::Validator positive() {
             constexpr double most = std::numeric_limits<float>::max();
             const auto value = number_in<double>(text);
             if (value && *value > 0 && *value <= most) return {};
-            return fmt::format("'{}' is no number above 0 ({:.3g} at most)", text, most);
+            return fmt::format("expected a number above 0, at most {:.3g}, got '{}'", most, text);
           },
           "above 0"};
 }

@@ -1,4 +1,5 @@
-// Every allreduce of this folder, each made in the file of its name, where its source is named too.
+// The table of the allreduce algorithms on host memory. Each has a file of its name, which defines make_NAME() and
+// names its source.
 #pragma once
 
 #include <memory>
@@ -7,20 +8,28 @@
 #include "trainer/comm/allreduce.h"
 #include "trainer/comm/ranks.h"
 
+// One row for each algorithm: its name, and what --help prints about it.
+#define PACELINE_ALGORITHMS(ROW)                                                             \
+  ROW(mpi, "the MPI library's allreduce over the whole gradient, in place")                  \
+  ROW(naive, "the MPI library's allreduce, once per parameter")                              \
+  ROW(flat, "packed into one buffer, the MPI library's allreduce, unpacked")                 \
+  ROW(hierarchical, "sum in each host, leaders exchange slices, broadcast in each host")     \
+  ROW(two_dimensional, "slices summed in each host, then between ranks of equal local rank") \
+  ROW(single_node, "the MPI library's allreduce; an error on more than one host")            \
+  ROW(non_cuda_aware, "hierarchical through staging buffers (on CPUs: through copies)")      \
+  ROW(ring, "reduce-scatter and allgather around a ring, pipelined")                         \
+  ROW(halving_doubling, "recursive halving and doubling, binary blocks")                     \
+  ROW(three_phase, "sum in each host, halving and doubling between leaders, broadcast")
+
 namespace paceline::train {
 
-// `ranks` must outlive what is made. By its name; throws Error (usage) for another one.
+// Makes the algorithm of that name, over all of `ranks`, which must outlive it. Throws Error (usage) for an unknown
+// name.
 std::unique_ptr<Allreduce> make_allreduce(const std::string& name, const Ranks& ranks);
 
-std::unique_ptr<Allreduce> make_mpi(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_naive(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_flat(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_hierarchical(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_two_dimensional(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_single_node(const Ranks& ranks);  // throws Error on more than one host
-std::unique_ptr<Allreduce> make_non_cuda_aware(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_ring(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_halving_doubling(const Ranks& ranks);
-std::unique_ptr<Allreduce> make_three_phase(const Ranks& ranks);
+// make_NAME() of each row. Throws Error (usage) if the ranks' hosts do not suit the algorithm.
+#define PACELINE_ROW(name, summary) std::unique_ptr<Allreduce> make_##name(const Ranks& ranks);
+PACELINE_ALGORITHMS(PACELINE_ROW)
+#undef PACELINE_ROW
 
 }  // namespace paceline::train

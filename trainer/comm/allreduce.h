@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "trainer/comm/element.h"
-#include "trainer/comm/slice.h"
+#include "trainer/core/slice.h"
 
 namespace paceline::train {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "trainer/comm/cast.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 #include "trainer/nn/vectorize.h"
 
 namespace paceline::train {
@@ -71,7 +71,7 @@ Element::Element(const std::string& dtype) {
     };
     widen_ = [](const std::byte* values, std::span<float> out) { from_bfloat16(halves(values), out); };
   } else {
-    throw Error(fmt::format("no type '{}' to reduce in", dtype), Status::usage);
+    throw Error("‹allreduce-dtype› " + dtype, "unknown type", "", Status::usage);
   }
 }
 

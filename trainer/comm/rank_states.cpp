@@ -65,20 +65,20 @@ struct RankStates::Message {
   RankState state;
 };
 
-RankStates::RankStates(Communicator& communicator) : rank_(communicator.rank()) {
-  const auto ranks = static_cast<std::size_t>(communicator.size());
+RankStates::RankStates(Collectives& collectives) : rank_(collectives.rank()) {
+  const auto ranks = static_cast<std::size_t>(collectives.size());
   std::array<std::uint64_t, 1> token{rank_ == 0 ? std::random_device{}() | std::uint64_t{std::random_device{}()} << 32
                                                 : 0};
-  communicator.broadcast(std::span<std::uint64_t>(token), 0);
+  collectives.broadcast(std::span<std::uint64_t>(token), 0);
   token_ = token[0];
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   Address own;
   gethostname(own.host.data(), own.host.size() - 1);
-  const bool everywhere = communicator.local_size() < communicator.size();
+  const bool everywhere = collectives.local_size() < collectives.size();
   if (ranks > 1) socket_ = open_socket(everywhere, own.port);
   if (everywhere) add_interfaces(own);
   std::vector<Address> all(ranks);
-  communicator.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  collectives.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
   for (const Address& address : all) {
     Peer peer{address.host.data(), {}, address.port};
     if (peer.host == own.host.data()) peer.addresses.push_back(htonl(INADDR_LOOPBACK));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/comm/communicator.h"
+#include "trainer/comm/collectives.h"
 
 namespace paceline::train {
 
@@ -26,7 +26,7 @@ struct RankState {
 class RankStates {
  public:
   // A collective call. Where there is no socket to be had nobody answers.
-  explicit RankStates(Communicator& communicator);
+  explicit RankStates(Collectives& collectives);
   ~RankStates();
   RankStates(const RankStates&) = delete;
   RankStates& operator=(const RankStates&) = delete;

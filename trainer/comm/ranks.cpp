@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 
@@ -18,17 +18,17 @@ std::vector<int> parse_host_of_rank(const std::string& text, int size) {
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), host);
     const std::size_t used = static_cast<std::size_t>(end - rest.data());
     if (error != std::errc() || host < 0 || (used < rest.size() && rest[used] != ',')) {
-      throw Error(fmt::format("PACELINE_TEST_HOST_OF_RANK: '{}' is no list of numbers such as 0,0,1", text),
-                  Status::usage);
+      throw Error("PACELINE_TEST_HOST_OF_RANK", fmt::format("'{}' is not a list of numbers", text),
+                  "write for example 0,0,1", Status::usage);
     }
     hosts.push_back(host);
     if (used == rest.size()) break;
     rest.remove_prefix(used + 1);
   }
   if (hosts.size() != static_cast<std::size_t>(size)) {
-    throw Error(fmt::format("PACELINE_TEST_HOST_OF_RANK: '{}' names the hosts of {} ranks, not of {}", text,
-                            hosts.size(), size),
-                Status::usage);
+    throw Error("PACELINE_TEST_HOST_OF_RANK",
+                fmt::format("'{}' names the hosts of {} ranks, not of {}", text, hosts.size(), size),
+                "write one number for each rank", Status::usage);
   }
   return hosts;
 }

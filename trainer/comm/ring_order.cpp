@@ -6,7 +6,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 
@@ -14,16 +14,17 @@ std::vector<int> parse_ring_order(const std::string& text, int size) {
   std::vector<int> order;
   if (text.empty()) return order;
   const auto refuse = [&](const std::string& what) {
-    return Error(fmt::format("--ring-order {}: {}; name each of the ranks 0 to {} once, e.g. {}", text, what, size - 1,
-                             size > 2 ? "0,2,1 and so on" : "1,0"),
-                 Status::usage);
+    return Error(
+        "‹ring-order› " + text, what,
+        fmt::format("name each of the ranks 0 to {} once, e.g. {}", size - 1, size > 2 ? "0,2,1 and so on" : "1,0"),
+        Status::usage);
   };
   std::string_view rest = text;
   while (true) {
     int rank = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), rank);
     const auto used = static_cast<std::size_t>(end - rest.data());
-    if (error != std::errc() || (used < rest.size() && rest[used] != ',')) throw refuse("is no list of ranks");
+    if (error != std::errc() || (used < rest.size() && rest[used] != ',')) throw refuse("is not a list of ranks");
     if (rank < 0 || rank >= size) throw refuse(fmt::format("there is no rank {}", rank));
     if (std::ranges::count(order, rank) > 0) throw refuse(fmt::format("rank {} is there twice", rank));
     order.push_back(rank);

@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 
 #include "trainer/comm/algorithms.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 
 std::unique_ptr<Allreduce> make_single_node(const Ranks& ranks) {
   if (ranks.hosts > 1) {
-    throw Error(fmt::format("communicator single_node: the {} ranks are on {} hosts; take another, e.g. hierarchical",
-                            ranks.size, ranks.hosts),
-                Status::usage);
+    throw Error("communicator single_node", fmt::format("the {} ranks are on {} hosts", ranks.size, ranks.hosts),
+                "take another, e.g. hierarchical", Status::usage);
   }
   return make_mpi(ranks);
 }

@@ -8,21 +8,22 @@
 
 namespace paceline::train {
 
-Augmentation augmentation_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t sample, std::int64_t image_size) {
+ImageCut augmentation_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t sample, std::int64_t image_size) {
   const std::int64_t padding = image_size / 8;
   Random random{augmenting, seed, epoch, sample};
   const auto shift = [&] {
-    return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * padding + 1))) - padding;
+    return static_cast<std::int32_t>(
+        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * padding + 1))) - padding);
   };
-  Augmentation result;
+  ImageCut result;
   result.shift_x = shift();
   result.shift_y = shift();
-  result.flip = random.below(2) == 1;
+  result.flip = random.below(2) == 1 ? 1 : 0;
   return result;
 }
 
 void prepare_image(const Dataset& data, std::size_t sample, const Normalization& normalization,
-                   const Augmentation& augmentation, std::span<float> out) {
+                   const ImageCut& augmentation, std::span<float> out) {
   const std::span<const std::uint8_t> image = data.image(sample);
   const std::int64_t size = data.image_size;
   float* to = out.data();
@@ -43,7 +44,7 @@ void prepare_image(const Dataset& data, std::size_t sample, const Normalization&
 }
 
 void prepare_resized(const Dataset& data, std::size_t sample, const Normalization& normalization,
-                     const Augmentation& augmentation, std::int64_t image_size, std::span<float> out) {
+                     const ImageCut& augmentation, std::int64_t image_size, std::span<float> out) {
   const std::span<const std::uint8_t> image = data.image(sample);
   const std::int64_t size = data.image_size;
   const std::vector<Tap> taps = linear_taps(0, static_cast<double>(size), image_size, size);

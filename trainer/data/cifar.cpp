@@ -6,24 +6,24 @@
 #include <cstring>
 #include <fstream>
 
-#include "trainer/error.h"
-#include "trainer/whole_file.h"
+#include "trainer/core/error.h"
+#include "trainer/core/whole_file.h"
 
 namespace paceline::train {
 
 void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
   std::error_code code;
   const std::uintmax_t bytes = std::filesystem::file_size(file, code);
-  if (code) throw Error(fmt::format("{}: {}", file.string(), code.message()));
+  if (code) throw Error(file.string(), code.message(), "copy or download the file again");
   if (bytes == 0 || bytes % cifar_record_bytes != 0) {
-    throw Error(
-        fmt::format("{}: {} bytes is not a whole number of records of {} bytes: copy or download the file again",
-                    file.string(), bytes, cifar_record_bytes));
+    throw Error(file.string(),
+                fmt::format("{} bytes is not a whole number of records of {} bytes", bytes, cifar_record_bytes),
+                "copy or download the file again");
   }
   std::ifstream in(file, std::ios::binary);
   std::vector<char> content(bytes);
   if (!in.read(content.data(), static_cast<std::streamsize>(bytes))) {
-    throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+    throw Error(file.string(), "cannot be read", std::strerror(errno));
   }
   const std::size_t records = bytes / cifar_record_bytes;
   data.labels.reserve(data.labels.size() + records);
@@ -32,8 +32,8 @@ void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
     const char* start = content.data() + record * cifar_record_bytes;
     const auto label = static_cast<std::uint8_t>(start[0]);
     if (label > 9) {
-      throw Error(fmt::format("{}: record {} has label {}, above 9: this is not a CIFAR-10 batch file", file.string(),
-                              record, label));
+      throw Error(file.string(), fmt::format("record {} has label {}, above 9", record, label),
+                  "this is not a CIFAR-10 batch file");
     }
     data.labels.push_back(label);
     data.pixels.insert(data.pixels.end(), start + 1, start + cifar_record_bytes);
@@ -56,19 +56,18 @@ TrainAndTest read_cifar10(const std::filesystem::path& given) {
   const std::filesystem::path directory = folder_of_batches(given);
   std::error_code code;
   if (std::filesystem::is_regular_file(directory, code)) {
-    throw Error(fmt::format("{}: is a file: --data takes the directory that it lies in", directory.string()));
+    throw Error(directory.string(), "is a file", "give its directory to ‹data›");
   }
   if (!std::filesystem::is_directory(directory, code)) {
-    throw Error(fmt::format("{0}: no such data set directory; draw one with: paceline-train make-dataset {0}",
-                            directory.string()));
+    throw Error(directory.string(), "no such data set directory",
+                "draw one with: paceline-train make-dataset " + directory.string());
   }
   TrainAndTest data;
   const auto missing = [&](const char* name) {
-    if (code) return Error(fmt::format("{}: cannot be read: {}", directory.string(), code.message()));
-    return Error(
-        fmt::format("{0}: no {1} in it, and no folder train of JPEGs; unpack CIFAR-10's binary version there, or draw "
-                    "a set with: paceline-train make-dataset {0}",
-                    directory.string(), name));
+    if (code) return Error(directory.string(), "cannot be read", code.message());
+    return Error(directory.string(), fmt::format("no {} in it, and no folder train of JPEGs", name),
+                 "unpack CIFAR-10's binary version there, or draw a set with: paceline-train make-dataset " +
+                     directory.string());
   };
   for (int number = 1; number <= 5; ++number) {
     const std::filesystem::path file = directory / fmt::format("data_batch_{}.bin", number);

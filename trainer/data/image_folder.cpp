@@ -11,9 +11,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "trainer/core/error.h"
 #include "trainer/data/jpeg_image.h"
 #include "trainer/data/resample.h"
-#include "trainer/error.h"
 
 namespace paceline::train {
 namespace {
@@ -45,8 +45,8 @@ void refuse_special_file(const fs::directory_entry& entry) {
   std::error_code code;
   struct stat status {};
   if (entry.is_regular_file(code) || stat(entry.path().c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
-  throw Error(fmt::format("{}: is {}, not a picture: take it away, or give --on-bad-image skip", entry.path().string(),
-                          kind_of(status.st_mode)));
+  throw Error(entry.path().string(), fmt::format("is {}, not a picture", kind_of(status.st_mode)),
+              "remove it, or give ‹on-bad-image› skip");
 }
 
 // What a folder has of one kind, in the order of the names' bytes; nothing whose name begins with a dot.
@@ -61,7 +61,7 @@ std::vector<std::string> sorted_names(const fs::path& folder, bool folders, bool
     if (!folders && refuse_special) refuse_special_file(*entry);
     names.push_back(std::move(name));
   }
-  if (code) throw Error(fmt::format("{}: cannot be read: {}", folder.string(), code.message()));
+  if (code) throw Error(folder.string(), "cannot be read", code.message());
   std::ranges::sort(names);
   return names;
 }
@@ -78,8 +78,7 @@ void add_part(const fs::path& folder, const std::vector<std::string>& classes, b
     add(class_entry, name);
     const std::vector<std::string> files = sorted_names(folder / name, false, refuse_special);
     if (files.empty()) {
-      throw Error(fmt::format("{}: a class without pictures (*.jpg): add some, or take the folder away",
-                              (folder / name).string()));
+      throw Error((folder / name).string(), "a class without pictures (*.jpg)", "add some, or remove the folder");
     }
     for (const std::string& file : files) add(file_entry, file);
   }
@@ -135,19 +134,19 @@ std::string list_image_folder(const fs::path& directory, bool refuse_special) {
   fs::path test = directory / "val";
   if (!fs::is_directory(test, code)) test = directory / "test";
   if (!fs::is_directory(test, code)) {
-    throw Error(fmt::format("{}: has a folder train, but neither val nor test: evaluation needs pictures too",
-                            directory.string()));
+    throw Error(directory.string(), "has a folder train, but neither val nor test", "evaluation needs pictures too");
   }
   const std::vector<std::string> classes = sorted_names(train, true, false);
   if (classes.size() < 2) {
-    throw Error(fmt::format("{}: {}: make a folder of pictures for each class in it", train.string(),
-                            classes.empty() ? "no classes" : "a single class"));
+    throw Error(train.string(), classes.empty() ? "no classes" : "a single class",
+                "make a folder of pictures for each class in it");
   }
   const std::vector<std::string> tested = sorted_names(test, true, false);
-  if (tested.empty()) throw Error(fmt::format("{}: no classes: it needs folders like those of train", test.string()));
+  if (tested.empty()) throw Error(test.string(), "no classes", "it needs folders like those of train");
   for (const std::string& name : tested) {
     if (!std::ranges::binary_search(classes, name)) {
-      throw Error(fmt::format("{}: a class that {} does not have", (test / name).string(), train.string()));
+      throw Error((test / name).string(), fmt::format("a class that {} does not have", train.string()),
+                  "use the same classes for training and evaluation");
     }
   }
   std::string listing;
@@ -242,8 +241,7 @@ std::uint64_t FolderSource::bytes_on_disk(bool skip_unreadable) const {
     std::error_code code;
     const std::uint64_t size = fs::file_size(path(sample), code);
     if (!code) bytes += size;
-    if (code && !skip_unreadable)
-      throw Error(fmt::format("{}: cannot be read: {}", path(sample).string(), code.message()));
+    if (code && !skip_unreadable) throw Error(path(sample).string(), "cannot be read", code.message());
   }
   return bytes;
 }
@@ -268,10 +266,8 @@ void FolderSource::keep(FileContents contents) { contents_ = std::move(contents)
 
 void FolderSource::check_first() const {
   if (access(path(0).c_str(), R_OK) == 0) return;
-  throw Error(
-      fmt::format("{}: rank 0 lists it, but it cannot be read here: {}: copy the set to all hosts, or give "
-                  "--broadcast-data",
-                  path(0).string(), std::strerror(errno)));
+  throw Error(path(0).string(), fmt::format("rank 0 lists it, but it cannot be read here: {}", std::strerror(errno)),
+              "copy the set to all hosts, or give ‹broadcast-data›");
 }
 
 }  // namespace paceline::train

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "trainer/core/error.h"
 #include "trainer/data/dataset.h"
-#include "trainer/error.h"
 #include "trainer/nn/model.h"
 
 namespace paceline::train {

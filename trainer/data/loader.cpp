@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 
 namespace paceline::train {
 
@@ -91,7 +91,7 @@ void Loader::work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock
     lock.unlock();
     if (!range && slot.work.draw) range.emplace(Category::preprocess, slot.work.samples.front());
     if (!range) range.emplace(Category::preprocess);
-    if (i == 0) suffer(slow_loader, options_.delay);
+    if (i == 0) inject_delay(slow_loader, options_.delay);
     const std::exception_ptr failure = prepare(slot, i);
     if (options_.progress != nullptr) ++options_.progress->prepared;
     lock.lock();
@@ -111,8 +111,7 @@ std::exception_ptr Loader::prepare(Slot& slot, std::size_t i) try {
   try {
     write(slot, i, slot.work.samples[i]);
   } catch (const ImageError& error) {
-    throw Error(fmt::format("{}: not a picture that can be used: replace it, take it away, or give --on-bad-image skip",
-                            error.what()));
+    throw Error(error.what(), "not a picture that can be used", "replace it, remove it, or give ‹on-bad-image› skip");
   }
   return nullptr;
 } catch (...) {
@@ -136,8 +135,9 @@ void Loader::prepare_or_replace(Slot& slot, std::size_t i) {
   }
   slot.missing[i] = 1;
   if (!slot.work.draw) return;
-  throw Error(fmt::format("{} pictures in a row cannot be read{}{}: look at the file system and the data set", most,
-                          last.empty() ? "" : "; the last: ", last));
+  throw Error("the data set",
+              fmt::format("{} pictures in a row cannot be read{}{}", most, last.empty() ? "" : "; the last: ", last),
+              "check the file system and the data set");
 }
 
 void Loader::write(Slot& slot, std::size_t i, std::size_t sample) {
@@ -216,7 +216,7 @@ Loader::Plan training_batches(const RunPlan& plan, const Draw& draw) {
   };
 }
 
-Loader::Plan evaluation_batches(Part part, std::size_t batch) {
+Loader::Plan evaluation_batches(Slice part, std::size_t batch) {
   return [part, batch](std::uint64_t iteration) -> Loader::Work {
     const std::size_t done = iteration * batch;
     std::vector<std::uint32_t> samples(std::min(batch, part.count - done));

@@ -129,6 +129,6 @@ class Loader {
 Loader::Plan training_batches(const RunPlan& plan, const Draw& draw);
 
 // Consecutive samples as evaluation sees them, `batch` at a time; the last batch may be smaller.
-Loader::Plan evaluation_batches(Part part, std::size_t batch);
+Loader::Plan evaluation_batches(Slice part, std::size_t batch);
 
 }  // namespace paceline::train

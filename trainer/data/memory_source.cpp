@@ -8,16 +8,16 @@
 
 namespace paceline::train {
 
-Augmentation MemorySource::augmentation(std::size_t sample, const std::optional<Draw>& draw) const {
+ImageCut MemorySource::cut_of(std::size_t sample, const std::optional<Draw>& draw) const {
   if (!draw) return {};
-  Augmentation result = augmentation_of(draw->seed, draw->epoch, sample, image_size_);
+  ImageCut result = augmentation_of(draw->seed, draw->epoch, sample, image_size_);
   if (!draw->crop) result.shift_x = result.shift_y = 0;
-  if (!draw->mirror) result.flip = false;
+  if (!draw->mirror) result.flip = 0;
   return result;
 }
 
 void MemorySource::prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const {
-  const Augmentation cut = augmentation(sample, draw);
+  const ImageCut cut = cut_of(sample, draw);
   if (image_size_ == data_.image_size) {
     prepare_image(data_, sample, normalization_, cut, out);
   } else {
@@ -35,8 +35,7 @@ ImageCut MemorySource::prepare_stored(std::size_t sample, const std::optional<Dr
     prepare_resized(data_, sample, {{}, {1, 1, 1}}, {}, image_size_, pixels);
     round_to_bytes(pixels, out);
   }
-  const Augmentation cut = augmentation(sample, draw);
-  return {static_cast<std::int16_t>(cut.shift_x), static_cast<std::int16_t>(cut.shift_y), cut.flip ? 1 : 0};
+  return cut_of(sample, draw);
 }
 
 }  // namespace paceline::train

@@ -27,7 +27,7 @@ class MemorySource : public ImageSource {
                           std::span<std::uint8_t> out) const override;
 
  private:
-  Augmentation augmentation(std::size_t sample, const std::optional<Draw>& draw) const;
+  ImageCut cut_of(std::size_t sample, const std::optional<Draw>& draw) const;
 
   const Dataset data_;
   const Normalization normalization_;

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "trainer/core/error.h"
+#include "trainer/core/whole_file.h"
 #include "trainer/data/cifar.h"
 #include "trainer/data/jpeg.h"
 #include "trainer/data/random.h"
 #include "trainer/data/sharding.h"
-#include "trainer/error.h"
-#include "trainer/whole_file.h"
 
 namespace paceline::train {
 namespace {
@@ -124,15 +124,14 @@ void refuse_to_overwrite(const std::filesystem::path& directory, std::initialize
   std::error_code code;
   for (const char* name : names) {
     if (!std::filesystem::exists(directory / name, code)) continue;
-    throw Error(
-        fmt::format("{}: is there already: take it away, or name another directory", (directory / name).string()));
+    throw Error((directory / name).string(), "exists already", "remove it, or name another directory");
   }
 }
 
 void make_directory(const std::filesystem::path& directory) {
   std::error_code code;
   std::filesystem::create_directories(directory, code);
-  if (code) throw Error(fmt::format("{}: cannot be made: {}", directory.string(), code.message()));
+  if (code) throw Error(directory.string(), "cannot be made", code.message());
 }
 
 }  // namespace
@@ -166,7 +165,8 @@ std::uint8_t draw_shape(std::uint64_t seed, std::uint64_t part, std::uint64_t in
 }
 
 void make_dataset(const std::filesystem::path& directory, std::size_t train, std::size_t test, std::uint64_t seed) {
-  if (train < 5 || test < 1) throw Error("make-dataset: at least 5 training samples and 1 test sample", Status::usage);
+  if (train < 5 || test < 1)
+    throw Error("make-dataset", "too few images", "ask for at least 5 training images and 1 test image", Status::usage);
   refuse_to_overwrite(directory, {"data_batch_1.bin", "test_batch.bin"});
   make_directory(directory);
   const auto draw = [&](std::size_t samples, std::uint64_t part) {
@@ -181,7 +181,7 @@ void make_dataset(const std::filesystem::path& directory, std::size_t train, std
   };
   const Dataset training = draw(train, 0);
   for (int file = 0; file < 5; ++file) {
-    const Part part = part_of(train, file, 5);
+    const Slice part = part_of(train, file, 5);
     write_cifar_batch(directory / fmt::format("data_batch_{}.bin", file + 1), training, part.first, part.count);
   }
   write_cifar_batch(directory / "test_batch.bin", draw(test, 1), 0, test);
@@ -191,7 +191,8 @@ void make_jpeg_dataset(const std::filesystem::path& directory, std::size_t train
                        int side) {
   const std::size_t classes = shape_names.size();
   if (train < classes || test < 1) {
-    throw Error("make-dataset: at least 10 training samples, one a class, and 1 test sample", Status::usage);
+    throw Error("make-dataset", "too few images",
+                "ask for at least 10 training images, one for each class, and 1 test image", Status::usage);
   }
   refuse_to_overwrite(directory, {"train", "val"});
   const std::size_t plane = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);

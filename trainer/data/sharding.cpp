@@ -22,7 +22,7 @@ std::vector<std::uint32_t> EpochPlan::order(std::uint64_t seed, std::uint64_t ep
   return order;
 }
 
-Part part_of(std::size_t samples, int rank, int ranks) {
+Slice part_of(std::size_t samples, int rank, int ranks) {
   const auto start = [&](int r) { return samples * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks); };
   return {start(rank), start(rank + 1) - start(rank)};
 }

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "trainer/core/slice.h"
+
 namespace paceline::train {
 
 // A random order of the samples 0 … samples − 1, a function of seed and epoch alone: every rank computes the same
@@ -13,10 +15,7 @@ namespace paceline::train {
 std::vector<std::uint32_t> epoch_order(std::uint64_t seed, std::uint64_t epoch, std::size_t samples);
 
 // Consecutive parts of 0 … samples − 1 that cover it exactly and differ in length by one at most.
-struct Part {
-  std::size_t first = 0, count = 0;
-};
-Part part_of(std::size_t samples, int rank, int ranks);
+Slice part_of(std::size_t samples, int rank, int ranks);
 
 // How an epoch is cut into iterations: iteration i takes the order's next ranks × batch samples, rank r the r-th batch
 // of these. So an iteration of 2 ranks with batch b sees the samples of 1 rank with batch 2b. All ranks take the same

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/nn/image_cut.h"
+
 #include "trainer/nn/memory.h"
 
 namespace paceline::train {
@@ -34,6 +36,13 @@ struct Score {
   double loss_sum = 0;  // over the samples, not their mean: sums can be added over batches and ranks
   std::int64_t correct = 0;
   std::int64_t samples = 0;
+
+  Score& operator+=(const Score& other) {
+    loss_sum += other.loss_sum;
+    correct += other.correct;
+    samples += other.samples;
+    return *this;
+  }
 };
 
 // Opened and closed around every layer's forward or backward, for the ranges that profilers show.
@@ -41,13 +50,6 @@ struct LayerObserver {
   virtual ~LayerObserver() = default;
   virtual void begin(const std::string& layer, Mode mode, bool backward) = 0;
   virtual void end() = 0;
-};
-
-// Where a stored image is cut and whether it is mirrored: pixel (y, x) of what the network sees is the stored pixel (y +
-// shift_y, x + shift_x), x counted from the right where it is mirrored; 0 where there is none.
-struct ImageCut {
-  std::int16_t shift_x = 0, shift_y = 0;
-  std::int32_t flip = 0;
 };
 
 // Images as they are stored, for a model that normalises, cuts and mirrors them itself.
@@ -74,8 +76,8 @@ class Model {
 
   // Images that will stay where they are until a following forward() takes them, the only one so announced: a model on
   // another device fetches them meanwhile. Without effect on what is computed.
-  virtual void announce(std::span<const float>) {}
-  virtual void announce(const StoredImages&) {}
+  virtual void prefetch(std::span<const float>) {}
+  virtual void prefetch(const StoredImages&) {}
 
   // Names the dropout masks of the following forward() calls in Mode::train: the n-th since then has masks that are a
   // function of seed, n and the layer alone. Unless called, the masks follow from the model's construction.
@@ -93,8 +95,8 @@ class Model {
   // Where weights, gradients and statistics lie. The model is done with them whenever one of its functions returns.
   virtual Memory& memory() { return host_memory(); }
 
-  // Where backward writes the gradients from now on and what gradients() gives: as many values, zeroed, 64-byte aligned,
-  // of memory(); the caller keeps them alive.
+  // Where backward writes the gradients from now on and what gradients() gives: as many values, zeroed, 64-byte
+  // aligned, of memory(); the caller keeps them alive.
   virtual void set_gradients(std::span<float> buffer) = 0;
 
   virtual const std::vector<Parameter>& parameters() const = 0;

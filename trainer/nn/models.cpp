@@ -6,6 +6,8 @@
 #include <functional>
 #include <stdexcept>
 
+#include "trainer/core/error.h"
+
 namespace paceline::train {
 namespace {
 
@@ -95,7 +97,9 @@ Network build(const Vgg& vgg, const ModelOptions& options) {
     net.linear("classifier", x, options.classes);
     return net;
   }
-  if (side % 7 != 0) throw std::invalid_argument(options.name + " takes images of 224 × 224 pixels or a multiple");
+  if (side % 7 != 0)
+    throw Error("‹model› " + options.name, "takes images of 224 × 224 pixels or a multiple", "give ‹image-size› 224",
+                Status::usage);
   if (side > 7) x = net.average_pool("avgpool", x, side / 7);
   x = net.linear("classifier.0", x, channels(4096, options));
   x = net.relu("classifier.1", x);
@@ -165,14 +169,14 @@ std::vector<std::string> model_names() {
 }
 
 Network build_network(const ModelOptions& options) {
-  if (!(options.width > 0)) throw std::invalid_argument("the width must be above 0");
+  if (!(options.width > 0)) throw Error("‹width›", "not above 0", "give a number above 0", Status::usage);
   std::string known;
   for (const Entry& entry : table()) {
     if (options.name == entry.name) return entry.build(options);
     known += known.empty() ? "" : ", ";
     known += entry.name;
   }
-  throw std::invalid_argument("unknown model '" + options.name + "': choose one of " + known);
+  throw Error("‹model› " + options.name, "unknown model", "choose one of " + known, Status::usage);
 }
 
 }  // namespace paceline::train

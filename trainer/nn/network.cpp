@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "trainer/core/error.h"
+
 namespace paceline::train {
 
 std::vector<ParameterShape> Layer::parameters() const {
@@ -45,9 +47,9 @@ Network::Network(Shape image) {
 
 int Network::append(Layer layer) {
   if (layer.out.channels < 1 || layer.out.height < 1 || layer.out.width < 1) {
-    throw std::invalid_argument("images of " + std::to_string(layers_[0].out.height) + " × " +
-                                std::to_string(layers_[0].out.width) + " pixels are too small: nothing is left after " +
-                                layer.name);
+    throw Error("images of " + std::to_string(layers_[0].out.height) + " × " + std::to_string(layers_[0].out.width) +
+                    " pixels are too small",
+                "nothing is left after " + layer.name, "give a larger ‹image-size›", Status::usage);
   }
   layers_.push_back(std::move(layer));
   return static_cast<int>(layers_.size()) - 1;

@@ -3,35 +3,32 @@
 #include <new>
 #include <vector>
 
-#include "trainer/error.h"
-
 namespace paceline::train {
 
-void agree(Communicator& communicator, const std::string& what, int status) {
-  std::vector<double> statuses(static_cast<std::size_t>(communicator.size()));
-  statuses[static_cast<std::size_t>(communicator.rank())] = status;
-  communicator.allreduce_sum(statuses);
+void agree(Collectives& collectives, const std::string& line, Status status) {
+  std::vector<double> statuses(static_cast<std::size_t>(collectives.size()));
+  statuses[static_cast<std::size_t>(collectives.rank())] = line.empty() ? 0 : static_cast<double>(status);
+  collectives.allreduce_sum(statuses);
   for (std::size_t rank = 0; rank < statuses.size(); ++rank) {
-    if (statuses[rank] > 0) throw AgreedError(what, static_cast<int>(statuses[rank]), static_cast<int>(rank));
+    if (statuses[rank] == 0) continue;
+    throw AgreedError(line, static_cast<Status>(static_cast<int>(statuses[rank])), static_cast<int>(rank));
   }
 }
 
-void together(Communicator& communicator, const std::function<void()>& part) {
-  std::string what;
-  int status = 0;
+void together(Collectives& collectives, const std::function<void()>& part) {
+  std::string line;
+  Status status = Status::failed;
   try {
     part();
   } catch (const Error& error) {
-    what = error.what();
-    status = static_cast<int>(error.status);
+    line = error.what();
+    status = error.status;
   } catch (const std::bad_alloc&) {
-    what = "there is not enough memory: lower --batch-size, or train on less data";
-    status = 1;
+    line = "there is not enough memory: lower ‹batch-size›, or train on less data";
   } catch (const std::exception& error) {
-    what = error.what();
-    status = 1;
+    line = error.what();
   }
-  agree(communicator, what, status);
+  agree(collectives, line, status);
 }
 
 }  // namespace paceline::train

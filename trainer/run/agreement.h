@@ -1,27 +1,25 @@
-// Errors that may meet one rank alone, and end the job in order on all.
+// Errors that one rank alone may meet, turned into errors of all ranks.
 #pragma once
 
 #include <functional>
-#include <stdexcept>
 #include <string>
 
-#include "trainer/comm/communicator.h"
+#include "trainer/comm/collectives.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 
-// Thrown on every rank in the same place: the job can end in order, each rank for itself. `reporter` is the rank that
-// says so; the others are silent.
-struct AgreedError : std::runtime_error {
-  AgreedError(const std::string& what, int status, int reporter)
-      : std::runtime_error(what), status(status), reporter(reporter) {}
-  int status, reporter;
+// Thrown on every rank at the same place, so that each rank can end in order. Only the rank `reporter` prints it.
+struct AgreedError : Error {
+  AgreedError(const std::string& line, Status status, int reporter) : Error(line, status), reporter(reporter) {}
+  int reporter;
 };
 
-// Throws AgreedError on all ranks where any has a status above 0; the first such rank reports its own text. A
-// collective call.
-void agree(Communicator& communicator, const std::string& what, int status);
+// Throws AgreedError on all ranks if any rank passes a line; the first such rank reports its line. An empty line means
+// that this rank has no error. A collective call.
+void agree(Collectives& collectives, const std::string& line, Status status = Status::failed);
 
-// Runs `part`, which communicates with nobody, and agrees on how that went. A collective call.
-void together(Communicator& communicator, const std::function<void()>& part);
+// Runs `part`, which must not communicate, and throws AgreedError on all ranks if it threw on any. A collective call.
+void together(Collectives& collectives, const std::function<void()>& part);
 
 }  // namespace paceline::train

@@ -13,11 +13,11 @@
 #include <memory>
 #include <string_view>
 
+#include "trainer/comm/communicator.h"
 #include "trainer/comm/cuda_aware.h"
-#include "trainer/comm/host_communicator.h"
 #include "trainer/comm/ring_order.h"
-#include "trainer/error.h"
-#include "trainer/ranges.h"
+#include "trainer/core/error.h"
+#include "trainer/core/ranges.h"
 #include "trainer/run/gpu_part.h"
 #include "trainer/run/rank_check.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 struct Contender {
   std::string name;
-  std::unique_ptr<Communicator> communicator;
+  Communicator communicator;
   std::vector<double> seconds;    // of each iteration, on this rank
   std::shared_ptr<float> memory;  // of the values, where the communicator wants them
   std::uint64_t wrong = 0;        // means, on all ranks
@@ -40,13 +40,14 @@ float share(std::size_t i, int rank, int ranks) {
 
 // How many means of this rank are not the exact ones.
 std::uint64_t count_wrong(Contender& contender, std::size_t count) {
-  Communicator& communicator = *contender.communicator;
-  const int ranks = communicator.size();
+  const Communicator& communicator = contender.communicator;
+  const int ranks = communicator.collectives->size();
   std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = share(i, communicator.rank(), ranks) * static_cast<float>(ranks);
-  communicator.copy(values, {contender.memory.get(), count});
-  communicator.allreduce_mean({contender.memory.get(), count});
-  communicator.copy({contender.memory.get(), count}, values);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = share(i, communicator.collectives->rank(), ranks) * static_cast<float>(ranks);
+  communicator.reduction->copy(values, {contender.memory.get(), count});
+  communicator.reduction->allreduce_mean({contender.memory.get(), count});
+  communicator.reduction->copy({contender.memory.get(), count}, values);
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < count; ++i) {
     float expected = 0;
@@ -68,26 +69,26 @@ std::uint64_t report_wrong(const Contender& contender, std::uint64_t wrong) {
     std::array<char, MPI_MAX_PROCESSOR_NAME> host{};
     int length = 0;
     MPI_Get_processor_name(host.data(), &length);
-    fmt::print(stderr, "paceline-train: rank {} on {}: {}: {} means are wrong\n", contender.communicator->rank(),
-               host.data(), contender.name, wrong);
+    fmt::print(stderr, "paceline-train: rank {} on {}: {}: {} means are wrong\n",
+               contender.communicator.collectives->rank(), host.data(), contender.name, wrong);
   }
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   return wrong;
 }
 
 void time_once(Contender& contender, std::size_t count) {
-  const Range range(Category::allreduce, contender.communicator->payload_bytes(count));
-  contender.communicator->allreduce_mean({contender.memory.get(), count});
+  const Range range(Category::allreduce, contender.communicator.reduction->payload_bytes(count));
+  contender.communicator.reduction->allreduce_mean({contender.memory.get(), count});
 }
 
-std::unique_ptr<Communicator> make_contender(const std::string& name, bool on_gpu, const nccl::Options& options) {
+Communicator make_contender(const std::string& name, bool on_gpu, const nccl::Options& options) {
   auto ranks = std::make_unique<Ranks>(MPI_COMM_WORLD);
   if (on_gpu) return gpu_part().make_communicator(name, options, std::move(ranks));
   const std::vector<int> order = parse_ring_order(options.ring_order, ranks->size);
   return make_host_communicator(name, options.dtype, std::move(ranks), order);
 }
 
-std::vector<Contender> make_contenders(const BenchAllreduceOptions& options, bool prints) {
+std::vector<Contender> make_contenders(const BenchAllreduceOptions& options, bool prints, ForUser for_user) {
   const bool on_gpu = options.device == "cuda";
   if (on_gpu) gpu_part().use_device(Ranks(MPI_COMM_WORLD), options.share_gpu);
   std::vector<Contender> contenders;
@@ -98,7 +99,7 @@ std::vector<Contender> make_contenders(const BenchAllreduceOptions& options, boo
       contenders.push_back({name, make_contender(name, on_gpu, options.reduction), {}, {}});
     } catch (const Error& error) {
       if (!options.communicators.empty() || std::find(all.begin(), all.end(), name) == all.end()) throw;
-      if (prints) fmt::print("left out: {}\n", error.what());
+      if (prints) fmt::print("left out: {}\n", for_user(error.what()));
     }
   }
   return contenders;
@@ -106,7 +107,7 @@ std::vector<Contender> make_contenders(const BenchAllreduceOptions& options, boo
 
 // The three ways in which an allreduce can reach a GPU's gradients: over the host's memory, by the MPI library itself,
 // by NCCL.
-std::vector<Contender> make_libraries(const BenchAllreduceOptions& options, bool prints) {
+std::vector<Contender> make_libraries(const BenchAllreduceOptions& options, bool prints, ForUser for_user) {
   std::vector<Contender> contenders;
   contenders.push_back({"host MPI", make_contender("mpi", false, options.reduction), {}, {}});
   std::string no_gpu;
@@ -122,7 +123,7 @@ std::vector<Contender> make_libraries(const BenchAllreduceOptions& options, bool
     } catch (const Error& error) {
       reason = error.what();
     }
-    if (!reason.empty() && prints) fmt::print("left out: {}: {}\n", column, reason);
+    if (!reason.empty() && prints) fmt::print("left out: {}: {}\n", column, for_user(reason));
   };
   const CudaAwareness mpi = cuda_awareness();
   const bool fp32 = options.reduction.dtype == "f32";
@@ -142,7 +143,7 @@ void measure(std::vector<Contender>& contenders, std::size_t count, int iteratio
   for (Contender& contender : contenders) {
     contender.seconds.clear();
     contender.memory.reset();
-    contender.memory = contender.communicator->gradient_memory(count);
+    contender.memory = contender.communicator.reduction->gradient_memory(count);
     contender.wrong = report_wrong(contender, count_wrong(contender, count));
   }
   for (int iteration = 0; iteration < iterations; ++iteration) {
@@ -157,7 +158,7 @@ void measure(std::vector<Contender>& contenders, std::size_t count, int iteratio
 
 void print_header(const BenchAllreduceOptions& options, const std::vector<Contender>& contenders, int hosts) {
   fmt::print("allreduce of {}: {} rank(s) on {} host(s), median of {} iterations; algbw and busbw in GB/s (10⁹)\n",
-             options.reduction.dtype, contenders.front().communicator->size(), hosts, options.iterations);
+             options.reduction.dtype, contenders.front().communicator.collectives->size(), hosts, options.iterations);
   if (!options.libraries) {
     fmt::print("{:>12} {:>12}  {:<18} {:>12} {:>9} {:>9}  {}\n", "bytes", "elements", "communicator", "time (µs)",
                "algbw", "busbw", "wrong");
@@ -171,13 +172,13 @@ void print_header(const BenchAllreduceOptions& options, const std::vector<Conten
 
 // A row for each contender, or one for all.
 void print_rows(std::vector<Contender>& contenders, std::size_t count, bool libraries, bool prints) {
-  const Communicator& first = *contenders.front().communicator;
-  const double per_algbw = 2.0 * (first.size() - 1) / first.size();
-  if (libraries && prints) fmt::print("{:>12}", first.payload_bytes(count));
+  const Communicator& first = contenders.front().communicator;
+  const double per_algbw = 2.0 * (first.collectives->size() - 1) / first.collectives->size();
+  if (libraries && prints) fmt::print("{:>12}", first.reduction->payload_bytes(count));
   for (Contender& contender : contenders) {
     const double time = slowest_median(contender);
     if (!prints) continue;
-    const std::size_t bytes = contender.communicator->payload_bytes(count);
+    const std::size_t bytes = contender.communicator.reduction->payload_bytes(count);
     const double algbw = static_cast<double>(bytes) / time * 1e-9;
     if (libraries) {
       fmt::print("  {:>14}  {:>10.1f} {:>8.3f}", contender.wrong > 0 ? fmt::format("{} wrong", contender.wrong) : "",
@@ -194,16 +195,15 @@ void print_rows(std::vector<Contender>& contenders, std::size_t count, bool libr
 // Each contender has its values, and all on a host know the sums beside them.
 void check_memory(std::size_t size, const std::vector<Contender>& contenders) {
   const Ranks ranks(MPI_COMM_WORLD);
-  const std::size_t values = size / contenders.front().communicator->payload_bytes(1);
+  const std::size_t values = size / contenders.front().communicator.reduction->payload_bytes(1);
   const std::uint64_t wanted =
       (contenders.size() + 1) * sizeof(float) * values * static_cast<std::uint64_t>(ranks.local_size);
   int fits = wanted <= memory_available() ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &fits, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (fits != 0) return;
-  throw Error(fmt::format("--sizes: {} KiB of values take {} MiB of a host's memory, which has not as much left: name "
-                          "smaller ones, or fewer --communicators",
-                          size >> 10, wanted >> 20),
-              Status::usage);
+  throw Error("‹sizes›",
+              fmt::format("{} KiB of values take {} MiB, and a host has less memory left", size >> 10, wanted >> 20),
+              "name smaller ones, or fewer ‹communicators›", Status::usage);
 }
 
 }  // namespace
@@ -215,7 +215,7 @@ std::size_t parse_bytes(const std::string& text) {
   const std::string_view unit(end, static_cast<std::size_t>(last - end));
   const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
   if (error != std::errc() || shift < 0 || number > std::numeric_limits<std::size_t>::max() >> (shift + 8)) {
-    throw Error(fmt::format("--sizes: '{}' is no size: write bytes, or 64K, 25M, 1G", text), Status::usage);
+    throw Error("‹sizes›", fmt::format("'{}' is not a size", text), "write bytes, or 64K, 25M, 1G", Status::usage);
   }
   return number << shift;
 }
@@ -225,7 +225,7 @@ std::vector<std::string> default_sizes(bool libraries) {
   return {"4K", "64K", "1M", "25M"};
 }
 
-int bench_allreduce(const BenchAllreduceOptions& options) {
+int bench_allreduce(const BenchAllreduceOptions& options, ForUser for_user) {
   int world_rank = 0, world_size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
@@ -236,18 +236,18 @@ int bench_allreduce(const BenchAllreduceOptions& options) {
     sizes.push_back(parse_bytes(size));
     const std::size_t value = options.reduction.dtype == "f32" ? 4 : 2;
     if (sizes.back() < value) {
-      throw Error(
-          fmt::format("--sizes {}: a value of {} has {} bytes: at least that", size, options.reduction.dtype, value),
-          Status::usage);
+      throw Error("‹sizes› " + size, fmt::format("one value of {} has {} bytes", options.reduction.dtype, value),
+                  "ask for at least one value", Status::usage);
     }
   }
   std::vector<Contender> contenders =
-      options.libraries ? make_libraries(options, prints) : make_contenders(options, prints);
-  if (contenders.empty()) throw Error("no communicator suits this job", Status::usage);
+      options.libraries ? make_libraries(options, prints, for_user) : make_contenders(options, prints, for_user);
+  if (contenders.empty())
+    throw Error("bench-allreduce", "no communicator suits this job", "name one with ‹communicators›", Status::usage);
   const int hosts = Ranks(MPI_COMM_WORLD).hosts;
   for (const std::size_t size : sizes) check_memory(size, contenders);
   if (prints) print_header(options, contenders, hosts);
-  const std::size_t width = contenders.front().communicator->payload_bytes(1);
+  const std::size_t width = contenders.front().communicator.reduction->payload_bytes(1);
   bool all_right = true;
   for (const std::size_t size : sizes) {
     measure(contenders, size / width, options.iterations);

@@ -22,6 +22,9 @@ struct BenchAllreduceOptions {
 // 4K to 25M; for the libraries, 4K to 256M.
 std::vector<std::string> default_sizes(bool libraries);
 
+// Rewrites an error message for the user (cli/option_table.h).
+using ForUser = std::string (*)(std::string);
+
 // "25M" → 26214400. Throws Error (usage) for anything but a number of bytes with an optional K, M or G.
 std::size_t parse_bytes(const std::string& text);
 
@@ -32,6 +35,6 @@ std::size_t parse_bytes(const std::string& text);
 // rank. Rank 0 prints a table: a row for each size and communicator, or, for the libraries, a row for each size with a
 // column for each that is there, and a line for each that is not, with the reason. A collective call over all ranks of
 // the job; returns the exit status on all: 1 where a mean was wrong. Throws Error (usage) for unknown names or sizes.
-int bench_allreduce(const BenchAllreduceOptions& options);
+int bench_allreduce(const BenchAllreduceOptions& options, ForUser for_user);
 
 }  // namespace paceline::train

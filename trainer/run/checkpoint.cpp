@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "trainer/error.h"
-#include "trainer/whole_file.h"
+#include "trainer/core/error.h"
+#include "trainer/core/whole_file.h"
 
 namespace paceline::train {
 namespace {
@@ -106,24 +106,25 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
 void check_no_checkpoint(const std::filesystem::path& file) {
   std::error_code code;
   if (std::filesystem::file_size(file, code) == 0 || code) return;
-  throw Error(
-      fmt::format("{}: is there already: go on from it with --resume, name another file, or give "
-                  "--overwrite-checkpoint",
-                  file.string()));
+  throw Error(file.string(), "exists already",
+              "go on from it with ‹resume›, name another file, or give ‹overwrite-checkpoint›");
 }
 
 Position read_checkpoint(const std::filesystem::path& file, const Position& expected, Model& model,
                          Optimizer& optimizer, RunState* state) {
-  const auto refuse = [&](const std::string& what) { return Error(fmt::format("{}: {}", file.string(), what)); };
+  const auto refuse = [&](const std::string& wrong, const std::string& remedy) {
+    return Error(file.string(), wrong, remedy);
+  };
+  const char* const other_file = "name the checkpoint of this run";
   const std::string content = read_file(file);
 
   std::string_view rest = content;
-  if (take(rest, magic.size()) != magic) throw refuse("not a checkpoint of paceline-train");
+  if (take(rest, magic.size()) != magic) throw refuse("not a checkpoint of paceline-train", other_file);
   const auto damaged = [&] {
     const std::string older = file.string() + ".1";
     std::error_code code;
-    return refuse(fmt::format("damaged checkpoint (its checksum does not match): use {}",
-                              std::filesystem::exists(older, code) ? older + ", the one before it" : "an older one"));
+    return refuse("damaged checkpoint (its checksum does not match)",
+                  "use " + (std::filesystem::exists(older, code) ? older + ", the one before it" : "an older one"));
   };
   if (rest.size() < 2 * sizeof(std::uint64_t)) throw damaged();
   const std::size_t hashed = content.size() - sizeof(std::uint64_t);
@@ -142,9 +143,12 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
                     header.at("images_per_iteration")};
   if (position.model != expected.model || position.image_size != expected.image_size ||
       position.classes != expected.classes || header.at("parameters") != shapes_of(model)) {
-    throw refuse(fmt::format(
-        "is of a {} for {} classes of {}-pixel images, not of a {} for {} classes of {}-pixel images", position.model,
-        position.classes, position.image_size, expected.model, expected.classes, expected.image_size));
+    throw refuse(
+        fmt::format("the checkpoint of a {} for {} classes of {}-pixel images, not of a {} for {} classes of {}-pixel "
+                    "images",
+                    position.model, position.classes, position.image_size, expected.model, expected.classes,
+                    expected.image_size),
+        other_file);
   }
   const auto fill = [&](std::span<float> flat) {
     for (const Parameter& parameter : model.parameters()) {
@@ -156,7 +160,9 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
   std::copy(statistics.begin(), statistics.end(), model.statistics().begin());
   const nlohmann::json& then = header.at("optimizer");
   if (then.at("name") != optimizer.name()) {
-    throw refuse(fmt::format("is of --optimizer {}, not of {}", then.at("name").get<std::string>(), optimizer.name()));
+    throw refuse(
+        fmt::format("the checkpoint of ‹optimizer› {}, not {}", then.at("name").get<std::string>(), optimizer.name()),
+        other_file);
   }
   for (std::vector<float>& array : optimizer.arrays()) fill(array);
   optimizer.scalars() = then.at("scalars").get<std::vector<double>>();

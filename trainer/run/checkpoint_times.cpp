@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 
@@ -24,9 +24,8 @@ CheckpointEvery parse_checkpoint_every(const std::string& text) {
   const double factor = name == "s" ? 1 : name == "m" || name == "min" ? 60 : name == "h" ? 3600 : 0;
   every.seconds *= factor;
   if (error == std::errc() && every.seconds > 0 && every.seconds <= 1e9) return every;
-  throw Error(
-      fmt::format("'{}' is neither epoch, nor a number of iterations such as 500, nor a time such as 10m", text),
-      Status::usage);
+  throw Error(fmt::format("'{}'", text), "not a time to write checkpoints at",
+              "write epoch, a number of iterations such as 500, or a time such as 10m", Status::usage);
 }
 
 Meeting plan_meeting(double every, double since, double iteration, std::uint64_t done) {
@@ -37,8 +36,8 @@ Meeting plan_meeting(double every, double since, double iteration, std::uint64_t
   return {write, done + static_cast<std::uint64_t>(std::clamp(std::round(ahead), 1.0, 1e12))};
 }
 
-CheckpointTimes::CheckpointTimes(CheckpointEvery every, Communicator& communicator, std::uint64_t first)
-    : every_(every), communicator_(communicator), next_(first + 1), last_(first) {}
+CheckpointTimes::CheckpointTimes(CheckpointEvery every, Collectives& collectives, std::uint64_t first)
+    : every_(every), collectives_(collectives), next_(first + 1), last_(first) {}
 
 bool CheckpointTimes::meets(std::uint64_t done) const {
   if (every_.iterations > 0) return done % every_.iterations == 0;
@@ -52,7 +51,7 @@ bool CheckpointTimes::due(std::uint64_t done) {
   const Meeting meeting =
       plan_meeting(every_.seconds, since.count(), steps.count() / static_cast<double>(done - last_), done);
   std::array<std::uint64_t, 2> decision{meeting.write ? 1u : 0u, meeting.next};
-  communicator_.broadcast(std::span<std::uint64_t>(decision), 0);
+  collectives_.broadcast(std::span<std::uint64_t>(decision), 0);
   next_ = decision[1];
   last_ = done;
   met_ = now;

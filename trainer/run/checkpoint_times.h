@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "trainer/comm/communicator.h"
+#include "trainer/comm/collectives.h"
 
 namespace paceline::train {
 
@@ -25,7 +25,7 @@ CheckpointEvery parse_checkpoint_every(const std::string& text);
 // iterations take longer and longer.
 class CheckpointTimes {
  public:
-  CheckpointTimes(CheckpointEvery every, Communicator& communicator, std::uint64_t first);
+  CheckpointTimes(CheckpointEvery every, Collectives& collectives, std::uint64_t first);
 
   // Whether the ranks meet when `done` iterations of the whole run are done. The same on every rank.
   bool meets(std::uint64_t done) const;
@@ -39,7 +39,7 @@ class CheckpointTimes {
   using Clock = std::chrono::steady_clock;
 
   const CheckpointEvery every_;
-  Communicator& communicator_;
+  Collectives& collectives_;
   std::uint64_t next_;  // meeting, by time
   std::uint64_t last_;  // meeting
   Clock::time_point written_ = Clock::now(), met_ = Clock::now();

@@ -2,25 +2,25 @@
 
 #include <mpi.h>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 
 const GpuPart* open_gpu(const std::string& wish, bool share) {
   if (wish == "cpu") return nullptr;
-  std::string trouble;
+  std::string reason;
   const GpuPart* part = nullptr;
   try {
     part = &gpu_part();
   } catch (const Error& error) {
-    trouble = error.what();
+    reason = error.what();
   }
   int everywhere = part != nullptr ? 1 : 0;  // a host may lack a library that the others have
   MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (everywhere == 0) {
     if (wish == "auto") return nullptr;
-    if (trouble.empty()) trouble = "--device cuda: on another host the libraries for GPUs cannot be loaded";
-    throw Error(trouble, Status::usage);
+    if (reason.empty()) reason = "‹device› cuda: another host cannot load the libraries for GPUs: install them there";
+    throw Error(reason, Status::usage);
   }
   try {
     part->use_device(Ranks(MPI_COMM_WORLD), share);

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {
@@ -19,10 +19,11 @@ Faults::Delay parse_delay(const std::string& text, std::string_view value, int r
   const bool separated = bad_rank == std::errc() && colon != end && *colon == ':';
   const auto [last, bad_time] = std::from_chars(separated ? colon + 1 : end, end, time);
   if (!separated || bad_time != std::errc() || last != end || rank < 0 || time < 0 || time > 3'600'000) {
-    throw Error(fmt::format("--fault {}: takes RANK:MILLISECONDS, e.g. slow-rank=1:50", text), Status::usage);
+    throw Error("‹fault› " + text, "expected RANK:MILLISECONDS", "write for example slow-rank=1:50", Status::usage);
   }
   if (rank >= ranks) {
-    throw Error(fmt::format("--fault {}: there is no rank {} in a job of {}", text, rank, ranks), Status::usage);
+    throw Error("‹fault› " + text, fmt::format("there is no rank {} in a job of {}", rank, ranks),
+                "name one of the job's ranks", Status::usage);
   }
   return {rank, std::chrono::milliseconds(time)};
 }
@@ -35,7 +36,7 @@ Faults parse_faults(const std::vector<std::string>& texts, int ranks) {
   for (const std::string& text : texts) {
     const std::string_view whole = text, name = whole.substr(0, whole.find('='));
     if (std::ranges::count(names, name) > 0) {
-      throw Error(fmt::format("--fault {}: {} is there already: once is all it can be", text, name), Status::usage);
+      throw Error("‹fault› " + text, fmt::format("{} is given twice", name), "give it once", Status::usage);
     }
     names.push_back(name);
     const std::string_view value = name.size() < whole.size() ? whole.substr(name.size() + 1) : std::string_view();
@@ -48,10 +49,8 @@ Faults parse_faults(const std::vector<std::string>& texts, int ranks) {
     } else if (whole == "tiny-buckets") {
       faults.tiny_buckets = true;
     } else {
-      throw Error(fmt::format("--fault {}: unknown; there are slow-rank=RANK:MS, slow-loader=RANK:MS, "
-                              "duplicate-shards, tiny-buckets",
-                              text),
-                  Status::usage);
+      throw Error("‹fault› " + text, "unknown fault",
+                  "use slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards or tiny-buckets", Status::usage);
     }
   }
   return faults;

@@ -5,28 +5,29 @@
 
 #include <filesystem>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {
 
 const GpuPart& load_gpu_part() {
 #if PACELINE_HAVE_CUDA_TRAINER
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  std::error_code code;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
+  if (code) throw Error("/proc/self/exe", code.message(), "mount /proc, where the program finds its GPU library");
   const std::string path = program.parent_path().parent_path() / "lib" / "libpaceline-train-cuda.so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    throw Error(
-        fmt::format("--device cuda: {}: LD_LIBRARY_PATH names the folders of cuDNN, cuBLAS and NCCL", dlerror()),
-        Status::usage);
+    throw Error("‹device› cuda", dlerror(), "put the folders of cuDNN, cuBLAS and NCCL into LD_LIBRARY_PATH",
+                Status::usage);
   }
   const auto find = reinterpret_cast<const GpuPart* (*)()>(dlsym(library, "paceline_gpu_part"));
   if (find == nullptr) {
-    throw Error(fmt::format("--device cuda: {} is not the one of this program: build both anew", path), Status::usage);
+    throw Error("‹device› cuda", path + " does not belong to this program", "build both again", Status::usage);
   }
   return *find();
 #else
-  throw Error("--device cuda: this program was built without CUDA; take --device cpu", Status::usage);
+  throw Error("‹device› cuda", "this program was built without CUDA", "take ‹device› cpu", Status::usage);
 #endif
 }
 

@@ -19,8 +19,8 @@ struct GpuPart {
   void (*use_device)(const Ranks& ranks, bool share);
 
   // nccl::make_device_communicator()
-  std::unique_ptr<Communicator> (*make_communicator)(const std::string& name, const nccl::Options& options,
-                                                     std::unique_ptr<Ranks> ranks);
+  Communicator (*make_communicator)(const std::string& name, const nccl::Options& options,
+                                    std::unique_ptr<Ranks> ranks);
 
   // On the current device, as use_device() leaves it. make_model throws std::invalid_argument for options that no model
   // has; both throw Error where the device refuses.

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {
@@ -34,13 +34,13 @@ Journal::Journal(int rank, const std::string& log, bool append)
     : speaks_(rank == 0), progress_(speaks_ && read_on_a_terminal()), name_(log) {
   if (!speaks_ || log.empty()) return;
   log_.open(log, append ? std::ios::app : std::ios::trunc);
-  if (!log_) throw Error(fmt::format("{}: the log cannot be written: {}", log, std::strerror(errno)));
+  if (!log_) throw Error(log, "the log cannot be written", std::strerror(errno));
 }
 
 void Journal::write(const nlohmann::json& object) {
   if (!log_.is_open()) return;
   log_ << object.dump() << std::endl;  // flushed: whoever reads along sees whole lines, and a killed run has its log
-  if (!log_) throw Error(fmt::format("{}: the log cannot be written: is the disk full?", name_));
+  if (!log_) throw Error(name_, "the log cannot be written", "check whether the disk is full");
 }
 
 void Journal::line(const std::string& text) {

@@ -12,8 +12,8 @@
 #include <sstream>
 #include <vector>
 
+#include "trainer/core/whole_file.h"
 #include "trainer/run/cgroup_memory.h"
-#include "trainer/whole_file.h"
 
 namespace paceline::train {
 namespace {
@@ -85,30 +85,30 @@ RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, in
   return facts;
 }
 
-std::optional<Trouble> first_trouble(std::span<const RankFacts> facts) {
+std::optional<Mismatch> first_mismatch(std::span<const RankFacts> facts) {
   const std::uint64_t build = common(facts, &RankFacts::build), data = common(facts, &RankFacts::data),
                       settings = common(facts, &RankFacts::settings);
   for (std::size_t i = 0; i < facts.size(); ++i) {
     const RankFacts& f = facts[i];
-    const auto trouble = [&](const std::string& what) { return Trouble{static_cast<int>(i), what}; };
+    const auto mismatch = [&](const std::string& what) { return Mismatch{static_cast<int>(i), what}; };
     if (f.build != build) {
-      return trouble("another build of paceline-train than the other ranks have: install one on all hosts");
+      return mismatch("another build of paceline-train than the other ranks have: install one on all hosts");
     }
-    if (f.settings != settings) return Trouble{static_cast<int>(i), "other options than the other ranks have", true};
-    if (f.data != data) return trouble("other data than the other ranks have: copy the same set to all hosts");
+    if (f.settings != settings) return Mismatch{static_cast<int>(i), "other options than the other ranks have", true};
+    if (f.data != data) return mismatch("other data than the other ranks have: copy the same set to all hosts");
     if (f.open_files < open_files_needed(facts.size())) {
-      return trouble(fmt::format("may open {} files, and a job of {} ranks needs {}: raise it with ulimit -n",
-                                 f.open_files, facts.size(), open_files_needed(facts.size())));
+      return mismatch(fmt::format("may open {} files, and a job of {} ranks needs {}: raise it with ulimit -n",
+                                  f.open_files, facts.size(), open_files_needed(facts.size())));
     }
     if (f.stack < smallest_stack) {
-      return trouble(fmt::format("has a stack of {} KiB, and needs {}: raise it with ulimit -s", f.stack >> 10,
-                                 smallest_stack >> 10));
+      return mismatch(fmt::format("has a stack of {} KiB, and needs {}: raise it with ulimit -s", f.stack >> 10,
+                                  smallest_stack >> 10));
     }
     const std::uint64_t wanted = f.memory_wanted * static_cast<std::uint64_t>(f.ranks_on_host);
     if (f.memory_left < wanted) {
-      return trouble(
-          fmt::format("its host has {} MiB of memory left, and its {} ranks need {} more: lower --batch-size "
-                      "or --accumulate, or start fewer ranks there",
+      return mismatch(
+          fmt::format("its host has {} MiB of memory left, and its {} ranks need {} more: lower ‹batch-size› "
+                      "or ‹accumulate›, or start fewer ranks there",
                       f.memory_left >> 20, f.ranks_on_host, wanted >> 20));
     }
   }
@@ -128,25 +128,25 @@ std::string differing_settings(const std::string& here, const std::string& there
   return text;
 }
 
-std::optional<Trouble> check_ranks(Communicator& communicator, const RankFacts& own, const std::string& settings) {
-  const auto ranks = static_cast<std::size_t>(communicator.size());
+std::optional<Mismatch> check_ranks(Collectives& collectives, const RankFacts& own, const std::string& settings) {
+  const auto ranks = static_cast<std::size_t>(collectives.size());
   std::vector<RankFacts> facts(ranks);
-  communicator.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(facts)));
-  std::optional<Trouble> trouble = first_trouble(facts);
-  if (!trouble || !trouble->settings) return trouble;
+  collectives.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(facts)));
+  std::optional<Mismatch> mismatch = first_mismatch(facts);
+  if (!mismatch || !mismatch->settings) return mismatch;
 
   // Only now the texts: which options are they?
   constexpr std::size_t room = 8192;
   std::vector<char> text(room), texts(room * ranks);
   std::memcpy(text.data(), settings.data(), std::min(settings.size(), room - 1));
-  communicator.allgather(std::as_bytes(std::span(text)), std::as_writable_bytes(std::span(texts)));
+  collectives.allgather(std::as_bytes(std::span(text)), std::as_writable_bytes(std::span(texts)));
   const std::uint64_t usual = common(facts, &RankFacts::settings);
   const auto of = [&](std::size_t rank) { return std::string(texts.data() + rank * room); };
   const std::size_t other =
       static_cast<std::size_t>(std::ranges::find(facts, usual, &RankFacts::settings) - facts.begin());
-  trouble->what = fmt::format("other options than rank {} on {}: {}", other, facts[other].host.data(),
-                              differing_settings(of(static_cast<std::size_t>(trouble->rank)), of(other)));
-  return trouble;
+  mismatch->what = fmt::format("other options than rank {} on {}: {}", other, facts[other].host.data(),
+                               differing_settings(of(static_cast<std::size_t>(mismatch->rank)), of(other)));
+  return mismatch;
 }
 
 }  // namespace paceline::train

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "trainer/comm/communicator.h"
+#include "trainer/comm/collectives.h"
 
 namespace paceline::train {
 
@@ -35,19 +35,19 @@ std::uint64_t memory_available();
 RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, int ranks_on_host,
                              std::uint64_t memory_wanted);
 
-struct Trouble {
+struct Mismatch {
   int rank = 0;
   std::string what;       // one line, without the rank's name
   bool settings = false;  // it is about the options
 };
 
 // The first trouble of all ranks' facts, by rank; the same on every rank that looks. What most ranks have is right.
-std::optional<Trouble> first_trouble(std::span<const RankFacts> facts);
+std::optional<Mismatch> first_mismatch(std::span<const RankFacts> facts);
 
 // The lines in which two texts of NAME=VALUE lines differ: "--lr 0.1, there 0.2; …". Empty where they do not.
 std::string differing_settings(const std::string& here, const std::string& there);
 
 // Exchanges the facts; a collective call. On trouble `what` names it, completed by the options that differ.
-std::optional<Trouble> check_ranks(Communicator& communicator, const RankFacts& own, const std::string& settings);
+std::optional<Mismatch> check_ranks(Collectives& collectives, const RankFacts& own, const std::string& settings);
 
 }  // namespace paceline::train

@@ -2,24 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
-#include <string_view>
 
 #include "trainer/run/rank_check.h"
 
 namespace paceline::train {
 namespace {
-
-// Options that change neither the weights that are learned nor the order of the images.
-constexpr std::array<std::string_view, 19> no_matter{
-    "--synthetic",    "--resume",          "--overwrite-checkpoint", "--checkpoint", "--checkpoint-every",
-    "--keep",         "--broadcast-data",  "--eval-every",           "--epochs",     "--iterations",
-    "--preset",       "--target-accuracy", "--show-config",          "--version",    "--deterministic",
-    "--comm-timeout", "--share-gpu",       "--on-bad-image",         "--classes"};
 
 std::optional<double> as_number(const std::string& text) {
   double value = 0;
@@ -34,14 +24,6 @@ bool same(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
-
-std::string settings_of_training(const std::string& settings) {
-  std::string kept;
-  for (const auto& [name, value] : settings_by_name(settings)) {
-    if (std::ranges::count(no_matter, name) == 0) kept += fmt::format("{}={}\n", name, value);
-  }
-  return kept;
-}
 
 std::vector<std::string> resume_notes(const RunFacts& then, const RunFacts& now, bool schedule_needs_length) {
   std::vector<std::string> notes;

@@ -16,10 +16,6 @@ struct RunFacts {
   std::uint64_t ranks = 0;
 };
 
-// Those of all options' lines of NAME=VALUE that decide what is learned or how fast: a run that goes on with another
-// value is another run. Not among them: where files are, when something is written or printed, how long the run is.
-std::string settings_of_training(const std::string& settings);
-
 // One line for each difference, e.g. "resumed with --lr 0.2, where the checkpoint's run had 0.1". Without facts of then
 // (written by an older version) there are none. schedule_needs_length: the rate depends on the length of the run.
 std::vector<std::string> resume_notes(const RunFacts& then, const RunFacts& now, bool schedule_needs_length);

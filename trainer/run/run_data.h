@@ -6,7 +6,7 @@
 #include <string>
 
 #include "trainer/cli/options.h"
-#include "trainer/comm/communicator.h"
+#include "trainer/comm/collectives.h"
 #include "trainer/data/image_source.h"
 
 namespace paceline::train {
@@ -22,6 +22,6 @@ struct RunData {
 // folders are a storm for a parallel file system. The orders of the epochs follow from list and seed without a message.
 // With --broadcast-data rank 0 alone reads the pictures too, and every rank keeps all of them in memory, as they are in
 // the files. Sent in pieces of 64 MiB at most. A collective call; throws AgreedError.
-RunData open_data(const TrainOptions& options, Communicator& communicator);
+RunData open_data(const TrainOptions& options, Collectives& collectives);
 
 }  // namespace paceline::train

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 #include "trainer/run/interrupt.h"
 
 namespace paceline::train {
@@ -53,21 +53,22 @@ std::string missing_ranks(const char* collective, double seconds, int rank,
   }
   if (missing == 0) {
     return fmt::format(
-        "an MPI {} has taken {:.0f} s although all ranks have come to it: look at the network and the MPI library, or "
-        "raise --comm-timeout",
+        "an MPI {} has taken {:.0f} s although all ranks have called it: check the network and the MPI library, or "
+        "raise "
+        "‹comm-timeout›",
         collective, seconds);
   }
   if (missing > most_named) names += fmt::format("; and {} ranks more", missing - most_named);
-  return fmt::format("an MPI {} of iteration {} has waited {:.0f} s for {} (--comm-timeout)", collective, own.iteration,
+  return fmt::format("an MPI {} of iteration {} has waited {:.0f} s for {} (‹comm-timeout›)", collective, own.iteration,
                      seconds, names);
 }
 
-Watchdog::Watchdog(Communicator& communicator, const Activity& activity, double limit_s, End end)
-    : rank_(communicator.rank()),
+Watchdog::Watchdog(Collectives& collectives, const Activity& activity, double limit_s, End end)
+    : rank_(collectives.rank()),
       activity_(activity),
       limit_(limit_s),
       end_(std::move(end)),
-      states_(communicator),
+      states_(collectives),
       thread_([this] { run(); }) {}
 
 Watchdog::~Watchdog() {

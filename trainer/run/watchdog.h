@@ -20,7 +20,7 @@ class Watchdog {
   using End = std::function<void(const std::string&)>;
 
   // A collective call. limit_s: how long a collective call may wait for a rank. The activity must outlive it.
-  Watchdog(Communicator& communicator, const Activity& activity, double limit_s, End end);
+  Watchdog(Collectives& collectives, const Activity& activity, double limit_s, End end);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

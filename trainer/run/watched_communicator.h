@@ -1,4 +1,4 @@
-// A communicator that notes which collective call a rank waits in.
+// A communicator that records in an Activity which collective call this rank is waiting in.
 #pragma once
 
 #include <memory>
@@ -12,45 +12,84 @@
 
 namespace paceline::train {
 
-class WatchedCommunicator : public Communicator {
+// Records a collective call for as long as it exists; nothing if the name is null.
+class RecordedCall {
  public:
-  // Both must outlive it.
-  WatchedCommunicator(Communicator& inner, Activity& activity) : inner_(inner), activity_(activity) {}
+  RecordedCall(Activity& activity, const char* name) : activity_(name == nullptr ? nullptr : &activity) {
+    if (activity_ != nullptr) activity_->begin(name);
+  }
+  ~RecordedCall() {
+    if (activity_ != nullptr) activity_->end();
+  }
+  RecordedCall(const RecordedCall&) = delete;
+  RecordedCall& operator=(const RecordedCall&) = delete;
 
-  void allreduce_mean(std::span<float> values) override {
-    const Note note(*this, inner_.queues() ? nullptr : "allreduce");
-    inner_.allreduce_mean(values);
-  }
-  void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override {
-    const Note note(*this, inner_.queues() ? nullptr : "allreduce of the gradient");  // NCCL has its own limit
-    inner_.allreduce_gradient(gradient, first, count);
-  }
-  void reduce_sum(std::span<float> values, int root) override {
-    const Note note(*this, "reduce");
-    inner_.reduce_sum(values, root);
-  }
-  void wait_for_all() override {
-    const Note note(*this, "barrier");
-    inner_.wait_for_all();
-  }
-  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override {
-    const Note note(*this, "allgather");
-    inner_.allgather(own, all);
-  }
-  void allreduce_sum(std::span<double> values) override {
-    const Note note(*this, "allreduce");
-    inner_.allreduce_sum(values);
-  }
-  void broadcast(std::span<float> values, int root) override { broadcast_any(values, root); }
-  void broadcast(std::span<std::uint64_t> values, int root) override { broadcast_any(values, root); }
-  void broadcast(std::span<std::byte> values, int root) override { broadcast_any(values, root); }
+ private:
+  Activity* const activity_;
+};
 
-  // Nothing here waits for all ranks.
+class WatchedCollectives : public Collectives {
+ public:
+  WatchedCollectives(Collectives& inner, Activity& activity) : inner_(inner), activity_(activity) {}
+
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   int local_rank() const override { return inner_.local_rank(); }
   int local_size() const override { return inner_.local_size(); }
+
+  void wait_for_all() override {
+    const RecordedCall call(activity_, "barrier");
+    inner_.wait_for_all();
+  }
+  void broadcast(std::span<float> values, int root) override { broadcast_any(values, root); }
+  void broadcast(std::span<std::uint64_t> values, int root) override { broadcast_any(values, root); }
+  void broadcast(std::span<std::byte> values, int root) override { broadcast_any(values, root); }
+  void allreduce_sum(std::span<double> values) override {
+    const RecordedCall call(activity_, "allreduce");
+    inner_.allreduce_sum(values);
+  }
+  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override {
+    const RecordedCall call(activity_, "allgather");
+    inner_.allgather(own, all);
+  }
+
+  // Messages between two ranks do not wait for all ranks.
+  void send(std::span<const std::byte> bytes, int to) override { inner_.send(bytes, to); }
+  void receive(std::span<std::byte> bytes, int from) override { inner_.receive(bytes, from); }
+  std::optional<int> sender() override { return inner_.sender(); }
+
+ private:
+  template <typename Values>
+  void broadcast_any(Values values, int root) {
+    const RecordedCall call(activity_, "broadcast");
+    inner_.broadcast(values, root);
+  }
+
+  Collectives& inner_;
+  Activity& activity_;
+};
+
+// Means that a stream queues are not recorded, because NCCL has a time limit of its own.
+class WatchedReduction : public GradientReduction {
+ public:
+  WatchedReduction(GradientReduction& inner, Activity& activity) : inner_(inner), activity_(activity) {}
+
+  void allreduce_mean(std::span<float> values) override {
+    const RecordedCall call(activity_, inner_.queues() ? nullptr : "allreduce");
+    inner_.allreduce_mean(values);
+  }
+  void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override {
+    const RecordedCall call(activity_, inner_.queues() ? nullptr : "allreduce of the gradient");
+    inner_.allreduce_gradient(gradient, first, count);
+  }
+  void reduce_sum(std::span<float> values, int root) override {
+    const RecordedCall call(activity_, "reduce");
+    inner_.reduce_sum(values, root);
+  }
+
+  // None of these waits for all ranks.
   void set_segments(std::vector<std::size_t> offsets) override { inner_.set_segments(std::move(offsets)); }
+  std::size_t payload_bytes(std::size_t values) const override { return inner_.payload_bytes(values); }
   std::unique_ptr<Transfer> begin_mean(std::span<float> gradient, std::span<const Slice> parts) override {
     return inner_.begin_mean(gradient, parts);
   }
@@ -60,32 +99,16 @@ class WatchedCommunicator : public Communicator {
   std::shared_ptr<float> gradient_memory(std::size_t values) const override { return inner_.gradient_memory(values); }
   bool wants_gradients() const override { return inner_.wants_gradients(); }
   void copy(std::span<const float> from, std::span<float> to) const override { inner_.copy(from, to); }
-  void send(std::span<const std::byte> bytes, int to) override { inner_.send(bytes, to); }
-  void receive(std::span<std::byte> bytes, int from) override { inner_.receive(bytes, from); }
-  std::optional<int> sender() override { return inner_.sender(); }
-  std::size_t payload_bytes(std::size_t values) const override { return inner_.payload_bytes(values); }
 
  private:
-  struct Note {
-    Note(WatchedCommunicator& of, const char* name) : activity(name == nullptr ? nullptr : &of.activity_) {
-      if (activity != nullptr) activity->begin(name);
-    }
-    ~Note() {
-      if (activity != nullptr) activity->end();
-    }
-    Note(const Note&) = delete;
-    Note& operator=(const Note&) = delete;
-    Activity* const activity;
-  };
-
-  template <typename Values>
-  void broadcast_any(Values values, int root) {
-    const Note note(*this, "broadcast");
-    inner_.broadcast(values, root);
-  }
-
-  Communicator& inner_;
+  GradientReduction& inner_;
   Activity& activity_;
 };
+
+// Both arguments must outlive the result.
+inline Communicator watched(const Communicator& inner, Activity& activity) {
+  return {std::make_unique<WatchedCollectives>(*inner.collectives, activity),
+          std::make_unique<WatchedReduction>(*inner.reduction, activity)};
+}
 
 }  // namespace paceline::train

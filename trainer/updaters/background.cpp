@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "trainer/comm/waiting.h"
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 
 namespace paceline::train {
 

@@ -11,14 +11,13 @@ BucketPlan plan_buckets(Model& model, const std::vector<std::uint64_t>& order, s
   BucketPlan plan;
   plan.of.resize(order.size());
   for (const std::uint64_t parameter : order) {
-    const Extent extent = extent_of(model, parameter);
-    const std::size_t values = extent.end - extent.first;
+    const auto [first, values] = slice_of_parameter(model, parameter);
     const std::size_t limit = plan.buckets.size() == 1 ? std::min(first_bytes, bytes) : bytes;
     if (plan.buckets.empty() || (plan.buckets.back().values + values) * bytes_per_value > limit) {
       plan.buckets.emplace_back();
     }
     Bucket& bucket = plan.buckets.back();
-    bucket.slices.push_back({extent.first, values});
+    bucket.slices.push_back({first, values});
     bucket.values += values;
     ++bucket.parameters;
     plan.of[parameter] = plan.buckets.size() - 1;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/comm/allreduce.h"
+#include "trainer/core/slice.h"
 #include "trainer/nn/model.h"
 
 namespace paceline::train {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 #include "trainer/updaters/sender.h"
 #include "trainer/updaters/updater.h"
 
@@ -16,7 +16,7 @@ class DoubleBufferingUpdater : public Updater {
  public:
   explicit DoubleBufferingUpdater(const UpdaterParts& parts)
       : Updater(parts),
-        memory_(parts.communicator.gradient_memory(model_.gradients().size())),
+        memory_(parts.communicator.reduction->gradient_memory(model_.gradients().size())),
         other_(memory_.get(), model_.gradients().size()),
         sender_(parts.communicator) {}
 
@@ -47,12 +47,12 @@ class DoubleBufferingUpdater : public Updater {
   std::span<const float> pending() override {
     if (!averaged_) return {};
     pending_.resize(other_.size());
-    communicator_.copy(other_, pending_);
+    reduction_.copy(other_, pending_);
     return pending_;
   }
 
   void restore_pending(std::span<const float> average) override {
-    communicator_.copy(average, other_);
+    reduction_.copy(average, other_);
     averaged_ = true;
   }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "trainer/core/ranges.h"
 #include "trainer/data/random.h"
-#include "trainer/ranges.h"
 
 namespace paceline::train {
 
@@ -30,15 +30,16 @@ Score forward(Model& model, const Batch& batch, std::size_t first, std::size_t s
   return model.forward(images_of(batch, first, samples), labels, mode);
 }
 
-void announce(Model& model, const Batch& batch, std::size_t samples) {
-  if (batch.normalization != nullptr) return model.announce(stored_images(batch, 0, samples));
-  model.announce(images_of(batch, 0, samples));
+void prefetch(Model& model, const Batch& batch, std::size_t samples) {
+  if (batch.normalization != nullptr) return model.prefetch(stored_images(batch, 0, samples));
+  model.prefetch(images_of(batch, 0, samples));
 }
 
-Extent extent_of(Model& model, std::size_t index) {
+Slice slice_of_parameter(Model& model, std::size_t index) {
   const std::vector<Parameter>& parameters = model.parameters();
+  const std::size_t first = parameters[index].offset;
   const bool last = index + 1 == parameters.size();
-  return {parameters[index].offset, last ? model.gradients().size() : parameters[index + 1].offset};
+  return {first, (last ? model.gradients().size() : parameters[index + 1].offset) - first};
 }
 
 GradientPass::GradientPass(Model& model, const PassOptions& options) : model_(model), options_(options) {}
@@ -60,11 +61,9 @@ Score GradientPass::run(const Batch& batch, std::uint64_t iteration, const Ready
     {
       const Range range(Category::forward);
       static const RangeName slow_rank("slow-rank");
-      if (pass == 0) suffer(slow_rank, options_.delay);
+      if (pass == 0) inject_delay(slow_rank, options_.delay);
       const Score score = forward(model_, batch, pass * samples, samples, Mode::train);
-      total.loss_sum += score.loss_sum;
-      total.correct += score.correct;
-      total.samples += score.samples;
+      total += score;
       if (!std::isfinite(score.loss_sum) && nonfinite_layer_.empty()) {
         nonfinite_layer_ = model_.first_nonfinite_layer();
       }
@@ -103,9 +102,9 @@ void GradientPass::last_backward(const Ready& ready) {
 }
 
 void GradientPass::add_earlier_passes(std::size_t first, std::size_t count) {
-  const std::size_t begin = extent_of(model_, first).first, end = extent_of(model_, first + count - 1).end;
-  model_.memory().add(std::span<const float>(earlier_).subspan(begin, end - begin),
-                      model_.gradients().subspan(begin, end - begin));
+  const Slice last = slice_of_parameter(model_, first + count - 1);
+  const std::size_t begin = slice_of_parameter(model_, first).first, size = last.first + last.count - begin;
+  model_.memory().add(std::span<const float>(earlier_).subspan(begin, size), model_.gradients().subspan(begin, size));
 }
 
 }  // namespace paceline::train

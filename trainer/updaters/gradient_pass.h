@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/core/slice.h"
 #include "trainer/data/loader.h"
 #include "trainer/nn/model.h"
 
@@ -24,13 +25,10 @@ struct PassOptions {
 Score forward(Model& model, const Batch& batch, std::size_t first, std::size_t samples, Mode mode);
 
 // Tells the model what the forward() after the next one will be: the first `samples` of this batch.
-void announce(Model& model, const Batch& batch, std::size_t samples);
+void prefetch(Model& model, const Batch& batch, std::size_t samples);
 
-// Positions [first, end) of the flat buffers that parameter `index` takes, padding up to the next one included.
-struct Extent {
-  std::size_t first = 0, end = 0;
-};
-Extent extent_of(Model& model, std::size_t index);
+// The positions of the flat buffers that parameter `index` takes, including the padding up to the next parameter.
+Slice slice_of_parameter(Model& model, std::size_t index);
 
 class GradientPass {
  public:

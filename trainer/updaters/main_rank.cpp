@@ -4,7 +4,7 @@
 // right one for weight decay and for optimizers whose step is not proportional to the gradient.
 #include <cmath>
 
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 #include "trainer/updaters/updater.h"
 
 namespace paceline::train {
@@ -21,17 +21,17 @@ class MainRankUpdater : public Updater {
     const std::span<float> gradients = model_.gradients();
     StepResult result;
     {
-      const Range range(Category::allreduce, reduce_, communicator_.payload_bytes(gradients.size()));
-      communicator_.reduce_sum(gradients, main_rank);
+      const Range range(Category::allreduce, reduce_, reduction_.payload_bytes(gradients.size()));
+      reduction_.reduce_sum(gradients, main_rank);
       result = agree(local, stop);
     }
     if (!std::isfinite(result.score.loss_sum)) return result;
-    if (communicator_.rank() == main_rank) {
-      model_.memory().divide(gradients, static_cast<float>(communicator_.size()));
+    if (collectives_.rank() == main_rank) {
+      model_.memory().divide(gradients, static_cast<float>(collectives_.size()));
       apply(gradients, rate);
     }
     const Range range(Category::allreduce, broadcast_, model_.weights().size_bytes());
-    communicator_.broadcast(model_.weights(), main_rank);
+    collectives_.broadcast(model_.weights(), main_rank);
     return result;
   }
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 #include "trainer/updaters/buckets.h"
 #include "trainer/updaters/sender.h"
 #include "trainer/updaters/updater.h"
@@ -67,8 +67,8 @@ class OverlapUpdater : public Updater {
   // The first iteration shows in which order gradients arrive; rank 0's order is everybody's. Its own gradients go
   // after backward.
   void plan() {
-    communicator_.broadcast(std::span<std::uint64_t>(order_), 0);
-    plan_ = plan_buckets(model_, order_, first_bytes_, bytes_, communicator_.payload_bytes(1));
+    collectives_.broadcast(std::span<std::uint64_t>(order_), 0);
+    plan_ = plan_buckets(model_, order_, first_bytes_, bytes_, reduction_.payload_bytes(1));
     for (std::size_t k = 0; k < plan_->buckets.size(); ++k) names_.emplace_back("bucket " + std::to_string(k));
     begin_sending();
     for (const std::uint64_t parameter : order_) arrived(parameter);

@@ -13,8 +13,8 @@
 #include <thread>
 #include <utility>
 
-#include "trainer/error.h"
-#include "trainer/ranges.h"
+#include "trainer/core/error.h"
+#include "trainer/core/ranges.h"
 #include "trainer/updaters/background.h"
 #include "trainer/updaters/threads.h"
 #include "trainer/updaters/updater.h"
@@ -36,14 +36,14 @@ std::span<std::byte> bytes_of(Note& note) { return std::as_writable_bytes(std::s
 // What rank 0 has more than the others.
 class Server {
  public:
-  Server(Communicator& communicator, Optimizer& optimizer, std::span<const float> weights,
+  Server(Collectives& collectives, Optimizer& optimizer, std::span<const float> weights,
          std::optional<std::uint64_t> most_ahead)
-      : communicator_(communicator),
+      : collectives_(collectives),
         optimizer_(optimizer),
         most_ahead_(most_ahead),
         weights_(weights.begin(), weights.end()),
-        gradient_(communicator.size() > 1 ? weights.size() : 0),
-        clocks_(static_cast<std::size_t>(communicator.size())) {
+        gradient_(collectives.size() > 1 ? weights.size() : 0),
+        clocks_(static_cast<std::size_t>(collectives.size())) {
     report_.ranks.resize(clocks_.size());
   }
 
@@ -98,7 +98,7 @@ class Server {
   void serve() {
     set_threads(1, 1);  // of this thread's steps: the others compute
     while (true) {
-      const std::optional<int> from = communicator_.sender();
+      const std::optional<int> from = collectives_.sender();
       if (from) {
         take_from(*from);
       } else {
@@ -115,8 +115,8 @@ class Server {
 
   void take_from(int from) {
     Note note;
-    communicator_.receive(bytes_of(note), from);
-    if (note.done == 0) communicator_.receive(std::as_writable_bytes(std::span(gradient_)), from);
+    collectives_.receive(bytes_of(note), from);
+    if (note.done == 0) collectives_.receive(std::as_writable_bytes(std::span(gradient_)), from);
     const std::lock_guard lock(mutex_);
     Clock& clock = clocks_[static_cast<std::size_t>(from)];
     if (note.done != 0) {
@@ -130,8 +130,8 @@ class Server {
 
   void answer(std::size_t rank) {
     Note note{version_, clocks_[rank].staleness, 0, 0, stop_ ? 1u : 0u};
-    communicator_.send(bytes_of(note), static_cast<int>(rank));
-    communicator_.send(std::as_bytes(std::span(weights_)), static_cast<int>(rank));
+    collectives_.send(bytes_of(note), static_cast<int>(rank));
+    collectives_.send(std::as_bytes(std::span(weights_)), static_cast<int>(rank));
     clocks_[rank].waits = false;
   }
 
@@ -160,7 +160,7 @@ class Server {
     return staleness;
   }
 
-  Communicator& communicator_;
+  Collectives& collectives_;
   Optimizer& optimizer_;
   const std::optional<std::uint64_t> most_ahead_;
 
@@ -177,8 +177,8 @@ class Server {
 class ParameterServerUpdater : public Updater {
  public:
   explicit ParameterServerUpdater(const UpdaterParts& parts) : Updater(parts) {
-    if (communicator_.rank() != 0) return;
-    server_ = std::make_unique<Server>(communicator_, optimizer_, model_.weights(), parts.most_ahead);
+    if (collectives_.rank() != 0) return;
+    server_ = std::make_unique<Server>(collectives_, optimizer_, model_.weights(), parts.most_ahead);
   }
 
   bool asynchronous() const override { return true; }
@@ -195,10 +195,10 @@ class ParameterServerUpdater : public Updater {
       if (server_) {
         note = server_->push(model_.gradients(), note, model_.weights());
       } else {
-        communicator_.send(bytes_of(note), 0);
-        communicator_.send(std::as_bytes(model_.gradients()), 0);
-        communicator_.receive(bytes_of(note), 0);
-        communicator_.receive(std::as_writable_bytes(model_.weights()), 0);
+        collectives_.send(bytes_of(note), 0);
+        collectives_.send(std::as_bytes(model_.gradients()), 0);
+        collectives_.receive(bytes_of(note), 0);
+        collectives_.receive(std::as_writable_bytes(model_.weights()), 0);
       }
     }
     mark(Category::staleness, staleness_, note.staleness);
@@ -213,12 +213,12 @@ class ParameterServerUpdater : public Updater {
     if (in_round_ && server_) stop = server_->end_round(stop, model_.weights());
     if (in_round_ && !server_) {
       Note note{version_, 0, 0, 1, stop ? 1u : 0u};
-      communicator_.send(bytes_of(note), 0);
+      collectives_.send(bytes_of(note), 0);
     }
     in_round_ = false;
-    communicator_.broadcast(model_.weights(), 0);
+    collectives_.broadcast(model_.weights(), 0);
     std::array facts{server_ ? server_->version() : std::uint64_t{0}, std::uint64_t{stop ? 1u : 0u}};
-    communicator_.broadcast(std::span<std::uint64_t>(facts), 0);
+    collectives_.broadcast(std::span<std::uint64_t>(facts), 0);
     version_ = facts[0];
     return facts[1] != 0;
   }

@@ -7,8 +7,8 @@ namespace paceline::train {
 void Sender::send(std::span<float> gradient, std::vector<Slice> parts, const RangeName& name) {
   std::size_t values = 0;
   for (const Slice& part : parts) values += part.count;
-  const std::size_t bytes = communicator_.payload_bytes(values);
-  const std::shared_ptr<Transfer> transfer = communicator_.begin_mean(gradient, parts);
+  const std::size_t bytes = reduction_.payload_bytes(values);
+  const std::shared_ptr<Transfer> transfer = reduction_.begin_mean(gradient, parts);
   if (transfer) {
     if (!arrivals_) arrivals_.emplace("gradients");
     arrivals_->submit([this, transfer, bytes] {
@@ -20,20 +20,20 @@ void Sender::send(std::span<float> gradient, std::vector<Slice> parts, const Ran
   }
   background_.submit([this, transfer, gradient, parts = std::move(parts), &name, bytes] {
     if (transfer) transfer->wait_until_ready();
-    if (!communicator_.queues()) {
+    if (!reduction_.queues()) {
       const Range range(Category::wait);
-      communicator_.wait_for_all();
+      collectives_.wait_for_all();
     }
     const Range range(Category::allreduce, name, bytes);
     if (transfer) return transfer->finish();
-    for (const Slice& part : parts) communicator_.allreduce_gradient(gradient, part.first, part.count);
+    for (const Slice& part : parts) reduction_.allreduce_gradient(gradient, part.first, part.count);
   });
 }
 
 void Sender::wait() {
-  if (!communicator_.queues()) return settle();
+  if (!reduction_.queues()) return settle();
   background_.check();
-  communicator_.join();
+  reduction_.join();
 }
 
 void Sender::settle() {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainer/comm/communicator.h"
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 #include "trainer/updaters/background.h"
 
 namespace paceline::train {
@@ -19,7 +19,8 @@ namespace paceline::train {
 // thread waits for the GPU. A third one marks what is ready while the second is busy with what came before.
 class Sender {
  public:
-  explicit Sender(Communicator& communicator) : communicator_(communicator) {}
+  explicit Sender(const Communicator& communicator)
+      : collectives_(*communicator.collectives), reduction_(*communicator.reduction) {}
 
   // Begins the mean of these parts. In the profile: the mark `bucket ready`, the range `wait` for the other ranks (in
   // host memory and through MPI; NCCL waits on the GPU) and the range `name`, each with the bytes on the wire. `name`
@@ -34,7 +35,8 @@ class Sender {
   void settle();
 
  private:
-  Communicator& communicator_;
+  Collectives& collectives_;
+  GradientReduction& reduction_;
   const RangeName ready_{"bucket ready"};
   std::optional<Background> arrivals_;  // for GPUs
   Background background_{"communication"};

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <thread>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {
@@ -35,9 +35,8 @@ int set_threads(int threads, int ranks_on_host) {
   if (threads <= 0) threads = default_threads(ranks_on_host);
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   if (threads > most_per_core * cores) {  // they would wait for each other in every loop
-    throw Error(
-        fmt::format("--threads {}: this host has {} cores: at most {} threads on each", threads, cores, most_per_core),
-        Status::usage);
+    throw Error(fmt::format("‹threads› {}", threads), fmt::format("this host has {} cores", cores),
+                fmt::format("give at most {} threads for each", most_per_core), Status::usage);
   }
   // Looked up, not linked: oneDNN brings its OpenMP library even where our own compiler has none.
   if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);

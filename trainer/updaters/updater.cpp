@@ -6,15 +6,15 @@
 #include <array>
 #include <cmath>
 
-#include "trainer/error.h"
-#include "trainer/ranges.h"
+#include "trainer/core/error.h"
+#include "trainer/core/ranges.h"
 
 namespace paceline::train {
 
 StepResult Updater::agree(const Score& local, bool stop, bool again) {
   std::array sums = {local.loss_sum, static_cast<double>(local.correct), static_cast<double>(local.samples),
                      stop ? 1.0 : 0.0, again ? 1.0 : 0.0};
-  communicator_.allreduce_sum(sums);
+  collectives_.allreduce_sum(sums);
   StepResult result;
   result.score = {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
   result.stop = sums[3] > 0;
@@ -29,8 +29,8 @@ void Updater::apply(std::span<const float> gradient, double rate) {
 
 std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer) {
   return fmt::format(
-      "the loss is no longer a finite number in iteration {}, at learning rate {:.3g}{}: lower --lr or add "
-      "--warmup-epochs",
+      "the loss is no longer a finite number in iteration {}, at learning rate {:.3g}{}: lower ‹lr› or add "
+      "‹warmup-epochs›",
       iteration, rate, layer.empty() ? "" : fmt::format(", from layer {} on", layer));
 }
 
@@ -47,8 +47,8 @@ class AllreduceUpdater : public Updater {
     StepResult result;
     {
       const std::span<float> gradients = model_.gradients();
-      const Range range(Category::allreduce, communicator_.payload_bytes(gradients.size()));
-      communicator_.allreduce_gradient(gradients, 0, gradients.size());
+      const Range range(Category::allreduce, reduction_.payload_bytes(gradients.size()));
+      reduction_.allreduce_gradient(gradients, 0, gradients.size());
       result = agree(local, stop);
     }
     if (std::isfinite(result.score.loss_sum)) apply(model_.gradients(), rate);
@@ -79,7 +79,7 @@ constexpr Entry entries[] = {
 
 const Entry& entry_of(const std::string& name) {
   const auto found = std::ranges::find_if(entries, [&](const Entry& entry) { return name == entry.name; });
-  if (found == std::end(entries)) throw Error(fmt::format("no updater '{}'", name), Status::usage);
+  if (found == std::end(entries)) throw Error("‹updater› " + name, "unknown updater", "", Status::usage);
   return *found;
 }
 
@@ -96,15 +96,15 @@ bool updater_needs_thread(const std::string& name) { return entry_of(name).threa
 bool updater_allreduces(const std::string& name) { return entry_of(name).allreduces; }
 
 void check_updater(const std::string& name, int ranks, const std::string& communicator, const std::string& dtype) {
-  const auto refuse = [&](const std::string& what) {
-    return Error(fmt::format("--updater {}: {}", name, what), Status::usage);
+  const auto refuse = [&](const std::string& wrong, const std::string& remedy) {
+    return Error("‹updater› " + name, wrong, remedy, Status::usage);
   };
-  if (name == "single" && ranks > 1) throw refuse(fmt::format("is for one rank, not {}: take allreduce", ranks));
+  if (name == "single" && ranks > 1) throw refuse(fmt::format("is for one rank, not {}", ranks), "take allreduce");
   if (!entry_of(name).allreduces && communicator != "mpi") {
-    throw refuse(fmt::format("makes no allreduce of gradients: leave out --communicator {}", communicator));
+    throw refuse("makes no allreduce of gradients", "leave out ‹communicator› " + communicator);
   }
   if ((name == "single" || name == "parameter_server") && dtype != "f32") {
-    throw refuse(fmt::format("sends no gradients in {}: leave out --allreduce-dtype", dtype));
+    throw refuse("sends no gradients in " + dtype, "leave out ‹allreduce-dtype›");
   }
 }
 

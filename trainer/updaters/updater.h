@@ -37,7 +37,7 @@ struct StalenessReport {
 // What an updater works with. The referred objects must outlive it.
 struct UpdaterParts {
   Model& model;
-  Communicator& communicator;
+  const Communicator& communicator;
   Optimizer& optimizer;
   PassOptions pass{};
   std::size_t first_bucket_bytes = std::size_t{1} << 20, bucket_bytes = std::size_t{25} << 20;
@@ -48,13 +48,14 @@ class Updater {
  public:
   explicit Updater(const UpdaterParts& parts)
       : model_(parts.model),
-        communicator_(parts.communicator),
+        collectives_(*parts.communicator.collectives),
+        reduction_(*parts.communicator.reduction),
         optimizer_(parts.optimizer),
         pass_(parts.model, parts.pass) {
-    communicator_.set_stream(model_.stream());
+    reduction_.set_stream(model_.stream());
     optimizer_.follow(model_.stream());
-    if (!communicator_.wants_gradients()) return;
-    gradients_ = communicator_.gradient_memory(model_.gradients().size());
+    if (!reduction_.wants_gradients()) return;
+    gradients_ = reduction_.gradient_memory(model_.gradients().size());
     model_.set_gradients({gradients_.get(), model_.gradients().size()});
   }
   virtual ~Updater() = default;
@@ -90,7 +91,8 @@ class Updater {
   void apply(std::span<const float> gradient, double rate);
 
   Model& model_;
-  Communicator& communicator_;
+  Collectives& collectives_;
+  GradientReduction& reduction_;
   Optimizer& optimizer_;
   GradientPass pass_;
 

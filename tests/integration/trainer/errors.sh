@@ -14,10 +14,10 @@ status 2 "$TRAIN" "${tiny[@]}" --communicator pigeon
 says "pigeon"
 if ! grep -qwE 'avx512_bf16|amx_bf16' /proc/cpuinfo; then
   status 2 "$TRAIN" "${tiny[@]}" --dtype bf16
-  says "bf16 is not available" "--device cuda"
+  says "--dtype bf16: not available" "--device cuda"
 fi
 status 2 "$TRAIN" "${tiny[@]}" --dtype tf32
-says "tf32 is not available" "--device cuda"
+says "--dtype tf32: not available" "--device cuda"
 status 2 "$TRAIN" "${tiny[@]}" --device gpu
 says "--device"
 status 2 "$TRAIN" "${tiny[@]}" --cuda-graphs
@@ -29,10 +29,10 @@ if [ ! -e /dev/nvidiactl ]; then
   says "--device cuda: "
   status 0 "$TRAIN" "${tiny[@]}" --device auto
   status 2 "$TRAIN" "${tiny[@]}" --device auto --dtype f16
-  says "f16 is not available on CPUs"
+  says "f16: not available on CPUs"
   if ! grep -qwE 'avx512_bf16|amx_bf16' /proc/cpuinfo; then
     status 2 "$TRAIN" "${tiny[@]}" --device auto --dtype bf16
-    says "bf16 is not available on CPUs"
+    says "bf16: not available on CPUs"
   fi
 fi
 status 2 "$TRAIN" "${tiny[@]}" --batch-size many
@@ -46,7 +46,7 @@ status 1 "$TRAIN" --data missing
 says "missing: no such data set directory" "paceline-train make-dataset missing"
 "$TRAIN" make-dataset data --train 20 --test 5 >/dev/null
 status 1 "$TRAIN" --data data/test_batch.bin
-says "data/test_batch.bin: is a file: --data takes the directory"
+says "data/test_batch.bin: is a file: give its directory to --data"
 cp -r data cut
 truncate -s -1 cut/data_batch_3.bin
 status 1 "$TRAIN" --data cut
@@ -65,14 +65,14 @@ grep -q '^the warm-up of 45 iterations is longer than the run of 1' stdout || fa
 "$TRAIN" "${tiny[@]}" --classes 1000 >stdout || fail "1000 classes"
 grep -q '^8 images in [0-9.]* s with start-up and evaluation: ' stdout || fail "$(cat stdout)"
 status 1 "$TRAIN" make-dataset data --train 20
-says "data/data_batch_1.bin: is there already"
+says "data/data_batch_1.bin: exists already"
 status 1 "$TRAIN" "${tiny[@]}" --log no/such/log.jsonl
 says "no/such/log.jsonl" "No such file or directory"
 
 # What a checkpoint cannot be written to is refused before the first step, and nothing takes the place of what is there.
 mkfifo pipe
 mkdir folder
-for name in no/such/checkpoint:"No such file" folder:"a directory" pipe:"no regular file"; do
+for name in no/such/checkpoint:"No such file" folder:"a directory" pipe:"not a regular file"; do
   status 1 "$TRAIN" "${tiny[@]}" --checkpoint "${name%%:*}" --log unwritten.jsonl
   says "${name%%:*}: cannot be written" "${name#*:}"
   [ ! -e unwritten.jsonl ] || fail "steps were made"
@@ -112,13 +112,13 @@ done
 says "short: damaged checkpoint"
 cp other before
 status 1 "$TRAIN" "${tiny[@]/0.125/0.25}" --checkpoint other --resume --log old.jsonl
-says "other: is of a resnet18 width 0.125"
+says "other: the checkpoint of a resnet18 width 0.125"
 unharmed other
 status 1 "$TRAIN" "${tiny[@]/%16/3}" --checkpoint other --overwrite-checkpoint --log old.jsonl
 says "3 training images"
 unharmed other
 status 1 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl
-says "other: is there already" "--resume" "--overwrite-checkpoint"
+says "other: exists already" "--resume" "--overwrite-checkpoint"
 unharmed other
 for wrong in "--checkpoint-every 0" "--checkpoint-every 10x" "--checkpoint-every -1m" "--keep 0"; do
   # shellcheck disable=SC2086
@@ -143,10 +143,10 @@ for wrong in "--batch-size 0" "--batch-size -4" "--batch-size 1e99" "--iteration
   says "${wrong%% *}"
 done
 status 2 "$TRAIN" --synthetic --train-images 200000 --batch-size 200000
-says "a batch of 200000 takes" "lower --batch-size"
+says "--batch-size 200000: takes" "lower --batch-size"
 
 status 2 "$TRAIN" --synthetic --threads 4096 --train-images 64
-says "--threads 4096: this host has" "at most 16 threads on each"
+says "--threads 4096: this host has" "at most 16 threads for each"
 status 2 mpirun --bind-to none -n 2 "$TRAIN" bench-allreduce --sizes 4K,1000G --communicators mpi
 [ "$(grep -c 'paceline-train: --sizes: 1048576000 KiB of values take .* MiB' stderr)" -eq 1 ] || fail "$(cat stderr)"
 

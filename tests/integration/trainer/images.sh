@@ -57,7 +57,7 @@ mv good.jpg "$victim"
 status 2 "$TRAIN" "${run[@]}" --classes 7
 says "pictures: has 10 classes, and --classes says 7"
 status 2 "$TRAIN" "${run[@]}" --resize 64
-says "pictures: --resize is of CIFAR-10's files"
+says "pictures: --resize only applies to CIFAR-10's files"
 status 1 "$TRAIN" "${run[@]/%4/31}"
 says "30 training images" "--batch-size"
 mkdir -p empty/train empty/val

@@ -15,7 +15,7 @@ for optimizer in "sgd --rate-position corrected --nesterov" lars adam rmsprop_wa
   cmp whole parts || fail "$optimizer: resumed with other weights"
 done
 status 1 "$TRAIN" --threads 1 "${run[@]}" --optimizer adam --iterations 9 --checkpoint whole --resume
-says "whole: is of --optimizer rmsprop_warmup, not of adam"
+says "whole: the checkpoint of --optimizer rmsprop_warmup, not adam"
 
 # A batch that grows by 2 at epochs 1 and 2: 10, 5 and 2 iterations of 4, 8 and 16 of the 40 images.
 grow=("${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 2 --warmup none)

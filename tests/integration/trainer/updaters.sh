@@ -33,7 +33,7 @@ rank_of() {
 status 2 "$TRAIN" "${run[@]}" --updater carrier_pigeon
 says "carrier_pigeon"
 status 2 "$TRAIN" "${run[@]}" --bucket-mb 4
-says "--bucket-mb is of --updater overlap"
+says "--bucket-mb only applies to --updater overlap"
 status 2 "$TRAIN" "${run[@]}" --fault tiny-buckets
 says "tiny-buckets" "overlap"
 status 2 "$TRAIN" "${run[@]}" --updater overlap --fault tiny-buckets --bucket-mb 4

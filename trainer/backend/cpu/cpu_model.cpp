@@ -6,6 +6,7 @@
 
 #include "trainer/backend/cpu/kernels.h"
 #include "trainer/backend/cpu/layers.h"
+#include "trainer/core/error.h"
 #include "trainer/nn/init.h"
 #include "trainer/nn/models.h"
 
@@ -31,9 +32,10 @@ class CpuModel final : public Model {
                                                                                          {}} {
     if (options.batch_size < 1) throw std::invalid_argument("the batch size must be at least 1");
     const bool bf16 = options.dtype == "bf16";
-    if (!bf16 && options.dtype != "f32") throw std::invalid_argument("dtype " + options.dtype + " on a CPU");
-    if (const std::string trouble = bf16 ? onednn::bf16_trouble() : ""; !trouble.empty()) {
-      throw std::invalid_argument("bf16 is not available on CPUs here: " + trouble + "; or take --device cuda");
+    if (!bf16 && options.dtype != "f32")
+      throw Error("‹dtype› " + options.dtype, "not available on CPUs", "use f32", Status::usage);
+    if (const std::string reason = bf16 ? onednn::why_no_bf16() : ""; !reason.empty()) {
+      throw Error("‹dtype› bf16", "not available on CPUs here: " + reason, "use f32, or ‹device› cuda", Status::usage);
     }
     build_.batch_norm = options.batch_norm;
     if (bf16) build_.type = onednn::Type::bf16;
@@ -202,9 +204,10 @@ class CpuModel final : public Model {
   void check_memory(const ModelOptions& options) const {
     const std::size_t bytes = build_.plan.bytes() + flat_.bytes();
     if (options.memory_limit == 0 || bytes <= options.memory_limit) return;
-    throw std::invalid_argument("a batch of " + std::to_string(options.batch_size) + " takes " +
-                                std::to_string(bytes >> 20) + " MiB, and a rank has " +
-                                std::to_string(options.memory_limit >> 20) + " here: lower --batch-size");
+    throw Error("‹batch-size› " + std::to_string(options.batch_size),
+                "takes " + std::to_string(bytes >> 20) + " MiB, and a rank has " +
+                    std::to_string(options.memory_limit >> 20) + " here",
+                "lower ‹batch-size›", Status::usage);
   }
 
   // Tells oneDNN where the parameters and the statistics are.

@@ -103,7 +103,7 @@ std::string instructions() {
   return "none";
 }
 
-std::string bf16_trouble() {
+std::string why_no_bf16() {
 #if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 2)
   if (has(dnnl::cpu_isa::avx512_core_bf16)) return {};
   return "this processor has neither AVX512-BF16 nor AMX, without which bf16 is slower than f32";

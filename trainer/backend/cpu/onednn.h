@@ -31,7 +31,7 @@ std::string version();
 std::string instructions();
 
 // Why activations cannot be bf16 here; empty where they can.
-std::string bf16_trouble();
+std::string why_no_bf16();
 
 struct Window {
   Dims kernel, stride, padding;  // two extents each; padding is the same on both sides

@@ -9,7 +9,7 @@
 #include "trainer/backend/cuda/flat.h"
 #include "trainer/backend/cuda/input.h"
 #include "trainer/backend/cuda/loss_scale.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 #include "trainer/nn/init.h"
 
 namespace paceline::train::cuda {
@@ -144,8 +144,8 @@ class CudaModel final : public Model {
   }
 
   std::pmr::memory_resource* image_memory() override { return input_.pinned(); }
-  void announce(std::span<const float> images) override { input_.announce(images); }
-  void announce(const StoredImages& images) override { input_.announce(images); }
+  void prefetch(std::span<const float> images) override { input_.prefetch(images); }
+  void prefetch(const StoredImages& images) override { input_.prefetch(images); }
 
   void seed_dropout(std::uint64_t seed) override { dropout_ = seed; }
 
@@ -332,23 +332,23 @@ class CudaModel final : public Model {
 
 std::unique_ptr<Model> make_cuda_model(const Network& network, const ModelOptions& options, const Device& device) {
   if (options.cuda_graphs && options.batch_norm.sum_over_ranks) {
-    throw Error(
-        "--cuda-graphs: a synchronised batch norm asks the other ranks in the middle of a step, which no graph "
-        "can hold; leave out one of the two",
-        Status::usage);
+    throw Error("‹cuda-graphs›",
+                "a synchronised batch norm asks the other ranks in the middle of a step, which no graph can hold",
+                "leave out one of the two", Status::usage);
   }
   if (options.dtype == "f16" && options.batch_norm.sum_over_ranks && !options.freeze_batch_norm) {
-    throw Error("--dtype f16: each rank scales its gradients on its own, and a synchronised batch norm would add up what is "
-                "scaled differently; take bf16, or leave out --sync-batch-norm",
-                Status::usage);
+    throw Error(
+        "‹dtype› f16",
+        "each rank chooses its own loss scale, and a synchronised batch norm would add up gradients of different "
+        "scales",
+        "take bf16, or leave out ‹sync-batch-norm›", Status::usage);
   }
   int concurrent = 0;
   PACELINE_CHECK_CUDA(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device.ordinal));
   if (concurrent == 0) {
-    throw Error(
-        "--device cuda: " + device.name +
-            " and this system cannot use managed memory at the same time (as on Windows' WSL); take --device cpu",
-        Status::usage);
+    throw Error("‹device› cuda",
+                device.name + " and this system cannot use managed memory at the same time (as on Windows' WSL)",
+                "take ‹device› cpu", Status::usage);
   }
   return std::make_unique<CudaModel>(network, options, device);
 }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "trainer/core/error.h"
+
 namespace paceline::train::cuda {
 namespace {
 
@@ -55,7 +57,7 @@ CudaNetwork::CudaNetwork(const Network& network, const NetworkSettings& settings
     tensor.samples = settings.batch;
     tensor.storage = storage;
     if (tensor.count() / 4 > std::numeric_limits<unsigned>::max()) {
-      throw std::invalid_argument(layer.name + " has too large an output: take a smaller batch");
+      throw Error("layer " + layer.name, "its output is too large for a GPU", "lower ‹batch-size›", Status::usage);
     }
     largest_sums = std::max(largest_sums, partial_sum_bytes(layer.out.channels));
     if (layer.kind == LayerKind::convolution) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "trainer/backend/cuda/layout.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::cuda {
 namespace {
@@ -24,8 +24,8 @@ constexpr int most_tried = 12, timed_runs = 5;
 
 void check_cudnn(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  throw Error(std::string("cuDNN: ") + call + ": " + cudnnGetErrorString(status) +
-              ": see that the cuDNN found at run time is that of the build (ldd), and that the driver suits it");
+  throw Error(std::string("cuDNN: ") + call, cudnnGetErrorString(status),
+              "check that the cuDNN found at run time is that of the build (ldd), and that the driver suits it");
 }
 
 cudnnHandle_t handle_of(void* handle) { return static_cast<cudnnHandle_t>(handle); }
@@ -41,8 +41,8 @@ fe::DataType_t cudnn_type(Precision precision) {
   }
 }
 
-// fp32 is fp32: no tensor cores, which would round to TF32, and the same bits each time, for whoever takes it wants these
-// more than speed. Nobody's sums may be kept in less than fp32.
+// fp32 is fp32: no tensor cores, which would round to TF32, and the same bits each time, for whoever takes it wants
+// these more than speed. Nobody's sums may be kept in less than fp32.
 std::vector<fe::NumericalNote_t> barred(const PlanKey& key) {
   std::vector<fe::NumericalNote_t> notes = {fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
                                             fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
@@ -68,7 +68,8 @@ Cudnn::Cudnn(const Device& device, cudaStream_t stream, PlanCache& plans)
     : stream_(stream),
       place_{device.name, static_cast<std::int64_t>(cudnnGetVersion()), device.multiprocessors},
       plans_(plans) {
-  if (place_.cudnn < 90000) throw Error("cuDNN 9 or newer is needed; found " + std::to_string(place_.cudnn));
+  if (place_.cudnn < 90000)
+    throw Error("cuDNN", "found version " + std::to_string(place_.cudnn), "install cuDNN 9 or newer");
   cudnnHandle_t handle = nullptr;
   check_cudnn(cudnnCreate(&handle), "cudnnCreate");
   handle_ = handle;
@@ -229,11 +230,11 @@ ConvolutionPlan::ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, Tensors tenso
   const std::string text = text_of(key, cudnn.place_);
   try {
     graph_ = std::make_unique<ConvolutionGraph>(key, handle_of(cudnn.handle_));
-    if (!graph_->trouble.empty()) throw Error("cuDNN: " + text + ": " + graph_->trouble);
+    if (!graph_->trouble.empty()) throw Error("cuDNN", text, graph_->trouble);
     const auto known = cudnn.plans_.find(text);
     if (!known || !use(*known)) tune(text);
   } catch (const fe::cudnnException& exception) {
-    throw Error("cuDNN: " + text + ": " + exception.what());
+    throw Error("cuDNN", text, exception.what());
   }
 }
 
@@ -287,8 +288,8 @@ void ConvolutionPlan::tune(const std::string& key) {
     }
   }
   if (chosen < 0) {
-    throw Error("cuDNN: no way to compute " + key + (graph_->trouble.empty() ? "" : ": " + graph_->trouble) +
-                "; try another --dtype or --batch-size");
+    throw Error("cuDNN", "no way to compute " + key + (graph_->trouble.empty() ? "" : " (" + graph_->trouble + ")"),
+                "try another ‹dtype› or ‹batch-size›");
   }
   graph_->index = chosen;
   ++cudnn_->tuned_;
@@ -304,7 +305,7 @@ bool ConvolutionPlan::run_plan() {
 }
 
 void ConvolutionPlan::run() {
-  if (!run_plan()) throw Error("cuDNN: a convolution that ran before: " + graph_->trouble);
+  if (!run_plan()) throw Error("cuDNN", "a convolution failed that ran before", graph_->trouble);
 }
 
 void ConvolutionPlan::run_into(void* last) {
@@ -321,7 +322,7 @@ Plan plan_for_described_gpu(const PlanKey& key, const std::string& description) 
   for (std::int64_t i = 0; i < one.graph.get_execution_plan_count(); ++i) {
     if (one.good(one.graph.build_plan_at_index(i))) return one.plan_at(i);
   }
-  throw Error("cuDNN: " + text_of(key, {}) + ": " + one.trouble);
+  throw Error("cuDNN", text_of(key, {}), one.trouble);
 }
 
 }  // namespace paceline::train::cuda

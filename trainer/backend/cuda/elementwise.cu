@@ -227,7 +227,7 @@ struct PlaneValue {
 struct ByteValue {
   kernels::ByteImages in;
   __device__ float operator()(std::int64_t sample, std::int64_t c, std::int64_t pixel) const {
-    const kernels::Cut cut = in.cuts[sample];
+    const ImageCut cut = in.cuts[sample];
     const std::int64_t column = pixel % in.size;
     const std::int64_t y = pixel / in.size + cut.shift_y;
     const std::int64_t x = (cut.flip ? in.size - 1 - column : column) + cut.shift_x;

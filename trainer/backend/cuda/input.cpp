@@ -8,8 +8,6 @@
 
 namespace paceline::train::cuda {
 
-static_assert(sizeof(ImageCut) == sizeof(kernels::Cut), "the kernel reads what the loader writes");
-
 void* Input::Pinned::do_allocate(std::size_t bytes, std::size_t) {
   void* memory = nullptr;
   if (cudaSetDevice(device) != cudaSuccess ||
@@ -88,7 +86,7 @@ void Input::fill(const StoredImages& images, Storage storage, void* activation) 
   Slot& slot = slot_of(std::as_bytes(images.planes), std::as_bytes(images.cuts));
   kernels::ByteImages in{};
   in.planes = slot.pixels.data<std::uint8_t>();
-  in.cuts = slot.cuts.data<kernels::Cut>();
+  in.cuts = slot.cuts.data<ImageCut>();
   std::ranges::copy(images.mean, in.mean);
   std::ranges::copy(images.scale, in.scale);
   in.samples = clear_rest(images.planes.size(), storage, activation);
@@ -98,12 +96,12 @@ void Input::fill(const StoredImages& images, Storage storage, void* activation) 
   done(slot);
 }
 
-void Input::announce(std::span<const float> planes) {
+void Input::prefetch(std::span<const float> planes) {
   const auto bytes = std::as_bytes(planes);
   copy(bytes, {}).of = bytes.data();
 }
 
-void Input::announce(const StoredImages& images) {
+void Input::prefetch(const StoredImages& images) {
   const auto bytes = std::as_bytes(images.planes);
   copy(bytes, std::as_bytes(images.cuts)).of = bytes.data();
 }

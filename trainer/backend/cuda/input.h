@@ -24,8 +24,8 @@ class Input {
   void fill(const StoredImages& images, Storage storage, void* activation);
 
   // Starts to copy what a following fill() will take. Not while an announced one has not been taken.
-  void announce(std::span<const float> planes);
-  void announce(const StoredImages& images);
+  void prefetch(std::span<const float> planes);
+  void prefetch(const StoredImages& images);
 
   // Pinned host memory, from which a copy runs beside the CPU and the kernels.
   std::pmr::memory_resource* pinned() { return &pinned_; }

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "trainer/backend/cuda/precision.h"
+#include "trainer/nn/image_cut.h"
 
 namespace paceline::train::cuda {
 
@@ -129,14 +130,10 @@ void cross_entropy_backward(cudaStream_t, Storage, const float* logits, const st
 void planes_to_rows(cudaStream_t, Storage, const float* planes, void* rows, std::int64_t samples, std::int64_t channels,
                     std::int64_t stored_channels, std::int64_t pixels);
 
-// An image of bytes and what is done with it: shifted, mirrored.
-struct Cut {
-  std::int16_t shift_x = 0, shift_y = 0;
-  std::int32_t flip = 0;
-};
+// Images of bytes, shifted and mirrored as their cuts tell.
 struct ByteImages {
   const std::uint8_t* planes;  // samples × channels × size × size
-  const Cut* cuts;             // one a sample
+  const ImageCut* cuts;        // one a sample
   float mean[4], scale[4];     // (byte − mean) × scale; what a shift brings in from outside is 0
   std::int64_t samples, channels, size;
 };

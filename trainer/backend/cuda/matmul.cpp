@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::cuda {
 namespace {
@@ -14,8 +14,8 @@ constexpr std::size_t work_bytes = std::size_t{32} << 20;  // what NVIDIA recomm
 
 void check_blas(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(std::string("cuBLASLt: ") + call + ": " + cublasLtGetStatusString(status) +
-              ": see that the cuBLASLt found at run time is that of the build (ldd)");
+  throw Error(std::string("cuBLASLt: ") + call, cublasLtGetStatusString(status),
+              "check that the cuBLASLt found at run time is that of the build (ldd)");
 }
 
 cudaDataType_t blas_type(Storage storage) {
@@ -99,8 +99,10 @@ Matmul::Matmul(const Blas& blas, const MatmulShape& s, Precision precision, Stor
   cublasLtMatmulPreferenceDestroy(preference);
   check_blas(status, "cublasLtMatmulAlgoGetHeuristic");
   if (count == 0) {
-    throw Error("cuBLASLt: no way to compute a product of " + std::to_string(s.rows) + " × " + std::to_string(s.inner) +
-                " × " + std::to_string(s.columns) + " in " + name_of(precision) + "; try another --dtype");
+    throw Error("cuBLASLt",
+                "no way to compute a product of " + std::to_string(s.rows) + " × " + std::to_string(s.inner) + " × " +
+                    std::to_string(s.columns) + " in " + name_of(precision),
+                "try another ‹dtype›");
   }
   of->algorithm = found.algo;
   of_ = of.release();

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/whole_file.h"
+#include "trainer/core/whole_file.h"
 
 namespace paceline::train::cuda {
 namespace {
@@ -107,7 +107,7 @@ PlanCache::Plans PlanCache::read() {
   try {
     if (!std::filesystem::is_regular_file(file_) || std::filesystem::file_size(file_) > largest_file) {
       trouble_ =
-          fmt::format("{}: not a file of cuDNN plans; remove it, or name another with --plan-cache", file_.string());
+          fmt::format("{}: not a file of cuDNN plans; remove it, or name another with ‹plan-cache›", file_.string());
       return {};
     }
     if (auto plans = parse(read_file(file_))) return *std::move(plans);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::cuda {
 
@@ -14,13 +14,13 @@ namespace {
 const char* remedy(cudaError_t status) {
   switch (status) {
     case cudaErrorMemoryAllocation:
-      return "take a smaller --batch-size, or end what else uses this GPU (nvidia-smi lists it)";
+      return "take a smaller ‹batch-size›, or end what else uses this GPU (nvidia-smi lists it)";
     case cudaErrorInsufficientDriver:
     case cudaErrorNoKernelImageForDevice:
-      return "this build needs a driver for CUDA 13 (580 or newer) and compute capability 8.0; or take --device cpu";
+      return "this build needs a driver for CUDA 13 (580 or newer) and compute capability 8.0; or take ‹device› cpu";
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
-      return "see nvidia-smi and CUDA_VISIBLE_DEVICES, or take --device cpu";
+      return "see nvidia-smi and CUDA_VISIBLE_DEVICES, or take ‹device› cpu";
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure:
     case cudaErrorMisalignedAddress:
@@ -48,8 +48,8 @@ std::string hexadecimal(const cudaUUID_t& uuid) {
 
 void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  throw Error("CUDA: " + name_in(call) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
-              "): " + remedy(status));
+  throw Error("CUDA: " + name_in(call), std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ")",
+              remedy(status));
 }
 
 VisibleDevices visible_devices() {
@@ -72,9 +72,10 @@ VisibleDevices visible_devices() {
 
 void use_device(const Device& device) {
   if (device.major < 8) {
-    throw Error("--device cuda: " + device.name + " has compute capability " + std::to_string(device.major) + "." +
-                    std::to_string(device.minor) + ", and this program needs 8.0 (Ampere) or newer; take --device cpu",
-                Status::usage);
+    throw Error("‹device› cuda",
+                device.name + " has compute capability " + std::to_string(device.major) + "." +
+                    std::to_string(device.minor) + ", and this program needs 8.0 (Ampere) or newer",
+                "take ‹device› cpu", Status::usage);
   }
   PACELINE_CHECK_CUDA(cudaSetDevice(device.ordinal));
   nvtxNameCudaDeviceA(device.ordinal, device.name.c_str());

@@ -6,7 +6,7 @@
 
 #include "trainer/backend/cuda/runtime.h"
 #include "trainer/comm/waiting.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::nccl {
 
@@ -14,7 +14,7 @@ namespace {
 
 // query: cudaErrorNotReady until it is over.
 template <typename Query>
-void watch(Query query, std::span<Library* const> libraries, double limit_s) {
+void watch(Query query, std::span<NcclComm* const> comms, double limit_s) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds between_looks(100);
   const Clock::time_point start = Clock::now();
@@ -27,13 +27,13 @@ void watch(Query query, std::span<Library* const> libraries, double limit_s) {
     try {
       if (state != cudaErrorNotReady) cuda::check(state, "waiting for a stream");
       const Clock::time_point now = Clock::now();
-      if (!libraries.empty() && now >= next_look) {
-        for (Library* library : libraries) library->look();
+      if (!comms.empty() && now >= next_look) {
+        for (NcclComm* comm : comms) comm->look();
         if (now - start > std::chrono::duration<double>(limit_s)) throw Error(timeout("a collective", limit_s, ""));
         next_look = now + between_looks;
       }
     } catch (const Error& error) {
-      for (Library* library : libraries) library->abort(error.what());
+      for (NcclComm* comm : comms) comm->abort(error.what());
       throw;
     }
     if (sleeps) {
@@ -47,12 +47,12 @@ void watch(Query query, std::span<Library* const> libraries, double limit_s) {
 
 }  // namespace
 
-void wait_for_event(cudaEvent_t event, std::span<Library* const> libraries, double limit_s) {
-  watch([&] { return cudaEventQuery(event); }, libraries, limit_s);
+void wait_for_event(cudaEvent_t event, std::span<NcclComm* const> comms, double limit_s) {
+  watch([&] { return cudaEventQuery(event); }, comms, limit_s);
 }
 
-void wait_for_stream(cudaStream_t stream, std::span<Library* const> libraries, double limit_s) {
-  watch([&] { return cudaStreamQuery(stream); }, libraries, limit_s);
+void wait_for_stream(cudaStream_t stream, std::span<NcclComm* const> comms, double limit_s) {
+  watch([&] { return cudaStreamQuery(stream); }, comms, limit_s);
 }
 
 void all_or_none(MPI_Comm comm, const std::function<void()>& make) {

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "trainer/comm/gpu/library.h"
+#include "trainer/comm/gpu/algorithms.h"
+#include "trainer/comm/gpu/nccl_comm.h"
 #include "trainer/comm/gpu/numbers.h"
 #include "trainer/comm/gpu/options.h"
 #include "trainer/comm/ranks.h"
-#include "trainer/comm/slice.h"
+#include "trainer/core/slice.h"
 
 namespace paceline::train::nccl {
 
@@ -47,14 +48,14 @@ class Allreduce {
   virtual bool by_segment() const { return false; }
 
   // NCCL's communicators in use: errors are looked for in them, and memory registered with them.
-  virtual std::vector<Library*> libraries() { return {}; }
+  virtual std::vector<NcclComm*> comms() { return {}; }
 };
 
-// `ranks` must outlive what is made. All are collective calls over ranks.world and throw Error on all ranks alike.
-std::unique_ptr<Allreduce> make_pure_nccl(const Ranks& ranks, const Options& options);
-std::unique_ptr<Allreduce> make_hierarchical(const Ranks& ranks, const Options& options);
-std::unique_ptr<Allreduce> make_two_dimensional(const Ranks& ranks, const Options& options);
-std::unique_ptr<Allreduce> make_non_cuda_aware(const Ranks& ranks, const Options& options);
+// make_NAME() of each row of gpu/algorithms.h. `ranks` must outlive the algorithm. All are collective calls over
+// ranks.world and throw Error on all ranks alike.
+#define PACELINE_ROW(name, summary) std::unique_ptr<Allreduce> make_##name(const Ranks& ranks, const Options& options);
+PACELINE_NCCL_ALGORITHMS(PACELINE_ROW)
+#undef PACELINE_ROW
 
 // Through host memory, by the algorithm of that name (comm/algorithms.h), whatever the MPI library knows of GPUs.
 std::unique_ptr<Allreduce> make_staged(const std::string& name, const Ranks& ranks, const Options& options);
@@ -63,10 +64,10 @@ std::unique_ptr<Allreduce> make_staged(const std::string& name, const Ranks& ran
 std::unique_ptr<Allreduce> make_cuda_aware(const std::string& name, const Ranks& ranks);
 
 // The host waits for an event, or for what is in the stream: asleep in a thread that communicates beside a computing
-// one. Meanwhile it looks for errors in the libraries. Where one has failed, or after so many seconds, it aborts them
-// all, so that no stream hangs, and throws Error. Without libraries it waits as long as it takes.
-void wait_for_event(cudaEvent_t event, std::span<Library* const> libraries = {}, double limit_s = 0);
-void wait_for_stream(cudaStream_t stream, std::span<Library* const> libraries = {}, double limit_s = 0);
+// one. Meanwhile it looks for errors in the comms. Where one has failed, or after so many seconds, it aborts them
+// all, so that no stream hangs, and throws Error. Without comms it waits as long as it takes.
+void wait_for_event(cudaEvent_t event, std::span<NcclComm* const> comms = {}, double limit_s = 0);
+void wait_for_stream(cudaStream_t stream, std::span<NcclComm* const> comms = {}, double limit_s = 0);
 
 // Runs `make`, in which a rank may fail alone, and throws what the first one threw on all.
 void all_or_none(MPI_Comm comm, const std::function<void()>& make);

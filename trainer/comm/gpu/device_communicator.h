@@ -19,7 +19,6 @@ namespace paceline::train::nccl {
 //
 // A collective call. Throws Error: for another name or type, where two ranks of a communicator of NCCL share a GPU,
 // where a rank is missing for options.timeout_s; on all ranks the same.
-std::unique_ptr<Communicator> make_device_communicator(const std::string& name, const Options& options,
-                                                       std::unique_ptr<Ranks> ranks);
+Communicator make_device_communicator(const std::string& name, const Options& options, std::unique_ptr<Ranks> ranks);
 
 }  // namespace paceline::train::nccl

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "trainer/backend/cuda/runtime.h"
-#include "trainer/comm/gpu/library.h"
-#include "trainer/error.h"
+#include "trainer/comm/gpu/nccl_comm.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::nccl {
 

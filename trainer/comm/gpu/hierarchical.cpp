@@ -10,8 +10,8 @@ class Hierarchical : public Allreduce {
   Hierarchical(const Ranks& ranks, const Options& options) : leader_(ranks.local_rank == 0) {
     const Id of_host = exchange_id(ranks.host), of_peers = exchange_id(ranks.peers);
     all_or_none(ranks.world, [&] {
-      host_ = std::make_unique<Library>(of_host, ranks.host, options, "within the host");
-      if (leader_) peers_ = std::make_unique<Library>(of_peers, ranks.peers, options, "between hosts");
+      host_ = std::make_unique<NcclComm>(of_host, ranks.host, options, "within the host");
+      if (leader_) peers_ = std::make_unique<NcclComm>(of_peers, ranks.peers, options, "between hosts");
     });
   }
 
@@ -28,14 +28,14 @@ class Hierarchical : public Allreduce {
 
   bool uses_mpi() const override { return false; }
 
-  std::vector<Library*> libraries() override {
+  std::vector<NcclComm*> comms() override {
     if (leader_) return {host_.get(), peers_.get()};
     return {host_.get()};
   }
 
  private:
   const bool leader_;
-  std::unique_ptr<Library> host_, peers_;
+  std::unique_ptr<NcclComm> host_, peers_;
   SliceExchange exchange_;
 };
 

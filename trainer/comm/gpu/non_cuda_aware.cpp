@@ -14,7 +14,7 @@ class NonCudaAware : public Allreduce {
   NonCudaAware(const Ranks& ranks, const Options& options)
       : ranks_(ranks), element_(options.dtype), leader_(ranks.local_rank == 0), limit_s_(options.timeout_s) {
     const Id id = exchange_id(ranks.host);
-    all_or_none(ranks.world, [&] { host_ = std::make_unique<Library>(id, ranks.host, options, "within the host"); });
+    all_or_none(ranks.world, [&] { host_ = std::make_unique<NcclComm>(id, ranks.host, options, "within the host"); });
   }
 
   void reduce(const Values& values, cudaStream_t stream) override {
@@ -29,7 +29,7 @@ class NonCudaAware : public Allreduce {
   }
 
   bool uses_mpi() const override { return true; }
-  std::vector<Library*> libraries() override { return {host_.get()}; }
+  std::vector<NcclComm*> comms() override { return {host_.get()}; }
 
  private:
   void exchange(const Values& values, cudaStream_t stream) {
@@ -52,7 +52,7 @@ class NonCudaAware : public Allreduce {
     const MPI_Datatype type = element_.type();
 
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(out, values.data, all, cudaMemcpyDefault, stream));
-    wait_for_stream(stream, libraries(), limit_s_);
+    wait_for_stream(stream, comms(), limit_s_);
     MPI_Alltoallv(out, slices.counts.data(), slices.firsts.data(), type, in, equal.counts.data(), equal.firsts.data(),
                   type, ranks_.peers);
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(device, in, copies * width, cudaMemcpyDefault, stream));
@@ -71,7 +71,7 @@ class NonCudaAware : public Allreduce {
   const Element element_;
   const bool leader_;
   const double limit_s_;
-  std::unique_ptr<Library> host_;
+  std::unique_ptr<NcclComm> host_;
   cuda::Buffer out_, in_, device_;
 };
 

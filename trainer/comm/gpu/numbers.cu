@@ -5,7 +5,7 @@
 
 #include "trainer/backend/cuda/runtime.h"
 #include "trainer/comm/gpu/numbers.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 // Not in namespace nccl: whoever looks for NCCL in the names of kernels must not find these.
 namespace paceline::train::gradient_numbers {

@@ -6,7 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "trainer/error.h"
+#include "trainer/comm/gpu/algorithms.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::nccl {
 namespace {
@@ -31,16 +32,16 @@ std::string one_line(const std::string& text) {
 const char* remedy(int code) {
   switch (code) {
     case 1:
-      return "see nvidia-smi; NCCL_DEBUG=WARN says which call of CUDA it was";
+      return "see nvidia-smi; NCCL_DEBUG=WARN prints which CUDA call failed";
     case 2:
-      return "look at the network and at the limits for open files and shared memory (ulimit -n, /dev/shm)";
+      return "check the network and the limits for open files and shared memory (ulimit -n, /dev/shm)";
     case 4:
     case 5:
-      return "NCCL_DEBUG=WARN says more";
+      return "NCCL_DEBUG=WARN prints more";
     case 6:
-      return "look at what the other ranks said, and at the network between the hosts";
+      return "see what the other ranks report, and check the network between the hosts";
     default:
-      return "NCCL_DEBUG=INFO says more";
+      return "NCCL_DEBUG=INFO prints more";
   }
 }
 
@@ -48,9 +49,8 @@ const char* remedy(int code) {
 
 Ctas parse_ctas(const std::string& text) {
   const auto refuse = [&] {
-    return Error(fmt::format("--nccl-ctas {}: write the most, such as 8, or least and most, such as 4:8; 1 to {}", text,
-                             most_ctas),
-                 Status::usage);
+    return Error("‹nccl-ctas› " + text, fmt::format("expected numbers from 1 to {}", most_ctas),
+                 "write the most, such as 8, or least and most, such as 4:8", Status::usage);
   };
   const auto number = [&](std::string_view part) {
     int value = 0;
@@ -67,9 +67,11 @@ Ctas parse_ctas(const std::string& text) {
 }
 
 bool uses_nccl(const std::string& communicator) {
-  for (const char* name : {"pure_nccl", "single_node", "hierarchical", "two_dimensional", "non_cuda_aware"}) {
+#define PACELINE_ROW(name, summary) #name,
+  for (const char* name : {PACELINE_NCCL_ALGORITHMS(PACELINE_ROW)}) {
     if (communicator == name) return true;
   }
+#undef PACELINE_ROW
   return false;
 }
 
@@ -78,14 +80,14 @@ void check_placement(const std::string& communicator, const std::vector<Placemen
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const Placement& place = ranks[rank];
     if (place.device_uuid.empty()) {
-      throw Error(fmt::format("communicator {}: rank {} on {} has no GPU", communicator, rank, place.host),
-                  Status::usage);
+      throw Error("communicator " + communicator, fmt::format("rank {} on {} has no GPU", rank, place.host),
+                  "start one rank for each GPU", Status::usage);
     }
     const auto [other, alone] = rank_of.emplace(place.device_uuid, rank);
     if (alone) continue;
-    throw Error(fmt::format("communicator {}: ranks {} and {} share one GPU of {}, which NCCL refuses: take "
-                            "--communicator mpi, which goes through host memory, or one rank a GPU",
-                            communicator, other->second, rank, place.host),
+    throw Error("communicator " + communicator,
+                fmt::format("ranks {} and {} share one GPU of {}, which NCCL refuses", other->second, rank, place.host),
+                "take ‹communicator› mpi, which goes through host memory, or start one rank for each GPU",
                 Status::usage);
   }
 }
@@ -100,8 +102,8 @@ std::string failure(const std::string& call, int code, const std::string& words,
 std::string timeout(const std::string& what, double seconds, const std::string& message) {
   const std::string last = one_line(message);
   return fmt::format(
-      "NCCL: {} did not end within {:g} s{}: another rank is missing, or much slower: look at what the "
-      "others said, or raise --comm-timeout",
+      "NCCL: {} did not end within {:g} s{}: another rank is missing, or much slower: see what the other ranks "
+      "report, or raise ‹comm-timeout›",
       what, seconds, last.empty() ? "" : fmt::format(" ({})", last));
 }
 

@@ -9,8 +9,8 @@ void grow(cuda::Buffer& buffer, cuda::Buffer::Kind kind, std::size_t bytes, cuda
   buffer = cuda::Buffer(kind, bytes);
 }
 
-void SliceExchange::reduce(Library& library, const Values& values, cudaStream_t stream) {
-  const auto size = static_cast<std::size_t>(library.size()), rank = static_cast<std::size_t>(library.rank());
+void SliceExchange::reduce(NcclComm& peers, const Values& values, cudaStream_t stream) {
+  const auto size = static_cast<std::size_t>(peers.size()), rank = static_cast<std::size_t>(peers.rank());
   if (size == 1) return values.divide(stream);
   const Slice own = slice_of(values.count, size, rank);
   const std::size_t bytes = own.count * bytes_of(values.type);
@@ -19,7 +19,7 @@ void SliceExchange::reduce(Library& library, const Values& values, cudaStream_t 
   const ncclDataType_t type = nccl_type(values.type);
 
   const auto exchange = [&](const char* what, auto&& to_send, auto&& to_receive) {
-    library.group(what, [&](ncclComm_t comm) {
+    peers.group(what, [&](ncclComm_t comm) {
       ncclResult_t result = ncclSuccess;
       const auto keep = [&](ncclResult_t one) {
         if (result == ncclSuccess && one != ncclInProgress) result = one;

@@ -10,7 +10,7 @@ class SliceExchange {
  public:
   // Each rank of the library gets every rank's copy of its own slice, adds them up in the order of the ranks, divides,
   // and gives the result to all.
-  void reduce(Library& library, const Values& values, cudaStream_t stream);
+  void reduce(NcclComm& peers, const Values& values, cudaStream_t stream);
 
  private:
   cuda::Buffer copies_;

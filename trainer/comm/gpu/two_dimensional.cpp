@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "trainer/comm/gpu/peers.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::nccl {
 namespace {
@@ -19,16 +19,15 @@ class TwoDimensional : public Allreduce {
       return most;
     }();
     if (largest != ranks.smallest_local_size) {
-      throw Error(
-          fmt::format("communicator two_dimensional: hosts have {} to {} ranks, and NCCL wants as many on each: "
-                      "take hierarchical",
-                      ranks.smallest_local_size, largest),
-          Status::usage);
+      throw Error("communicator two_dimensional",
+                  fmt::format("hosts have {} to {} ranks, and NCCL needs the same number on each",
+                              ranks.smallest_local_size, largest),
+                  "take hierarchical", Status::usage);
     }
     const Id of_host = exchange_id(ranks.host), of_peers = exchange_id(ranks.peers);
     all_or_none(ranks.world, [&] {
-      host_ = std::make_unique<Library>(of_host, ranks.host, options, "within the host");
-      peers_ = std::make_unique<Library>(of_peers, ranks.peers, options, "between hosts");
+      host_ = std::make_unique<NcclComm>(of_host, ranks.host, options, "within the host");
+      peers_ = std::make_unique<NcclComm>(of_peers, ranks.peers, options, "between hosts");
     });
   }
 
@@ -53,11 +52,11 @@ class TwoDimensional : public Allreduce {
   }
 
   bool uses_mpi() const override { return false; }
-  std::vector<Library*> libraries() override { return {host_.get(), peers_.get()}; }
+  std::vector<NcclComm*> comms() override { return {host_.get(), peers_.get()}; }
 
  private:
   const std::size_t ranks_, rank_;  // of the host
-  std::unique_ptr<Library> host_, peers_;
+  std::unique_ptr<NcclComm> host_, peers_;
   SliceExchange exchange_;
   cuda::Buffer padded_;
 };

@@ -5,7 +5,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/gpu/options.h"
 #include "trainer/comm/ring_order.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {
@@ -34,7 +34,7 @@ TEST(RingOrder, NamesEachRankOnce) {
   EXPECT_THAT(parse_ring_order("0", 1), ElementsAre(0));
   EXPECT_THAT(parse_ring_order("", 3), IsEmpty());
   const auto wrong = [](const char* text, int size) { return refusal([&] { parse_ring_order(text, size); }); };
-  EXPECT_THAT(wrong("0,2,1", 4), AllOf(HasSubstr("--ring-order 0,2,1"), HasSubstr("3 of 4 ranks")));
+  EXPECT_THAT(wrong("0,2,1", 4), AllOf(HasSubstr("‹ring-order› 0,2,1"), HasSubstr("3 of 4 ranks")));
   EXPECT_THAT(wrong("0,1,1", 3), HasSubstr("rank 1 is there twice"));
   EXPECT_THAT(wrong("0,1,3", 3), HasSubstr("there is no rank 3"));
   EXPECT_THAT(wrong("0,-1", 2), HasSubstr("there is no rank -1"));
@@ -57,7 +57,7 @@ TEST(NcclOptions, CtasAreTheMostOrLeastAndMost) {
   EXPECT_TRUE(same(nccl::parse_ctas("4:8"), 4, 8));
   EXPECT_TRUE(same(nccl::parse_ctas("64:64"), 64, 64));
   for (const char* text : {"", "0", "65", "8:4", "4:", ":4", "4:8:16", "four", "4 ", "-1", "0:4"}) {
-    EXPECT_THAT(refusal([&] { nccl::parse_ctas(text); }), HasSubstr(std::string("--nccl-ctas ") + text)) << text;
+    EXPECT_THAT(refusal([&] { nccl::parse_ctas(text); }), HasSubstr(std::string("‹nccl-ctas› ") + text)) << text;
   }
 }
 
@@ -68,7 +68,7 @@ TEST(NcclOptions, ASharedGpuIsRefusedWithTheCommunicatorThatDoesWithout) {
   EXPECT_EQ(wrong({{"a", "uuid0"}, {"a", "uuid1"}, {"b", "uuid2"}}), "");
   EXPECT_THAT(
       wrong({{"a", "uuid0"}, {"b", "uuid1"}, {"b", "uuid1"}}),
-      AllOf(HasSubstr("pure_nccl"), HasSubstr("ranks 1 and 2 share one GPU of b"), HasSubstr("--communicator mpi")));
+      AllOf(HasSubstr("pure_nccl"), HasSubstr("ranks 1 and 2 share one GPU of b"), HasSubstr("‹communicator› mpi")));
   EXPECT_THAT(wrong({{"a", "uuid0"}, {"b", ""}}), HasSubstr("rank 1 on b has no GPU"));
 }
 
@@ -82,7 +82,7 @@ TEST(NcclOptions, AFailureIsOneLineWithNcclsWordsAndARemedy) {
             "NCCL: ncclMemAlloc: invalid usage: NCCL_DEBUG=WARN says more");
   EXPECT_THAT(nccl::timeout("ncclCommInitRankConfig", 60, ""),
               AllOf(HasSubstr("ncclCommInitRankConfig did not end within 60 s"), HasSubstr("another rank is missing"),
-                    HasSubstr("--comm-timeout")));
+                    HasSubstr("‹comm-timeout›")));
 }
 
 TEST(NcclOptions, NamesThatNeedAGpuAreChoicesAndNotOfHostMemory) {

@@ -13,8 +13,8 @@ namespace {
 // Every rank answers but rank 3, which is as good as stopped.
 TEST(RankStates, AreThoseOfTheRanksThatAnswer) {
   const auto communicator = make_communicator("mpi");
-  RankStates states(*communicator);
-  const int rank = communicator->rank();
+  RankStates states(*communicator.collectives);
+  const int rank = communicator.collectives->rank();
   const auto own = [&] {
     RankState state;
     state.iteration = static_cast<std::uint64_t>(100 + rank);

@@ -21,7 +21,7 @@ Dataset counting_image() {
 
 const Normalization halves{{10, 20, 30}, {0.5f, 0.25f, 1}};
 
-std::vector<float> prepared(const Augmentation& augmentation) {
+std::vector<float> prepared(const ImageCut& augmentation) {
   const Dataset data = counting_image();
   std::vector<float> out(data.image_bytes(), -1000.0f);
   prepare_image(data, 0, halves, augmentation, out);
@@ -56,7 +56,7 @@ TEST(PrepareImage, ShiftMovesTheCropAndPadsWithTheMeanColour) {
   }
 }
 
-std::vector<float> resized(const Augmentation& augmentation, std::int64_t size) {
+std::vector<float> resized(const ImageCut& augmentation, std::int64_t size) {
   const Dataset data = counting_image();
   std::vector<float> out(static_cast<std::size_t>(3 * size * size), -1000.0f);
   prepare_resized(data, 0, halves, augmentation, size, out);
@@ -64,7 +64,7 @@ std::vector<float> resized(const Augmentation& augmentation, std::int64_t size) 
 }
 
 TEST(PrepareResized, ToItsOwnSizeChangesNothing) {
-  for (const Augmentation& a : {Augmentation{}, Augmentation{2, -1, true}, Augmentation{-2, 1, false}}) {
+  for (const ImageCut& a : {ImageCut{}, ImageCut{2, -1, true}, ImageCut{-2, 1, false}}) {
     EXPECT_EQ(resized(a, 16), prepared(a));
   }
 }
@@ -97,12 +97,12 @@ TEST(PrepareResized, ShiftsAndFlipsWhatIsEnlarged) {
 }
 
 TEST(Augmentation, IsAFunctionOfSeedEpochAndSample) {
-  const auto same = [](const Augmentation& a, const Augmentation& b) {
+  const auto same = [](const ImageCut& a, const ImageCut& b) {
     return a.shift_x == b.shift_x && a.shift_y == b.shift_y && a.flip == b.flip;
   };
   int differing_epoch = 0, differing_sample = 0, differing_seed = 0;
   for (std::uint64_t sample = 0; sample < 100; ++sample) {
-    const Augmentation a = augmentation_of(1, 2, sample, 32);
+    const ImageCut a = augmentation_of(1, 2, sample, 32);
     EXPECT_TRUE(same(a, augmentation_of(1, 2, sample, 32)));
     differing_epoch += !same(a, augmentation_of(1, 3, sample, 32));
     differing_sample += !same(a, augmentation_of(1, 2, sample + 1, 32));
@@ -118,7 +118,7 @@ TEST(Augmentation, ReachesEveryCropWithinFourPixelsAndBothMirrorings) {
   std::set<std::pair<std::int64_t, std::int64_t>> crops;
   int flips = 0;
   for (std::uint64_t sample = 0; sample < 4000; ++sample) {
-    const Augmentation a = augmentation_of(1, 0, sample, 32);
+    const ImageCut a = augmentation_of(1, 0, sample, 32);
     EXPECT_LE(std::abs(a.shift_x), 4);
     EXPECT_LE(std::abs(a.shift_y), 4);
     crops.insert({a.shift_x, a.shift_y});

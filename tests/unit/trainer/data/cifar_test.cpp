@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/trainer/temporary_directory.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {

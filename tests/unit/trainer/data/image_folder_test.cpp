@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "tests/unit/trainer/temporary_directory.h"
+#include "trainer/core/error.h"
 #include "trainer/data/jpeg.h"
 #include "trainer/data/shapes.h"
-#include "trainer/error.h"
 
 namespace paceline::train {
 namespace {
@@ -175,7 +175,7 @@ TEST(ImageFolder, NamesThePictureThatIsMissingOrDamaged) {
                 fs::remove(directory / "train/cat/10.jpeg");
                 train.check_first();
               }),
-              AllOf(HasSubstr("10.jpeg"), HasSubstr("--broadcast-data")));
+              AllOf(HasSubstr("10.jpeg"), HasSubstr("‹broadcast-data›")));
 }
 
 // To open a FIFO would wait for ever; a device may do anything.
@@ -190,7 +190,7 @@ TEST(ImageFolder, OpensRegularFilesAlone) {
   };
   ASSERT_EQ(mkfifo(special.c_str(), 0666), 0);
   EXPECT_THAT(error_of_listing(directory),
-              AllOf(HasSubstr(special.string() + ": is a FIFO, not a picture"), HasSubstr("--on-bad-image skip")));
+              AllOf(HasSubstr(special.string() + ": is a FIFO, not a picture"), HasSubstr("‹on-bad-image› skip")));
   EXPECT_EQ(read(), special.string() + ": cannot be read: it is a FIFO");
   fs::remove(special);
   fs::create_symlink("/dev/zero", special);

@@ -112,8 +112,8 @@ TEST(Loader, ShiftsAndMirrorsNoMoreThanIsAskedFor) {
       const Batch &batch = prepared.next(), &bytes = stored.next();
       for (std::size_t i = 0; i < 8; ++i) {
         const std::uint32_t sample = order[iteration * 8 + i];
-        const Augmentation drawn = augmentation_of(1, 0, sample, 16);
-        const Augmentation cut{crop ? drawn.shift_x : 0, crop ? drawn.shift_y : 0, mirror && drawn.flip};
+        const ImageCut drawn = augmentation_of(1, 0, sample, 16);
+        const ImageCut cut{crop ? drawn.shift_x : 0, crop ? drawn.shift_y : 0, mirror && drawn.flip};
         prepare_image(data, sample, normalization, cut, image);
         ASSERT_TRUE(std::equal(image.begin(), image.end(),
                                batch.images.begin() + static_cast<std::ptrdiff_t>(i * data.image_bytes())));
@@ -351,7 +351,7 @@ TEST(Loader, GivesUpWhereNoImageIsGood) {
   };
   EXPECT_EQ(message(skipping).find("50 pictures in a row cannot be read"), 0u) << message(skipping);
   EXPECT_EQ(message(stopping).substr(0, 6), "image ");
-  EXPECT_NE(message(stopping).find("--on-bad-image skip"), std::string::npos);
+  EXPECT_NE(message(stopping).find("‹on-bad-image› skip"), std::string::npos);
 }
 
 // A read that does not return, as from a file server that is gone.

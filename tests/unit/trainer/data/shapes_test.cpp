@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/trainer/temporary_directory.h"
+#include "trainer/core/error.h"
 #include "trainer/data/cifar.h"
-#include "trainer/error.h"
 
 namespace paceline::train {
 namespace {

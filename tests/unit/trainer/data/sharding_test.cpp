@@ -106,7 +106,7 @@ TEST(Parts, CoverTheSamplesAndDifferByOneAtMost) {
     for (const std::size_t samples : {0, 1, 5, 101, 1024}) {
       std::size_t next = 0, smallest = samples, largest = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        const Part part = part_of(samples, rank, ranks);
+        const Slice part = part_of(samples, rank, ranks);
         EXPECT_EQ(part.first, next);
         next += part.count;
         smallest = std::min(smallest, part.count);

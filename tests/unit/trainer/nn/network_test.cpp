@@ -6,6 +6,7 @@
 #include <set>
 
 #include "trainer/nn/init.h"
+#include "trainer/core/error.h"
 #include "trainer/nn/models.h"
 
 namespace paceline::train {
@@ -115,7 +116,7 @@ TEST(Network, WidthScalesTheChannelsToMultiplesOfFour) {
   options.width = 2;
   EXPECT_EQ(build_network(options).layers()[1].out.channels, 128);
   options.width = 0;
-  EXPECT_THROW(build_network(options), std::invalid_argument);
+  EXPECT_THROW(build_network(options), Error);
 }
 
 TEST(Network, NamesItsParametersAsTorchvisionDoes) {
@@ -136,7 +137,7 @@ TEST(Network, RefusesUnknownNamesAndListsTheKnown) {
   ModelOptions options;
   options.name = "resnet19";
   EXPECT_THAT([&] { build_network(options); },
-              testing::ThrowsMessage<std::invalid_argument>(
+              testing::ThrowsMessage<Error>(
                   testing::AllOf(testing::HasSubstr("resnet19"), testing::HasSubstr("resnet18, resnet34"))));
 }
 
@@ -144,7 +145,7 @@ TEST(Network, RefusesImagesThatPoolingLeavesNothingOf) {
   ModelOptions options;
   options.name = "vgg16_bn";
   options.image_size = 16;
-  EXPECT_THROW(build_network(options), std::invalid_argument);
+  EXPECT_THROW(build_network(options), Error);
 }
 
 // What pooling leaves of larger images is averaged to 7 × 7 first.
@@ -155,7 +156,7 @@ TEST(Network, VggForLargerImagesHasTheSameClassifier) {
   options.image_size = 448;
   EXPECT_EQ(build_network(options).parameter_count(), parameters);
   options.image_size = 256;
-  EXPECT_THROW(build_network(options), std::invalid_argument);
+  EXPECT_THROW(build_network(options), Error);
 }
 
 Layer convolution(std::int64_t in, std::int64_t out) {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "tests/unit/trainer/temporary_directory.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {

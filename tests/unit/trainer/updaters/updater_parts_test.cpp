@@ -9,7 +9,7 @@
 
 #include "tests/unit/trainer/temporary_directory.h"
 #include "trainer/backend/cpu/cpu_model.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 #include "trainer/run/cgroup_memory.h"
 #include "trainer/run/faults.h"
 #include "trainer/run/rank_check.h"
@@ -85,7 +85,7 @@ TEST(Buckets, FillUpToTheirLimitsInTheOrderOfArrival) {
   const auto model = model_with_dropout(4);
   std::vector<std::size_t> extents;
   for (std::size_t i = 0; i < model->parameters().size(); ++i) {
-    extents.push_back(extent_of(*model, i).end - extent_of(*model, i).first);
+    extents.push_back(slice_of_parameter(*model, i).count);
   }
   const std::vector<std::uint64_t> order = {4, 3, 2, 1, 0};
   const BucketPlan whole = plan_buckets(*model, order, 1 << 20, 1 << 20, 4);
@@ -161,11 +161,11 @@ RankFacts good() {
 
 TEST(RankCheck, NamesTheRankThatDiffersFromMost) {
   std::vector<RankFacts> facts(4, good());
-  EXPECT_FALSE(first_trouble(facts));
+  EXPECT_FALSE(first_mismatch(facts));
   const auto trouble_with = [&](std::size_t rank, auto change) {
     std::vector<RankFacts> changed = facts;
     change(changed[rank]);
-    const auto trouble = first_trouble(changed);
+    const auto trouble = first_mismatch(changed);
     EXPECT_TRUE(trouble && trouble->rank == static_cast<int>(rank));
     return trouble ? trouble->what : "";
   };

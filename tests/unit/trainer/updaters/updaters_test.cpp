@@ -14,8 +14,9 @@
 #include <random>
 
 #include "trainer/backend/cpu/cpu_model.h"
-#include "trainer/comm/host_communicator.h"
-#include "trainer/error.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/host_collectives.h"
+#include "trainer/core/error.h"
 #include "trainer/optim/sgd.h"
 #include "trainer/updaters/updater.h"
 
@@ -66,9 +67,10 @@ class FirstRanks {
     MPI_Comm_free(&comm_);
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  std::unique_ptr<HostCommunicator> communicator(const std::string& name = "mpi", const std::string& type = "f32") {
-    return make_host_communicator(name, type, std::make_unique<Ranks>(comm_));
+  Communicator communicator(const std::string& name = "mpi", const std::string& type = "f32") {
+    return make_host_communicator(name, type, ranks());
   }
+  std::unique_ptr<Ranks> ranks() { return std::make_unique<Ranks>(comm_); }
   bool in = false;
 
  private:
@@ -86,21 +88,21 @@ struct Job {
     std::vector<std::size_t> segments;
     for (const Parameter& parameter : model->parameters()) segments.push_back(parameter.offset);
     segments.push_back(model->gradients().size());
-    communicator->set_segments(segments);
-    UpdaterParts parts{*model, *communicator, optimizer};
+    communicator.reduction->set_segments(segments);
+    UpdaterParts parts{*model, communicator, optimizer};
     parts.pass.batch = b;
-    parts.pass.rank = communicator->rank();
+    parts.pass.rank = communicator.collectives->rank();
     parts.bucket_bytes = bucket_bytes;
     parts.most_ahead = most_ahead;
     updater = make_updater(updater_name, parts);
   }
 
   StepResult step(std::uint64_t iteration, bool stop = false) {
-    return updater->step(batch_of(iteration, communicator->rank()), iteration, rate, stop);
+    return updater->step(batch_of(iteration, communicator.collectives->rank()), iteration, rate, stop);
   }
   std::vector<float> weights() const { return {model->weights().begin(), model->weights().end()}; }
 
-  std::unique_ptr<HostCommunicator> communicator;
+  Communicator communicator;
   std::unique_ptr<Model> model;
   Sgd optimizer;
   std::unique_ptr<Updater> updater;
@@ -179,14 +181,14 @@ void step_by_hand(std::vector<float>& w, std::vector<float>& v, const std::vecto
   }
 }
 
-std::vector<float> mean_gradient(Communicator& communicator, Model& model, const std::vector<float>& weights,
+std::vector<float> mean_gradient(const Communicator& communicator, Model& model, const std::vector<float>& weights,
                                  std::uint64_t iteration) {
   std::ranges::copy(weights, model.weights().begin());
-  const Batch batch = batch_of(iteration, communicator.rank());
+  const Batch batch = batch_of(iteration, communicator.collectives->rank());
   model.forward(batch.images, batch.labels, Mode::train);
   model.backward(1.0f / b);
   std::vector<float> gradient(model.gradients().begin(), model.gradients().end());
-  communicator.allreduce_mean(gradient);
+  communicator.reduction->allreduce_mean(gradient);
   return gradient;
 }
 
@@ -200,7 +202,7 @@ TEST(DoubleBuffering, IsExactlyOneStepStale) {
     std::vector<float> w = job.weights(), v(w.size()), previous;
     const std::vector<float> first = w;
     for (std::uint64_t t = 0; t < 6; ++t) {
-      std::vector<float> gradient = mean_gradient(*communicator, *by_hand, w, t);
+      std::vector<float> gradient = mean_gradient(communicator, *by_hand, w, t);
       job.step(t);
       job.updater->settle(false);
       if (t == 0) {
@@ -243,36 +245,22 @@ TEST(DoubleBuffering, WorksWithEveryCommunicatorAndType) {
   }
 }
 
-// A communicator on a GPU, as updaters see it: gradients are there when its stream has come so far. This one has
-// streams of thoughts: what begin_mean() is given is taken as it is at that moment, like work put behind a stream, so
-// that a gradient which is not complete then gives a wrong mean; and the mean comes late. With `queues` it comes when
-// the model's stream joins (and never if it does not), else when the host has done its part in finish().
-class PretendedGpu : public Communicator {
+// A reduction on a GPU, as updaters see it: gradients are complete when its stream has reached them. The stream is
+// pretended: begin_mean() takes the gradient as it is at that moment, like work put behind a stream, so that an
+// incomplete gradient gives a wrong mean; and the mean arrives late. With `queues` it arrives when the model's stream
+// joins (and never if it does not), else when the host has done its part in finish().
+class PretendedGpu : public GradientReduction {
  public:
-  PretendedGpu(std::unique_ptr<HostCommunicator> host, bool queues) : host_(std::move(host)), queues_(queues) {}
+  PretendedGpu(std::unique_ptr<GradientReduction> host, bool queues) : host_(std::move(host)), queues_(queues) {}
 
-  int rank() const override { return host_->rank(); }
-  int size() const override { return host_->size(); }
-  int local_rank() const override { return host_->local_rank(); }
-  int local_size() const override { return host_->local_size(); }
   void set_segments(std::vector<std::size_t> offsets) override { host_->set_segments(std::move(offsets)); }
   void allreduce_mean(std::span<float> values) override { host_->allreduce_mean(values); }
   void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override {
     host_->allreduce_gradient(gradient, first, count);
   }
   void reduce_sum(std::span<float> values, int root) override { host_->reduce_sum(values, root); }
-  void wait_for_all() override {
-    EXPECT_FALSE(queues_) << "the host has no part in it";
-    host_->wait_for_all();
-  }
-  void send(std::span<const std::byte> bytes, int to) override { host_->send(bytes, to); }
-  void receive(std::span<std::byte> bytes, int from) override { host_->receive(bytes, from); }
-  std::optional<int> sender() override { return host_->sender(); }
-  void allgather(std::span<const std::byte> own, std::span<std::byte> all) override { host_->allgather(own, all); }
-  void allreduce_sum(std::span<double> values) override { host_->allreduce_sum(values); }
-  void broadcast(std::span<float> values, int root) override { host_->broadcast(values, root); }
-  void broadcast(std::span<std::uint64_t> values, int root) override { host_->broadcast(values, root); }
-  void broadcast(std::span<std::byte> values, int root) override { host_->broadcast(values, root); }
+  std::shared_ptr<float> gradient_memory(std::size_t values) const override { return host_->gradient_memory(values); }
+  void copy(std::span<const float> from, std::span<float> to) const override { host_->copy(from, to); }
 
   struct Work {
     std::span<float> gradient;
@@ -281,9 +269,9 @@ class PretendedGpu : public Communicator {
     bool done = false;
   };
 
-  class Thought : public Transfer {
+  class PretendedTransfer : public Transfer {
    public:
-    Thought(PretendedGpu& gpu, std::shared_ptr<Work> work) : gpu_(gpu), work_(std::move(work)) {}
+    PretendedTransfer(PretendedGpu& gpu, std::shared_ptr<Work> work) : gpu_(gpu), work_(std::move(work)) {}
     void wait_until_ready() override {}
     void finish() override {
       if (gpu_.fails) throw Error("NCCL: a collective: remote process exited");
@@ -307,7 +295,7 @@ class PretendedGpu : public Communicator {
     }
     begun.push_back(parts.front().first);
     if (queues_) stream_.push_back(work);
-    return std::make_unique<Thought>(*this, work);
+    return std::make_unique<PretendedTransfer>(*this, work);
   }
   bool queues() const override { return queues_; }
   void join() override {
@@ -332,28 +320,40 @@ class PretendedGpu : public Communicator {
     }
   }
 
-  std::unique_ptr<HostCommunicator> host_;
+  const std::unique_ptr<GradientReduction> host_;
   const bool queues_;
   std::vector<std::shared_ptr<Work>> stream_;
   std::mutex mutex_;
   std::condition_variable changed_;
 };
 
+// Collective calls beside streams that need no part of the host.
+class NoBarrier : public HostCollectives {
+ public:
+  using HostCollectives::HostCollectives;
+  void wait_for_all() override { FAIL() << "the host has no part in it"; }
+};
+
 struct JobOnGpu {
   JobOnGpu(FirstRanks& ranks, const std::string& name, bool queues, std::size_t bucket_bytes = 3000,
            std::unique_ptr<Model> own = small_model())
-      : gpu(ranks.communicator(), queues), model(std::move(own)), optimizer(model->weights().size(), sgd) {
-    UpdaterParts parts{*model, gpu, optimizer};
+      : communicator(ranks.communicator()), model(std::move(own)), optimizer(model->weights().size(), sgd) {
+    if (queues) communicator.collectives = std::make_unique<NoBarrier>(ranks.ranks());
+    auto pretended = std::make_unique<PretendedGpu>(std::move(communicator.reduction), queues);
+    gpu = pretended.get();
+    communicator.reduction = std::move(pretended);
+    UpdaterParts parts{*model, communicator, optimizer};
     parts.pass.batch = b;
-    parts.pass.rank = gpu.rank();
+    parts.pass.rank = communicator.collectives->rank();
     parts.bucket_bytes = bucket_bytes;
     updater = make_updater(name, parts);
   }
   StepResult step(std::uint64_t iteration) {
-    return updater->step(batch_of(iteration, gpu.rank()), iteration, rate, false);
+    return updater->step(batch_of(iteration, communicator.collectives->rank()), iteration, rate, false);
   }
 
-  PretendedGpu gpu;
+  Communicator communicator;
+  PretendedGpu* gpu = nullptr;
   std::unique_ptr<Model> model;
   Sgd optimizer;
   std::unique_ptr<Updater> updater;
@@ -367,12 +367,12 @@ TEST(OnAGpu, UpdatersTakeTheStepsThatTheyTakeInHostMemory) {
     for (const bool queues : {true, false}) {
       JobOnGpu job(ranks, name, queues);
       for (std::uint64_t t = 0; t < 6; ++t) job.step(t);
-      if (queues) job.gpu.join();  // as reading the weights from a GPU waits for its stream
+      if (queues) job.gpu->join();  // as reading the weights from a GPU waits for its stream
       job.updater->settle(false);
       EXPECT_EQ(std::vector<float>(job.model->weights().begin(), job.model->weights().end()), expected)
           << name << (queues ? " in streams" : " through MPI");
       if (std::string(name) == "double_buffering") {  // what the next step takes
-        EXPECT_EQ(job.gpu.begun.size(), 6u);
+        EXPECT_EQ(job.gpu->begun.size(), 6u);
         EXPECT_EQ(job.updater->pending().size(), expected.size());
       }
     }
@@ -384,15 +384,15 @@ TEST(OnAGpu, BucketsBeginInTheOrderOfTheirArrivalWhileBackwardRuns) {
   if (!ranks.in) return;
   JobOnGpu job(ranks, "overlap", true);
   job.step(0);
-  const std::size_t buckets = job.gpu.begun.size();
+  const std::size_t buckets = job.gpu->begun.size();
   ASSERT_GT(buckets, 3u);
-  EXPECT_TRUE(std::ranges::is_sorted(job.gpu.begun, std::ranges::greater())) << "the last layer comes first";
+  EXPECT_TRUE(std::ranges::is_sorted(job.gpu->begun, std::ranges::greater())) << "the last layer comes first";
   std::vector<std::size_t> begun_when_ready;  // buckets, whenever a layer's gradients are there
-  job.gpu.begun.clear();
+  job.gpu->begun.clear();
   struct Watch : LayerObserver {
     explicit Watch(JobOnGpu& of, std::vector<std::size_t>& to) : job(of), counts(to) {}
     void begin(const std::string&, Mode, bool backward) override {
-      if (backward) counts.push_back(job.gpu.begun.size());
+      if (backward) counts.push_back(job.gpu->begun.size());
     }
     void end() override {}
     JobOnGpu& job;
@@ -401,7 +401,7 @@ TEST(OnAGpu, BucketsBeginInTheOrderOfTheirArrivalWhileBackwardRuns) {
   job.model->observer = &watch;
   job.step(1);
   job.model->observer = nullptr;
-  EXPECT_EQ(job.gpu.begun.size(), buckets);
+  EXPECT_EQ(job.gpu->begun.size(), buckets);
   EXPECT_EQ(begun_when_ready.front(), 0u);
   EXPECT_GT(begun_when_ready.back(), 0u) << "all were kept until backward was over";
   EXPECT_LT(begun_when_ready.back(), buckets);
@@ -462,14 +462,14 @@ TEST(OnAGpu, AllRepeatTheBackwardThatOverflowedOnOneAndLeaveNoStepOut) {
   if (!ranks.in) return;
   const std::vector<float> expected = after_steps(ranks, 5, "overlap", 3000);
   for (const bool queues : {true, false}) {
-    const int rank = ranks.communicator()->rank();
+    const int rank = ranks.communicator().collectives->rank();
     // In the first iteration, before there is a plan; twice in one; on two ranks at once.
     const std::vector<std::vector<int>> when{{0, 4}, {2, 3, 4}, {}};
     auto own = std::make_unique<Overflowing>(when[static_cast<std::size_t>(rank)]);
     const Overflowing& model = *own;
     JobOnGpu job(ranks, "overlap", queues, 3000, std::move(own));
     for (std::uint64_t t = 0; t < 5; ++t) EXPECT_EQ(job.step(t).score.samples, 3 * static_cast<std::int64_t>(b));
-    if (queues) job.gpu.join();
+    if (queues) job.gpu->join();
     job.updater->settle(false);
     EXPECT_EQ(std::vector<float>(job.model->weights().begin(), job.model->weights().end()), expected);
     EXPECT_EQ(model.backwards, 5 + 4) << "backwards that overflowed somewhere: 0, 2, 3, 4";
@@ -483,10 +483,10 @@ TEST(OnAGpu, AFailureOfACollectiveEndsTheRun) {
     for (const char* name : {"overlap", "double_buffering"}) {
       JobOnGpu job(ranks, name, queues);
       job.step(0);
-      job.gpu.fails = true;
+      job.gpu->fails = true;
       const auto run = [&] {
         for (std::uint64_t t = 1; t < 3; ++t) job.step(t);
-        job.gpu.join();
+        job.gpu->join();
         job.updater->settle(false);
       };
       EXPECT_THROW(run(), Error) << name << (queues ? " in streams" : " through MPI");
@@ -513,8 +513,8 @@ TEST(ParameterServer, ConvergesAndMeasuresItsStaleness) {
       for (int round = 0; round < 4; ++round) {
         double seen = 0, most = 0;
         for (std::uint64_t t = 0; t < steps; ++t) {
-          const StepResult result =
-              job.updater->step(batch_of(0, job.communicator->rank()), t, rate / 4, false);  // one batch, to be learned
+          const StepResult result = job.updater->step(batch_of(0, job.communicator.collectives->rank()), t, rate / 4,
+                                                      false);  // one batch, to be learned
           ASSERT_TRUE(result.staleness);
           seen += static_cast<double>(*result.staleness);
           most = std::max(most, static_cast<double>(*result.staleness));
@@ -526,13 +526,13 @@ TEST(ParameterServer, ConvergesAndMeasuresItsStaleness) {
         }
         EXPECT_FALSE(job.updater->settle(false));
         std::array sums{seen};
-        job.communicator->allreduce_sum(sums);
+        job.communicator.collectives->allreduce_sum(sums);
         std::vector<float> of_rank_0 = job.weights();
-        job.communicator->broadcast(of_rank_0, 0);
+        job.communicator.collectives->broadcast(of_rank_0, 0);
         EXPECT_EQ(job.weights(), of_rank_0) << "ranks differ after settle()";
 
         const auto report = job.updater->take_staleness();
-        ASSERT_EQ(report.has_value(), job.communicator->rank() == 0);
+        ASSERT_EQ(report.has_value(), job.communicator.collectives->rank() == 0);
         if (!report) continue;
         std::uint64_t updates = 0, sum = 0, last_version = 0, counted = 0, weighted = 0;
         for (const StalenessReport::OfRank& rank : report->ranks) {
@@ -571,7 +571,7 @@ TEST(ParameterServer, AWishToStopReachesEveryRank) {
   Job job(ranks, "parameter_server");
   std::uint64_t t = 0;
   bool stop = false;
-  for (; !stop && t < 10'000; ++t) stop = job.step(t, job.communicator->rank() == 1 && t == 3).stop;
+  for (; !stop && t < 10'000; ++t) stop = job.step(t, job.communicator.collectives->rank() == 1 && t == 3).stop;
   EXPECT_LT(t, 10'000u);
   EXPECT_TRUE(job.updater->settle(stop));
 }
@@ -585,11 +585,11 @@ TEST(Accumulate, SeveralPassesAreOneLargeBatch) {
     const auto communicator = ranks.communicator();
     const auto large = small_model(passes * b);
     Sgd optimizer(large->weights().size(), sgd);
-    UpdaterParts of_large{*large, *communicator, optimizer};
+    UpdaterParts of_large{*large, communicator, optimizer};
     of_large.pass.batch = passes * b;
     const auto whole = make_updater("allreduce", of_large);
     for (std::uint64_t t = 0; t < 4; ++t) {
-      const Batch batch = batch_of(t, communicator->rank(), passes * b);
+      const Batch batch = batch_of(t, communicator.collectives->rank(), passes * b);
       const Score a = parts.updater->step(batch, t, rate, false).score, c = whole->step(batch, t, rate, false).score;
       EXPECT_NEAR(a.loss_sum, c.loss_sum, 1e-5 * c.loss_sum);
       EXPECT_EQ(a.samples, c.samples);
@@ -611,12 +611,12 @@ TEST(Mean, IsTheSumOfPerWorkerLossesDividedByAllImages) {
   const auto communicator = ranks.communicator();
   const auto model = small_model();
   const std::vector<float> weights(model->weights().begin(), model->weights().end());
-  const std::vector<float> mean = mean_gradient(*communicator, *model, weights, 0);
-  const Batch batch = batch_of(0, communicator->rank());
+  const std::vector<float> mean = mean_gradient(communicator, *model, weights, 0);
+  const Batch batch = batch_of(0, communicator.collectives->rank());
   model->forward(batch.images, batch.labels, Mode::train);
   model->backward(1.0f / (b * 3));  // ÷ kn on each worker, then sums (Goyal et al., 1706.02677, 3)
-  communicator->reduce_sum(model->gradients(), 0);
-  if (communicator->rank() == 0) {
+  communicator.reduction->reduce_sum(model->gradients(), 0);
+  if (communicator.collectives->rank() == 0) {
     EXPECT_LE(relative_difference(model->gradients(), mean), 1e-6);
   }
 }
@@ -627,7 +627,7 @@ TEST(NotFinite, NamesTheLayerAndLeavesTheWeights) {
     if (!ranks.in) continue;
     Job job(ranks, updater);
     job.step(0);
-    const int rank = job.communicator->rank();
+    const int rank = job.communicator.collectives->rank();
     for (const Parameter& parameter : job.model->parameters()) {
       if (rank == 1 && parameter.name == "conv2.weight") job.model->weights()[parameter.offset] = NAN;
     }
@@ -655,8 +655,8 @@ TEST(CheckUpdater, RefusesWhatMakesNoSense) {
   };
   using testing::HasSubstr;
   EXPECT_THAT(refusal("single", 2, "mpi", "f32"), HasSubstr("one rank"));
-  EXPECT_THAT(refusal("main_rank", 2, "ring", "f32"), HasSubstr("--communicator ring"));
-  EXPECT_THAT(refusal("parameter_server", 2, "ring", "f32"), HasSubstr("--communicator ring"));
+  EXPECT_THAT(refusal("main_rank", 2, "ring", "f32"), HasSubstr("‹communicator› ring"));
+  EXPECT_THAT(refusal("parameter_server", 2, "ring", "f32"), HasSubstr("‹communicator› ring"));
   EXPECT_THAT(refusal("parameter_server", 2, "mpi", "f16"), HasSubstr("f16"));
   for (const UpdaterName& updater : updater_summaries()) EXPECT_EQ(refusal(updater.name.c_str(), 1, "mpi", "f32"), "");
   for (const char* updater : {"allreduce", "overlap", "double_buffering"}) {

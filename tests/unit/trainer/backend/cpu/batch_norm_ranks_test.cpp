@@ -11,11 +11,11 @@
 #include "tests/unit/trainer/backend/reference/reference_model.h"
 #include "tests/unit/trainer/some_ranks.h"
 #include "trainer/backend/cpu/cpu_model.h"
-#include "trainer/comm/host_communicator.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/data/image_source.h"
 #include "trainer/nn/models.h"
 #include "trainer/optim/sgd.h"
-#include "trainer/run/evaluator.h"
+#include "trainer/run/evaluation.h"
 
 namespace paceline::train {
 namespace {
@@ -55,7 +55,7 @@ struct Images {
   }
 };
 
-std::unique_ptr<HostCommunicator> communicator_of(MPI_Comm part) {
+Communicator communicator_of(MPI_Comm part) {
   return make_host_communicator("mpi", "f32", std::make_unique<Ranks>(part));
 }
 
@@ -68,8 +68,8 @@ void parallel_pass(Model& model, int rank, const Images& samples) {
 }
 
 // The step with its mean over the ranks.
-void parallel_step(Model& model, HostCommunicator& communicator) {
-  communicator.allreduce_mean(model.gradients());
+void parallel_step(Model& model, const Communicator& communicator) {
+  communicator.reduction->allreduce_mean(model.gradients());
   Sgd(model.weights().size(), {0.9f, 5e-4f}).step(model.weights(), model.gradients(), 0.05f);
 }
 
@@ -81,7 +81,7 @@ TEST_P(RanksOf, ASynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
   const SomeRanks some(ranks);
   if (!some) return;  // a rank beyond N
   const auto communicator = communicator_of(some.comm());
-  const bool compares = communicator->rank() == 0;
+  const bool compares = communicator.collectives->rank() == 0;
   const Network network = build_network(narrow_resnet(b));
   // A ReLU that fp32 sees on the other side of zero would make a difference that has nothing to do with batch norm.
   // With frozen ones each image's activations are the same on both sides, whatever they are.
@@ -94,15 +94,16 @@ TEST_P(RanksOf, ASynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
     exact.forward(images, samples.labels, Mode::train);
     if (exact.distance_to_kink() >= times * kink_margin) break;
   }
-  communicator->broadcast(std::span(&seed, 1), 0);
+  communicator.collectives->broadcast(std::span(&seed, 1), 0);
   ASSERT_LT(seed, 60u);
   const Images samples(ranks, seed);
 
   ModelOptions options = narrow_resnet(b, winograd);
   options.freeze_batch_norm = frozen;
-  if (!frozen) options.batch_norm.sum_over_ranks = [&](std::span<double> sums) { communicator->allreduce_sum(sums); };
+  if (!frozen)
+    options.batch_norm.sum_over_ranks = [&](std::span<double> sums) { communicator.collectives->allreduce_sum(sums); };
   const auto parallel = make_cpu_model(options);
-  parallel_pass(*parallel, communicator->rank(), samples);
+  parallel_pass(*parallel, communicator.collectives->rank(), samples);
   const std::vector<float> weights(parallel->weights().begin(), parallel->weights().end());
   const std::vector<float> gradient(parallel->gradients().begin(), parallel->gradients().end());
 
@@ -125,7 +126,7 @@ TEST_P(RanksOf, ASynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
     SCOPED_TRACE(way.name);
     std::ranges::copy(weights, parallel->weights().begin());
     std::ranges::copy(gradient, parallel->gradients().begin());
-    parallel_step(*parallel, *make_host_communicator(way.name, "f32", way.ranks(some.comm())));
+    parallel_step(*parallel, make_host_communicator(way.name, "f32", way.ranks(some.comm())));
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const Parameter& p = parallel->parameters()[i];
       const std::vector<float> many = parallel->to_plain(p, parallel->weights());
@@ -149,9 +150,9 @@ TEST(LocalBatchNorm, OnTwoRanksTakesAnotherStepThanOneLargeBatch) {
   const auto communicator = communicator_of(some.comm());
   const Images samples(2, 1);
   const auto parallel = make_cpu_model(narrow_resnet(b));
-  parallel_pass(*parallel, communicator->rank(), samples);
-  parallel_step(*parallel, *communicator);
-  if (communicator->rank() > 0) return;
+  parallel_pass(*parallel, communicator.collectives->rank(), samples);
+  parallel_step(*parallel, communicator);
+  if (communicator.collectives->rank() > 0) return;
   ReferenceModel exact(build_network(narrow_resnet(b)), 1, false);
   Tensor images(2 * b, exact.network().layers()[0].out);
   images.values.assign(samples.images.begin(), samples.images.end());
@@ -188,7 +189,7 @@ TEST(Evaluation, OfRanksWhoseStatisticsDifferScoresTheMeanOfThem) {
     const SomeRanks some(ranks);
     if (!some) continue;
     const auto communicator = communicator_of(some.comm());
-    const int rank = communicator->rank();
+    const int rank = communicator.collectives->rank();
     ModelOptions options = narrow_resnet(b, true);
     options.batch_norm.momentum = 1;
     const auto model = make_cpu_model(options);
@@ -204,11 +205,11 @@ TEST(Evaluation, OfRanksWhoseStatisticsDifferScoresTheMeanOfThem) {
                          test.images.begin() + (more + 1) * static_cast<int>(image));
       test.labels.push_back(test.labels[static_cast<std::size_t>(more)]);
     }
-    const Score score = evaluate(*model, *communicator, Prepared(test), b);
+    const Score score = evaluate(*model, *communicator.collectives, Prepared(test), b);
     EXPECT_TRUE(std::ranges::equal(model->statistics(), own)) << "training goes on with its own";
 
     std::vector<double> sum(own.begin(), own.end());
-    communicator->allreduce_sum(sum);
+    communicator.collectives->allreduce_sum(sum);
     const auto score_with = [&](const std::vector<double>& statistics, double divisor) {
       for (std::size_t i = 0; i < statistics.size(); ++i) {
         model->statistics()[i] = static_cast<float>(statistics[i] / divisor);

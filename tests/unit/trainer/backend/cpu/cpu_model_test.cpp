@@ -9,6 +9,7 @@
 #include "tests/unit/trainer/backend/reference/reference_model.h"
 #include "tests/unit/trainer/backend/whole_models.h"
 #include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/core/error.h"
 #include "trainer/backend/cpu/onednn.h"
 #include "trainer/backend/cpu/winograd.h"
 #include "trainer/nn/models.h"
@@ -182,13 +183,13 @@ void learn_by_heart(bool bf16) {
 TEST(CpuModel, LearnsABatchByHeart) { learn_by_heart(false); }
 
 TEST(CpuModelBf16, LearnsABatchByHeart) {
-  if (const std::string trouble = onednn::bf16_trouble(); !trouble.empty()) GTEST_SKIP() << trouble;
+  if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
   learn_by_heart(true);
 }
 
 // The same weights and images: what is left of the difference is bf16's rounding, 2^-9 a number, through all layers.
 TEST(CpuModelBf16, HasTheLossAndGradientsOfF32WithinItsRounding) {
-  if (const std::string trouble = onednn::bf16_trouble(); !trouble.empty()) GTEST_SKIP() << trouble;
+  if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
   const Batch batch(8, 8);
   std::vector<std::vector<float>> gradients;
   std::vector<double> losses;
@@ -245,7 +246,7 @@ TEST(CpuModel, RefusesMoreMemoryThanItMayTake) {
   ModelOptions options = small(4);
   options.memory_limit = std::size_t{1} << 20;
   EXPECT_THAT([&] { make_cpu_model(small_network(), options); },
-              testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("lower --batch-size")));
+              testing::ThrowsMessage<Error>(testing::HasSubstr("lower ‹batch-size›")));
   options.memory_limit = std::size_t{1} << 30;
   EXPECT_NO_THROW(make_cpu_model(small_network(), options));
 }

@@ -13,7 +13,7 @@
 #include "trainer/backend/cuda/layout.h"
 #include "trainer/backend/cuda/loss_scale.h"
 #include "trainer/backend/cuda/plan_cache.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 #include "trainer/nn/models.h"
 
 namespace paceline::train::cuda {
@@ -309,7 +309,7 @@ TEST(DeviceChoice, IsTheLocalRank) {
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("no CUDA-capable device is detected"));
-    EXPECT_THAT(error.what(), HasSubstr("--device cpu"));
+    EXPECT_THAT(error.what(), HasSubstr("‹device› cpu"));
     EXPECT_EQ(error.status, Status::usage);
   }
 }
@@ -323,7 +323,7 @@ TEST(DeviceChoice, RefusesOneGpuForTwoRanksUnlessAsked) {
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("3 ranks on a host with 2 GPUs"));
-    EXPECT_THAT(error.what(), HasSubstr("--share-gpu"));
+    EXPECT_THAT(error.what(), HasSubstr("‹share-gpu›"));
   }
   EXPECT_THROW(refuse_shared_gpu(one, false), Error);
 }

@@ -195,7 +195,7 @@ TEST(MockCudaKernels, BiasesReluAndPoolingAgreeWithTheReference) {
 
 TEST(MockCudaKernels, BytesBecomeRowsAndAnOverflowIsMarked) {
   const std::vector<std::uint8_t> planes{0, 10, 20, 30, 40, 50, 60, 70};  // a sample of two channels of 2 × 2 pixels
-  const kernels::Cut cut{1, 0, 1};                                        // from (1 − x) + 1
+  const ImageCut cut{1, 0, 1};                                            // from (1 − x) + 1
   const kernels::ByteImages images{planes.data(), &cut, {10, 0}, {0.5f, 0.25f}, 1, 2, 2};
   std::vector<float> rows(4 * 4, -1);
   kernels::bytes_to_rows(nullptr, Storage::f32, images, rows.data(), 4);

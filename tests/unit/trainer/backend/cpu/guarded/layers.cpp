@@ -17,6 +17,7 @@
 #include "tests/unit/trainer/backend/cpu/guarded/memory.h"
 #include "trainer/backend/cpu/onednn.h"
 #include "trainer/backend/cpu/winograd.h"
+#include "trainer/core/error.h"
 #include "trainer/nn/models.h"
 
 namespace paceline::train::guarded {
@@ -94,7 +95,7 @@ class Child {
         std::optional<Network> network;
         try {
           network = build_network(options);
-        } catch (const std::invalid_argument&) {
+        } catch (const Error&) {  // the images are too small for this network
           continue;
         }
         batch_ = options.batch_size;

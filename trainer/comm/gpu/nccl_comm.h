@@ -27,14 +27,14 @@ Id exchange_id(MPI_Comm comm);
 // A communicator over the ranks of an MPI communicator, in the order of that. Made without blocking: every wait for
 // other ranks looks for errors and at the clock. The price is a thread that NCCL starts for each call outside of the
 // first few microseconds of it.
-class Library {
+class NcclComm {
  public:
   // After exchange_id() over the same ranks; the current device is the rank's. `name`, a literal, is what profilers
   // show. Throws Error where NCCL fails, and where not all ranks have come within the time.
-  Library(const Id& id, MPI_Comm comm, const Options& options, const char* name);
-  ~Library();  // all that was begun has ended, or was aborted
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
+  NcclComm(const Id& id, MPI_Comm comm, const Options& options, const char* name);
+  ~NcclComm();  // all that was begun has ended, or was aborted
+  NcclComm(const NcclComm&) = delete;
+  NcclComm& operator=(const NcclComm&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }

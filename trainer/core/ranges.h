@@ -5,11 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 
 #include <nvtx3/nvToolsExt.h>
-
-#include "trainer/nn/model.h"
 
 namespace paceline::train {
 
@@ -53,6 +50,10 @@ class Range {
   ~Range();
 };
 
+// A range that another function ends; Range does both.
+void push_range(Category category, const RangeName& name);
+void pop_range();
+
 // What this run is, once, as a JSON object; and the test accuracy (0 to 1) after each evaluation.
 void mark_run(const std::string& json);
 void mark_accuracy(double accuracy);
@@ -61,19 +62,9 @@ void mark_accuracy(double accuracy);
 void mark(Category category, const RangeName& name, std::uint64_t payload);
 
 // A fault made on purpose: sleeps in a range of that name with the milliseconds as payload; nothing for 0.
-void suffer(const RangeName& fault, std::chrono::milliseconds time);
+void inject_delay(const RangeName& fault, std::chrono::milliseconds time);
 
 // Names the calling thread in the profile.
 void name_this_thread(const char* name);
-
-// A range around each layer's forward or backward. Used from one thread.
-class LayerRanges : public LayerObserver {
- public:
-  void begin(const std::string& layer, Mode mode, bool backward) override;
-  void end() override;
-
- private:
-  std::unordered_map<std::string, nvtxStringHandle_t> names_;
-};
 
 }  // namespace paceline::train

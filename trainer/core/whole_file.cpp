@@ -1,4 +1,4 @@
-#include "trainer/whole_file.h"
+#include "trainer/core/whole_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <system_error>
 
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train {
 namespace {
@@ -63,7 +63,7 @@ void sync_directory_of(const std::filesystem::path& file) {
 
 std::string read_file(const std::filesystem::path& file) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rbe"), &std::fclose);
-  if (!in) throw Error(fmt::format("{}: cannot be opened: {}", file.string(), std::strerror(errno)));
+  if (!in) throw Error(file.string(), "cannot be opened", std::strerror(errno));
   std::string content;
   constexpr std::size_t piece = std::size_t{1} << 20;
   for (std::size_t got = piece; got == piece;) {
@@ -72,18 +72,16 @@ std::string read_file(const std::filesystem::path& file) {
     got = std::fread(content.data() + before, 1, piece, in.get());
     content.resize(before + got);
   }
-  if (std::ferror(in.get())) throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+  if (std::ferror(in.get())) throw Error(file.string(), "cannot be read", std::strerror(errno));
   return content;
 }
 
 void check_writable(const std::filesystem::path& file) {
   std::error_code code;
   const std::filesystem::path target = linked(file);
-  const auto refuse = [&](const char* why) {
-    throw Error(fmt::format("{}: cannot be written: {}", file.string(), why));
-  };
+  const auto refuse = [&](const char* why) { throw Error(file.string(), "cannot be written", why); };
   if (std::filesystem::exists(target, code) && !std::filesystem::is_regular_file(target, code)) {
-    refuse(std::filesystem::is_directory(target, code) ? "it is a directory" : "it is no regular file");
+    refuse(std::filesystem::is_directory(target, code) ? "it is a directory" : "it is not a regular file");
   }
   const std::filesystem::path directory = target.has_parent_path() ? target.parent_path() : ".";
   if (access(directory.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
@@ -110,7 +108,7 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view c
   }
   if (!good) {
     if (descriptor >= 0) unlink(beside.c_str());
-    throw Error(fmt::format("{}: cannot be written: {}", file.string(), std::strerror(reason)));
+    throw Error(file.string(), "cannot be written", std::strerror(reason));
   }
   if (sync == Sync::yes) sync_directory_of(target);
 }

@@ -1,4 +1,4 @@
-#include "trainer/comm/gpu/library.h"
+#include "trainer/comm/gpu/nccl_comm.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "trainer/comm/waiting.h"
-#include "trainer/error.h"
+#include "trainer/core/error.h"
 
 namespace paceline::train::nccl {
 
@@ -21,7 +21,7 @@ Type type_of(const std::string& dtype) {
   if (dtype == "f32") return Type::f32;
   if (dtype == "f16") return Type::f16;
   if (dtype == "bf16") return Type::bf16;
-  throw Error(fmt::format("no type '{}' to reduce in; known: f32, f16, bf16", dtype), Status::usage);
+  throw Error("‹allreduce-dtype› " + dtype, "unknown type", "use f32, f16 or bf16", Status::usage);
 }
 
 namespace {
@@ -52,7 +52,7 @@ Id exchange_id(MPI_Comm comm) {
   return {message.id, message.failure.data()};
 }
 
-Library::Library(const Id& id, MPI_Comm comm, const Options& options, const char* name) : limit_(options.timeout_s) {
+NcclComm::NcclComm(const Id& id, MPI_Comm comm, const Options& options, const char* name) : limit_(options.timeout_s) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &size_);
   if (!id.failure.empty()) throw Error(id.failure);
@@ -69,7 +69,7 @@ Library::Library(const Id& id, MPI_Comm comm, const Options& options, const char
   }
 }
 
-Library::~Library() {
+NcclComm::~NcclComm() {
   if (comm_ == nullptr) return;
   // Finalising waits for the other ranks, which may be gone: not for long.
   ncclResult_t state = ncclCommFinalize(comm_);
@@ -84,17 +84,17 @@ Library::~Library() {
     ncclCommAbort(comm_);
 }
 
-ncclComm_t Library::usable(const char* what) const {
-  if (comm_ == nullptr) throw Error(fmt::format("NCCL: {}: {}", what, aborted_));
+ncclComm_t NcclComm::usable(const char* what) const {
+  if (comm_ == nullptr) throw Error("NCCL", what, aborted_);
   return comm_;
 }
 
-std::string Library::last_message() const {
+std::string NcclComm::last_message() const {
   const char* last = ncclGetLastError(comm_);
   return last != nullptr ? last : "";
 }
 
-void Library::settle(ncclResult_t result, const char* what) {
+void NcclComm::settle(ncclResult_t result, const char* what) {
   const Clock::time_point start = Clock::now();
   // It is done in microseconds, but for the first call, which connects the ranks.
   for (int tries = 0; result == ncclInProgress; ++tries) {
@@ -111,7 +111,7 @@ void Library::settle(ncclResult_t result, const char* what) {
   if (result != ncclSuccess) throw Error(failure(what, result, words(result), last_message()));
 }
 
-void Library::look() {
+void NcclComm::look() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   ncclResult_t state = ncclSuccess;
@@ -121,20 +121,20 @@ void Library::look() {
   throw Error(failure("a collective", state, words(state), last_message()));
 }
 
-void Library::abort(const std::string& why) {
+void NcclComm::abort(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (comm_ == nullptr) return;
   aborted_ = why;
   ncclCommAbort(std::exchange(comm_, nullptr));
 }
 
-void* Library::register_memory(void* memory, std::size_t bytes) {
+void* NcclComm::register_memory(void* memory, std::size_t bytes) {
   void* registration = nullptr;
   call("ncclCommRegister", [&](ncclComm_t comm) { return ncclCommRegister(comm, memory, bytes, &registration); });
   return registration;
 }
 
-void Library::deregister_memory(void* registration) {
+void NcclComm::deregister_memory(void* registration) {
   const std::lock_guard lock(mutex_);
   if (comm_ != nullptr) ncclCommDeregister(comm_, registration);
 }

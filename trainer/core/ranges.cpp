@@ -1,4 +1,4 @@
-#include "trainer/ranges.h"
+#include "trainer/core/ranges.h"
 
 #include <array>
 #include <thread>
@@ -72,6 +72,14 @@ Range::Range(Category category, const RangeName& name, std::uint64_t payload) {
 
 Range::~Range() { nvtxDomainRangePop(domain().handle); }
 
+void push_range(Category category, const RangeName& name) {
+  nvtxEventAttributes_t event = attributes(category);
+  event.message.registered = name.handle();
+  nvtxDomainRangePushEx(domain().handle, &event);
+}
+
+void pop_range() { nvtxDomainRangePop(domain().handle); }
+
 void mark_run(const std::string& json) {
   nvtxEventAttributes_t event = attributes(Category::run);
   event.messageType = NVTX_MESSAGE_TYPE_ASCII;
@@ -91,22 +99,12 @@ void mark(Category category, const RangeName& name, std::uint64_t payload) {
   nvtxDomainMarkEx(domain().handle, &event);
 }
 
-void suffer(const RangeName& fault, std::chrono::milliseconds time) {
+void inject_delay(const RangeName& fault, std::chrono::milliseconds time) {
   if (time.count() == 0) return;
   const Range range(Category::fault, fault, static_cast<std::uint64_t>(time.count()));
   std::this_thread::sleep_for(time);
 }
 
 void name_this_thread(const char* name) { nvtxNameOsThreadA(static_cast<std::uint32_t>(syscall(SYS_gettid)), name); }
-
-void LayerRanges::begin(const std::string& layer, Mode, bool) {
-  auto [entry, added] = names_.try_emplace(layer);
-  if (added) entry->second = nvtxDomainRegisterStringA(domain().handle, layer.c_str());
-  nvtxEventAttributes_t event = attributes(Category::layer);
-  event.message.registered = entry->second;
-  nvtxDomainRangePushEx(domain().handle, &event);
-}
-
-void LayerRanges::end() { nvtxDomainRangePop(domain().handle); }
 
 }  // namespace paceline::train

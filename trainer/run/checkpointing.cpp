@@ -1,0 +1,135 @@
+#include "trainer/run/checkpointing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <filesystem>
+#include <utility>
+
+#include "trainer/run/agreement.h"
+#include "trainer/run/finite.h"
+
+namespace paceline::train {
+namespace checkpointing {
+namespace {
+
+bool exists(const std::string& file) {
+  std::error_code code;
+  return !file.empty() && std::filesystem::exists(file, code);
+}
+
+Position position_at(const Job& job, std::uint64_t iteration) {
+  const auto [epoch, within, plan] = job.plan.at(iteration);
+  return {.model = title_of(job.options.model, job.options.optimization),
+          .image_size = job.data.train->image_size(),
+          .classes = job.data.train->classes(),
+          .seed = job.options.seed,
+          .iteration = epoch * plan.iterations() + within,
+          .iterations_per_epoch = plan.iterations(),
+          .images_per_iteration = plan.batch * static_cast<std::size_t>(plan.ranks)};
+}
+
+RunFacts facts_of(const Job& job) {
+  return {.settings = job.options.learning_settings,
+          .data = job.data.title,
+          .data_hash = job.data.hash,
+          .iterations = job.iterations,
+          .ranks = static_cast<std::uint64_t>(job.ranks.size())};
+}
+
+// A run on as many ranks as the checkpoint's goes on with each rank's own running statistics, another one with their
+// mean on all ranks.
+void restore_statistics(Job& job) {
+  const std::span<float> own = job.model->statistics();
+  const std::vector<float>& saved = job.resumed.rank_statistics;
+  if (saved.empty()) return;
+  const std::size_t ranks = saved.size() / own.size();
+  const bool same = ranks == static_cast<std::size_t>(job.ranks.size());
+  const std::size_t first = same ? static_cast<std::size_t>(job.ranks.rank()) : 0, count = same ? 1 : ranks;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    double sum = 0;
+    for (std::size_t rank = first; rank < first + count; ++rank) sum += saved[rank * own.size() + i];
+    own[i] = static_cast<float>(sum / static_cast<double>(count));
+  }
+}
+
+}  // namespace
+}  // namespace checkpointing
+
+using namespace checkpointing;
+
+void read_state(Job& job) {
+  if (!job.options.resume || job.ranks.rank() != 0 || !exists(job.options.checkpoint)) return;
+  const Position then =
+      read_checkpoint(job.options.checkpoint, position_at(job, 0), *job.model, *job.optimizer, &job.resumed);
+  const bool schedule_needs_length = job.options.optimization.rate.schedule != "constant";
+  job.resume_notes = resume_notes(job.resumed.facts, facts_of(job), schedule_needs_length);
+  // With other ranks or another batch, the images that are left of the epoch are dealt anew.
+  const std::uint64_t epoch = then.iteration / then.iterations_per_epoch;
+  const std::uint64_t images = then.iteration % then.iterations_per_epoch * then.images_per_iteration;
+  const EpochPlan plan = job.plan.at(job.plan.first_of(epoch)).plan;
+  const std::uint64_t at_a_time = plan.batch * static_cast<std::size_t>(plan.ranks);
+  if (images % at_a_time != 0) {
+    throw Error(
+        job.options.checkpoint,
+        fmt::format("written after {} images of an epoch, where this run takes {} at a time", images, at_a_time),
+        "resume with ranks and a batch size that divide them");
+  }
+  job.first_iteration = job.plan.first_of(epoch) + std::min<std::uint64_t>(images / at_a_time, plan.iterations());
+}
+
+void share_state(Job& job) {
+  job.ranks.broadcast(job.model->weights(), 0);
+  job.ranks.broadcast(job.model->statistics(), 0);
+  for (std::vector<float>& array : job.optimizer->arrays()) job.ranks.broadcast(std::span<float>(array), 0);
+  std::vector<double>& scalars = job.optimizer->scalars();
+  std::vector<std::uint64_t> bits(scalars.size());
+  std::ranges::transform(scalars, bits.begin(), [](double value) { return std::bit_cast<std::uint64_t>(value); });
+  job.ranks.broadcast(std::span<std::uint64_t>(bits), 0);
+  std::ranges::transform(bits, scalars.begin(), [](std::uint64_t value) { return std::bit_cast<double>(value); });
+
+  std::array<std::uint64_t, 3> facts = {job.first_iteration, job.resumed.pending.size(),
+                                        job.resumed.rank_statistics.size()};
+  job.ranks.broadcast(std::span<std::uint64_t>(facts), 0);
+  job.first_iteration = facts[0];
+  job.resumed.pending.resize(facts[1]);
+  job.resumed.rank_statistics.resize(facts[2]);
+  job.ranks.broadcast(std::span<float>(job.resumed.pending), 0);
+  job.ranks.broadcast(std::span<float>(job.resumed.rank_statistics), 0);
+  restore_statistics(job);
+}
+
+// An iteration's loss is that of the weights before its step, so a finite loss proves nothing about the last step.
+void check_state(Job& job, std::uint64_t iteration) {
+  static const RangeName look("check for finite numbers");
+  const Range range(Category::checkpoint, look, job.model->weights().size_bytes());
+  const std::string part = first_nonfinite_part(*job.model, *job.optimizer, job.updater->pending());
+  if (part.empty()) return agree(job.ranks, "");
+  agree(job.ranks,
+        fmt::format("{} holds a value that is no longer a finite number after iteration {}, at learning rate {:.3g}: "
+                    "lower ‹lr› or add ‹warmup-epochs›{}",
+                    part, iteration, job.rate_at(iteration), kept_checkpoint(job)));
+}
+
+void save_state(Job& job, std::uint64_t done) {
+  const Range range(Category::checkpoint);
+  RunState state;
+  const std::span<const float> own = job.model->statistics(), pending = job.updater->pending();
+  state.rank_statistics.resize(own.size() * static_cast<std::size_t>(job.ranks.size()));
+  job.ranks.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
+  state.pending.assign(pending.begin(), pending.end());
+  if (job.ranks.rank() != 0) return;
+  state.facts = facts_of(job);
+  job.activity.saving = true;
+  write_checkpoint(job.options.checkpoint, position_at(job, done), *job.model, *job.optimizer, state, job.options.keep);
+  job.activity.saving = false;
+}
+
+std::string kept_checkpoint(const Job& job) {
+  if (!exists(job.options.checkpoint)) return {};
+  return fmt::format("; {} is still the checkpoint before", job.options.checkpoint);
+}
+
+}  // namespace paceline::train

@@ -1,0 +1,27 @@
+// When and how a run writes its checkpoint and goes on from one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trainer/run/job.h"
+
+namespace paceline::train {
+
+// On rank 0: fills model, optimizer and job.resumed from the checkpoint, if the run resumes and the file exists, and
+// sets job.first_iteration. Throws Error.
+void read_state(Job& job);
+
+// Gives rank 0's weights, statistics, optimizer state and position to all ranks. A collective call.
+void share_state(Job& job);
+
+// Throws AgreedError if a rank's state holds a value that is not finite: no checkpoint may keep it. A collective call.
+void check_state(Job& job, std::uint64_t iteration);
+
+// Writes the checkpoint of a run that has done `done` iterations; check_state() comes first. A collective call.
+void save_state(Job& job, std::uint64_t done);
+
+// "; FILE is still the checkpoint before" for messages of a run that fails; empty if there is no checkpoint.
+std::string kept_checkpoint(const Job& job);
+
+}  // namespace paceline::train

@@ -1,0 +1,70 @@
+#include "trainer/run/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trainer/data/sharding.h"
+#include "trainer/run/agreement.h"
+#include "trainer/run/checkpointing.h"
+#include "trainer/updaters/gradient_pass.h"
+
+namespace paceline::train {
+
+Score evaluate(Job& job, std::uint64_t iteration) {
+  const Range range(Category::evaluate);
+  Loader::Options loading;
+  loading.workers = job.options.loader_workers;
+  loading.bad = job.bad_test.get();
+  loading.progress = &job.activity.images;
+  const Score score =
+      evaluate(*job.model, job.ranks, *job.data.test, static_cast<std::size_t>(job.options.batch_size), loading);
+  if (score.samples == 0) {
+    throw AgreedError(fmt::format("{}: no test image can be read", job.options.data), Status::failed, 0);
+  }
+  if (!std::isfinite(score.loss_sum)) {  // the same on every rank
+    throw AgreedError(
+        fmt::format("the loss of the test images is no longer a finite number after iteration {}, at learning rate "
+                    "{:.3g}: lower ‹lr› or add ‹warmup-epochs›{}",
+                    iteration, job.rate_at(iteration), kept_checkpoint(job)),
+        Status::failed, 0);
+  }
+  mark_accuracy(static_cast<double>(score.correct) / static_cast<double>(score.samples));
+  return score;
+}
+
+Score evaluate(Model& model, Collectives& collectives, const ImageSource& data, std::size_t batch,
+               Loader::Options loading) {
+  // Every rank has gathered running statistics of its own samples. Their mean is the best estimate, so all ranks score
+  // with it, averaged in float64 whatever type gradients travel in (as ChainerMN's AllreducePersistent does).
+  const std::span<float> statistics = model.statistics();
+  const std::vector<float> own(statistics.begin(), statistics.end());
+  std::vector<double> sum(statistics.begin(), statistics.end());
+  collectives.allreduce_sum(sum);
+  for (std::size_t i = 0; i < sum.size(); ++i) statistics[i] = static_cast<float>(sum[i] / collectives.size());
+
+  const Slice part = part_of(data.size(), collectives.rank(), collectives.size());
+  const std::size_t batches = (part.count + batch - 1) / batch;
+  loading.last = batches;
+  loading.memory = model.image_memory();
+  loading.stored = model.takes_stored_images();
+  Loader loader(data, evaluation_batches(part, batch), loading);
+  Score score;
+  for (std::size_t done = 0; done < batches; ++done) {
+    const Batch& one = loader.next();
+    if (!one.labels.empty()) score += forward(model, one, 0, one.labels.size(), Mode::evaluate);
+  }
+  score = sum_over_ranks(collectives, score);
+  std::ranges::copy(own, statistics.begin());  // training goes on with each rank's own statistics
+  return score;
+}
+
+Score sum_over_ranks(Collectives& collectives, const Score& own) {
+  std::array sums = {own.loss_sum, static_cast<double>(own.correct), static_cast<double>(own.samples)};
+  collectives.allreduce_sum(sums);
+  return {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2])};
+}
+
+}  // namespace paceline::train

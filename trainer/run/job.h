@@ -1,0 +1,79 @@
+// Everything that a training run works with. start_up() builds it; train() uses it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/comm/communicator.h"
+#include "trainer/data/bad_images.h"
+#include "trainer/data/loader.h"
+#include "trainer/data/run_plan.h"
+#include "trainer/optim/batch_schedule.h"
+#include "trainer/optim/schedule.h"
+#include "trainer/run/activity.h"
+#include "trainer/run/checkpoint.h"
+#include "trainer/run/checkpoint_times.h"
+#include "trainer/run/faults.h"
+#include "trainer/run/gpu_part.h"
+#include "trainer/run/journal.h"
+#include "trainer/run/layer_ranges.h"
+#include "trainer/run/run_data.h"
+#include "trainer/run/train_options.h"
+#include "trainer/run/watched_communicator.h"
+#include "trainer/updaters/updater.h"
+
+namespace paceline::train {
+
+// What the program gives to a run.
+struct Surroundings {
+  const Communicator& communicator;             // must outlive the run
+  std::chrono::steady_clock::time_point start;  // of the program
+  // Prints a line and ends the job. Called from any thread when this rank alone finds that it cannot go on.
+  std::function<void(const std::string&)> abandon;
+  const GpuPart* gpu = nullptr;  // null: the CPU computes
+};
+
+struct Job {
+  Job(const TrainOptions& run_options, Surroundings around);
+  ~Job();  // calls `abandon` if a thread of the loader is stuck in a read
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  const TrainOptions options;
+  const Surroundings surroundings;
+  Activity activity;
+  Communicator communicator;  // records its calls in `activity`
+  Collectives& ranks;         // of the communicator
+
+  int threads = 1;
+  RunData data;
+  BatchSchedule batches;
+  RunPlan plan;
+  EpochPlan first_epoch;
+  std::uint64_t first_iteration = 0;  // above 0 in a resumed run
+  std::uint64_t iterations = 0;       // of the whole run, those before first_iteration included
+  std::unique_ptr<Model> model;
+  LayerRanges layer_ranges;
+  std::unique_ptr<Optimizer> optimizer;
+  Schedule schedule;
+  std::unique_ptr<Journal> journal;
+  Faults faults;
+  RunState resumed;  // from the checkpoint
+  std::vector<std::string> resume_notes;
+  std::optional<CheckpointTimes> checkpoint_times;
+  std::unique_ptr<BadImages> bad_train, bad_test;  // null unless bad images may be skipped
+  std::unique_ptr<Updater> updater;
+  std::unique_ptr<Loader> loader;
+
+  double global_batch() const;  // images of an update over all ranks, when the run begins
+  RunPlan plan_of(int rank) const;
+  double rate_at(std::uint64_t iteration) const;
+  double seconds_since_start() const;  // of the program
+};
+
+}  // namespace paceline::train

@@ -1,0 +1,293 @@
+#include "trainer/run/start_up.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "trainer/backend/cuda/plan_cache.h"
+#include "trainer/core/whole_file.h"
+#include "trainer/run/agreement.h"
+#include "trainer/run/checkpointing.h"
+#include "trainer/run/interrupt.h"
+#include "trainer/run/rank_check.h"
+#include "trainer/updaters/threads.h"
+
+namespace paceline::train {
+namespace start {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t batches_ahead = 4;  // that the loader prepares
+
+bool same_file(const std::string& a, const std::string& b) {
+  const auto canonical = [](const std::string& name) {
+    std::error_code code;
+    const fs::path absolute = fs::absolute(name, code), path = fs::weakly_canonical(absolute, code);
+    return code ? absolute : path;
+  };
+  return canonical(a) == canonical(b);
+}
+
+// The log and the checkpoint are written late, but checked before anything takes time.
+void check_outputs(const Job& job) {
+  const TrainOptions& o = job.options;
+  if (job.ranks.rank() != 0 || o.checkpoint.empty()) return;
+  check_writable(o.checkpoint);
+  if (!o.resume && !o.overwrite_checkpoint) check_no_checkpoint(o.checkpoint);
+  if (!o.log.empty() && same_file(o.log, o.checkpoint)) {
+    throw Error(o.log, "‹log› and ‹checkpoint› are the same file", "name another", Status::usage);
+  }
+}
+
+// Throws AgreedError unless all ranks can run this job and run the same one.
+void check_ranks_agree(Job& job, std::uint64_t data, std::size_t memory) {
+  const RankFacts own = facts_of_this_rank(job.options.settings, data, job.ranks.local_size(), memory);
+  const std::optional<Mismatch> mismatch = check_ranks(job.ranks, own, job.options.settings);
+  if (mismatch) throw AgreedError(mismatch->what, Status::failed, mismatch->rank);
+}
+
+// Cuts the run into epochs and iterations.
+void plan(Job& job) {
+  const TrainOptions& o = job.options;
+  const std::size_t images = job.data.train->size();
+  const double longer = stretch(o.optimization.rate, job.global_batch());
+  job.batches = batch_schedule_of(o.optimization, o.accumulate, longer);
+  job.first_epoch = {.samples = images,
+                     .batch = static_cast<std::size_t>(o.batch_size * o.accumulate),
+                     .rank = job.ranks.rank(),
+                     .ranks = job.ranks.size(),
+                     .equal_length = o.sharding == "equal-length"};
+  if (job.first_epoch.iterations() == 0) {
+    const bool accumulates = o.accumulate > 1;
+    throw Error(
+        job.data.title,
+        fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}{})", images,
+                    job.ranks.size(), o.batch_size, accumulates ? fmt::format(" × ‹accumulate› {}", o.accumulate) : ""),
+        accumulates ? "lower ‹accumulate› or ‹batch-size›" : "lower ‹batch-size›");
+  }
+  job.plan = job.plan_of(job.ranks.rank());
+  const auto stretched = static_cast<std::uint64_t>(std::ceil(static_cast<double>(o.epochs) * longer));
+  const std::uint64_t epochs = std::max<std::uint64_t>(1, stretched);
+  const std::optional<RunPlan::Place> wall = job.plan.wall();
+  if (wall && (o.iterations > 0 ? wall->iteration < o.iterations : wall->epoch < epochs)) {
+    throw Error(job.data.title,
+                fmt::format("{} training images are fewer than one iteration takes when the batch has grown ({} ranks "
+                            "× {})",
+                            images, job.ranks.size(), wall->plan.batch),
+                "give ‹grow-batch-limit›");
+  }
+  job.iterations = o.iterations > 0 ? o.iterations : job.plan.first_of(epochs);
+}
+
+ModelOptions model_options(Job& job) {
+  const TrainOptions& o = job.options;
+  ModelOptions model;
+  model.name = o.model;
+  model.batch_size = o.batch_size;
+  model.image_size = job.data.train->image_size();
+  model.classes = job.data.train->classes();
+  model.seed = o.seed;
+  const auto sum_over_ranks = [&job](std::span<double> sums) {
+    const Range range(Category::allreduce, sums.size_bytes());
+    job.ranks.allreduce_sum(sums);
+  };
+  set_variants(o.optimization, sum_over_ranks, model);
+  model.cifar_stem = job.data.train->image_size() <= 64;
+  model.dtype = o.dtype;
+  if (o.plan_cache != "none") {
+    model.plan_cache = o.plan_cache == "default" ? cuda::default_plan_cache().string() : o.plan_cache;
+  }
+  model.cuda_graphs = o.cuda_graphs;
+  model.fuse = !o.no_fusion;
+  model.memory_limit = memory_available() / static_cast<std::uint64_t>(job.ranks.local_size());
+  return model;
+}
+
+// A parameter server takes its steps on the host, also if a GPU computes the gradients.
+std::unique_ptr<Optimizer> optimizer_of(const Job& job) {
+  const bool on_gpu = job.surroundings.gpu != nullptr && job.options.updater != "parameter_server";
+  const auto make = on_gpu ? job.surroundings.gpu->make_optimizer : make_optimizer;
+  return make(job.options.optimization.optimizer, job.model->parameters(), job.model->weights().size());
+}
+
+// The part of start-up that may fail on one rank alone. It does not communicate.
+void prepare(Job& job) {
+  const TrainOptions& o = job.options;
+  job.faults = parse_faults(o.faults, job.ranks.size());
+  job.threads = set_threads(o.threads, job.ranks.local_size());
+  plan(job);
+  const GpuPart* const gpu = job.surroundings.gpu;
+  job.model = gpu != nullptr ? gpu->make_model(model_options(job)) : make_cpu_model(model_options(job));
+  job.model->observer = &job.layer_ranges;
+  job.optimizer = optimizer_of(job);
+  const std::size_t per_epoch = job.first_epoch.iterations();
+  const auto iterations =
+      std::max(1ll, std::llround(job.plan.epochs_before(job.iterations) * static_cast<double>(per_epoch)));
+  job.schedule = plan_rate(o.optimization.rate, job.global_batch(), iterations, static_cast<std::int64_t>(per_epoch),
+                           job.batches.absorbed());
+  read_state(job);
+}
+
+// Bytes that this rank will still allocate after start-up.
+std::size_t memory_wanted(const Job& job) {
+  const auto batch_size = static_cast<std::size_t>(job.options.batch_size);
+  const std::size_t gradient = job.model->gradients().size_bytes();
+  const std::size_t batch = job.plan.at(job.iterations - 1).plan.batch;  // the largest, since batches only grow
+  const std::size_t images = batch + batch_size;                         // of training and of evaluation
+  const bool bytes = job.model->takes_stored_images() && job.data.train->stored() != nullptr;
+  std::size_t memory = (batches_ahead + 1) * images * job.data.train->values() * (bytes ? 1 : sizeof(float));
+  if (job.options.updater == "double_buffering") memory += gradient;
+  if (job.options.updater == "parameter_server" && job.ranks.rank() == 0) memory += 2 * gradient;
+  if (batch > batch_size) memory += gradient;
+  return memory;
+}
+
+void set_segments(Job& job) {
+  std::vector<std::size_t> segments;
+  for (const Parameter& parameter : job.model->parameters()) segments.push_back(parameter.offset);
+  segments.push_back(job.model->gradients().size());
+  job.communicator.reduction->set_segments(std::move(segments));
+}
+
+// The description of the run that its NVTX mark carries and the analysis compares with that of other runs.
+nlohmann::json describe(const Job& job) {
+  const TrainOptions& o = job.options;
+  const std::int64_t global_batch = std::llround(job.global_batch());
+  const double epochs = job.plan.epochs_before(job.iterations);
+  nlohmann::json run = {{"program", "paceline-train"},
+                        {"model", title_of(o.model, o.optimization)},
+                        {"data", job.data.title},
+                        {"batch_per_rank", o.batch_size},
+                        {"global_batch", global_batch},
+                        {"images_per_iteration", global_batch},
+                        {"dtype", o.dtype},
+                        {"communicator", o.communicator},
+                        {"allreduce_dtype", o.allreduce_dtype},
+                        {"updater", o.updater},
+                        {"optimizer", o.optimization.optimizer.name},
+                        {"schedule", o.optimization.rate.schedule},
+                        {"seed", o.seed},
+                        {"epochs", epochs},
+                        {"ranks", job.ranks.size()},
+                        {"evaluate", "all ranks"},
+                        {"test_images", job.data.test->size()}};
+  if (job.surroundings.gpu != nullptr) run["device"] = job.surroundings.gpu->device_name();
+  if (o.augment != "all") run["augment"] = o.augment;
+  if (o.sharding != "exact") run["sharding"] = o.sharding;
+  if (!o.reduction.ring_order.empty()) run["ring_order"] = o.reduction.ring_order;
+  if (o.accumulate > 1) run["accumulate"] = o.accumulate;
+  if (o.bucket_mb) run["bucket_mb"] = *o.bucket_mb;
+  if (o.most_ahead) run["max_ahead"] = *o.most_ahead;
+  if (!o.faults.empty()) run["faults"] = o.faults;
+  if (epochs == std::floor(epochs)) run["epochs"] = static_cast<std::uint64_t>(epochs);
+  return run;
+}
+
+// Writes the start of the log, the marks of the profile, and what the user should know before the first iteration.
+void announce(const Job& job) {
+  const TrainOptions& o = job.options;
+  nlohmann::json run = describe(job);
+  mark_run(run.dump());
+  run.update({{"iterations", job.iterations},
+              {"threads", job.threads},
+              {"lr", scaled_rate(o.optimization.rate, job.global_batch())},
+              {"train_images", job.data.train->size()},
+              {"image_size", job.data.train->image_size()},
+              {"classes", job.data.train->classes()},
+              {"loader_workers", o.loader_workers},
+              {"first_iteration", job.first_iteration}});
+  job.journal->start(run);
+  const OptimizerOptions& optimizer = o.optimization.optimizer;
+  if (optimizer.name == "rmsprop_warmup" && optimizer.rms_printed_slope) {
+    job.journal->line(fmt::format("rms-printed-slope: the share of SGD rises to 1.5 at epoch {:g} and falls back to 1",
+                                  optimizer.rms_center + optimizer.rms_period / 2));
+  }
+  std::error_code code;
+  if (o.resume && job.first_iteration == 0 && job.ranks.rank() == 0 && !fs::exists(o.checkpoint, code)) {
+    job.journal->line(fmt::format("{}: no checkpoint yet: the run starts from the beginning", o.checkpoint));
+  }
+  const std::int64_t warm_up = warm_up_iterations(o.optimization.rate, job.global_batch(),
+                                                  static_cast<std::int64_t>(job.first_epoch.iterations()));
+  if (static_cast<std::uint64_t>(warm_up) > job.iterations) {
+    job.journal->line(
+        fmt::format("the warm-up of {} iterations is longer than the run of {}: the learning rate stays below its "
+                    "full value (shorten the warm-up, or leave it out)",
+                    warm_up, job.iterations));
+  }
+  for (const std::string& note : job.resume_notes) job.journal->line(note);
+  for (const std::string& fault : o.faults) mark(Category::fault, RangeName(fault), 0);
+}
+
+void make_loader(Job& job) {
+  const TrainOptions& o = job.options;
+  Loader::Options loading;
+  loading.first = job.first_iteration;
+  loading.last = job.iterations;
+  loading.workers = o.loader_workers;
+  loading.depth = batches_ahead;
+  loading.delay = job.faults.slow_loader.of(job.ranks.rank());
+  loading.memory = job.model->image_memory();
+  loading.stored = job.model->takes_stored_images();
+  loading.progress = &job.activity.images;
+  if (o.on_bad_image == "skip") {
+    const auto report = [rank = job.ranks.rank()](const std::string& what) {
+      fmt::print(stderr, "paceline-train: rank {}: left out: {}\n", rank, what);
+    };
+    job.bad_train = std::make_unique<BadImages>(report);
+    job.bad_test = std::make_unique<BadImages>(report);
+    loading.bad = job.bad_train.get();
+  }
+  const RunPlan images = job.faults.duplicate_shards ? job.plan_of(0) : job.plan;
+  const bool crops = o.augment == "all" || o.augment == "crop", mirrors = o.augment == "all" || o.augment == "mirror";
+  job.loader =
+      std::make_unique<Loader>(*job.data.train, training_batches(images, Draw{o.seed, 0, crops, mirrors}), loading);
+}
+
+void make_job_updater(Job& job) {
+  const TrainOptions& o = job.options;
+  UpdaterParts parts{*job.model, job.communicator, *job.optimizer};
+  parts.pass = {.seed = o.seed,
+                .rank = job.ranks.rank(),
+                .batch = static_cast<std::size_t>(o.batch_size),
+                .delay = job.faults.slow_rank.of(job.ranks.rank())};
+  if (o.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*o.bucket_mb * (1 << 20));
+  if (job.faults.tiny_buckets) parts.bucket_bytes = 1;
+  parts.most_ahead = o.most_ahead;
+  job.updater = make_updater(o.updater, parts);
+  if (!job.resumed.pending.empty()) job.updater->restore_pending(job.resumed.pending);
+}
+
+}  // namespace
+}  // namespace start
+
+using namespace start;
+
+std::unique_ptr<Job> start_up(const TrainOptions& options, const Surroundings& surroundings) {
+  auto owner = std::make_unique<Job>(options, surroundings);
+  Job& job = *owner;
+  check_ranks_agree(job, 0, 0);  // before the ranks follow their options
+  together(job.ranks, [&] { check_outputs(job); });
+  job.data = open_data(job.options, job.ranks);
+  together(job.ranks, [&] { prepare(job); });
+  check_ranks_agree(job, job.data.hash, memory_wanted(job));
+  set_segments(job);
+  share_state(job);
+  // Opened last, so that a run that cannot start leaves the log of an earlier run as it is.
+  together(job.ranks,
+           [&] { job.journal = std::make_unique<Journal>(job.ranks.rank(), job.options.log, job.options.resume); });
+  announce(job);
+  make_loader(job);
+  make_job_updater(job);
+  if (!job.options.checkpoint.empty()) {
+    job.checkpoint_times.emplace(parse_checkpoint_every(job.options.checkpoint_every), job.ranks, job.first_iteration);
+  }
+  catch_interrupts();
+  return owner;
+}
+
+}  // namespace paceline::train
