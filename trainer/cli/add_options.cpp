@@ -31,19 +31,20 @@ std::vector<std::string> communicator_choice_names() {
   return names;
 }
 
-// What communicators have in common, in training and beside it.
+// The options of communicators, in training and in bench-allreduce.
 void add_reduction_options(CLI::App& app, nccl::Options& o) {
   app.add_option("--ring-order", o.ring_order,
-                 "order of the ranks in communicators, e.g. 0,2,1,3: neighbours in it send to each other in rings; "
+                 "order of the ranks in rings, e.g. 0,2,1,3: neighbours in this list send to each other; "
                  "default: by rank");
   app.add_option_function<std::string>(
          "--nccl-ctas", [&o](const std::string& text) { o.ctas = nccl::parse_ctas(text); },
-         "NCCL: blocks of threads that its kernels take, most or least:most; default: NCCL's choice")
+         "NCCL: thread blocks of its kernels, most or least:most; default: NCCL's choice")
       ->type_name("[LEAST:]MOST");
-  app.add_flag("--registered-buffers", o.registered, "NCCL: gradients in memory that it allocates and registers");
+  app.add_flag("--registered-buffers", o.registered,
+               "NCCL: keep gradients in memory that NCCL allocates and registers");
   app.add_option(
          "--comm-timeout", o.timeout_s,
-         "seconds that a collective call of a running job waits for a rank; then the job ends and names the rank")
+         "seconds that a collective call waits for a rank before the job ends with an error that names the rank")
       ->check(positive())
       ->capture_default_str();
 }
@@ -67,60 +68,61 @@ void add_updater_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--max-ahead", o.most_ahead,
                  "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit")
       ->check(whole(0, most_iterations));
-  app.add_option("--accumulate", o.accumulate, "passes of --batch-size images whose gradients make one step")
+  app.add_option("--accumulate", o.accumulate,
+                 "passes of --batch-size images whose gradients are added up for one step")
       ->check(whole(1, 1 << 20))
       ->capture_default_str();
   app.add_option(
       "--fault", o.faults,
-      "made on purpose, to be found: slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets");
+      "inject a fault for a profiler to find: slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets");
 }
 
 void add_data_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--image-size", o.image_size, "pixels on each side; default: synthetic 32, crops from JPEGs 224")
       ->check(whole(8, 4096));
-  app.add_option("--classes", o.classes, "synthetic: number of classes; default: 10. Else: what the data must have")
+  app.add_option("--classes", o.classes,
+                 "synthetic: number of classes, default 10; with --data: the number that the data must have")
       ->check(whole(2, 1 << 20));
-  app.add_option("--resize", o.resize, "CIFAR-10: pixels on each side, 32 at least, that images are enlarged to")
+  app.add_option("--resize", o.resize, "CIFAR-10: enlarge images to this many pixels on each side, at least 32")
       ->check(whole(32, 4096));
   app.add_option("--fraction", o.fraction,
-                 "of the images of each class: the first of --data, for training and for test")
+                 "use only this fraction of each class of --data, the first images, for training and for test")
       ->check(number(0, 1))
       ->capture_default_str();
   app.add_option("--augment", o.augment,
-                 "what training changes in images at random. crop: of JPEGs a part is taken, others are shifted by up "
-                 "to an eighth; mirror: half of them; all: both; none: they are as evaluation sees them")
+                 "random changes to training images. crop: JPEGs are cropped, other images are shifted by up "
+                 "to an eighth; mirror: half of them are mirrored; all: both; none: as in evaluation")
       ->check(CLI::IsMember({"all", "crop", "mirror", "none"}))
       ->capture_default_str();
   app.add_option("--sharding", o.sharding,
-                 "what becomes of images that make no whole iteration at an epoch's end. exact: left out, others each "
-                 "epoch; equal-length: all are used, and a few twice")
+                 "treatment of images that do not fill an iteration at an epoch's end. exact: left out, others in each "
+                 "epoch; equal-length: all are used, a few of them twice")
       ->check(CLI::IsMember({"exact", "equal-length"}))
       ->capture_default_str();
-  app.add_option(
-         "--on-bad-image", o.on_bad_image,
-         "a picture that is damaged or cannot be read. stop: it ends the run; skip: the next good one takes its "
-         "place in training, evaluation leaves it out, and the end of the run counts them")
+  app.add_option("--on-bad-image", o.on_bad_image,
+                 "a picture that is damaged or cannot be read. stop: the run ends; skip: the next good one takes its "
+                 "place in training, evaluation leaves it out, and the run reports their number at its end")
       ->check(CLI::IsMember({"skip", "stop"}))
       ->capture_default_str();
   app.add_option("--loader-workers", o.loader_workers, "threads per rank that read and prepare images")
       ->check(whole(1, 256))
       ->capture_default_str();
-  app.add_flag("--broadcast-data", o.broadcast_data, "rank 0 alone reads --data, and sends it to the memory of all");
+  app.add_flag("--broadcast-data", o.broadcast_data,
+               "rank 0 alone reads --data and sends it to all ranks, which keep it in memory");
 }
 
 void add_device_options(CLI::App& app, TrainOptions& o) {
-  app.add_option("--device", o.device, "what computes: cpu; cuda: a GPU for each rank; auto: GPUs where there are any")
+  app.add_option("--device", o.device,
+                 "device that computes: cpu; cuda: a GPU for each rank; auto: GPUs if there are any")
       ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
-  app.add_flag("--share-gpu", o.share_gpu, "GPUs: several ranks may have the same one");
+  app.add_flag("--share-gpu", o.share_gpu, "GPUs: let several ranks share one");
   app.add_flag("--cuda-graphs", o.cuda_graphs,
-               "GPUs: start forward and backward as a whole, for small batches; profiles then show no layers");
-  app.add_flag("--no-fusion", o.no_fusion,
-               "GPUs, f16: batch norms in kernels of their own, none in those of cuDNN's convolutions");
-  app.add_option(
-         "--plan-cache", o.plan_cache,
-         "GPUs: file of the fastest ways to compute each convolution here; none: find them in each run; default: "
-         "~/.cache/paceline/cudnn-plans.txt")
+               "GPUs: launch forward and backward as graphs, for small batches; profiles then show no layers");
+  app.add_flag("--no-fusion", o.no_fusion, "GPUs, f16: do not fuse batch norms into cuDNN's convolutions");
+  app.add_option("--plan-cache", o.plan_cache,
+                 "GPUs: file of the fastest plan for each convolution; none: search for plans in each run; default: "
+                 "~/.cache/paceline/cudnn-plans.txt")
       ->type_name("FILE")
       ->capture_default_str();
 }
@@ -136,9 +138,9 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
                      "directory of CIFAR-10's binary files (data_batch_1.bin, …, test_batch.bin), or of JPEGs: "
                      "train/CLASS/*.jpg and val/CLASS/*.jpg")
           ->type_name("DIR");
-  app.add_flag("--synthetic", o.synthetic, "made-up images in memory instead of --data")->excludes(data);
+  app.add_flag("--synthetic", o.synthetic, "random images in memory instead of --data")->excludes(data);
   add_data_options(app, o);
-  app.add_option("--train-images", o.train_images, "synthetic: training images an epoch")
+  app.add_option("--train-images", o.train_images, "synthetic: training images in each epoch")
       ->check(whole(1, 1 << 28))
       ->capture_default_str();
   app.add_option("--test-images", o.test_images, "synthetic: test images")
@@ -155,40 +157,41 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->excludes(epochs);
   app.add_option("--threads", o.threads, "threads per rank; default: OMP_NUM_THREADS, else cores ÷ ranks of this host")
       ->check(whole(1, 4096));
-  app.add_option("--seed", o.seed, "of the first weights, the order of images and their crops")
+  app.add_option("--seed", o.seed, "seed of the initial weights, the order of images and their crops")
       ->check(whole(0, any_seed))
       ->capture_default_str();
-  app.add_option(
-         "--dtype", o.dtype,
-         "of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 or AMX; tf32 "
-         "and f16 on GPUs")
+  app.add_option("--dtype", o.dtype,
+                 "type of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 "
+                 "or AMX; tf32 "
+                 "and f16 on GPUs")
       ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}))
       ->transform(type_name_of)
       ->capture_default_str();
   app.add_flag("--deterministic", o.deterministic,
-               "refuse what does not give the same bits when it is run again on the same ranks and threads");
+               "refuse options whose results differ when the run is repeated on the same ranks and threads");
   app.add_option("--communicator", o.communicator, communicator_help())
       ->check(CLI::IsMember(communicator_choice_names()))
       ->capture_default_str();
-  app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients travel in; the 16-bit ones round")
+  app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients are sent in; the 16-bit types round")
       ->check(CLI::IsMember(allreduce_dtypes()))
       ->transform(type_name_of)
       ->capture_default_str();
   add_reduction_options(app, o.reduction);
-  app.add_option("--log", o.log, "file for one JSON object a line: start, iteration, epoch, end (rank 0 writes)")
+  app.add_option("--log", o.log, "file of JSON objects, one on each line: start, iteration, epoch, end (rank 0 writes)")
       ->type_name("FILE");
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
                                     "file written after every epoch, at the end and when interrupted (rank 0 writes)")
                          ->type_name("FILE");
   auto* resume = app.add_flag("--resume", o.resume,
-                              "go on from the --checkpoint file where it exists; a complete run is evaluated again")
+                              "go on from the --checkpoint file if it exists; a complete run is evaluated again")
                      ->needs(checkpoint);
   app.add_flag("--overwrite-checkpoint", o.overwrite_checkpoint,
-               "start anew although the --checkpoint file exists, and write over it")
+               "start from the beginning although the --checkpoint file exists, and overwrite it")
       ->needs(checkpoint)
       ->excludes(resume);
-  app.add_option("--checkpoint-every", o.checkpoint_every,
-                 "when it is written beside the end: epoch; a number of iterations, as 500; a time, as 10m (s, m, h)")
+  app.add_option(
+         "--checkpoint-every", o.checkpoint_every,
+         "when to write it before the end: epoch; a number of iterations, such as 500; a time, such as 10m (s, m, h)")
       ->type_name("WHEN")
       ->needs(checkpoint)
       ->check([](const std::string& text) -> std::string {
@@ -200,14 +203,16 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
         return {};
       })
       ->capture_default_str();
-  app.add_option("--keep", o.keep, "checkpoints that are kept: the newest, before it FILE.1, before that FILE.2")
+  app.add_option("--keep", o.keep,
+                 "number of checkpoints to keep: the newest is FILE, the one before it FILE.1, then FILE.2")
       ->needs(checkpoint)
       ->check(whole(1, 1000))
       ->capture_default_str();
-  app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: only at the end")
+  app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: evaluate only at the end")
       ->check(whole(0, most_iterations))
       ->capture_default_str();
-  app.add_option("--target-accuracy", o.target_accuracy, "test accuracy, 0 to 1, the time to which is printed")
+  app.add_option("--target-accuracy", o.target_accuracy,
+                 "test accuracy, 0 to 1; the run reports the time until it is reached")
       ->check(number(0, 1))
       ->capture_default_str();
   add_device_options(app, o);
@@ -216,10 +221,12 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
 }
 
 void add_make_dataset(CLI::App& app, MakeDatasetOptions& o) {
-  app.add_option("directory", o.directory, "made if needed")->required();
+  app.add_option("directory", o.directory, "directory of the data set, created if it is missing")->required();
   app.add_option("--train", o.train, "training images")->check(whole(1, 1 << 30))->capture_default_str();
   app.add_option("--test", o.test, "test images")->check(whole(1, 1 << 30))->capture_default_str();
-  app.add_option("--seed", o.seed, "of everything drawn")->check(whole(0, any_seed))->capture_default_str();
+  app.add_option("--seed", o.seed, "seed of everything that is drawn")
+      ->check(whole(0, any_seed))
+      ->capture_default_str();
   app.add_option("--format", o.format, "cifar10: its binary files; jpeg: a folder of pictures")
       ->check(CLI::IsMember({"cifar10", "jpeg"}))
       ->capture_default_str();
@@ -230,27 +237,27 @@ void add_make_dataset(CLI::App& app, MakeDatasetOptions& o) {
 
 void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
   app.add_option("--sizes", o.sizes,
-                 fmt::format("bytes of what is reduced; default: {}; with --libraries: {}",
+                 fmt::format("sizes to reduce, in bytes; default: {}; with --libraries: {}",
                              fmt::join(default_sizes(false), ","), fmt::join(default_sizes(true), ",")))
       ->delimiter(',');
-  auto* names =
-      app.add_option("--communicators", o.communicators, "names, separated by commas; default: all that suit the job")
-          ->delimiter(',')
-          ->check(CLI::IsMember(communicator_choice_names()));
-  auto* device = app.add_option("--device", o.device, "whose memory the values lie in: cpu, cuda")
+  auto* names = app.add_option("--communicators", o.communicators,
+                               "names, separated by commas; default: all that can run this job")
+                    ->delimiter(',')
+                    ->check(CLI::IsMember(communicator_choice_names()));
+  auto* device = app.add_option("--device", o.device, "memory of the values: cpu, cuda")
                      ->check(CLI::IsMember({"cpu", "cuda"}))
                      ->capture_default_str();
   app.add_flag("--libraries", o.libraries,
-               "instead: MPI in host memory, CUDA-aware MPI and NCCL side by side, as far as they are there")
+               "instead: compare MPI in host memory, CUDA-aware MPI and NCCL, as far as they are available")
       ->excludes(names)
       ->excludes(device);
-  app.add_flag("--share-gpu", o.share_gpu, "several ranks on one GPU, which NCCL refuses");
-  app.add_option("--dtype", o.reduction.dtype, "type that the values travel in")
+  app.add_flag("--share-gpu", o.share_gpu, "let several ranks share one GPU, which NCCL refuses");
+  app.add_option("--dtype", o.reduction.dtype, "type that the values are sent in")
       ->check(CLI::IsMember(allreduce_dtypes()))
       ->transform(type_name_of)
       ->capture_default_str();
   add_reduction_options(app, o.reduction);
-  app.add_option("--iterations", o.iterations, "of which the median is printed")
+  app.add_option("--iterations", o.iterations, "number of iterations, whose median is printed")
       ->check(whole(1, 1000000))
       ->capture_default_str();
 }

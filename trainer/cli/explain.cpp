@@ -11,7 +11,7 @@
 namespace paceline::train {
 namespace {
 
-// Letters to change, add or leave out (Levenshtein), row by row.
+// The Levenshtein distance: letters to change, add or leave out. Computed row by row.
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -27,14 +27,16 @@ std::size_t distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-// The first argument that nothing took: an option of no such name, if there is one, for its value stands alone then.
+// Describes the first argument that no option took. An unknown option comes before other words, because its value is
+// left over too.
 std::string unknown(const CLI::App& app) {
   const CLI::App* command = &app;
   for (const CLI::App* sub : app.get_subcommands()) command = sub;
   const std::vector<std::string> left = app.remaining(true);
   const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with('-'); });
   if (option == left.end()) {
-    return left.empty() ? "" : fmt::format("'{}' is no option, nor the value of one, nor a command", left.front());
+    return left.empty() ? ""
+                        : fmt::format("'{}' is neither an option, nor the value of one, nor a command", left.front());
   }
   const std::string name = option->substr(0, option->find('='));
   return fmt::format("there is no option {}{}", name, suggestion(name.substr(name.find_first_not_of('-')), *command));
@@ -44,7 +46,7 @@ std::string unknown(const CLI::App& app) {
 
 std::string suggestion(const std::string& key, const CLI::App& app, const char* dashes) {
   std::string best;
-  std::size_t least = 3;  // so many letters and more are another word
+  std::size_t least = 3;  // from this distance on it is another word
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
       const bool in_file = *dashes == '\0';
@@ -73,7 +75,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app) {
   const std::string counted = ": At Most 1 required but received ";
   const std::size_t at = what.find(counted);
   if (at == std::string::npos) return what;
-  return fmt::format("{}: takes one value, and {} are given", what.substr(0, at), what.substr(at + counted.size()));
+  return fmt::format("{}: takes one value, but {} are given", what.substr(0, at), what.substr(at + counted.size()));
 }
 
 }  // namespace paceline::train

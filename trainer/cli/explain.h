@@ -1,4 +1,4 @@
-// What CLI11 says of a wrong command line, in our words: one line that names the option and what to write instead.
+// Rewrites CLI11's error messages: one line that names the option and what to write instead.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace paceline::train {
 
 std::string explain(const CLI::ParseError& error, const CLI::App& app);
 
-// " (did you mean --batch-size?)" for "batch_size" or "batch"; empty where no option is like it. `dashes`: before
+// " (did you mean --batch-size?)" for "batch_size" or "batch"; empty if no option is similar. dashes: printed before
 // names.
 std::string suggestion(const std::string& key, const CLI::App& app, const char* dashes = "--");
 

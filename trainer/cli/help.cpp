@@ -29,7 +29,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, Topic topic) {
 // CLI11 lists the options that an option excludes in the order of their addresses, which changes from run to run.
 struct SteadyFormatter : CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
-    const std::string text = CLI::Formatter::make_option_opts(option), mark = " Excludes:";  // comes last
+    const std::string text = CLI::Formatter::make_option_opts(option), mark = " Excludes:";  // always the last part
     const std::size_t at = text.find(mark);
     if (at == std::string::npos) return text;
     std::istringstream rest(text.substr(at + mark.size()));

@@ -1,4 +1,4 @@
-// What --help and --show-config print.
+// The texts of --help and --show-config.
 #pragma once
 
 #include <string>
@@ -12,10 +12,11 @@ namespace paceline::train {
 
 std::vector<std::string> help_topics();
 
-// The options of one topic; of "all", every one; of "", those of a first run and the list of topics.
+// The options of one topic. For "all": every option. For an empty topic: the options of a first run and the list of
+// topics.
 std::string help_text(const CLI::App& app, const std::string& topic);
 
-// Every option with the value it has, as a file for --config.
+// Every option with its value, in the format of a file for --config.
 std::string settings_text(const CLI::App& app);
 
 }  // namespace paceline::train

@@ -13,7 +13,7 @@ class Option;
 
 namespace paceline::train {
 
-// Another option that decides whether an option has an effect: --poly-power has one with --schedule poly alone.
+// Another option that decides whether an option has an effect: --poly-power only has one with --schedule poly.
 struct OptionOwner {
   std::string owner;  // key of the other option
   std::vector<std::string> values;

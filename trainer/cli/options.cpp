@@ -28,7 +28,7 @@ constexpr const char* description =
     "  paceline-train make-dataset DIR && mpirun --bind-to none -n 2 paceline-train --data DIR\n"
     "Ends with status 0 when the run is complete, 1 when it failed or was interrupted, 2 for a wrong command line.";
 
-// Before MPI_Init only the launcher's environment knows the rank: Open MPI's, MPICH's and Slurm's.
+// Before MPI_Init only the launcher's environment has the rank: variables of Open MPI, MPICH and Slurm.
 bool first_rank_by_environment() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const char* value = std::getenv(name)) return std::string_view(value) == "0";
@@ -36,8 +36,8 @@ bool first_rank_by_environment() {
   return true;
 }
 
-// The whole command line, once for a look at what is given and, where a file or a preset brings settings, once more
-// with these.
+// Parses the whole command line. A second parser parses it again with the settings of a file or a preset, which the
+// first one has found.
 struct Parser {
   CLI::App app{description, "paceline-train"};
   CommandLine result;
@@ -48,33 +48,36 @@ struct Parser {
 
   Parser() {
     app.set_help_flag();
-    app.set_version_flag("--version", "paceline-train " PACELINE_VERSION)->description("print the version, and end");
-    help = app.add_option("-h,--help", topic, "this text; with a TOPIC, its options; with all, every option")
-               ->expected(0, 1)
-               ->type_name("[TOPIC]");
+    app.set_version_flag("--version", "paceline-train " PACELINE_VERSION)->description("print the version and exit");
+    help =
+        app.add_option("-h,--help", topic, "print this text; with a TOPIC, print its options; with all, every option")
+            ->expected(0, 1)
+            ->type_name("[TOPIC]");
     add_training_options(app, result.train);
-    app.add_option("--config", config, "TOML file of settings, named like the options; the command line overrules it")
+    app.add_option("--config", config,
+                   "TOML file of settings, named like the options; the command line takes precedence")
         ->type_name("FILE");
-    app.add_option("--preset", preset, "settings of a published experiment; --config and the command line overrule it")
+    app.add_option("--preset", preset,
+                   "settings of a published experiment; --config and the command line take precedence")
         ->check(CLI::IsMember(preset_names()));
-    app.add_flag("--show-config", show_settings, "print all settings, as a file for --config, and end");
+    app.add_flag("--show-config", show_settings, "print all settings in the format of a file for --config and exit");
     make = app.add_subcommand("make-dataset", "draw a data set of ten shapes and textures");
     add_make_dataset(*make, result.make_dataset);
     bench = app.add_subcommand("bench-allreduce",
-                               "time the communicators against each other, under mpirun as for training");
+                               "compare the speed of the communicators; run it under mpirun as for training");
     add_bench_allreduce(*bench, result.bench_allreduce);
     for (CLI::App* command : {make, bench}) command->set_help_flag("-h,--help", "this text");
   }
 
   void parse(std::vector<std::string> arguments) {
-    std::ranges::reverse(arguments);  // as CLI11 wants them
+    std::ranges::reverse(arguments);  // the order that CLI11 expects
     app.parse(arguments);
   }
 
   CLI::Option* option(const std::string& key) { return app.get_option_no_throw("--" + key); }
 };
 
-// Whether an option, or one that cannot stand beside it, is given on the command line or by one of the settings.
+// Whether the command line or one of the settings gives an option, or an option that excludes it.
 bool is_decided(const CLI::Option& option, const std::vector<Setting>& settings) {
   const auto given = [&](const CLI::Option& one) {
     return one.count() > 0 || std::ranges::any_of(settings, [&](const Setting& s) { return one.check_lname(s.key); });
@@ -82,7 +85,7 @@ bool is_decided(const CLI::Option& option, const std::vector<Setting>& settings)
   return given(option) || std::ranges::any_of(option.get_excludes(), [&](const CLI::Option* o) { return given(*o); });
 }
 
-// What was decided for a switch or another option with one value; nothing where it still has its default.
+// The value that a switch or another option with one value was given; nothing if it still has its default.
 std::optional<std::string> decision(Parser& parser, const std::vector<Setting>& settings, const std::string& key) {
   const CLI::Option& option = *parser.option(key);
   if (option.count() > 0) return option.results().front();
@@ -91,8 +94,8 @@ std::optional<std::string> decision(Parser& parser, const std::vector<Setting>& 
   return is_decided(option, settings) ? std::optional<std::string>("false") : std::nullopt;
 }
 
-// Whether a setting does nothing beside what was decided above it: --schedule cosine over a preset with lr-steps. Where
-// it has several owners, those that are still open are as file and preset, `beside`, have them.
+// Whether a setting loses its effect through a source that overrules its own: --schedule cosine on the command line
+// over a preset with lr-steps. Owners that are not overruled have the values of file and preset, `beside`.
 bool is_idle(Parser& parser, const std::vector<Setting>& above, const std::vector<Setting>& beside,
              const std::string& key) {
   bool overruled = false;
@@ -105,7 +108,7 @@ bool is_idle(Parser& parser, const std::vector<Setting>& above, const std::vecto
   return overruled;
 }
 
-// What the file of --config, and after it the preset, say of options that are still open.
+// The settings of the --config file, and after it of the preset, for options that are not decided yet.
 std::vector<Setting> settings_beside(Parser& parser) {
   std::vector<Setting> file, chosen;
   if (!parser.config.empty()) file = read_settings(parser.config);
@@ -143,7 +146,7 @@ std::vector<Setting> settings_beside(Parser& parser) {
   return chosen;
 }
 
-// By the type that CLI11 names in the help text: UINT, INT or FLOAT, with checks behind it.
+// Decided by the type that CLI11 prints in the help text: UINT, INT or FLOAT, followed by checks.
 bool takes_number(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type.starts_with("UINT") || type.starts_with("INT") || type.starts_with("FLOAT");
@@ -153,7 +156,7 @@ std::vector<std::string> as_arguments(Parser& parser, const std::vector<Setting>
   std::vector<std::string> arguments;
   for (const Setting& setting : settings) {
     const CLI::Option& option = *parser.option(setting.key);
-    if (setting.text && takes_number(option)) {  // the caller names the place
+    if (setting.text && takes_number(option)) {  // the caller adds the place
       throw Error(fmt::format("--{} takes a number: leave out the quotation marks", setting.key), Status::usage);
     }
     if (option.get_items_expected_max() == 0) {  // a switch
@@ -169,7 +172,7 @@ std::vector<std::string> as_arguments(Parser& parser, const std::vector<Setting>
   return arguments;
 }
 
-// The message with the place of the option that it names first, where that is a setting.
+// Adds the place in the file to a message whose first option comes from a setting.
 std::string with_place(const std::string& message, const std::vector<Setting>& settings) {
   const std::size_t dashes = message.find("--");
   if (dashes == std::string::npos) return message;
@@ -180,7 +183,7 @@ std::string with_place(const std::string& message, const std::vector<Setting>& s
   return found == settings.end() ? message : found->place + ": " + message;
 }
 
-// An option that is given and does nothing, or has no value; empty where there is none.
+// An error message for an option that is given without effect or without a value; empty if there is none.
 std::string useless_option(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
@@ -192,15 +195,15 @@ std::string useless_option(const CLI::App& app) {
   return {};
 }
 
-// What is wrong between the options, empty where nothing is.
+// An error message for options that contradict each other; empty if they do not.
 std::string check_options(TrainOptions& options) {
   if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
-  if (options.fraction <= 0) return "--fraction: above 0, 1 at most";
+  if (options.fraction <= 0) return "--fraction: expected a number above 0, at most 1";
   if (options.device == "cpu" && options.dtype != "f32" && options.dtype != "bf16") {
     return fmt::format("--dtype {}: not available on CPUs: use f32, or --device cuda", options.dtype);
   }
   if (options.optimization.ghost_batch > options.batch_size) {
-    return fmt::format("--ghost-batch {}: a batch has {} images: at most that", options.optimization.ghost_batch,
+    return fmt::format("--ghost-batch {}: a batch has {} images: give at most that", options.optimization.ghost_batch,
                        options.batch_size);
   }
   const nccl::Options& reduction = options.reduction;
@@ -208,23 +211,24 @@ std::string check_options(TrainOptions& options) {
     return fmt::format("--registered-buffers: NCCL reduces no gradients with --updater {}", options.updater);
   }
   if (options.deterministic && options.device != "cpu") {
-    return "--deterministic: cuDNN's algorithms are chosen for speed; take --device cpu";
+    return "--deterministic: cuDNN's algorithms are chosen for speed: take --device cpu";
   }
   if (options.deterministic && options.updater == "parameter_server") {
-    return "--deterministic: with --updater parameter_server gradients are applied as they come, in another order each "
-           "time; take another updater";
+    return "--deterministic: --updater parameter_server applies gradients in the order of their arrival, which differs "
+           "each "
+           "time: take another updater";
   }
   const bool one_at_a_time =
       options.updater == "allreduce" || options.updater == "single" || options.updater == "main_rank";
   if (options.optimization.sync_batch_norm && !one_at_a_time) {
     return fmt::format(
-        "--sync-batch-norm: ranks cannot wait for each other in each layer with --updater {}; take allreduce",
+        "--sync-batch-norm: ranks cannot wait for each other in each layer with --updater {}: take allreduce",
         options.updater);
   }
   return complete(options.optimization);
 }
 
-// Prints what --help and --show-config ask for; returns whether they did.
+// Prints the texts of --help and --show-config. Returns whether one of them was given.
 bool answer(Parser& parser) {
   if (parser.help->count() > 0) {
     const std::string topic = parser.topic == "true" ? "" : parser.topic;
@@ -281,14 +285,15 @@ CommandLine parse_command_line(int argc, char** argv) {
   if (parser->make->parsed()) {
     result.action = CommandLine::Action::make_dataset;
     const bool sized = parser->make->get_option("--image-size")->count() > 0;
-    if (sized && result.make_dataset.format != "jpeg") return refuse("--image-size is of --format jpeg: leave it out");
+    if (sized && result.make_dataset.format != "jpeg")
+      return refuse("--image-size only applies to --format jpeg: leave it out");
     return result;
   }
   if (parser->bench->parsed()) {
     result.action = CommandLine::Action::bench_allreduce;
     const BenchAllreduceOptions& o = result.bench_allreduce;
     if (o.device == "cpu" && !o.libraries && (o.share_gpu || o.reduction.registered || o.reduction.ctas.most > 0)) {
-      return refuse("--share-gpu, --nccl-ctas and --registered-buffers are of --device cuda, or --libraries");
+      return refuse("--share-gpu, --nccl-ctas and --registered-buffers only apply to --device cuda and --libraries");
     }
     return result;
   }

@@ -1,5 +1,5 @@
-// The experiments that the techniques come from, as settings. Batches per rank are the experiments'; how many ranks
-// there are is up to mpirun. Data are not part of them: give --data or --synthetic.
+// The settings of the experiments that introduced the techniques. The batch per rank is the experiment's; mpirun
+// decides the number of ranks. A preset has no data: give --data or --synthetic.
 #include "trainer/cli/settings.h"
 
 namespace paceline::train {

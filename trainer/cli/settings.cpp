@@ -19,11 +19,11 @@ std::string value_of(const toml::node& node, const std::string& place, std::stri
   if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
   if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
-  throw Error(fmt::format("{}: '{}' is neither a number, nor text, true, false or an array of these", place, key),
+  throw Error(fmt::format("{}: '{}' is not a number, text, true, false or an array of these", place, key),
               Status::usage);
 }
 
-// `where`: the file's name, for messages.
+// where: the file's name, for messages.
 std::vector<Setting> parse_settings(std::string_view text, const std::string& where) {
   std::vector<Setting> settings;
   try {
@@ -56,7 +56,7 @@ std::vector<Setting> read_settings(const std::string& file) {
   std::string text;
   try {
     text.assign(std::istreambuf_iterator<char>(in), {});
-  } catch (const std::ios_base::failure&) {  // libstdc++ throws here whatever exceptions() says
+  } catch (const std::ios_base::failure&) {  // libstdc++ throws here regardless of exceptions()
     throw Error(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)), Status::usage);
   }
   return parse_settings(text, file);

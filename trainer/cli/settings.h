@@ -1,5 +1,5 @@
-// Options from elsewhere than the command line: files in TOML and the presets. Keys are the options' long names without
-// the dashes; values are numbers, text, booleans for options that take none, arrays for those that take several.
+// Options from TOML files and presets. Keys are the options' long names without dashes. Values are numbers, text,
+// booleans for switches, and arrays for options with several values.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace paceline::train {
 
 struct Setting {
   std::string key;
-  std::vector<std::string> values;  // as they would stand on the command line; of a switch "true" or "false"
+  std::vector<std::string> values;  // as on the command line; "true" or "false" for a switch
   std::string place;                // "FILE:LINE", for messages
-  bool text = false;                // whether any of the values stands in quotation marks
+  bool text = false;                // whether any value is in quotation marks
 };
 
-// Throws Error (usage) that names file and line: unreadable, not TOML, a table, a key twice.
+// Throws Error (usage) with the file and line if the file is unreadable or not TOML, or has a table or a key twice.
 std::vector<Setting> read_settings(const std::string& file);
 
 struct Preset {
@@ -28,7 +28,7 @@ std::vector<std::string> preset_names();
 // Throws Error (usage) for an unknown name.
 std::vector<Setting> preset_settings(const std::string& name);
 
-// A value as TOML writes it: a number or a boolean bare, anything else in quotation marks.
+// The value in TOML's notation: numbers and booleans bare, anything else in quotation marks.
 std::string as_toml(const std::string& value);
 
 }  // namespace paceline::train

@@ -1,4 +1,4 @@
-// Which numbers an option takes: CLI11's own checks let what is not a number pass, and cut what is too large.
+// Checks of numbers. CLI11's own checks accept text that is not a number and truncate numbers that are too large.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ class Validator;
 
 namespace paceline::train {
 
-// Decimal digits alone, from least to most.
+// Accepts decimal digits alone, for a number from least to most.
 CLI::Validator whole(std::uint64_t least, std::uint64_t most);
 
-// A finite number from least to most.
+// Accepts a finite number from least to most.
 CLI::Validator number(double least, double most);
 
-// A number above 0 that is still finite as a float.
+// Accepts a number above 0 that is finite as a float.
 CLI::Validator positive();
 
-// The name that this program has for a type of numbers: f32 for fp32, f16 for fp16; other names as they are.
+// This program's name for a number type: f32 for fp32, f16 for fp16; other names are unchanged.
 std::string type_name_of(const std::string& text);
 
 }  // namespace paceline::train

@@ -1,4 +1,5 @@
-// What an allreduce algorithm is: it knows neither gradients nor casts, only numbers of one type in host memory.
+// The interface of an allreduce algorithm on host memory. It works on numbers of one type and knows neither gradients
+// nor casts.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace paceline::train {
 
-// The numbers of this rank. At most 2^30, so that MPI's counts, of type int, can express them and their sums.
+// The numbers of this rank. There are at most 2^30, so that MPI's counts, of type int, can express them and their sums.
 struct Values {
   const Element& element;
   std::byte* data;
@@ -18,10 +19,10 @@ struct Values {
   Slice all() const { return {0, count}; }
   std::byte* at(std::size_t position) const { return data + position * element.bytes(); }
 
-  // `from`: one number for each position of the slice.
+  // from: one number for each position of the slice.
   void add(Slice slice, const std::byte* from) const { element.add(at(slice.first), from, slice.count); }
 
-  // Where a rank has the complete sums of a slice it divides them, once, before the other ranks get them.
+  // Divides the sums of a slice. The rank that has the complete sums calls it once, before the other ranks get them.
   void divide(Slice slice) const {
     if (divisor != 1) element.divide(at(slice.first), slice.count, divisor);
   }
@@ -31,11 +32,12 @@ class Allreduce {
  public:
   virtual ~Allreduce() = default;
 
-  // Replaces the values by sum over the ranks ÷ divisor; on every rank the same bits, as each sum is computed on one
-  // rank and copied, or in one order everywhere. A collective call; `count`, `element`, `divisor` are the same on all.
+  // Replaces the values by the sum over the ranks ÷ divisor. Every rank gets the same bits, because each sum is
+  // computed on one rank and copied, or in the same order everywhere. A collective call with the same `count`,
+  // `element` and `divisor` on all ranks.
   virtual void reduce(const Values& values) = 0;
 
-  // Whether the gradient is to be handed over parameter by parameter.
+  // Whether reduce() must be called for one parameter at a time.
   virtual bool by_segment() const { return false; }
 };
 

@@ -16,13 +16,13 @@ namespace {
 
 bool find_f16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  // The builtin also asks whether the system saves the wide registers; it does not know F16C by name everywhere.
+  // The builtin also checks that the system saves the wide registers. Not every compiler knows F16C by name there.
   return __builtin_cpu_supports("avx") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
 }
 
 const bool has_f16c = find_f16c();
 
-// Each does the first multiple of 8 and returns how many that is.
+// Each converts the largest multiple of 8 values and returns that number.
 PACELINE_F16C std::size_t to_half_by_8(const float* values, std::size_t count, float divisor, std::uint16_t* out) {
   const __m256 divisors = _mm256_set1_ps(divisor);
   std::size_t i = 0;

@@ -1,6 +1,6 @@
-// fp32 to the 16-bit types and back, rounded to nearest, ties to even; infinities and NaNs stay what they are, values
-// beyond the range become infinities. The functions of one number define the result, bit by bit; the loops give the
-// same with vector instructions (F16C where the processor has it, found at run time).
+// Casts between fp32 and the 16-bit types, rounded to nearest, ties to even. Infinities and NaNs are kept, and values
+// beyond the range become infinities. The functions of one number define the result bit by bit; the loops give the same
+// bits with vector instructions (F16C if the processor has it, which is found out at run time).
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ inline std::uint16_t half_from_float(float value) {
   if (size > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u | (size >> 13 & 0x3ffu));  // NaN, quiet
   if (size >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520, halfway past the largest
   if (size < 0x38800000u) {
-    // Beside 0.5 the last bit of an fp32 is 2^-24, that of a subnormal half: the addition does the rounding.
+    // Next to 0.5 the last bit of an fp32 is 2^-24, which is that of a subnormal half: the addition rounds.
     const float rounded = std::bit_cast<float>(size) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3f000000u));
   }
@@ -50,7 +50,7 @@ inline float float_from_bfloat16(std::uint16_t value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
 }
 
-// out[i] = values[i] / divisor, rounded twice: to fp32, to the type.
+// out[i] = values[i] / divisor, rounded twice: to fp32, then to the type.
 void to_half(std::span<const float> values, float divisor, std::uint16_t* out);
 void to_bfloat16(std::span<const float> values, float divisor, std::uint16_t* out);
 

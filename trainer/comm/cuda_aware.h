@@ -1,4 +1,4 @@
-// Whether the MPI library takes pointers to a GPU's memory.
+// Whether the MPI library accepts pointers to GPU memory.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@ namespace paceline::train {
 
 struct CudaAwareness {
   bool yes = false;
-  std::string why_not;  // in a few words; empty where it does
+  std::string why_not;  // in a few words; empty if it does
 };
 
-// As the library says at run time (Open MPI's MPIX_Query_cuda_support, where mpi-ext.h has it). Debian's Open MPI is
-// built without. MPI must be initialised.
+// Asks the library at run time (Open MPI's MPIX_Query_cuda_support, if mpi-ext.h has it). Debian's Open MPI is built
+// without CUDA. MPI must be initialised.
 CudaAwareness cuda_awareness();
 
 }  // namespace paceline::train

@@ -1,4 +1,4 @@
-// The number types that gradients travel in, as MPI and our own loops add them.
+// The number types that gradients are sent in, and how MPI and our own loops add them.
 #pragma once
 
 #include <mpi.h>
@@ -9,13 +9,13 @@
 
 namespace paceline::train {
 
-// One type: f32, f16 (IEEE 754 binary16), bf16 (the upper half of an fp32), or f64, in which no gradient travels, but
-// algorithms can be held against exact mathematics. MPI knows no 16-bit floating-point
-// numbers: they travel as integers of two bytes with an operation of ours, which adds in fp32 and rounds to nearest
-// even. That is the correctly rounded sum: fp32 has more than twice the digits and two (Figueroa, 1995).
+// One type: f32, f16 (IEEE 754 binary16), bf16 (the upper half of an fp32), or f64, which is used to compare algorithms
+// with exact mathematics. MPI has no 16-bit floating-point types: the values are sent as integers of two bytes with an
+// operation of our own, which adds in fp32 and rounds to nearest even. That gives the correctly rounded sum, because
+// fp32 has more than twice the digits plus two (Figueroa, 1995).
 class Element {
  public:
-  // Throws Error (usage) for another name. MPI must be initialised.
+  // Throws Error (usage) for an unknown name. MPI must be initialised.
   explicit Element(const std::string& dtype);
   ~Element();
   Element(const Element&) = delete;
@@ -31,7 +31,7 @@ class Element {
   // f32 and f64 only: values[i] /= divisor
   void divide(std::byte* values, std::size_t count, float divisor) const;
 
-  // values ÷ divisor, rounded to this type and back: of the 16-bit types.
+  // 16-bit types only: narrow() rounds values ÷ divisor to this type, widen() converts back.
   void narrow(std::span<const float> values, float divisor, std::byte* out) const { narrow_(values, divisor, out); }
   void widen(const std::byte* values, std::span<float> out) const { widen_(values, out); }
 

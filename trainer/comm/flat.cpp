@@ -1,5 +1,5 @@
-// `flat`, as ChainerMN has it: pack, one MPI_Allreduce from that buffer to another, scale, unpack. Our gradients are
-// packed already; the two copies are kept, for they are what this algorithm costs.
+// `flat`, as in ChainerMN: pack, one MPI_Allreduce from that buffer to another, scale, unpack. Our gradients are packed
+// already, but the two copies are kept, because they are the cost of this algorithm.
 #include <cstring>
 #include <vector>
 

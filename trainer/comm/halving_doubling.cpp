@@ -29,7 +29,7 @@ std::vector<Block> binary_blocks(int size) {
   return blocks;
 }
 
-// What a rank of a block still has after `steps` halvings.
+// The remaining range of a rank of a block after `steps` halvings.
 Step::Range kept(int rank_in_block, int steps, int units) {
   Step::Range range{0, units};
   for (int k = 0; k < steps; ++k) {
@@ -57,7 +57,7 @@ HalvingDoublingSchedule halving_doubling_schedule(int rank, int size) {
     down.push_back({block.first + other, kept(other, k + 1, schedule.units), kept(place, k + 1, schedule.units), true});
   }
   const Step::Range mine = kept(place, halvings, schedule.units);
-  if (own != blocks.rbegin()) {  // from the next smaller block, whose ranks have longer ranges: only what is ours
+  if (own != blocks.rbegin()) {  // from the next smaller block, whose ranks have longer ranges: only our part
     const Block smaller = *std::prev(own);
     down.push_back({smaller.first + place % smaller.size, {}, mine, true});
   }
@@ -114,7 +114,7 @@ class HalvingDoubling : public Allreduce {
   }
 
  private:
-  static constexpr int tag = 2;  // ring has another one
+  static constexpr int tag = 2;  // differs from ring's
 
   Slice slice(const Values& values, Step::Range range) const {
     const auto units = static_cast<std::size_t>(schedule_.units);
@@ -148,8 +148,8 @@ class HalvingDoubling : public Allreduce {
         });
   }
 
-  // In pieces, so that what is received still lies in the cache when it is added, and the sums, where this step
-  // completes them, when they are divided.
+  // Exchanges pieces, so that received values are still in the cache when they are added, and complete sums when they
+  // are divided.
   void exchange_and_add(const Values& values, const Step& step, bool completes) {
     const Slice out = slice(values, step.send), in = slice(values, step.receive);
     const MPI_Datatype type = values.element.type();

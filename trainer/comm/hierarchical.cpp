@@ -1,4 +1,5 @@
-// `hierarchical`, ChainerMN's default: sum to the first rank of each host, slices summed among these, broadcast.
+// `hierarchical`, ChainerMN's default: sum on the first rank of each host, sum of slices among these ranks, broadcast
+// in each host.
 #include "trainer/comm/algorithms.h"
 #include "trainer/comm/slice_exchange.h"
 

@@ -1,4 +1,4 @@
-// `mpi`: one MPI_Allreduce, in place; the algorithm is the MPI library's choice.
+// `mpi`: one MPI_Allreduce in place; the MPI library chooses the algorithm.
 #include "trainer/comm/algorithms.h"
 
 namespace paceline::train {

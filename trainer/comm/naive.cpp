@@ -1,4 +1,4 @@
-// `naive`, as ChainerMN has it: one MPI_Allreduce for each parameter, so that its latency is paid for each.
+// `naive`, as in ChainerMN: one MPI_Allreduce for each parameter, so that each parameter pays the latency.
 #include "trainer/comm/algorithms.h"
 
 namespace paceline::train {

@@ -1,6 +1,6 @@
-// `non_cuda_aware`, as ChainerMN has it: hierarchical for an MPI library that cannot read a GPU's memory, so that every
-// message between hosts goes through a staging buffer on the host. Here the values are in host memory already; copies
-// stand where the GPU's would, which makes the cost of staging visible on CPUs.
+// `non_cuda_aware`, as in ChainerMN: hierarchical for an MPI library that cannot read GPU memory, so that every message
+// between hosts goes through a staging buffer on the host. Here the values are in host memory already. Copies replace
+// those of the GPU, which makes the cost of staging visible on CPUs.
 #include <algorithm>
 #include <cstring>
 #include <vector>

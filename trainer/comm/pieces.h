@@ -1,11 +1,12 @@
-// How the algorithms of our own cut what they send.
+// How our own algorithms cut their messages.
 #pragma once
 
 #include <cstddef>
 
 namespace paceline::train {
 
-constexpr std::size_t piece_bytes = std::size_t{256} << 10;  // what has been added lies in the cache when it is sent on
+constexpr std::size_t piece_bytes = std::size_t{256}
+                                    << 10;  // so that sums are still in the cache when they are sent on
 constexpr std::size_t receives_ahead = 3;
 
 }  // namespace paceline::train

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_addresses = 8;
 
-// As ranks exchange it.
+// The address that ranks exchange.
 struct Address {
   std::array<char, 64> host{};
   std::array<std::uint32_t, most_addresses> addresses{};
@@ -27,7 +27,7 @@ struct Address {
   std::uint16_t port = 0;
 };
 
-// Of the interfaces that are up, without the loopback.
+// Adds the interfaces that are up, except the loopback.
 void add_interfaces(Address& own) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return;
@@ -39,7 +39,7 @@ void add_interfaces(Address& own) {
   freeifaddrs(all);
 }
 
-// A socket at a port that the system chooses; −1 where there is none to be had. `everywhere`: not for this host alone.
+// Opens a socket at a port that the system chooses; −1 on failure. everywhere: reachable from other hosts too.
 int open_socket(bool everywhere, std::uint16_t& port) {
   const int number = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (number < 0) return -1;
@@ -98,7 +98,8 @@ void RankStates::wake() {
 }
 
 bool RankStates::wait(std::chrono::milliseconds time) {
-  std::array<pollfd, 2> files{pollfd{socket_, POLLIN, 0}, pollfd{wake_, POLLIN, 0}};  // negative ones are passed over
+  std::array<pollfd, 2> files{pollfd{socket_, POLLIN, 0},
+                              pollfd{wake_, POLLIN, 0}};  // poll() ignores negative descriptors
   return poll(files.data(), files.size(), static_cast<int>(time.count())) > 0 && (files[0].revents & POLLIN) != 0;
 }
 

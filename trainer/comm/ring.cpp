@@ -1,7 +1,7 @@
 // `ring`: reduce-scatter and allgather around a ring of all ranks (Patarasuk & Yuan, Bandwidth optimal all-reduce
-// algorithms for clusters of workstations, 2009). The chunks go in pieces: one that has been added to is sent on at
-// once, while the next is under way and it still lies in the cache; Gloo's ring_chunked does so with two pieces. On one
-// host the pieces go through shared memory, else in messages.
+// algorithms for clusters of workstations, 2009). The chunks are sent in pieces: a piece is sent on as soon as its sums
+// are computed, while it is still in the cache and the next piece is on its way; Gloo's ring_chunked does the same with
+// two pieces. On one host the pieces go through shared memory, else in messages.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -48,7 +48,7 @@ class Ring : public Allreduce {
   }
 
  private:
-  // What a step sends is what the one before received: piece m may go when piece m − pieces_ has come.
+  // A step sends what the step before received: piece m may be sent when piece m − pieces_ has arrived.
   void reduce_in_memory(const Values& values) {
     const std::size_t messages = schedule_.size() * pieces_;
     std::size_t come = 0;
@@ -64,7 +64,7 @@ class Ring : public Allreduce {
           const Slice slice = piece(values, step.receive, m);
           if (step.add) {
             values.add(slice, from);
-            if (m / pieces_ + 2 == size()) values.divide(slice);  // complete
+            if (m / pieces_ + 2 == size()) values.divide(slice);  // the sums are complete
           } else {
             std::memcpy(values.at(slice.first), from, slice.count * values.element.bytes());
           }
@@ -94,7 +94,7 @@ class Ring : public Allreduce {
     wait_for(sends_);
   }
 
-  static constexpr int tag = 1;  // halving_doubling has another one
+  static constexpr int tag = 1;  // differs from halving_doubling's
 
   std::size_t size() const { return static_cast<std::size_t>(ranks_.size); }
   std::byte* room(std::size_t m) { return received_.data() + m % receives_ahead * piece_room_; }
@@ -129,7 +129,7 @@ class Ring : public Allreduce {
   const std::vector<RingStep> schedule_;
   const int next_, previous_;
   std::unique_ptr<SharedLinks> links_;
-  std::size_t pieces_ = 1;      // of a chunk
+  std::size_t pieces_ = 1;      // pieces of a chunk
   std::size_t piece_room_ = 0;  // bytes, at least those of the longest piece
   std::vector<std::byte> received_;
   std::vector<MPI_Request> sends_, receives_;

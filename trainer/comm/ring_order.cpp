@@ -43,7 +43,7 @@ int place_in_ring(const std::vector<int>& order, int rank) {
 }
 
 std::unique_ptr<Ranks> in_ring_order(const Ranks& ranks, const std::vector<int>& order) {
-  // Each host is known by the number of its first rank, wherever that comes from.
+  // Each host is identified by the number of its first rank.
   int host = ranks.rank;
   MPI_Bcast(&host, 1, MPI_INT, 0, ranks.host);
   std::vector<int> hosts(static_cast<std::size_t>(ranks.size));
@@ -54,7 +54,7 @@ std::unique_ptr<Ranks> in_ring_order(const Ranks& ranks, const std::vector<int>&
   }
   MPI_Comm ordered = MPI_COMM_NULL;
   MPI_Comm_split(ranks.world, 0, place_in_ring(order, ranks.rank), &ordered);
-  auto result = std::make_unique<Ranks>(ordered, std::move(host_of_place));  // keeps a copy
+  auto result = std::make_unique<Ranks>(ordered, std::move(host_of_place));  // the result has a copy of `ordered`
   MPI_Comm_free(&ordered);
   return result;
 }

@@ -1,5 +1,5 @@
-// In which order ranks stand in a ring: neighbours in it send to each other, so that a slow link is crossed as seldom
-// as can be, or as often as an experiment wants.
+// The order of ranks in a ring. Neighbours send to each other, so the order decides how often messages cross a slow
+// link.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace paceline::train {
 
-// "0,2,1,3": the rank at each place. An empty text is the order of the ranks, and gives an empty list. Throws Error
-// (usage) unless each of `size` ranks is named once.
+// Parses "0,2,1,3", the rank at each place. An empty text means the order of the ranks and gives an empty list. Throws
+// Error (usage) unless each of `size` ranks is named once.
 std::vector<int> parse_ring_order(const std::string& text, int size);
 
-// The place of a rank; an empty order is that of the ranks.
+// The place of a rank. An empty order means the order of the ranks.
 int place_in_ring(const std::vector<int>& order, int rank);
 
 // The same ranks, numbered by their places. A collective call over ranks.world.

@@ -9,21 +9,21 @@
 namespace paceline::train {
 namespace {
 
-constexpr std::size_t line = 64;  // of a cache; what every part of the window starts at
+constexpr std::size_t line = 64;  // bytes of a cache line, at which every part of the window starts
 
 std::size_t in_lines(std::size_t bytes) { return (bytes + line - 1) / line * line; }
 
-// The window of a rank: for each rank which of its links goes there (−1: none), then the links.
+// The layout of a rank's window: for each rank the index of the link that goes there (−1: none), then the links.
 std::byte* start_of_window(MPI_Win window, int rank) {
   MPI_Aint bytes = 0;
   int unit = 0;
   void* base = nullptr;
   MPI_Win_shared_query(window, rank, &bytes, &unit, &base);
-  // The same byte on every rank: mappings differ by whole pages.
+  // The same offset on every rank, because mappings differ by whole pages.
   return reinterpret_cast<std::byte*>(in_lines(reinterpret_cast<std::uintptr_t>(base)));
 }
 
-// Whether every rank has got its window. MPI's default is to end the job where there is no memory.
+// Whether every rank has its window. MPI's default is to end the job if there is no memory.
 bool allocate(MPI_Comm comm, std::size_t bytes, MPI_Win& window) {
   MPI_Errhandler before = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(comm, &before);

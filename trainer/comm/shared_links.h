@@ -1,6 +1,6 @@
-// One-way links between the ranks of one host, through memory that they share: what one rank writes the other adds to
-// its own values right where it lies, while a message of MPI would be copied once more. A link holds a few pieces; a
-// rank that finds neither room to write nor anything to read waits without a call to MPI.
+// One-way links between the ranks of one host through shared memory. The receiver adds the values to its own right from
+// the link, while an MPI message would be copied once more. A link holds a few pieces. A rank that has neither room to
+// write nor a piece to read waits without an MPI call.
 #pragma once
 
 #include <mpi.h>
@@ -16,8 +16,8 @@ namespace paceline::train {
 
 class SharedLinks {
  public:
-  // Between all ranks of `comm`, which must be on one host and outlive the links; `receivers` are those that this rank
-  // writes to. A collective call; null on all ranks where the host has no memory to share.
+  // Makes links between the ranks of `comm`, which must be on one host; `comm` must outlive the links. receivers: the
+  // ranks that this rank writes to. A collective call; null on all ranks if the host has no memory to share.
   static std::unique_ptr<SharedLinks> make(MPI_Comm comm, const std::vector<int>& receivers);
   ~SharedLinks();
   SharedLinks(const SharedLinks&) = delete;
@@ -25,7 +25,7 @@ class SharedLinks {
 
   static constexpr std::size_t piece_bytes = std::size_t{128} << 10;  // a piece may have one element more
 
-  // This end of a link.
+  // One end of a link.
   struct Link {
     struct Counters {
       alignas(64) std::atomic<std::uint64_t> written{0};
@@ -35,7 +35,7 @@ class SharedLinks {
 
     Counters* counters = nullptr;
     std::byte* slots = nullptr;
-    std::uint64_t count = 0;  // of pieces written, or read, at this end
+    std::uint64_t count = 0;  // number of pieces written or read at this end
 
     bool room() const { return count - counters->read.load(std::memory_order_acquire) < pieces; }
     bool full() const { return counters->written.load(std::memory_order_acquire) != count; }
@@ -60,8 +60,8 @@ class SharedLinks {
   std::vector<End> out_, in_;
 };
 
-// Writes `out` pieces and reads `in` pieces, in order and as soon as it can: write(i, to) fills piece i of those to be
-// written, once may_write(i); read(i, from) takes piece i of the others. A link without pieces may be null.
+// Writes `out` pieces and reads `in` pieces, each in order and as soon as possible. write(i, to) fills outgoing piece i
+// as soon as may_write(i) is true; read(i, from) takes incoming piece i. A link without pieces may be null.
 void exchange_pieces(SharedLinks::Link* to, std::size_t out, const std::function<bool(std::size_t)>& may_write,
                      const std::function<void(std::size_t, std::byte*)>& write, SharedLinks::Link* from, std::size_t in,
                      const std::function<void(std::size_t, const std::byte*)>& read);

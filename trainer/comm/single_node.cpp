@@ -1,4 +1,4 @@
-// `single_node`, as ChainerMN has it: for one host, where the library's allreduce (there NCCL's) is all that is needed.
+// `single_node`, as in ChainerMN: for one host, where the library's allreduce (NCCL's in ChainerMN) is enough.
 #include <fmt/format.h>
 
 #include "trainer/comm/algorithms.h"

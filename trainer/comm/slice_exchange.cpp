@@ -30,7 +30,7 @@ void SliceExchange::reduce(MPI_Comm comm, const Values& values) {
   for (int from = 1; from < size; ++from) sums.add(sums.all(), copies_.data() + bytes * static_cast<std::size_t>(from));
   sums.divide(sums.all());
 
-  const std::vector<int> from_the_start(slices.counts.size());  // all get the same
+  const std::vector<int> from_the_start(slices.counts.size());  // every rank gets the same values
   MPI_Alltoallv(copies_.data(), own_counts.data(), from_the_start.data(), type, values.data, slices.counts.data(),
                 slices.firsts.data(), type, comm);
 }

@@ -11,15 +11,15 @@ namespace paceline::train {
 class SliceExchange {
  public:
   // Each rank of `comm` gets every rank's copy of its own slice (an Alltoall), adds them up in the order of the ranks,
-  // divides, and gives the result to all (another Alltoall, which serves as allgather). ChainerMN pads the values to
-  // equal slices; ours differ by one value at most instead.
+  // divides, and gives the result to all ranks (another Alltoall, which serves as allgather). ChainerMN pads the values
+  // to equal slices; here the slices differ by at most one value.
   void reduce(MPI_Comm comm, const Values& values);
 
  private:
   std::vector<std::byte> copies_;
 };
 
-// Counts and first positions of the slices of `count` values, as MPI's calls want them.
+// Counts and first positions of the slices of `count` values, in the form that MPI calls take.
 struct SliceTable {
   SliceTable(std::size_t count, int parts);
   std::vector<int> counts, firsts;

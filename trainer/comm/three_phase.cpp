@@ -1,6 +1,6 @@
 // `three_phase` (Goyal et al., 1706.02677, section 4): sum within each host, halving and doubling between the hosts'
 // first ranks, broadcast within each host. Up to 256 KB the first phase copies everything to the first rank, which
-// adds; above, where that would be slower, it is the library's reduction (theirs NCCL's, ours MPI's).
+// adds. Above that size it uses the library's reduction, which is faster then (NCCL's in the paper, MPI's here).
 #include <vector>
 
 #include "trainer/comm/algorithms.h"
@@ -37,7 +37,7 @@ class ThreePhase : public Allreduce {
     MPI_Gather(leader ? MPI_IN_PLACE : values.data, count, values.element.type(), copies_.data(), count,
                values.element.type(), 0, ranks_.host);
     if (!leader) return;
-    // In place, the leader's own part of the copies stays as it is.
+    // With MPI_IN_PLACE the leader's own part of the copies is not used.
     for (int from = 1; from < ranks_.local_size; ++from) {
       values.add(values.all(), copies_.data() + bytes * static_cast<std::size_t>(from));
     }

@@ -1,6 +1,6 @@
-// `two_dimensional`, as ChainerMN has it: reduce-scatter in each host, each slice summed among the ranks of equal local
-// rank, allgather in each host; so all ranks share the traffic between hosts. Hosts of unequal size: as many slices as
-// the smallest host has ranks.
+// `two_dimensional`, as in ChainerMN: reduce-scatter in each host, sum of each slice among the ranks of equal local
+// rank, allgather in each host. So all ranks share the traffic between hosts. If hosts differ in size, there are as
+// many slices as the smallest host has ranks.
 #include <vector>
 
 #include "trainer/comm/algorithms.h"
@@ -15,7 +15,7 @@ class TwoDimensional : public Allreduce {
 
   void reduce(const Values& values) override {
     SliceTable slices(values.count, ranks_.smallest_local_size);
-    slices.counts.resize(static_cast<std::size_t>(ranks_.local_size));  // none for the ranks beyond
+    slices.counts.resize(static_cast<std::size_t>(ranks_.local_size));  // zero for the ranks beyond
     slices.firsts.resize(static_cast<std::size_t>(ranks_.local_size));
     const auto own = static_cast<std::size_t>(slices.counts[static_cast<std::size_t>(ranks_.local_rank)]);
     if (slice_.size() < own * values.element.bytes()) slice_.resize(own * values.element.bytes());

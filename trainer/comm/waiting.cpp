@@ -12,7 +12,7 @@ void sleep_in_waits() { asleep = true; }
 bool sleeps_in_waits() { return asleep; }
 
 void Pause::wait() {
-  constexpr int moments = 2000;  // some 50 µs
+  constexpr int moments = 2000;  // about 50 µs
   ++waits_;
   if (asleep) {
     std::this_thread::sleep_for(std::chrono::microseconds(std::min(20 * waits_, 200)));

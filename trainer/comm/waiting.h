@@ -1,4 +1,4 @@
-// Waiting for messages: in MPI, which is quickest and keeps a core busy, or asleep.
+// Waiting for messages: inside MPI, which is fastest and keeps a core busy, or asleep.
 #pragma once
 
 #include <mpi.h>
@@ -10,13 +10,13 @@
 
 namespace paceline::train {
 
-// From now on this thread sleeps in wait_for(): for one that communicates while another computes on the same core. Each
-// wait then ends up to 0.2 ms late.
+// Makes this thread sleep in wait_for() from now on, because another thread computes on the same core. Each wait then
+// ends up to 0.2 ms late.
 void sleep_in_waits();
 bool sleeps_in_waits();
 
-// Between two looks at memory that another rank writes: a moment at first, then other threads have the core, where
-// there are more than cores; asleep in a thread that sleeps.
+// The pause between two looks at memory that another rank writes. The first pauses are short; later ones yield the core
+// to other threads. A thread that called sleep_in_waits() sleeps.
 class Pause {
  public:
   void wait();
@@ -26,7 +26,7 @@ class Pause {
   int waits_ = 0;
 };
 
-// Returns when the request, or all of them, are complete.
+// Returns when the request, or all of the requests, are complete.
 void wait_for(MPI_Request& request);
 void wait_for(std::vector<MPI_Request>& requests);
 

@@ -25,7 +25,7 @@ struct Domain {
   }
 };
 
-// Never destroyed: ranges may still close while the program ends.
+// Never destroyed, because ranges may still end while the program exits.
 Domain& domain() {
   static Domain* const instance = new Domain;
   return *instance;

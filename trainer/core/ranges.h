@@ -1,5 +1,5 @@
-// What profilers are told: NVTX ranges and marks of the domain `paceline.trainer`. With no tool attached each call
-// costs 1 to 2 ns. Names are registered strings, so that a tool need not copy them.
+// NVTX ranges and marks of the domain `paceline.trainer`, for profilers. Without a profiler each call costs 1 to 2 ns.
+// Names are registered strings, so that a profiler does not have to copy them.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,8 @@
 
 namespace paceline::train {
 
-// The number is the NVTX category; its name is the enumerator's, and that of the range too unless a layer's.
+// The value of an enumerator is the NVTX category, and its name is the category's name. A range without a name of its
+// own is named like its category.
 enum class Category : std::uint32_t {
   iteration = 1,
   preprocess,
@@ -24,12 +25,12 @@ enum class Category : std::uint32_t {
   layer,
   run,
   accuracy,
-  wait,       // of the communicating thread, for the other ranks: no transfer yet
+  wait,       // the communicating thread waits for the other ranks; nothing is transferred yet
   staleness,  // of the parameter server
-  fault       // made on purpose
+  fault       // injected by the user
 };
 
-// A name of its own for a range or mark; made once, used often.
+// A registered name for ranges and marks. Make it once and use it often.
 class RangeName {
  public:
   explicit RangeName(const std::string& name);
@@ -39,7 +40,7 @@ class RangeName {
   nvtxStringHandle_t handle_;
 };
 
-// A range on the calling thread from construction to destruction, named like its category.
+// A range on the calling thread that lasts as long as the object.
 class Range {
  public:
   explicit Range(Category category);
@@ -54,14 +55,16 @@ class Range {
 void push_range(Category category, const RangeName& name);
 void pop_range();
 
-// What this run is, once, as a JSON object; and the test accuracy (0 to 1) after each evaluation.
+// Marks the description of the run, a JSON object, once; and the test accuracy (0 to 1) after each evaluation.
 void mark_run(const std::string& json);
 void mark_accuracy(double accuracy);
 
-// Bytes of a bucket whose gradients are ready to be sent; updates that a gradient missed; milliseconds of a fault.
+// Marks an event with a number: the bytes of a bucket whose gradients are ready to be sent, the updates that a gradient
+// missed, or the milliseconds of a fault.
 void mark(Category category, const RangeName& name, std::uint64_t payload);
 
-// A fault made on purpose: sleeps in a range of that name with the milliseconds as payload; nothing for 0.
+// Injects a fault: sleeps for `time` in a range named `fault` whose payload is the milliseconds. Does nothing if `time`
+// is 0.
 void inject_delay(const RangeName& fault, std::chrono::milliseconds time);
 
 // Names the calling thread in the profile.

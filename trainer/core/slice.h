@@ -10,8 +10,8 @@ struct Slice {
   std::size_t first = 0, count = 0;
 };
 
-// Part `index` of `count` positions cut into `parts`, whose sizes differ by at most one. The parts of a cut into k are
-// unions of those of a cut into a multiple of k.
+// Cuts `count` positions into `parts` slices whose lengths differ by at most one, and returns slice `index`. Each slice
+// of a cut into k parts is a union of slices of a cut into a multiple of k.
 inline Slice slice_of(std::size_t count, std::size_t parts, std::size_t index) {
   const std::size_t first = count / parts * index + count % parts * index / parts;
   const std::size_t next = count / parts * (index + 1) + count % parts * (index + 1) / parts;

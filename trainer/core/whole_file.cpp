@@ -25,14 +25,14 @@ bool write_all(int descriptor, std::string_view content) {
   return true;
 }
 
-// What a name stands for: renaming over a symbolic link would take the link's place, not the file's.
+// The target of a symbolic link; else the file itself. Renaming over a link would replace the link, not its target.
 std::filesystem::path linked(const std::filesystem::path& file) {
   std::error_code code;
   const std::filesystem::path target = std::filesystem::canonical(file, code);
   return code || !std::filesystem::is_symlink(file, code) ? file : target;
 }
 
-// A hard link, so that `file` is there all the time; a copy where the file system has no links.
+// Makes a hard link, so that `file` exists all the time; a copy if the file system has no hard links.
 bool keep_version(const std::filesystem::path& file, const std::string& name) {
   if (unlink(name.c_str()) != 0 && errno != ENOENT) return false;
   if (link(file.c_str(), name.c_str()) == 0 || errno == ENOENT) return true;
@@ -50,12 +50,12 @@ bool keep_versions(const std::filesystem::path& file, unsigned keep) {
   return keep < 2 || keep_version(file, version(1));
 }
 
-// Only then does the new name survive a crash of the machine.
+// Without this, the new name may not survive a crash of the machine.
 void sync_directory_of(const std::filesystem::path& file) {
   const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
   const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
-  fsync(descriptor);  // some file systems refuse this; the file itself is on the disk
+  fsync(descriptor);  // an error is ignored: some file systems refuse it, and the file itself is on the disk
   close(descriptor);
 }
 

@@ -7,19 +7,20 @@
 
 namespace paceline::train {
 
-// Throws Error where it cannot be opened or read.
+// Throws Error if the file cannot be opened or read.
 std::string read_file(const std::filesystem::path& file);
 
-// Throws Error, in one line, where write_file_atomically() could not write or should not: `file` is there and is no
-// regular file (a directory, a device), or its directory is missing or closed. Makes nothing.
+// Throws Error if write_file_atomically() could not write the file or should not: `file` exists and is not a regular
+// file (a directory, a device), or its directory is missing or not writable. Creates nothing.
 void check_writable(const std::filesystem::path& file);
 
 enum class Sync { no, yes };
 
-// Afterwards the file is whole or, where there was none, still not there: writes content beside `file`, syncs it to the
-// disk, unless it is one of many that can be made again, and renames it over `file`, or over what `file` links to.
-// keep: so many versions stay, this one included: before the renaming, the file that is there becomes FILE.1, FILE.1
-// becomes FILE.2 and so on. Throws Error; leaves nothing behind then.
+// Replaces the file as a whole: writes `content` to a temporary file beside it and renames that file over `file`, or
+// over the target if `file` is a symbolic link. A crash leaves the old file or the new one. Sync::yes writes the
+// content to the disk before the renaming; files that can be made again do not need it. keep: how many versions stay,
+// the new one included; the existing file becomes FILE.1, FILE.1 becomes FILE.2 and so on. Throws Error, and leaves no
+// temporary file behind.
 void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync = Sync::yes,
                            unsigned keep = 1);
 

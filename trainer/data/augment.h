@@ -1,4 +1,4 @@
-// From bytes to the network's input.
+// Makes the network's input from the bytes of an image.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace paceline::train {
 // +padding. The result is a function of the arguments alone.
 ImageCut augmentation_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t sample, std::int64_t image_size);
 
-// Writes the image, normalised, channel planes kept. The padding is the mean colour, which is 0 after normalisation.
+// Writes the normalised image as channel planes. The padding is the mean colour, which is 0 after normalisation.
 void prepare_image(const Dataset& data, std::size_t sample, const Normalization& normalization,
                    const ImageCut& augmentation, std::span<float> out);
 
-// The same of the image at another size, to which it is interpolated linearly first; the shift is in pixels of that.
+// The same after a linear interpolation of the image to another size; the shift is in pixels of that size.
 void prepare_resized(const Dataset& data, std::size_t sample, const Normalization& normalization,
                      const ImageCut& augmentation, std::int64_t image_size, std::span<float> out);
 

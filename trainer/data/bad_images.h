@@ -1,4 +1,4 @@
-// Images that cannot be read or decoded, for a run that leaves them out (--on-bad-image skip).
+// Images that cannot be read or decoded, for a run that leaves them out.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace paceline::train {
 
-// Those of one image source that this rank has met. Several threads may use it at once.
+// The bad images of one source that this rank has found. Several threads may use it at once.
 class BadImages {
  public:
   // report: called once for each image, with a line that names it.

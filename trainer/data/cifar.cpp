@@ -42,7 +42,7 @@ void read_cifar_batch(const std::filesystem::path& file, Dataset& data) {
 
 namespace {
 
-// CIFAR-10's archive unpacks to this folder; its parent is what most programs take.
+// CIFAR-10's archive unpacks to this folder, and most programs take its parent.
 std::filesystem::path folder_of_batches(const std::filesystem::path& directory) {
   const std::filesystem::path unpacked = directory / "cifar-10-batches-bin";
   std::error_code code;

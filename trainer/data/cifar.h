@@ -13,16 +13,15 @@ namespace paceline::train {
 inline constexpr std::size_t cifar_image_bytes = 3072;
 inline constexpr std::size_t cifar_record_bytes = 1 + cifar_image_bytes;
 
-// Reads data_batch_1.bin … data_batch_5.bin (those that are there, at least the first) and test_batch.bin, from the
-// directory or from the folder cifar-10-batches-bin in it.
-// Throws Error: directory or file missing, size not a multiple of 3,073 bytes, empty, label above 9.
+// Reads data_batch_1.bin … data_batch_5.bin (at least the first must exist) and test_batch.bin from the directory or
+// its folder cifar-10-batches-bin. Throws Error: directory or file missing, size not a multiple of 3,073 bytes, empty,
+// label above 9.
 TrainAndTest read_cifar10(const std::filesystem::path& directory);
 
-// Appends the records of one batch file. Throws Error likewise.
+// Appends the records of one batch file. Throws the same errors.
 void read_cifar_batch(const std::filesystem::path& file, Dataset& data);
 
-// Writes samples first … first + count − 1 as a batch file, under another name first and then renamed, so that a file
-// of that name is always whole. Throws Error when it cannot be written.
+// Writes samples first … first + count − 1 as a batch file, atomically. Throws Error if it cannot be written.
 void write_cifar_batch(const std::filesystem::path& file, const Dataset& data, std::size_t first, std::size_t count);
 
 }  // namespace paceline::train

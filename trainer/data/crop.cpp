@@ -10,7 +10,7 @@ namespace {
 
 constexpr double narrowest = 3.0 / 4, widest = 4.0 / 3;
 
-// The largest crop in the middle whose ratio is within the bounds.
+// The largest centred crop whose ratio is within the bounds.
 Crop largest_crop(double width, double height) {
   Crop crop{0, 0, width, height};
   if (width / height < narrowest) crop.height = std::round(width / narrowest);

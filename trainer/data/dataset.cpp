@@ -7,7 +7,7 @@
 namespace paceline::train {
 
 std::vector<std::uint32_t> first_of_each_class(std::span<const std::int32_t> labels, double fraction) {
-  std::vector<std::int64_t> left;  // to keep, by class
+  std::vector<std::int64_t> left;  // samples to keep of each class
   for (const std::int32_t label : labels) {
     const auto of_class = static_cast<std::size_t>(label);
     if (of_class >= left.size()) left.resize(of_class + 1);
@@ -52,7 +52,7 @@ Normalization normalization_of(const Dataset& data) {
     const double variance = static_cast<double>(squares) / count - mean * mean;
     result.mean[channel] = static_cast<float>(mean);
     result.scale[channel] =
-        static_cast<float>(1 / std::sqrt(std::max(variance, 1.0)));  // a set of one colour: no blow-up
+        static_cast<float>(1 / std::sqrt(std::max(variance, 1.0)));  // avoids a division by 0 for a set of one colour
   }
   return result;
 }

@@ -14,7 +14,7 @@ struct Dataset {
   std::int64_t image_size = 32;  // pixels on each side
   std::int64_t channels = 3;
   std::int64_t classes = 10;
-  std::vector<std::int32_t> labels;  // one a sample
+  std::vector<std::int32_t> labels;  // one for each sample
   std::vector<std::uint8_t> pixels;  // image after image, each channels × height × width
 
   std::size_t size() const { return labels.size(); }
@@ -31,11 +31,11 @@ struct TrainAndTest {
   Dataset train, test;
 };
 
-// Which samples a part of a set keeps: of each class the first ones, that fraction of them, rounded, at least one; in
-// order. fraction: above 0, 1 at most.
+// The samples that a fraction of a set keeps, in order: the first ones of each class, rounded, at least one. fraction:
+// above 0, at most 1.
 std::vector<std::uint32_t> first_of_each_class(std::span<const std::int32_t> labels, double fraction);
 
-// Keeps that part of a set that stores all its images.
+// Keeps that fraction of a set that stores all its images.
 void keep_fraction(Dataset& data, double fraction);
 
 // Per channel: (byte − mean) × scale has mean 0 and variance 1 over the set.
@@ -43,7 +43,7 @@ struct Normalization {
   std::array<float, 3> mean{}, scale{};
 };
 
-// Over all pixels, in integers, hence exact. Three channels at most.
+// Computed over all pixels in integers, hence exact. At most three channels.
 Normalization normalization_of(const Dataset& data);
 
 }  // namespace paceline::train

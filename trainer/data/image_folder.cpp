@@ -20,10 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of ImageNet's training images, in bytes (0.485, 0.456, 0.406; 0.229, 0.224, 0.225): what torchvision's models take.
+// Means and deviations of ImageNet's training images in bytes (0.485, 0.456, 0.406; 0.229, 0.224, 0.225), which
+// torchvision's models use.
 const Normalization imagenet{{123.675f, 116.28f, 103.53f}, {1 / 58.395f, 1 / 57.12f, 1 / 57.375f}};
 
-// The kinds of entries of a listing; each is a letter, a text and a zero.
+// The kinds of entries of a listing. Each entry is a letter, a text and a zero.
 enum EntryKind : char { part_entry = 'P', class_entry = 'C', file_entry = 'F' };
 
 bool is_jpeg(const fs::path& file) {
@@ -39,8 +40,8 @@ const char* kind_of(mode_t mode) {
   return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "no regular file";
 }
 
-// To open a FIFO waits for its writer, and to open a device may do anything. The type of an entry costs no call to the
-// system where the directory has it.
+// Refuses entries that must not be opened: opening a FIFO waits for its writer, and opening a device may have any
+// effect. The type of an entry costs no system call if the directory stores it.
 void refuse_special_file(const fs::directory_entry& entry) {
   std::error_code code;
   struct stat status {};
@@ -49,14 +50,14 @@ void refuse_special_file(const fs::directory_entry& entry) {
               "remove it, or give ‹on-bad-image› skip");
 }
 
-// What a folder has of one kind, in the order of the names' bytes; nothing whose name begins with a dot.
+// A folder's entries of one kind in the order of the names' bytes, without names that begin with a dot.
 std::vector<std::string> sorted_names(const fs::path& folder, bool folders, bool refuse_special) {
   std::error_code code;
   std::vector<std::string> names;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     std::string name = entry->path().filename().string();
     if (name.starts_with('.')) continue;
-    std::error_code of_entry;  // one that cannot be looked at is met again when it is read
+    std::error_code of_entry;  // ignored here: reading the entry will fail too
     if (!(folders ? entry->is_directory(of_entry) : is_jpeg(entry->path()))) continue;
     if (!folders && refuse_special) refuse_special_file(*entry);
     names.push_back(std::move(name));
@@ -93,7 +94,7 @@ struct Descriptor {
 
 // Appends a file's content.
 void append_file(const fs::path& file, std::vector<std::uint8_t>& bytes) {
-  constexpr off_t most = off_t{1} << 30;  // no picture has so many bytes
+  constexpr off_t most = off_t{1} << 30;  // no picture is as large
   const auto refuse = [&](const char* why) {
     throw ImageError(fmt::format("{}: cannot be read: {}", file.string(), why));
   };
@@ -104,7 +105,7 @@ void append_file(const fs::path& file, std::vector<std::uint8_t>& bytes) {
   };
   if (stat(file.c_str(), &status) != 0) fail();
   check();
-  // It may have become another file since.
+  // The file may have been replaced since.
   const Descriptor descriptor{open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (descriptor.number < 0 || fstat(descriptor.number, &status) != 0) fail();
   check();
@@ -115,7 +116,7 @@ void append_file(const fs::path& file, std::vector<std::uint8_t>& bytes) {
     const ssize_t count = read(descriptor.number, bytes.data() + done, bytes.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail();
-    if (count == 0) break;  // it has become shorter
+    if (count == 0) break;  // the file has become shorter
     done += static_cast<std::size_t>(count);
   }
   bytes.resize(done);
@@ -200,7 +201,7 @@ void FolderSource::prepare(std::size_t sample, const std::optional<Draw>& draw, 
 
 const Normalization* FolderSource::stored() const { return &imagenet; }
 
-// Cropped and mirrored already: what is left is to normalise.
+// The image is cropped and mirrored already and only has to be normalised.
 ImageCut FolderSource::prepare_stored(std::size_t sample, const std::optional<Draw>& draw,
                                       std::span<std::uint8_t> out) const {
   thread_local std::vector<float> pixels;

@@ -1,4 +1,4 @@
-// Data sets as ImageNet is kept: DIR/train/CLASS/*.jpg and DIR/val/CLASS/*.jpg (or DIR/test).
+// Data sets in ImageNet's layout: DIR/train/CLASS/*.jpg and DIR/val/CLASS/*.jpg (or DIR/test).
 #pragma once
 
 #include <filesystem>
@@ -13,26 +13,26 @@ namespace paceline::train {
 // Whether a directory looks like such a set: it has a folder train.
 bool is_image_folder(const std::filesystem::path& directory);
 
-// The names of all pictures (.jpg, .jpeg, in any case) as one text that other ranks can be sent: classes and files in
-// the order of their names' bytes, which numbers them, whatever order the file system has. No picture is opened. Throws
-// Error: unreadable, fewer than two classes, a class without pictures or, in val, unknown to train; a FIFO, a socket, a
-// device or a folder that is called like a picture, unless these are only met when they are read (refuse_special
-// false).
+// The names of all pictures (.jpg or .jpeg in any case) as one text, which can be sent to other ranks. Classes and
+// files are numbered in the order of their names' bytes, independent of the file system's order. No picture is opened.
+// Throws Error if a folder is unreadable, if there are fewer than two classes, for a class without pictures, and for a
+// class of val that train does not have. refuse_special: throws Error for a FIFO, a socket, a device or a folder that
+// is named like a picture; otherwise reading it fails later.
 std::string list_image_folder(const std::filesystem::path& directory, bool refuse_special = true);
 
-// The contents of files, one after the other.
+// The contents of several files in one buffer.
 struct FileContents {
   std::vector<std::uint8_t> bytes;
   std::vector<std::uint64_t> ends;
 };
 
-// One part of such a set. Pictures are read when they are needed, and normalised with ImageNet's usual means and
-// deviations; training crops at random, evaluation in the middle (crop.h).
+// One part of such a set. Pictures are read when they are needed and normalised with ImageNet's usual means and
+// deviations. Training crops at random, evaluation in the middle (crop.h).
 class FolderSource : public ImageSource {
  public:
   enum class Part { train, test };
 
-  // listing: list_image_folder's text. fraction: as keep_fraction takes it.
+  // listing: the text of list_image_folder(). fraction: see keep_fraction().
   FolderSource(std::filesystem::path directory, const std::string& listing, Part part, std::int64_t image_size,
                double fraction = 1);
 
@@ -48,11 +48,11 @@ class FolderSource : public ImageSource {
   std::string name_of(std::size_t sample) const override { return path(sample).string(); }
 
   std::filesystem::path path(std::size_t sample) const;
-  // Of all pictures; a call to the system for each. Throws Error, or leaves such a file out.
+  // The bytes of all pictures, with one system call for each. Throws Error for an unreadable file, or leaves it out.
   std::uint64_t bytes_on_disk(bool skip_unreadable = false) const;
-  FileContents read_all(bool skip_unreadable = false) const;  // throws Error; or such a file is empty
-  void keep(FileContents contents);                           // of the same listing: no file is read any more
-  void check_first() const;  // throws Error where the first picture is not to be read on this host
+  FileContents read_all(bool skip_unreadable = false) const;  // an unreadable file throws Error or counts as empty
+  void keep(FileContents contents);                           // of the same listing; no file is read afterwards
+  void check_first() const;                                   // throws Error if this host cannot read the first picture
 
  private:
   void decode(std::size_t sample, const std::optional<Draw>& draw, const Normalization& normalization,
@@ -61,7 +61,7 @@ class FolderSource : public ImageSource {
   std::filesystem::path directory_;  // of the part
   std::vector<std::string> classes_;
   std::vector<std::int32_t> labels_;
-  std::string names_;                  // of the files, each ends with a zero
+  std::string names_;                  // of the files, each followed by a zero
   std::vector<std::uint64_t> starts_;  // of each sample's name
   FileContents contents_;              // empty: files are read
   std::int64_t image_size_;

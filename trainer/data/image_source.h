@@ -1,4 +1,5 @@
-// What a loader takes images and labels from: a set in memory, or files that are read when they are needed.
+// The interface from which a loader takes images and labels: a set in memory, or files that are read when they are
+// needed.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +14,15 @@
 
 namespace paceline::train {
 
-// One image that cannot be read or decoded, by its name and the reason.
+// An image that cannot be read or decoded; the message has its name and the reason.
 struct ImageError : Error {
   using Error::Error;
 };
 
-// What is drawn for a training image, and what its random numbers are named by, beside the sample itself.
+// The random changes to a training image, and the numbers that seed them beside the sample itself.
 struct Draw {
   std::uint64_t seed = 1, epoch = 0;
-  bool crop = true, mirror = true;  // what is not drawn is as evaluation has it; what is drawn does not depend on it
+  bool crop = true, mirror = true;  // false: as in evaluation; the other change is the same with and without it
 };
 
 class ImageSource {
@@ -33,14 +34,14 @@ class ImageSource {
   virtual std::int64_t classes() const = 0;
   virtual std::int32_t label(std::size_t sample) const = 0;
 
-  // Writes an image as the network takes it, normalised, channel planes one after the other: cropped and flipped at
-  // random, a function of draw and sample alone, or, without a draw, as evaluation sees it. Several threads may call
-  // it at once. Throws ImageError where a file is missing or damaged.
+  // Writes an image in the form of the network's input: normalised channel planes. With a draw it is cropped and
+  // flipped at random, as a function of draw and sample alone; without one it is as in evaluation. Several threads may
+  // call it at once. Throws ImageError if a file is missing or damaged.
   virtual void prepare(std::size_t sample, const std::optional<Draw>& draw, std::span<float> out) const = 0;
 
-  // For a model that prepares images itself: how bytes become numbers, null where images are none; and an image's
-  // bytes, with the cut that is left to make of it what prepare() does. What had to be interpolated is rounded to
-  // bytes.
+  // For a model that prepares images itself. stored(): the normalisation; null if the images are not stored as bytes.
+  // prepare_stored(): writes an image's bytes and returns the cut that makes the image of prepare() from them.
+  // Interpolated values are rounded to bytes.
   virtual const Normalization* stored() const { return nullptr; }
   virtual ImageCut prepare_stored(std::size_t, const std::optional<Draw>&, std::span<std::uint8_t>) const { return {}; }
 

@@ -15,7 +15,7 @@
 namespace paceline::train {
 
 struct JpegFailure {
-  jpeg_error_mgr base{};  // first: libjpeg hands its address back
+  jpeg_error_mgr base{};  // first member: libjpeg passes its address back
   std::jmp_buf back{};
   std::array<char, JMSG_LENGTH_MAX> message{};
 };
@@ -30,7 +30,7 @@ constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
   std::longjmp(failure->back, 1);
 }
 
-// libjpeg goes on after damage, with grey or garbage, and only warns: a negative level.
+// After damage libjpeg goes on with grey or garbage and only warns, with a negative level.
 void on_message(j_common_ptr info, int level) {
   if (level < 0) on_error(info);
 }
@@ -49,7 +49,7 @@ void guarded(JpegFailure& failure, Call call) {
   call();
 }
 
-// In place of an ink there is what it leaves of the light; Adobe's files store it that way round.
+// Adobe's files store inverted inks: the light that an ink leaves.
 void light_through_ink(const std::uint8_t* cmyk, std::size_t pixels, bool inverted, std::uint8_t* rgb) {
   const auto light = [&](std::uint8_t ink) { return inverted ? ink : 255 - ink; };
   for (std::size_t i = 0; i < pixels; ++i) {
@@ -67,7 +67,7 @@ struct JpegReader::State {
   std::vector<std::uint8_t> cmyk;  // a row of a picture in inks
   JDIMENSION first_column = 0;
 
-  ~State() { jpeg_destroy_decompress(&info); }  // fails at nothing, also where nothing was created
+  ~State() { jpeg_destroy_decompress(&info); }  // safe even if nothing was created
 };
 
 JpegReader::JpegReader(std::span<const std::uint8_t> bytes) : state_(std::make_unique<State>()) {
@@ -100,7 +100,7 @@ void JpegReader::set_eighths(int eighths) {
 
 void JpegReader::start(int left, int right, int top) {
   jpeg_decompress_struct& info = state_->info;
-  // Colours of a pixel are mixed from its neighbours', for which the window has one more block where it ends at one.
+  // The colours of a pixel are mixed from its neighbours', so the window has one more block on each side.
   constexpr int neighbours = 2;
   JDIMENSION column = static_cast<JDIMENSION>(std::max(0, left - neighbours));
   JDIMENSION columns = static_cast<JDIMENSION>(std::min(width() - 1, right + neighbours)) - column + 1;
@@ -132,7 +132,7 @@ void JpegReader::finish() {
   jpeg_decompress_struct& info = state_->info;
   const JDIMENSION left = info.output_height - info.output_scanline;
   if (left > 0) {
-    // The last row is read, for libjpeg does not look at the rest of a picture that is skipped to its end.
+    // Reads the last row, because libjpeg does not check a picture that is skipped to its end.
     if (left > 1) guarded(state_->failure, [&] { jpeg_skip_scanlines(&info, left - 1); });
     std::vector<std::uint8_t> last(3 * std::size_t{info.output_width});
     row(last.data());

@@ -1,4 +1,4 @@
-// JPEG pictures by libjpeg-turbo.
+// JPEG pictures, decoded by libjpeg-turbo.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace paceline::train {
 
-// What is wrong with a picture, without its file's name.
+// The damage of a picture; the message does not name the file.
 struct JpegError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Decodes a window of a picture row by row, at a scale of M/8, as red, green and blue bytes, whatever the picture has:
-// grey, YCbCr, CMYK, baseline or progressive. Whatever libjpeg-turbo warns of is an error, not a grey patch. Changed
-// bytes that still decode are pixels like any others: JPEG has no checksum. Every function throws JpegError.
+// Decodes a window of a picture row by row at a scale of M/8 to red, green and blue bytes. The picture may be grey,
+// YCbCr or CMYK, baseline or progressive. A warning of libjpeg-turbo is an error, so that damage does not become a grey
+// patch. Changed bytes that still decode are not noticed, because JPEG has no checksum. Every function throws
+// JpegError.
 class JpegReader {
  public:
   // Reads the header; the bytes must outlive the reader. More than 134 million pixels are refused.
@@ -28,19 +29,19 @@ class JpegReader {
   int width() const;  // pixels, scaled
   int height() const;
 
-  // Before start(): the scale, 1 to 8.
+  // Sets the scale, 1 to 8. Call it before start().
   void set_eighths(int eighths);
 
-  // Begins a window of whole rows from `top`, with the columns left … right at least. libjpeg widens it to whole
-  // blocks: row() writes row_pixels() pixels, from column first_column() on.
+  // Begins a window of whole rows from `top` that contains the columns left … right. libjpeg widens it to whole blocks:
+  // row() writes row_pixels() pixels, beginning with column first_column().
   void start(int left, int right, int top);
   int first_column() const;
   int row_pixels() const;
 
-  void row(std::uint8_t* out);  // the next one: 3 bytes a pixel
+  void row(std::uint8_t* out);  // writes the next row, 3 bytes for each pixel
 
-  // Checks what follows of the picture, without making pixels of it: whether a file is good does not depend on the
-  // window.
+  // Checks the rest of the picture without decoding its pixels, so that the window does not decide whether a file is
+  // good.
   void finish();
 
  private:
@@ -48,7 +49,7 @@ class JpegReader {
   std::unique_ptr<State> state_;
 };
 
-// A picture as a JPEG file's bytes, 4:2:0 where it has colours. components: 1 grey, 3 red, green and blue, 4 CMYK as
+// Encodes a picture as JPEG, 4:2:0 if it has colours. components: 1 for grey, 3 for red, green and blue, 4 for CMYK as
 // Adobe writes it (255: no ink); one byte each, pixel by pixel.
 struct JpegPicture {
   int width = 0, height = 0, components = 3;

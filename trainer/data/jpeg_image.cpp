@@ -19,9 +19,9 @@ PACELINE_VECTORIZE void blend_rows(const std::uint8_t* first, const std::uint8_t
   }
 }
 
-// Four numbers in one register: those of a pixel, or of four pixels in one plane.
+// Four numbers in one register: the colours of a pixel, or four pixels of one plane.
 using Four = float __attribute__((vector_size(16)));
-constexpr std::size_t slack = 1;  // floats beyond a row that are read with its last pixel
+constexpr std::size_t slack = 1;  // floats behind a row that are read together with its last pixel
 
 Four load_four(const float* from) {
   Four four;
@@ -29,7 +29,7 @@ Four load_four(const float* from) {
   return four;
 }
 
-// Where the three planes of four pixels, red, green, blue and one of no meaning each, go.
+// Transposes four pixels, each red, green, blue and an unused number, into three planes.
 void store_planes(const std::array<Four, 4>& pixel, float* out, std::size_t plane) {
   const Four red_green[]{__builtin_shufflevector(pixel[0], pixel[1], 0, 4, 1, 5),
                          __builtin_shufflevector(pixel[2], pixel[3], 0, 4, 1, 5)};
@@ -83,7 +83,7 @@ void prepare_jpeg(JpegReader& jpeg, const Crop& crop, std::int64_t image_size, c
   std::vector<float> blended(width + slack);
   const auto line = [&](std::int64_t row) { return decoded[static_cast<std::size_t>(row % 2)].data(); };
   const std::size_t side = static_cast<std::size_t>(image_size), plane = side * side;
-  std::int64_t next = rows.front().first;  // to be decoded
+  std::int64_t next = rows.front().first;  // the next row to decode
   for (std::size_t y = 0; y < side; ++y) {
     for (; next <= rows[y].second; ++next) jpeg.row(line(next));
     blend_rows(line(rows[y].first), line(rows[y].second), rows[y].weight, width, blended.data());

@@ -1,4 +1,4 @@
-// From a JPEG file's bytes to the network's input.
+// Makes the network's input from the bytes of a JPEG file.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace paceline::train {
 
-// Writes the crop of a picture whose header is read as image_size × image_size pixels, normalised, channel planes one
-// after the other. The picture is decoded at the smallest scale that has enough pixels for it, and there only the
-// crop's columns and rows; from there it is interpolated linearly between neighbours. Throws JpegError.
+// Writes the crop of a picture, whose header has been read, as image_size × image_size pixels in normalised channel
+// planes. It decodes only the crop's columns and rows, at the smallest scale that has enough pixels, and interpolates
+// linearly between neighbours. Throws JpegError.
 void prepare_jpeg(JpegReader& jpeg, const Crop& crop, std::int64_t image_size, const Normalization& normalization,
                   std::span<float> out);
 

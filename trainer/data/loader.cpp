@@ -79,10 +79,10 @@ void Loader::prepare_batches() try {
   changed_.notify_all();
 }
 
-// Until all samples of a batch are given out. Called and left with the lock.
+// Works until all samples of a batch are distributed. Holds the lock at the beginning and at the end.
 void Loader::work_on(std::uint64_t iteration, std::unique_lock<std::mutex>& lock) {
   static const RangeName slow_loader("slow-loader");
-  Slot& slot = slot_of(iteration);  // stays this batch's until all of its samples are done
+  Slot& slot = slot_of(iteration);  // belongs to this batch until all of its samples are done
   if (!slot.begun) begin(slot, iteration);
   std::optional<Range> range;
   while (!stop_ && slot.taken < slot.work.samples.size()) {
@@ -119,7 +119,7 @@ std::exception_ptr Loader::prepare(Slot& slot, std::size_t i) try {
 }
 
 void Loader::prepare_or_replace(Slot& slot, std::size_t i) {
-  constexpr std::size_t most_in_a_row = 100;  // more than that is no damage of a picture or two
+  constexpr std::size_t most_in_a_row = 100;  // a longer row of failures is not the damage of single pictures
   const std::size_t first = slot.work.samples[i];
   const std::size_t most = slot.work.draw ? std::min(most_in_a_row, source_.size()) : 1;
   std::string last;

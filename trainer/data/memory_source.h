@@ -1,4 +1,4 @@
-// A set in memory as the source of a loader.
+// A data set in memory as the source of a loader.
 #pragma once
 
 #include "trainer/data/augment.h"
@@ -7,11 +7,11 @@
 
 namespace paceline::train {
 
-// Training images are shifted and flipped (augment.h); where image_size is not the set's own they are interpolated
-// linearly to that size first.
+// Training images are shifted and flipped (augment.h). If image_size differs from the set's own, images are first
+// interpolated linearly to that size.
 class MemorySource : public ImageSource {
  public:
-  // image_size 0: the set's.
+  // image_size 0: the set's own.
   MemorySource(Dataset data, const Normalization& normalization, std::int64_t image_size = 0)
       : data_(std::move(data)),
         normalization_(normalization),

@@ -1,5 +1,5 @@
-// Random numbers that depend only on what they are for: a stream is named by a few numbers (seed, epoch, sample, …), so
-// every draw is the same however many ranks and threads share the work, and on every platform.
+// Random numbers that depend only on their purpose: a few numbers (seed, epoch, sample, …) name a stream, so every draw
+// is the same on every platform and for any number of ranks and threads.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class Random {
   std::uint64_t state_ = 0;
 };
 
-// What a stream is for, as the first part of its name: two uses never share their numbers.
+// The purpose of a stream, the first part of its name, so that two uses never share their numbers.
 enum Stream : std::uint64_t { shuffling = 1, augmenting, drawing, synthesizing, dropping };
 
 }  // namespace paceline::train

@@ -13,12 +13,12 @@ struct Tap {
   float weight = 0;
 };
 
-// The taps of `count` output pixels that share [begin, begin + length) of an axis of `pixels` pixels equally, at their
-// centres: pixel i is the unit from i to i + 1, as in PyTorch's interpolate (align_corners=False) and Pillow. Nothing
-// beyond the outermost pixels of that stretch is used. The firsts ascend.
+// The taps of `count` output pixels that divide [begin, begin + length) of an axis of `pixels` pixels equally, taken at
+// their centres: pixel i is the unit from i to i + 1, as in PyTorch's interpolate (align_corners=False) and Pillow.
+// Pixels outside of that stretch are not used. `first` ascends over the taps.
 std::vector<Tap> linear_taps(double begin, double length, std::int64_t count, std::int64_t pixels);
 
-// Each pixel, 0 to 255, as the nearest byte. Of one length.
+// Rounds each pixel, 0 to 255, to the nearest byte. Both spans have the same length.
 void round_to_bytes(std::span<const float> pixels, std::span<std::uint8_t> bytes);
 
 }  // namespace paceline::train

@@ -17,7 +17,7 @@ RunPlan::RunPlan(const EpochPlan& pass, const BatchSchedule& batches) {
       if (phase.plan.batch == before.plan.batch) continue;
       phase.iteration = before.iteration + (epoch - before.epoch) * before.plan.iterations();
     }
-    if (phase.plan.iterations() == 0) {  // there is nothing behind it
+    if (phase.plan.iterations() == 0) {  // no phase can follow
       wall_ = Place{phase.epoch, phase.iteration, phase.plan};
       if (!phases_.empty()) break;
     }

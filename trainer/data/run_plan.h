@@ -1,4 +1,4 @@
-// How a whole run is cut into epochs and these into iterations, where the batch may grow from one epoch to another.
+// Divides a whole run into epochs and these into iterations. The batch may grow from one epoch to the next.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace paceline::train {
 
 class RunPlan {
  public:
-  RunPlan() = default;  // of no run
+  RunPlan() = default;  // an empty plan
 
-  // All epochs alike.
+  // All epochs are equal.
   RunPlan(const EpochPlan& epoch) : RunPlan(epoch, BatchSchedule(1)) {}  // NOLINT: a plan of equal epochs is a plan
 
-  // pass: one pass of each rank over one micro-batch. An epoch's iterations take as many of these as `batches` says for
-  // its beginning: a boundary within an epoch acts from the next one on.
+  // pass: one pass of each rank over one micro-batch. An epoch's iterations take the number of passes that `batches`
+  // has at its beginning: a boundary within an epoch takes effect at the next one.
   RunPlan(const EpochPlan& pass, const BatchSchedule& batches);
 
   struct Place {
@@ -29,17 +29,18 @@ class RunPlan {
   Place at(std::uint64_t iteration) const;  // counted over the whole run
 
   bool ends_epoch(std::uint64_t iteration) const;
-  double epochs_before(std::uint64_t iteration) const;  // passes over the data that end before it; a fraction
-  std::uint64_t first_of(std::uint64_t epoch) const;  // its first iteration; of the last epoch + 1: how many there are
+  double epochs_before(std::uint64_t iteration) const;  // passes over the data before it, as a fraction
+  std::uint64_t first_of(
+      std::uint64_t epoch) const;  // its first iteration; for the last epoch + 1, the number of iterations
 
-  // Where an iteration would take more samples than there are, so that no run goes on there: epoch, the run's first
-  // iteration of it, and its plan.
+  // The point at which an iteration would take more samples than there are, so that a run cannot go on: the epoch, its
+  // first iteration in the run, and its plan.
   const std::optional<Place>& wall() const { return wall_; }
 
  private:
-  // Epochs of one batch.
+  // Consecutive epochs with the same batch.
   struct Phase {
-    std::uint64_t epoch, iteration;  // the first
+    std::uint64_t epoch, iteration;  // the first ones
     EpochPlan plan;
   };
   std::vector<Phase> phases_;

@@ -22,11 +22,11 @@ namespace {
 constexpr int size = 32;
 constexpr double pi = std::numbers::pi;
 
-// What one picture looks like; x and y of the shapes are in units of the radius, turned, seen from the centre.
+// The parameters of one picture. Shapes use x and y relative to the centre, rotated, in units of the radius.
 struct Picture {
   int kind = 0;
   double centre_x = 0, centre_y = 0, radius = 0, cosine = 1, sine = 0;  // shapes
-  double period = 0, phase_x = 0, phase_y = 0, share = 0.5;             // textures: share of the period that is covered
+  double period = 0, phase_x = 0, phase_y = 0, share = 0.5;             // textures: covered share of the period
 };
 
 Picture compose(int kind, Random& random) {
@@ -87,7 +87,7 @@ bool covers(const Picture& picture, double at_x, double at_y) {
   }
 }
 
-// Share of a pixel that the foreground covers, from 3 × 3 points. unit: the pixel's side.
+// The share of a pixel that the foreground covers, from 3 × 3 points. unit: the pixel's side.
 double coverage(const Picture& picture, int x, int y, double unit) {
   int covered = 0;
   for (int i = 0; i < 9; ++i) {
@@ -107,8 +107,8 @@ std::array<double, 3> colour(double hue, double saturation, double value) {
   return result;
 }
 
-// Each class has a hue of its own, but strays from it so far that it meets those of two others, a shape those of
-// textures: the colour is a hint that helps the first iterations, and no answer.
+// Each class has its own hue, but varies around it so much that it overlaps with two other classes, shapes with
+// textures. The colour is a hint that helps in the first iterations, but does not decide the class.
 std::array<double, 3> foreground(int kind, Random& random) {
   const int place = kind < 5 ? 2 * kind : 2 * (kind - 5) + 1;
   const double hue = 36 * place + random.uniform(-40, 40);
@@ -119,7 +119,7 @@ std::array<double, 3> background(Random& random) {
   return colour(random.uniform(0, 360), random.uniform(0, 0.4), random.uniform(0.1, 0.4));
 }
 
-// A set that is there may be CIFAR-10 itself.
+// An existing set may be CIFAR-10 itself.
 void refuse_to_overwrite(const std::filesystem::path& directory, std::initializer_list<const char*> names) {
   std::error_code code;
   for (const char* name : names) {

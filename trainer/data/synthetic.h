@@ -1,4 +1,4 @@
-// Images made up in memory, of any size and number of classes: for measuring speed without a data set on disk.
+// Random images in memory, of any size and number of classes, for measuring speed without a data set on disk.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct SyntheticOptions {
   std::uint64_t seed = 1;
 };
 
-// So many of the samples are stored, and repeated.
+// The number of samples that are stored; they are repeated.
 std::size_t synthetic_images(std::size_t samples);
 
-// Noise over a colour that belongs to the class, so that a network has something to learn. synthetic_images() of each
-// set are in memory.
+// Noise over a colour that belongs to the class, so that a network has something to learn. Of each set,
+// synthetic_images() images are in memory.
 TrainAndTest synthetic_data(const SyntheticOptions& options);
 
 }  // namespace paceline::train

@@ -14,8 +14,8 @@ std::uint64_t hash(std::string_view text) {
   return value;
 }
 
-// Value i of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which passes BigCrush. Each is a function of its index,
-// so threads can share a tensor.
+// Value i of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which passes BigCrush. Each value is a function of its
+// index, so threads can share a tensor.
 std::uint64_t split_mix(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -25,7 +25,7 @@ std::uint64_t split_mix(std::uint64_t seed, std::uint64_t i) {
 
 double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
 
-// Box–Muller, two values a turn.
+// Box–Muller: each turn gives two values.
 std::vector<float> normal(std::size_t count, double deviation, std::uint64_t seed) {
   std::vector<float> values(count);
   const auto pairs = static_cast<std::ptrdiff_t>((count + 1) / 2);

@@ -1,5 +1,6 @@
-// Where a model's flat buffers lie, and work on whole buffers there: what is done in every step to buffers as large as
-// the network must be done by the device that holds them. The host can read and write them all the same.
+// The memory of a model's flat buffers, and operations on whole buffers there. Every step needs these operations on
+// buffers as large as the network, so the device that holds the buffers performs them. The host can read and write the
+// buffers too.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +13,12 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Values of zero, 64-byte aligned. Throws std::bad_alloc, or Error of the device.
+  // Returns zeroed values, aligned to 64 bytes. Throws std::bad_alloc, or Error if the device fails.
   using Values = std::shared_ptr<float>;
   virtual Values allocate(std::size_t count) = 0;
 
-  // Of one length, in buffers of this memory. Done when the call returns; within gradients_ready of a model
-  // with a stream, in the order of that.
+  // Both spans have the same length and lie in buffers of this memory. The operation is complete when the call returns.
+  // Inside gradients_ready of a model with a stream, it is queued in that stream instead.
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
   virtual void add(std::span<const float> from, std::span<float> to) = 0;  // to += from
   virtual void divide(std::span<float> values, float divisor) = 0;

@@ -1,8 +1,8 @@
-// A trainable model: what the training loop sees of a network, whatever backend computes it.
+// A trainable model: the interface between the training loop and the backend that computes a network.
 //
-// All weights lie in one flat fp32 buffer, all gradients in another of the same shape, each parameter a span of both.
-// A backend may keep a parameter in a blocked layout; element-wise work (optimizers, the sum over ranks) does not
-// care, and to_plain() gives the published layout (OIHW, …) for checkpoints and comparisons.
+// All weights lie in one flat fp32 buffer and all gradients in another of the same shape. Each parameter is a span of
+// both. A backend may keep a parameter in a blocked layout: element-wise work (optimizers, the sum over ranks) is
+// independent of the layout, and to_plain() gives the published layout (OIHW, …) for checkpoints and comparisons.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct Parameter {
 };
 
 struct Score {
-  double loss_sum = 0;  // over the samples, not their mean: sums can be added over batches and ranks
+  double loss_sum = 0;  // the sum over the samples, not their mean, so that batches and ranks can be added
   std::int64_t correct = 0;
   std::int64_t samples = 0;
 
@@ -45,7 +45,7 @@ struct Score {
   }
 };
 
-// Opened and closed around every layer's forward or backward, for the ranges that profilers show.
+// Called before and after every layer's forward or backward, for the ranges that profilers show.
 struct LayerObserver {
   virtual ~LayerObserver() = default;
   virtual void begin(const std::string& layer, Mode mode, bool backward) = 0;
@@ -55,7 +55,7 @@ struct LayerObserver {
 // Images as they are stored, for a model that normalises, cuts and mirrors them itself.
 struct StoredImages {
   std::span<const std::uint8_t> planes;  // samples × channels × height × width
-  std::span<const ImageCut> cuts;        // one a sample
+  std::span<const ImageCut> cuts;        // one for each sample
   std::array<float, 3> mean{}, scale{};  // by channel: the network sees (byte − mean) × scale
 };
 
@@ -63,53 +63,55 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // images: samples × channels × height × width, plain, fp32; labels: one a sample. samples ≤ the batch size given at
-  // construction, and equal to it in Mode::train, which keeps what backward needs. Returns sums over these samples.
+  // images: samples × channels × height × width in fp32. labels: one for each sample. There are at most as many samples
+  // as the batch size given at construction, and exactly as many in Mode::train, which keeps the tensors that backward
+  // needs. Returns sums over these samples.
   virtual Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) = 0;
 
-  // The same of images as they are stored; only where takes_stored_images().
+  // The same for images in their stored form. Only if takes_stored_images().
   virtual bool takes_stored_images() const { return false; }
   virtual Score forward_stored(const StoredImages&, std::span<const std::int32_t>, Mode) { return {}; }
 
-  // Memory from which the model fetches images fastest. The model must outlive what is allocated there.
+  // The memory from which the model fetches images fastest. The model must outlive its allocations.
   virtual std::pmr::memory_resource* image_memory() { return std::pmr::new_delete_resource(); }
 
-  // Images that will stay where they are until a following forward() takes them, the only one so announced: a model on
-  // another device fetches them meanwhile. Without effect on what is computed.
+  // Announces images that a later forward() will take, and that stay in place until then, so that a model on another
+  // device can copy them meanwhile. Only one batch can be announced at a time. The results do not depend on it.
   virtual void prefetch(std::span<const float>) {}
   virtual void prefetch(const StoredImages&) {}
 
-  // Names the dropout masks of the following forward() calls in Mode::train: the n-th since then has masks that are a
-  // function of seed, n and the layer alone. Unless called, the masks follow from the model's construction.
+  // Seeds the dropout masks of the following forward() calls in Mode::train: the masks of the n-th call are a function
+  // of seed, n and the layer alone. Without this call they follow from the model's own seed.
   virtual void seed_dropout(std::uint64_t) {}
 
-  // Gradients of loss_sum × scale, overwritten in gradients(). After forward in Mode::train.
+  // Overwrites gradients() with the gradients of loss_sum × scale. Comes after forward in Mode::train.
   virtual void backward(float scale) = 0;
 
   virtual std::span<float> weights() = 0;
   virtual std::span<float> gradients() = 0;
 
-  // The stream of a device that it computes in, a cudaStream_t; null on the host.
+  // The stream, a cudaStream_t, in which the model computes; null on the host.
   virtual void* stream() { return nullptr; }
 
-  // Where weights, gradients and statistics lie. The model is done with them whenever one of its functions returns.
+  // The memory of weights, gradients and statistics. The model does not use them after any of its functions has
+  // returned.
   virtual Memory& memory() { return host_memory(); }
 
-  // Where backward writes the gradients from now on and what gradients() gives: as many values, zeroed, 64-byte
-  // aligned, of memory(); the caller keeps them alive.
+  // Makes backward write the gradients to this buffer from now on, and gradients() return it. The buffer has as many
+  // values as before, zeroed, aligned to 64 bytes, in memory(). The caller keeps it alive.
   virtual void set_gradients(std::span<float> buffer) = 0;
 
   virtual const std::vector<Parameter>& parameters() const = 0;
 
-  // Running means and variances of the batch norms, flat; averaged over ranks before evaluation.
+  // The running means and variances of the batch norms in one flat buffer. Evaluation averages them over the ranks.
   virtual std::span<float> statistics() = 0;
 
-  // A parameter's weights or gradients in its published layout; and back.
+  // Converts a parameter's weights or gradients to the published layout and back.
   virtual std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const = 0;
   virtual void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const = 0;
 
-  // The first layer whose output holds a number that is not finite; empty where there is none. Right after forward in
-  // Mode::train: backward writes over outputs. Linear in the activations.
+  // The first layer whose output holds a value that is not finite; empty if there is none. Call it right after forward
+  // in Mode::train, because backward overwrites outputs. The cost is linear in the activations.
   virtual std::string first_nonfinite_layer() const = 0;
 
   virtual double forward_flops_per_image() const = 0;  // 2 × multiply-adds of convolutions and linear layers
@@ -117,30 +119,31 @@ class Model {
 
   LayerObserver* observer = nullptr;
 
-  // Called in backward, from its thread, as soon as the gradients of parameters()[first] … [first + count − 1] are what
-  // they will be, or will when stream() has come to where it is now: each parameter once a backward, the last layer's
-  // first.
+  // backward() calls it from its own thread as soon as the gradients of parameters()[first] … [first + count − 1] are
+  // final, or will be when stream() has finished its present work. Each backward reports each parameter once, the last
+  // layer's first.
   std::function<void(std::size_t first, std::size_t count)> gradients_ready;
 
-  // After backward(): whether it is to be called again, with the same scale, for its gradients have left the range of
-  // the type (f16). Only where gradients_ready had them already; else it has been repeated until they did not.
+  // After backward(): whether it must be called again with the same scale, because its gradients left the range of the
+  // type (f16). True only if gradients_ready has already reported them; otherwise backward() repeats itself until they
+  // fit.
   virtual bool wants_backward_again() const { return false; }
 };
 
-// What batch norms normalise with while training, and what they keep for evaluation.
+// The statistics that batch norms use in training, and those that they keep for evaluation.
 struct BatchNormOptions {
-  // Ghost batch norm (Hoffer, Hubara and Soudry, arXiv 1705.08741, algorithm 1): statistics of so many samples at a
-  // time, one virtual batch after the other; the last one may be smaller. The running statistics move once per virtual
-  // batch. 0: the whole batch at once.
+  // Ghost batch norm (Hoffer, Hubara and Soudry, arXiv 1705.08741, algorithm 1): the number of samples in a virtual
+  // batch with statistics of its own; the last one may be smaller. The running statistics are updated once per virtual
+  // batch. 0: the whole batch is one.
   std::int64_t ghost_batch = 0;
 
-  // Synchronised batch norm (ChainerMN's MultiNodeBatchNormalization): called with sums of this rank, replaces them by
-  // those over all ranks: [Σx, Σx², count] in forward, [Σdy, Σdy·x̂] in backward, once per layer each. All ranks then
-  // normalise with the statistics of the whole batch. Empty: each rank with its own.
+  // Synchronised batch norm (ChainerMN's MultiNodeBatchNormalization): a function that replaces this rank's sums by the
+  // sums over all ranks: [Σx, Σx², count] in forward and [Σdy, Σdy·x̂] in backward, each once per layer. All ranks then
+  // normalise with the statistics of the whole batch. Empty: each rank uses its own statistics.
   std::function<void(std::span<double>)> sum_over_ranks;
 
-  // Weight of the batch's statistics in the running ones; PyTorch's momentum, 1 − Chainer's decay. 1: evaluation uses
-  // those of the last batch, without a moving average (Akiba et al., arXiv 1711.04325, 3.2).
+  // The weight of a batch's statistics in the running ones; PyTorch's momentum, or 1 − Chainer's decay. With 1,
+  // evaluation uses the statistics of the last batch (Akiba et al., arXiv 1711.04325, 3.2).
   float momentum = 0.1f;
 };
 
@@ -152,27 +155,27 @@ struct ModelOptions {
   std::int64_t classes = 10;
   std::uint64_t seed = 1;          // of the initial weights
   bool freeze_batch_norm = false;  // normalise with the running statistics, do not update them
-  BatchNormOptions batch_norm;     // where it is not frozen
+  BatchNormOptions batch_norm;     // without effect on frozen batch norms
   bool cifar_stem = true;          // 3×3 stem of stride 1 without max-pooling
   bool resnet_v1 = false;          // ResNets: a bottleneck has its stride in the first 1×1 convolution
   bool zero_gamma = false;         // ResNets: the last batch norm of each block starts with scale 0
-  double width = 1;                // times the published numbers of channels, to multiples of 4
+  double width = 1;                // factor of the published numbers of channels, rounded to multiples of 4
   bool winograd = true;            // 3×3 convolutions by Winograd's algorithm where that is faster: about half the
                                    // time for a few times the rounding error
 
   std::string dtype = "f32";  // of the arithmetic: f32, bf16; on GPUs also tf32, f16. Weights and statistics stay fp32
 
   // On CPUs.
-  std::size_t memory_limit = 0;  // bytes, of all that the model keeps; 0: none
+  std::size_t memory_limit = 0;  // limit of the bytes that the model may allocate; 0: none
 
   // On GPUs.
-  std::string plan_cache;    // file of cuDNN's fastest plans; empty: none is kept
-  bool fuse = true;          // f16: batch norms in the kernels of the convolutions beside them, where cuDNN has such
-  bool cuda_graphs = false;  // forward and backward are captured once and then started whole
+  std::string plan_cache;    // file of cuDNN's fastest plans; empty: no file
+  bool fuse = true;          // f16: fuse batch norms into the neighbouring convolutions where cuDNN can
+  bool cuda_graphs = false;  // capture forward and backward once and launch them as graphs
 };
 
-// Throws std::invalid_argument with the list of known names, where bf16 is wished and not to be had, and where the
-// model would need more memory than its limit.
+// Throws Error (usage) for an unknown name, if bf16 is not available here, and if the model needs more memory than its
+// limit.
 std::unique_ptr<Model> make_cpu_model(const ModelOptions& options);
 
 }  // namespace paceline::train

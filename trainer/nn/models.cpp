@@ -11,14 +11,14 @@
 namespace paceline::train {
 namespace {
 
-// The published number of channels times ModelOptions::width, to a multiple of 4 and at least that.
+// The published number of channels times ModelOptions::width, rounded to a multiple of 4, at least 4.
 std::int64_t channels(std::int64_t published, const ModelOptions& options) {
   if (options.width == 1) return published;
   return std::max<std::int64_t>(4, 4 * std::llround(static_cast<double>(published) * options.width / 4));
 }
 
-// Deep Residual Learning for Image Recognition (He et al., arXiv 1512.03385, table 1). Version 1, theirs, has the
-// stride in the first 1×1 convolution of a bottleneck, version 1.5 in its 3×3 convolution. Names as in torchvision.
+// Deep Residual Learning for Image Recognition (He et al., arXiv 1512.03385, table 1). Version 1, the paper's, has the
+// stride in the first 1×1 convolution of a bottleneck, version 1.5 in its 3×3 convolution. The names are torchvision's.
 struct ResNet {
   bool bottleneck;
   std::array<int, 4> blocks;
@@ -67,7 +67,7 @@ Network build(const ResNet& resnet, const ModelOptions& options) {
 }
 
 // Very Deep Convolutional Networks for Large-Scale Image Recognition (Simonyan and Zisserman, arXiv 1409.1556, table
-// 1): per stage the number of 3×3 convolutions. The form for small images has one linear layer as its classifier.
+// 1): the number of 3×3 convolutions in each stage. The form for small images has a classifier of one linear layer.
 struct Vgg {
   std::array<int, 5> convolutions;
   bool batch_norm;
@@ -111,9 +111,9 @@ Network build(const Vgg& vgg, const ModelOptions& options) {
   return net;
 }
 
-// VGG-16 for CIFAR as in torch.ch's blog (Zagoruyko, "92.45% on CIFAR-10 in Torch") and Chainer's examples/cifar, whose
-// names it has: convolutions without bias, each with batch norm and ReLU, a dropout between the convolutions of a
-// stage, two linear layers without bias. Takes images of any size; the first linear layer grows with them.
+// VGG-16 for CIFAR as in torch.ch's blog (Zagoruyko, "92.45% on CIFAR-10 in Torch") and Chainer's examples/cifar, with
+// the names of the latter: convolutions without bias, each with batch norm and ReLU, a dropout between the convolutions
+// of a stage, two linear layers without bias. It takes images of any size; the first linear layer grows with them.
 Network build_lecture_vgg(const ModelOptions& options) {
   constexpr std::array<std::int64_t, 5> widths{64, 128, 256, 512, 512};
   constexpr std::array<int, 5> convolutions{2, 2, 3, 3, 3};

@@ -11,8 +11,8 @@ namespace paceline::train {
 
 std::vector<std::string> model_names();
 
-// Uses name, image_size, channels, classes, cifar_stem, resnet_v1, zero_gamma and width. Throws std::invalid_argument
-// with the list of known names, or when the images are too small.
+// Uses name, image_size, channels, classes, cifar_stem, resnet_v1, zero_gamma and width. Throws Error (usage) for an
+// unknown name, with the list of known ones, and if the images are too small.
 Network build_network(const ModelOptions& options);
 
 }  // namespace paceline::train

@@ -1,5 +1,5 @@
-// What a network computes, without saying how: a list of layers in the order of computation. Every backend and the
-// float64 reference of the tests walk the same list. A model is a function that builds one (models.cpp).
+// A network as a list of layers in the order of computation. It describes the computation, and every backend and the
+// float64 reference of the tests carry it out. Each published model is a function that builds such a list (models.cpp).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ParameterShape {
   std::vector<std::int64_t> shape;  // weights are OIHW for convolutions, out × in for linear layers
 };
 
-// Layer i writes tensor i. Layer 0 is the input image; the last layer's tensor holds the logits.
+// Layer i writes tensor i. Layer 0 is the input image, and the last layer's tensor holds the logits.
 struct Layer {
   LayerKind kind = LayerKind::input;
   std::string name;  // torchvision's
@@ -60,7 +60,7 @@ class Network {
 
   std::int64_t parameter_count() const;
   double forward_flops() const;  // of one image; 2 × multiply-adds
-  double train_flops() const;    // forward and both gradients; there is none of the image
+  double train_flops() const;    // forward and both gradients; the image has no gradient
 
  private:
   int append(Layer layer);

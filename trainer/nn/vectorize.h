@@ -1,5 +1,5 @@
-// Marks a function of plain loops to be compiled for several instruction sets, the best chosen when the program is
-// loaded. Without effect under sanitizers, whose run-time is not ready when the choice is made.
+// Marks a function of plain loops to be compiled for several instruction sets; the loader of the program chooses the
+// best. It has no effect under sanitizers, whose run-time library is not ready when the choice is made.
 #pragma once
 
 #if defined(__x86_64__) && defined(__ELF__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -35,7 +35,7 @@ void Lars::update(std::span<float> weights, std::span<const float> gradients, fl
     weight_squares_[i] = sum_of_squares(weights.data() + c.first, c.count);
     gradient_squares_[i] = sum_of_squares(gradients.data() + c.first, c.count);
   });
-  for (std::size_t i = 0; i < chunks().size();) {  // in the chunks' order, whatever the threads
+  for (std::size_t i = 0; i < chunks().size();) {  // in the order of the chunks, for any number of threads
     const Chunk first = chunks()[i];
     double w = 0, g = 0;
     for (; i < chunks().size() && chunks()[i].parameter == first.parameter; ++i) {

@@ -1,10 +1,10 @@
 // Layer-wise adaptive rate scaling (You, Gitman and Ginsburg, arXiv 1708.03888, algorithm 1): each parameter tensor has
-// a rate of its own, from the norms of its weights w and its gradient g:
+// its own rate, computed from the norms of its weights w and its gradient g:
 //   λ = η ‖w‖ ÷ (‖g‖ + β ‖w‖ + 1e-9),  v ← m v + γ λ (g + β w),  w ← w − v
-// with γ the schedule's rate, m the momentum, β the weight decay, η the trust coefficient. Where ‖w‖ ≤ threshold, λ =
-// η: the paper's own rule (threshold 0) would leave a tensor of zeros for ever, and Chainer's GradientLARS has 1e-2.
-// That hook folds η into the rate: its lr is γ η. Tensors that are excluded from weight decay have no λ either: v ← m v
-// + γ g, as in MLPerf's SGD with LARS. Nothing corrects v when γ changes: the rate stands inside v, as in the paper.
+// with γ the schedule's rate, m the momentum, β the weight decay, η the trust coefficient. If ‖w‖ ≤ threshold, λ = η:
+// without this rule a tensor of zeros would stay zero for ever. The default threshold is 0; Chainer's GradientLARS has
+// 1e-2, and folds η into its rate, which is γ η. Tensors that are excluded from weight decay have no λ either: v ← m v
+// + γ g, as in MLPerf's SGD with LARS. v is not corrected when γ changes: the rate stands inside v, as in the paper.
 #pragma once
 
 #include "trainer/optim/optimizer.h"

@@ -44,15 +44,15 @@ class Optimizer {
   // The gradients of a step are there when this stream, a cudaStream_t, has come to where it is then; null: at once.
   virtual void follow(void*) {}
 
-  // All that must survive a checkpoint, beside the weights: arrays as long as the weights, and single numbers, which
-  // are finite. What is written to them holds for the next step; a reference is good until then.
+  // The state that a checkpoint must keep beside the weights: arrays as long as the weights, and single numbers, which
+  // are finite. The next step uses what is written to them; a reference is valid until then.
   virtual std::vector<std::vector<float>>& arrays() { return arrays_; }
   std::vector<double>& scalars() { return scalars_; }
 
   virtual std::string name() const = 0;  // one of optimizer_names()
 
-  // Where the run is, in passes over the data; set before each step, also from another thread. Only RMSprop warm-up
-  // asks.
+  // Sets the position of the run, in passes over the data, before each step. May be called from another thread. Only
+  // RMSprop warm-up uses it.
   void at_epoch(double epoch) { epoch_ = epoch; }
 
  protected:
@@ -73,7 +73,7 @@ class Optimizer {
   std::atomic<double> epoch_ = 0;
 };
 
-// The numbers of all optimizers; each uses its own.
+// The settings of all optimizers; each optimizer uses its own.
 struct OptimizerOptions {
   std::string name = "sgd";  // one of optimizer_names()
   WeightDecay weight_decay;
@@ -92,7 +92,7 @@ struct OptimizerOptions {
 
 std::vector<std::string> optimizer_names();
 
-// Throws std::invalid_argument for another name.
+// Throws std::invalid_argument for an unknown name.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const std::vector<Parameter>& parameters,
                                           std::size_t elements);
 

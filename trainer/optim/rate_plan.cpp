@@ -56,11 +56,11 @@ Schedule plan_rate(const RateOptions& options, double global_batch, std::int64_t
   std::optional<double> first = options.warmup_rate;
   if (!first && options.scaling != "none") first = options.rate;
   if (options.warmup == "constant") {
-    if (!first) throw std::invalid_argument("a constant warm-up without scaling needs a rate: give --warmup-lr");
+    if (!first) throw std::invalid_argument("a constant warm-up without scaling needs a rate");
     return warmed_up_constantly(std::move(schedule), *first, warm_up);
   }
   if (options.warmup != "gradual") throw std::invalid_argument("unknown warm-up '" + options.warmup + "'");
-  if (!first) first = rate / static_cast<double>(warm_up + 1);  // no iteration is spent on rate 0
+  if (!first) first = rate / static_cast<double>(warm_up + 1);  // so that no iteration has rate 0
   return warmed_up(std::move(schedule), *first, warm_up);
 }
 

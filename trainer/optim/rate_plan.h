@@ -1,4 +1,4 @@
-// The learning rate of a whole run from what its user asks for: scaled with the batch, warmed up, brought down.
+// The learning rate of a whole run, made from the user's options: scaled with the batch, warmed up, decayed.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 namespace paceline::train {
 
 struct RateOptions {
-  double rate = 0.02;  // of a global batch of base_batch where it is scaled, else of the run's
+  double rate = 0.02;  // for a global batch of base_batch if it is scaled, else for the run's global batch
   // linear: × B ÷ base_batch (Goyal et al., arXiv 1706.02677, 2.1); sqrt: × √(B ÷ base_batch) (Hoffer et al., arXiv
-  // 1705.08741, section 4; Krizhevsky, arXiv 1404.5997); none: as given. B is the global batch of an update.
+  // 1705.08741, section 4; Krizhevsky, arXiv 1404.5997); none: not scaled. B is the global batch of an update.
   std::string scaling = "none";
   double base_batch = 256;
 
-  // constant; step: × step_factor at each of step_epochs, where none are given at ½ and ¾ of the run; cosine; poly:
-  // to 0 with `power`; slow_start.
+  // constant; step: × step_factor at each of step_epochs, by default at ½ and ¾ of the run; cosine; poly: to 0 with
+  // `power`; slow_start.
   std::string schedule = "cosine";
   std::vector<double> step_epochs;
   double step_factor = 0.1;
   double power = 2;
 
   // none; constant: warmup_rate, then the schedule; gradual: from warmup_rate linearly, iteration by iteration, to the
-  // schedule. Where no warmup_rate is given it is the rate before scaling; where nothing is scaled, gradual starts at
-  // rate ÷ (iterations of the warm-up + 1), and constant has no such default.
+  // schedule. The default of warmup_rate is the rate before scaling. If the rate is not scaled, gradual starts at rate
+  // ÷ (iterations of the warm-up + 1), and constant has no default.
   std::string warmup = "gradual";
   double warmup_epochs = 0.25;
   std::optional<double> warmup_rate;
@@ -39,15 +39,15 @@ struct RateOptions {
 // The rate after the warm-up and before any decay.
 double scaled_rate(const RateOptions& options, double global_batch);
 
-// By how much regime adaptation lengthens the run; 1 without it.
+// The factor by which regime adaptation lengthens the run; 1 without it.
 double stretch(const RateOptions& options, double global_batch);
 
-// How long the warm-up lasts, however long the run is; 0 without one.
+// The length of the warm-up in iterations, which may exceed that of the run; 0 without a warm-up.
 std::int64_t warm_up_iterations(const RateOptions& options, double global_batch, std::int64_t iterations_per_epoch);
 
-// iterations, iterations_per_epoch: of the run as it is, stretched already. absorbed: that many of the first step
-// boundaries do nothing, because the batch grows there instead (batch_schedule.h). Throws std::invalid_argument for a
-// name that is unknown or constant warm-up without a rate.
+// iterations, iterations_per_epoch: of the run after regime adaptation. absorbed: the number of step boundaries,
+// counted from the first, that do not change the rate because the batch grows there (batch_schedule.h). Throws
+// std::invalid_argument for an unknown name, and for a constant warm-up without a rate.
 Schedule plan_rate(const RateOptions& options, double global_batch, std::int64_t iterations,
                    std::int64_t iterations_per_epoch, std::size_t absorbed = 0);
 

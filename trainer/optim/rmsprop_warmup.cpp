@@ -27,7 +27,7 @@ double sgd_share(double epoch, double center, double period, bool printed_slope)
 
 WarmupFactors warmup_factors(const RmspropWarmupOptions& options, double epoch, float rate) {
   const double sgd = sgd_share(epoch, options.center, options.period, options.printed_slope);
-  const double rms = rate > 0 ? (1 - sgd) * options.rms_rate / rate : 0;  // a rate of 0 moves nothing anyway
+  const double rms = rate > 0 ? (1 - sgd) * options.rms_rate / rate : 0;  // with a rate of 0 the weights do not move
   return {rate,
           static_cast<float>(options.momentum),
           static_cast<float>(options.rms_decay),

@@ -1,11 +1,12 @@
-// RMSprop warm-up (Akiba, Suzuki and Fukuda, arXiv 1711.04325, section 3.1): from RMSprop to momentum SGD as the epochs
-// pass. With g = gradient + λ w and η the schedule's rate (the paper's is slow start):
+// RMSprop warm-up (Akiba, Suzuki and Fukuda, arXiv 1711.04325, section 3.1): a transition from RMSprop to momentum SGD
+// over the first epochs. With g = gradient + λ w and η the schedule's rate (the paper's is slow start):
 //   m ← μ₂ m + (1 − μ₂) g²,  Δ ← μ₁ Δ − (α_SGD + α_RMSprop ÷ (√m + ε)) g,  w ← w + η Δ
 //   α_SGD(e) = ½ exp(2 (e − c) ÷ p) before epoch c, then ½ + s (e − c) to epoch c + p ÷ 2, then 1
 //   α_RMSprop = (1 − α_SGD) η_RMSprop ÷ η
-// The slope s is printed as 2 ÷ p, with which α_SGD rises to 1.5 (and α_RMSprop below 0) and jumps back to 1 at
-// e = c + p ÷ 2. With 1 ÷ p it meets the exponential's own slope at c, and 1 at c + p ÷ 2: a continuous function, as in
-// one of the public implementations. That one is the default here; `printed_slope` is the other, exactly as printed.
+// The slope s is printed as 2 ÷ p, with which α_SGD rises to 1.5 (and α_RMSprop below 0) and jumps back to 1 at e = c +
+// p ÷ 2. With 1 ÷ p it matches the exponential's slope at c and reaches 1 at c + p ÷ 2, so that the function is
+// continuous, as in one of the public implementations. This is the default here; `printed_slope` selects the slope as
+// printed.
 #pragma once
 
 #include "trainer/optim/optimizer.h"

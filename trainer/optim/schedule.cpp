@@ -34,7 +34,7 @@ Schedule polynomial_rate(double rate, std::int64_t iterations, double power) {
 
 Schedule slow_start_rate(double rate, std::int64_t iterations) {
   return [=](std::int64_t iteration) {
-    const std::int64_t epochs = 90 * iteration / iterations;  // had the run 90
+    const std::int64_t epochs = 90 * iteration / iterations;  // as if the run had 90
     return rate * (epochs < 40 ? 0.5 : epochs < 70 ? 0.075 : epochs < 85 ? 0.01 : 0.001);
   };
 }

@@ -1,5 +1,5 @@
-// Learning-rate schedules: pure functions of the iteration, counted from 0 over the whole run, so that a resumed run
-// needs to know nothing else.
+// Learning-rate schedules: pure functions of the iteration, which is counted from 0 over the whole run, so that a
+// resumed run needs no other state.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ Schedule cosine_rate(double rate, std::int64_t iterations);
 Schedule polynomial_rate(double rate, std::int64_t iterations, double power);
 
 // Slow start (Akiba et al., arXiv 1711.04325, 3.1): ½ rate for 40 of 90 epochs, 0.075 rate for 30, 0.01 rate for 15,
-// 0.001 rate for the last 5; of a run of another length, the same shares of it.
+// 0.001 rate for the last 5; a run of another length is divided in the same proportions.
 Schedule slow_start_rate(double rate, std::int64_t iterations);
 
 // `rate` for the first `iterations`, then `schedule`: constant warm-up (Goyal et al., arXiv 1706.02677, 2.2).
 Schedule warmed_up_constantly(Schedule schedule, double rate, std::int64_t iterations);
 
-// For the first `iterations` linearly from `first` towards what `schedule` says at `iterations`, then `schedule`
-// itself: gradual warm-up (Goyal et al., arXiv 1706.02677, 2.2), where first = rate ÷ ranks.
+// During the first `iterations` linear from `first` to the value of `schedule` at `iterations`, then `schedule` itself:
+// gradual warm-up (Goyal et al., arXiv 1706.02677, 2.2), where first = rate ÷ ranks.
 Schedule warmed_up(Schedule schedule, double first, std::int64_t iterations);
 
 }  // namespace paceline::train

@@ -46,7 +46,7 @@ SgdFactors sgd_factors(const SgdOptions& options, double rate_before, float rate
   SgdFactors f{m, 1, options.nesterov ? rate : 0, options.nesterov ? rate * m : rate};
   if (options.rate_position != RatePosition::after) {
     const auto before = static_cast<float>(rate_before);
-    // After a rate of 0 there is nothing to correct: v holds no more than what that rate let in.
+    // After a rate of 0 there is nothing to correct, because that rate added nothing to v.
     if (options.rate_position == RatePosition::corrected && before > 0) f.keep = m * (rate / before);
     f.take = rate;
     f.of_velocity = options.nesterov ? m : 1;

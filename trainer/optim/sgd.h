@@ -1,11 +1,13 @@
-// Stochastic gradient descent with momentum m, rate η and weight decay λ; g = gradient + λ w. Where η stands matters
-// when it changes from one step to the next (Goyal et al., arXiv 1706.02677, section 3, equations 9 and 10):
+// Stochastic gradient descent with momentum m, rate η and weight decay λ; g = gradient + λ w. The position of η in the
+// formula matters when η changes from one step to the next (Goyal et al., arXiv 1706.02677, section 3, equations 9 and
+// 10):
 //   after      v ← m v + g,             w ← w − η v     equation 9; PyTorch, Chainer's CorrectedMomentumSGD
 //   inside     v ← m v + η g,           w ← w − v       equation 10; Chainer's MomentumSGD
 //   corrected  v ← m (η ÷ η′) v + η g,  w ← w − v       equation 10 with momentum correction, η′ the step before's
 //   rate;
 //                                                       the same steps as `after`, whatever the rates
-// While η stays, all three take the same steps. With Nesterov's look-ahead, the last part of a step is instead
+// As long as η is constant, all three take the same steps. With Nesterov's look-ahead, the last part of a step is
+// instead
 //   after: w ← w − η (g + m v)          inside, corrected: w ← w − (η g + m v)
 #pragma once
 
@@ -17,12 +19,12 @@ namespace paceline::train {
 
 enum class RatePosition { after, inside, corrected };
 
-// Throws std::invalid_argument for another name.
+// Throws std::invalid_argument for an unknown name.
 RatePosition rate_position_of(const std::string& name);
 
 struct SgdOptions {
   float momentum = 0.9f;
-  float weight_decay = 0;  // where Sgd is made for a number of elements; chunks bring their own
+  float weight_decay = 0;  // if Sgd is made for a number of elements; chunks have their own
   bool nesterov = false;
   RatePosition rate_position = RatePosition::after;
 };

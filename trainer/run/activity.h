@@ -1,4 +1,4 @@
-// What this rank is doing, for its watchdog and for those of other ranks that wait for it.
+// What this rank is doing. Its own watchdog reads it, and those of other ranks that wait for this one ask for it.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,14 @@ using SteadyClock = std::chrono::steady_clock;
 
 struct Activity {
   std::atomic<std::uint64_t> iteration{0};
-  std::atomic<bool> saving{false};  // a checkpoint
+  std::atomic<bool> saving{false};  // whether a checkpoint is being written
   ImageProgress images;
 
-  // Of calls that wait for other ranks; all ranks make the same ones in the same order.
-  std::atomic<const char*> collective{nullptr};  // the one under way; null: none
+  // Calls that wait for other ranks. All ranks make the same calls in the same order.
+  std::atomic<const char*> collective{nullptr};  // the current call; null: none
   std::atomic<std::uint64_t> collectives{0};     // begun so far
-  std::atomic<SteadyClock::rep> changed{SteadyClock::now().time_since_epoch().count()};  // when the last began or ended
+  std::atomic<SteadyClock::rep> changed{
+      SteadyClock::now().time_since_epoch().count()};  // when the last call began or ended
 
   void begin(const char* name) {
     ++collectives;

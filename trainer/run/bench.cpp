@@ -28,17 +28,18 @@ struct Contender {
   std::string name;
   Communicator communicator;
   std::vector<double> seconds;    // of each iteration, on this rank
-  std::shared_ptr<float> memory;  // of the values, where the communicator wants them
-  std::uint64_t wrong = 0;        // means, on all ranks
+  std::shared_ptr<float> memory;  // of the values
+  std::uint64_t wrong = 0;        // wrong means, summed over all ranks
 };
 
-// What rank `rank` has in position i, ÷ ranks. All sums stay within 256, so that bf16, too, is exact.
+// The value of rank `rank` at position i, divided by the number of ranks. All sums stay within 256, so that bf16 is
+// exact too.
 float share(std::size_t i, int rank, int ranks) {
   const auto values = static_cast<std::size_t>(std::max(2, 256 / ranks));
   return rank < 128 ? static_cast<float>((i + static_cast<std::size_t>(rank)) % values) : 0.0f;
 }
 
-// How many means of this rank are not the exact ones.
+// Counts this rank's means that are not exact.
 std::uint64_t count_wrong(Contender& contender, std::size_t count) {
   const Communicator& communicator = contender.communicator;
   const int ranks = communicator.collectives->size();
@@ -63,7 +64,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Prints, on each rank that has any, how many means are wrong; returns their sum over the ranks.
+// Prints the number of wrong means on each rank that has any. Returns their sum over the ranks.
 std::uint64_t report_wrong(const Contender& contender, std::uint64_t wrong) {
   if (wrong > 0) {
     std::array<char, MPI_MAX_PROCESSOR_NAME> host{};
@@ -105,8 +106,8 @@ std::vector<Contender> make_contenders(const BenchAllreduceOptions& options, boo
   return contenders;
 }
 
-// The three ways in which an allreduce can reach a GPU's gradients: over the host's memory, by the MPI library itself,
-// by NCCL.
+// The three ways in which an allreduce can reach gradients in GPU memory: through host memory, by the MPI library
+// itself, and by NCCL.
 std::vector<Contender> make_libraries(const BenchAllreduceOptions& options, bool prints, ForUser for_user) {
   std::vector<Contender> contenders;
   contenders.push_back({"host MPI", make_contender("mpi", false, options.reduction), {}, {}});
@@ -170,7 +171,7 @@ void print_header(const BenchAllreduceOptions& options, const std::vector<Conten
   fmt::print("\n");
 }
 
-// A row for each contender, or one for all.
+// Prints a row for each contender, or one row for all.
 void print_rows(std::vector<Contender>& contenders, std::size_t count, bool libraries, bool prints) {
   const Communicator& first = contenders.front().communicator;
   const double per_algbw = 2.0 * (first.collectives->size() - 1) / first.collectives->size();
@@ -192,7 +193,7 @@ void print_rows(std::vector<Contender>& contenders, std::size_t count, bool libr
   std::fflush(stdout);
 }
 
-// Each contender has its values, and all on a host know the sums beside them.
+// Each contender has its own values, and each rank has the expected sums too.
 void check_memory(std::size_t size, const std::vector<Contender>& contenders) {
   const Ranks ranks(MPI_COMM_WORLD);
   const std::size_t values = size / contenders.front().communicator.reduction->payload_bytes(1);
@@ -230,7 +231,7 @@ int bench_allreduce(const BenchAllreduceOptions& options, ForUser for_user) {
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
   const bool prints = world_rank == 0;
-  parse_ring_order(options.reduction.ring_order, world_size);  // wrong for one, wrong for all
+  parse_ring_order(options.reduction.ring_order, world_size);  // all ranks have the same order, so all throw
   std::vector<std::size_t> sizes;
   for (const std::string& size : options.sizes.empty() ? default_sizes(options.libraries) : options.sizes) {
     sizes.push_back(parse_bytes(size));

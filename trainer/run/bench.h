@@ -1,4 +1,4 @@
-// `paceline-train bench-allreduce`: the communicators against each other.
+// `paceline-train bench-allreduce`: compares the speed of the communicators.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ namespace paceline::train {
 
 struct BenchAllreduceOptions {
   std::vector<std::string> sizes;          // bytes on the wire; K, M, G are powers of 1024. Empty: see default_sizes()
-  std::vector<std::string> communicators;  // empty: all that suit the job
-  std::string device = "cpu";              // whose memory the values lie in: cpu, cuda
-  bool libraries = false;                  // instead: MPI in host memory, MPI in a GPU's memory and NCCL, side by side
+  std::vector<std::string> communicators;  // empty: all that can run the job
+  std::string device = "cpu";              // memory of the values: cpu, cuda
+  bool libraries = false;                  // compare MPI in host memory, MPI in GPU memory and NCCL instead
   bool share_gpu = false;                  // several ranks on one GPU
   int iterations = 20;
   nccl::Options reduction;  // type, ring order, and what NCCL is told

@@ -1,5 +1,7 @@
 #include "trainer/run/cgroup_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <optional>
@@ -10,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
-// One number; nothing where there is no such file, or the word "max" in it.
+// The number in a file; nothing if the file is missing or contains the word "max".
 std::optional<std::uint64_t> number_of(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::uint64_t number = 0;
@@ -48,7 +50,7 @@ std::uint64_t cgroup_memory_left(const std::filesystem::path& groups, const std:
   for (std::string line; std::getline(in, line);) {  // NUMBER:CONTROLLERS:PATH; version 2 has no controllers
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const bool second_version = controllers == ",,";
     if (!second_version && controllers.find(",memory,") == std::string::npos) continue;
     const std::filesystem::path top = second_version ? root : root / "memory";

@@ -32,7 +32,7 @@ std::size_t elements(const Parameter& parameter) {
   return count;
 }
 
-// Takes from the front of what is left; empty when there is too little.
+// Takes bytes from the front of `rest`; returns an empty view if there are too few.
 std::string_view take(std::string_view& rest, std::size_t bytes) {
   if (rest.size() < bytes) return {};
   const std::string_view taken = rest.substr(0, bytes);
@@ -131,7 +131,7 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
   if (XXH3_64bits(content.data(), hashed) != number_at(std::string_view(content).substr(hashed))) throw damaged();
   rest.remove_suffix(sizeof(std::uint64_t));
 
-  // From here on the content is what was once written, so JSON and lengths fit each other.
+  // The checksum matches, so the content is as it was written, and JSON and lengths fit each other.
   const std::uint64_t header_bytes = number_at(take(rest, sizeof(std::uint64_t)));
   const nlohmann::json header = nlohmann::json::parse(take(rest, header_bytes));
   Position position{header.at("model"),

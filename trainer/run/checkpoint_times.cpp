@@ -29,7 +29,7 @@ CheckpointEvery parse_checkpoint_every(const std::string& text) {
 }
 
 Meeting plan_meeting(double every, double since, double iteration, std::uint64_t done) {
-  // What is nearer than half an iteration, or a twentieth of the time, is now.
+  // Write now if the time is less than half an iteration, or a twentieth of the interval, away.
   const bool write = every - since <= std::max(iteration / 2, every / 20);
   const double left = write ? every : every - since;
   const double ahead = iteration > 0 ? left / 2 / iteration : 1;

@@ -1,4 +1,4 @@
-// When a run writes its checkpoint: at the end of every epoch, every so many iterations or every so many minutes.
+// When a run writes its checkpoint: at the end of every epoch, after a number of iterations, or after a time.
 #pragma once
 
 #include <chrono>
@@ -16,23 +16,23 @@ struct CheckpointEvery {
   bool each_epoch() const { return iterations == 0 && seconds == 0; }
 };
 
-// "epoch", a number of iterations ("500"), or a time: "90s", "10m", "2h". Throws Error (usage) for anything else.
+// "epoch", a number of iterations ("500"), or a time: "90s", "10m", "2h". Throws Error (usage) for other texts.
 CheckpointEvery parse_checkpoint_every(const std::string& text);
 
-// Where ranks meet for a checkpoint. All ranks must do so after the same iteration, but only rank 0's clock counts. To
-// spare a message in every iteration, rank 0 estimates from the iterations so far when half of the time that is left
-// will have passed; there the ranks meet and it estimates again. So a checkpoint comes late by little, also when
-// iterations take longer and longer.
+// Decides at which iterations the ranks meet for a checkpoint. All ranks must write it after the same iteration, but
+// only rank 0's clock counts. To avoid a message in every iteration, rank 0 estimates from the iterations so far at
+// which one half of the remaining time will have passed. There the ranks meet, and rank 0 estimates again. So a
+// checkpoint is only a little late, even if iterations become slower.
 class CheckpointTimes {
  public:
   CheckpointTimes(CheckpointEvery every, Collectives& collectives, std::uint64_t first);
 
-  // Whether the ranks meet when `done` iterations of the whole run are done. The same on every rank.
+  // Whether the ranks meet after `done` iterations of the whole run. The same on every rank.
   bool meets(std::uint64_t done) const;
 
   bool each_epoch() const { return every_.each_epoch(); }
 
-  // At a meeting: whether a checkpoint is to be written now. A collective call.
+  // At a the last meeting: whether to write a checkpoint now. A collective call.
   bool due(std::uint64_t done);
 
  private:
@@ -40,17 +40,17 @@ class CheckpointTimes {
 
   const CheckpointEvery every_;
   Collectives& collectives_;
-  std::uint64_t next_;  // meeting, by time
+  std::uint64_t next_;  // the next meeting, if by time
   std::uint64_t last_;  // meeting
   Clock::time_point written_ = Clock::now(), met_ = Clock::now();
 };
 
-// The next meeting, and whether to write at this one.
+// Whether to write at this meeting, and the iteration of the next one.
 struct Meeting {
   bool write = false;
   std::uint64_t next = 0;
 };
-// `since`: seconds since the checkpoint before; `iteration`: seconds that an iteration takes.
+// every: seconds between checkpoints. since: seconds since the last checkpoint. iteration: seconds of an iteration.
 Meeting plan_meeting(double every, double since, double iteration, std::uint64_t done);
 
 }  // namespace paceline::train

@@ -15,7 +15,7 @@ const GpuPart* open_gpu(const std::string& wish, bool share) {
   } catch (const Error& error) {
     reason = error.what();
   }
-  int everywhere = part != nullptr ? 1 : 0;  // a host may lack a library that the others have
+  int everywhere = part != nullptr ? 1 : 0;  // one host may lack a library that the others have
   MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (everywhere == 0) {
     if (wish == "auto") return nullptr;
@@ -24,7 +24,7 @@ const GpuPart* open_gpu(const std::string& wish, bool share) {
   }
   try {
     part->use_device(Ranks(MPI_COMM_WORLD), share);
-  } catch (const Error&) {  // on all ranks
+  } catch (const Error&) {  // thrown on all ranks
     if (wish == "auto") return nullptr;
     throw;
   }

@@ -1,4 +1,4 @@
-// Faults made on purpose, so that a profiler has something to find.
+// Injected faults for a profiler to find.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ struct Faults {
   Delay slow_rank;                // in every forward pass
   Delay slow_loader;              // in the preparation of every batch
   bool duplicate_shards = false;  // every rank trains on the images of rank 0
-  bool tiny_buckets = false;      // a bucket for every layer: its latency is paid for each
+  bool tiny_buckets = false;      // a bucket for every layer, so that each layer pays the latency
 };
 
-// From slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets. Throws Error (usage): anything else, or
-// a rank beyond the job's.
+// Parses slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards and tiny-buckets. Throws Error (usage) for other
+// texts and for a rank that the job does not have.
 Faults parse_faults(const std::vector<std::string>& texts, int ranks);
 
 }  // namespace paceline::train

@@ -22,7 +22,7 @@ const Parameter* first_nonfinite_parameter(const Model& model, std::span<const f
   for (const Parameter& parameter : model.parameters()) {
     if (!all_finite(flat.subspan(parameter.offset, parameter.size))) return &parameter;
   }
-  return nullptr;  // only in the padding between parameters, which nothing reads
+  return nullptr;  // the value is in the padding between parameters, which nothing reads
 }
 
 }  // namespace

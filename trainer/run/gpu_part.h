@@ -1,5 +1,5 @@
-// The part of the program that needs CUDA's libraries: a shared library of its own, loaded when a GPU is asked for,
-// since they take 0.1 s and 200 MB of every process, and a machine without GPUs need not have them.
+// The part of the program that needs CUDA's libraries: a shared library that is loaded when a GPU is requested. CUDA's
+// libraries cost every process 0.1 s and 200 MB, and a machine without GPUs does not have them.
 #pragma once
 
 #include <memory>
@@ -22,19 +22,19 @@ struct GpuPart {
   Communicator (*make_communicator)(const std::string& name, const nccl::Options& options,
                                     std::unique_ptr<Ranks> ranks);
 
-  // On the current device, as use_device() leaves it. make_model throws std::invalid_argument for options that no model
-  // has; both throw Error where the device refuses.
+  // On the current device, which use_device() sets. All throw Error if the device refuses; make_model also for options
+  // that no model has.
   std::string (*device_name)();
   std::unique_ptr<Model> (*make_model)(const ModelOptions& options);
   std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerOptions& options,
                                                const std::vector<Parameter>& parameters, std::size_t elements);
 };
 
-// Loads ../lib/libpaceline-train-cuda.so beside this program on the first call. Throws Error (usage) where this program
-// was built without it, or a library that it needs is not found.
+// Loads ../lib/libpaceline-train-cuda.so, relative to this program, on the first call. Throws Error (usage) if this
+// program was built without it or a library that it needs is not found.
 const GpuPart& gpu_part();
 
-// What the library has to give; defined in it alone.
+// The entry point of the library, defined there alone.
 extern "C" const GpuPart* paceline_gpu_part();
 
 }  // namespace paceline::train

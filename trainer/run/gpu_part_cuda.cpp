@@ -1,4 +1,4 @@
-// What libpaceline-train-cuda.so has for the program that loads it.
+// The entry point of libpaceline-train-cuda.so.
 #include "trainer/run/gpu_part.h"
 
 #include "trainer/backend/cuda/cuda_model.h"

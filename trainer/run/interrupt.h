@@ -1,11 +1,11 @@
-// SIGINT and SIGTERM as a wish to stop after the iteration under way. A second one ends the process at once.
+// SIGINT and SIGTERM stop the run after the current iteration. A second signal ends the process at once.
 #pragma once
 
 namespace paceline::train {
 
 void catch_interrupts();
 
-// 0, or the signal's number.
+// The number of the signal that was received; 0 if none.
 int interrupt_received();
 
 }  // namespace paceline::train

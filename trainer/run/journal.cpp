@@ -18,8 +18,9 @@
 namespace paceline::train {
 namespace {
 
-// Whether a person reads standard error. A launcher puts a pipe between its ranks and the terminal, so its own standard
-// error is looked at: it is this process's parent, unless the rank runs on another host.
+// Whether standard error is a terminal, which a person reads. A launcher puts a pipe between its ranks and the
+// terminal, so the launcher's own standard error counts. The launcher is this process's parent, unless the rank runs on
+// another host.
 bool read_on_a_terminal() {
   if (isatty(STDERR_FILENO) == 1) return true;
   if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr && std::getenv("PMI_RANK") == nullptr) return false;
@@ -39,7 +40,7 @@ Journal::Journal(int rank, const std::string& log, bool append)
 
 void Journal::write(const nlohmann::json& object) {
   if (!log_.is_open()) return;
-  log_ << object.dump() << std::endl;  // flushed: whoever reads along sees whole lines, and a killed run has its log
+  log_ << object.dump() << std::endl;  // flushed, so that readers see whole lines and a killed run leaves its log
   if (!log_) throw Error(name_, "the log cannot be written", "check whether the disk is full");
 }
 
@@ -119,7 +120,7 @@ void Journal::end(const EndReport& r) {
   write(object);
   const std::string reached =
       r.seconds_to_accuracy ? fmt::format("reached after {:.1f} s", *r.seconds_to_accuracy) : "not reached";
-  if (r.images == 0) return;  // a complete run's checkpoint, whose accuracy was printed
+  if (r.images == 0) return;  // a resumed complete run, whose accuracy was printed
   line(fmt::format("{} images in {:.1f} s with start-up and evaluation: {:.1f} images/s; {:g} % test accuracy {}",
                    r.images, r.seconds, static_cast<double>(r.images) / r.seconds, 100 * r.target_accuracy, reached));
 }

@@ -20,7 +20,7 @@ std::string as_time(double seconds) {
                    : fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-// Of the terminal; under a launcher, whose pipe has none, what every terminal has.
+// The terminal's columns; 80 under a launcher, whose pipe has no size.
 std::size_t columns() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -52,7 +52,7 @@ void Progress::show(const ProgressState& state) {
   if (drawn_ && now - last_ < std::chrono::milliseconds(100)) return;
   drawn_ = true;
   last_ = now;
-  // One write, without the last column: a terminal that breaks lines there could not be cleared.
+  // Printed at once and without the last column: a line that the terminal has broken could not be cleared.
   fmt::print(stderr, "\r{}\033[K", progress_line(state, columns() - 1));
 }
 

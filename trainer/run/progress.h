@@ -1,4 +1,4 @@
-// The line that shows, on a terminal, how far a run is: redrawn in place, cleared before anything else is printed.
+// The progress line on a terminal. It is redrawn in place and cleared before other output.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@ namespace paceline::train {
 
 struct ProgressState {
   std::uint64_t epoch = 1, epochs = 1;  // counted from 1
-  std::uint64_t step = 0, steps = 1;    // done of the epoch's
-  double images_per_s = 0;              // of all ranks
+  std::uint64_t step = 0, steps = 1;    // iterations of the epoch that are done
+  double images_per_s = 0;              // summed over all ranks
   double loss = 0;
   double seconds_left = 0;  // of the run
 };
 
-// At most `width` characters; where they are few, the bar goes first, then what stands last.
+// At most `width` characters. In a narrow terminal the bar is left out first, then the last entries.
 std::string progress_line(const ProgressState& state, std::size_t width);
 
 class Progress {
@@ -26,8 +26,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(const ProgressState& state);  // on standard error, ten times a second at most
-  void clear();                           // nothing is left of it
+  void show(const ProgressState& state);  // on standard error, at most ten times per second
+  void clear();                           // removes the line
 
  private:
   const bool shown_;

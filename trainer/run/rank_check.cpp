@@ -18,9 +18,9 @@
 namespace paceline::train {
 namespace {
 
-constexpr std::uint64_t smallest_stack = 1 << 20;  // what oneDNN's and our own frames need, several times over
+constexpr std::uint64_t smallest_stack = 1 << 20;  // several times the stack that oneDNN and the trainer need
 
-// Sockets to the other ranks, and what a process has open anyway.
+// Sockets to the other ranks, and the files that every process has open.
 std::uint64_t open_files_needed(std::size_t ranks) { return 48 + 2 * ranks; }
 
 std::uint64_t soft_limit(__rlimit_resource resource) {
@@ -30,7 +30,7 @@ std::uint64_t soft_limit(__rlimit_resource resource) {
 
 std::uint64_t hash(const std::string& text) { return XXH3_64bits(text.data(), text.size()); }
 
-// The value that most ranks have; of several, the lowest rank's.
+// The value that most ranks have; among equally frequent values, that of the lowest rank.
 std::uint64_t common(std::span<const RankFacts> facts, std::uint64_t RankFacts::*member) {
   std::uint64_t best = 0;
   std::ptrdiff_t votes = 0;
@@ -135,7 +135,7 @@ std::optional<Mismatch> check_ranks(Collectives& collectives, const RankFacts& o
   std::optional<Mismatch> mismatch = first_mismatch(facts);
   if (!mismatch || !mismatch->settings) return mismatch;
 
-  // Only now the texts: which options are they?
+  // The hashes differ, so the ranks exchange the texts to find the options.
   constexpr std::size_t room = 8192;
   std::vector<char> text(room), texts(room * ranks);
   std::memcpy(text.data(), settings.data(), std::min(settings.size(), room - 1));

@@ -1,5 +1,5 @@
-// Before the first step: whether all ranks are able to run this job, and run the same one. One exchange of small
-// records, after which every rank knows the first trouble and whose it is.
+// Checks before the first step that all ranks can run this job and run the same one. After one exchange of small
+// records every rank knows the first mismatch and its rank.
 #pragma once
 
 #include <array>
@@ -21,33 +21,34 @@ struct RankFacts {
   std::uint64_t settings = 0;               // hash of the options
   std::uint64_t open_files = 0, stack = 0;  // soft limits: descriptors, bytes
   std::uint64_t memory_left = 0;            // bytes on this host, after start-up
-  std::uint64_t memory_wanted = 0;          // bytes that this rank will still take
+  std::uint64_t memory_wanted = 0;          // bytes that this rank will still allocate
 };
 
 // Splits lines of the form NAME=VALUE. A line without '=' is ignored.
 std::map<std::string, std::string> settings_by_name(const std::string& settings);
 
-// Bytes that this host can still give to programs, as the system estimates them, or that this process's control groups
-// leave it, where these are fewer; the most there is where nobody knows.
+// Bytes that this host can still give to programs by the system's estimate, or that this process's control groups leave
+// to it if these are fewer. The largest number if neither is known.
 std::uint64_t memory_available();
 
-// This rank's. data: see above. Reads /proc and the program's own file: a few ms.
+// Collects this rank's facts. It reads /proc and the program's own file, which takes a few ms.
 RankFacts facts_of_this_rank(const std::string& settings, std::uint64_t data, int ranks_on_host,
                              std::uint64_t memory_wanted);
 
 struct Mismatch {
   int rank = 0;
   std::string what;       // one line, without the rank's name
-  bool settings = false;  // it is about the options
+  bool settings = false;  // whether the options differ
 };
 
-// The first trouble of all ranks' facts, by rank; the same on every rank that looks. What most ranks have is right.
+// The mismatch of the lowest rank that has one; the same on every rank. The value that most ranks have is taken as
+// right.
 std::optional<Mismatch> first_mismatch(std::span<const RankFacts> facts);
 
-// The lines in which two texts of NAME=VALUE lines differ: "--lr 0.1, there 0.2; …". Empty where they do not.
+// The differences between two texts of NAME=VALUE lines: "--lr 0.1, there 0.2; …". Empty if there are none.
 std::string differing_settings(const std::string& here, const std::string& there);
 
-// Exchanges the facts; a collective call. On trouble `what` names it, completed by the options that differ.
+// Exchanges the facts and returns the first mismatch, with the options that differ. A collective call.
 std::optional<Mismatch> check_ranks(Collectives& collectives, const RankFacts& own, const std::string& settings);
 
 }  // namespace paceline::train

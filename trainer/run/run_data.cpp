@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t longest_piece = std::size_t{64} << 20;
 
-// Replaces the values by rank 0's, whose number the other ranks need not know.
+// Replaces the values by rank 0's. The other ranks do not have to know their number.
 template <typename Values>
 void share(Collectives& collectives, Values& values) {
   std::array<std::uint64_t, 1> count{values.size()};
@@ -91,7 +91,7 @@ RunData open_cifar10(const TrainOptions& options, Collectives& collectives) {
   return in_memory(std::move(data), data_title(options, resized), resized);
 }
 
-// Rank 0's pictures to all, if they fit.
+// Sends rank 0's pictures to all ranks if they fit into memory.
 void broadcast_pictures(FolderSource& train, FolderSource& test, bool skip, Collectives& collectives) {
   const bool reads = collectives.rank() == 0;
   std::array<std::uint64_t, 1> bytes{};

@@ -1,4 +1,4 @@
-// A run's images, found and, where that is wished, read by rank 0 for all.
+// The images of a run. On request rank 0 reads them for all ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace paceline::train {
 
 struct RunData {
   std::unique_ptr<ImageSource> train, test;
-  std::uint64_t hash = 0;  // the same on ranks that have the same data
-  std::string title;       // for whoever compares runs
+  std::uint64_t hash = 0;  // equal on ranks with equal data
+  std::string title;       // names the data in comparisons of runs
 };
 
-// Made up, CIFAR-10's files or a folder of JPEGs, as the options say and --data has it. Rank 0 alone lists a folder,
-// and broadcasts the list, as ChainerMN's scatter_dataset does the samples' order: hundreds of ranks that list the same
-// folders are a storm for a parallel file system. The orders of the epochs follow from list and seed without a message.
-// With --broadcast-data rank 0 alone reads the pictures too, and every rank keeps all of them in memory, as they are in
-// the files. Sent in pieces of 64 MiB at most. A collective call; throws AgreedError.
+// Opens synthetic images, CIFAR-10's files or a folder of JPEGs. Rank 0 alone lists a folder and broadcasts the list,
+// as ChainerMN's scatter_dataset broadcasts the order of the samples, because hundreds of ranks that list the same
+// folders overload a parallel file system. The orders of the epochs follow from list and seed without messages. With
+// broadcast_data, rank 0 alone reads the pictures too, sends them in pieces of at most 64 MiB, and every rank keeps all
+// of them in memory as compressed files. A collective call; throws AgreedError.
 RunData open_data(const TrainOptions& options, Collectives& collectives);
 
 }  // namespace paceline::train

@@ -12,7 +12,7 @@
 namespace paceline::train {
 namespace {
 
-// A loader that has had no image for so long after the job was asked to stop will not have one.
+// A loader that has had no image for this long after the job was asked to stop is taken as stuck.
 std::chrono::milliseconds grace_of_loaders() {
   const char* of_tests = std::getenv("PACELINE_TEST_GRACE_MS");
   return std::chrono::milliseconds(of_tests != nullptr ? std::atoi(of_tests) : 5000);
@@ -28,7 +28,7 @@ std::int32_t milliseconds_since(SteadyClock::time_point then) {
 bool stuck_in_loader(const RankState& state) { return state.images_ms >= grace_of_loaders().count(); }
 
 std::string doing(const RankState& state) {
-  if (state.waits_ms >= 0) return "waits in an earlier collective call";
+  if (state.waits_ms >= 0) return "is waiting in an earlier collective call";
   if (state.images_ms >= 0) return fmt::format("has waited for images for {:.0f} s", state.images_ms * 1e-3);
   if (state.saving != 0)
     return fmt::format("has been writing a checkpoint for {:.0f} s", state.since_collective_ms * 1e-3);
@@ -106,7 +106,7 @@ RankState Watchdog::own_state() {
 }
 
 void Watchdog::look_for_stuck_loader() {
-  const RankState own = own_state();  // also where nothing is wrong: it notes when the last image came
+  const RankState own = own_state();  // called in any case, because it records when the last image was ready
   if (interrupt_received() == 0) return;
   if (!interrupted_) interrupted_ = SteadyClock::now();
   const std::chrono::milliseconds grace = grace_of_loaders();
@@ -119,7 +119,7 @@ void Watchdog::look_for_stuck_loader() {
                     "checkpoint of this iteration",
                     own.iteration, own.images_ms * 1e-3, name.empty() ? "" : "; it last began to read ", name));
   }
-  // A rank that waits in a collective call does not know why the others do not come.
+  // A rank that waits in a collective call has to ask why the others are missing.
   if (own.waits_ms < grace.count()) return;
   if (asked_ && SteadyClock::now() - *asked_ < grace) return;
   const auto states = states_.ask([this] { return own_state(); }, std::chrono::seconds(1));
@@ -138,8 +138,8 @@ void Watchdog::look_for_missing_rank() {
   if (waited < limit_.count()) return;
   const auto states = states_.ask([this] { return own_state(); }, std::chrono::seconds(2));
   const RankState own = own_state();
-  if (own.waits_ms < 0) return;  // it came after all
-  // One rank speaks: the first of those that wait. The others do where it does not within 10 s.
+  if (own.waits_ms < 0) return;  // the missing rank has arrived
+  // Only one rank reports: the first of those that wait. The others report if it has not done so within 10 s.
   const bool another_speaks = std::any_of(states.begin(), states.begin() + rank_,
                                           [](const auto& state) { return state && state->waits_ms >= 0; });
   if (another_speaks && waited < limit_.count() + 10) return;

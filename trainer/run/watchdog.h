@@ -1,5 +1,5 @@
-// A thread that ends a job which can no longer end itself: a rank that does not come to a collective call, a loader
-// that is stuck in a read when the job is asked to stop.
+// A thread that ends a job which can no longer end itself, because a rank is missing in a collective call, or because a
+// loader is stuck in a read when the job is asked to stop.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@ namespace paceline::train {
 
 class Watchdog {
  public:
-  // End: prints the line and ends the job; does not return. Called from the watchdog's thread.
+  // Prints the line and ends the job; does not return. Called from the watchdog's thread.
   using End = std::function<void(const std::string&)>;
 
-  // A collective call. limit_s: how long a collective call may wait for a rank. The activity must outlive it.
+  // A collective call. limit_s: how long a collective call may wait for a rank. The activity must outlive the watchdog.
   Watchdog(Collectives& collectives, const Activity& activity, double limit_s, End end);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -37,15 +37,16 @@ class Watchdog {
   const End end_;
   RankStates states_;
 
-  SteadyClock::time_point image_came_ = SteadyClock::now();  // or next() began to wait
+  SteadyClock::time_point image_came_ =
+      SteadyClock::now();  // when the last image was ready, or when next() began to wait
   std::uint64_t images_ = 0;
   std::optional<SteadyClock::time_point> interrupted_, asked_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;  // last: starts when all else is there
+  std::thread thread_;  // last: starts when all other members exist
 };
 
-// One line about a collective call that has waited for `seconds`: which ranks have not come, and what they do instead.
-// states: by rank; nothing of ranks that do not answer. hosts: by rank.
+// The message for a collective call that has waited for `seconds`: which ranks are missing and what they are doing.
+// states: by rank; empty for ranks that do not answer. hosts: by rank.
 std::string missing_ranks(const char* collective, double seconds, int rank,
                           const std::vector<std::optional<RankState>>& states, const std::vector<std::string>& hosts);
 

@@ -44,7 +44,7 @@ void Background::run(const char* name) {
   while (true) {
     changed_.wait(lock, [this] { return !work_.empty() || stop_; });
     if (work_.empty()) return;
-    const std::function<void()>& work = work_.front();  // a deque's elements stay where they are
+    const std::function<void()>& work = work_.front();  // push_back() does not move a deque's elements
     lock.unlock();
     std::exception_ptr failure;
     try {

@@ -1,4 +1,4 @@
-// One thread that does what it is given, one thing after the other.
+// A thread that runs submitted functions one after the other.
 #pragma once
 
 #include <condition_variable>
@@ -10,21 +10,21 @@
 
 namespace paceline::train {
 
-// Two threads hand MPI to each other through it: MPI_THREAD_SERIALIZED is enough where the owner makes no MPI call
-// between submit() and wait().
+// MPI_THREAD_SERIALIZED is enough if the owner makes no MPI call between submit() and wait(): then only one of the two
+// threads uses MPI at a time.
 class Background {
  public:
-  explicit Background(const char* name);  // of the thread, in profiles
-  ~Background();                          // after the work that was submitted
+  explicit Background(const char* name);  // name: of the thread, in profiles
+  ~Background();                          // waits for the submitted work
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
   void submit(std::function<void()> work);
 
-  // Until all work is done. Throws what work threw; the work after that was not done.
+  // Waits until all work is done. Throws the first exception of the work; the work behind it was discarded.
   void wait();
 
-  // Throws what work threw so far, without waiting.
+  // Throws the exception of the work so far, if there is one, without waiting.
   void check();
 
  private:
@@ -32,10 +32,10 @@ class Background {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;  // guarded by mutex_; the first is being done
+  std::deque<std::function<void()>> work_;  // guarded by mutex_; the first is running
   bool stop_ = false;
   std::exception_ptr failure_;
-  std::thread thread_;  // last: starts when all else is there
+  std::thread thread_;  // last: starts when all other members exist
 };
 
 }  // namespace paceline::train

@@ -22,7 +22,7 @@ BucketPlan plan_buckets(Model& model, const std::vector<std::uint64_t>& order, s
     ++bucket.parameters;
     plan.of[parameter] = plan.buckets.size() - 1;
   }
-  for (Bucket& bucket : plan.buckets) {  // neighbours become one slice
+  for (Bucket& bucket : plan.buckets) {  // join neighbouring slices
     std::ranges::sort(bucket.slices, {}, &Slice::first);
     std::vector<Slice> joined;
     for (const Slice& slice : bucket.slices) {

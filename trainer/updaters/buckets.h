@@ -1,4 +1,4 @@
-// How the gradient is cut into buckets that are sent while backward still computes the rest.
+// Cuts the gradient into buckets that are sent while backward still computes the rest.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace paceline::train {
 
 struct Bucket {
-  std::vector<Slice> slices;  // of the flat gradient; one, where its parameters lie side by side
+  std::vector<Slice> slices;  // of the flat gradient; one slice if the parameters are neighbours
   std::size_t parameters = 0;
   std::size_t values = 0;
 };
@@ -20,10 +20,10 @@ struct BucketPlan {
   std::vector<std::size_t> of;  // parameter → its bucket
 };
 
-// order: all parameters as their gradients arrive. A bucket takes parameters until the next one would take it beyond
-// its limit, the first one beyond `first_bytes`, the others beyond `bytes`; a larger parameter is a bucket of its own.
-// The small first one sends early what arrives early (PyTorch's DistributedDataParallel: 1 MiB, then 25 MiB).
-// bytes_per_value: on the wire.
+// order: all parameters in the order in which their gradients arrive. A bucket takes parameters until the next one
+// would exceed its limit: `first_bytes` for the first bucket, `bytes` for the others. A larger parameter is a bucket of
+// its own. The first bucket is small so that the first gradients are sent early (PyTorch's DistributedDataParallel: 1
+// MiB, then 25 MiB). bytes_per_value: on the wire.
 BucketPlan plan_buckets(Model& model, const std::vector<std::uint64_t>& order, std::size_t first_bytes,
                         std::size_t bytes, std::size_t bytes_per_value);
 

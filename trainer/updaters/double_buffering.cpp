@@ -1,5 +1,5 @@
-// `double_buffering`, as ChainerMN has it: there are two sets of gradients. While one iteration computes into the
-// first, the second, that of the iteration before, is averaged by another thread, or in another stream of the GPU; then
+// `double_buffering`, as in ChainerMN: there are two sets of gradients. While an iteration computes into the first set,
+// another thread, or another stream of the GPU, averages the second one, which the previous iteration computed. Then
 // the step takes that average and the sets are swapped. So each step's gradient is exactly one step stale, and the
 // first iteration takes no step.
 #include <cmath>
@@ -25,7 +25,7 @@ class DoubleBufferingUpdater : public Updater {
     const std::span<float> computed = model_.gradients();
     StepResult result;
     {
-      const Range range(Category::allreduce);  // what the iteration did not hide
+      const Range range(Category::allreduce);  // the part that the iteration did not hide
       sender_.wait();
       result = agree(local, stop);
     }
@@ -59,10 +59,10 @@ class DoubleBufferingUpdater : public Updater {
  private:
   const std::shared_ptr<float> memory_;
   std::span<float> other_;      // the set that backward does not write
-  bool averaged_ = false;       // whether it holds an average, or will when it has come
+  bool averaged_ = false;       // whether other_ holds an average, or will when the transfer ends
   std::vector<float> pending_;  // a copy in host memory
   const RangeName bucket_{"bucket 0"};
-  Sender sender_;  // last: ends before what it works with
+  Sender sender_;  // last: destroyed before the objects that it uses
 };
 
 }  // namespace

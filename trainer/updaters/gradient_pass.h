@@ -17,14 +17,14 @@ namespace paceline::train {
 struct PassOptions {
   std::uint64_t seed = 1;
   int rank = 0;
-  std::size_t batch = 1;               // images a pass, the model's batch size
-  std::chrono::milliseconds delay{0};  // a fault: added to each iteration's first forward pass
+  std::size_t batch = 1;               // images in a pass: the model's batch size
+  std::chrono::milliseconds delay{0};  // an injected fault: added to each iteration's first forward pass
 };
 
-// Forward over `samples` of a batch's images, from its `first` on, in the form that the batch has them.
+// Runs forward over `samples` images of a batch, from `first` on, in the form in which the batch stores them.
 Score forward(Model& model, const Batch& batch, std::size_t first, std::size_t samples, Mode mode);
 
-// Tells the model what the forward() after the next one will be: the first `samples` of this batch.
+// Announces to the model the first `samples` images of the batch that follows the current one.
 void prefetch(Model& model, const Batch& batch, std::size_t samples);
 
 // The positions of the flat buffers that parameter `index` takes, including the padding up to the next parameter.
@@ -37,18 +37,19 @@ class GradientPass {
   // The model must outlive it.
   GradientPass(Model& model, const PassOptions& options);
 
-  // batch: a multiple of the model's batch size. Leaves d(Σ loss ÷ images of the batch) in the model's gradients:
-  // the sum over the passes, each scaled alike, which is the gradient of one large batch where batch norms are frozen;
-  // otherwise each pass normalises with its own statistics. `ready` is called during the last pass's backward.
-  // Dropout's masks are a function of seed, rank, iteration and pass.
+  // Leaves d(Σ loss ÷ images of the batch) in the model's gradients: the sum over the whether the batch has several
+  // passes with the same scale. With frozen batch norms it is the gradient of one large batch; otherwise each pass
+  // normalises with its own statistics. The batch has a multiple of the model's batch size. The last pass's backward
+  // calls `ready`. Dropout masks are a function of seed, rank, iteration and pass.
   Score run(const Batch& batch, std::uint64_t iteration, const Ready& ready = {});
 
-  // After run() with `ready`: whether the model wishes its last backward repeated, and that, with the same sum of the
-  // passes before it. It may be repeated where the model does not wish it, for another rank's.
+  // After run() with `ready`: wants_again() returns whether the model asks to repeat its last backward, and again()
+  // repeats it with the same sum of the earlier passes. A rank whose model does not ask may repeat it too, because
+  // another rank must.
   bool wants_again() const { return model_.wants_backward_again(); }
   void again(const Ready& ready);
 
-  // After run(): where the first number that is not finite came up, if the loss is not finite.
+  // After run() with a loss that is not finite: the layer in which the first value that is not finite appeared.
   const std::string& nonfinite_layer() const { return nonfinite_layer_; }
 
  private:
@@ -59,7 +60,7 @@ class GradientPass {
   const PassOptions options_;
   Memory::Values earlier_storage_;
   std::span<float> earlier_;  // sum over the passes before the last
-  float scale_ = 1;           // of the last run
+  float scale_ = 1;           // of the last run()
   bool several_ = false;      // passes
   std::string nonfinite_layer_;
 };

@@ -1,7 +1,7 @@
-// `main_rank`, as Chainer's MultiprocessParallelUpdater has it: gradients summed on the main rank, which alone takes
-// the step, and its weights broadcast. There the user divides the learning rate by the number of ranks, for the sum is
-// as many times too large; here the main rank divides the sum. With plain SGD that is the same step, and it is the
-// right one for weight decay and for optimizers whose step is not proportional to the gradient.
+// `main_rank`, as in Chainer's MultiprocessParallelUpdater: the gradients are summed on the main rank, which alone
+// takes the step and broadcasts its weights. Chainer leaves it to the user to divide the learning rate by the number of
+// ranks; here the main rank divides the sum. With plain SGD both give the same step, and dividing the sum is also right
+// for weight decay and for optimizers whose step is not proportional to the gradient.
 #include <cmath>
 
 #include "trainer/core/ranges.h"

@@ -1,11 +1,12 @@
 // `overlap`: the gradient is averaged in buckets while backward still computes the rest, as PyTorch's
-// DistributedDataParallel does. A second thread makes the calls: Open MPI 4.1 moves a nonblocking collective forward
-// only inside calls of MPI, so MPI_Iallreduce would stand still while layers compute, and it knows none of our
-// algorithms. NCCL's means go into a stream of the GPU instead, each behind what backward has put into its own by then.
+// DistributedDataParallel does. A second thread makes the calls, because Open MPI 4.1 progresses a nonblocking
+// collective only inside MPI calls: MPI_Iallreduce would stand still while layers compute, and it has none of our
+// algorithms. NCCL's means go into a stream of the GPU instead, each behind the work that backward has queued until
+// then.
 //
-// In fp16 a gradient may be too large, which is known when all of backward is done; its rank then repeats it with
-// another scale. As the others have its numbers by then, all repeat theirs: no step is left out, and the means are of
-// one batch.
+// In fp16 a gradient may overflow, which is only known at the end of backward; its rank then repeats backward with
+// another scale. The other ranks have received its values by then, so all ranks repeat theirs: no step is left out, and
+// each mean is of one batch.
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -29,12 +30,12 @@ class OverlapUpdater : public Updater {
   StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) override {
     if (plan_) begin_sending();
     const GradientPass::Ready ready = [this](std::size_t first, std::size_t count) {
-      // The last parameter first, as layers go.
+      // Backward reaches the last parameter first.
       for (std::size_t parameter = first + count; parameter-- > first;) arrived(parameter);
     };
     const Score local = pass_.run(batch, iteration, ready);
     StepResult result = average(local, stop);
-    while (result.again) {  // what was sent was too large for fp16 somewhere
+    while (result.again) {  // a gradient overflowed in fp16 on some rank
       begin_sending();
       pass_.again(ready);
       result = average(local, stop);
@@ -49,9 +50,9 @@ class OverlapUpdater : public Updater {
   }
 
  private:
-  // When all is sent.
+  // After everything is sent.
   StepResult average(const Score& local, bool stop) {
-    const Range range(Category::allreduce);  // what backward did not hide
+    const Range range(Category::allreduce);  // the part that backward did not hide
     if (!plan_) plan();
     sender_.wait();
     return agree(local, stop, pass_.wants_again());
@@ -60,12 +61,12 @@ class OverlapUpdater : public Updater {
   void arrived(std::uint64_t parameter) {
     if (!plan_) return order_.push_back(parameter);
     --missing_[plan_->of[parameter]];
-    // All ranks send in the order of the plan, whatever is ready first.
+    // All ranks send in the order of the plan, whichever bucket is ready first.
     while (next_ < plan_->buckets.size() && missing_[next_] == 0) send(next_++);
   }
 
-  // The first iteration shows in which order gradients arrive; rank 0's order is everybody's. Its own gradients go
-  // after backward.
+  // The first iteration records the order in which gradients arrive, and rank 0's order becomes that of all ranks. The
+  // first iteration's own gradients are sent after backward.
   void plan() {
     collectives_.broadcast(std::span<std::uint64_t>(order_), 0);
     plan_ = plan_buckets(model_, order_, first_bytes_, bytes_, reduction_.payload_bytes(1));
@@ -86,9 +87,9 @@ class OverlapUpdater : public Updater {
   std::vector<std::uint64_t> order_;  // of arrival
   std::optional<BucketPlan> plan_;
   std::vector<RangeName> names_;
-  std::vector<std::size_t> missing_;  // parameters of each bucket whose gradients have yet to come
-  std::size_t next_ = 0;              // bucket to send
-  Sender sender_;                     // last: ends before what it works with
+  std::vector<std::size_t> missing_;  // number of each bucket's parameters without a gradient yet
+  std::size_t next_ = 0;              // the next bucket to send
+  Sender sender_;                     // last: destroyed before the objects that it uses
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// `parameter_server`: rank 0 keeps the weights and the optimizer's state. Every rank, rank 0 included, sends its
-// gradient whenever it has one and gets the newest weights back; none waits for another's gradient. A gradient is an
-// n-th of what an iteration of n ranks sees, so each update takes an n-th of the learning rate.
+// `parameter_server`: rank 0 keeps the weights and the optimizer's state. Every rank, rank 0 included, sends each
+// gradient as soon as it is computed and gets the newest weights back; no rank waits for another's gradient. A gradient
+// covers an n-th of the images of an iteration of n ranks, so each update takes an n-th of the learning rate.
 //
-// A thread of rank 0 serves the other ranks; rank 0's own passes use the weights directly. While it serves, it alone
-// calls MPI on that rank. A round lasts from the first step() to settle(), which every rank enters when it is done.
+// A thread of rank 0 serves the other ranks; rank 0's own passes use the weights directly. While that thread serves, it
+// alone calls MPI on rank 0. A round lasts from the first step() to settle(), which every rank calls when it is done.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,18 +22,18 @@
 namespace paceline::train {
 namespace {
 
-// Before a gradient, and before the weights that answer it.
+// The header of a gradient's message and of the answer, which carries the weights.
 struct Note {
-  std::uint64_t version = 0;    // of the weights that the gradient was computed with; of those that follow
+  std::uint64_t version = 0;    // of the gradient's weights; in an answer, of the weights that follow
   std::uint64_t staleness = 0;  // in an answer
   double rate = 0;
-  std::uint32_t done = 0;  // the round is over for this rank: no gradient follows, and no answer
+  std::uint32_t done = 0;  // the round is over for this rank: no gradient follows, and no answer is expected
   std::uint32_t stop = 0;
 };
 
 std::span<std::byte> bytes_of(Note& note) { return std::as_writable_bytes(std::span(&note, 1)); }
 
-// What rank 0 has more than the others.
+// The server on rank 0.
 class Server {
  public:
   Server(Collectives& collectives, Optimizer& optimizer, std::span<const float> weights,
@@ -50,13 +50,13 @@ class Server {
   void begin_round() {
     for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
       clocks_[rank] = {};
-      // There may be several rounds between two reports.
+      // A report may cover several rounds.
       if (report_.ranks[rank].updates == 0) report_.ranks[rank].first_version = version_;
     }
     thread_.submit([this] { serve(); });
   }
 
-  // Rank 0's own gradient; then the weights.
+  // Applies rank 0's own gradient and copies the newest weights.
   Note push(std::span<const float> gradient, Note note, std::span<float> weights) {
     std::unique_lock lock(mutex_);
     note.staleness = update(0, gradient, note);
@@ -67,7 +67,7 @@ class Server {
     return note;
   }
 
-  // Rank 0 is done; waits until the others are. Whether any wished to stop.
+  // Called when rank 0 is done: waits for the other ranks. Returns whether any rank asked to stop.
   bool end_round(bool stop, std::span<float> weights) {
     {
       const std::lock_guard lock(mutex_);
@@ -91,12 +91,12 @@ class Server {
   struct Clock {
     std::uint64_t iterations = 0;  // of this round
     bool done = false;
-    bool waits = false;  // for its answer
+    bool waits = false;  // for an answer
     std::uint64_t staleness = 0;
   };
 
   void serve() {
-    set_threads(1, 1);  // of this thread's steps: the others compute
+    set_threads(1, 1);  // for this thread's optimizer steps; the other cores compute
     while (true) {
       const std::optional<int> from = collectives_.sender();
       if (from) {
@@ -135,7 +135,7 @@ class Server {
     clocks_[rank].waits = false;
   }
 
-  // Stale synchronous parallel (Ho et al., NIPS 2013): nobody is further ahead of the slowest than allowed.
+  // Stale synchronous parallel (Ho et al., NIPS 2013): no rank may be further ahead of the slowest than allowed.
   bool may_go_on(std::size_t rank) const {
     if (!most_ahead_) return true;
     return std::ranges::all_of(clocks_, [&](const Clock& other) {
@@ -166,12 +166,13 @@ class Server {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<float> weights_, gradient_;  // guarded by mutex_ during a round, as is all below; gradient_: the thread's
-  std::uint64_t version_ = 0;              // updates so far
+  std::vector<float> weights_,
+      gradient_;  // guarded by mutex_ during a round, like all members below; only the thread uses gradient_
+  std::uint64_t version_ = 0;  // updates so far
   std::vector<Clock> clocks_;
   bool stop_ = false;
   StalenessReport report_;
-  Background thread_{"parameter server"};  // last: ends before what it works with
+  Background thread_{"parameter server"};  // last: destroyed before the objects that it uses
 };
 
 class ParameterServerUpdater : public Updater {

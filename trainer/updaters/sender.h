@@ -1,4 +1,4 @@
-// Sends parts of the gradient while this thread goes on: in a second thread, or in a stream of a GPU.
+// Averages parts of the gradient while this thread goes on: in a second thread, or in a stream of a GPU.
 #pragma once
 
 #include <memory>
@@ -12,26 +12,26 @@
 
 namespace paceline::train {
 
-// Host memory: the second thread makes the calls of MPI, so there must be none of others between send() and wait().
+// Host memory: the second thread makes the MPI calls, so no other thread may make any between send() and wait().
 //
-// A GPU: the communicator has put the work behind the model's stream. The second thread does what is left of it, or
-// only watches the stream, so that ranges have the times at which things happened, and failures are noticed while this
-// thread waits for the GPU. A third one marks what is ready while the second is busy with what came before.
+// A GPU: the reduction has queued its work behind the model's stream. The second thread does the host's part, or only
+// watches the stream, so that ranges show the true times and failures are noticed while this thread waits for the GPU.
+// A third thread marks the buckets that are ready while the second one is busy with earlier ones.
 class Sender {
  public:
   explicit Sender(const Communicator& communicator)
       : collectives_(*communicator.collectives), reduction_(*communicator.reduction) {}
 
-  // Begins the mean of these parts. In the profile: the mark `bucket ready`, the range `wait` for the other ranks (in
-  // host memory and through MPI; NCCL waits on the GPU) and the range `name`, each with the bytes on the wire. `name`
-  // must outlive the sender.
+  // Begins the mean of these parts. The profile shows the mark `bucket ready`, the range `wait` for the other ranks
+  // (not with NCCL, which waits on the GPU) and the range `name`, each with the bytes on the wire. `name` must outlive
+  // the sender.
   void send(std::span<float> gradient, std::vector<Slice> parts, const RangeName& name);
 
-  // Returns when the means are in their place, or when the model's stream will see them there (Communicator::join).
-  // Throws what went wrong with any of them so far.
+  // Returns when the means have replaced the gradients, or when the model's stream will wait for them
+  // (GradientReduction::join). Throws the first error of any of them so far.
   void wait();
 
-  // Returns when nothing is under way, whatever the communicator.
+  // Returns when no transfer is running, with any communicator.
   void settle();
 
  private:

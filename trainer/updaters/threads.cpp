@@ -20,7 +20,8 @@ constexpr int most_per_core = 16;
 int default_threads(int ranks_on_host) {
   if (const char* wish = std::getenv("OMP_NUM_THREADS")) {
     int threads = 0;
-    std::from_chars(wish, wish + std::strlen(wish), threads);  // of a list, one number a nesting level, the first
+    std::from_chars(wish, wish + std::strlen(wish),
+                    threads);  // of a list with one number for each nesting level, the first
     if (threads > 0) return threads;
   }
   cpu_set_t bound;
@@ -34,11 +35,11 @@ int default_threads(int ranks_on_host) {
 int set_threads(int threads, int ranks_on_host) {
   if (threads <= 0) threads = default_threads(ranks_on_host);
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (threads > most_per_core * cores) {  // they would wait for each other in every loop
+  if (threads > most_per_core * cores) {  // so many threads would wait for each other in every loop
     throw Error(fmt::format("‹threads› {}", threads), fmt::format("this host has {} cores", cores),
                 fmt::format("give at most {} threads for each", most_per_core), Status::usage);
   }
-  // Looked up, not linked: oneDNN brings its OpenMP library even where our own compiler has none.
+  // Looked up at run time and not linked: oneDNN brings an OpenMP library even if our own compiler has none.
   if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
   return threads;
 }

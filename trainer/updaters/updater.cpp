@@ -36,8 +36,9 @@ std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::stri
 
 namespace {
 
-// Every iteration: each rank's gradient of the mean loss over its batch, the mean of these over the ranks, one step of
-// the optimizer. As all ranks take the same step from the same weights they stay equal, to the bit.
+// In every iteration each rank computes the gradient of its batch's mean loss, the gradients are averaged over the
+// ranks, and each rank takes one step of the optimizer. All ranks take the same step from the same weights, so their
+// weights stay equal to the bit.
 class AllreduceUpdater : public Updater {
  public:
   using Updater::Updater;
@@ -60,8 +61,8 @@ struct Entry {
   const char* name;
   const char* summary;
   std::unique_ptr<Updater> (*make)(const UpdaterParts&);
-  bool thread;      // communicates in a second one
-  bool allreduces;  // so that --communicator matters
+  bool thread;      // communicates in a second thread
+  bool allreduces;  // so that the choice of the communicator matters
 };
 
 constexpr Entry entries[] = {

@@ -1,4 +1,5 @@
-// How gradients become a step. One file per way; all ranks call the same functions in the same order.
+// How gradients become a step of the optimizer. Each updater has its own file. All ranks call the same functions in the
+// same order.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +16,34 @@
 namespace paceline::train {
 
 struct StepResult {
-  Score score;         // of the global batch, before the step, the same on every rank;
+  Score score;         // of the global batch before the step, the same on every rank;
                        // asynchronous: of this rank's batch
-  bool stop = false;   // some rank wishes to stop
-  bool again = false;  // within updaters: some rank has to repeat its backward, so all do
+  bool stop = false;   // a rank asked to stop
+  bool again = false;  // within updaters: a rank must repeat its backward, so all repeat theirs
   std::optional<std::uint64_t>
-      staleness;  // asynchronous: updates by others between this gradient's weights and its own
+      staleness;  // asynchronous: other ranks' updates between this gradient's weights and its own update
 };
 
-// What a parameter server measured since it was last asked.
+// The measurements of a parameter server since the last report.
 struct StalenessReport {
   struct OfRank {
-    std::uint64_t updates = 0, sum = 0, most = 0;  // of staleness, over the updates
-    std::uint64_t first_version = 0;               // of the weights that its first gradient was computed with
+    std::uint64_t updates = 0, sum = 0, most = 0;  // sum and most: of the updates' staleness
+    std::uint64_t first_version = 0;               // of the weights of its first gradient
     std::uint64_t last_version = 0;                // after its last update: sum + updates ≤ last − first
   };
-  std::vector<std::uint64_t> histogram;  // [s]: updates of staleness s
+  std::vector<std::uint64_t> histogram;  // element s: the number of updates with staleness s
   std::vector<OfRank> ranks;
 };
 
-// What an updater works with. The referred objects must outlive it.
+// The objects that an updater uses. They must outlive it.
 struct UpdaterParts {
   Model& model;
   const Communicator& communicator;
   Optimizer& optimizer;
   PassOptions pass{};
   std::size_t first_bucket_bytes = std::size_t{1} << 20, bucket_bytes = std::size_t{25} << 20;
-  std::optional<std::uint64_t> most_ahead{};  // parameter server: iterations, of the slowest rank
+  std::optional<std::uint64_t>
+      most_ahead{};  // parameter server: iterations that a rank may be ahead of the slowest; no limit if empty
 };
 
 class Updater {
@@ -62,30 +64,32 @@ class Updater {
   Updater(const Updater&) = delete;
   Updater& operator=(const Updater&) = delete;
 
-  // One iteration. Every rank starts from the same weights. `stop`: this rank's wish; that of any rank reaches all, in
-  // the same iteration unless asynchronous, so that none waits for another. A loss that is not finite leaves the
-  // weights as they are; asynchronous: throws Error, for the other ranks cannot know.
+  // Runs one iteration. Every rank starts from the same weights. stop: this rank asks to stop. The request of any rank
+  // reaches all of them, in the same iteration unless asynchronous, so that no rank waits for another for ever. A loss
+  // that is not finite leaves the weights unchanged; an asynchronous updater throws Error, because the other ranks
+  // cannot know.
   virtual StepResult step(const Batch& batch, std::uint64_t iteration, double rate, bool stop) = 0;
 
-  // Before whatever else ranks do together (evaluation, checkpoints): afterwards nothing is under way and all ranks
-  // have the same weights, rank 0 the optimizer's state. Returns whether any rank wishes to stop.
+  // Ends all transfers, so that all ranks have the same weights and rank 0 has the optimizer's state. Call it before
+  // collective work such as evaluation and checkpoints. Returns whether any rank asked to stop.
   virtual bool settle(bool stop) { return stop; }
 
   // Whether ranks take their steps without waiting for each other.
   virtual bool asynchronous() const { return false; }
 
-  // What a resumed run needs beside weights and optimizer, after settle(): the mean gradient that the next step
-  // applies; empty where there is none.
+  // The mean gradient that the next step will apply, which a resumed run needs beside weights and optimizer; empty if
+  // there is none. After settle().
   virtual std::span<const float> pending() { return {}; }
   virtual void restore_pending(std::span<const float>) {}
 
   virtual std::optional<StalenessReport> take_staleness() { return std::nullopt; }  // rank 0, after settle()
 
-  // After a step whose loss is not finite: this rank's layer where that came up; empty where its own loss is finite.
+  // After a step whose loss is not finite: the layer of this rank in which the first such value appeared; empty if this
+  // rank's own loss is finite.
   const std::string& nonfinite_layer() const { return pass_.nonfinite_layer(); }
 
  protected:
-  // Sums the ranks' scores and wishes. A collective call; the next after the gradients, when nobody has to wait.
+  // Sums the ranks' scores and requests. A collective call, made right after the gradients, when no rank has to wait.
   StepResult agree(const Score& local, bool stop, bool again = false);
 
   void apply(std::span<const float> gradient, double rate);
@@ -97,10 +101,10 @@ class Updater {
   GradientPass pass_;
 
  private:
-  std::shared_ptr<float> gradients_;  // where the communicator wants them
+  std::shared_ptr<float> gradients_;  // in memory of the communication library, if it needs that
 };
 
-// One line for a loss that is not finite.
+// The error message for a loss that is not finite.
 std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer);
 
 struct UpdaterName {
@@ -108,19 +112,19 @@ struct UpdaterName {
 };
 std::vector<UpdaterName> updater_summaries();
 
-// Whether an updater communicates in a second thread, for which MPI must be initialised (MPI_THREAD_SERIALIZED).
+// Whether an updater communicates in a second thread, so that MPI must be initialised with MPI_THREAD_SERIALIZED.
 bool updater_needs_thread(const std::string& name);
 
-// Whether it averages gradients by an allreduce, so that the communicator matters.
+// Whether an updater averages gradients by an allreduce, so that the choice of the communicator matters.
 bool updater_allreduces(const std::string& name);
 
-// Throws Error (usage) where the updater does not go with so many ranks, the communicator or the type.
+// Throws Error (usage) if the updater does not work with this number of ranks, this communicator or this type.
 void check_updater(const std::string& name, int ranks, const std::string& communicator, const std::string& dtype);
 
 // Throws Error (usage) for an unknown name. A collective call.
 std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts);
 
-// Each in the file of its name.
+// Each is in the file of its name.
 std::unique_ptr<Updater> make_allreduce_updater(const UpdaterParts& parts);  // updater.cpp; also for a single rank
 std::unique_ptr<Updater> make_main_rank_updater(const UpdaterParts& parts);
 std::unique_ptr<Updater> make_overlap_updater(const UpdaterParts& parts);

@@ -1,10 +1,11 @@
 // Batch norm over virtual batches (ghost), over the ranks' whole batch (synchronised) and of a linear layer's result,
-// on kernels of our own: oneDNN has its statistics from all samples of one rank, and no fast form for two dimensions.
-// The formulas of the statistics: BatchNormOptions in trainer/nn/model.h. The gradient (Ioffe and Szegedy, arXiv
-// 1502.03167, section 3, simplified), with n the number of values behind the statistics and x̂ the normalised input:
+// on our own kernels: oneDNN computes statistics of all samples of one rank only, and has no fast form for two
+// dimensions. The formulas of the statistics: BatchNormOptions in trainer/nn/model.h. The gradient (Ioffe and Szegedy,
+// arXiv 1502.03167, section 3, simplified), with n the number of values behind the statistics and x̂ the normalised
+// input:
 //   dx = scale ÷ deviation × (dy − Σdy ÷ n − x̂ Σ(dy x̂) ÷ n),  dscale = Σ(dy x̂),  dshift = Σdy
-// Of a synchronised batch norm the sums of dx go over all ranks, those of dscale and dshift over this one: the
-// gradients' allreduce brings these together.
+// Of a synchronised batch norm the sums of dx go over all ranks, those of dscale and dshift over this rank only,
+// because the allreduce of the gradients adds them.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -126,7 +127,7 @@ class CpuBatchNormVariant final : public CpuLayer {
     }
   }
 
-  // The group's statistics, biased; moves the running ones by the unbiased variance.
+  // Computes the group's biased statistics, and updates the running ones with the unbiased variance.
   void gather(Group& group) {
     double *const sum = sums_.data(), *const squares = sum + layout_.channels();
     with_numbers([&](const auto* x) { kernels::channel_moments(layout_, group.samples, x, sum, squares); }, input_);
@@ -136,7 +137,7 @@ class CpuBatchNormVariant final : public CpuLayer {
     for (std::size_t c = 0; c < channels_; ++c) {
       const double mean = sum[c] / group.count;
       sum[c] = mean;
-      squares[c] = std::max(0.0, squares[c] / group.count - mean * mean);  // float64: the difference is good
+      squares[c] = std::max(0.0, squares[c] / group.count - mean * mean);  // float64 keeps the difference accurate
       group.mean[c] = static_cast<float>(mean);
     }
     set_deviation(group, [&](std::size_t c) { return squares[c]; });

@@ -1,4 +1,4 @@
-// bf16 numbers as the kernels see them: kept in 16 bits, computed with in fp32, rounded to nearest even.
+// bf16 numbers for kernels: stored in 16 bits, computed in fp32, rounded to nearest even.
 #pragma once
 
 #include "trainer/comm/cast.h"

@@ -7,7 +7,8 @@ class CpuConvolution final : public CpuLayer {
  public:
   CpuConvolution(const Layer& layer, CpuBuild& build) : CpuLayer(layer), stream_(build.stream) {
     Activation& input = build.activation(layer.input);
-    Activation& output = build.activations.emplace_back();  // all were reserved: input stays valid
+    Activation& output =
+        build.activations.emplace_back();  // capacity was reserved, so references to other elements stay valid
     const dnnl::memory::dims source = build.dims(layer.in);
     descs_ = onednn::convolution(
         build.engine, input.value ? input.value.get_desc() : onednn::any_layout(source, build.type),
@@ -18,7 +19,8 @@ class CpuConvolution final : public CpuLayer {
     output.value = build.plan.acquire(descs_.forward.dst_desc());
 
     const std::vector<ParameterShape> shapes = layer.parameters();
-    // Of fp32 the layout that forward wants; of bf16 copies are made anyway, and the gradient comes without one.
+    // For fp32 the layout that forward needs. bf16 weights are copied in any case, so they take the layout of the
+    // gradient, which then needs no copy.
     const CpuParameter& weight = build.add_parameter(
         shapes[0], build.type == onednn::Type::f32 ? onednn::Desc(descs_.forward.weights_desc())
                                                    : onednn::Desc(descs_.backward_weights.diff_weights_desc()));
@@ -57,7 +59,7 @@ class CpuConvolution final : public CpuLayer {
     forward_.run(stream_);
   }
 
-  // Where the primitive wants other layouts it gets copies, and its result is copied back.
+  // If the primitive needs other layouts, it works on copies, and its result is copied back.
   void plan_backward_weights(CpuBuild& build, const dnnl::memory& source) {
     std::vector<dnnl::memory> copies;
     const auto in_layout = [&](const dnnl::memory& memory, const onednn::Desc& wanted) {

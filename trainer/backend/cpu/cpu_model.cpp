@@ -200,7 +200,7 @@ class CpuModel final : public Model {
     statistics_ = flat_.acquire(vector(statistics));
   }
 
-  // Before any of it is touched: a system that lends more than it has would end the process.
+  // Checked before the memory is used: a system that overcommits memory would kill the process.
   void check_memory(const ModelOptions& options) const {
     const std::size_t bytes = build_.plan.bytes() + flat_.bytes();
     if (options.memory_limit == 0 || bytes <= options.memory_limit) return;
@@ -244,7 +244,7 @@ class CpuModel final : public Model {
   std::vector<std::unique_ptr<CpuLayer>> layers_;
   std::vector<Parameter> parameters_;
   dnnl::memory image_, logits_, logits_gradient_, weights_, gradients_, statistics_;
-  Call image_to_input_, logits_to_f32_, gradient_from_f32_;  // the latter two of bf16 alone
+  Call image_to_input_, logits_to_f32_, gradient_from_f32_;  // the latter two only for bf16
   std::vector<float> padded_;
   std::vector<std::int32_t> labels_;
 };

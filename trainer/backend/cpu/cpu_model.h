@@ -8,7 +8,8 @@
 
 namespace paceline::train {
 
-// Uses batch_size, seed, winograd, dtype, memory_limit, freeze_batch_norm and batch_norm of the options; the rest is in the network.
+// Uses batch_size, seed, winograd, dtype, memory_limit, freeze_batch_norm and batch_norm of the options; the rest is in
+// the network.
 std::unique_ptr<Model> make_cpu_model(const Network& network, const ModelOptions& options);
 
 }  // namespace paceline::train

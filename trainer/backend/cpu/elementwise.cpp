@@ -41,7 +41,7 @@ class CpuAddRelu final : public CpuLayer {
         input_(build.activation(layer.input).value),
         residual_(build.activation(layer.residual).value) {
     output_ = build.plan.acquire(input_.get_desc());
-    // Of a few channels, convolutions may leave the summands in different layouts.
+    // With few channels, convolutions may produce the summands in different layouts.
     if (!onednn::same_layout(residual_.get_desc(), input_.get_desc())) {
       const dnnl::memory aligned = build.plan.acquire(input_.get_desc());
       align_ = {dnnl::reorder(residual_, aligned), {{DNNL_ARG_FROM, residual_}, {DNNL_ARG_TO, aligned}}};
@@ -50,7 +50,7 @@ class CpuAddRelu final : public CpuLayer {
     build.activations.emplace_back().value = output_;
   }
 
-  // Both summands get the same gradient. Of the usual two contributions the second is added on the way.
+  // Both summands get the same gradient. The second of the usual two contributions is added in the same pass.
   void plan_backward(CpuBuild& build, Activation& output) override {
     if (output.gradients.size() == 2 && build.plan.owners(output.gradients[1]) == 1) {
       other_ = output.gradients[0];
@@ -116,7 +116,7 @@ class CpuDropout final : public CpuLayer {
 
   void forward(Mode mode) override {
     const float drop = mode == Mode::train ? layer_.drop : 0;
-    seed_ = seed_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // another mask each time
+    seed_ = seed_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // a new mask each time
     with_numbers([&](const auto* x, auto* y) { kernels::dropout(x, data(mask_), y, elements(output_), drop, seed_); },
                  input_, output_);
   }

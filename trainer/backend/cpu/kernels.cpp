@@ -10,7 +10,7 @@ namespace paceline::train::kernels {
 namespace {
 
 constexpr std::size_t chunk =
-    16384;  // elements that one thread takes at a time: 64 KiB, within a first-level cache's reach
+    16384;  // elements that one thread takes at a time: 64 KiB, about the size of a first-level cache
 
 // Calls body(first, count) over [0, count) in chunks, on all threads.
 template <class Body>
@@ -28,7 +28,7 @@ void in_chunks(std::size_t count, Body body) {
   template <class T>  \
   [[gnu::always_inline]] inline void
 
-// A ReLU hands on what is not a number: a loss that stays finite would hide it.
+// A ReLU passes NaN on, because a finite loss would hide it.
 PACELINE_LOOP add_relu_loop(const T* __restrict a, const T* __restrict b, T* __restrict out, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const float sum = load(a[i]) + load(b[i]);

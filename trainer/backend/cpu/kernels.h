@@ -1,5 +1,5 @@
-// Element-wise work that oneDNN does not have, over dense arrays in any layout: padding of blocked layouts is zero and
-// stays zero. All run on the calling thread's OpenMP team. T: float or Bf16.
+// Element-wise operations that oneDNN does not have, on dense arrays in any layout. The padding of blocked layouts is
+// zero and stays zero. All run on the calling thread's OpenMP team. T: float or Bf16.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ CpuParameter& CpuBuild::add_parameter(const ParameterShape& shape, const onednn:
 void SummedGradient::plan(Activation& output, CpuBuild& build, bool overwrite) {
   sum_ = output.gradients.front();
   others_.assign(output.gradients.begin() + 1, output.gradients.end());
-  if ((overwrite || !others_.empty()) && build.plan.owners(sum_) > 1) {  // another layer has still to read it
+  if ((overwrite || !others_.empty()) && build.plan.owners(sum_) > 1) {  // another layer will still read it
     shared_ = sum_;
     sum_ = build.plan.acquire(shared_.get_desc());
     build.plan.release(shared_);

@@ -15,21 +15,21 @@
 
 namespace paceline::train {
 
-// A layer's output and, during backward, what its readers contributed to its gradient.
+// A layer's output and, during backward, the contributions of its readers to its gradient.
 struct Activation {
   dnnl::memory value;
   std::vector<dnnl::memory> gradients;
   bool needs_gradient = true;
 };
 
-// A parameter, where it lies in the flat buffers, fp32, and oneDNN's views of its weights and gradient there.
+// A parameter, its place in the flat fp32 buffers, and oneDNN's views of its weights and gradient there.
 struct CpuParameter {
   Parameter parameter;
   onednn::Desc layout;
   dnnl::memory weights, gradient;
 };
 
-// What the layers of one network share while it is built.
+// The state that the layers of one network share while it is built.
 struct CpuBuild {
   dnnl::engine engine;
   dnnl::stream stream;
@@ -39,12 +39,12 @@ struct CpuBuild {
   std::vector<Activation> activations;    // by layer
   std::vector<CpuParameter> parameters;   // in order of the layers
   std::vector<dnnl::memory> statistics;   // running means and variances
-  BatchNormOptions batch_norm{};          // where it is not frozen
+  BatchNormOptions batch_norm{};          // without effect on frozen batch norms
   onednn::Type type = onednn::Type::f32;  // of activations and their gradients; everything else is fp32
 
   Activation& activation(int layer) { return activations[static_cast<std::size_t>(layer)]; }
   dnnl::memory::dims dims(const Shape& shape) const { return {batch, shape.channels, shape.height, shape.width}; }
-  // A parameter in the given layout; its memory gets an address when all are known.
+  // Adds a parameter in the given layout. Its memory gets an address when all parameters are known.
   CpuParameter& add_parameter(const ParameterShape& shape, const onednn::Desc& layout, bool batch_norm = false);
 };
 
@@ -65,7 +65,7 @@ class CpuLayer {
   CpuLayer(const CpuLayer&) = delete;
   CpuLayer& operator=(const CpuLayer&) = delete;
 
-  // Called once per layer in reverse order, after all constructors: takes the output's gradients, announces those of
+  // Called once for each layer in reverse order, after all constructors: takes the output's gradients and adds those of
   // the inputs.
   virtual void plan_backward(CpuBuild& build, Activation& output) = 0;
   virtual void forward(Mode mode) = 0;
@@ -81,7 +81,8 @@ class CpuLayer {
 // Appends the layer's activation to the build's. The activations' capacity must suffice.
 std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_convolution(const Layer& layer, CpuBuild& build);
-std::unique_ptr<CpuLayer> make_winograd_convolution(const Layer& layer, CpuBuild& build);  // null where not taken
+std::unique_ptr<CpuLayer> make_winograd_convolution(const Layer& layer,
+                                                    CpuBuild& build);  // null if this algorithm is not the faster one
 std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_batch_norm_variant(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_pooling(const Layer& layer, CpuBuild& build);
@@ -96,7 +97,8 @@ inline std::size_t elements(const dnnl::memory& memory) {
   return onednn::bytes(desc) / dnnl::memory::data_type_size(onednn::type(desc));
 }
 
-// work(pointers to the tensors' numbers): float* or Bf16*, as the first tensor's are; the others' are the same.
+// Calls work(pointers to the tensors' values) with float* or Bf16*, the type of the first tensor, which the others have
+// too.
 template <class Work, class... Memories>
 void with_numbers(Work work, const dnnl::memory& first, const Memories&... others) {
   if (onednn::type(first.get_desc()) == onednn::Type::bf16) {
@@ -106,8 +108,9 @@ void with_numbers(Work work, const dnnl::memory& first, const Memories&... other
   }
 }
 
-// A parameter's weights in the layout and type that a primitive wants: themselves, or a copy, which run() makes before
-// each use and whose memory is lent out between. plan() comes after that of what the primitive reads and writes.
+// A parameter's weights in the layout and type that a primitive needs: the weights themselves, or a copy that run()
+// makes before each use. Other layers use the copy's memory between uses. plan() comes after the plans of the
+// primitive's other tensors.
 class WeightsFor {
  public:
   void plan(const dnnl::memory& weights, const onednn::Desc& wanted, CpuBuild& build);
@@ -121,8 +124,8 @@ class WeightsFor {
   Call reorder_;
 };
 
-// The output's one gradient, for a layer whose backward reads one: further contributions are added to the first by
-// run(), which the layer calls before it reads. overwrite: the layer will write over it.
+// The single gradient of an output, for a layer whose backward reads one. run() adds further contributions to the
+// first; the layer calls it before it reads. overwrite: the layer will overwrite the gradient.
 class SummedGradient {
  public:
   void plan(Activation& output, CpuBuild& build, bool overwrite = false);

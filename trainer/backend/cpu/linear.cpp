@@ -13,8 +13,8 @@ class CpuLinear final : public CpuLayer {
     const dnnl::memory::dim outputs = layer.out.channels;
     dnnl::memory::dims weights{outputs, layer.in.channels, layer.in.height, layer.in.width};
     source_ = input.value;
-    // One pixel in blocks of channels is a plain vector, for which there are faster primitives; when the channels do
-    // not fill their blocks it is not, and the image's layout is kept.
+    // If the channels fill their blocks, one pixel in blocks of channels is a plain vector, for which there are faster
+    // primitives; otherwise the image's layout is kept.
     const onednn::Desc vector = onednn::plain_layout({build.batch, layer.in.channels}, build.type);
     flat_ = layer.in.height * layer.in.width == 1 && onednn::bytes(input.value.get_desc()) == onednn::bytes(vector);
     if (flat_) {

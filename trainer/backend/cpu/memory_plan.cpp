@@ -10,7 +10,7 @@
 namespace paceline::train {
 namespace {
 constexpr std::size_t page = std::size_t{2} << 20;  // a huge page
-// Blocks of a multiple of 4 KiB would put equal positions of all tensors into the same cache sets.
+// Avoids block sizes of a multiple of 4 KiB, which would put equal positions of all tensors into the same cache sets.
 constexpr std::size_t stagger = 4096 + 256;
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 std::size_t room_of(std::size_t bytes) { return round_up(bytes, 4096) + stagger; }
@@ -18,7 +18,7 @@ std::size_t room_of(std::size_t bytes) { return round_up(bytes, 4096) + stagger;
 
 dnnl::memory MemoryPlan::acquire(const onednn::Desc& desc) {
   const std::size_t need = onednn::bytes(desc);
-  // The smallest free block that is large enough; else the largest, grown; else a new one.
+  // Takes the smallest free block that is large enough, else grows the largest free block, else makes a new one.
   std::size_t best = blocks_.size();
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (!blocks_[i].free) continue;

@@ -1,6 +1,6 @@
-// Memory of a whole network, planned before any is allocated. acquire() and release() are called in the order in which
-// training will need the tensors; tensors whose lives do not overlap share a block. allocate() then gets the memory,
-// once, on huge pages where the kernel has them.
+// The memory of a whole network, planned before it is allocated. Call acquire() and release() in the order in which
+// training will need the tensors; tensors whose lifetimes do not overlap share a block. Then allocate() gets the memory
+// once, on huge pages if the kernel has them.
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ class MemoryPlan {
 
   dnnl::memory acquire(const onednn::Desc& desc);  // with one owner; has no address before allocate()
   void share(const dnnl::memory& memory);          // one owner more
-  void release(const dnnl::memory& memory);        // one owner less; the block of an unowned tensor is used again
+  void release(const dnnl::memory& memory);        // one owner less; the block of a tensor without owners is reused
   int owners(const dnnl::memory& memory) const;
 
   // Another description of the same bytes.

@@ -9,8 +9,8 @@ using dnnl::algorithm;
 using dnnl::prop_kind;
 using Flags = dnnl::normalization_flags;
 
-// Builds a primitive descriptor from the operation's arguments. oneDNN 2 wants the gradients' forward descriptor (the
-// hint) after an operation descriptor of the rest; oneDNN 3 takes all of them at once, the engine first.
+// Builds a primitive descriptor from the operation's arguments. oneDNN 2 takes an operation descriptor and then, for
+// gradients, the forward descriptor (the hint); oneDNN 3 takes all arguments at once, the engine first.
 #if DNNL_VERSION_MAJOR < 3
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc forward_desc(const dnnl::engine& engine, const Attributes& attributes,
@@ -69,7 +69,7 @@ std::size_t bytes(const Desc& desc) { return desc.get_size(); }
 
 namespace {
 
-// Each set of instructions has the bits of those that it contains.
+// An instruction set has the bits of all sets that it contains.
 bool has(dnnl::cpu_isa isa) {
   const auto wanted = static_cast<unsigned>(isa);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
@@ -85,7 +85,7 @@ std::string version() {
 }
 
 std::string instructions() {
-  // Its name for each set of instructions has a number that contains those of the sets before.
+  // The value of an instruction set contains the values of the smaller sets.
   using Isa = dnnl::cpu_isa;
   constexpr std::pair<Isa, const char*> known[]{
       {Isa::avx512_core_amx, "AVX512_CORE_AMX"},
@@ -115,21 +115,22 @@ std::string why_no_bf16() {
 
 namespace {
 
-// Winograd's F(4×4, 3×3) does 36 multiplications where the direct algorithm does 144, but computes whole tiles and has
-// the weights to transform. Forward and for the data's gradient the choice does not look at the batch size: an image's
-// activations, and so which ReLUs are open, are then the same to the bit however a batch is divided among ranks.
+// Winograd's F(4×4, 3×3) does 36 multiplications where the direct algorithm does 144, but computes whole tiles and
+// transforms the weights. The choice for forward and for the data's gradient does not depend on the batch size, so that
+// an image's activations, and the ReLUs that let it through, are the same to the bit however a batch is divided among
+// ranks.
 bool winograd_is_faster(const Dims& weights, const Dims& output, const Window& window, bool weights_gradient) {
   if (window.kernel != Dims{3, 3} || window.stride != Dims{1, 1} || window.padding != Dims{1, 1}) return false;
   if (weights[0] < 16 || weights[1] < 16) return false;  // a vector of channels
   const auto tiles = static_cast<double>(((output[2] + 3) / 4) * ((output[3] + 3) / 4));
   const auto full_tiles = static_cast<double>(output[2] * output[3]) / 16;
   if (!weights_gradient) return tiles >= 4 && full_tiles >= 0.75 * tiles;
-  // In units of a full tile's time in the direct algorithm, as seen with 64 … 512 channels on AVX-512.
+  // In units of a full tile's time in the direct algorithm, measured with 64 … 512 channels on AVX-512.
   const auto batch = static_cast<double>(output[0]);
   return 0.5 * tiles * batch + 12 < full_tiles * batch;
 }
 
-// make(algorithm) with Winograd's where wanted and implemented, else with the direct one.
+// Calls make(algorithm) with Winograd's algorithm if it is wanted and implemented, else with the direct one.
 template <class Make>
 auto with_algorithm(bool winograd, Make make) {
   if (winograd) {
@@ -142,24 +143,24 @@ auto with_algorithm(bool winograd, Make make) {
   return make(algorithm::convolution_direct);
 }
 
-// oneDNN's code for what it has no other for, hundreds of times slower: on AVX2 that is, in blocked layouts, the
-// weights' gradient of a 3×3 convolution over 2×2 pixels (VGG's last stage for CIFAR). In plain layouts it multiplies
-// matrices.
+// oneDNN's reference code is hundreds of times slower. On AVX2 and in blocked layouts it is oneDNN's only code for the
+// weights' gradient of a 3×3 convolution over 2×2 pixels (VGG's last stage for CIFAR). In plain layouts oneDNN
+// multiplies matrices instead.
 bool is_reference(const dnnl::convolution_backward_weights::primitive_desc& desc) {
   return std::string_view(desc.impl_info_str()).starts_with("ref");
 }
 
-// oneDNN 3.2 copies the pixels that a strided 1×1 convolution reads into its work memory, and where the channels do not
-// fill a vector, its code for the weights' gradient writes beyond it: seen against guard pages on AVX2 (4 channels to 8
-// of 32×32 pixels) and on an emulated AVX-512 (8 channels to 16 of 48×48 pixels, by some 2 KB). Whatever the processor
-// and the version, such a convolution goes by plain layouts, for which oneDNN gathers pixels in other code.
+// oneDNN 3.2 copies the pixels that a strided 1×1 convolution reads into its work memory. If the channels do not fill a
+// vector, its code for the weights' gradient writes beyond that memory: seen with guard pages on AVX2 (4 channels to 8
+// of 32×32 pixels) and on an emulated AVX-512 (8 channels to 16 of 48×48 pixels, by about 2 KB). On all processors and
+// versions we give such a convolution plain layouts, for which oneDNN uses other code.
 bool overflows(const Dims& weights, const Window& window) {
   return window.kernel == Dims{1, 1} && window.stride != Dims{1, 1} && weights[1] % 16 != 0;
 }
 
-// oneDNN 3.2's code for AVX512-BF16 without AMX leaves out, at some widths (256 pixels are one), the last column of
-// pixels from the weights' gradient of a strided convolution of few channels (the 7×7 of ResNet's stem): seen on an
-// emulated processor.
+// On AVX512-BF16 without AMX, oneDNN 3.2 leaves the last column of pixels out of the weights' gradient of a strided
+// convolution of few channels (the 7×7 of ResNet's stem) at some widths, such as 256 pixels: seen on an emulated
+// processor.
 bool loses_a_column(const dnnl::convolution_backward_weights::primitive_desc& desc, const Dims& weights,
                     const Window& window) {
   return window.stride != Dims{1, 1} && weights[1] < 16 &&
@@ -260,8 +261,8 @@ Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weight
               bool data_gradient, const Attributes& attributes) {
   const Type numbers = type(source);
   const Desc bias = has_bias ? plain_layout({weights[0]}) : Desc();
-  // In blocked layouts oneDNN 3.2 has but its reference code for the weights' gradient on AVX2, hundreds of times
-  // slower, and sums products one after another everywhere, with three times the error.
+  // In blocked layouts on AVX2 oneDNN 3.2 only has its reference code for the weights' gradient, which is hundreds of
+  // times slower. On all processors it adds products one after another, with three times the error.
   const bool plain = DNNL_VERSION_MAJOR >= 3 && numbers == Type::f32 && weights.size() == 2;
   const Desc any_weights = plain ? plain_layout(weights) : any_layout(weights, numbers);
   Linear result;

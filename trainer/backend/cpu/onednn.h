@@ -1,5 +1,5 @@
 // The primitive descriptors that this backend needs, written once for oneDNN 2 (operation descriptors) and once for
-// oneDNN 3 (none). No other file knows which version it is built with.
+// oneDNN 3 (none). No other file depends on the version.
 #pragma once
 
 #include <dnnl_version.h>
@@ -13,7 +13,7 @@ namespace paceline::train::onednn {
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Type = dnnl::memory::data_type;
-using Attributes = dnnl::primitive_attr;  // of every primitive of a layer; training has the default ones
+using Attributes = dnnl::primitive_attr;  // of every primitive of a layer; training uses the default ones
 
 // A description that leaves the layout to the primitive.
 inline Desc any_layout(const Dims& dims, Type type = Type::f32) { return {dims, type, dnnl::memory::format_tag::any}; }
@@ -26,11 +26,11 @@ std::size_t bytes(const Desc& desc);
 // Whether convolutions choose layouts of 8 channels in a block, as with AVX2, rather than 16, as with AVX-512.
 bool blocks_of_8();
 
-// Of the library that runs: "3.2.0", and the best of the processor's instructions that it uses: "AVX2".
+// The version of the library at run time, such as "3.2.0", and the best instruction set that it uses, such as "AVX2".
 std::string version();
 std::string instructions();
 
-// Why activations cannot be bf16 here; empty where they can.
+// The reason why activations cannot be bf16 here; empty if they can.
 std::string why_no_bf16();
 
 struct Window {
@@ -42,10 +42,10 @@ struct Convolution {
   dnnl::convolution_backward_weights::primitive_desc backward_weights;
   std::optional<dnnl::convolution_backward_data::primitive_desc> backward_data;
 };
-// source: its layout may be any; its type is that of the weights and of the output. Biases and the gradients of weights
-// and biases are fp32. The layouts of forward hold for the backward primitives too, except that the weights of
-// backward_data may be laid out differently, and everything of backward_weights. has_bias: of as many elements as
-// output has channels. winograd: by Winograd's algorithm wherever oneDNN has it and it is the faster one.
+// source may have any layout; its type is that of the weights and the output. Biases and the gradients of weights and
+// biases are fp32. The backward primitives use the layouts of forward, except that the weights of backward_data and all
+// tensors of backward_weights may be laid out differently. has_bias: a bias with one element for each output channel.
+// winograd: use Winograd's algorithm where oneDNN has it and it is faster.
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
                         const Dims& output, const Window& window, bool data_gradient, bool winograd,
                         const Attributes& attributes = {});
@@ -54,11 +54,12 @@ struct BatchNorm {
   dnnl::batch_normalization_forward::primitive_desc train, evaluate;
   dnnl::batch_normalization_backward::primitive_desc backward;
 };
-// frozen: train normalises with given statistics too.
+// frozen: training uses given statistics too.
 BatchNorm batch_norm(const dnnl::engine& engine, const Desc& data, float epsilon, bool relu, bool frozen,
                      const Attributes& attributes = {});
 
-inline constexpr bool batch_norm_backward_takes_shift = DNNL_VERSION_MAJOR < 3;  // though it does not depend on it
+inline constexpr bool batch_norm_backward_takes_shift =
+    DNNL_VERSION_MAJOR < 3;  // although the result does not depend on it
 
 struct Pooling {
   dnnl::pooling_forward::primitive_desc forward;
@@ -72,7 +73,7 @@ struct Linear {
   dnnl::inner_product_backward_weights::primitive_desc backward_weights;
   std::optional<dnnl::inner_product_backward_data::primitive_desc> backward_data;
 };
-// As for convolution(); output is of source's type, and so is its gradient.
+// Like convolution(). The output and its gradient have the source's type.
 Linear linear(const dnnl::engine& engine, const Desc& source, const Dims& weights, const Desc& output, bool has_bias,
               bool data_gradient, const Attributes& attributes = {});
 

@@ -16,7 +16,7 @@ class CpuPooling final : public CpuLayer {
     output.value = build.plan.acquire(descs_.forward.dst_desc());
     forward_ = {dnnl::pooling_forward(descs_.forward), {{DNNL_ARG_SRC, input.value}, {DNNL_ARG_DST, output.value}}};
     backward_.primitive = dnnl::pooling_backward(descs_.backward);
-    if (layer.kind == LayerKind::max_pool) {  // where each maximum was
+    if (layer.kind == LayerKind::max_pool) {  // keeps the position of each maximum
       const dnnl::memory workspace = build.plan.acquire(descs_.forward.workspace_desc());
       forward_.arguments[DNNL_ARG_WORKSPACE] = workspace;
       backward_.arguments[DNNL_ARG_WORKSPACE] = workspace;

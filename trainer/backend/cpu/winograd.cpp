@@ -11,11 +11,10 @@
 #include "trainer/backend/cpu/winograd_transforms.h"
 #endif
 
-// How it goes: the tiles of the batch, 4×4 pixels each, are taken in chunks that fit the shared cache. Of each chunk
-// the 6×6 pixels around every tile are transformed, all channels of a tile together, into 36 matrices of tiles ×
-// channels. Then each thread takes 16 output channels at a time, transforms their weights, multiplies the 36 pairs of
-// matrices and transforms the products back. Transformed weights are thus never kept: they are four times as large as
-// weights.
+// The algorithm takes the tiles of the batch, 4×4 pixels each, in chunks that fit the shared cache. Of each chunk the
+// 6×6 pixels around every tile are transformed, all channels of a tile together, into 36 matrices of tiles × channels.
+// Then each thread takes 16 output channels at a time, transforms their weights, multiplies the 36 pairs of matrices
+// and transforms the products back. Transformed weights are thus never kept: they are four times as large as weights.
 
 namespace paceline::train::winograd {
 
@@ -23,10 +22,11 @@ namespace paceline::train::winograd {
 
 namespace {
 
-constexpr std::size_t group = 48;       // tiles whose products a thread makes at once: they fit its second-level cache
-constexpr std::size_t lanes = 16;       // output channels at once, two vectors
-constexpr std::size_t pad = 16;         // keeps rows and matrices apart in the cache's sets
-constexpr std::size_t most_groups = 2;  // of a chunk: few fit the caches, many make the weights' transforms rarer
+constexpr std::size_t group = 48;  // tiles whose products a thread computes at once: they fit its second-level cache
+constexpr std::size_t lanes = 16;  // output channels at once, two vectors
+constexpr std::size_t pad = 16;    // keeps rows and matrices apart in the cache's sets
+constexpr std::size_t most_groups =
+    2;  // of a chunk: few groups fit the caches, many make the transforms of the weights rarer
 
 std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
@@ -38,7 +38,7 @@ struct Planes {
   std::size_t size() const { return matrices * matrix(); }  // of a group
 };
 
-// 16 channels at a time are too few pieces of work for many threads: each piece is then halved.
+// For many threads, pieces of 16 channels are too few, so each piece is halved.
 std::size_t parts_of(const Shape& s, int threads) {
   return static_cast<std::size_t>(threads) * lanes > s.out ? most_groups : 1;
 }
@@ -56,7 +56,7 @@ struct Tiling {
   std::size_t chunk() const { return groups * group; }
 };
 
-// The tile's place in a tensor of that many channels.
+// The position of a tile in a tensor.
 struct Place {
   std::size_t first;    // element of channel 0 at row 0, column 0 of its image
   std::ptrdiff_t y, x;  // of the tile's first pixel
@@ -87,7 +87,7 @@ PACELINE_AVX2 inline void load_pixels(const Shape& s, const float* plane, std::p
   }
 }
 
-// All channels of one tile of the source into the 36 matrices. to: the tile's row in the first.
+// Transforms all channels of one tile of the source into the 36 matrices. to: the tile's row in the first matrix.
 PACELINE_AVX2 void transform_source(const Shape& s, const Planes& planes, const float* source, const Place& place,
                                     float* to) {
   for (std::size_t c = 0; c < planes.channels; c += 8) {
@@ -98,7 +98,7 @@ PACELINE_AVX2 void transform_source(const Shape& s, const Planes& planes, const 
   }
 }
 
-// All channels of one tile of the output's gradient; a 37th matrix gets the sums of the tile's pixels.
+// Transforms all channels of one tile of the output's gradient. A 37th matrix gets the sums of the tile's pixels.
 PACELINE_AVX2 void transform_gradient(const Shape& s, const Planes& planes, const float* gradient, const Place& place,
                                       float* to) {
   for (std::size_t c = 0; c < planes.channels; c += 8) {
@@ -114,12 +114,13 @@ PACELINE_AVX2 void transform_gradient(const Shape& s, const Planes& planes, cons
   }
 }
 
-// Where in OIhw8i8o the 8 output channels from `out` on of an input channel begin; taps lie 64 elements apart.
+// The position in OIhw8i8o of 8 output channels, from `out` on, of an input channel; taps are 64 elements apart.
 std::size_t weights_at(std::size_t channels, std::size_t out, std::size_t in) {
   return (out / 8 * channels + in / 8 * 8) * 72 + in % 8 * 8;
 }
 
-// The weights of 16 output channels, from `first` on, into [matrix][input channel][16]. channels: those of the input.
+// Transforms the weights of 16 output channels, from `first` on, into [matrix][input channel][16]. channels: of the
+// input.
 PACELINE_AVX2 void transform_weights(const float* weights, std::size_t channels, std::size_t first, float* to) {
   for (std::size_t i = 0; i < channels; ++i) {
     for (std::size_t half = 0; half < 2; ++half) {
@@ -155,8 +156,8 @@ PACELINE_AVX2 void transform_turned_weights(const float* weights, std::size_t in
   }
 }
 
-// Products of Rows rows with a matrix of 16 columns: c[r][·] = Σₖ a[r × row + k × step] b[k × b_row + ·], added to what
-// is there with `add`.
+// Multiplies Rows rows with a matrix of 16 columns: c[r][·] = Σₖ a[r × row + k × step] b[k × b_row + ·]. add: adds to
+// c.
 template <int Rows>
 PACELINE_AVX2 inline void multiply_block(const float* a, std::size_t row, std::size_t step, const float* b,
                                          std::size_t b_row, std::size_t count, float* c, bool add) {
@@ -191,7 +192,8 @@ PACELINE_AVX2 void multiply_rows(std::size_t rows, const float* a, std::size_t r
   for (; r < rows; ++r) multiply_block<1>(a + r * row, row, step, b, b_row, count, c + r * lanes, add);
 }
 
-// 16 channels of one tile of the output, from `channel` on. from: the tile's row in the products' first matrix.
+// Writes 16 channels of one tile of the output, from `channel` on. from: the tile's row in the first matrix of
+// products.
 PACELINE_AVX2 void transform_output(const Shape& s, const Place& place, const float* from, const float* bias,
                                     std::size_t channel, float* output) {
   for (std::size_t half = 0; half < lanes; half += 8) {
@@ -228,7 +230,7 @@ PACELINE_AVX2 void transform_weights_gradient(const float* products, std::size_t
   }
 }
 
-// sums[·] = Σ of the rows' first 16 elements, added to what is there with `add`.
+// sums[·] = Σ of the rows' first 16 elements. add: adds to sums.
 void add_rows(std::size_t rows, const float* from, std::size_t row, float* sums, bool add) {
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     float sum = add ? sums[lane] : 0;

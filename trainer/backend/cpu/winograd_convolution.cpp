@@ -31,7 +31,8 @@ class WinogradConvolution final : public CpuLayer {
   WinogradConvolution(const Layer& layer, CpuBuild& build)
       : CpuLayer(layer), shape_(shape_of(layer, build.batch)), threads_(threads()) {
     Activation& input = build.activation(layer.input);
-    Activation& output = build.activations.emplace_back();  // all were reserved: input stays valid
+    Activation& output =
+        build.activations.emplace_back();  // capacity was reserved, so references to other elements stay valid
     output.value = build.plan.acquire({build.dims(layer.out), onednn::Type::f32, Tag::nChw8c});
     if (!input.value) input.value = build.plan.acquire({build.dims(layer.in), onednn::Type::f32, Tag::nChw8c});
     source_ = input.value;
@@ -76,7 +77,7 @@ class WinogradConvolution final : public CpuLayer {
   }
 
  private:
-  // Memory that others have between calls.
+  // Work memory, which other layers use between calls.
   dnnl::memory borrow_work(CpuBuild& build) const {
     const std::size_t size = winograd::work_size(shape_, threads_);
     const dnnl::memory work = build.plan.acquire(onednn::plain_layout({static_cast<dnnl::memory::dim>(size)}));
@@ -91,10 +92,11 @@ class WinogradConvolution final : public CpuLayer {
   SummedGradient gradient_;
 };
 
-// With AVX-512 oneDNN 2.6 has a Winograd of its own; oneDNN 3.2 takes the direct algorithm there, and this code, whose
-// blocks are AVX2's, is not for it. Beyond these bounds the direct algorithm was faster, as seen on AVX2 with 16 … 512 channels; with fewer than some 5 images of 4×4 pixels
-// and 512 channels it is too, but the choice does not look at the batch: an image's activations, and so which ReLUs are
-// open, are then the same to the bit however a batch is divided among ranks.
+// Whether this code is used. It is written for AVX2's blocks: with AVX-512, oneDNN 2.6 has a Winograd of its own, and
+// oneDNN 3.2 takes the direct algorithm. Outside of these bounds the direct algorithm was faster, measured on AVX2 with
+// 16 … 512 channels. It is also faster for fewer than about 5 images of 4×4 pixels and 512 channels, but the choice
+// does not depend on the batch, so that an image's activations, and the ReLUs that let it through, are the same to the
+// bit however a batch is divided among ranks.
 bool takes(const Layer& layer, const CpuBuild& build) {
   if (!build.winograd || build.type != onednn::Type::f32 || !onednn::blocks_of_8() || !winograd::processor_has_it()) {
     return false;
@@ -104,7 +106,7 @@ bool takes(const Layer& layer, const CpuBuild& build) {
   const std::int64_t out = layer.out.channels;
   if (std::min(in, out) < 32 || in % 16 != 0 || out % 16 != 0) return false;
   const std::int64_t tiles = ((height + 3) / 4) * ((width + 3) / 4);
-  if (height * width < 8 * tiles) return false;  // more than half of the pixels computed lie outside
+  if (height * width < 8 * tiles) return false;  // more than half of the computed pixels are outside of the image
   const dnnl::memory& input = build.activations[static_cast<std::size_t>(layer.input)].value;
   return !input || onednn::same_layout(input.get_desc(), {build.dims(layer.in), onednn::Type::f32, Tag::nChw8c});
 }

@@ -2,10 +2,10 @@
 // the matrices Bᵀ (source), G (weights), Aᵀ (output), or with A or Gᵀ for gradients; both_ways() applies one to columns
 // and rows.
 //
-// The polynomials are interpolated at 0, ±3/4, ±3/2 and ∞. Against the customary 0, ±1, ±2 and ∞ errors are less than
-// half as large, since the powers of the points are nearer to each other; all factors but G's are exact in fp32. (Which
-// points are good: Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural
-// Networks", ACM TOMS 46, 2020, section 5.)
+// The polynomials are interpolated at 0, ±3/4, ±3/2 and ∞. Errors are less than half as large as with the usual points
+// 0, ±1, ±2 and ∞, because the powers of these points are closer to each other. All factors except G's are exact in
+// fp32. (Which points are good: Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution for
+// Deep Neural Networks", ACM TOMS 46, 2020, section 5.)
 #pragma once
 
 #include <immintrin.h>

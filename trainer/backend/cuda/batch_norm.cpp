@@ -1,8 +1,8 @@
-// Batch norm on kernels of our own: of the whole batch, of virtual batches (ghost), of all ranks' batch (synchronised),
-// with constants (frozen); alone, with a ReLU, or with the sum and ReLU at the end of a residual block. Convolutions
-// beside it may do some of the work (convolution.cpp). cuDNN's batch norms are faster in some of these cases, but its
-// persistent ones stand still while NCCL holds multiprocessors, and none for all. The formulas:
-// trainer/backend/cpu/batch_norm_variants.cpp and kernels.h.
+// Batch norm on our own kernels: over the whole batch, over virtual batches (ghost), over all ranks' batch
+// (synchronised), or with constants (frozen); alone, with a ReLU, or with the sum and ReLU at the end of a residual
+// block. Neighbouring convolutions may do a part of the work (convolution.cpp). cuDNN's batch norms are faster in some
+// of these cases, but its persistent ones stall while NCCL occupies multiprocessors, and cuDNN does not cover all
+// cases. The formulas: trainer/backend/cpu/batch_norm_variants.cpp and kernels.h.
 #include <algorithm>
 #include <stdexcept>
 
@@ -29,7 +29,7 @@ class CudaBatchNorm final : public CudaLayer {
       throw std::invalid_argument(norm.name + " has " + std::to_string(channels_) +
                                   " channels; on a GPU it must be a multiple of 4");
     }
-    if (applied && build.fuse) {  // if it comes to nothing, the convolution sees to the memory
+    if (applied && build.fuse) {  // if the convolution cannot apply it, the convolution allocates the memory
       share_.scale = build.allocate(static_cast<std::size_t>(channels_) * bytes_of(build.storage()));
       share_.shift = build.allocate(static_cast<std::size_t>(channels_) * bytes_of(build.storage()));
     } else {
@@ -64,8 +64,8 @@ class CudaBatchNorm final : public CudaLayer {
     dy_.plan(output, b_, 2);
     const std::size_t bytes = output.count() * bytes_of(b_.storage());
     if (residual_ >= 0) {
-      // What the ReLU let through is the residual's gradient too: written into a summand that nobody else needs any
-      // more, which then has one owner more, else into memory of its own.
+      // The masked gradient is the residual's gradient too. It is written into a summand that no other layer needs any
+      // more, which then has one more owner; else into memory of its own.
       GradientPool& pool = b_.gradients;
       for (void* part : {dy_.second(), dy_.first()}) {
         if (part != nullptr && pool.owners(part) == 1) masked_ = part;
@@ -161,7 +161,7 @@ class CudaBatchNorm final : public CudaLayer {
     PACELINE_CHECK_CUDA(cudaStreamSynchronize(b_.stream));
     b_.batch_norm.sum_over_ranks({host, values});
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(sums, host, values * sizeof(double), cudaMemcpyHostToDevice, b_.stream));
-    PACELINE_CHECK_CUDA(cudaStreamSynchronize(b_.stream));  // the host's copy is used again
+    PACELINE_CHECK_CUDA(cudaStreamSynchronize(b_.stream));  // the host's copy is reused
   }
 
   const int input_, residual_;
@@ -169,7 +169,7 @@ class CudaBatchNorm final : public CudaLayer {
   const std::int64_t channels_;
   const std::vector<std::size_t> offsets_;
   const std::size_t statistics_;
-  Tensor& output_;  // without a value where a convolution applies this layer
+  Tensor& output_;  // without a value if a convolution applies this layer
   NormShare& share_;
   std::byte *x_ = nullptr, *extra_ = nullptr, *dx_ = nullptr;
   void* masked_ = nullptr;

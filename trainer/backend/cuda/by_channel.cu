@@ -149,7 +149,7 @@ struct Norm4 {
     return make_float4((x.x - mean.x) * inverse.x, (x.y - mean.y) * inverse.y, (x.z - mean.z) * inverse.z,
                        (x.w - mean.w) * inverse.w);
   }
-  // The same roundings forward and backward, where its sign says what the ReLU let through.
+  // Forward and backward round in the same way, because backward takes the ReLU's mask from the sign of this value.
   __device__ float4 result(float4 hat) const {
     return make_float4(fmaf(hat.x, scale.x, shift.x), fmaf(hat.y, scale.y, shift.y), fmaf(hat.z, scale.z, shift.z),
                        fmaf(hat.w, scale.w, shift.w));
@@ -174,7 +174,7 @@ struct NormaliseBody {
   __device__ Of of(std::int64_t quad) const { return {*this, Norm4(norm, quad)}; }
 };
 
-// The gradient of what the mask has not hidden; hat: x normalised.
+// The masked gradient. hat: the normalised x.
 __device__ float4 masked_gradient(const kernels::NormBackward& b, Storage s, std::size_t at, const Norm4& n,
                                   float4 hat) {
   float4 dy = load4(b.dy, s, at);
@@ -243,7 +243,7 @@ __global__ void set_statistics_kernel(const double* sums, std::int64_t channels,
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (c >= channels) return;
   const double n = sums[2 * channels], average = sums[c] / n;
-  double variance = sums[channels + c] / n - average * average;  // fp64: the difference is good
+  double variance = sums[channels + c] / n - average * average;  // fp64 keeps the difference accurate
   if (variance < 0) variance = 0;
   mean[c] = static_cast<float>(average);
   inverse_deviation[c] = inverse_of(variance);

@@ -15,7 +15,7 @@
 namespace paceline::train::cuda {
 namespace {
 
-// Managed memory, so that the host can look at it. All is done in the model's stream.
+// Managed memory, which the host can read. All operations run in the model's stream.
 class ManagedMemory final : public Memory {
  public:
   explicit ManagedMemory(cudaStream_t stream) : stream_(stream) {}
@@ -40,7 +40,7 @@ class ManagedMemory final : public Memory {
     finish();
   }
 
-  bool queues = false;  // who calls goes by the stream
+  bool queues = false;  // the caller follows the stream
 
  private:
   void finish() {
@@ -50,8 +50,8 @@ class ManagedMemory final : public Memory {
   const cudaStream_t stream_;
 };
 
-// Work that is captured the second time that it is asked for, and from then on started as a whole. The first time loads
-// the kernels, which a capture must not.
+// Work that runs as usual the first time, which loads the kernels (a capture must not do that), is captured the second
+// time, and is launched as a graph from then on.
 class CapturedWork {
  public:
   CapturedWork() = default;
@@ -78,7 +78,7 @@ class CapturedWork {
     try {
       work();
     } catch (...) {
-      cudaStreamEndCapture(stream, &graph);  // the stream is as before
+      cudaStreamEndCapture(stream, &graph);  // ends the capture after an error
       if (graph != nullptr) cudaGraphDestroy(graph);
       throw;
     }
@@ -216,7 +216,7 @@ class CudaModel final : public Model {
   double train_flops_per_image() const override { return flops_[1]; }
 
  private:
-  // In pinned memory, before the labels.
+  // In pinned memory, in front of the labels.
   struct Host {
     Step step;
     BatchScore score;
@@ -258,7 +258,7 @@ class CudaModel final : public Model {
     std::ranges::copy(labels, pinned);
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(labels_.data(), pinned, labels.size_bytes(), cudaMemcpyHostToDevice, stream_));
     if (mode == Mode::train) {
-      dropout_ = dropout_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // other masks each time
+      dropout_ = dropout_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;  // new masks each time
       host().step = {};
       host().step.dropout = dropout_;
       send_step();
@@ -278,7 +278,7 @@ class CudaModel final : public Model {
 
   const float* logits() { return static_cast<const float*>(network_.tensor(network_.layers().size() - 1).value); }
 
-  // Whoever is told of a layer's gradients records an event behind it: the host does not wait.
+  // gradients_ready records an event behind a layer's work, so the host does not wait.
   void run_backward() {
     const auto begin = [&] {
       kernels::cross_entropy_backward(stream_, network_.storage(), logits(), labels_.data<std::int32_t>(), batch_,
@@ -322,7 +322,7 @@ class CudaModel final : public Model {
   std::span<float> gradients_;
   std::vector<Parameter> parameters_;
   CapturedWork forward_;
-  std::map<const float*, CapturedWork> backward_;  // by where the gradients go
+  std::map<const float*, CapturedWork> backward_;  // by the gradients' buffer
   LossScale loss_scale_;
   bool again_ = false;
   std::uint64_t dropout_ = 0;

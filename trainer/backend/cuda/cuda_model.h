@@ -1,4 +1,4 @@
-// A network on a GPU, behind the interface that the training loop knows.
+// A network on a GPU, as a Model.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace paceline::train::cuda {
 
-// Of the network, not of options.name. The device must be the current one.
+// Makes a model of this network; options.name is not used. The device must be the current one.
 std::unique_ptr<Model> make_cuda_model(const Network& network, const ModelOptions& options, const Device& device);
 
-// The optimizer's arrays lie on the GPU and come to the host when arrays() is called; what is changed there goes back
-// with the next step. Throws std::invalid_argument for another name.
+// The optimizer's arrays are on the GPU. arrays() copies them to the host, and the next step copies changes back.
+// Throws std::invalid_argument for an unknown name.
 std::unique_ptr<Optimizer> make_cuda_optimizer(const OptimizerOptions& options,
                                                const std::vector<Parameter>& parameters, std::size_t elements);
 

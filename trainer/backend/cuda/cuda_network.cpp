@@ -10,9 +10,10 @@ namespace paceline::train::cuda {
 namespace {
 
 constexpr std::int64_t parameter_alignment = 128;  // elements: 256 bytes of the narrowest storage, as products like it
-constexpr std::int64_t statistics_alignment = 16;  // as the CPU backend has them, for checkpoints hold all in one piece
+constexpr std::int64_t statistics_alignment =
+    16;  // as in the CPU backend, because checkpoints hold all statistics in one piece
 
-// cuDNN has fused plans in fp16 alone, and normalises with the statistics of the whole batch of this rank.
+// cuDNN has fused plans only in fp16, and only for statistics of this rank's whole batch.
 bool can_fuse(const NetworkSettings& settings) {
   const BatchNormOptions& norm = settings.batch_norm;
   return settings.fuse && settings.precision == Precision::f16 && !settings.freeze_batch_norm && !norm.sum_over_ranks &&

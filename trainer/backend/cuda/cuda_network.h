@@ -14,25 +14,26 @@ struct NetworkSettings {
   Precision precision = Precision::f32;
   std::int64_t batch = 1;
   bool winograd = true, freeze_batch_norm = false;
-  bool fuse = true;  // convolutions with batch norms, where there is a way (convolution.cpp)
+  bool fuse = true;  // fuse convolutions with batch norms where cuDNN can (convolution.cpp)
   BatchNormOptions batch_norm{};
   bool gradient_of_image = false;  // computed too; for tests
 };
 
 class CudaNetwork {
  public:
-  // The stream and the plans must outlive it. Throws std::invalid_argument for a network that it cannot compute.
+  // The stream and the plans must outlive it. Throws std::invalid_argument for a network that it cannot compute, and
+  // Error for one that is too large.
   CudaNetwork(const Network& network, const NetworkSettings& settings, const Device& device, cudaStream_t stream,
               PlanCache& plans);
 
-  // The activation of the image, to be filled before forward(); the last layer's output is in fp32 where it is linear.
+  // The activation of the image, to be filled before forward(). The output of a last layer that is linear is in fp32.
   Tensor& tensor(std::size_t layer) { return build_.tensors[layer]; }
   const std::vector<Layer>& layers() const { return network_.layers(); }
 
-  // Where the gradient of the last layer's output is expected before backward(), in the activations' storage.
+  // The gradient of the last layer's output, to be filled before backward(), in the activations' storage.
   void* output_gradient() const { return output_gradient_; }
 
-  // Asynchronous. `after`: called when the work of a layer has been put into the stream.
+  // Asynchronous. after: called when the work of a layer has been queued in the stream.
   void forward(Mode mode, LayerObserver* observer);
   using After = std::function<void(std::size_t layer)>;
   void backward(LayerObserver* observer, const After& after);

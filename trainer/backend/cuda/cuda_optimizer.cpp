@@ -1,4 +1,4 @@
-// The optimizers with their arrays on the GPU. What the numbers of a step are is decided in trainer/optim/.
+// The optimizers with their arrays on the GPU. trainer/optim/ computes the factors of each step.
 #include <stdexcept>
 #include <utility>
 
@@ -32,7 +32,7 @@ class CudaOptimizer : public Optimizer {
     }
     on_gpu_.first = buffers_[0].data<float>();
     on_gpu_.second = arrays > 1 ? buffers_[1].data<float>() : nullptr;
-    PACELINE_CHECK_CUDA(cudaDeviceSynchronize());  // before streams that do not wait for the default one
+    PACELINE_CHECK_CUDA(cudaDeviceSynchronize());  // other streams do not wait for the default one
   }
 
   std::string name() const override { return name_; }
@@ -45,7 +45,7 @@ class CudaOptimizer : public Optimizer {
   }
 
  protected:
-  virtual void start(float rate) = 0;  // puts the step's kernels into stream_
+  virtual void start(float rate) = 0;  // queues the step's kernels in stream_
 
   void update(std::span<float> weights, std::span<const float> gradients, float rate) final {
     if (host_may_be_written_) copy(cudaMemcpyHostToDevice);
@@ -78,7 +78,7 @@ class CudaOptimizer : public Optimizer {
   Event there_;
   Buffer chunks_;
   std::vector<Buffer> buffers_;
-  bool host_is_current_ = true;       // zeros at first, here and there
+  bool host_is_current_ = true;       // host and device both start with zeros
   bool host_may_be_written_ = false;  // since the last step
 };
 

@@ -41,8 +41,8 @@ fe::DataType_t cudnn_type(Precision precision) {
   }
 }
 
-// fp32 is fp32: no tensor cores, which would round to TF32, and the same bits each time, for whoever takes it wants
-// these more than speed. Nobody's sums may be kept in less than fp32.
+// fp32 excludes tensor cores, which would round to TF32, and nondeterministic engines, because users of fp32 want exact
+// repetition more than speed. No type may keep sums in less than fp32.
 std::vector<fe::NumericalNote_t> barred(const PlanKey& key) {
   std::vector<fe::NumericalNote_t> notes = {fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
                                             fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
@@ -82,12 +82,12 @@ bool Cudnn::reserve(std::size_t bytes) {
   const std::size_t before = work_.bytes();
   if (bytes <= before) return true;
   PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
-  work_ = Buffer();  // first: the two together may be too much
+  work_ = Buffer();  // freed first, because both buffers together may not fit
   try {
     work_ = device_buffer(bytes);
     return true;
   } catch (const Error&) {
-    cudaGetLastError();  // which is kept until asked for
+    cudaGetLastError();  // clears the error
     work_ = device_buffer(before);
     return false;
   }
@@ -208,13 +208,13 @@ struct ConvolutionGraph {
                            fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
   }
 
-  // Keeps what went wrong last.
+  // Keeps the last error.
   bool good(fe::error_t status) {
     if (status.is_bad()) trouble = status.get_message();
     return status.is_good();
   }
 
-  // What the list has there; engine −1 where cuDNN does not say.
+  // The plan at this position of the list; engine −1 if cuDNN does not report it.
   Plan plan_at(std::int64_t at) {
     Plan plan;
     plan.index = at;
@@ -242,7 +242,7 @@ std::optional<ConvolutionPlan> ConvolutionPlan::if_any(Cudnn& cudnn, const PlanK
   try {
     return ConvolutionPlan(cudnn, key, tensors);
   } catch (const Error&) {
-    return std::nullopt;  // what is wrong with the GPU itself stays so, and the next call says it
+    return std::nullopt;  // an error of the GPU itself persists, and the next call reports it
   }
 }
 
@@ -250,7 +250,7 @@ ConvolutionPlan::~ConvolutionPlan() = default;
 ConvolutionPlan::ConvolutionPlan(ConvolutionPlan&&) noexcept = default;
 ConvolutionPlan& ConvolutionPlan::operator=(ConvolutionPlan&&) noexcept = default;
 
-// Whether the plan is where it was in the list, and runs.
+// Whether the plan is at the same position of the list and runs.
 bool ConvolutionPlan::use(const Plan& plan) {
   fe::graph::Graph& graph = graph_->graph;
   if (plan.index >= graph.get_execution_plan_count()) return false;

@@ -1,5 +1,5 @@
-// Convolutions through cuDNN's graph interface. The only header of cuDNN's C++ layer costs half a minute of compiling:
-// cudnn.cpp alone includes it.
+// Convolutions through cuDNN's graph interface. Only cudnn.cpp includes the header of cuDNN's C++ layer, which takes
+// half a minute to compile.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,10 +16,10 @@
 
 namespace paceline::train::cuda {
 
-// A cuDNN handle on one stream, the memory that plans work in, and what was found out about them before.
+// A cuDNN handle on one stream, the work memory of plans, and the cache of the fastest plans.
 class Cudnn {
  public:
-  // Throws Error where the library that was found is older than version 9.
+  // Throws Error if the library is older than version 9.
   Cudnn(const Device& device, cudaStream_t stream, PlanCache& plans);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
@@ -29,7 +29,7 @@ class Cudnn {
 
  private:
   friend class ConvolutionPlan;
-  bool reserve(std::size_t bytes);  // work memory for all plans; false where there is not so much left
+  bool reserve(std::size_t bytes);  // work memory for all plans; false if there is not enough
 
   void* handle_ = nullptr;  // cudnnHandle_t
   cudaStream_t stream_;
@@ -42,7 +42,7 @@ class Cudnn {
 struct ConvolutionGraph;  // cuDNN's
 
 // One convolution, or one of its two gradients, alone or with the batch norms beside it, with the fastest of cuDNN's
-// plans: that of the cache, else each plan that cuDNN's heuristics suggest is run a few times, on the memory given
+// plans. If the cache does not have it, each plan that cuDNN's heuristics suggest runs a few times on the memory given
 // here.
 //
 // Tensors, in this order; those behind the arrow are written. Activations, filters, and the scale and shift of a batch
@@ -60,13 +60,13 @@ class ConvolutionPlan {
  public:
   using Tensors = std::initializer_list<const void*>;
 
-  // The tensors are those that it works on. Throws Error where cuDNN has no plan.
+  // tensors: the tensors that it works on. Throws Error if cuDNN has no plan.
   ConvolutionPlan(Cudnn& cudnn, const PlanKey& key, Tensors tensors);
   ~ConvolutionPlan();
   ConvolutionPlan(ConvolutionPlan&&) noexcept;
   ConvolutionPlan& operator=(ConvolutionPlan&&) noexcept;
 
-  // Nothing where cuDNN has none.
+  // Empty if cuDNN has no plan.
   static std::optional<ConvolutionPlan> if_any(Cudnn& cudnn, const PlanKey& key, Tensors tensors);
 
   // Asynchronous, in the handle's stream; may be captured.
@@ -83,9 +83,9 @@ class ConvolutionPlan {
   std::unique_ptr<ConvolutionGraph> graph_;
 };
 
-// The first plan that this cuDNN makes for a GPU that is only described, by the JSON of cuDNN's own
-// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION): what a machine without a GPU can find out. Throws Error where there is
-// none; std::invalid_argument where cuDNN does not understand the description.
+// The first plan of this cuDNN for a GPU that is only described by cuDNN's JSON
+// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION), for machines without a GPU. Throws Error if there is none, and
+// std::invalid_argument if cuDNN does not understand the description.
 Plan plan_for_described_gpu(const PlanKey& key, const std::string& description);
 
 }  // namespace paceline::train::cuda

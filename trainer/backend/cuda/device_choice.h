@@ -1,4 +1,4 @@
-// Which GPU a rank takes.
+// The choice of a GPU for each rank.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace paceline::train::cuda {
 
-// The index into visible_devices() for a rank: the local rank; ranks take turns where fewer devices are visible, as
-// they are where a launcher shows each rank its own. Throws Error (usage) where none is visible.
+// The index into visible_devices() for a rank: the local rank, modulo the number of visible devices, because a launcher
+// may show each rank only its own. Throws Error (usage) if none is visible.
 int choose_device(int local_rank, std::size_t visible, const std::string& reason_for_none);
 
-// `uuids`: of the GPU of each rank of this host, in the order of local ranks. Throws Error (usage) where two are the
-// same, unless `share` (--share-gpu).
+// uuids: of the GPU of each rank of this host, in the order of local ranks. Throws Error (usage) if two are equal,
+// unless `share` is set.
 void refuse_shared_gpu(std::span<const std::string> uuids, bool share);
 
 }  // namespace paceline::train::cuda

@@ -1,4 +1,4 @@
-// Kernels on values, windows and images, whose channels do not know of each other.
+// Kernels on values, windows and images, with independent channels.
 #include "trainer/backend/cuda/quads.cuh"
 
 namespace paceline::train::cuda {
@@ -117,7 +117,7 @@ struct MaxPoolBody {
         const float4 v = load4(in, s, ((at.sample * p.height + y) * p.width + x) * quads + at.quad);
         const auto here = static_cast<unsigned char>(ky * p.kernel + kx);
         const auto take = [&](float value, float& most, unsigned char& where_most) {
-          if (first || (!(value <= most) && most == most)) most = value, where_most = here;  // keeps what is no number
+          if (first || (!(value <= most) && most == most)) most = value, where_most = here;  // keeps NaN
         };
         take(v.x, best.x, position.x), take(v.y, best.y, position.y);
         take(v.z, best.z, position.z), take(v.w, best.w, position.w);
@@ -129,7 +129,7 @@ struct MaxPoolBody {
   }
 };
 
-// From the windows that hold a pixel those whose maximum it was.
+// Adds the gradients of the windows whose maximum is this pixel.
 struct MaxPoolBackwardBody {
   Storage s;
   const void* dy;

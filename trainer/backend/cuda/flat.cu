@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(threads) add_kernel(const float* from, float* 
     to[i] += from[i];
 }
 
-// As the host does it: rounded once.
+// Rounded once, as on the host.
 __global__ void __launch_bounds__(threads) divide_kernel(float* values, std::size_t count, float divisor) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * threads;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x; i < count; i += step)

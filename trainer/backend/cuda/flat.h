@@ -1,5 +1,5 @@
-// Work on the flat fp32 buffers of weights and gradients in GPU memory: the optimizers' steps, each reading and writing
-// every number once. Asynchronous, in the stream; the formulas are in trainer/optim/.
+// Operations on the flat fp32 buffers of weights and gradients in GPU memory: the optimizers' steps, which read and
+// write every number once. Asynchronous, in the stream; trainer/optim/ has the formulas.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -49,7 +49,7 @@ struct Lars {
   float momentum;
   double trust, threshold, rate;
   double* squares;           // scratch: 2 × chunk_count
-  double* local;             // scratch: one a parameter, λ ÷ η
+  double* local;             // scratch: λ ÷ η of each parameter
   std::uint32_t parameters;  // how many
 };
 void step(cudaStream_t, const Arrays&, const Lars&);

@@ -29,7 +29,7 @@ std::vector<Fusion> plan_fusions(const std::vector<Layer>& layers) {
   for (std::size_t i = 1; i < layers.size(); ++i) {
     const auto before = static_cast<std::size_t>(layers[i].input);
     const Layer& input = layers[before];
-    // cuDNN applies a batch norm only in a convolution that gathers sums as well.
+    // cuDNN applies a batch norm only in a convolution that also computes sums.
     if (!fusions[i].sums_for || readers[before] != 1 || input.kind != LayerKind::batch_norm || !input.relu) continue;
     fusions[i].applies = before;
     fusions[before].applied = true;

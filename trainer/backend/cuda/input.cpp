@@ -30,11 +30,11 @@ Input::Input(cudaStream_t compute, const Shape& image, std::int64_t batch)
 }
 
 Input::Slot& Input::copy(std::span<const std::byte> pixels, std::span<const std::byte> cuts) {
-  if (slots_[next_].of != nullptr) next_ = 1 - next_;  // announced, and not yet taken
+  if (slots_[next_].of != nullptr) next_ = 1 - next_;  // announced and not taken yet
   Slot& slot = slots_[next_];
   next_ = 1 - next_;
   for (Slot& other : slots_) {
-    if (other.of == pixels.data()) other.of = nullptr;  // of what was there before
+    if (other.of == pixels.data()) other.of = nullptr;  // an outdated copy of the same buffer
   }
   slot.of = nullptr;
   slot.used.make_wait(stream_);
@@ -42,13 +42,13 @@ Input::Slot& Input::copy(std::span<const std::byte> pixels, std::span<const std:
     if (from.empty()) return;
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyHostToDevice, stream_));
   };
-  send(cuts, slot.cuts);  // first: from pageable memory the driver may wait for what is in the stream already
+  send(cuts, slot.cuts);  // first, because from pageable memory the driver may wait for the work in the stream
   send(pixels, slot.pixels);
   slot.copied.record(stream_);
   return slot;
 }
 
-// That of an announced batch, else of a copy that starts now.
+// The slot of an announced batch, else of a copy that starts now.
 Input::Slot& Input::slot_of(std::span<const std::byte> pixels, std::span<const std::byte> cuts) {
   Slot* found = nullptr;
   for (Slot& slot : slots_) {
@@ -62,7 +62,7 @@ Input::Slot& Input::slot_of(std::span<const std::byte> pixels, std::span<const s
 
 void Input::done(Slot& slot) { slot.used.record(compute_); }
 
-// Returns how many samples there are.
+// Returns the number of samples.
 std::int64_t Input::clear_rest(std::size_t values, Storage storage, void* activation) {
   const std::int64_t samples = static_cast<std::int64_t>(values) / image_.size();
   if (samples < batch_) {

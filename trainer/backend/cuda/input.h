@@ -1,5 +1,5 @@
-// From the loader's batch to the first activation. The host's memory is copied by the GPU's copy engine into one of two
-// buffers, the next batch's while this one is computed; a kernel casts, cuts, mirrors, normalises and lays out.
+// Makes the first activation from the loader's batch. The GPU's copy engine copies host memory into one of two buffers,
+// the next batch while this one is computed. A kernel casts, cuts, mirrors, normalises and changes the layout.
 #pragma once
 
 #include <memory>
@@ -15,19 +15,19 @@ namespace paceline::train::cuda {
 
 class Input {
  public:
-  // compute: the stream that the network runs in. image: as published, of which the GPU has its channels filled up.
+  // compute: the stream of the network. image: the published shape; on the GPU its channels are filled up.
   Input(cudaStream_t compute, const Shape& image, std::int64_t batch);
 
-  // Fills `activation` with these samples, and with zeros for those that the batch lacks; asynchronous, in the compute
-  // stream. The images must stay as they are until that has run.
+  // Fills `activation` with these samples, and with zeros for missing ones, asynchronously in the compute stream. The
+  // images must not change until that work has run.
   void fill(std::span<const float> planes, Storage storage, void* activation);
   void fill(const StoredImages& images, Storage storage, void* activation);
 
-  // Starts to copy what a following fill() will take. Not while an announced one has not been taken.
+  // Starts to copy the images of a later fill(). Only one batch can be announced at a time.
   void prefetch(std::span<const float> planes);
   void prefetch(const StoredImages& images);
 
-  // Pinned host memory, from which a copy runs beside the CPU and the kernels.
+  // Pinned host memory, from which a copy runs in parallel to the CPU and the kernels.
   std::pmr::memory_resource* pinned() { return &pinned_; }
 
  private:
@@ -35,17 +35,17 @@ class Input {
   struct Slot {
     Buffer pixels, cuts;
     Event copied, used;        // by the kernel, in the compute stream
-    const void* of = nullptr;  // whose copy it is, announced and not yet taken
+    const void* of = nullptr;  // the buffer that it is an announced copy of
   };
 
   struct Pinned final : std::pmr::memory_resource {
-    int device = 0;  // that the loader's threads, too, make current: each begins with the first one
+    int device = 0;  // loader threads make it current too, because threads start with device 0
     void* do_allocate(std::size_t bytes, std::size_t) override;
     void do_deallocate(void* memory, std::size_t, std::size_t) override;
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
   };
 
-  // The slot that holds these bytes, or will when `copied` is reached.
+  // The slot that holds these bytes, at the latest when `copied` is reached.
   Slot& copy(std::span<const std::byte> pixels, std::span<const std::byte> cuts);
   Slot& slot_of(std::span<const std::byte> pixels, std::span<const std::byte> cuts);
   void done(Slot& slot);

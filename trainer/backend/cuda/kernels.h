@@ -1,7 +1,7 @@
-// Our own kernels on activations: everything but convolutions and matrix products. Tensors are rows × channels, where
-// a row is a pixel of a sample (NHWC), channels a multiple of four, of the storage given; every pointer is the GPU's.
-// All are put into the stream and return at once; a launch that fails throws Error. The same input gives the same bits:
-// sums go over blocks in a fixed order, and no kernel adds atomically.
+// Our own kernels on activations: everything but convolutions and matrix products. Tensors are rows × channels, where a
+// row is a pixel of a sample (NHWC), channels a multiple of four, of the given storage. All pointers are device
+// pointers. The functions queue kernels in the stream and return; they throw Error if a launch fails. Equal input gives
+// equal bits: sums over blocks have a fixed order, and no kernel uses atomic additions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,7 +14,7 @@
 
 namespace paceline::train::cuda {
 
-// What changes from step to step, in GPU memory, so that a captured graph need not change.
+// Values that change from step to step. They are in GPU memory, so that a captured graph does not have to change.
 struct Step {
   float loss_gradient = 1;  // factor of the gradient of the logits: the caller's × the loss scale
   float unscale = 1;        // of the gradients of weights: 1 ÷ loss scale
@@ -23,7 +23,7 @@ struct Step {
   std::uint64_t dropout = 0;  // names the masks
 };
 
-// Of a batch: what Score says of it.
+// The Score of a batch.
 struct BatchScore {
   double loss_sum = 0;
   long long correct = 0;
@@ -33,7 +33,7 @@ struct Rows {  // of the tensors of a channel-wise kernel
   std::int64_t rows = 0, channels = 0;
 };
 
-// Where channel sums are gathered: partial sums of blocks. Bytes that a tensor of so many channels needs.
+// The bytes of the partial sums of blocks, for channel sums of a tensor with this number of channels.
 std::size_t partial_sum_bytes(std::int64_t channels);
 
 namespace kernels {
@@ -61,7 +61,7 @@ void find_nonfinite(cudaStream_t, Storage, const void* values, std::size_t count
 void add_bias(cudaStream_t, Storage, void* y, const float* bias, bool relu, Rows);
 // gradient = Σ dy over the rows × step->unscale.
 void bias_gradient(cudaStream_t, Storage, const void* dy, double* partials, float* gradient, Step* step, Rows);
-// The same of a linear layer, of any number of outputs.
+// The same for a linear layer with any number of outputs.
 void linear_bias_gradient(cudaStream_t, Storage, const void* dy, float* gradient, Step* step, std::int64_t samples,
                           std::int64_t outputs);
 
@@ -70,8 +70,8 @@ void channel_moments(cudaStream_t, Storage, const void* x, double* partials, dou
 // sums: two by channel, of fp32, one after the other, then the number of rows if not negative.
 void widen_sums(cudaStream_t, const float* first, const float* second, std::int64_t channels, std::int64_t rows,
                 double* sums);
-// From such sums, of these rows or of all ranks': the biased variance for normalising, the unbiased one for moving the
-// running statistics by `momentum`.
+// Computes statistics from sums over these rows or over all ranks: the biased variance for normalising, the unbiased
+// one for the running statistics, which move by `momentum`.
 void set_statistics(cudaStream_t, const double* sums, std::int64_t channels, float momentum, float* running_mean,
                     float* running_variance, float* mean, float* inverse_deviation);
 // From the running statistics.
@@ -130,7 +130,7 @@ void cross_entropy_backward(cudaStream_t, Storage, const float* logits, const st
 void planes_to_rows(cudaStream_t, Storage, const float* planes, void* rows, std::int64_t samples, std::int64_t channels,
                     std::int64_t stored_channels, std::int64_t pixels);
 
-// Images of bytes, shifted and mirrored as their cuts tell.
+// Images of bytes with their cuts.
 struct ByteImages {
   const std::uint8_t* planes;  // samples × channels × size × size
   const ImageCut* cuts;        // one a sample

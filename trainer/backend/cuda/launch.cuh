@@ -1,5 +1,5 @@
-// The start of a kernel. Of kernels that are started so the arithmetic is tested without a GPU: what is not compiled by
-// nvcc gets `launch` from a mock of CUDA, which runs their threads on the CPU (tests/unit/trainer/mock_cuda).
+// Launches a kernel. Without nvcc, `launch` comes from a mock of CUDA that runs the threads on the CPU
+// (tests/unit/trainer/backend/cuda/mock_cuda), so that tests without a GPU can check the arithmetic.
 #pragma once
 
 #include "trainer/backend/cuda/runtime.h"

@@ -72,7 +72,7 @@ void add_output(const Layer& layer, std::size_t number, Build& build) {
 
 namespace {
 
-// Of one that is fused the value is the convolution's own, and only the gradient is left to do.
+// A fused ReLU's value is the convolution's, so only the gradient is computed here.
 class CudaRelu final : public CudaLayer {
  public:
   CudaRelu(const Layer& layer, std::size_t number, bool fused, Build& build) : CudaLayer(layer, build), fused_(fused) {
@@ -122,7 +122,7 @@ class CudaAddRelu final : public CudaLayer {
   void plan_backward(Tensor& output) override {
     dy_.plan(output, b_, 2);
     dx_ = b_.gradients.acquire(count_ * bytes_of(b_.storage()));
-    b_.gradients.share(dx_);  // both summands get the same
+    b_.gradients.share(dx_);  // both summands get the same gradient
     b_.tensor(layer_.input).gradients.push_back(dx_);
     b_.tensor(layer_.residual).gradients.push_back(dx_);
     dy_.release(b_);
@@ -148,7 +148,7 @@ class CudaPooling final : public CudaLayer {
     add_output(layer, number, build);
     x_ = build.tensor(layer.input).value;
     y_ = build.tensors[number].value;
-    if (layer.kind == LayerKind::max_pool && layer.kernel > 15) {  // a position is a byte
+    if (layer.kind == LayerKind::max_pool && layer.kernel > 15) {  // positions are bytes
       throw std::invalid_argument(layer.name + " has windows of more than 15 × 15 pixels");
     }
     if (layer.kind == LayerKind::max_pool)
@@ -242,7 +242,7 @@ class CudaLinear final : public CudaLayer {
   std::optional<Matmul> forward_, weight_gradient_, data_gradient_;
 };
 
-// Backward makes the mask again: a hash costs less than a byte read.
+// Backward computes the mask again, because a hash is cheaper than reading a byte.
 class CudaDropout final : public CudaLayer {
  public:
   CudaDropout(const Layer& layer, std::size_t number, Build& build) : CudaLayer(layer, build), number_(number) {
@@ -277,7 +277,7 @@ class CudaDropout final : public CudaLayer {
   SummedGradient dy_;
 };
 
-// One whose work another layer does.
+// A layer whose work another layer does.
 class CudaSilent final : public CudaLayer {
  public:
   using CudaLayer::CudaLayer;

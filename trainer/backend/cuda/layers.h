@@ -1,5 +1,5 @@
-// The layers of a network on the GPU. All memory and all plans are made when the network is built; a step only puts
-// work into one stream, always the same, so that it can be captured in a CUDA graph.
+// The layers of a network on the GPU. Building the network allocates all memory and makes all plans. A step only queues
+// the same work in one stream, so that it can be captured in a CUDA graph.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,9 +21,9 @@
 
 namespace paceline::train::cuda {
 
-// A layer's output, samples × height × width × channels, and what its readers contributed to its gradient.
+// A layer's output, samples × height × width × channels, and the contributions of its readers to its gradient.
 struct Tensor {
-  void* value = nullptr;  // null: never written, for another layer computes with it what comes next
+  void* value = nullptr;  // null: never written, because the next layer is fused with this one
   std::vector<void*> gradients;
   Shape shape;
   std::int64_t samples = 0;
@@ -33,8 +33,8 @@ struct Tensor {
   Rows rows() const { return {samples * shape.height * shape.width, shape.channels}; }
 };
 
-// Memory for gradients of activations, used again as soon as the last reader of one is done. Everything runs in one
-// stream, so what is planned later runs later.
+// Memory for gradients of activations, reused as soon as the last reader of a gradient is done. All work runs in one
+// stream, so work that is planned later runs later.
 class GradientPool {
  public:
   void* acquire(std::size_t bytes);
@@ -58,13 +58,13 @@ struct CudaParameter {
   FilterLayout layout;
 };
 
-// The flat buffers. Layers keep offsets, for the gradients' place may change.
+// The flat buffers. Layers keep offsets, because the gradients may move.
 struct Flat {
   float *weights = nullptr, *gradients = nullptr, *statistics = nullptr;
   void* narrow = nullptr;  // the weights in the activations' storage; null where that is fp32
 };
 
-// A batch norm, and what convolutions do for it: null what they do not (convolution.cpp).
+// A batch norm and the work that convolutions do for it; null for work that they do not do (convolution.cpp).
 struct NormShare {
   const void* x = nullptr;
   float *mean = nullptr, *inverse_deviation = nullptr;
@@ -75,7 +75,7 @@ struct NormShare {
   float *scale_gradient = nullptr, *shift_gradient = nullptr;  // Σdy x̂, Σdy: of the one behind, which also masks dy
 };
 
-// What the layers of one network share while it is built and when it runs.
+// The state that the layers of one network share while it is built and while it runs.
 struct Build {
   Cudnn& cudnn;
   const Blas& blas;
@@ -100,7 +100,7 @@ struct Build {
   void* filter_gradient = nullptr;          // of any convolution, in the activations' storage; null where that is fp32
 
   Storage storage() const { return storage_of(precision); }
-  void* allocate(std::size_t bytes);  // zeroed; lives as long as the network
+  void* allocate(std::size_t bytes);  // zeroed; freed with the network
   const float* weight(std::size_t offset) const { return flat.weights + offset; }
   float* gradient(std::size_t offset) const { return flat.gradients + offset; }
   const void* operand(std::size_t offset) const;  // a weight as products take it
@@ -114,8 +114,8 @@ class CudaLayer {
   CudaLayer(const CudaLayer&) = delete;
   CudaLayer& operator=(const CudaLayer&) = delete;
 
-  // Once per layer in reverse order, after all constructors: takes the output's gradients, announces those of the
-  // inputs.
+  // Called once for each layer in reverse order, after all constructors: takes the output's gradients and adds those of
+  // the inputs.
   virtual void plan_backward(Tensor& output) = 0;
   virtual void forward(Mode mode) = 0;
   virtual void backward() = 0;
@@ -130,19 +130,19 @@ class CudaLayer {
 // Fills build.tensors[number].
 std::unique_ptr<CudaLayer> make_layer(const Layer& layer, std::size_t number, const Fusion& fusion, Build& build);
 std::unique_ptr<CudaLayer> make_convolution(const Layer& layer, std::size_t number, const Fusion& fusion, Build& build);
-// applied: a convolution may take its input as it is, and this layer then writes no output.
+// applied: a convolution may apply this layer to its own input, so that this layer writes no output.
 std::unique_ptr<CudaLayer> make_batch_norm(const Layer& norm, std::size_t number, const Layer& output,
                                            std::size_t output_number, bool applied, Build& build);
 void add_output(const Layer& layer, std::size_t number, Build& build);  // memory for it
 
-// The gradient of a layer's output as at most `most` tensors: adds others up first. run() before they are read.
+// The gradient of a layer's output as at most `most` tensors. run() adds up the others; call it before they are read.
 class SummedGradient {
  public:
   void plan(Tensor& output, Build& build, std::size_t most);
   void run(Build& build) const;
   void* first() const { return parts_[0]; }
   void* second() const { return parts_.size() > 1 ? parts_[1] : nullptr; }
-  void release(Build& build) const;  // when the layer has planned all that reads it
+  void release(Build& build) const;  // after the layer has planned all of its readers
  private:
   struct Sum {
     const void *a, *b;

@@ -1,4 +1,5 @@
-// How tensors lie in GPU memory: images as NHWC, filters as KRSC, which tensor cores read without a transposition.
+// The layout of tensors in GPU memory: images as NHWC and filters as KRSC, which tensor cores read without a
+// transposition.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ constexpr std::int64_t to_multiple(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// cuDNN gives dimensions in the order N, C, H, W, whatever lies where in memory; strides say that, in elements.
+// cuDNN takes dimensions in the order N, C, H, W for any memory layout, which the strides, in elements, describe.
 using Dims = std::array<std::int64_t, 4>;
 constexpr Dims channels_last_strides(const Dims& nchw) {
   return {nchw[1] * nchw[2] * nchw[3], 1, nchw[1] * nchw[3], nchw[1]};

@@ -1,4 +1,4 @@
-// The loss and what is computed by sample or by output of a linear layer.
+// Kernels of the loss, and of sums over samples for each output of a linear layer.
 #include "trainer/backend/cuda/quads.cuh"
 
 namespace paceline::train::cuda {
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(loss_threads)
   }
 }
 
-// Thirty-two columns a block, each by eight threads.
+// A block has thirty-two columns with eight threads each.
 __global__ void __launch_bounds__(256) column_sums_kernel(Storage s, const void* dy, float* gradient, Step* step,
                                                           std::int64_t samples, std::int64_t outputs) {
   __shared__ double sums[8][32];

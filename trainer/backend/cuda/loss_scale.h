@@ -1,8 +1,8 @@
 // Keeps gradients inside fp16's range, 6e-8 to 65504: the loss is multiplied by a power of two before backward, and the
-// gradients of the weights, in fp32, are divided by it again (Micikevicius et al., arXiv 1710.03740, 3.2). Where one
-// overflows backward is repeated with half the factor, from the same activations: no step is left out. Ranks need not
-// agree on the factor, only, where gradients are on their way to the others before that is known, on the repetition.
-// After many steps without an overflow the factor is doubled.
+// gradients of the weights, in fp32, are divided by it again (Micikevicius et al., arXiv 1710.03740, 3.2). If a
+// gradient overflows, backward is repeated with half the factor from the same activations, so that no step is left out.
+// Ranks do not have to agree on the factor. They must agree on the repetition if gradients are sent before the overflow
+// is known. After many steps without an overflow the factor is doubled.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class LossScale {
   float factor() const { return factor_; }
   float inverse() const { return 1 / factor_; }  // exact: both are powers of two
 
-  // After a backward. Returns whether to repeat it with the new, smaller factor(). An overflow with the least factor is
-  // the gradient's own: it is left as it is, for the loss to show.
+  // Call it after a backward. Returns whether to repeat it with the new, smaller factor(). An overflow with the least
+  // factor is that of the gradient itself and is kept, so that the loss shows it.
   bool repeat(bool overflow);
 
  private:

@@ -10,7 +10,7 @@
 namespace paceline::train::cuda {
 namespace {
 
-constexpr std::size_t work_bytes = std::size_t{32} << 20;  // what NVIDIA recommends for Hopper
+constexpr std::size_t work_bytes = std::size_t{32} << 20;  // NVIDIA's recommendation for Hopper
 
 void check_blas(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -40,8 +40,8 @@ Blas::Blas() : work_(device_buffer(work_bytes)) {
 
 Blas::~Blas() { cublasLtDestroy(static_cast<cublasLtHandle_t>(handle_)); }
 
-// cuBLASLt's matrices lie column by column: ours are their transposes there, and resultᵀ = op(right)ᵀ · op(left)ᵀ. So
-// its first operand is our right one. A bias for each of its rows is one for each of our columns.
+// cuBLASLt's matrices are column-major, so ours are their transposes, and resultᵀ = op(right)ᵀ · op(left)ᵀ: its first
+// operand is our right one, and a bias for each of its rows is one for each of our columns.
 struct Matmul::Descriptions {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
@@ -77,7 +77,7 @@ Matmul::Matmul(const Blas& blas, const MatmulShape& s, Precision precision, Stor
     of->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
             static_cast<const void*>(blas.work_.data()));  // as aligned as biases are
   }
-  // What lies row by row as a × b is a matrix of b rows there.
+  // A row-major a × b matrix is a matrix of b rows there.
   of->first =
       s.transpose_right ? matrix_layout(storage, s.inner, s.columns) : matrix_layout(storage, s.columns, s.inner);
   of->second = s.transpose_left ? matrix_layout(storage, s.rows, s.inner) : matrix_layout(storage, s.inner, s.rows);
@@ -87,7 +87,7 @@ Matmul::Matmul(const Blas& blas, const MatmulShape& s, Precision precision, Stor
   check_blas(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
   cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &work_bytes,
                                        sizeof work_bytes);
-  // Sums that several blocks make parts of stay in fp32 too: by default these may be added up as 16-bit numbers.
+  // Partial sums of several blocks are added in fp32 too; by default they may be added as 16-bit numbers.
   constexpr std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction,
                                        sizeof reduction);

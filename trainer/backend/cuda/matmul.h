@@ -1,4 +1,4 @@
-// Products of matrices through cuBLASLt, for linear layers. Matrices lie row by row.
+// Matrix products through cuBLASLt, for linear layers. Matrices are row-major.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,23 +23,23 @@ class Blas {
   Buffer work_;
 };
 
-// result = op(left) · op(right), + bias. result is rows × columns; op(left) rows × inner; a transposed operand lies the
-// other way round.
+// result = op(left) · op(right), + bias. result is rows × columns; op(left) rows × inner; a transposed operand is
+// stored as inner × rows or columns × inner.
 struct MatmulShape {
   std::int64_t rows = 1, columns = 1, inner = 1;
   bool transpose_left = false, transpose_right = false;
-  bool bias = false;  // one a column, in the result's storage
+  bool bias = false;  // one for each column, in the result's storage
 };
 
 class Matmul {
  public:
-  // The operands have the storage of the precision; sums are fp32. Throws Error where cuBLASLt has no algorithm.
+  // The operands have the storage of the precision; sums are fp32. Throws Error if cuBLASLt has no algorithm.
   Matmul(const Blas& blas, const MatmulShape& shape, Precision precision, Storage result);
   ~Matmul();
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  // Asynchronous; may be captured. bias: null where the shape has none.
+  // Asynchronous; may be captured. bias: null if the shape has none.
   void run(cudaStream_t stream, const void* left, const void* right, void* result, const void* bias = nullptr) const;
 
  private:

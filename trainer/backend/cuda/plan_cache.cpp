@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view first_line = "paceline-cudnn-plans 1\n";
 constexpr std::size_t largest_file = std::size_t{8} << 20, most_knobs = 64;
 
-// Takes what stands before the separator, or nothing where it does not occur.
+// Takes the text before the separator; nothing if the separator does not occur.
 std::optional<std::string_view> take_until(std::string_view& rest, char separator) {
   const std::size_t at = rest.find(separator);
   if (at == std::string_view::npos) return std::nullopt;

@@ -1,7 +1,7 @@
-// Which of cuDNN's ways to compute a convolution was the fastest here, kept in a file, so that only the first run of a
-// model has to try them. A plan is a position in the list that cuDNN's heuristics make, with the engine's number and
-// its knobs to see that the list is the same: whatever stands in the file, the worst is a slow plan, or one that is not
-// found, and then all are tried again.
+// A file with the fastest of cuDNN's plans for each convolution, so that only the first run of a model has to measure
+// them. A plan is a position in the list that cuDNN's heuristics make, with the engine's number and its knobs to check
+// that the list is the same. Even a wrong file can only lead to a slow plan, or to one that is not found; then all
+// plans are measured again.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace paceline::train::cuda {
 
-// The last four: with the batch norms beside it (convolution.cpp).
+// The last four include neighbouring batch norms (convolution.cpp).
 enum class Direction {
   forward,
   data_gradient,
@@ -27,7 +27,7 @@ enum class Direction {
   data_gradient_norm
 };
 
-// What a plan is for. Two geometries that differ anywhere have plans of their own, as do two GPUs and two cuDNNs.
+// The convolution that a plan belongs to. Each geometry, GPU and version of cuDNN has its own plans.
 struct PlanKey {
   Direction direction = Direction::forward;
   Precision precision = Precision::f32;
@@ -39,7 +39,7 @@ struct PlanKey {
   std::int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
 };
 
-// On which GPU and with which cuDNN (cudnnGetVersion(), which the library has, not its headers).
+// The GPU and the version of cuDNN (cudnnGetVersion(), the version of the library and not of its headers).
 struct PlanPlace {
   std::string gpu;
   std::int64_t cudnn = 0;
@@ -60,19 +60,19 @@ struct Plan {
 
 class PlanCache {
  public:
-  // Empty: nothing is kept. A file that is missing is an empty cache; one that is damaged or too large is one too, and
-  // trouble() says so in one line.
+  // An empty name: nothing is kept. A missing file is an empty cache. A damaged or too large file is one too, and
+  // trouble() describes the problem in one line.
   explicit PlanCache(std::filesystem::path file);
 
   std::optional<Plan> find(const std::string& key) const;
   void add(const std::string& key, const Plan& plan);
 
-  // Writes what was added, together with what other processes wrote meanwhile. Never throws: a cache that cannot be
-  // written is no reason to stop; trouble() then says why.
+  // Writes the new plans together with those that other processes wrote meanwhile. Never throws, because a run does not
+  // need the cache; trouble() has the reason of a failure.
   void save();
   const std::string& trouble() const { return trouble_; }
 
-  // The file's content. parse() returns nothing where anything in it is not as print() writes it.
+  // The file's content. parse() returns nothing if anything differs from the format of print().
   using Plans = std::map<std::string, Plan>;
   static std::string print(const Plans& plans);
   static std::optional<Plans> parse(std::string_view content);
@@ -85,7 +85,7 @@ class PlanCache {
   Plans plans_, added_;
 };
 
-// $XDG_CACHE_HOME/paceline/cudnn-plans.txt, else the same below ~/.cache; empty where neither variable is set.
+// $XDG_CACHE_HOME/paceline/cudnn-plans.txt, else the same below ~/.cache; empty if neither variable is set.
 std::filesystem::path default_plan_cache();
 
 }  // namespace paceline::train::cuda

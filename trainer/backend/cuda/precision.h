@@ -1,5 +1,5 @@
-// The types that a network is computed in on a GPU. Weights, their gradients and the batch norms' statistics are fp32
-// whatever the type; activations and their gradients are of its storage. Sums are fp32 or wider.
+// The types that a network is computed in on a GPU. Weights, their gradients and the batch norms' statistics are always
+// fp32; activations and their gradients have the type's storage. Sums are fp32 or wider.
 #pragma once
 
 #include <cstddef>

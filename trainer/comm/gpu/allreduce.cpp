@@ -12,7 +12,7 @@ namespace paceline::train::nccl {
 
 namespace {
 
-// query: cudaErrorNotReady until it is over.
+// query: returns cudaErrorNotReady until the work is done.
 template <typename Query>
 void watch(Query query, std::span<NcclComm* const> comms, double limit_s) {
   using Clock = std::chrono::steady_clock;

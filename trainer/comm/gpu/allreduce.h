@@ -1,4 +1,5 @@
-// What an allreduce on the GPU is: it knows neither gradients nor casts, only numbers of one type in the GPU's memory.
+// The interface of an allreduce algorithm on GPU memory. It works on numbers of one type and knows neither gradients
+// nor casts.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,8 @@
 
 namespace paceline::train::nccl {
 
-// The numbers of this rank, in memory that kernels and the host's copies can reach. At most 2^30, for MPI's counts.
+// The numbers of this rank, in memory that kernels and copies of the host can reach. There are at most 2^30, for MPI's
+// counts.
 struct Values {
   Type type;
   std::byte* data;
@@ -25,7 +27,7 @@ struct Values {
 
   std::byte* at(std::size_t position) const { return data + position * bytes_of(type); }
 
-  // Where a rank has the complete sums of a slice it divides them, once, before the other ranks get them.
+  // Divides the sums of a slice. The rank that has the complete sums calls it once, before the other ranks get them.
   void divide(Slice slice, cudaStream_t stream) const {
     if (divisor != 1) nccl::divide(reinterpret_cast<float*>(at(slice.first)), slice.count, divisor, stream);
   }
@@ -36,18 +38,17 @@ class Allreduce {
  public:
   virtual ~Allreduce() = default;
 
-  // Puts the work into the stream behind what is there: the values become sum over the ranks ÷ divisor, the same bits
-  // on every rank. One that communicates through MPI waits for the stream and returns when all is done. A collective
-  // call.
+  // Queues work in the stream that replaces the values by the sum over the ranks ÷ divisor, with the same bits on every
+  // rank. An algorithm that uses MPI waits for the stream and returns when its MPI calls are done. A collective call.
   virtual void reduce(const Values& values, cudaStream_t stream) = 0;
 
-  // Whether reduce() takes MPI, and so the host.
+  // Whether reduce() uses MPI, and so the host.
   virtual bool uses_mpi() const = 0;
 
-  // Whether the gradient is to be handed over parameter by parameter.
+  // Whether reduce() must be called for one parameter at a time.
   virtual bool by_segment() const { return false; }
 
-  // NCCL's communicators in use: errors are looked for in them, and memory registered with them.
+  // The NCCL communicators in use, which are checked for errors and with which memory is registered.
   virtual std::vector<NcclComm*> comms() { return {}; }
 };
 
@@ -57,19 +58,19 @@ class Allreduce {
 PACELINE_NCCL_ALGORITHMS(PACELINE_ROW)
 #undef PACELINE_ROW
 
-// Through host memory, by the algorithm of that name (comm/algorithms.h), whatever the MPI library knows of GPUs.
+// The algorithm of that name (comm/algorithms.h) on host memory, for any MPI library.
 std::unique_ptr<Allreduce> make_staged(const std::string& name, const Ranks& ranks, const Options& options);
 
-// mpi, naive, flat: the MPI library on the GPU's memory; fp32. For a library that is CUDA-aware.
+// mpi, naive, flat: the MPI library's allreduce on GPU memory, in fp32. The library must be CUDA-aware.
 std::unique_ptr<Allreduce> make_cuda_aware(const std::string& name, const Ranks& ranks);
 
-// The host waits for an event, or for what is in the stream: asleep in a thread that communicates beside a computing
-// one. Meanwhile it looks for errors in the comms. Where one has failed, or after so many seconds, it aborts them
-// all, so that no stream hangs, and throws Error. Without comms it waits as long as it takes.
+// Waits on the host for an event, or for the work in the stream; a thread that called sleep_in_waits() sleeps.
+// Meanwhile it checks the NCCL communicators for errors. If one has failed, or after limit_s seconds, it aborts all of
+// them, so that no stream hangs, and throws Error. Without communicators there is no time limit.
 void wait_for_event(cudaEvent_t event, std::span<NcclComm* const> comms = {}, double limit_s = 0);
 void wait_for_stream(cudaStream_t stream, std::span<NcclComm* const> comms = {}, double limit_s = 0);
 
-// Runs `make`, in which a rank may fail alone, and throws what the first one threw on all.
+// Runs `make`, which may throw on some ranks, and throws the first rank's error on all ranks.
 void all_or_none(MPI_Comm comm, const std::function<void()>& make);
 
 }  // namespace paceline::train::nccl

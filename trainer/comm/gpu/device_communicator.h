@@ -1,4 +1,4 @@
-// The communicators on GPUs.
+// Communicators for gradients in GPU memory.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace paceline::train::nccl {
 
-// The communicator of that name over the ranks, for gradients in the memory of the current device, which is the rank's
-// from now on; what lies in host memory goes through MPI. It has a stream of its own, called `communication`.
+// Makes the communicator of that name over the ranks, for gradients in the memory of the current device. Values in host
+// memory go through MPI. It has a stream of its own, called `communication`.
 //
-// pure_nccl, single_node, hierarchical, two_dimensional: NCCL alone. non_cuda_aware: NCCL within hosts, MPI between
-// them through pinned host memory. mpi, naive, flat: the MPI library on the GPU's memory where it is CUDA-aware and
-// numbers are fp32, else, like all other names, the algorithm of comm/ on pinned host memory.
+// pure_nccl, single_node, hierarchical and two_dimensional use NCCL alone. non_cuda_aware uses NCCL within hosts, and
+// MPI on pinned host memory between them. mpi, naive and flat use the MPI library on GPU memory if it is CUDA-aware and
+// the type is fp32. In all other cases the algorithm of comm/ works on pinned host memory.
 //
-// A collective call. Throws Error: for another name or type, where two ranks of a communicator of NCCL share a GPU,
-// where a rank is missing for options.timeout_s; on all ranks the same.
+// A collective call. Throws the same Error on all ranks for an unknown name or type, if two ranks of an NCCL
+// communicator share a GPU, and if a rank is missing for options.timeout_s.
 Communicator make_device_communicator(const std::string& name, const Options& options, std::unique_ptr<Ranks> ranks);
 
 }  // namespace paceline::train::nccl

@@ -38,7 +38,7 @@ void use_device_of_rank(const Ranks& ranks, bool share) {
   } catch (const Error& error) {
     what = error.what();
   }
-  // Alike on all ranks in the usual case of a machine without GPUs: then without a rank's name.
+  // On a machine without GPUs the message is the same on all ranks, so it names no rank.
   const std::string first = first_failure(ranks.world, what);
   int without = what.empty() ? 0 : 1;
   MPI_Allreduce(MPI_IN_PLACE, &without, 1, MPI_INT, MPI_SUM, ranks.world);
@@ -50,7 +50,7 @@ void use_device_of_rank(const Ranks& ranks, bool share) {
   MPI_Bcast(&host, 1, MPI_INT, 0, ranks.host);
   MPI_Allgather(&host, 1, MPI_INT, host_of.data(), 1, MPI_INT, ranks.world);
   const std::vector<Placement> all = placements(ranks);
-  for (int of = 0; of < ranks.size; ++of) {  // every host's, so that all throw the same
+  for (int of = 0; of < ranks.size; ++of) {  // checks every host, so that all ranks throw the same
     std::vector<std::string> uuids;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       if (host_of[rank] == of) uuids.push_back(all[rank].device_uuid);

@@ -1,4 +1,4 @@
-// Which GPU a rank has.
+// The assignment of GPUs to ranks.
 #pragma once
 
 #include "trainer/comm/gpu/options.h"
@@ -6,11 +6,11 @@
 
 namespace paceline::train::nccl {
 
-// Makes the rank's GPU current for this thread: that of its number on its host. Throws Error (usage) on all ranks where
-// one has no GPU, or where two have the same one and do not `share`. A collective call over ranks.world.
+// Makes the GPU with the number of the rank on its host current for this thread. Throws Error (usage) on all ranks if
+// one has no GPU, or if two have the same one without `share`. A collective call over ranks.world.
 void use_device_of_rank(const Ranks& ranks, bool share);
 
-// Where every rank is, by rank: its host and the current GPU of the calling thread. A collective call over ranks.world.
+// The host and the current GPU of every rank, by rank. A collective call over ranks.world.
 std::vector<Placement> placements(const Ranks& ranks);
 
 }  // namespace paceline::train::nccl

@@ -1,5 +1,5 @@
-// `hierarchical`, ChainerMN's default: NCCL's sum to the first rank of each host, slices summed among these, NCCL's
-// broadcast.
+// `hierarchical`, ChainerMN's default: NCCL's sum on the first rank of each host, sum of slices among these ranks,
+// NCCL's broadcast.
 #include "trainer/comm/gpu/peers.h"
 
 namespace paceline::train::nccl {

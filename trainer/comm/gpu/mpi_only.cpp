@@ -1,5 +1,5 @@
-// Communicators that need no NCCL, for several ranks on one GPU, which NCCL refuses, and for comparison: the algorithms
-// of comm/ through pinned memory of the host, or the MPI library's own on the GPU's memory.
+// Algorithms without NCCL, for several ranks on one GPU, which NCCL refuses, and for comparison: the algorithms of
+// comm/ on pinned host memory, or the MPI library's allreduce on GPU memory.
 #include "trainer/comm/algorithms.h"
 #include "trainer/comm/element.h"
 #include "trainer/comm/gpu/peers.h"
@@ -33,7 +33,7 @@ class Staged : public Allreduce {
   cuda::Buffer staging_;
 };
 
-// mpi and naive: in place. flat: from one buffer to another, which are what it costs.
+// mpi and naive work in place. flat copies to one buffer and reduces to another; the copies are its cost.
 class CudaAware : public Allreduce {
  public:
   CudaAware(const std::string& name, const Ranks& ranks)
@@ -51,7 +51,7 @@ class CudaAware : public Allreduce {
       sums = sums_.data<std::byte>();
       PACELINE_CHECK_CUDA(cudaMemcpyAsync(packed_.data(), values.data, bytes, cudaMemcpyDefault, stream));
     }
-    wait_for_stream(stream);  // MPI knows no streams
+    wait_for_stream(stream);  // MPI does not follow streams
     MPI_Allreduce(from, sums, static_cast<int>(values.count), MPI_FLOAT, MPI_SUM, ranks_.world);
     Values{values.type, sums, values.count, values.divisor}.divide(stream);
     if (packs_) PACELINE_CHECK_CUDA(cudaMemcpyAsync(values.data, sums, bytes, cudaMemcpyDefault, stream));

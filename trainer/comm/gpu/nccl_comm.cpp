@@ -71,7 +71,7 @@ NcclComm::NcclComm(const Id& id, MPI_Comm comm, const Options& options, const ch
 
 NcclComm::~NcclComm() {
   if (comm_ == nullptr) return;
-  // Finalising waits for the other ranks, which may be gone: not for long.
+  // ncclCommFinalize waits for the other ranks, which may have ended, so the wait is limited.
   ncclResult_t state = ncclCommFinalize(comm_);
   const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);
   while (state == ncclInProgress && Clock::now() < give_up) {
@@ -96,7 +96,7 @@ std::string NcclComm::last_message() const {
 
 void NcclComm::settle(ncclResult_t result, const char* what) {
   const Clock::time_point start = Clock::now();
-  // It is done in microseconds, but for the first call, which connects the ranks.
+  // It takes microseconds, except for the first call, which connects the ranks.
   for (int tries = 0; result == ncclInProgress; ++tries) {
     if (tries > 1000)
       std::this_thread::sleep_for(std::chrono::microseconds(100));

@@ -1,4 +1,4 @@
-// NCCL's communicator with an owner, its errors as the project's, and no wait without an end.
+// An NCCL communicator that frees itself, throws Error, and never waits without a time limit.
 #pragma once
 
 #include <mpi.h>
@@ -16,38 +16,38 @@ namespace paceline::train::nccl {
 
 ncclDataType_t nccl_type(Type type);
 
-// What the first place of `comm` made and all have got; `failure` where it could not, in one line. Throws nothing, so
-// that ranks that meet in several exchanges meet in all.
+// The id that rank 0 of `comm` makes and sends to all. If NCCL fails, `failure` has the error message. It does not
+// throw, so that ranks which take part in several exchanges complete all of them.
 struct Id {
   ncclUniqueId id{};
   std::string failure;
 };
 Id exchange_id(MPI_Comm comm);
 
-// A communicator over the ranks of an MPI communicator, in the order of that. Made without blocking: every wait for
-// other ranks looks for errors and at the clock. The price is a thread that NCCL starts for each call outside of the
-// first few microseconds of it.
+// A communicator over the ranks of an MPI communicator, in the same order. It is non-blocking: every wait for other
+// ranks checks for errors and for the time limit. In return NCCL starts a thread for each call that takes more than a
+// few microseconds.
 class NcclComm {
  public:
-  // After exchange_id() over the same ranks; the current device is the rank's. `name`, a literal, is what profilers
-  // show. Throws Error where NCCL fails, and where not all ranks have come within the time.
+  // Call it after exchange_id() over the same ranks, with the rank's device current. name: a literal that profilers
+  // show. Throws Error if NCCL fails or a rank is missing within the time limit.
   NcclComm(const Id& id, MPI_Comm comm, const Options& options, const char* name);
-  ~NcclComm();  // all that was begun has ended, or was aborted
+  ~NcclComm();  // all work must have ended or been aborted
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Makes calls of NCCL with this communicator, which put work into streams; `what` names them in errors. Afterwards
-  // events can be recorded behind that work. Throws Error.
+  // Runs NCCL calls with this communicator, which queue work in streams. Afterwards events can be recorded behind that
+  // work. what: names the calls in errors. Throws Error.
   template <typename Calls>
   void call(const char* what, Calls calls) {
     const std::lock_guard lock(mutex_);
     settle(calls(usable(what)), what);
   }
 
-  // As call(), the calls within one group.
+  // Like call(), with the calls in one group.
   template <typename Calls>
   void group(const char* what, Calls calls) {
     call(what, [&](ncclComm_t comm) {
@@ -58,14 +58,15 @@ class NcclComm {
     });
   }
 
-  // Throws Error where something has failed since. From any thread; does nothing while another one is in call().
+  // Throws Error if an operation has failed since. May be called from any thread; does nothing while another thread is
+  // in call().
   void look();
 
-  // Ends what hangs on the device, so that streams go on; later calls throw `why`. From any thread.
+  // Aborts the operations on the device, so that streams go on. Later calls throw `why`. May be called from any thread.
   void abort(const std::string& why);
 
-  // Memory of ncclMemAlloc that NCCL reads and writes without copies of its own, until it is given back by what this
-  // returns, before it is freed.
+  // Registers memory of ncclMemAlloc, so that NCCL reads and writes it without copies. Returns the registration, which
+  // must be released before the memory is freed.
   void* register_memory(void* memory, std::size_t bytes);
   void deregister_memory(void* registration);
 
@@ -73,18 +74,18 @@ class NcclComm {
   using Clock = std::chrono::steady_clock;
 
   ncclComm_t usable(const char* what) const;
-  void settle(ncclResult_t result, const char* what);  // until it is no longer in progress
+  void settle(ncclResult_t result, const char* what);  // waits until the call is no longer in progress
   std::string last_message() const;
 
   ncclComm_t comm_ = nullptr;
   int rank_ = 0, size_ = 1;
   const std::chrono::duration<double> limit_;
   std::mutex mutex_;
-  std::string aborted_;  // why; empty: it works
+  std::string aborted_;  // the reason; empty: not aborted
 };
 
-// Where ranks may fail one by one: returns on all of `comm` the text of the first rank that has one, with its name;
-// empty where none has. A collective call.
+// For work that may fail on some ranks: returns on all ranks of `comm` the text of the first rank that passes one, with
+// the rank's name; empty if none does. A collective call.
 std::string first_failure(MPI_Comm comm, const std::string& own);
 
 }  // namespace paceline::train::nccl

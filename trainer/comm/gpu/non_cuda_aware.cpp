@@ -1,5 +1,5 @@
-// `non_cuda_aware`, as ChainerMN has it: hierarchical for an MPI library that cannot read a GPU's memory. Between hosts
-// every message goes through pinned memory of the host; the sums are made on the GPU.
+// `non_cuda_aware`, as in ChainerMN: hierarchical for an MPI library that cannot read GPU memory. Messages between
+// hosts go through pinned host memory; the GPU computes the sums.
 #include <algorithm>
 
 #include "trainer/comm/element.h"

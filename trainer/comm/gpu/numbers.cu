@@ -7,7 +7,7 @@
 #include "trainer/comm/gpu/numbers.h"
 #include "trainer/core/error.h"
 
-// Not in namespace nccl: whoever looks for NCCL in the names of kernels must not find these.
+// Not in namespace nccl, so that tools which look for NCCL in kernel names do not find these kernels.
 namespace paceline::train::gradient_numbers {
 
 namespace {

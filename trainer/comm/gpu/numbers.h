@@ -10,12 +10,12 @@ namespace paceline::train::nccl {
 
 enum class Type { f32, f16, bf16 };
 
-// "f32", "f16", "bf16". Throws Error (usage) for another name.
+// "f32", "f16", "bf16". Throws Error (usage) for an unknown name.
 Type type_of(const std::string& dtype);
 inline std::size_t bytes_of(Type type) { return type == Type::f32 ? 4 : 2; }
 
-// All put their work into the stream and return. They give the same bits as the functions of comm/cast.h, but for NaNs,
-// whose payloads are the GPU's.
+// All queue their work in the stream and return. They give the same bits as the functions of comm/cast.h, except for
+// the payloads of NaNs.
 
 // values[i] /= divisor
 void divide(float* values, std::size_t count, float divisor, cudaStream_t stream);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int most_ctas = 64;  // NCCL's MAXCHANNELS
 
-// The text as one line, without what is around it.
+// The text as one line, without blanks around it.
 std::string one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -28,7 +28,7 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
-// By ncclResult_t.
+// code: an ncclResult_t.
 const char* remedy(int code) {
   switch (code) {
     case 1:

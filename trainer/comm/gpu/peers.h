@@ -8,15 +8,15 @@ namespace paceline::train::nccl {
 
 class SliceExchange {
  public:
-  // Each rank of the library gets every rank's copy of its own slice, adds them up in the order of the ranks, divides,
-  // and gives the result to all.
+  // Each rank of `peers` gets every rank's copy of its own slice, adds them up in the order of the ranks, divides, and
+  // gives the result to all ranks.
   void reduce(NcclComm& peers, const Values& values, cudaStream_t stream);
 
  private:
   cuda::Buffer copies_;
 };
 
-// Memory of at least so many bytes; when it has to grow, what is in the stream is waited for first.
+// Makes the buffer at least `bytes` long. Waits for the work in the stream before the buffer grows.
 void grow(cuda::Buffer& buffer, cuda::Buffer::Kind kind, std::size_t bytes, cudaStream_t stream);
 
 }  // namespace paceline::train::nccl

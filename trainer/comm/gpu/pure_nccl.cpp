@@ -1,5 +1,5 @@
-// `pure_nccl`, as ChainerMN has it: one ncclAllReduce over all ranks; how is NCCL's choice. `single_node` is the same,
-// within one host.
+// `pure_nccl`, as in ChainerMN: one ncclAllReduce over all ranks, whose algorithm NCCL chooses. `single_node` is the
+// same within one host.
 #include <fmt/format.h>
 
 #include "trainer/comm/gpu/allreduce.h"

@@ -1,6 +1,6 @@
-// `two_dimensional`, as ChainerMN has it: NCCL's reduce-scatter in each host, each slice summed among the ranks of
-// equal local rank, NCCL's allgather in each host. NCCL's slices are of one length: where the ranks of a host do not
-// divide the values, these are copied to a longer buffer.
+// `two_dimensional`, as in ChainerMN: NCCL's reduce-scatter in each host, sum of each slice among the ranks of equal
+// local rank, NCCL's allgather in each host. NCCL's slices have equal lengths: if the number of values is not a
+// multiple number of ranks on the host; number of this rank there's ranks, the values are copied to a longer buffer.
 #include <fmt/format.h>
 
 #include "trainer/comm/gpu/peers.h"
