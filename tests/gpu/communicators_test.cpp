@@ -15,13 +15,13 @@
 #include <thread>
 
 #include "trainer/backend/cuda/runtime.h"
-#include "trainer/comm/cast.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/gpu/device_communicator.h"
 #include "trainer/comm/gpu/device_of_rank.h"
 #include "trainer/comm/gpu/nccl_comm.h"
 #include "trainer/comm/gpu/numbers.h"
 #include "trainer/comm/waiting.h"
+#include "trainer/core/cast.h"
 #include "trainer/core/error.h"
 
 namespace paceline::train {

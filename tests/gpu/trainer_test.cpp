@@ -399,7 +399,7 @@ TEST_F(CudaModelTest, NamesTheLayerWhereNumbersStopToBeFinite) {
   EXPECT_EQ(gpu->first_nonfinite_layer(), "c.conv");
 }
 
-TEST_F(CudaModelTest, DropsOutBySeedAndKeepsTheMean) {
+TEST_F(CudaModelTest, DropsValuesByTheSeedAndKeepsTheMean) {
   const auto gpu = model_of(dropout_network(), exact(4));
   expect_dropout_by_seed(*gpu);
 }

@@ -9,7 +9,7 @@ import sys
 
 # Folders whose files are compiled together (those of profiler/inject are not).
 LIBRARIES = [["analysis"], ["viewer"], ["profiler/format"], ["profiler/record"],
-             ["trainer/nn", "trainer/backend", "trainer/optim"], ["trainer/comm"], ["trainer/cli", "trainer/run", "trainer/updaters", "trainer/data"]]
+             ["trainer/core", "trainer/nn", "trainer/backend", "trainer/optim"], ["trainer/comm"], ["trainer/cli", "trainer/run", "trainer/updaters", "trainer/data"]]
 FUNCTION = re.compile(r"^(?!\s|#|//|return|using|typedef|struct|class|enum|namespace|friend|\}|TEST)"
                       r"[\w:<>,\*& ]+?[ \*&](\w+)\(", re.M)
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.M | re.S)

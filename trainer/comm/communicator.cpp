@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "trainer/comm/algorithms.h"
-#include "trainer/comm/gpu/algorithms.h"
 #include "trainer/comm/host_collectives.h"
 #include "trainer/comm/host_reduction.h"
+#include "trainer/comm/nccl_algorithms.h"
 #include "trainer/comm/ring_order.h"
 #include "trainer/core/error.h"
 

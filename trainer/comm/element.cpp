@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "trainer/comm/cast.h"
+#include "trainer/core/cast.h"
 #include "trainer/core/error.h"
-#include "trainer/nn/vectorize.h"
+#include "trainer/core/vectorize.h"
 
 namespace paceline::train {
 namespace {

@@ -23,8 +23,6 @@ void in_calls(std::span<T> values, Call call) {
 }  // namespace
 }  // namespace host_collectives
 
-using namespace host_collectives;
-
 void HostCollectives::wait_for_all() {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(ranks_->world, &request);
@@ -36,19 +34,19 @@ void HostCollectives::wait_for_all() {
 }
 
 void HostCollectives::broadcast(std::span<float> values, int root) {
-  in_calls(values, [&](float* data, int count) { MPI_Bcast(data, count, MPI_FLOAT, root, ranks_->world); });
+  host_collectives::in_calls(values, [&](float* data, int count) { MPI_Bcast(data, count, MPI_FLOAT, root, ranks_->world); });
 }
 
 void HostCollectives::broadcast(std::span<std::uint64_t> values, int root) {
-  in_calls(values, [&](std::uint64_t* data, int count) { MPI_Bcast(data, count, MPI_UINT64_T, root, ranks_->world); });
+  host_collectives::in_calls(values, [&](std::uint64_t* data, int count) { MPI_Bcast(data, count, MPI_UINT64_T, root, ranks_->world); });
 }
 
 void HostCollectives::broadcast(std::span<std::byte> values, int root) {
-  in_calls(values, [&](std::byte* data, int count) { MPI_Bcast(data, count, MPI_BYTE, root, ranks_->world); });
+  host_collectives::in_calls(values, [&](std::byte* data, int count) { MPI_Bcast(data, count, MPI_BYTE, root, ranks_->world); });
 }
 
 void HostCollectives::allreduce_sum(std::span<double> values) {
-  in_calls(values, [this](double* data, int count) {
+  host_collectives::in_calls(values, [this](double* data, int count) {
     MPI_Allreduce(MPI_IN_PLACE, data, count, MPI_DOUBLE, MPI_SUM, ranks_->world);
   });
 }
@@ -59,25 +57,25 @@ void HostCollectives::allgather(std::span<const std::byte> own, std::span<std::b
 }
 
 void HostCollectives::send(std::span<const std::byte> bytes, int to) {
-  in_calls(bytes,
-           [&](const std::byte* data, int count) { MPI_Send(data, count, MPI_BYTE, to, message_tag, ranks_->world); });
+  host_collectives::in_calls(bytes,
+           [&](const std::byte* data, int count) { MPI_Send(data, count, MPI_BYTE, to, host_collectives::message_tag, ranks_->world); });
 }
 
 void HostCollectives::receive(std::span<std::byte> bytes, int from) {
-  in_calls(bytes, [&](std::byte* data, int count) {
+  host_collectives::in_calls(bytes, [&](std::byte* data, int count) {
     sleep_until([&] {
       int arrived = 0;
-      MPI_Iprobe(from, message_tag, ranks_->world, &arrived, MPI_STATUS_IGNORE);
+      MPI_Iprobe(from, host_collectives::message_tag, ranks_->world, &arrived, MPI_STATUS_IGNORE);
       return arrived != 0;
     });
-    MPI_Recv(data, count, MPI_BYTE, from, message_tag, ranks_->world, MPI_STATUS_IGNORE);
+    MPI_Recv(data, count, MPI_BYTE, from, host_collectives::message_tag, ranks_->world, MPI_STATUS_IGNORE);
   });
 }
 
 std::optional<int> HostCollectives::sender() {
   int arrived = 0;
   MPI_Status status;
-  MPI_Iprobe(MPI_ANY_SOURCE, message_tag, ranks_->world, &arrived, &status);
+  MPI_Iprobe(MPI_ANY_SOURCE, host_collectives::message_tag, ranks_->world, &arrived, &status);
   return arrived != 0 ? std::optional(status.MPI_SOURCE) : std::nullopt;
 }
 

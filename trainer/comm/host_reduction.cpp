@@ -8,7 +8,6 @@ namespace paceline::train {
 namespace host_reduction {
 constexpr std::size_t longest_call = std::size_t{1} << 30;  // values; MPI counts are of type int
 }
-using host_reduction::longest_call;
 
 HostReduction::HostReduction(std::shared_ptr<const Ranks> ranks, std::unique_ptr<Element> element,
                              std::unique_ptr<Allreduce> allreduce, std::unique_ptr<Ranks> ordered)
@@ -55,9 +54,9 @@ void HostReduction::allreduce_gradient(std::span<float> gradient, std::size_t fi
 void HostReduction::reduce_sum(std::span<float> values, int root) {
   const bool receives = ranks_->rank == root;
   std::byte* data = casts() ? narrowed(values) : reinterpret_cast<std::byte*>(values.data());
-  for (std::size_t done = 0; done < values.size(); done += longest_call) {
+  for (std::size_t done = 0; done < values.size(); done += host_reduction::longest_call) {
     std::byte* part = data + done * element_->bytes();
-    const auto count = static_cast<int>(std::min(values.size() - done, longest_call));
+    const auto count = static_cast<int>(std::min(values.size() - done, host_reduction::longest_call));
     MPI_Reduce(receives ? MPI_IN_PLACE : part, receives ? part : nullptr, count, element_->type(), element_->sum(),
                root, ranks_->world);
   }
@@ -67,9 +66,9 @@ void HostReduction::reduce_sum(std::span<float> values, int root) {
 }
 
 void HostReduction::reduce(Slice slice, std::byte* data, float divisor) {
-  for (std::size_t done = 0; done < slice.count; done += longest_call) {
+  for (std::size_t done = 0; done < slice.count; done += host_reduction::longest_call) {
     std::byte* part = data + (slice.first + done) * element_->bytes();
-    allreduce_->reduce({*element_, part, std::min(slice.count - done, longest_call), divisor});
+    allreduce_->reduce({*element_, part, std::min(slice.count - done, host_reduction::longest_call), divisor});
   }
 }
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "trainer/core/vectorize.h"
 #include "trainer/data/resample.h"
-#include "trainer/nn/vectorize.h"
 
 namespace paceline::train {
 namespace {

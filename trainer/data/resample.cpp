@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/nn/vectorize.h"
+#include "trainer/core/vectorize.h"
 
 namespace paceline::train {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "trainer/nn/vectorize.h"
+#include "trainer/core/vectorize.h"
 
 namespace paceline::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 
 namespace paceline::train {
 

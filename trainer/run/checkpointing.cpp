@@ -58,14 +58,12 @@ void restore_statistics(Job& job) {
 }  // namespace
 }  // namespace checkpointing
 
-using namespace checkpointing;
-
 void read_state(Job& job) {
-  if (!job.options.resume || job.ranks.rank() != 0 || !exists(job.options.checkpoint)) return;
+  if (!job.options.resume || job.ranks.rank() != 0 || !checkpointing::exists(job.options.checkpoint)) return;
   const Position then =
-      read_checkpoint(job.options.checkpoint, position_at(job, 0), *job.model, *job.optimizer, &job.resumed);
+      read_checkpoint(job.options.checkpoint, checkpointing::position_at(job, 0), *job.model, *job.optimizer, &job.resumed);
   const bool schedule_needs_length = job.options.optimization.rate.schedule != "constant";
-  job.resume_notes = resume_notes(job.resumed.facts, facts_of(job), schedule_needs_length);
+  job.resume_notes = resume_notes(job.resumed.facts, checkpointing::facts_of(job), schedule_needs_length);
   // With other ranks or another batch, the images that are left of the epoch are dealt anew.
   const std::uint64_t epoch = then.iteration / then.iterations_per_epoch;
   const std::uint64_t images = then.iteration % then.iterations_per_epoch * then.images_per_iteration;
@@ -98,7 +96,7 @@ void share_state(Job& job) {
   job.resumed.rank_statistics.resize(facts[2]);
   job.ranks.broadcast(std::span<float>(job.resumed.pending), 0);
   job.ranks.broadcast(std::span<float>(job.resumed.rank_statistics), 0);
-  restore_statistics(job);
+  checkpointing::restore_statistics(job);
 }
 
 // An iteration's loss is that of the weights before its step, so a finite loss proves nothing about the last step.
@@ -121,14 +119,14 @@ void save_state(Job& job, std::uint64_t done) {
   job.ranks.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
   state.pending.assign(pending.begin(), pending.end());
   if (job.ranks.rank() != 0) return;
-  state.facts = facts_of(job);
+  state.facts = checkpointing::facts_of(job);
   job.activity.saving = true;
-  write_checkpoint(job.options.checkpoint, position_at(job, done), *job.model, *job.optimizer, state, job.options.keep);
+  write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), *job.model, *job.optimizer, state, job.options.keep);
   job.activity.saving = false;
 }
 
 std::string kept_checkpoint(const Job& job) {
-  if (!exists(job.options.checkpoint)) return {};
+  if (!checkpointing::exists(job.options.checkpoint)) return {};
   return fmt::format("; {} is still the checkpoint before", job.options.checkpoint);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainer/comm/communicator.h"
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 #include "trainer/comm/ranks.h"
 #include "trainer/nn/model.h"
 #include "trainer/optim/optimizer.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "trainer/cli/options.h"
+#include "trainer/run/train_options.h"
 #include "trainer/comm/collectives.h"
 #include "trainer/data/image_source.h"
 

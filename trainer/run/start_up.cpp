@@ -265,24 +265,22 @@ void make_job_updater(Job& job) {
 }  // namespace
 }  // namespace start
 
-using namespace start;
-
 std::unique_ptr<Job> start_up(const TrainOptions& options, const Surroundings& surroundings) {
   auto owner = std::make_unique<Job>(options, surroundings);
   Job& job = *owner;
-  check_ranks_agree(job, 0, 0);  // before the ranks follow their options
-  together(job.ranks, [&] { check_outputs(job); });
+  start::check_ranks_agree(job, 0, 0);  // before the ranks follow their options
+  together(job.ranks, [&] { start::check_outputs(job); });
   job.data = open_data(job.options, job.ranks);
-  together(job.ranks, [&] { prepare(job); });
-  check_ranks_agree(job, job.data.hash, memory_wanted(job));
-  set_segments(job);
+  together(job.ranks, [&] { start::prepare(job); });
+  start::check_ranks_agree(job, job.data.hash, start::memory_wanted(job));
+  start::set_segments(job);
   share_state(job);
   // Opened last, so that a run that cannot start leaves the log of an earlier run as it is.
   together(job.ranks,
            [&] { job.journal = std::make_unique<Journal>(job.ranks.rank(), job.options.log, job.options.resume); });
-  announce(job);
-  make_loader(job);
-  make_job_updater(job);
+  start::announce(job);
+  start::make_loader(job);
+  start::make_job_updater(job);
   if (!job.options.checkpoint.empty()) {
     job.checkpoint_times.emplace(parse_checkpoint_every(job.options.checkpoint_every), job.ranks, job.first_iteration);
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 #include "trainer/nn/model.h"
 #include "trainer/optim/batch_schedule.h"
 #include "trainer/optim/optimizer.h"

@@ -1,7 +1,7 @@
 // bf16 numbers for kernels: stored in 16 bits, computed in fp32, rounded to nearest even.
 #pragma once
 
-#include "trainer/comm/cast.h"
+#include "trainer/core/cast.h"
 
 namespace paceline::train {
 

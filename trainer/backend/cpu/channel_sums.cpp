@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "trainer/nn/vectorize.h"
+#include "trainer/core/vectorize.h"
 
 namespace paceline::train {
 

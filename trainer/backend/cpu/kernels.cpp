@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "trainer/nn/vectorize.h"
+#include "trainer/core/vectorize.h"
 
 namespace paceline::train::kernels {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "trainer/comm/gpu/algorithms.h"
 #include "trainer/comm/gpu/nccl_comm.h"
 #include "trainer/comm/gpu/numbers.h"
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_algorithms.h"
+#include "trainer/comm/nccl_options.h"
 #include "trainer/comm/ranks.h"
 #include "trainer/core/slice.h"
 
@@ -52,7 +52,7 @@ class Allreduce {
   virtual std::vector<NcclComm*> comms() { return {}; }
 };
 
-// make_NAME() of each row of gpu/algorithms.h. `ranks` must outlive the algorithm. All are collective calls over
+// make_NAME() of each row of nccl_algorithms.h. `ranks` must outlive the algorithm. All are collective calls over
 // ranks.world and throw Error on all ranks alike.
 #define PACELINE_ROW(name, summary) std::unique_ptr<Allreduce> make_##name(const Ranks& ranks, const Options& options);
 PACELINE_NCCL_ALGORITHMS(PACELINE_ROW)

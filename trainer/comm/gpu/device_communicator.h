@@ -5,7 +5,7 @@
 #include <string>
 
 #include "trainer/comm/communicator.h"
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 #include "trainer/comm/ranks.h"
 
 namespace paceline::train::nccl {

@@ -1,7 +1,7 @@
 // The assignment of GPUs to ranks.
 #pragma once
 
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 #include "trainer/comm/ranks.h"
 
 namespace paceline::train::nccl {

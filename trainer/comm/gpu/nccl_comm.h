@@ -10,7 +10,7 @@
 #include <string>
 
 #include "trainer/comm/gpu/numbers.h"
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 
 namespace paceline::train::nccl {
 

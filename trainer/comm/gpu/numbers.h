@@ -14,7 +14,7 @@ enum class Type { f32, f16, bf16 };
 Type type_of(const std::string& dtype);
 inline std::size_t bytes_of(Type type) { return type == Type::f32 ? 4 : 2; }
 
-// All queue their work in the stream and return. They give the same bits as the functions of comm/cast.h, except for
+// All queue their work in the stream and return. They give the same bits as the functions of core/cast.h, except for
 // the payloads of NaNs.
 
 // values[i] /= divisor

@@ -78,7 +78,7 @@ TEST_F(Settings, AFileMayNameThePreset) {
   EXPECT_EQ(outcome.command.train.batch_size, 4);
 }
 
-TEST_F(Settings, WhatCannotStandBesideAGivenOptionYieldsToIt) {
+TEST_F(Settings, AreDroppedIfTheyExcludeAGivenOption) {
   const std::string name = file("synthetic = true\nepochs = 7\n");
   const Outcome outcome = run({"--config", name, "--data", "somewhere", "--iterations", "5"});
   EXPECT_EQ(outcome.error, "");
@@ -89,7 +89,7 @@ TEST_F(Settings, WhatCannotStandBesideAGivenOptionYieldsToIt) {
   EXPECT_EQ(preset.command.train.iterations, 5u);
 }
 
-TEST_F(Settings, WhatDoesNothingBesideAGivenOptionYieldsToItToo) {
+TEST_F(Settings, AreDroppedIfAGivenOptionMakesThemIneffective) {
   const Outcome outcome = run(
       {"--preset", "goyal-1hour", "--synthetic", "--schedule", "cosine", "--optimizer", "adam", "--model", "vgg11"});
   EXPECT_EQ(outcome.error, "");
@@ -101,11 +101,12 @@ TEST_F(Settings, WhatDoesNothingBesideAGivenOptionYieldsToItToo) {
   const std::string name = file("preset = \"lars\"\noptimizer = \"sgd\"\nsynthetic = true\ntest-images = 7\n");
   EXPECT_EQ(run({"--config", name}).error, "") << "the file goes before the preset's trust";
   EXPECT_EQ(run({"--config", name, "--data", "somewhere"}).error, "") << "and its images before --data";
-  EXPECT_THAT(run({"--config", name, "--lars-trust", "0.1"}).error,
-              AllOf(HasSubstr("--lars-trust only applies to --optimizer lars, not to sgd"), Not(HasSubstr("run.toml"))));
+  EXPECT_THAT(
+      run({"--config", name, "--lars-trust", "0.1"}).error,
+      AllOf(HasSubstr("--lars-trust only applies to --optimizer lars, not to sgd"), Not(HasSubstr("run.toml"))));
 }
 
-TEST_F(Settings, OfSeveralOwnersHoldWhileOneIsThere) {
+TEST_F(Settings, WithSeveralOwnersHoldWhileOneOwnerHolds) {
   const auto base = [&](const std::vector<std::string>& arguments) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.error, "");
@@ -180,7 +181,7 @@ TEST_F(Settings, AreShownAsAFileThatGivesThemAgain) {
   }
 }
 
-TEST_F(Settings, OfThePresetsAreWhatTheirPapersSay) {
+TEST_F(Settings, OfThePresetsAreThoseOfTheirPapers) {
   const auto of = [](const std::string& preset) {
     const Outcome outcome = run({"--preset", preset, "--synthetic"});
     EXPECT_EQ(outcome.error, "");
@@ -226,7 +227,7 @@ TEST_F(Settings, OfThePresetsAreWhatTheirPapersSay) {
   for (std::int64_t epoch = 0; epoch < 200; ++epoch) EXPECT_EQ(rate(epoch), 0.1) << epoch;
 }
 
-TEST(Values, AreWrittenAsTomlHasThem) {
+TEST(Values, AreWrittenInTomlsNotation) {
   EXPECT_EQ(as_toml("0.05"), "0.05");
   EXPECT_EQ(as_toml("5e-4"), "5e-4");
   EXPECT_EQ(as_toml("true"), "true");
@@ -236,7 +237,7 @@ TEST(Values, AreWrittenAsTomlHasThem) {
   EXPECT_EQ(as_toml("1\ny = 2"), "\"1\\ny = 2\"") << "no second key";
 }
 
-TEST(Help, HasEveryOptionInOneTopicAndAllOfThemTogether) {
+TEST(Help, HasEveryOptionInOneTopicAndInTheWholeText) {
   const std::string all = run({"--help", "all"}).out;
   for (const std::string& topic : help_topics()) {
     if (topic == "all") continue;
@@ -253,7 +254,7 @@ TEST(Help, HasEveryOptionInOneTopicAndAllOfThemTogether) {
   EXPECT_THAT(run({"make-dataset", "--help"}).out, HasSubstr("--train"));
 }
 
-TEST(Help, SaysTheVersion) {
+TEST(Help, PrintsTheVersion) {
   const Outcome outcome = run({"--version"});
   EXPECT_EQ(outcome.command.action, CommandLine::Action::exit);
   EXPECT_EQ(outcome.command.status, 0);
@@ -284,7 +285,7 @@ TEST(Options, ThatContradictEachOtherAreRefused) {
 }
 
 // Every option that only has an effect beside another one, given without it.
-TEST(Options, ThatWouldDoNothingAreRefused) {
+TEST(Options, WithoutEffectAreRefused) {
   for (const char* wrong : {"--lars-trust=1",
                             "--lars-threshold=1",
                             "--beta1=0.5",
@@ -338,7 +339,7 @@ TEST(Options, ThatWouldDoNothingAreRefused) {
 }
 
 // CLI11 itself takes nan for a number of any range, and the largest number for one that is too long.
-TEST(Options, TakeFiniteNumbersOfTheirRange) {
+TEST(Options, AcceptFiniteNumbersWithinTheirRange) {
   for (const char* option : {"--lr", "--weight-decay", "--momentum", "--fraction", "--width", "--warmup-epochs",
                              "--base-batch", "--target-accuracy", "--grow-batch"}) {
     for (const char* value : {"nan", "inf", "-inf", "1e400", "-1", "", "x", "0x", "1,2"}) {
@@ -359,7 +360,7 @@ TEST(Options, TakeFiniteNumbersOfTheirRange) {
   EXPECT_EQ(run({"--synthetic", "--lr", "5e-4"}).command.train.optimization.rate.rate, 5e-4);
 }
 
-TEST(Options, ThatDoNotExistAreNamedWithTheirNextOfKin) {
+TEST(Options, ThatDoNotExistAreRefusedWithASuggestion) {
   EXPECT_THAT(run({"--synthetic", "--batch", "4"}).error,
               HasSubstr("there is no option --batch (did you mean --batch-size?)"));
   EXPECT_THAT(run({"--synthetic", "--batch_size=4"}).error, HasSubstr("--batch_size (did you mean --batch-size?)"));
@@ -384,7 +385,7 @@ TEST(Options, TakeTheUsualNamesOfTypes) {
   EXPECT_THAT(run({"--synthetic", "--dtype", "fp64"}).error, HasSubstr("--dtype: fp64 not in {f32"));
 }
 
-TEST(Options, OfAFileHaveTheirTypes) {
+TEST(Options, FromAFileMustHaveTheRightType) {
   const TemporaryDirectory directory;
   const auto error_of = [&](const std::string& text) {
     put(directory / "run.toml", text);
@@ -413,7 +414,7 @@ TEST(Options, OfCheckpointsNeedOne) {
   EXPECT_EQ(options.keep, 3u);
 }
 
-TEST(Options, OfCommunicatorsAreTheSameForTrainingAndForTheBenchmark) {
+TEST(Options, OfCommunicatorsAreTheSameForTrainingAndBenchmark) {
   const std::vector<std::string> given{"--ring-order",   "1,0", "--nccl-ctas", "2:16", "--registered-buffers",
                                        "--comm-timeout", "30"};
   std::vector<std::string> train{"--synthetic", "--device", "cuda", "--communicator", "pure_nccl"};

@@ -145,7 +145,7 @@ TEST_P(AllreduceTest, RingsAndHalvingsOfManyPiecesAreExact) {
   }
 }
 
-TEST_P(AllreduceTest, NaiveGoesByParameterWhereTheLengthIsTheGradients) {
+TEST_P(AllreduceTest, NaiveReducesByParameterIfTheLengthIsTheGradients) {
   const int p = GetParam();
   const FirstRanks ranks(p);
   if (!ranks) return;
@@ -170,7 +170,7 @@ TEST_P(AllreduceTest, MeansNearTheTopOfHalfDoNotOverflow) {
 }
 
 // As the thread that communicates beside a computing one does.
-TEST_P(AllreduceTest, OfAThreadThatSleepsInWaitsIsTheSame) {
+TEST_P(AllreduceTest, IsTheSameInASleepingThread) {
   const int p = GetParam();
   const FirstRanks ranks(p);
   if (!ranks || p > 3) return;
@@ -238,7 +238,7 @@ TEST(Ranks, OfOneMachineAreOnOneHost) {
   EXPECT_EQ(ranks.local_size, 8);
 }
 
-TEST(Ranks, AreWhereTheTestsEnvironmentVariableHasThem) {
+TEST(Ranks, AreGroupedByTheTestsEnvironmentVariable) {
   setenv("PACELINE_TEST_HOST_OF_RANK", "0,0,0,0,0,1,1,1", 1);
   EXPECT_EQ(Ranks(MPI_COMM_WORLD).local_size, world_rank() < 5 ? 5 : 3);
   setenv("PACELINE_TEST_HOST_OF_RANK", "0,1", 1);
@@ -246,14 +246,14 @@ TEST(Ranks, AreWhereTheTestsEnvironmentVariableHasThem) {
   unsetenv("PACELINE_TEST_HOST_OF_RANK");
 }
 
-TEST(Ranks, TakeAListOfNumbersOnly) {
+TEST(Ranks, AcceptOnlyAListOfNumbers) {
   EXPECT_EQ(parse_host_of_rank("0,12,0", 3), (std::vector{0, 12, 0}));
   for (const char* wrong : {"", "0,1", "0,1,", "0,1,x", "0,1,-1", "0 1 2", "0,1,99999999999"}) {
     EXPECT_THROW(parse_host_of_rank(wrong, 3), Error) << wrong;
   }
 }
 
-TEST(Communicators, ThatCannotDoTheJobSaySoOnEveryRank) {
+TEST(Communicators, ThatCannotDoTheJobThrowOnEveryRank) {
   const std::vector<int> two_hosts = {0, 0, 0, 0, 0, 0, 0, 1};
   try {
     make_host_communicator("single_node", "f32", std::make_unique<Ranks>(MPI_COMM_WORLD, two_hosts));
@@ -266,7 +266,7 @@ TEST(Communicators, ThatCannotDoTheJobSaySoOnEveryRank) {
   EXPECT_THROW(make_communicator("ring", "f64"), Error);
 }
 
-TEST(Communicators, TellTheBytesThatTravel) {
+TEST(Communicators, ReportTheBytesThatAreSent) {
   EXPECT_EQ(make_communicator("ring").reduction->payload_bytes(10), 40u);
   EXPECT_EQ(make_communicator("ring", "bf16").reduction->payload_bytes(10), 20u);
 }

@@ -57,7 +57,7 @@ Network residual_network() {
 // 20 steps, whose gradients are averaged by one communicator after the other, on one host and on two.
 class DataParallelInFloat64 : public testing::TestWithParam<std::tuple<int, bool>> {};
 
-TEST_P(DataParallelInFloat64, TwentyStepsOfAllRanksAreThoseOfOneWithTheWholeBatch) {
+TEST_P(DataParallelInFloat64, TwentyStepsEqualThoseOfOneRankWithTheWholeBatch) {
   const auto [size, frozen] = GetParam();
   const SomeRanks some(size);
   if (!some) return;
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(FrozenAndSynchronised, DataParallelInFloat64,
 // One step, whose gradients are averaged by each communicator in turn, on one host and on two.
 class DataParallelInFloat32 : public testing::TestWithParam<int> {};
 
-TEST_P(DataParallelInFloat32, AStepOfResNet18IsThatOfOneRankWithTheWholeBatch) {
+TEST_P(DataParallelInFloat32, AStepOfResNet18EqualsThatOfOneRankWithTheWholeBatch) {
   const int size = GetParam();
   const SomeRanks some(size);
   if (!some) return;

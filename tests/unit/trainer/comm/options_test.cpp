@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/comm/communicator.h"
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 #include "trainer/comm/ring_order.h"
 #include "trainer/core/error.h"
 
@@ -51,7 +51,7 @@ TEST(RingOrder, GivesEachRankItsPlace) {
   EXPECT_EQ(place_in_ring({}, 3), 3);
 }
 
-TEST(NcclOptions, CtasAreTheMostOrLeastAndMost) {
+TEST(NcclOptions, ParseCtasAsMostOrLeastAndMost) {
   const auto same = [](nccl::Ctas ctas, int least, int most) { return ctas.least == least && ctas.most == most; };
   EXPECT_TRUE(same(nccl::parse_ctas("8"), 0, 8));
   EXPECT_TRUE(same(nccl::parse_ctas("4:8"), 4, 8));
@@ -61,7 +61,7 @@ TEST(NcclOptions, CtasAreTheMostOrLeastAndMost) {
   }
 }
 
-TEST(NcclOptions, ASharedGpuIsRefusedWithTheCommunicatorThatDoesWithout) {
+TEST(NcclOptions, RefuseASharedGpuAndNameAnAlternative) {
   const auto wrong = [](const std::vector<nccl::Placement>& ranks) {
     return refusal([&] { nccl::check_placement("pure_nccl", ranks); });
   };
@@ -72,7 +72,7 @@ TEST(NcclOptions, ASharedGpuIsRefusedWithTheCommunicatorThatDoesWithout) {
   EXPECT_THAT(wrong({{"a", "uuid0"}, {"b", ""}}), HasSubstr("rank 1 on b has no GPU"));
 }
 
-TEST(NcclOptions, AFailureIsOneLineWithNcclsWordsAndARemedy) {
+TEST(NcclOptions, DescribeAFailureInOneLineWithARemedy) {
   EXPECT_EQ(
       nccl::failure("ncclAllReduce", 6, "remote process exited or there was a network error",
                     "socketProgress:  Connection\nclosed by remote peer \n"),
@@ -85,7 +85,7 @@ TEST(NcclOptions, AFailureIsOneLineWithNcclsWordsAndARemedy) {
                     HasSubstr("‹comm-timeout›")));
 }
 
-TEST(NcclOptions, NamesThatNeedAGpuAreChoicesAndNotOfHostMemory) {
+TEST(NcclOptions, OfferNamesThatNeedAGpuOnlyAsChoices) {
   std::vector<std::string> choices;
   for (const CommunicatorName& choice : communicator_choices()) choices.push_back(choice.name);
   EXPECT_THAT(choices, testing::IsSupersetOf(communicator_names()));

@@ -31,7 +31,7 @@ TEST(RingSchedule, IsThatOfThePaperForFour) {
                                                RingStep{0, 3, false}, RingStep{3, 2, false}, RingStep{2, 1, false}));
 }
 
-TEST(RingSchedule, SendsWhatItReceivedInTheStepBefore) {
+TEST(RingSchedule, SendsTheChunkOfTheStepBefore) {
   for (int size = 2; size <= 9; ++size) {
     for (int rank = 0; rank < size; ++rank) {
       const auto steps = ring_schedule(rank, size), previous = ring_schedule((rank + size - 1) % size, size);
@@ -106,7 +106,7 @@ TEST(HalvingDoublingSchedule, CutsSixIntoBlocksOfFourAndTwo) {
 }
 
 // 7 = 4 + 2 + 1: 6 hands over to 4 and 5, and these to 0, 2 and 1, 3.
-TEST(HalvingDoublingSchedule, ChainsTheBlocksOfSevenFromTheSmallestOn) {
+TEST(HalvingDoublingSchedule, ChainsTheBlocksOfSevenBeginningWithTheSmallest) {
   EXPECT_THAT(halving_doubling_schedule(6, 7).reduction,
               ElementsAre(HalvingDoublingStep{4, {0, 2}, {}, true}, HalvingDoublingStep{5, {2, 4}, {}, true}));
   EXPECT_THAT(halving_doubling_schedule(4, 7).reduction,
@@ -173,7 +173,7 @@ void play(int size) {
   }
 }
 
-TEST(HalvingDoublingSchedule, BringsEveryContributionOnceToEveryRank) {
+TEST(HalvingDoublingSchedule, DeliversEveryContributionOnceToEveryRank) {
   for (int size = 1; size <= 33; ++size) play(size);
 }
 
@@ -192,7 +192,7 @@ TEST(HalvingDoublingSchedule, CompletesEachSumOnOneRank) {
 }
 
 // 2·log2 p steps, 2(p − 1)/p of the vector sent.
-TEST(HalvingDoublingSchedule, OfPowersOfTwoHasThePapersCost) {
+TEST(HalvingDoublingSchedule, HasThePapersCostForPowersOfTwo) {
   for (int log = 0; log <= 6; ++log) {
     const int size = 1 << log;
     for (int rank = 0; rank < size; ++rank) {
@@ -207,7 +207,7 @@ TEST(HalvingDoublingSchedule, OfPowersOfTwoHasThePapersCost) {
   }
 }
 
-TEST(SliceOf, CutsIntoPartsThatTouchAndNest) {
+TEST(SliceOf, CutsIntoAdjacentNestedParts) {
   for (const std::size_t count : {0u, 1u, 7u, 8u, 1001u}) {
     for (std::size_t parts = 1; parts <= 9; ++parts) {
       std::size_t next = 0;

@@ -82,7 +82,7 @@ TEST(PrepareResized, InterpolatesLinearlyBetweenPixelCentres) {
   EXPECT_EQ(at(31, 31), 255);
 }
 
-TEST(PrepareResized, ShiftsAndFlipsWhatIsEnlarged) {
+TEST(PrepareResized, ShiftsAndFlipsEnlargedImages) {
   const auto straight = resized({}, 40), moved = resized({5, -3, true}, 40);
   for (int channel = 0; channel < 3; ++channel) {
     for (int y = 0; y < 40; ++y) {

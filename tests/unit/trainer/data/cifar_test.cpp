@@ -24,7 +24,7 @@ std::string error_of(const std::filesystem::path& file) {
   });
 }
 
-TEST(CifarReader, TakesTheRecordsOfAFileInOrder) {
+TEST(CifarReader, ReadsTheRecordsOfAFileInOrder) {
   const TemporaryDirectory directory;
   put(directory / "batch.bin", record(3, 'a') + record(9, '\xff') + record(0, 'c'));
   Dataset data;
@@ -69,7 +69,7 @@ TEST(CifarReader, NamesTheRecordOfALabelAboveNine) {
   EXPECT_THAT(error_of(directory / "batch.bin"), AllOf(HasSubstr("batch.bin"), HasSubstr("record 2 has label 10")));
 }
 
-TEST(CifarReader, SaysHowToMakeADataSetThatIsMissing) {
+TEST(CifarReader, ExplainsHowToMakeAMissingDataSet) {
   const TemporaryDirectory directory;
   EXPECT_THAT(message_of<Error>([&] { read_cifar10(directory / "none"); }),
               AllOf(HasSubstr((directory / "none").string()), HasSubstr("paceline-train make-dataset")));
@@ -78,7 +78,7 @@ TEST(CifarReader, SaysHowToMakeADataSetThatIsMissing) {
   EXPECT_THAT(message_of<Error>([&] { read_cifar10(directory.path()); }), HasSubstr("no test_batch.bin"));
 }
 
-TEST(CifarWriter, WritesWhatTheReaderReads) {
+TEST(CifarWriter, WritesFilesThatTheReaderReads) {
   const TemporaryDirectory directory;
   const std::string whole = record(4, 'x') + record(5, 'y') + record(6, 'z');
   put(directory / "in.bin", whole);
@@ -90,7 +90,7 @@ TEST(CifarWriter, WritesWhatTheReaderReads) {
   EXPECT_EQ(content_of(directory / "out.bin"), record(5, 'y'));
 }
 
-TEST(CifarWriter, LeavesNothingBehindWhenItFails) {
+TEST(CifarWriter, LeavesNoFileBehindAfterAFailure) {
   const TemporaryDirectory directory;
   std::filesystem::create_directory(directory / "taken");  // a directory cannot be replaced by a file
   Dataset data;

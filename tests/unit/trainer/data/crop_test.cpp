@@ -12,7 +12,7 @@ namespace {
 
 auto tied(const Crop& c) { return std::tuple(c.x, c.y, c.width, c.height, c.flip); }
 
-TEST(RandomResizedCrop, HasAreaAndRatioOfThePapersAndStaysInThePicture) {
+TEST(RandomResizedCrop, HasThePapersAreasAndRatiosAndStaysInThePicture) {
   double smallest = 1, largest = 0, left = 500, right = 0;
   int flips = 0;
   for (std::uint64_t sample = 0; sample < 4000; ++sample) {
@@ -42,7 +42,7 @@ TEST(RandomResizedCrop, HasAreaAndRatioOfThePapersAndStaysInThePicture) {
 
 // Where every draw fits, the area is uniform from 8 to 100 %: crops of up to a quarter of a square always do. Of 4,000
 // draws 17/92 are below a quarter and all of these fit: at least 4000 × 0.1848 − 4 standard deviations (98).
-TEST(RandomResizedCrop, DrawsSmallAreasAsOftenAsTheyAreWide) {
+TEST(RandomResizedCrop, DrawsAreasUniformly) {
   int below_quarter = 0, below_sixth = 0;
   for (std::uint64_t sample = 0; sample < 4000; ++sample) {
     const Crop crop = random_resized_crop(3, 1, sample, 1000, 1000);
@@ -62,7 +62,7 @@ TEST(RandomResizedCrop, IsAFunctionOfSeedEpochAndSample) {
 }
 
 // Of 1000 × 10 pixels 8 % are 800; at most 4/3 wide that is 25 high at least: no draw fits.
-TEST(RandomResizedCrop, TakesTheMiddleWhereNothingFits) {
+TEST(RandomResizedCrop, TakesTheMiddleIfNoCropFits) {
   Crop crop = random_resized_crop(1, 0, 0, 1000, 10);
   EXPECT_EQ(std::tuple(crop.x, crop.y, crop.width, crop.height), std::tuple(493, 0, 13, 10));
   crop = random_resized_crop(1, 0, 0, 10, 1000);
@@ -78,7 +78,7 @@ TEST(CentreCrop, IsTheMiddle224OfAPictureResizedTo256) {
   EXPECT_EQ(tied(centre_crop(64, 128)), std::tuple(4.0, 36.0, 56.0, 56.0, false));
 }
 
-TEST(Eighths, AreTheFewestThatHaveEnoughPixels) {
+TEST(Eighths, AreTheFewestWithEnoughPixels) {
   const auto eighths = [](double width, double height) { return eighths_for({0, 0, width, height}, 224); };
   EXPECT_EQ(eighths(1792, 2000), 1);
   EXPECT_EQ(eighths(1791, 2000), 2);

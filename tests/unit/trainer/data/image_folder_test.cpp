@@ -73,7 +73,7 @@ TEST(ImageFolder, NumbersClassesAndPicturesByTheirNames) {
   EXPECT_EQ(half.label(1), 1);
 }
 
-TEST(ImageFolder, NormalisesAsTorchvisionDoesAndReadsFromMemoryTheSame) {
+TEST(ImageFolder, NormalisesLikeTorchvisionFromFilesAndFromMemory) {
   const TemporaryDirectory directory;
   add_pets(directory);
   FolderSource train(directory.path(), list_image_folder(directory.path()), FolderPart::train, 16);
@@ -90,7 +90,7 @@ TEST(ImageFolder, NormalisesAsTorchvisionDoesAndReadsFromMemoryTheSame) {
   EXPECT_EQ(again, out);
 }
 
-TEST(ImageFolder, GivesBytesThatAreOffByTheirRoundingAlone) {
+TEST(ImageFolder, GivesBytesThatDifferOnlyByRounding) {
   const TemporaryDirectory directory;
   add_pets(directory);
   std::vector<std::uint8_t> pixels;
@@ -119,7 +119,7 @@ TEST(ImageFolder, GivesBytesThatAreOffByTheirRoundingAlone) {
               HasSubstr("9.jpg: Not a JPEG file"));
 }
 
-TEST(ImageFolder, CropsAndMirrorsNoMoreThanIsAskedFor) {
+TEST(ImageFolder, CropsAndMirrorsOnlyOnRequest) {
   const TemporaryDirectory directory;
   add_pets(directory);
   std::vector<std::uint8_t> pixels;
@@ -179,7 +179,7 @@ TEST(ImageFolder, NamesThePictureThatIsMissingOrDamaged) {
 }
 
 // To open a FIFO would wait for ever; a device may do anything.
-TEST(ImageFolder, OpensRegularFilesAlone) {
+TEST(ImageFolder, OpensOnlyRegularFiles) {
   const TemporaryDirectory directory;
   add_pets(directory);
   const fs::path special = directory / "train/dog/c.jpg";
@@ -210,7 +210,7 @@ TEST(ImageFolder, OpensRegularFilesAlone) {
   EXPECT_THAT(read(), HasSubstr("c.jpg: cannot be read: No such file"));
 }
 
-TEST(ImageFolder, ReadsAllButWhatCannotBeRead) {
+TEST(ImageFolder, ReadsAllReadableFiles) {
   const TemporaryDirectory directory;
   add_pets(directory);
   FolderSource train(directory.path(), list_image_folder(directory.path()), FolderPart::train, 16);
@@ -227,7 +227,7 @@ TEST(ImageFolder, ReadsAllButWhatCannotBeRead) {
   train.prepare(2, std::nullopt, out);
 }
 
-TEST(ImageFolder, SaysWhatIsMissing) {
+TEST(ImageFolder, NamesMissingFolders) {
   const TemporaryDirectory directory;
   EXPECT_FALSE(is_image_folder(directory.path()));
   fs::create_directories(directory / "train");

@@ -113,7 +113,7 @@ TEST(Jpeg, AWindowHasThePixelsOfTheWholePicture) {
   }
 }
 
-TEST(Jpeg, MakesColoursOfGreyAndOfInks) {
+TEST(Jpeg, ConvertsGreyAndCmykToColours) {
   const std::vector<std::uint8_t> grey(64, 77);
   const Rows of_grey = decode(encode_jpeg({8, 8, 1, grey}, 100), 8);
   for (int c = 0; c < 3; ++c) EXPECT_NEAR(of_grey.at(3, 3)[c], 77, 1);
@@ -189,7 +189,7 @@ std::string damage_of(const std::string& file, const Crop& crop = {0, 0, 8, 8, f
 }
 
 // Whichever part of it the crop shows.
-TEST(BrokenJpeg, IsAnErrorAtWhateverLengthItIsCutOff) {
+TEST(BrokenJpeg, IsAnErrorIfItIsCutOffAnywhere) {
   for (const bool progressive : {false, true}) {
     const std::string file = noisy_jpeg(3, progressive);
     ASSERT_EQ(damage_of(file), "");
@@ -201,7 +201,7 @@ TEST(BrokenJpeg, IsAnErrorAtWhateverLengthItIsCutOff) {
   }
 }
 
-TEST(BrokenJpeg, IsNamedInAFewWords) {
+TEST(BrokenJpeg, HasAShortErrorMessage) {
   EXPECT_EQ(damage_of(""), "Empty input file");
   EXPECT_EQ(damage_of("\x89PNG\r\n"), "Not a JPEG file: starts with 0x89 0x50");
   EXPECT_EQ(damage_of(smooth_jpeg().substr(0, 900)), "Premature end of JPEG file");
@@ -212,14 +212,14 @@ TEST(BrokenJpeg, IsNamedInAFewWords) {
   EXPECT_EQ(damage_of(huge), "65000 × 65000 pixels are more than the 134 million that are read here");
 }
 
-TEST(BrokenJpeg, BytesThatBelongToNothingAreDamage) {
+TEST(BrokenJpeg, ExtraBytesAreDamage) {
   std::string file = smooth_jpeg();
   file.insert(file.size() - 2, "some bytes that belong to nothing");
   EXPECT_EQ(damage_of(file), "Corrupt JPEG data: 26 extraneous bytes before marker 0xd9");
 }
 
 // What libjpeg goes on after with a warning only, in the part of the file that holds the picture.
-TEST(BrokenJpeg, WhateverLibjpegWarnsOfIsDamage) {
+TEST(BrokenJpeg, WarningsOfLibjpegAreErrors) {
   for (const bool progressive : {false, true}) {
     const std::string whole = noisy_jpeg(3, progressive);
     const std::size_t middle = whole.size() / 2;
@@ -243,7 +243,7 @@ TEST(BrokenJpeg, WhateverLibjpegWarnsOfIsDamage) {
 }
 
 // Bytes changed at random: an error or a picture, and nothing else happens (AddressSanitizer looks on).
-TEST(BrokenJpeg, AnyDamageIsAnErrorOrAPicture) {
+TEST(BrokenJpeg, AnyDamageGivesAnErrorOrAPicture) {
   int errors = 0;
   for (const bool progressive : {false, true}) {
     const std::string whole = noisy_jpeg(3, progressive);

@@ -47,7 +47,7 @@ TEST(Loader, GivesTheBatchesOfThePlanInOrderThroughSeveralEpochs) {
   }
 }
 
-TEST(Loader, GivesTheSameBatchesWhateverTheNumberOfWorkers) {
+TEST(Loader, GivesTheSameBatchesForAnyNumberOfWorkers) {
   const MemorySource source(small_data(), {{}, {1, 1, 1}});
   for (const std::size_t workers : {2, 3, 11}) {
     Loader one(source, batches(7), {3, 40, 1, 2}), many(source, batches(7), {3, 40, workers, 2});
@@ -71,7 +71,7 @@ float stored_pixel(const Batch& batch, std::int64_t n, std::int64_t c, std::int6
   return (byte - batch.normalization->mean[channel]) * batch.normalization->scale[channel];
 }
 
-TEST(Loader, GivesStoredImagesThatBecomeThePreparedOnes) {
+TEST(Loader, GivesStoredImagesThatTurnIntoThePreparedOnes) {
   const Dataset data = small_data();
   const MemorySource source(data, normalization_of(data)), resized(data, normalization_of(data), 24);
   Loader::Options options{0, 12, 2, 2};
@@ -96,7 +96,7 @@ TEST(Loader, GivesStoredImagesThatBecomeThePreparedOnes) {
   EXPECT_GT(shifts, 60);
 }
 
-TEST(Loader, ShiftsAndMirrorsNoMoreThanIsAskedFor) {
+TEST(Loader, ShiftsAndMirrorsOnlyOnRequest) {
   const Dataset data = small_data();
   const Normalization normalization = normalization_of(data);
   const MemorySource source(data, normalization);
@@ -126,7 +126,7 @@ TEST(Loader, ShiftsAndMirrorsNoMoreThanIsAskedFor) {
   }
 }
 
-TEST(Loader, GivesEnlargedImagesAsBytesThatAreOffByTheirRoundingAlone) {
+TEST(Loader, GivesEnlargedImagesAsBytesThatDifferOnlyByRounding) {
   const Dataset data = small_data();
   const MemorySource source(data, normalization_of(data), 24);
   Loader::Options options{0, 4, 2, 2};
@@ -175,7 +175,7 @@ TEST(Loader, ShowsTheFollowingBatchOnceItIsReady) {
   EXPECT_EQ(loader.following(), nullptr);  // after the last
 }
 
-TEST(Loader, StartsInMidRunWithTheSameBatches) {
+TEST(Loader, StartsInTheMiddleOfARunWithTheSameBatches) {
   const MemorySource source(small_data(), {{}, {1, 1, 1}});
   Loader whole(source, batches(8), {0, 12, 1, 2}), rest(source, batches(8), {7, 12, 2, 2});
   for (int skipped = 0; skipped < 7; ++skipped) whole.next();
@@ -187,7 +187,7 @@ TEST(Loader, StartsInMidRunWithTheSameBatches) {
   }
 }
 
-TEST(Loader, RanksShareTheBatchThatOneRankWouldHave) {
+TEST(Loader, DividesOneRanksBatchAmongSeveralRanks) {
   const MemorySource source(small_data(), {{}, {1, 1, 1}});
   Loader whole(source, batches(8), {0, 6}), first(source, batches(4, 0, 2), {0, 6}),
       second(source, batches(4, 1, 2), {0, 6});
@@ -200,7 +200,7 @@ TEST(Loader, RanksShareTheBatchThatOneRankWouldHave) {
   }
 }
 
-TEST(Loader, EvaluationTakesEachSampleOnceAndAsItIs) {
+TEST(Loader, EvaluatesEachSampleOnceWithoutAugmentation) {
   const Dataset data = small_data();
   const MemorySource source(data, {{}, {1, 1, 1}});
   Loader loader(source, evaluation_batches({11, 23}, 8), {0, 3, 2});
@@ -254,7 +254,7 @@ TEST(Loader, RunsNoFurtherAheadThanItsDepth) {
   settles_at(18);
 }
 
-TEST(Loader, FailsWithTheFirstSampleThatFailsAndNotBeforeItsBatch) {
+TEST(Loader, ThrowsTheFirstFailureWhenItsBatchIsDue) {
   for (const std::size_t workers : {1, 2, 8}) {
     const CountingSource source;
     Loader loader(source, evaluation_batches({0, 1000}, 6), {0, 100, workers, 4});
@@ -279,7 +279,7 @@ struct DamagedSource : MemorySource {
   std::set<std::size_t> bad;
 };
 
-TEST(Loader, GivesTheNextGoodImageInPlaceOfABadOneWhileTraining) {
+TEST(Loader, ReplacesABadTrainingImageByTheNextGoodOne) {
   const DamagedSource good({}), damaged({7, 8, 30, 49});
   for (const std::size_t workers : {1, 3}) {
     std::vector<std::string> said;
@@ -333,7 +333,7 @@ TEST(Loader, LeavesBadImagesOutOfAnEvaluation) {
   EXPECT_EQ(bad.samples().size(), 9u);  // 34 is of another part
 }
 
-TEST(Loader, GivesUpWhereNoImageIsGood) {
+TEST(Loader, GivesUpIfNoImageIsGood) {
   std::set<std::size_t> all;
   for (std::size_t sample = 0; sample < 50; ++sample) all.insert(sample);
   const DamagedSource damaged(all);
@@ -370,7 +370,7 @@ struct StuckSource : CountingSource {
   bool released = false;
 };
 
-TEST(Loader, SaysWhetherItsThreadsHaveStopped) {
+TEST(Loader, ReportsWhetherItsThreadsHaveStopped) {
   StuckSource stuck;
   ImageProgress progress;
   Loader::Options options{0, 100, 2};
@@ -384,7 +384,7 @@ TEST(Loader, SaysWhetherItsThreadsHaveStopped) {
   EXPECT_TRUE(loader.stop(std::chrono::seconds(60)));
 }
 
-TEST(SyntheticData, HasMoreClassesThanAByteHolds) {
+TEST(SyntheticData, CanHaveMoreClassesThanFitIntoAByte) {
   const TrainAndTest data = synthetic_data({8, 1000, 5000, 300, 1});
   EXPECT_EQ(data.train.classes, 1000);
   const auto& labels = data.train.labels;
@@ -394,7 +394,7 @@ TEST(SyntheticData, HasMoreClassesThanAByteHolds) {
   EXPECT_GT(std::set<std::int32_t>(labels.begin(), labels.end()).size(), 200u);
 }
 
-TEST(SyntheticData, HasTheSizeAskedForAndStoresFewImages) {
+TEST(SyntheticData, HasTheRequestedSizeAndStoresFewImages) {
   const TrainAndTest data = synthetic_data({24, 7, 5000, 300, 1});
   EXPECT_EQ(data.train.size(), 5000u);
   EXPECT_EQ(data.test.size(), 300u);

@@ -10,7 +10,7 @@ namespace {
 
 const EpochPlan pass{120, 4, 1, 2};  // 15 iterations an epoch
 
-TEST(RunPlan, OfEqualEpochsCountsThemAsAnEpochPlanDoes) {
+TEST(RunPlan, OfEqualEpochsCountsLikeAnEpochPlan) {
   const RunPlan plan(pass);
   for (std::uint64_t i = 0; i < 100; ++i) {
     EXPECT_EQ(plan.at(i).epoch, i / 15);
@@ -21,7 +21,7 @@ TEST(RunPlan, OfEqualEpochsCountsThemAsAnEpochPlanDoes) {
   EXPECT_EQ(plan.first_of(3), 45u);
 }
 
-TEST(RunPlan, TakesFewerIterationsOfALargerBatch) {
+TEST(RunPlan, HasFewerIterationsWithALargerBatch) {
   const RunPlan plan(pass, BatchSchedule(1, 5, {2, 3}, 25));  // 15, 15, 3 iterations, then 25 × 8 > 120 samples: none
   ASSERT_TRUE(plan.wall());
   EXPECT_EQ(plan.wall()->plan.batch, 100u);
@@ -55,7 +55,7 @@ TEST(RunPlan, TakesFewerIterationsOfALargerBatch) {
   }
 }
 
-TEST(RunPlan, TwoBoundariesInOneEpochActTogether) {
+TEST(RunPlan, AppliesTwoBoundariesInOneEpochTogether) {
   const RunPlan plan(pass, BatchSchedule(1, 2, {0.2, 0.7, 4}));
   EXPECT_EQ(plan.at(0).plan.batch, 4u);
   EXPECT_EQ(plan.first_of(1), 15u);

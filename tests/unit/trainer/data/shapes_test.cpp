@@ -50,14 +50,14 @@ TEST(MakeDataset, DrawsEachSampleFromItsOwnNumbers) {
 }
 
 // 5,000 draws of ten classes: 500 each, give or take 4 standard deviations (85).
-TEST(MakeDataset, DrawsTheClassesEquallyOften) {
+TEST(MakeDataset, DrawsAllClassesEquallyOften) {
   std::vector<int> seen(10);
   std::vector<std::uint8_t> pixels(cifar_image_bytes);
   for (std::uint64_t index = 0; index < 5000; ++index) ++seen[draw_shape(1, 0, index, pixels)];
   for (const int count : seen) EXPECT_NEAR(count, 500, 85);
 }
 
-TEST(MakeDataset, SaysWhichDirectoryCannotBeMade) {
+TEST(MakeDataset, NamesADirectoryThatCannotBeCreated) {
   const TemporaryDirectory directory;
   put(directory / "file", "");
   EXPECT_THAT(message_of<Error>([&] { make_dataset(directory / "file" / "data", 10, 10, 1); }),

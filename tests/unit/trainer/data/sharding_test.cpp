@@ -32,7 +32,7 @@ TEST(EpochOrder, IsAFunctionOfSeedAndEpoch) {
 }
 
 // Over 6,000 epochs each of the 6 orders of 3 samples comes 1,000 times, give or take 4 standard deviations (115).
-TEST(EpochOrder, FavoursNoOrder) {
+TEST(EpochOrder, IsUniform) {
   std::vector<int> seen(27);
   for (std::uint64_t epoch = 0; epoch < 6000; ++epoch) {
     const auto order = epoch_order(1, epoch, 3);
@@ -71,7 +71,7 @@ TEST(EpochPlan, DropsLessThanOneIterationsWorth) {
   }
 }
 
-TEST(EpochPlan, EqualLengthLeavesNoSampleOutAndTakesTheFirstOnesTwice) {
+TEST(EpochPlan, EqualLengthUsesEverySampleAndTheFirstOnesTwice) {
   for (const int ranks : {1, 2, 3, 4}) {
     for (const std::size_t samples : {1, 7, 24, 25, 59}) {
       const EpochPlan plan{samples, 4, 0, ranks, true};
@@ -86,7 +86,7 @@ TEST(EpochPlan, EqualLengthLeavesNoSampleOutAndTakesTheFirstOnesTwice) {
   EXPECT_EQ((EpochPlan{59, 4, 0, 2, false}.order(1, 2)), epoch_order(1, 2, 59));
 }
 
-TEST(EpochPlan, TwoRanksSeeTogetherWhatOneWithTwiceTheBatchSees) {
+TEST(EpochPlan, TwoRanksTogetherHaveTheSamplesOfOneWithTwiceTheBatch) {
   const auto order = epoch_order(1, 0, 64);
   const EpochPlan whole{64, 8, 0, 1}, first{64, 4, 0, 2}, second{64, 4, 1, 2};
   ASSERT_EQ(first.iterations(), whole.iterations());
@@ -101,7 +101,7 @@ TEST(EpochPlan, TwoRanksSeeTogetherWhatOneWithTwiceTheBatchSees) {
   }
 }
 
-TEST(Parts, CoverTheSamplesAndDifferByOneAtMost) {
+TEST(Parts, CoverTheSamplesAndDifferByAtMostOne) {
   for (const int ranks : {1, 2, 3, 4, 7}) {
     for (const std::size_t samples : {0, 1, 5, 101, 1024}) {
       std::size_t next = 0, smallest = samples, largest = 0;

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "trainer/nn/init.h"
 #include "trainer/core/error.h"
+#include "trainer/nn/init.h"
 #include "trainer/nn/models.h"
 
 namespace paceline::train {
@@ -29,7 +29,7 @@ struct Published {
 
 class PublishedNetwork : public testing::TestWithParam<Published> {};
 
-TEST_P(PublishedNetwork, HasThePublishedWorkAndParameters) {
+TEST_P(PublishedNetwork, HasThePublishedOperationsAndParameters) {
   const Network network = build_network(imagenet(GetParam().name));
   EXPECT_EQ(network.parameter_count(), GetParam().parameters);
   if (GetParam().forward_gmac > 0) {
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(All, PublishedNetwork,
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Stride in the first 1×1 convolution: less work, the same parameters.
-TEST(Network, ResNet50Version1HasItsOwnWork) {
+TEST(Network, ResNet50Version1HasFewerOperations) {
   ModelOptions options = imagenet("resnet50");
   options.resnet_v1 = true;
   const Network network = build_network(options);
@@ -70,7 +70,7 @@ TEST(Network, ResNet50Version1HasItsOwnWork) {
 }
 
 // Chainer's examples/cifar/models/VGG.py on images of 256 pixels: 31.50 M parameters.
-TEST(Network, TheLecturesVggHasItsParametersAndWork) {
+TEST(Network, TheLecturesVggHasThePublishedParametersAndOperations) {
   ModelOptions options;
   options.name = "vgg_lecture";
   options.image_size = 256;
@@ -133,7 +133,7 @@ TEST(Network, NamesItsParametersAsTorchvisionDoes) {
   }
 }
 
-TEST(Network, RefusesUnknownNamesAndListsTheKnown) {
+TEST(Network, RefusesUnknownNamesAndListsTheKnownOnes) {
   ModelOptions options;
   options.name = "resnet19";
   EXPECT_THAT([&] { build_network(options); },
@@ -141,7 +141,7 @@ TEST(Network, RefusesUnknownNamesAndListsTheKnown) {
                   testing::AllOf(testing::HasSubstr("resnet19"), testing::HasSubstr("resnet18, resnet34"))));
 }
 
-TEST(Network, RefusesImagesThatPoolingLeavesNothingOf) {
+TEST(Network, RefusesImagesThatAreTooSmallForItsPooling) {
   ModelOptions options;
   options.name = "vgg16_bn";
   options.image_size = 16;

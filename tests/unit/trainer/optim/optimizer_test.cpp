@@ -48,7 +48,7 @@ struct SgdForm {
 
 class SgdFormula : public testing::TestWithParam<SgdForm> {};
 
-TEST_P(SgdFormula, HoldsOnEveryElementWhileTheRateJumps) {
+TEST_P(SgdFormula, HoldsForEveryElementWhileTheRateJumps) {
   const auto& [position, nesterov] = GetParam();
   const double m = 0.9, decay = 5e-4;
   Problem p;
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(All, SgdFormula,
                          });
 
 // Goyal et al., section 3: with the rate inside v, momentum must be corrected where the rate jumps.
-TEST(Sgd, WithCorrectionTheRateInsideGivesTheStepsOfTheRateAfter) {
+TEST(Sgd, WithCorrectionTheRateInsideTakesTheStepsOfTheRateAfter) {
   Problem after, corrected, inside;
   Sgd a(count, {0.9f, 1e-4f, false, RatePosition::after});
   Sgd c(count, {0.9f, 1e-4f, false, RatePosition::corrected});
@@ -113,7 +113,7 @@ TEST(Sgd, ARateOfZeroDoesNotSpoilTheCorrection) {
   EXPECT_TRUE(std::isfinite(w[0]));
 }
 
-TEST(Optimizer, RefusesArraysOfAnotherSize) {
+TEST(Optimizer, RefusesArraysOfADifferentSize) {
   Sgd sgd(8, {});
   std::vector<float> w(8), g(7);
   EXPECT_THROW(sgd.step(w, g, 0.1f), std::invalid_argument);
@@ -123,7 +123,7 @@ TEST(Optimizer, RefusesArraysOfAnotherSize) {
 const std::vector<Parameter> three{
     {"conv.weight", 0, 20000, {20000}, false}, {"bn.bias", 20000, 3, {3}, true}, {"fc.bias", 20016, 10, {10}, false}};
 
-TEST(WeightDecay, LeavesOutBatchNormsAndBiasesWhereAsked) {
+TEST(WeightDecay, LeavesOutBatchNormsAndBiasesOnRequest) {
   for (const bool batch_norm : {true, false}) {
     for (const bool biases : {true, false}) {
       OptimizerOptions options;
@@ -153,7 +153,7 @@ TEST(Chunks, CoverEveryElementOnce) {
 }
 
 // Algorithm 1 of the paper, layer by layer.
-TEST(Lars, HasItsFormulaOnEveryTensor) {
+TEST(Lars, FollowsItsFormulaForEveryTensor) {
   const double m = 0.9, decay = 1e-3, trust = 0.01;
   OptimizerOptions options;
   options.name = "lars";
@@ -189,7 +189,7 @@ TEST(Lars, HasItsFormulaOnEveryTensor) {
 }
 
 // Chainer's GradientLARS: a tensor whose norm is not above the threshold takes g as it is, times lr = γ η.
-TEST(Lars, BelowTheThresholdTheRateIsTheTrustCoefficient) {
+TEST(Lars, UsesTheTrustCoefficientBelowTheThreshold) {
   for (const double threshold : {0.0, 1e-2, 10.0}) {
     Lars lars(chunks_of({{"w", 0, 2, {2}, false}}, 2, {}), {0, 0.001, threshold});
     std::vector<float> w{3, 4}, g{0, 2};  // norms 5 and 2
@@ -203,7 +203,7 @@ TEST(Lars, BelowTheThresholdTheRateIsTheTrustCoefficient) {
   EXPECT_FLOAT_EQ(w[0], -0.002f) << "a tensor of zeros moves";
 }
 
-TEST(Adam, HasItsFormulaOnEveryElement) {
+TEST(Adam, FollowsItsFormulaForEveryElement) {
   OptimizerOptions options;
   options.name = "adam";
   options.weight_decay = {1e-3f};
@@ -226,7 +226,7 @@ TEST(Adam, HasItsFormulaOnEveryElement) {
   p.expect_equal(5e-6);
 }
 
-TEST(RmspropWarmup, SharesAreThoseOfThePaperAtItsEpochs) {
+TEST(RmspropWarmup, HasThePapersSharesOfSgd) {
   const double c = 10, p = 5;
   for (const bool printed : {false, true}) {
     EXPECT_DOUBLE_EQ(sgd_share(0, c, p, printed), 0.5 * std::exp(-4.0));
@@ -242,7 +242,7 @@ TEST(RmspropWarmup, SharesAreThoseOfThePaperAtItsEpochs) {
   EXPECT_DOUBLE_EQ(sgd_share(11.25, c, p, true), 1);
 }
 
-TEST(RmspropWarmup, HasItsFormulaBeforeBetweenAndAfter) {
+TEST(RmspropWarmup, FollowsItsFormulaBeforeDuringAndAfterTheTransition) {
   OptimizerOptions options;
   options.name = "rmsprop_warmup";
   options.weight_decay = {1e-4f};
@@ -267,7 +267,7 @@ TEST(RmspropWarmup, HasItsFormulaBeforeBetweenAndAfter) {
 }
 
 // What a checkpoint keeps is all there is.
-TEST(Optimizer, GoesOnFromItsStateToTheBit) {
+TEST(Optimizer, ContinuesFromItsStateToTheBit) {
   for (const std::string& name : optimizer_names()) {
     OptimizerOptions options;
     options.name = name;

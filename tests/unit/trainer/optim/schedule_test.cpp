@@ -42,7 +42,7 @@ TEST(Schedule, WarmUpIsLinearAndMeetsTheScheduleItLeadsTo) {
   EXPECT_DOUBLE_EQ(rate(60), cosine_rate(0.8, 100)(60));
 }
 
-TEST(Schedule, PolynomialOfPowerTwoIsTheSquareOfWhatIsLeft) {
+TEST(Schedule, PolynomialOfPowerTwoIsTheSquareOfTheRemainingFraction) {
   const Schedule rate = polynomial_rate(0.8, 100, 2);
   EXPECT_DOUBLE_EQ(rate(0), 0.8);
   EXPECT_DOUBLE_EQ(rate(50), 0.2);
@@ -52,7 +52,7 @@ TEST(Schedule, PolynomialOfPowerTwoIsTheSquareOfWhatIsLeft) {
 }
 
 // Akiba et al.: η_b = 12.8 at a batch of 32,768; 0.5 η_b, 0.075 η_b, 0.01 η_b, 0.001 η_b for 40, 30, 15, 5 epochs.
-TEST(Schedule, SlowStartHasThePapersRatesAtItsEpochs) {
+TEST(Schedule, SlowStartHasThePapersRates) {
   constexpr std::int64_t epoch = 40;
   const Schedule rate = slow_start_rate(12.8, 90 * epoch);
   EXPECT_DOUBLE_EQ(rate(0), 6.4);
@@ -125,7 +125,7 @@ TEST(RatePlan, TheWarmUpsFirstRateCanBeGiven) {
   EXPECT_DOUBLE_EQ(plan_rate(options, 8192, 90 * per_epoch, per_epoch)(0), 0.5);
 }
 
-TEST(RatePlan, UnscaledAGradualWarmUpStartsJustAboveZeroAndAConstantOneAsksForItsRate) {
+TEST(RatePlan, WithoutScalingGradualWarmUpStartsJustAboveZeroAndConstantWarmUpNeedsARate) {
   RateOptions options = goyal("gradual");
   options.scaling = "none";
   EXPECT_DOUBLE_EQ(plan_rate(options, 8192, 90 * per_epoch, per_epoch)(0), 0.1 / (5 * per_epoch + 1));
@@ -133,7 +133,7 @@ TEST(RatePlan, UnscaledAGradualWarmUpStartsJustAboveZeroAndAConstantOneAsksForIt
   EXPECT_THROW(plan_rate(options, 8192, 90 * per_epoch, per_epoch), std::invalid_argument);
 }
 
-TEST(RatePlan, StepsWithoutEpochsAreAtAHalfAndThreeQuartersOfTheRun) {
+TEST(RatePlan, DefaultStepsAreAtHalfAndThreeQuartersOfTheRun) {
   RateOptions options;
   options.schedule = "step";
   options.rate = 1;
@@ -146,7 +146,7 @@ TEST(RatePlan, StepsWithoutEpochsAreAtAHalfAndThreeQuartersOfTheRun) {
 }
 
 // Hoffer et al.: a batch 16 times as large gets the small batch's number of updates before each drop of the rate.
-TEST(RatePlan, RegimeAdaptationKeepsTheNumberOfUpdatesBeforeADrop) {
+TEST(RatePlan, RegimeAdaptationKeepsTheNumberOfUpdatesBeforeEachStep) {
   RateOptions options = goyal("none");
   options.base_batch = 128;
   const std::int64_t small_epoch = 390, large_epoch = small_epoch / 15;  // 26 updates of a batch 15 times as large
@@ -172,7 +172,7 @@ TEST(RatePlan, RefusesUnknownNames) {
 
 // Smith et al., figure 1: at epochs 60, 120 and 160 the rate falls by 5, or else the batch of 128 grows to 640, 3,200
 // and 16,000; the noise ε ÷ B is the same either way.
-TEST(BatchSchedule, GrowsWhereTheRateWouldFallAndHasTheSameNoise) {
+TEST(BatchSchedule, GrowsAtTheStepsOfTheRateAndKeepsTheNoise) {
   const std::vector<double> boundaries{60, 120, 160};
   const BatchSchedule grow(1, 5, boundaries);
   EXPECT_EQ(grow.absorbed(), 3u);
@@ -193,7 +193,7 @@ TEST(BatchSchedule, GrowsWhereTheRateWouldFallAndHasTheSameNoise) {
   }
 }
 
-TEST(BatchSchedule, BeyondItsLimitTheRateFallsInstead) {
+TEST(BatchSchedule, LowersTheRateBeyondTheLimit) {
   const BatchSchedule grow(2, 5, {60, 120, 160}, 60);  // 2, 10, 50; 250 is too large
   EXPECT_EQ(grow.absorbed(), 2u);
   EXPECT_EQ(grow.largest(), 50);
@@ -211,7 +211,7 @@ TEST(BatchSchedule, BeyondItsLimitTheRateFallsInstead) {
   EXPECT_DOUBLE_EQ(rate(160), 0.01);
 }
 
-TEST(BatchSchedule, FactorsNeedNotBeWhole) {
+TEST(BatchSchedule, AcceptsFractionalFactors) {
   const BatchSchedule grow(4, 1.5, {1, 2, 3});  // 4, 6, 9, 13.5
   EXPECT_EQ(grow.accumulate(0), 4);
   EXPECT_EQ(grow.accumulate(1), 6);

@@ -69,7 +69,7 @@ std::string error_of_reading(const std::filesystem::path& file, const Position& 
   });
 }
 
-TEST(Checkpoint, GivesBackEveryBit) {
+TEST(Checkpoint, RestoresEveryBit) {
   const TemporaryDirectory directory;
   write_example(directory / "run.checkpoint");
   ReversedModel model;
@@ -126,7 +126,7 @@ TEST(Checkpoint, RefusesAnotherModel) {
   EXPECT_THAT(error_of_reading(directory / "run.checkpoint", other), HasSubstr("100 classes"));
 }
 
-TEST(Checkpoint, KeepsTheVersionsBefore) {
+TEST(Checkpoint, KeepsEarlierVersions) {
   const TemporaryDirectory directory;
   ReversedModel model;
   Sgd optimizer(7, {});
@@ -150,7 +150,7 @@ TEST(Checkpoint, KeepsTheVersionsBefore) {
   EXPECT_THAT(error_of_reading(file), HasSubstr("use " + file.string() + ".1"));
 }
 
-TEST(Checkpoint, ThatIsThereIsNotWrittenOverUnasked) {
+TEST(Checkpoint, IsNotOverwrittenByDefault) {
   const TemporaryDirectory directory;
   const std::filesystem::path file = directory / "run.checkpoint";
   check_no_checkpoint(file);
@@ -161,7 +161,7 @@ TEST(Checkpoint, ThatIsThereIsNotWrittenOverUnasked) {
               AllOf(HasSubstr(file.string()), HasSubstr("‹resume›"), HasSubstr("‹overwrite-checkpoint›")));
 }
 
-TEST(Checkpoint, HoldsWhatTheRunWas) {
+TEST(Checkpoint, HoldsTheFactsOfTheRun) {
   const TemporaryDirectory directory;
   ReversedModel model;
   Sgd optimizer(7, {});
@@ -208,7 +208,7 @@ TEST(CheckpointEvery, TakesEpochsIterationsAndTimes) {
   }
 }
 
-TEST(CheckpointEvery, MeetsMoreOftenTheNearerTheTimeIs) {
+TEST(CheckpointEvery, MeetsMoreOftenWhenTheTimeIsNear) {
   EXPECT_EQ(plan_meeting(600, 0, 1, 10).next, 310u);  // half of what is left
   EXPECT_FALSE(plan_meeting(600, 300, 1, 310).write);
   EXPECT_EQ(plan_meeting(600, 300, 1, 310).next, 460u);
@@ -233,7 +233,7 @@ TEST(CheckpointEvery, MeetsMoreOftenTheNearerTheTimeIs) {
   EXPECT_LT(written, 2000);
 }
 
-TEST(MissingRanks, AreNamedWithWhatTheyDo) {
+TEST(MissingRanks, AreNamedWithTheirActivity) {
   const std::vector<std::string> hosts{"a", "a", "b", "b", "c", "c", "d"};
   const RankState waits{12, 40, 31'000, 0, -1, 0}, computes{11, 39, -1, 31'500, -1, 0},
       reads{11, 39, -1, 32'000, 31'900, 0}, saves{12, 39, -1, 33'000, -1, 1}, earlier{12, 39, 34'000, 0, -1, 0};
@@ -255,7 +255,7 @@ TEST(MissingRanks, AreNamedWithWhatTheyDo) {
       AllOf(HasSubstr("rank 4 on c"), testing::Not(HasSubstr("rank 5")), HasSubstr("and 2 ranks more")));
 }
 
-TEST(Finite, SeesEveryValueThatIsNot) {
+TEST(Finite, NoticesEveryValueThatIsNotFinite) {
   std::vector<float> values(1000, -3.0e38f);
   values[7] = 1e-45f;
   EXPECT_TRUE(all_finite(values));

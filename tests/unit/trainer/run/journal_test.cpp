@@ -30,7 +30,7 @@ std::vector<nlohmann::json> lines_of(const std::filesystem::path& file) {
   return lines;
 }
 
-TEST(Journal, WritesOneObjectALineWithTheKeysThatScriptsRelyOn) {
+TEST(Journal, WritesOneObjectPerLineWithTheDocumentedKeys) {
   const TemporaryDirectory directory;
   {
     Journal journal(0, directory / "log.jsonl", false);
@@ -89,7 +89,7 @@ TEST(Journal, NamesALogThatCannotBeWritten) {
               testing::HasSubstr((directory / "none" / "log.jsonl").string()));
 }
 
-TEST(Progress, FitsItsWidthAndSaysTheMostImportantFirst) {
+TEST(Progress, FitsItsWidthAndKeepsTheMostImportantEntries) {
   const ProgressState state{2, 3, 16, 64, 123.44, 1.23456, 3725};
   EXPECT_EQ(progress_line(state, 200),
             "epoch 2/3 [==========" + std::string(30, ' ') + "]  16/64  123.4 images/s  loss 1.2346  1:02:05 left");
@@ -105,7 +105,7 @@ TEST(Progress, FitsItsWidthAndSaysTheMostImportantFirst) {
               testing::AllOf(testing::HasSubstr("[=="), testing::EndsWith(" 1:00 left")));
 }
 
-TEST(Progress, IsSilentWhereNobodyLooks) {
+TEST(Progress, IsSilentWithoutATerminal) {
   testing::internal::CaptureStderr();
   {
     Progress progress(false);

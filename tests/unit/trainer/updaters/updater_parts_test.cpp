@@ -43,7 +43,7 @@ Batch some_batch(std::size_t samples) {
   return batch;
 }
 
-TEST(GradientsReady, TellsEveryParameterOnceWhenItsGradientIsFinal) {
+TEST(GradientsReady, ReportsEveryParameterOnceItsGradientIsFinal) {
   const auto model = model_with_dropout(4);
   const Batch batch = some_batch(4);
   model->forward(batch.images, batch.labels, Mode::train);
@@ -65,7 +65,7 @@ TEST(GradientsReady, TellsEveryParameterOnceWhenItsGradientIsFinal) {
   }
 }
 
-TEST(GradientPass, HasTheMasksOfSeedRankAndIteration) {
+TEST(GradientPass, SeedsTheMasksWithSeedRankAndIteration) {
   const Batch batch = some_batch(4);
   const auto loss = [&](std::uint64_t seed, int rank, std::uint64_t iteration, int passes_before) {
     const auto model = model_with_dropout(4);
@@ -114,7 +114,7 @@ TEST(Buckets, FillUpToTheirLimitsInTheOrderOfArrival) {
   EXPECT_EQ(gap.buckets[0].slices.size(), 2u) << "no neighbours";
 }
 
-TEST(Background, WorksInOrderAndHandsOverWhatWasThrown) {
+TEST(Background, WorksInOrderAndPassesExceptionsOn) {
   std::vector<int> done;
   Background background("test");
   for (int i = 0; i < 5; ++i) background.submit([&done, i] { done.push_back(i); });
@@ -127,7 +127,7 @@ TEST(Background, WorksInOrderAndHandsOverWhatWasThrown) {
   EXPECT_EQ(done.back(), 5);
 }
 
-TEST(Faults, AreReadAndRefused) {
+TEST(Faults, AreParsedOrRefused) {
   const Faults faults = parse_faults({"slow-rank=1:50", "duplicate-shards"}, 2);
   EXPECT_EQ(faults.slow_rank.of(1).count(), 50);
   EXPECT_EQ(faults.slow_rank.of(0).count(), 0);
@@ -178,7 +178,7 @@ TEST(RankCheck, NamesTheRankThatDiffersFromMost) {
 }
 
 // What batch systems and containers do, in files made here: version 2 of control groups, then version 1.
-TEST(CgroupMemory, IsTheLeastThatAGroupLeaves) {
+TEST(CgroupMemory, IsTheLeastMemoryThatAnyGroupLeaves) {
   const TemporaryDirectory directory;
   const auto write = [&](const std::string& name, const std::string& text) {
     std::filesystem::create_directories((directory / name).parent_path());
@@ -208,7 +208,7 @@ TEST(CgroupMemory, IsTheLeastThatAGroupLeaves) {
   EXPECT_EQ(left(), 520u) << "version 1";
 }
 
-TEST(RankCheck, SaysWhichOptionsDiffer) {
+TEST(RankCheck, NamesTheOptionsThatDiffer) {
   EXPECT_EQ(differing_settings("--lr=0.1\n--seed=1\n", "--lr=0.2\n--seed=1\n"), "--lr 0.1, there 0.2");
   EXPECT_EQ(differing_settings("--lr=0.1\n--resume=\n", "--lr=0.2\n--resume=true\n"),
             "--lr 0.1, there 0.2; --resume not given, there true");

@@ -145,7 +145,7 @@ TEST(MainRank, SendsSixteenBitGradients) {
   EXPECT_GT(relative_difference(got, expected), 1e-7) << "nothing was rounded";
 }
 
-TEST(Overlap, TakesTheStepsOfAllreduceWhateverTheBuckets) {
+TEST(Overlap, TakesTheStepsOfAllreduceForAnyBuckets) {
   for (const int p : {1, 2, 3, 4}) {
     FirstRanks ranks(p);
     if (!ranks.in) continue;
@@ -217,7 +217,7 @@ TEST(DoubleBuffering, IsExactlyOneStepStale) {
   }
 }
 
-TEST(DoubleBuffering, GoesOnFromItsPendingGradientToTheBit) {
+TEST(DoubleBuffering, ContinuesFromItsPendingGradientToTheBit) {
   FirstRanks ranks(2);
   if (!ranks.in) return;
   const std::vector<float> whole = after_steps(ranks, 6, "double_buffering");
@@ -359,7 +359,7 @@ struct JobOnGpu {
   std::unique_ptr<Updater> updater;
 };
 
-TEST(OnAGpu, UpdatersTakeTheStepsThatTheyTakeInHostMemory) {
+TEST(OnAGpu, UpdatersTakeTheSameStepsAsInHostMemory) {
   FirstRanks ranks(2);
   if (!ranks.in) return;
   for (const char* name : {"allreduce", "overlap", "double_buffering"}) {
@@ -457,7 +457,7 @@ class Overflowing : public Model {
   bool again_ = false, used_ = false;
 };
 
-TEST(OnAGpu, AllRepeatTheBackwardThatOverflowedOnOneAndLeaveNoStepOut) {
+TEST(OnAGpu, AllRanksRepeatABackwardThatOverflowedOnOne) {
   FirstRanks ranks(3);
   if (!ranks.in) return;
   const std::vector<float> expected = after_steps(ranks, 5, "overlap", 3000);
@@ -565,7 +565,7 @@ TEST(ParameterServer, ConvergesAndMeasuresItsStaleness) {
   }
 }
 
-TEST(ParameterServer, AWishToStopReachesEveryRank) {
+TEST(ParameterServer, ARequestToStopReachesEveryRank) {
   FirstRanks ranks(3);
   if (!ranks.in) return;
   Job job(ranks, "parameter_server");
@@ -643,7 +643,7 @@ TEST(NotFinite, NamesTheLayerAndLeavesTheWeights) {
   }
 }
 
-TEST(CheckUpdater, RefusesWhatMakesNoSense) {
+TEST(CheckUpdater, RefusesImpossibleCombinations) {
   const auto refusal = [](const char* name, int ranks, const char* communicator, const char* type) -> std::string {
     try {
       check_updater(name, ranks, communicator, type);

@@ -75,7 +75,7 @@ void parallel_step(Model& model, const Communicator& communicator) {
 
 class RanksOf : public testing::TestWithParam<std::tuple<int, bool, bool>> {};
 
-TEST_P(RanksOf, ASynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
+TEST_P(RanksOf, WithSynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
   const auto [ranks, frozen, winograd] = GetParam();
   const double times = winograd ? by_winograd : 1;
   const SomeRanks some(ranks);
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(OneByWinograd, RanksOf,
                          testing::Combine(testing::Values(1, 2), testing::Bool(), testing::Values(true)));
 
 // What synchronisation is for: with statistics of its own, each rank takes another step.
-TEST(LocalBatchNorm, OnTwoRanksTakesAnotherStepThanOneLargeBatch) {
+TEST(LocalBatchNorm, OnTwoRanksDiffersFromOneLargeBatch) {
   const SomeRanks some(2);
   if (!some) return;
   const auto communicator = communicator_of(some.comm());
@@ -184,7 +184,7 @@ class Prepared final : public ImageSource {
 
 // Each rank has seen other images, so its running statistics are its own. What is scored is one model: that of their
 // mean.
-TEST(Evaluation, OfRanksWhoseStatisticsDifferScoresTheMeanOfThem) {
+TEST(Evaluation, ScoresWithTheMeanOfTheRanksStatistics) {
   for (const int ranks : {2, 3}) {
     const SomeRanks some(ranks);
     if (!some) continue;

@@ -198,7 +198,7 @@ TEST(ChannelSums, HoldInEveryLayoutThatConvolutionsChoose) {
   }
 }
 
-TEST(ChannelSums, RefuseALayoutTheyDoNotKnow) {
+TEST(ChannelSums, RefuseAnUnknownLayout) {
   const onednn::Desc swapped({2, 3, 4, 5}, dnnl::memory::data_type::f32, Tag::cdba);
   EXPECT_THROW(channel_layout(swapped), std::logic_error);
 }

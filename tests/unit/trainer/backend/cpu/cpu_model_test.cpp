@@ -9,9 +9,9 @@
 #include "tests/unit/trainer/backend/reference/reference_model.h"
 #include "tests/unit/trainer/backend/whole_models.h"
 #include "trainer/backend/cpu/cpu_model.h"
-#include "trainer/core/error.h"
 #include "trainer/backend/cpu/onednn.h"
 #include "trainer/backend/cpu/winograd.h"
+#include "trainer/core/error.h"
 #include "trainer/nn/models.h"
 #include "trainer/optim/sgd.h"
 
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(All, WholeNetwork,
                          });
 
 // Else the networks above would be the same twice.
-TEST(WholeNetworks, TakeWinogradsAlgorithmUnlessToldOtherwise) {
+TEST(WholeNetworks, UseWinogradsAlgorithmUnlessItIsSwitchedOff) {
   if (!winograd::processor_has_it() || !onednn::blocks_of_8()) GTEST_SKIP() << "oneDNN decides here";
   const Batch batch(2, 8);
   std::vector<double> losses;
@@ -148,7 +148,7 @@ std::unique_ptr<Model> small_model(std::int64_t batch, bool freeze_batch_norm = 
   return make_cpu_model(small_network(), options);
 }
 
-TEST(CpuModel, RerunIsEqualToTheBit) {
+TEST(CpuModel, GivesTheSameBitsInASecondRun) {
   const Batch batch(4, 8);
   std::vector<float> first;
   for (int run = 0; run < 2; ++run) {
@@ -180,15 +180,15 @@ void learn_by_heart(bool bf16) {
   EXPECT_LT(score.loss_sum / 8, 0.1);
 }
 
-TEST(CpuModel, LearnsABatchByHeart) { learn_by_heart(false); }
+TEST(CpuModel, LearnsABatch) { learn_by_heart(false); }
 
-TEST(CpuModelBf16, LearnsABatchByHeart) {
+TEST(CpuModelBf16, LearnsABatch) {
   if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
   learn_by_heart(true);
 }
 
 // The same weights and images: what is left of the difference is bf16's rounding, 2^-9 a number, through all layers.
-TEST(CpuModelBf16, HasTheLossAndGradientsOfF32WithinItsRounding) {
+TEST(CpuModelBf16, HasTheLossAndGradientsOfF32UpToRounding) {
   if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
   const Batch batch(8, 8);
   std::vector<std::vector<float>> gradients;
@@ -211,7 +211,7 @@ TEST(CpuModelBf16, HasTheLossAndGradientsOfF32WithinItsRounding) {
 }
 
 // What bounds the GPU's tests may have: a float64 network whose every tensor is rounded to so many bits.
-TEST(SmoothNetwork, ChangesByItsTypesRoundingAlone) {
+TEST(SmoothNetwork, ChangesOnlyByTheRoundingOfItsType) {
   const Batch batch(8, 16);
   ReferenceModel exact(smooth_network(), 1, true);
   exact.forward(batch.tensor(16), batch.labels, Mode::train);
@@ -235,14 +235,14 @@ TEST(SmoothNetwork, ChangesByItsTypesRoundingAlone) {
   }
 }
 
-TEST(CpuModel, DropsOutBySeedAndKeepsTheMean) {
+TEST(CpuModel, DropsValuesByTheSeedAndKeepsTheMean) {
   ModelOptions options;
   options.batch_size = 4;
   const auto model = make_cpu_model(dropout_network(), options);
   expect_dropout_by_seed(*model);
 }
 
-TEST(CpuModel, RefusesMoreMemoryThanItMayTake) {
+TEST(CpuModel, RefusesToExceedItsMemoryLimit) {
   ModelOptions options = small(4);
   options.memory_limit = std::size_t{1} << 20;
   EXPECT_THAT([&] { make_cpu_model(small_network(), options); },
@@ -251,7 +251,7 @@ TEST(CpuModel, RefusesMoreMemoryThanItMayTake) {
   EXPECT_NO_THROW(make_cpu_model(small_network(), options));
 }
 
-TEST(CpuModel, EvaluatesPartOfABatchAsThatPartOfAWholeOne) {
+TEST(CpuModel, EvaluatesAPartialBatchLikeTheSamePartOfAFullOne) {
   const Batch batch(8, 8);
   const auto model = small_model(8);
   for (int step = 0; step < 5; ++step) model->forward(batch.images, batch.labels, Mode::train);
@@ -315,7 +315,7 @@ TEST(CpuModel, ReturnsPlainWeightsAsTheyWereGiven) {
   }
 }
 
-TEST(CpuModel, TellsItsObserverEachLayerForwardAndBackward) {
+TEST(CpuModel, CallsItsObserverForEachLayerForwardAndBackward) {
   struct Recorder : LayerObserver {
     void begin(const std::string& layer, Mode, bool backward) override {
       (backward ? backward_layers : forward_layers).push_back(layer);
@@ -338,7 +338,7 @@ TEST(CpuModel, TellsItsObserverEachLayerForwardAndBackward) {
   EXPECT_EQ(recorder.backward_layers, recorder.forward_layers);
 }
 
-TEST(CpuModel, RefusesWhatItCannotTrainOn) {
+TEST(CpuModel, RefusesInvalidBatchesAndLabels) {
   const Batch batch(4, 8);
   const std::span<const float> images(batch.images);
   const auto model = small_model(4);
@@ -349,7 +349,7 @@ TEST(CpuModel, RefusesWhatItCannotTrainOn) {
 }
 
 // Adds layers' gradients in ways that the published networks do not.
-TEST(CpuModel, AddsTheGradientsOfATensorThatIsReadThrice) {
+TEST(CpuModel, AddsTheGradientsOfATensorWithThreeReaders) {
   Network net({3, 8, 8});
   const int stem = net.relu("relu1", net.convolution("conv1", 0, 32, 3, 1, true));
   const int branch = net.relu("relu2", net.convolution("conv2", stem, 32, 3, 1, true));

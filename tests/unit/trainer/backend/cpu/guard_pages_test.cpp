@@ -31,7 +31,7 @@ struct Instructions {
 class GuardPages : public testing::TestWithParam<Instructions> {};
 
 // The first is the network that ended by SIGSEGV on AVX-512.
-TEST_P(GuardPages, AreNotTouchedByNarrowNetworks) {
+TEST_P(GuardPages, AreNotAccessedByNarrowNetworks) {
   guarded::Check check;
   check.isa = GetParam().most;
   check.models = {model("resnet18", 48, 0.125), model("resnet50", 33, 0.0625, false), model("vgg11_bn", 32, 0.3)};
@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Under, GuardPages,
                          [](const auto& info) { return std::string(info.param.name); });
 
 // What the check rests on: a fault is seen on either side, by what it touches, and the rest is still run.
-TEST(GuardedMemory, TellsWhichArgumentWasLeftAndHowFar) {
+TEST(GuardedMemory, ReportsTheArgumentAndTheDistance) {
   for (const guarded::Side side : {guarded::Side::end, guarded::Side::begin}) {
     guarded::Memory memory("weights", 100, side);
     auto* bytes = static_cast<char*>(memory.data());

@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(All, CpuOperation, testing::ValuesIn(operations),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Results and gradients of activations are rounded to 8 bits, by 2^-9 at most; sums are fp32's.
-TEST(CpuOperations, InBf16AgreeWithTheReferenceWithinItsRounding) {
+TEST(CpuOperations, InBf16AgreeWithTheReferenceUpToRounding) {
   if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
   for (Operation operation : operations) {
     SCOPED_TRACE(operation.name);
@@ -78,7 +78,7 @@ TEST(CpuOperations, InBf16AgreeWithTheReferenceWithinItsRounding) {
 }
 
 // oneDNN's own code for these wrote beyond its work memory. Plain layouts are those that no copy of pixels is made in.
-TEST(StridedPointConvolutions, OfChannelsThatFillNoBlockTakePlainLayoutsForTheWeightsGradient) {
+TEST(StridedPointConvolutions, WithPartialChannelBlocksUsePlainLayoutsForTheWeightsGradient) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const auto source_of = [&](std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
     const std::int64_t out = (48 + stride - 1) / stride;
@@ -148,7 +148,7 @@ TEST(CpuKernels, OfBf16ComputeInF32AndRound) {
   EXPECT_FALSE(all_finite(infinite.data(), count));
 }
 
-TEST(CpuBatchNorm, MovesTheRunningVarianceByTheUnbiasedOne) {
+TEST(CpuBatchNorm, UpdatesTheRunningVarianceWithTheUnbiasedOne) {
   const Operation operation{"", {16, 2, 2}, [](Network& n) { return n.batch_norm("l", 0, true); }, 0};
   Alone alone(operation);
   Tensor x(operation.batch, operation.in);
@@ -167,7 +167,7 @@ TEST(CpuBatchNorm, MovesTheRunningVarianceByTheUnbiasedOne) {
   }
 }
 
-TEST(CpuDropout, KeepsTheMeanInTrainingAndEverythingInEvaluation) {
+TEST(CpuDropout, KeepsTheMeanInTrainingAndAllValuesInEvaluation) {
   const Operation operation{"", {4096, 1, 1}, [](Network& n) { return n.dropout("l", 0, 0.25f); }, 0};
   Alone alone(operation);
   const std::size_t count = 4 * 4096;

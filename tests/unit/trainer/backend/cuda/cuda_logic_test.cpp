@@ -44,7 +44,7 @@ TEST(LossScale, DoublesAfterEnoughStepsWithoutAnOverflowInBetween) {
   EXPECT_EQ(scale.factor(), LossScale::first);
 }
 
-TEST(LossScale, StaysBetweenItsBoundsAndGivesUpAtTheLower) {
+TEST(LossScale, StaysWithinItsBoundsAndGivesUpAtTheLowerOne) {
   LossScale scale;
   for (int overflow = 0; overflow < 16; ++overflow) EXPECT_TRUE(scale.repeat(true)) << overflow;
   EXPECT_EQ(scale.factor(), LossScale::least);
@@ -57,7 +57,7 @@ TEST(LossScale, StaysBetweenItsBoundsAndGivesUpAtTheLower) {
 PlanKey some_key() { return {Direction::forward, Precision::bf16, false, 256, 64, 56, 56, 128, 3, 2, 1}; }
 const PlanPlace some_place{"NVIDIA H100 80GB HBM3", 91900, 132};
 
-TEST(PlanKey, IsAnotherWhereAnythingIs) {
+TEST(PlanKey, DiffersIfAnyFieldDiffers) {
   std::vector<std::string> all{text_of(some_key(), some_place)};
   for (const auto change :
        {+[](PlanKey& k) { k.direction = Direction::data_gradient; },
@@ -91,7 +91,7 @@ TEST(PlanKey, KnowsTheSizeOfTheOutput) {
 
 const Plan some_plan{5, 38, {{26, 128}, {27, 64}, {7, 4}}, 81.25};
 
-TEST(PlanCache, KeepsPlansAndWhatOthersWroteMeanwhile) {
+TEST(PlanCache, KeepsItsPlansAndThoseOfOtherProcesses) {
   const TemporaryDirectory directory;
   const auto file = directory.path() / "below" / "plans.txt";
   PlanCache first(file), second(file);
@@ -106,7 +106,7 @@ TEST(PlanCache, KeepsPlansAndWhatOthersWroteMeanwhile) {
   EXPECT_EQ(later.find("c"), std::nullopt);
 }
 
-TEST(PlanCache, TakesOnlyWhatItWrote) {
+TEST(PlanCache, ReadsOnlyItsOwnFormat) {
   const std::string head = "paceline-cudnn-plans 1\n";
   ASSERT_TRUE(PlanCache::parse(head));
   ASSERT_TRUE(PlanCache::parse(head + "k\t3\t1\t26=1,27=-2\t1.5\n"));
@@ -141,7 +141,7 @@ TEST(PlanCache, TakesOnlyWhatItWrote) {
   }
 }
 
-TEST(PlanCache, InventsNothingFromDamage) {
+TEST(PlanCache, ReadsNoPlanFromADamagedFile) {
   const PlanCache::Plans plans{{"a; n1", some_plan}, {"b; n2", {2, 7, {{1, -5}}, 0.5}}};
   const std::string whole = PlanCache::print(plans);
   EXPECT_EQ(PlanCache::parse(whole), plans);
@@ -158,7 +158,7 @@ TEST(PlanCache, InventsNothingFromDamage) {
   }
 }
 
-TEST(PlanCache, GoesOnWithoutAFileThatItCannotUse) {
+TEST(PlanCache, WorksWithoutAnUnusableFile) {
   const TemporaryDirectory directory;
   const auto file = directory.path() / "plans.txt";
   std::ofstream(file) << "no plans\n";
@@ -183,7 +183,7 @@ TEST(PlanCache, GoesOnWithoutAFileThatItCannotUse) {
   EXPECT_EQ(none.trouble(), "");
 }
 
-TEST(Layout, PutsChannelsLastAndFillsThemUp) {
+TEST(Layout, PutsChannelsLastAndPadsThem) {
   EXPECT_THAT(channels_last_strides({8, 64, 5, 7}), ElementsAre(64 * 5 * 7, 1, 64 * 7, 64));
   const FilterLayout layout{2, 3, 1, 2, 4};  // published [o][i][y][x], stored [o][y][x][i]
   std::vector<float> published(layout.published()), stored(layout.stored(), 9.0f);
@@ -193,7 +193,7 @@ TEST(Layout, PutsChannelsLastAndFillsThemUp) {
   EXPECT_EQ(to_published(layout, stored), published);
 }
 
-TEST(Layout, OfALinearLayerFollowsThatOfItsInput) {
+TEST(Layout, OfALinearLayerFollowsItsInput) {
   Network network({8, 2, 3});
   network.linear("fc", 0, 5);
   const Layer& layer = network.layers()[1];
@@ -207,12 +207,12 @@ TEST(Layout, OfALinearLayerFollowsThatOfItsInput) {
   EXPECT_EQ(stored[((3 * 2 + 1) * 3 + 2) * 8 + 7], 1);
 }
 
-TEST(Layout, OfTheImagesFilterHasFourChannels) {
+TEST(Layout, OfTheFirstFilterHasFourChannels) {
   const Network network = build_network({});
   EXPECT_EQ(filter_layout(network.layers()[1], 0).stored(), 64u * 3 * 3 * 4);
 }
 
-TEST(Fusion, TakesTheEndOfEveryResidualBlock) {
+TEST(Fusion, FusesTheEndOfEveryResidualBlock) {
   ModelOptions options;
   for (const auto& [name, blocks] : {std::pair{"resnet18", 8}, {"resnet50", 16}}) {
     options.name = name;
@@ -234,7 +234,7 @@ TEST(Fusion, TakesTheEndOfEveryResidualBlock) {
   }
 }
 
-TEST(Fusion, TakesAReluAfterABiasAndLeavesWhatOthersRead) {
+TEST(Fusion, FusesAReluAfterABiasUnlessAnotherLayerReadsTheValue) {
   ModelOptions options;
   options.name = "vgg11";
   options.image_size = 32;
@@ -253,7 +253,7 @@ TEST(Fusion, TakesAReluAfterABiasAndLeavesWhatOthersRead) {
   }
 }
 
-TEST(Fusion, TakesTheSumsOfEveryBatchNormAndAppliesThoseInsideABlock) {
+TEST(Fusion, ComputesTheSumsOfEveryBatchNormAndAppliesThoseInsideABlock) {
   ModelOptions options;
   for (const auto& [name, convolutions, applied] :
        {std::tuple{"resnet18", 20, 8}, {"resnet50", 53, 32}, {"vgg16_bn", 0, 0}}) {
@@ -284,7 +284,7 @@ TEST(Fusion, TakesTheSumsOfEveryBatchNormAndAppliesThoseInsideABlock) {
   }
 }
 
-TEST(Fusion, AppliesNoBatchNormThatAnybodyElseReadsOrThatHasNoRelu) {
+TEST(Fusion, AppliesNoBatchNormWithoutReluOrWithAnotherReader) {
   const auto applies = [](bool relu, bool second_reader, bool bias) {
     Network net({8, 8, 8});
     const int norm = net.batch_norm("n", net.convolution("c", 0, 8, 3, 1, false), relu);
@@ -314,7 +314,7 @@ TEST(DeviceChoice, IsTheLocalRank) {
   }
 }
 
-TEST(DeviceChoice, RefusesOneGpuForTwoRanksUnlessAsked) {
+TEST(DeviceChoice, RefusesToShareAGpuByDefault) {
   const std::vector<std::string> own{"a", "b", "c"}, shared{"a", "b", "a"}, one{"a", "a"};
   EXPECT_NO_THROW(refuse_shared_gpu(own, false));
   EXPECT_NO_THROW(refuse_shared_gpu(shared, true));

@@ -123,7 +123,7 @@ TEST(MockCudaKernels, NormaliseAndItsGradientsAgreeWithTheReference) {
 }
 
 // What a fused convolution computes with: y = max(0, scale × x + shift), both of 11 bits.
-TEST(MockCudaKernels, OneFactorAndOneSummandAreTheBatchNormButForTheirRounding) {
+TEST(MockCudaKernels, FactorAndSummandEqualTheBatchNormUpToRounding) {
   const std::vector<float> mean{100, -3, 0, 0.5f}, inverse{0.5f, 0.3f, 2, 1}, gamma{1.1f, 0.7f, 1.3f, 1},
       beta{0.1f, 0, -1, 2};
   std::uint16_t scale[4], shift[4];
@@ -193,7 +193,7 @@ TEST(MockCudaKernels, BiasesReluAndPoolingAgreeWithTheReference) {
   }
 }
 
-TEST(MockCudaKernels, BytesBecomeRowsAndAnOverflowIsMarked) {
+TEST(MockCudaKernels, ConvertBytesToRowsAndMarkAnOverflow) {
   const std::vector<std::uint8_t> planes{0, 10, 20, 30, 40, 50, 60, 70};  // a sample of two channels of 2 × 2 pixels
   const ImageCut cut{1, 0, 1};                                            // from (1 − x) + 1
   const kernels::ByteImages images{planes.data(), &cut, {10, 0}, {0.5f, 0.25f}, 1, 2, 2};

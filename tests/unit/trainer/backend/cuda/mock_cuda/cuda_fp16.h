@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda_runtime_api.h"
-#include "trainer/comm/cast.h"
+#include "trainer/core/cast.h"
 
 struct __attribute__((may_alias)) __half {
   std::uint16_t bits;

@@ -1,4 +1,4 @@
-#include "trainer/comm/gpu/options.h"
+#include "trainer/comm/nccl_options.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "trainer/comm/gpu/algorithms.h"
+#include "trainer/comm/nccl_algorithms.h"
 #include "trainer/core/error.h"
 
 namespace paceline::train::nccl {

@@ -1,5 +1,5 @@
-// The table of the allreduce algorithms over NCCL. Each row's make_NAME() is in the file of that name, or in the file
-// that the comment names. It needs no CUDA to be read.
+// The table of the allreduce algorithms over NCCL. Each row's make_NAME() is in gpu/, in the file of that name or in
+// the one that the comment names. It does not need CUDA.
 #pragma once
 
 // One row for each algorithm: its name, and what --help prints about it if no algorithm on host memory has that name.

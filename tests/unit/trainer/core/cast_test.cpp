@@ -1,5 +1,5 @@
 // Casts to the 16-bit types against a definition in double, on every 16-bit value and every point halfway between two.
-#include "trainer/comm/cast.h"
+#include "trainer/core/cast.h"
 
 #include <gtest/gtest.h>
 
@@ -84,14 +84,14 @@ TEST_P(CastTest, WideningGivesTheValueByDefinition) {
   }
 }
 
-TEST_P(CastTest, EveryValueComesBack) {
+TEST_P(CastTest, EveryValueSurvivesBothCasts) {
   for (const std::uint16_t bits : all_values()) {
     if ((bits & 0x7fff) > casts.format.infinity) continue;
     expect_narrow(casts.widen_one(bits), bits);
   }
 }
 
-TEST_P(CastTest, NansStayNansOfTheirSign) {
+TEST_P(CastTest, NansKeepTheirSign) {
   for (const std::uint16_t bits : all_values()) {
     if ((bits & 0x7fff) <= casts.format.infinity) continue;
     const std::uint16_t back = casts.narrow_one(casts.widen_one(bits));
@@ -103,7 +103,7 @@ TEST_P(CastTest, NansStayNansOfTheirSign) {
   expect_narrow(std::bit_cast<float>(0x7f800001u), casts.format.infinity == 0x7c00 ? 0x7e00 : 0x7fc0);
 }
 
-TEST_P(CastTest, HalfwayGoesToTheEvenNeighbourAndAHairBesideItToTheNearer) {
+TEST_P(CastTest, TiesGoToTheEvenNeighbourAndOtherValuesToTheNearest) {
   for (int size = 0; size < casts.format.infinity; ++size) {
     const auto below = static_cast<std::uint16_t>(size), above = static_cast<std::uint16_t>(size + 1);
     // Past the largest value the neighbour is what would come next if the exponent had no end: from there on, infinity.
@@ -119,7 +119,7 @@ TEST_P(CastTest, HalfwayGoesToTheEvenNeighbourAndAHairBesideItToTheNearer) {
   }
 }
 
-TEST_P(CastTest, WhatIsOutOfRangeBecomesInfinite) {
+TEST_P(CastTest, ValuesOutOfRangeBecomeInfinite) {
   expect_narrow(std::numeric_limits<float>::max(), casts.format.infinity);
   expect_narrow(-std::numeric_limits<float>::max(), casts.format.infinity | 0x8000);
 }

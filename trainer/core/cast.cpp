@@ -1,11 +1,11 @@
-#include "trainer/comm/cast.h"
+#include "trainer/core/cast.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
 
-#include "trainer/nn/vectorize.h"
+#include "trainer/core/vectorize.h"
 
 namespace paceline::train {
 
