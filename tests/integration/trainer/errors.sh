@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: errors.sh PACELINE-TRAIN
-# What is wrong is said in one line, with the right status.
+# Errors are reported in one line, with the right status.
 source "$(dirname "$0")/setup.sh"
 tiny=(--synthetic --image-size 32 --width 0.125 --train-images 16 --test-images 4 --batch-size 4 --threads 1 --iterations 2)
 
@@ -69,7 +69,7 @@ says "data/data_batch_1.bin: exists already"
 status 1 "$TRAIN" "${tiny[@]}" --log no/such/log.jsonl
 says "no/such/log.jsonl" "No such file or directory"
 
-# What a checkpoint cannot be written to is refused before the first step, and nothing takes the place of what is there.
+# A checkpoint that cannot be written is refused before the first step, and existing files are not replaced.
 mkfifo pipe
 mkdir folder
 for name in no/such/checkpoint:"No such file" folder:"a directory" pipe:"not a regular file"; do
@@ -84,7 +84,7 @@ touch elsewhere && ln -s elsewhere link
 "$TRAIN" "${tiny[@]}" --checkpoint link >/dev/null
 [ -L link ] && [ -s elsewhere ] || fail "the link was replaced"
 "$TRAIN" make-dataset pictures --format jpeg --image-size 40 --train 20 --test 10 >/dev/null
-# A folder that may not be read, which root may only without this capability.
+# A folder without read permission. root can read it, so root drops these capabilities.
 as=(); [ "$(id -u)" -ne 0 ] || as=(setpriv --bounding-set=-dac_override,-dac_read_search)
 for folder in pictures/train/ pictures/val pictures; do
   chmod 0 "$folder"
@@ -93,7 +93,7 @@ for folder in pictures/train/ pictures/val pictures; do
   chmod 755 "$folder"
 done
 
-# What is not this run's checkpoint: refused before anything is written, itself and the log of an earlier run included.
+# A checkpoint of another run is refused before anything is written: it and the log of the earlier run stay unchanged.
 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl >/dev/null
 cp other short
 truncate -s -1000 short
@@ -132,7 +132,7 @@ unharmed other
 status 2 "$TRAIN" "${tiny[@]}" --checkpoint other --log old.jsonl --communicator pigeon
 unharmed other
 
-# Absurd options.
+# Options out of range.
 for wrong in "--batch-size 0" "--batch-size -4" "--batch-size 1e99" "--iterations 0" "--lr -1" "--lr 0" "--momentum 2" "--width 0" \
   "--image-size 3" "--classes 1" "--threads 0" "--threads 99999999" "--loader-workers 0" "--accumulate 0" "--fraction 2" \
   "--bucket-mb 1e300 --updater overlap" "--seed -1" "--train-images 1000000000000" "--test-images 0" "--eval-every -1" "--max-ahead -1 --updater parameter_server" \
@@ -155,25 +155,25 @@ status 1 "$TRAIN" "${tiny[@]}" --checkpoint zeros --resume
 says "zeros: not a checkpoint"
 status 1 "$TRAIN" "${tiny[@]/%2/8}" --lr 1e38 --schedule constant
 says "no longer a finite number in iteration 1, at learning rate 1e+38" "--lr"
-# The loss of the last iteration is finite, what its step left is not: the checkpoint before stays.
+# The loss of the last iteration is finite, but the weights after its step are not: the earlier checkpoint stays.
 cp other before
 status 1 "$TRAIN" "${tiny[@]:0:${#tiny[@]}-1}" 3 --checkpoint other --resume --lr 1e38 --schedule constant
 says "no longer a finite number after iteration 2, at learning rate 1e+38" "other is still the checkpoint before"
 cmp other before || fail "a diverged run overwrote the checkpoint"
 
-# Two ranks: the rank that sees the error names itself, once; the launcher adds its own lines.
+# With two ranks, the rank that finds the error reports it once with its name; the launcher adds its own lines.
 status 1 mpirun --bind-to none -n 2 "$TRAIN" --data missing
 [ "$(grep -c 'paceline-train: rank 0 on .*: missing: no such data set directory' stderr)" -eq 1 ] || fail "$(cat stderr)"
-[ "$(grep -c 'no such data set' stderr)" -eq 1 ] || fail "said twice: $(cat stderr)"
-# Only rank 1 cannot read its data; rank 0 does not wait for ever.
+[ "$(grep -c 'no such data set' stderr)" -eq 1 ] || fail "reported twice: $(cat stderr)"
+# Only rank 1 cannot read its data. Rank 0 must not wait for ever.
 status 1 mpirun --bind-to none -n 1 "$TRAIN" --data data --batch-size 4 --threads 1 : \
   -n 1 "$TRAIN" --data missing --batch-size 4 --threads 1
 grep -q 'paceline-train: rank 1 on .*: missing: no such' stderr || fail "$(cat stderr)"
-# A batch that fits one rank's share, but not two's.
+# The batch is small enough for one rank, but not for two.
 status 1 mpirun --bind-to none -n 2 "$TRAIN" "${tiny[@]/%4/12}"
 [ "$(grep -c 'paceline-train: .*16 training images are fewer than one iteration takes (2 ranks × batch 12)' stderr)" -eq 1 ] ||
   fail "$(cat stderr)"
-# A failure of one rank in mid-run ends the job.
+# A failure of one rank during the run ends the job.
 mkdir full
 status 1 mpirun --bind-to none -n 2 bash -c 'mkdir -p "full/checkpoint.$$.partial"; exec "$0" "$@"' "$TRAIN" "${tiny[@]}" \
   --checkpoint full/checkpoint

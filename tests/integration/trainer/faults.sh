@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: faults.sh PACELINE-TRAIN PACELINE
-# Each fault made on purpose shows in the log, in the recorded ranges and, a slow rank, as the straggler of the report.
+# Each injected fault shows in the log and in the recorded ranges. The report names a slow rank as the straggler.
 source "$(dirname "$0")/setup.sh"
 paceline=$2
 run=(--synthetic --image-size 32 --width 0.5 --train-images 64 --test-images 4 --batch-size 4 --iterations 6 --eval-every 0)
@@ -37,7 +37,7 @@ def start(name):
 report = json.load(open("report.json"))
 ranks = report["runs"][0]["per_rank"]
 waits = {rank["rank"]: rank["waits"] for rank in ranks}
-# 720 ms in each of 6 iterations; rank 0 is late where it writes the log, and where the machine is busy.
+# 720 ms in each of 6 iterations. Rank 0 is late too when it writes the log or the machine is busy.
 assert waits[1]["caused_ns"] > 5 * 600e6 > 5 * waits[0]["caused_ns"], waits
 
 slow = named("slow", "slow-rank")
@@ -79,12 +79,12 @@ for rank in "01":
     assert sorted(row["args"]["payload"] for row in ready) == sorted(row["args"]["payload"] for row in few)
     waits = [row for row in named("overlap", "wait") if row["rank"] == rank and row["category"] == "wait"]
     assert len(waits) == len(few), (len(waits), len(few))
-    # After the first iteration, which finds the order out, some buckets are ready before backward ends.
+    # After the first iteration, which determines the order, some buckets are ready before backward ends.
     backward = [(int(row["start_ns"]), int(row["start_ns"]) + int(row["duration_ns"]))
                 for row in named("overlap", "backward") if row["rank"] == rank and row["category"] == "backward"]
     inside = [row for row in ready if any(begin < int(row["start_ns"]) < end for begin, end in backward)]
     assert len(inside) >= 5, len(inside)
-    # Transfers run on a thread of their own.
+    # Transfers run on their own thread.
     main = {row["track"] for row in named("overlap", "backward") if row["rank"] == rank}
     assert not main & {row["track"] for row in few}, main
     double = buckets("double", rank)

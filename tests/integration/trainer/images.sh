@@ -11,7 +11,8 @@ export OMP_NUM_THREADS=1
 tiny=(--width 0.125 --batch-size 4)
 run=(--data pictures --image-size 32 "${tiny[@]}" --lr 0.02 --schedule constant)
 
-# Stopped in mid-epoch and resumed with other numbers of workers; rank 0 alone has the pictures: the same bits.
+# A run that stops within an epoch and resumes with another number of workers gives the same bits, and so does one in
+# which only rank 0 has the pictures.
 ranks 2 "${run[@]}" --iterations 5 --checkpoint whole --log whole.jsonl >/dev/null
 grep -q '"image_size":32' whole.jsonl && grep -q '"train_images":30' whole.jsonl || fail "$(head -1 whole.jsonl)"
 grep -q '"test_images":9' whole.jsonl || fail "$(head -1 whole.jsonl)"
@@ -24,7 +25,7 @@ cmp whole sent || fail "data broadcast: other weights"
 status 1 mpirun --bind-to none -n 1 "$TRAIN" "${run[@]}" : -n 1 "$TRAIN" "${run[@]/pictures/nowhere}"
 grep -q 'rank 1 on .*: nowhere/train/.*\.jpg: rank 0 lists it, but' stderr || fail "$(cat stderr)"
 
-# A picture that is cut off ends the run before its epoch ends, and names itself; the checkpoint that is there stays.
+# A truncated picture ends the run before the end of the epoch with the picture's name. The existing checkpoint stays.
 victim=$(find pictures/train -name '*.jpg' -print -quit)
 cp "$victim" good.jpg
 cp whole before
@@ -32,8 +33,8 @@ truncate -s -40 "$victim"
 status 1 "$TRAIN" "${run[@]}" --epochs 1 --sharding equal-length --checkpoint whole --overwrite-checkpoint
 says "$victim: Premature end of JPEG file" "replace it" "--on-bad-image skip"
 cmp whole before || fail "the checkpoint was overwritten"
-# Left out instead: another takes its place, whatever the number of workers; a test picture is not counted. What is no
-# file that can be read is refused, or left out too.
+# With --on-bad-image skip another picture takes its place, the same one for any number of workers, and a bad test
+# picture is not counted. An entry that is not a regular file is refused, or left out too.
 other=$(find pictures/train -name '*.jpg' | sort | grep -vF "$victim" | tail -1)
 tested=$(find pictures/val -name '*.jpg' | sort | head -1)
 echo "no picture" >"$tested"
@@ -64,7 +65,7 @@ mkdir -p empty/train empty/val
 status 1 "$TRAIN" --data empty
 says "empty/train: no classes"
 
-# The lectures' set in small: CIFAR-10 enlarged, and a part of it. 3 of 5 images a class of the 40 are not whole batches.
+# The lectures' data set in small: a part of CIFAR-10, enlarged. The images that remain do not fill whole batches.
 "$TRAIN" make-dataset cifar --train 60 --test 10 >/dev/null
 lecture=(--data cifar --resize 48 --fraction 0.5 "${tiny[@]}" --eval-every 0)
 "$TRAIN" "${lecture[@]}" --iterations 1 --log lecture.jsonl >/dev/null
@@ -74,7 +75,7 @@ start = json.loads(open("lecture.jsonl").readline())
 assert start["image_size"] == 48 and start["data"] == "cifar at 48 px, 50 %", start
 assert 25 <= start["train_images"] <= 35, start
 PY
-# Neither shifted nor mirrored: the first batch's loss is another; what is the default is not in the log.
+# Without shifts and mirroring the first batch's loss differs. The log omits default values.
 "$TRAIN" "${lecture[@]}" --iterations 1 --augment none --log plain.jsonl >/dev/null
 python3 - <<'PY'
 import json
@@ -89,7 +90,7 @@ says "cifar: CIFAR-10's images have 32 pixels" "--resize 48"
 status 2 "$TRAIN" --synthetic --fraction 0.5
 says "--fraction"
 
-# 30 images are 3 iterations of 2 × 4 and 6 images; with equal lengths these and 2 others make a fourth.
+# 30 images are 3 iterations of 2 × 4 and 6 more images. With equal lengths these and 2 others make a fourth iteration.
 ranks 2 --synthetic --train-images 30 --test-images 4 "${tiny[@]}" --epochs 1 --sharding equal-length --log equal.jsonl >/dev/null
 [ "$(grep -c '"event":"iteration"' equal.jsonl)" -eq 4 ] || fail "equal-length: $(cat equal.jsonl)"
 grep -q '"images":32' equal.jsonl || fail "equal-length: $(tail -1 equal.jsonl)"

@@ -5,7 +5,7 @@ source "$(dirname "$0")/setup.sh"
 run=(--synthetic --image-size 32 --train-images 40 --test-images 4 --batch-size 4 --width 0.125 --lr 0.01
      --eval-every 0)
 
-# Whatever the optimizer keeps is in the checkpoint: stopped in mid-epoch and resumed, the same bits.
+# The checkpoint holds the optimizer's whole state: a run that stops within an epoch and resumes gives the same bits.
 again=--overwrite-checkpoint
 for optimizer in "sgd --rate-position corrected --nesterov" lars adam rmsprop_warmup; do
   read -ra options <<<"--optimizer $optimizer"
@@ -17,7 +17,7 @@ done
 status 1 "$TRAIN" --threads 1 "${run[@]}" --optimizer adam --iterations 9 --checkpoint whole --resume
 says "whole: the checkpoint of --optimizer rmsprop_warmup, not adam"
 
-# A batch that grows by 2 at epochs 1 and 2: 10, 5 and 2 iterations of 4, 8 and 16 of the 40 images.
+# The batch doubles at epochs 1 and 2: 10, 5 and 2 iterations of 4, 8 and 16 of the 40 images.
 grow=("${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 2 --warmup none)
 "$TRAIN" --threads 1 "${grow[@]}" --epochs 3 --checkpoint grown --log grown.jsonl >/dev/null
 python3 - <<'PY'
@@ -41,7 +41,7 @@ grep -q 'of a complete run: test accuracy [0-9.]* % ([0-9]* of' stdout || fail "
 status 1 "$TRAIN" --threads 1 "${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 20 --iterations 11
 says "40 training images are fewer" "--grow-batch-limit"
 
-# Settings of a file; a preset; the command line above both.
+# Settings of a file and a preset, with the command line above both.
 printf 'preset = "lecture-2gpu"\nsynthetic = true\nimage-size = 32\nwidth = 0.0625\nbatch-size = 4\niterations = 1\n' >run.toml
 "$TRAIN" --threads 1 --config run.toml --train-images 8 --test-images 2 --lr 0.03 --log set.jsonl >/dev/null
 python3 -c '

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # usage: resume.sh PACELINE-TRAIN
-# A run that stops and goes on ends with the same bits as one that never stopped.
+# A run that stops and resumes ends with the same bits as one that never stopped.
 source "$(dirname "$0")/setup.sh"
 run=(--synthetic --image-size 32 --width 0.125 --train-images 40 --test-images 4 --lr 0.02 --batch-size 4 --schedule constant)
 
-# 10 iterations an epoch on 1 rank, stopped in mid-epoch; 5 on 2 ranks, stopped at an epoch's end.
+# On 1 rank an epoch has 10 iterations, and the run stops within an epoch. On 2 ranks it has 5, and the run stops at an
+# epoch's end.
 for stop in 1:3 2:5; do
   count=${stop%:*}
   ranks "$count" "${run[@]}" --iterations 8 --checkpoint "whole$count" >/dev/null
@@ -13,7 +14,7 @@ for stop in 1:3 2:5; do
   cmp "whole$count" "parts$count" || fail "resumed on $count ranks: other weights"
 done
 
-# Interrupted in mid-run: a line, a checkpoint, status 1; then on to the same end.
+# An interrupted run prints a line, writes a checkpoint and ends with status 1. Resumed, it reaches the same end.
 "$TRAIN" --threads 1 "${run[@]}" --iterations 100000 --checkpoint stopped --log stopped.jsonl >/dev/null 2>stderr &
 until [ $(($(grep -c '"iteration"' stopped.jsonl 2>/dev/null) + 0)) -ge 3 ]; do sleep 0.1; done
 kill -TERM $!
@@ -27,8 +28,8 @@ finished=$(sed 's/.*after iteration \([0-9]*\) of.*/\1/' stderr)
 "$TRAIN" --threads 1 "${run[@]}" --iterations $((finished + 2)) --checkpoint unstopped --eval-every 0 >/dev/null
 cmp stopped unstopped || fail "interrupted and resumed: other weights"
 
-# Every updater that takes the same step whenever it is started, on 2 ranks, stopped in mid-epoch; batch norms have their
-# own statistics on each rank then.
+# Every updater whose runs are repeatable, on 2 ranks, stopped within an epoch, when each rank has its own statistics of
+# batch norms.
 for updater in main_rank overlap double_buffering; do
   with=("${run[@]}" --updater "$updater")
   ranks 2 "${with[@]}" --iterations 8 --checkpoint "whole.$updater" --eval-every 0 >/dev/null
@@ -37,8 +38,8 @@ for updater in main_rank overlap double_buffering; do
   cmp "whole.$updater" "parts.$updater" || fail "$updater: resumed: other bits"
 done
 
-# Checkpoints within an epoch, by iterations: the same bits with any updater, and the last three are kept. A run that is
-# killed after iteration 7 goes on from there.
+# Checkpoints within an epoch, by iterations: they do not change the result of any updater, and the last three are kept.
+# A run that is killed after iteration 7 resumes from there.
 for updater in allreduce double_buffering; do
   with=("${run[@]}" --updater "$updater" --eval-every 0)
   ranks 2 "${with[@]}" --iterations 8 --checkpoint "often.$updater" --checkpoint-every 2 --keep 3 >/dev/null
@@ -53,11 +54,11 @@ for updater in allreduce double_buffering; do
 done
 ranks 2 "${run[@]}" --updater parameter_server --iterations 6 --checkpoint served --checkpoint-every 2 --keep 9 >/dev/null
 [ "$(ls served.* | wc -l)" -eq 2 ] || fail "iterations 2 and 4 are not kept: $(ls served*)"
-# By time: so short a time that every meeting writes.
+# By time, which is so short that every meeting writes a checkpoint.
 ranks 2 "${run[@]}" --iterations 4 --checkpoint timed --checkpoint-every 0.001s --keep 9 >/dev/null
 [ "$(ls timed.* | wc -l)" -eq 3 ] || fail "by time: $(ls timed*)"
 
-# What is different about a run that goes on is said, a line each; what is not different is not.
+# A resumed run prints one line for each difference and nothing else.
 resumes() {
   local rate=$1
   shift
@@ -73,7 +74,7 @@ done
 [ "$(grep -c '^resumed' resumed)" -eq 4 ] || fail "$(cat resumed)"
 ranks 1 "${run[@]}" --iterations 1 --checkpoint nothing --resume | grep -q '^nothing: no checkpoint yet' || fail "a new run"
 
-# On other ranks: after 6 iterations of 4 images there are 16 left of 40, two iterations of 2 × 4.
+# On another number of ranks: after 6 iterations of 4 images there are 16 of 40 left, two iterations of 2 × 4.
 ranks 1 "${run[@]}" --iterations 6 --checkpoint other >/dev/null
 ranks 2 "${run[@]}" --epochs 1 --checkpoint other --resume --log other.jsonl >/dev/null
 [ "$(grep -c '"event":"iteration"' other.jsonl)" -eq 2 ] || fail "on other ranks: $(cat other.jsonl)"

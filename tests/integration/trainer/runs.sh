@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # usage: runs.sh PACELINE-TRAIN COMPARE-CHECKPOINTS
-# Whole runs on 1 and 2 ranks: log, counts, and the same training whatever the number of ranks.
+# Whole runs on 1 and 2 ranks: the log, the counts, and equal training on any number of ranks.
 source "$(dirname "$0")/setup.sh"
 compare=$2
 "$TRAIN" make-dataset data --train 40 --test 11 --seed 3 >/dev/null
 small=(--synthetic --image-size 32 --width 0.125 --train-images 26 --test-images 11 --lr 0.01)
 
-# Two ranks: 26 images are 3 iterations of 2 × 4 and 2 left over; --iterations cuts the second epoch short; the 11 test
-# images are counted once each.
+# On two ranks 26 images are 3 iterations of 2 × 4 with 2 images left over. --iterations ends the second epoch early.
+# The 11 test images are counted once each.
 ranks 2 "${small[@]}" --batch-size 4 --iterations 5 --log log.jsonl >stdout 2>stderr
 [ "$(grep -c '^epoch [12]/2: loss .* test accuracy .* images/s, .* GFLOP/s$' stdout)" -eq 2 ] || fail "$(cat stdout)"
 [ "$(wc -l <stdout)" -eq 3 ] || fail "more than the epochs and the end: $(cat stdout)"
@@ -33,7 +33,7 @@ assert end["images"] == 40 and end["steady_images_per_s"] > 0, end
 assert abs(end["images_per_s"] - end["images"] / end["seconds"]) < 1e-9, end
 PY
 
-# On a terminal, and nowhere else, a line shows how far the run is; it is gone when another is printed, or the run ends.
+# Only on a terminal a progress line is shown. It is removed before other output and at the end of the run.
 [ ! -s stderr ] || fail "progress without a terminal: $(cat stderr)"
 python3 - "$TRAIN" "${small[@]}" --batch-size 4 --epochs 2 --threads 1 <<'PY'
 import os, pty, signal, subprocess, sys
@@ -65,7 +65,7 @@ left = lines_left(text)
 assert left[-2].startswith("paceline-train: interrupted: stopped after iteration") and left[-1] == "", left[-3:]
 PY
 
-# The same weights are right on the same test images, whichever the ranks and batches that count them.
+# Equal weights have the same number of correct test images for any number of ranks and any batch.
 ranks 1 --data data --width 0.125 --batch-size 8 --epochs 1 --checkpoint run.checkpoint >/dev/null
 for count in 1 3; do
   ranks "$count" --data data --width 0.125 --batch-size 5 --epochs 1 --checkpoint run.checkpoint --resume --log "$count.jsonl" >"$count.out"
@@ -74,13 +74,14 @@ grep -q ' of 11 test images right' 1.out || fail "$(cat 1.out)"
 cmp <(grep complete 1.out) <(grep complete 3.out) || fail "the counts differ"
 grep -q '^resumed with ranks: 3, where the checkpoint.s run had 1$' 3.out || fail "$(cat 3.out)"
 
-# Two ranks with batch b take the step of one with batch 2b where no statistics of the batch are used.
+# Two ranks with batch b take the step of one with batch 2b if no batch statistics are used.
 same=(--synthetic --image-size 32 --train-images 26 --test-images 11 --lr 0.01 --schedule constant --warmup-epochs 0 --iterations 1 --freeze-batch-norm --eval-every 0)
 ranks 1 "${same[@]}" --batch-size 8 --checkpoint one.checkpoint >/dev/null
 ranks 2 "${same[@]}" --batch-size 4 --checkpoint two.checkpoint >/dev/null
 "$compare" one.checkpoint two.checkpoint 10 32 1e-5 || fail "two ranks take another step than one"
 
-# The libraries beside each other: host MPI is there; what is not is named with the reason; sums are exact in another order.
+# The comparison of libraries: host MPI is available, a missing library is listed with the reason, and sums are exact
+# with another ring order.
 mpirun --bind-to none -n 2 "$TRAIN" bench-allreduce --libraries --sizes 4K,100K --iterations 2 --ring-order 1,0 >bench.out ||
   fail "$(cat bench.out)"
 grep -qE '^ +4096 +[0-9.]+ +[0-9.]+' bench.out && grep -q 'host MPI' bench.out || fail "$(cat bench.out)"

@@ -1,4 +1,4 @@
-# Sourced by the trainer's tests: TRAIN is the program, and the working directory is empty and goes away at the end.
+# Sourced by the trainer's tests. TRAIN is the program. The working directory is empty and is removed at the end.
 set -euo pipefail
 TRAIN=$1
 export OMPI_MCA_mpi_yield_when_idle=1  # more ranks than cores, perhaps

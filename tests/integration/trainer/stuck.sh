@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: stuck.sh PACELINE-TRAIN STALLED-READ.so
-# Jobs that cannot go on end, with a line that names the rank and what it waits for.
+# Jobs that cannot go on end with a line that names the rank and the reason.
 source "$(dirname "$0")/setup.sh"
 stalled=$2
 export PACELINE_TEST_GRACE_MS=500
@@ -42,7 +42,7 @@ below() {
   done
 }
 
-# One rank, whose loader is stuck in a read: SIGTERM ends it, and names the file.
+# The loader of the only rank is stuck in a read: SIGTERM ends the job, and the message names the file.
 "${stuck[@]}" "$TRAIN" --data pictures "${tiny[@]}" --epochs 3 --sharding equal-length --log one.jsonl >/dev/null 2>stderr &
 job=$!
 marked "$job"
@@ -53,7 +53,7 @@ ended "$job"
 says "interrupted in iteration" "its loader has had no image for" "$victim"
 rm mark
 
-# Two ranks: the signal comes to the one that waits for the other.
+# On two ranks the signal goes to the rank that waits for the other.
 mpirun --bind-to none -n 2 "${stuck[@]}" "$TRAIN" --data pictures "${tiny[@]}" --epochs 3 --sharding equal-length \
   --log two.jsonl >/dev/null 2>stderr &
 job=$!
@@ -66,7 +66,7 @@ ended "$job"
 grep -q "interrupted in iteration [0-9]* while the loader of rank $reader on .* has had no image for" stderr ||
   fail "$(cat stderr)"
 
-# A rank that does not come to a collective call is named: one that computes, one that was stopped.
+# A rank that is missing in a collective call is named: a rank that computes, and a stopped one.
 synthetic=(--synthetic --train-images 64 --test-images 4 "${tiny[@]}" --comm-timeout 1)
 status 1 mpirun --bind-to none -n 2 "$TRAIN" "${synthetic[@]}" --iterations 4 --fault slow-rank=1:600000
 grep -q 'rank 0 on .*: an MPI .* of iteration 0 has waited [1-9][0-9]* s for rank 1 on .*, which has computed for' stderr ||

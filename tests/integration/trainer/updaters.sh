@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: updaters.sh PACELINE-TRAIN
-# Every updater in the whole program: what it logs, that it stops in order, and that no end leaves ranks waiting.
+# Every updater in whole runs: its log, an orderly stop, and no rank left waiting at any end.
 source "$(dirname "$0")/setup.sh"
 run=(--synthetic --image-size 32 --width 0.125 --train-images 40 --test-images 4 --lr 0.005 --batch-size 4 --schedule constant)
 updaters=(allreduce main_rank overlap double_buffering parameter_server)
@@ -45,7 +45,7 @@ status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater single
 status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater main_rank --communicator ring
 [ "$(grep -c -- '--updater main_rank: .*--communicator ring' stderr)" -eq 1 ] || fail "$(cat stderr)"
 
-# A wish to stop of one rank stops all, with a checkpoint that goes on.
+# One rank's request to stop stops all ranks, with a checkpoint that can be resumed.
 for updater in "${updaters[@]}"; do
   with=("${run[@]}" --threads 1 --updater "$updater" --checkpoint "$updater.checkpoint" --log "$updater.jsonl")
   limited -n 2 "$TRAIN" "${with[@]}" --iterations 100000 --eval-every 0 >/dev/null 2>stderr &
@@ -70,7 +70,7 @@ assert all(("staleness" in line) == (sys.argv[1] == "parameter_server") for line
 PY
 done
 
-# What the parameter server measured, as the log has it: 2 ranks, 5 iterations an epoch, 2 epochs.
+# The parameter server's measurements in the log: 2 ranks, 5 iterations in an epoch, 2 epochs.
 ranks 2 "${run[@]}" --updater parameter_server --max-ahead 0 --epochs 2 --log server.jsonl >stdout
 grep -q '^staleness in epoch 2: .* of 10 updates on average, . at most$' stdout || fail "$(cat stdout)"
 python3 - <<'PY'
@@ -89,7 +89,7 @@ for number, report in enumerate(reports):
     assert abs(report["mean"] - total / 10) < 1e-9, report
 PY
 
-# A rank that dies, whose disk is full or whose loss is not finite takes the job with it, whichever thread communicates.
+# A rank that dies, has a full disk or a loss that is not finite ends the whole job, with communication in any thread.
 for updater in allreduce overlap parameter_server; do
   rm -f dying.jsonl
   limited -n 3 "$TRAIN" "${run[@]}" --threads 1 --updater "$updater" --iterations 100000 --log dying.jsonl >/dev/null 2>stderr &
@@ -106,7 +106,7 @@ for updater in allreduce overlap parameter_server; do
     fail "$updater: $(cat stderr)"
 done
 got=0
-# (What is written beside the checkpoint cannot be: something is there.)
+# (A directory with the name of the temporary file prevents the checkpoint from being written.)
 limited -n 2 bash -c 'mkdir "full.$$.partial"; exec "$0" "$@"' "$TRAIN" "${run[@]}" --threads 1 --updater overlap --epochs 1 \
   --checkpoint full >/dev/null 2>stderr || got=$?
 [ "$got" -eq 1 ] || fail "status $got where the checkpoint could not be written"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: variants.sh PACELINE-TRAIN
-# Each variant of model and batch norm does in a whole run what it is for, and a run on several ranks goes on on others.
+# Each variant of model and batch norm has its effect in a whole run, and a run can resume on another number of ranks.
 source "$(dirname "$0")/setup.sh"
 run=(--synthetic --image-size 32 --train-images 32 --test-images 24 --width 0.125 --schedule constant --warmup none
      --weight-decay 0 --augment none)
@@ -22,7 +22,7 @@ rate=1e-9 once small_rate 1 8
 once v15 1 4 --model resnet50
 once v1 1 4 --model resnet50 --resnet-v1
 
-# Ranks have statistics of their own, of which an evaluation takes the mean, and training goes on with each rank's own.
+# Each rank has its own statistics. An evaluation uses their mean, and training goes on with each rank's own.
 go=("${run[@]}" --lr 0.01 --batch-size 4 --checkpoint)
 ranks 2 "${go[@]}" seen --iterations 8 --log seen.jsonl >/dev/null
 ranks 2 "${go[@]}" unseen --iterations 8 --eval-every 0 >/dev/null
@@ -31,7 +31,7 @@ cp seen alone
 ranks 1 "${go[@]}" alone --epochs 1 --resume --log alone.jsonl >/dev/null
 ranks 3 "${go[@]}" seen --epochs 1 --resume --log three.jsonl >/dev/null
 
-# On other ranks, without batches' statistics: the same steps.
+# On another number of ranks, without batch statistics: the same steps.
 same=("${run[@]}" --lr 0.01 --freeze-batch-norm --iterations)
 ranks 1 "${same[@]}" 4 --batch-size 8 --checkpoint whole >/dev/null
 ranks 2 "${same[@]}" 2 --batch-size 4 --checkpoint to_one >/dev/null
@@ -74,13 +74,13 @@ def apart(a, b):  # of two checkpoints' weights, relative to the weights
 def near(a, b, limit):
     return abs(a - b) <= limit * abs(b)
 
-# Two ranks normalise by themselves: another loss, and so do ghost batches of the same images.
+# Two ranks normalise separately, which gives another loss, and so do ghost batches of the same images.
 assert not near(loss("two_ranks"), loss("plain"), 1e-4), (loss("two_ranks"), loss("plain"))
 assert near(loss("synced"), loss("plain"), 1e-5) and apart("synced", "plain") < 1e-5, (loss("synced"), apart("synced", "plain"))
 assert near(loss("ghosts"), loss("two_ranks"), 1e-5), (loss("ghosts"), loss("two_ranks"))
 assert apart("ghosts", "two_ranks") < 1e-5 < 1e-4 < apart("plain", "two_ranks"), apart("plain", "two_ranks")
 
-# From 0 and 1 a moving average goes a tenth of the way to the last batch's means and variances.
+# A moving average goes from 0 and 1 a tenth of the way to the last batch's means and variances.
 average, last = Checkpoint("plain").statistics, Checkpoint("last").statistics
 assert loss("last") == loss("plain")
 assert all(math.isclose(a, 0.1 * b, rel_tol=1e-3, abs_tol=1e-5) or math.isclose(a, 0.9 + 0.1 * b, rel_tol=1e-3, abs_tol=1e-5)
@@ -88,14 +88,14 @@ assert all(math.isclose(a, 0.1 * b, rel_tol=1e-3, abs_tol=1e-5) or math.isclose(
 assert max(abs(a - b) for a, b in zip(average, last)) > 0.1
 assert log("last", "epoch")[0]["test_loss"] != log("plain", "epoch")[0]["test_loss"]
 
-# The scale of each of the eight blocks' last batch norm begins at 0.
+# The scale of the last batch norm of each of the eight blocks starts at 0.
 def zeros(name):
     return [key for key, values in Checkpoint(name).parameters.items()
             if key.endswith(".weight") and max(map(abs, values)) < 1e-6]
 assert len(zeros("zero_gamma")) == 8 and zeros("small_rate") == [], (zeros("zero_gamma"), zeros("small_rate"))
 assert all("bn2" in name for name in zeros("zero_gamma")), zeros("zero_gamma")
 
-# The stride in the first convolution saves work.
+# The stride in the first convolution saves operations.
 def flops(name):
     epoch = log(name, "epoch")[0]
     return epoch["gflops"] / epoch["images_per_s"]

@@ -1,4 +1,4 @@
-// The first ranks of a job, as tests of data parallelism need them, and every way to add up over them.
+// The first ranks of a job, for tests of data parallelism, and every communicator over them.
 #pragma once
 
 #include <mpi.h>
@@ -28,7 +28,7 @@ class SomeRanks {
   explicit operator bool() const { return comm_ != MPI_COMM_NULL; }
   MPI_Comm comm() const { return comm_; }
 
-  // A communicator's name and the ranks as it sees them: all on one host, and in two halves.
+  // A communicator's name and its ranks: all on one host, or in two halves.
   struct Way {
     std::string name;
     std::vector<int> hosts;

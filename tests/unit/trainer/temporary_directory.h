@@ -1,4 +1,4 @@
-// A directory of its own for each test, gone at its end.
+// A directory for each test, removed at its end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ inline void put(const std::filesystem::path& file, const std::string& content) {
   std::ofstream(file, std::ios::binary) << content;
 }
 
-// The message of the Error that `call` throws; empty, which no test expects, when it throws none.
+// The message of the Error that `call` throws; empty, which no test expects, if it throws none.
 template <typename Exception, typename Call>
 std::string message_of(Call call) {
   try {

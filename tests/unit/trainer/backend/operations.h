@@ -1,4 +1,4 @@
-// Every kind of layer in several shapes, and what the float64 reference makes of it: one table for all backends.
+// Every kind of layer in several shapes with the results of the float64 reference: one table for all backends.
 #pragma once
 
 #include <ostream>
@@ -68,7 +68,7 @@ struct Expected {
   std::vector<Values> gradients;
 };
 
-// moments: those that a batch norm normalises with. frozen: they are constants.
+// moments: those of a batch norm. frozen: they are constants.
 inline Expected expected_of(const Layer& layer, const Tensor& x, Tensor dy, const std::vector<Values>& weights,
                             const reference::Moments& moments, bool frozen) {
   Expected expected{{}, {}, std::vector<Values>(2)};

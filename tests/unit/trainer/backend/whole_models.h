@@ -1,4 +1,4 @@
-// Checks of whole models that every backend's tests make, and what they rest on.
+// Checks of whole models for the tests of every backend.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace paceline::train {
 
-// A dropout of a quarter, behind a convolution that copies.
+// A dropout of a quarter behind a convolution that copies its input.
 inline Network dropout_network() {
   Network net({4, 64, 64});
   net.linear("fc", net.dropout("drop", net.convolution("conv", 0, 4, 1, 1, false), 0.25f), 4, false);
@@ -40,7 +40,7 @@ inline void expect_dropout_by_seed(Model& model) {
   EXPECT_EQ(once, again);
   EXPECT_NE(once, other);
   double kept_of_all = 0;
-  std::vector<std::size_t> places(batch + 1, 0);  // with so many images that kept the value
+  std::vector<std::size_t> places(batch + 1, 0);  // indexed by the number of images that kept the value
   for (std::size_t i = 0; i < values; ++i) {
     const double kept = 3 * once[values + i];
     ASSERT_NEAR(kept, std::round(kept), 1e-4) << i;
@@ -49,7 +49,7 @@ inline void expect_dropout_by_seed(Model& model) {
     kept_of_all += kept;
     ++places[static_cast<std::size_t>(std::round(kept))];
   }
-  // Four standard deviations around the binomial distribution: the masks of the images do not follow from each other.
+  // Within four standard deviations of the binomial distribution, so the masks of the images are independent.
   for (std::size_t k = 0; k <= batch; ++k) {
     constexpr double choose[]{1, 4, 6, 4, 1};
     const double p =
@@ -65,8 +65,8 @@ inline void expect_dropout_by_seed(Model& model) {
   EXPECT_GT(std::abs(dropped - batch * (std::log(std::exp(1) + 3) - 1)), 1e-4) << "training dropped nothing";
 }
 
-// Layers without a kink, so that what a narrow type changes is its rounding alone: a ReLU or a maximum that is seen on
-// its other side changes gradients by far more. Those have their own bounds, alone (operations.h).
+// Layers without a kink, so that a narrow type changes results only by rounding. A ReLU or a maximum on the other side
+// of its kink changes gradients by far more; operations.h tests those layers alone, with bounds of their own.
 inline Network smooth_network() {
   Network net({3, 16, 16});
   int x = net.batch_norm("bn1", net.convolution("conv1", 0, 16, 3, 1, false), false);
@@ -78,8 +78,8 @@ inline Network smooth_network() {
   return net;
 }
 
-// On ‖narrow − exact‖₂ ÷ ‖exact‖₂ of each parameter's gradient there, where numbers have so many bits: SmoothNetwork's
-// test sees what rounding every tensor costs in float64.
+// The bound on ‖narrow − exact‖₂ ÷ ‖exact‖₂ of each parameter's gradient in that network, by the number of bits.
+// SmoothNetwork's test measures the effect of rounding every tensor in float64.
 inline double smooth_bound(int mantissa_bits) { return 8 * std::ldexp(1.0, -mantissa_bits); }
 
 }  // namespace paceline::train

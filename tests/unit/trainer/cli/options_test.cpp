@@ -1,4 +1,4 @@
-// The command line, settings from files and presets, and what of them holds.
+// The command line, settings from files and presets, and their precedence.
 #include "trainer/cli/options.h"
 
 #include <fmt/format.h>
@@ -165,7 +165,7 @@ TEST_F(Settings, AnErrorOfTheCommandLineNamesNoFile) {
   EXPECT_THAT(outcome.error, AllOf(HasSubstr("--batch-size"), Not(HasSubstr("run.toml"))));
 }
 
-// Each preset printed in full is a file that gives the same settings.
+// --show-config of each preset gives a file with the same settings.
 TEST_F(Settings, AreShownAsAFileThatGivesThemAgain) {
   for (const std::string& preset : preset_names()) {
     const Outcome shown = run({"--preset", preset, "--synthetic", "--show-config"});
@@ -222,7 +222,7 @@ TEST_F(Settings, OfThePresetsAreThoseOfTheirPapers) {
   EXPECT_EQ(grow.batch_size, 128);
   EXPECT_EQ(grow.epochs, 200u);
   EXPECT_EQ(grow.optimization.optimizer.momentum, 0.9);
-  // The rate stays what it is: at each step the batch grows in its place.
+  // The rate is constant, because the batch grows at each step instead.
   const Schedule rate = plan_rate(grow.optimization.rate, 128, 200, 1, batches.absorbed());
   for (std::int64_t epoch = 0; epoch < 200; ++epoch) EXPECT_EQ(rate(epoch), 0.1) << epoch;
 }
@@ -338,7 +338,7 @@ TEST(Options, WithoutEffectAreRefused) {
   EXPECT_THAT(run({"make-dataset", "d", "--image-size", "64"}).error, HasSubstr("--format jpeg"));
 }
 
-// CLI11 itself takes nan for a number of any range, and the largest number for one that is too long.
+// CLI11 itself accepts nan for any range, and turns numbers that are too long into the largest number.
 TEST(Options, AcceptFiniteNumbersWithinTheirRange) {
   for (const char* option : {"--lr", "--weight-decay", "--momentum", "--fraction", "--width", "--warmup-epochs",
                              "--base-batch", "--target-accuracy", "--grow-batch"}) {

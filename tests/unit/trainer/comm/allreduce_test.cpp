@@ -1,5 +1,5 @@
-// Every communicator on real ranks: run by mpirun with eight, of which the first p take part. Means are of integers, so
-// that what is expected is exact in every type. Rank groups play hosts.
+// Every communicator on real ranks: mpirun starts eight, of which the first p take part. Means are of integers, so that
+// the expected values are exact in every type. Groups of ranks simulate hosts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -40,8 +40,8 @@ class FirstRanks {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-// Hosts as tests want them: all on one, halves, and uneven ones whose ranks are not neighbours; each where it differs
-// from those before.
+// Groupings into hosts: all ranks on one host, two halves, and uneven hosts whose ranks are not neighbours. Each
+// grouping differs from the ones before.
 std::vector<std::vector<int>> groupings(int size) {
   std::vector<int> one, halves, uneven;
   for (int rank = 0; rank < size; ++rank) {
@@ -54,7 +54,8 @@ std::vector<std::vector<int>> groupings(int size) {
   return {one, halves, uneven};
 }
 
-// What rank `rank` has in position i, ÷ ranks; sums of eight stay exact in bf16, within 256. It repeats every 31.
+// The value of rank `rank` at position i, divided by the number of ranks. Sums of eight stay within 256 and are exact
+// in bf16. The values repeat every 31 positions.
 constexpr std::size_t period = 31;
 float share(std::size_t i, int rank) {
   return static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 5) % period);
@@ -76,8 +77,8 @@ void expect_means(const Communicator& communicator, std::size_t count, const std
   EXPECT_EQ(wrong, 0u) << what << ", " << count << " values, " << ranks << " ranks";
 }
 
-// Values of many digits: the means are those of double within p + 1 roundings of the type, `half_unit` the largest
-// relative one, and have the same bits on every rank.
+// Values of many digits: the means equal those of double within p + 1 roundings of the type, whose largest relative
+// rounding is `half_unit`, and have the same bits on every rank.
 void expect_rounded_means(const Communicator& communicator, double half_unit, const std::string& what) {
   constexpr std::size_t count = 5'003;
   const int ranks = communicator.collectives->size();
@@ -133,7 +134,7 @@ TEST_P(AllreduceTest, RingsAndHalvingsOfManyPiecesAreExact) {
   const int p = GetParam();
   const FirstRanks ranks(p);
   if (!ranks) return;
-  for (const std::vector<int>& hosts : groupings(p)) {  // of one host through shared memory, of others in messages
+  for (const std::vector<int>& hosts : groupings(p)) {  // on one host through shared memory, else in messages
     for (const char* name : {"ring", "halving_doubling"}) {
       auto grouped = std::make_unique<Ranks>(ranks.comm, hosts);
       const std::string what = fmt::format("{} with {} hosts", name, grouped->hosts);
@@ -169,7 +170,7 @@ TEST_P(AllreduceTest, MeansNearTheTopOfHalfDoNotOverflow) {
   }
 }
 
-// As the thread that communicates beside a computing one does.
+// Like the thread that communicates while another one computes.
 TEST_P(AllreduceTest, IsTheSameInASleepingThread) {
   const int p = GetParam();
   const FirstRanks ranks(p);
@@ -199,8 +200,8 @@ TEST(Ranks, AreGroupedByHostInTheOrderOfTheWorld) {
   EXPECT_EQ(size, peers[rank]);
 }
 
-// The algorithm sees the ranks by their places, each on the host where it is; the communicator goes on calling them by
-// their own numbers.
+// The algorithm numbers the ranks by their places, each on its own host, while the collective calls keep the job's
+// numbers.
 TEST(RingOrder, NumbersTheRanksOfAnAlgorithm) {
   const std::vector<int> order = {3, 1, 0, 2, 7, 6, 5, 4}, host_of = {0, 1, 0, 1, 2, 1, 0, 1};
   const Ranks ranks(MPI_COMM_WORLD, host_of);
@@ -209,7 +210,7 @@ TEST(RingOrder, NumbersTheRanksOfAnAlgorithm) {
   EXPECT_EQ(order.at(static_cast<std::size_t>(ordered->rank)), ranks.rank);
   EXPECT_EQ(ordered->hosts, 3);
   EXPECT_EQ(ordered->local_size, ranks.local_size);
-  // What a rank sends to the next place comes from there: the neighbours of a ring.
+  // Each rank receives the message of its neighbour in the ring.
   const auto place = [&](int shift) { return order.at(static_cast<std::size_t>((ordered->rank + shift + 8) % 8)); };
   int from = -1;
   MPI_Sendrecv(&ranks.rank, 1, MPI_INT, (ordered->rank + 1) % 8, 0, &from, 1, MPI_INT, (ordered->rank + 7) % 8, 0,

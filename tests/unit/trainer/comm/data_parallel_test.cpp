@@ -1,6 +1,6 @@
 // N ranks with a batch of b each and the mean of their gradients are one rank with a batch of N b. With frozen or
-// synchronised batch norms this is exact mathematics: in float64 nothing may be left but rounding. Run by mpirun with
-// four ranks, of which a test uses the first N; rank 0 compares.
+// synchronised batch norms this is exact mathematics, so in float64 only rounding may remain. mpirun starts four ranks,
+// of which a test uses the first N; rank 0 compares.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -54,7 +54,7 @@ Network residual_network() {
   return net;
 }
 
-// 20 steps, whose gradients are averaged by one communicator after the other, on one host and on two.
+// 20 steps. The communicators take turns to average the gradients, on one host and on two.
 class DataParallelInFloat64 : public testing::TestWithParam<std::tuple<int, bool>> {};
 
 TEST_P(DataParallelInFloat64, TwentyStepsEqualThoseOfOneRankWithTheWholeBatch) {
@@ -114,7 +114,7 @@ TEST_P(DataParallelInFloat64, TwentyStepsEqualThoseOfOneRankWithTheWholeBatch) {
 INSTANTIATE_TEST_SUITE_P(FrozenAndSynchronised, DataParallelInFloat64,
                          testing::Combine(testing::Values(1, 2, 3, 4), testing::Bool()));
 
-// One step, whose gradients are averaged by each communicator in turn, on one host and on two.
+// One step, repeated with each communicator, on one host and on two.
 class DataParallelInFloat32 : public testing::TestWithParam<int> {};
 
 TEST_P(DataParallelInFloat32, AStepOfResNet18EqualsThatOfOneRankWithTheWholeBatch) {

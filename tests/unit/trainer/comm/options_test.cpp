@@ -1,4 +1,4 @@
-// What can be said wrong of communicators, and the lines that say so. No MPI, no GPU.
+// Wrong options of communicators and their error messages. Needs neither MPI nor a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// What the call throws, which must be a wrong use; empty where it throws nothing.
+// The message of the usage error that the call throws; empty if it throws nothing.
 template <typename Call>
 std::string refusal(Call call) {
   try {

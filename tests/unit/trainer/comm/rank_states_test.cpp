@@ -1,4 +1,4 @@
-// Questions beside MPI, on eight real ranks, and what is made of the answers.
+// Questions and answers outside of MPI, on eight real ranks.
 #include "trainer/comm/rank_states.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace paceline::train {
 namespace {
 
-// Every rank answers but rank 3, which is as good as stopped.
+// Every rank answers except rank 3, which behaves like a stopped process.
 TEST(RankStates, AreThoseOfTheRanksThatAnswer) {
   const auto communicator = make_communicator("mpi");
   RankStates states(*communicator.collectives);
@@ -31,7 +31,7 @@ TEST(RankStates, AreThoseOfTheRanksThatAnswer) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
-    // With rank 3 it always takes the whole time: enough for the others on a busy machine.
+    // Because of rank 3 it always waits for the whole time, which is enough for the others on a busy machine.
     const auto answers = states.ask(own, std::chrono::milliseconds(1500));
     ASSERT_EQ(answers.size(), 8u);
     for (std::size_t other = 0; other < 8; ++other) {

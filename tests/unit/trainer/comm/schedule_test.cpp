@@ -1,4 +1,4 @@
-// Schedules against the tables of the papers, and by playing them without MPI: who has whose contributions when.
+// Schedules against the tables of the papers, and in a simulation without MPI that tracks each rank's contributions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST(HalvingDoublingSchedule, HasPartnersOneTwoAndFourAwayForEight) {
                           HalvingDoublingStep{1, {4, 5}, {5, 6}, true}));
 }
 
-// Rabenseifner & Träff: 3 = 2 + 1. Rank 2 hands one half to each of the others and gets it back.
+// Rabenseifner & Träff: 3 = 2 + 1. Rank 2 sends one half to each of the others and gets it back.
 TEST(HalvingDoublingSchedule, CutsThreeIntoBlocksOfTwoAndOne) {
   const auto rank0 = halving_doubling_schedule(0, 3), rank2 = halving_doubling_schedule(2, 3);
   EXPECT_THAT(rank0.reduction,
@@ -85,7 +85,7 @@ TEST(HalvingDoublingSchedule, CutsThreeIntoBlocksOfTwoAndOne) {
               ElementsAre(HalvingDoublingStep{1, {}, {1, 2}, false}, HalvingDoublingStep{0, {}, {0, 1}, false}));
 }
 
-// 5 = 4 + 1: rank 4 hands each of the others its quarter; 0 to 3 have these in the order of their bits reversed.
+// 5 = 4 + 1: rank 4 sends each of the others its quarter; ranks 0 to 3 have these in bit-reversed order.
 TEST(HalvingDoublingSchedule, CutsFiveIntoBlocksOfFourAndOne) {
   EXPECT_THAT(halving_doubling_schedule(4, 5).reduction,
               ElementsAre(HalvingDoublingStep{0, {0, 1}, {}, true}, HalvingDoublingStep{1, {2, 3}, {}, true},
@@ -105,7 +105,7 @@ TEST(HalvingDoublingSchedule, CutsSixIntoBlocksOfFourAndTwo) {
                           HalvingDoublingStep{5, {}, {2, 3}, true}));
 }
 
-// 7 = 4 + 2 + 1: 6 hands over to 4 and 5, and these to 0, 2 and 1, 3.
+// 7 = 4 + 2 + 1: rank 6 sends to 4 and 5, and these to 0, 2 and 1, 3.
 TEST(HalvingDoublingSchedule, ChainsTheBlocksOfSevenBeginningWithTheSmallest) {
   EXPECT_THAT(halving_doubling_schedule(6, 7).reduction,
               ElementsAre(HalvingDoublingStep{4, {0, 2}, {}, true}, HalvingDoublingStep{5, {2, 4}, {}, true}));
@@ -133,7 +133,7 @@ void apply(Contents& contents, int rank, const HalvingDoublingStep& step,
   }
 }
 
-// Plays the schedules of all ranks as blocking exchanges: a step is taken when both partners are at steps that match.
+// Simulates the schedules of all ranks as blocking exchanges: a step happens when both partners are at matching steps.
 void play(int size) {
   std::vector<std::vector<HalvingDoublingStep>> steps;
   Contents contents;

@@ -49,7 +49,7 @@ class CastTest : public testing::TestWithParam<Casts> {
  protected:
   const Casts& casts = GetParam();
 
-  // One number alone, and in a loop long enough for vector instructions, wherever it lies.
+  // Each number alone, and at every position of a loop that is long enough for vector instructions.
   void expect_narrow(float value, std::uint16_t expected) {
     EXPECT_EQ(casts.narrow_one(value), expected) << value;
     values_.push_back(value);
@@ -99,14 +99,15 @@ TEST_P(CastTest, NansKeepTheirSign) {
     EXPECT_EQ(back & 0x8000, bits & 0x8000);
     expect_narrow(casts.widen_one(bits), back);
   }
-  // One whose payload lies in the bits that are cut off.
+  // A NaN whose payload is in the bits that are cut off.
   expect_narrow(std::bit_cast<float>(0x7f800001u), casts.format.infinity == 0x7c00 ? 0x7e00 : 0x7fc0);
 }
 
 TEST_P(CastTest, TiesGoToTheEvenNeighbourAndOtherValuesToTheNearest) {
   for (int size = 0; size < casts.format.infinity; ++size) {
     const auto below = static_cast<std::uint16_t>(size), above = static_cast<std::uint16_t>(size + 1);
-    // Past the largest value the neighbour is what would come next if the exponent had no end: from there on, infinity.
+    // The neighbour of the largest value is the next one with an unlimited exponent; values from the halfway point on
+    // become infinity.
     const double step = size + 1 == casts.format.infinity
                             ? casts.format.value(below) - casts.format.value(static_cast<std::uint16_t>(size - 1))
                             : casts.format.value(above) - casts.format.value(below);

@@ -69,8 +69,8 @@ TEST(PrepareResized, ToItsOwnSizeChangesNothing) {
   }
 }
 
-// Twice as large: output pixels lie a quarter of a pixel beside the input's; the outermost ones repeat these. The image
-// grows by 1 to the right and by 16 downwards.
+// At twice the size, output pixels are a quarter of a pixel away from the input's; the outermost ones repeat them. The
+// image grows by 1 to the right and by 16 downwards.
 TEST(PrepareResized, InterpolatesLinearlyBetweenPixelCentres) {
   const auto out = resized({}, 32);
   const auto at = [&](std::size_t y, std::size_t x) { return out[y * 32 + x] / halves.scale[0] + halves.mean[0]; };

@@ -40,7 +40,7 @@ TEST(RandomResizedCrop, HasThePapersAreasAndRatiosAndStaysInThePicture) {
   EXPECT_NEAR(flips, 2000, 4 * 32);  // 4 standard deviations
 }
 
-// Where every draw fits, the area is uniform from 8 to 100 %: crops of up to a quarter of a square always do. Of 4,000
+// If every draw fits, the area is uniform from 8 to 100 %. Crops of up to a quarter of a square always fit. Of 4,000
 // draws 17/92 are below a quarter and all of these fit: at least 4000 × 0.1848 − 4 standard deviations (98).
 TEST(RandomResizedCrop, DrawsAreasUniformly) {
   int below_quarter = 0, below_sixth = 0;

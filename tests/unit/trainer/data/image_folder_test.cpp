@@ -178,7 +178,7 @@ TEST(ImageFolder, NamesThePictureThatIsMissingOrDamaged) {
               AllOf(HasSubstr("10.jpeg"), HasSubstr("‹broadcast-data›")));
 }
 
-// To open a FIFO would wait for ever; a device may do anything.
+// Opening a FIFO would wait for ever, and opening a device may have any effect.
 TEST(ImageFolder, OpensOnlyRegularFiles) {
   const TemporaryDirectory directory;
   add_pets(directory);
@@ -206,7 +206,7 @@ TEST(ImageFolder, OpensOnlyRegularFiles) {
   EXPECT_THAT(read(), HasSubstr("c.jpg: cannot be read: it has more than 1 GiB"));
   fs::remove(special);
   fs::create_symlink("nowhere", special);
-  EXPECT_EQ(error_of_listing(directory), "");  // met when it is read
+  EXPECT_EQ(error_of_listing(directory), "");  // the error comes when it is read
   EXPECT_THAT(read(), HasSubstr("c.jpg: cannot be read: No such file"));
 }
 

@@ -23,7 +23,7 @@ double shade(double x, double y, std::size_t channel) {
   return channel == 0 ? 20 + 1.5 * x : channel == 1 ? 30 + 2 * y : 40 + x / 2 + y / 2;
 }
 
-constexpr int width = 93, height = 70;  // whole blocks on no side
+constexpr int width = 93, height = 70;  // partial blocks on both sides
 
 std::string smooth_jpeg(bool progressive = false) {
   std::vector<std::uint8_t> pixels;
@@ -48,7 +48,7 @@ struct Rows {
   const std::uint8_t* at(int x, int y) const { return pixels.data() + 3 * ((x - first_column) + columns * y); }
 };
 
-// Rows from `top` on, all columns from `left` to `right` at least; the rest is left to finish().
+// Reads rows from `top` on with at least the columns from `left` to `right`; finish() reads the rest.
 Rows decode(const std::string& file, int eighths, int left = 0, int right = 1 << 20, int top = 0,
             int bottom = 1 << 20) {
   JpegReader jpeg(bytes_of(file));
@@ -74,7 +74,7 @@ TEST(Jpeg, DecodesAKnownPictureAtEveryScale) {
       const Rows rows = decode(file, eighths);
       ASSERT_EQ(rows.columns, (width * eighths + 7) / 8);
       ASSERT_EQ(rows.rows, (height * eighths + 7) / 8);
-      // The last pixel of a side may stand for less than the others.
+      // The last pixel of a side may cover less than the others.
       for (int y = 0; y + 1 < rows.rows; ++y) {
         for (int x = 0; x + 1 < rows.columns; ++x) {
           const double at_x = (x + 0.5) * 8 / eighths - 0.5, at_y = (y + 0.5) * 8 / eighths - 0.5;
@@ -188,7 +188,7 @@ std::string damage_of(const std::string& file, const Crop& crop = {0, 0, 8, 8, f
   return error.what();
 }
 
-// Whichever part of it the crop shows.
+// For any crop.
 TEST(BrokenJpeg, IsAnErrorIfItIsCutOffAnywhere) {
   for (const bool progressive : {false, true}) {
     const std::string file = noisy_jpeg(3, progressive);
@@ -218,7 +218,7 @@ TEST(BrokenJpeg, ExtraBytesAreDamage) {
   EXPECT_EQ(damage_of(file), "Corrupt JPEG data: 26 extraneous bytes before marker 0xd9");
 }
 
-// What libjpeg goes on after with a warning only, in the part of the file that holds the picture.
+// Damage in the picture's data, after which libjpeg goes on with only a warning.
 TEST(BrokenJpeg, WarningsOfLibjpegAreErrors) {
   for (const bool progressive : {false, true}) {
     const std::string whole = noisy_jpeg(3, progressive);
@@ -242,7 +242,7 @@ TEST(BrokenJpeg, WarningsOfLibjpegAreErrors) {
   }
 }
 
-// Bytes changed at random: an error or a picture, and nothing else happens (AddressSanitizer looks on).
+// Bytes changed at random give an error or a picture; AddressSanitizer finds other effects.
 TEST(BrokenJpeg, AnyDamageGivesAnErrorOrAPicture) {
   int errors = 0;
   for (const bool progressive : {false, true}) {
@@ -251,7 +251,7 @@ TEST(BrokenJpeg, AnyDamageGivesAnErrorOrAPicture) {
       Random random{11, repeat};
       std::string file = whole;
       for (int change = 0; change < 3; ++change) {
-        const std::size_t end = repeat % 2 == 0 ? 620 : file.size();  // headers in every other one
+        const std::size_t end = repeat % 2 == 0 ? 620 : file.size();  // every other repetition changes the headers
         file[2 + random.below(end - 2)] = static_cast<char>(random.below(256));
       }
       const Crop crop = random_resized_crop(1, 0, repeat, 60, 60);

@@ -60,7 +60,7 @@ TEST(Loader, GivesTheSameBatchesForAnyNumberOfWorkers) {
   }
 }
 
-// What a model that prepares images itself makes of what it is given (ImageCut, StoredImages).
+// The input that a model makes from stored images and their cuts (ImageCut, StoredImages).
 float stored_pixel(const Batch& batch, std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x,
                    std::int64_t size = 16) {
   const ImageCut& cut = batch.cuts[static_cast<std::size_t>(n)];
@@ -150,14 +150,14 @@ TEST(Loader, GivesEnlargedImagesAsBytesThatDifferOnlyByRounding) {
     for (const ImageCut& cut : batch.cuts) flips += cut.flip;
   }
   EXPECT_GT(flips, 5);
-  EXPECT_GT(outside, 500);  // what shifts bring in is nothing in both
+  EXPECT_GT(outside, 500);  // pixels that a shift brings in are 0 in both
   EXPECT_GT(rounded, 1000);
 }
 
 TEST(Loader, ShowsTheFollowingBatchOnceItIsReady) {
   const MemorySource source(small_data(), {{}, {1, 1, 1}});
   Loader loader(source, batches(8), {0, 3, 1, 2});
-  EXPECT_EQ(loader.following(), nullptr);  // none is in use yet
+  EXPECT_EQ(loader.following(), nullptr);  // no batch is in use yet
   const Batch* now = &loader.next();
   for (int iteration = 1; iteration < 3; ++iteration) {
     const Batch* following = loader.following();
@@ -224,7 +224,7 @@ TEST(Loader, StopsWithBatchesUnread) {
   EXPECT_EQ(begun.next().labels.size(), 8u);
 }
 
-// Counts, and fails where it is told to.
+// Counts the images, and fails for chosen ones.
 struct CountingSource : ImageSource {
   std::size_t size() const override { return 1000; }
   std::int64_t image_size() const override { return 1; }
@@ -330,7 +330,7 @@ TEST(Loader, LeavesBadImagesOutOfAnEvaluation) {
           std::equal(image.begin(), image.end(), batch.images.begin() + static_cast<std::ptrdiff_t>(i * image.size())));
     }
   }
-  EXPECT_EQ(bad.samples().size(), 9u);  // 34 is of another part
+  EXPECT_EQ(bad.samples().size(), 9u);  // 34 is in another part
 }
 
 TEST(Loader, GivesUpIfNoImageIsGood) {
@@ -354,7 +354,7 @@ TEST(Loader, GivesUpIfNoImageIsGood) {
   EXPECT_NE(message(stopping).find("‹on-bad-image› skip"), std::string::npos);
 }
 
-// A read that does not return, as from a file server that is gone.
+// A read that does not return, as from a file server that has failed.
 struct StuckSource : CountingSource {
   void prepare(std::size_t, const std::optional<Draw>&, std::span<float>) const override {
     std::unique_lock lock(mutex);

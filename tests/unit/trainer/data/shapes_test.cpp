@@ -49,7 +49,7 @@ TEST(MakeDataset, DrawsEachSampleFromItsOwnNumbers) {
   EXPECT_FALSE(std::equal(few.test.pixels.begin(), few.test.pixels.end(), many.train.pixels.begin()));
 }
 
-// 5,000 draws of ten classes: 500 each, give or take 4 standard deviations (85).
+// 5,000 draws of ten classes: 500 each, within 4 standard deviations (85).
 TEST(MakeDataset, DrawsAllClassesEquallyOften) {
   std::vector<int> seen(10);
   std::vector<std::uint8_t> pixels(cifar_image_bytes);

@@ -31,7 +31,7 @@ TEST(EpochOrder, IsAFunctionOfSeedAndEpoch) {
   EXPECT_NE(epoch_order(7, 3, 1000), epoch_order(8, 3, 1000));
 }
 
-// Over 6,000 epochs each of the 6 orders of 3 samples comes 1,000 times, give or take 4 standard deviations (115).
+// In 6,000 epochs each of the 6 orders of 3 samples comes 1,000 times, within 4 standard deviations (115).
 TEST(EpochOrder, IsUniform) {
   std::vector<int> seen(27);
   for (std::uint64_t epoch = 0; epoch < 6000; ++epoch) {

@@ -1,4 +1,4 @@
-// The published networks: their sizes, their work and where they start.
+// The published networks: their sizes, operations and initial weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(All, PublishedNetwork,
                                          Published{"vgg19_bn", 0, 0, 143678248}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Stride in the first 1×1 convolution: less work, the same parameters.
+// With the stride in the first 1×1 convolution there are fewer operations and the same parameters.
 TEST(Network, ResNet50Version1HasFewerOperations) {
   ModelOptions options = imagenet("resnet50");
   options.resnet_v1 = true;
@@ -148,7 +148,7 @@ TEST(Network, RefusesImagesThatAreTooSmallForItsPooling) {
   EXPECT_THROW(build_network(options), Error);
 }
 
-// What pooling leaves of larger images is averaged to 7 × 7 first.
+// Larger images are averaged to 7 × 7 before the classifier.
 TEST(Network, VggForLargerImagesHasTheSameClassifier) {
   ModelOptions options = imagenet("vgg11");
   options.width = 1.0 / 16;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t count = 40001;  // more than two chunks, and no multiple of a vector
 
-// Weights, gradients and what float64 says of them. Rates jump, as a step schedule's do.
+// Weights, gradients and the float64 results. Rates jump as in a step schedule.
 struct Problem {
   std::mt19937 random{1};
   std::normal_distribution<float> normal;
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(All, SgdFormula,
                            return std::string(info.param.position) + (info.param.nesterov ? "_nesterov" : "");
                          });
 
-// Goyal et al., section 3: with the rate inside v, momentum must be corrected where the rate jumps.
+// Goyal et al., section 3: with the rate inside v, momentum must be corrected when the rate jumps.
 TEST(Sgd, WithCorrectionTheRateInsideTakesTheStepsOfTheRateAfter) {
   Problem after, corrected, inside;
   Sgd a(count, {0.9f, 1e-4f, false, RatePosition::after});
@@ -188,7 +188,7 @@ TEST(Lars, FollowsItsFormulaForEveryTensor) {
   for (std::size_t i = 0; i < w.size(); ++i) ASSERT_NEAR(w[i], expected[i], 3e-6) << i;
 }
 
-// Chainer's GradientLARS: a tensor whose norm is not above the threshold takes g as it is, times lr = γ η.
+// Chainer's GradientLARS: a tensor whose norm is not above the threshold takes lr × g with lr = γ η.
 TEST(Lars, UsesTheTrustCoefficientBelowTheThreshold) {
   for (const double threshold : {0.0, 1e-2, 10.0}) {
     Lars lars(chunks_of({{"w", 0, 2, {2}, false}}, 2, {}), {0, 0.001, threshold});

@@ -21,7 +21,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Two parameters, the first of 3 elements padded to 4 and kept back to front, as a blocked layout might.
+// Two parameters, the first of 3 elements padded to 4 and stored in reverse, as a blocked layout might.
 class ReversedModel : public Model {
  public:
   Score forward(std::span<const float>, std::span<const std::int32_t>, Mode) override { return {}; }
@@ -155,7 +155,7 @@ TEST(Checkpoint, IsNotOverwrittenByDefault) {
   const std::filesystem::path file = directory / "run.checkpoint";
   check_no_checkpoint(file);
   put(file, "");
-  check_no_checkpoint(file);  // nothing would be lost
+  check_no_checkpoint(file);  // an empty file may be overwritten
   write_example(file);
   EXPECT_THAT(message_of<Error>([&] { check_no_checkpoint(file); }),
               AllOf(HasSubstr(file.string()), HasSubstr("‹resume›"), HasSubstr("‹overwrite-checkpoint›")));
@@ -209,7 +209,7 @@ TEST(CheckpointEvery, TakesEpochsIterationsAndTimes) {
 }
 
 TEST(CheckpointEvery, MeetsMoreOftenWhenTheTimeIsNear) {
-  EXPECT_EQ(plan_meeting(600, 0, 1, 10).next, 310u);  // half of what is left
+  EXPECT_EQ(plan_meeting(600, 0, 1, 10).next, 310u);  // half of the remaining time
   EXPECT_FALSE(plan_meeting(600, 300, 1, 310).write);
   EXPECT_EQ(plan_meeting(600, 300, 1, 310).next, 460u);
   EXPECT_TRUE(plan_meeting(600, 575, 1, 900).write);
@@ -217,7 +217,8 @@ TEST(CheckpointEvery, MeetsMoreOftenWhenTheTimeIsNear) {
   EXPECT_TRUE(plan_meeting(1, 0.5, 30, 7).write);  // an iteration takes longer than the time
   EXPECT_EQ(plan_meeting(1, 0.5, 30, 7).next, 8u);
   EXPECT_EQ(plan_meeting(600, 1, 0, 7).next, 8u);
-  // An interval is met few times, and its checkpoint comes late by little, though iterations become ten times as long.
+  // The ranks meet only a few times in an interval, and the checkpoint is only a little late, although iterations
+  // become ten times as long.
   double now = 0, written = 0;
   std::uint64_t done = 0, next = 1;
   int meetings = 0;

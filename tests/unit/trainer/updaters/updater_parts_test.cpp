@@ -1,4 +1,4 @@
-// What updaters are made of, without other ranks.
+// The parts of updaters, without other ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ TEST(Buckets, FillUpToTheirLimitsInTheOrderOfArrival) {
   EXPECT_THAT(tiny.of, ElementsAre(4, 3, 2, 1, 0));
   EXPECT_EQ(tiny.buckets[0].slices[0].first, model->parameters()[4].offset);
 
-  // The first bucket takes the bias and weight of fc, the second all else.
+  // The first bucket takes the bias and weight of fc, the second all other parameters.
   const BucketPlan two = plan_buckets(*model, order, (extents[4] + extents[3]) * 4, 1 << 20, 4);
   ASSERT_EQ(two.buckets.size(), 2u);
   EXPECT_EQ(two.buckets[0].parameters, 2u);
@@ -177,7 +177,7 @@ TEST(RankCheck, NamesTheRankThatDiffersFromMost) {
   EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.ranks_on_host = 2000; }), HasSubstr("2000 more"));
 }
 
-// What batch systems and containers do, in files made here: version 2 of control groups, then version 1.
+// Control groups as batch systems and containers set them, in files made here: version 2, then version 1.
 TEST(CgroupMemory, IsTheLeastMemoryThatAnyGroupLeaves) {
   const TemporaryDirectory directory;
   const auto write = [&](const std::string& name, const std::string& text) {

@@ -1,5 +1,5 @@
-// The updaters against the synchronous one and against steps computed by hand. Run by mpirun with four ranks; a test of
-// p ranks uses the first p.
+// The updaters against the synchronous one and against steps computed by hand. mpirun starts four ranks; a test of p
+// ranks uses the first p.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -54,7 +54,7 @@ Batch batch_of(std::uint64_t iteration, int rank, std::size_t samples = b) {
   return batch;
 }
 
-// The first p ranks of the job; `in` is false on the others, which have nothing to do.
+// The first p ranks of the job. `in` is false on the others, which take no part.
 class FirstRanks {
  public:
   explicit FirstRanks(int p) {
@@ -208,7 +208,7 @@ TEST(DoubleBuffering, IsExactlyOneStepStale) {
       if (t == 0) {
         EXPECT_EQ(job.weights(), first) << "a step in the first iteration";
       } else {
-        step_by_hand(w, v, previous);  // with the gradient of the iteration before
+        step_by_hand(w, v, previous);  // with the previous iteration's gradient
       }
       EXPECT_LE(relative_difference(job.weights(), w), 1e-6) << p << " ranks, iteration " << t;
       previous = std::move(gradient);
@@ -367,11 +367,11 @@ TEST(OnAGpu, UpdatersTakeTheSameStepsAsInHostMemory) {
     for (const bool queues : {true, false}) {
       JobOnGpu job(ranks, name, queues);
       for (std::uint64_t t = 0; t < 6; ++t) job.step(t);
-      if (queues) job.gpu->join();  // as reading the weights from a GPU waits for its stream
+      if (queues) job.gpu->join();  // reading the weights from a GPU waits for its stream
       job.updater->settle(false);
       EXPECT_EQ(std::vector<float>(job.model->weights().begin(), job.model->weights().end()), expected)
           << name << (queues ? " in streams" : " through MPI");
-      if (std::string(name) == "double_buffering") {  // what the next step takes
+      if (std::string(name) == "double_buffering") {  // pending: the gradient of the next step
         EXPECT_EQ(job.gpu->begun.size(), 6u);
         EXPECT_EQ(job.updater->pending().size(), expected.size());
       }
@@ -408,8 +408,8 @@ TEST(OnAGpu, BucketsBeginInTheOrderOfTheirArrivalWhileBackwardRuns) {
   job.updater->settle(false);
 }
 
-// A model whose gradients leave the range of its type in some of its backwards, as fp16's may: what it hands on is then
-// not finite, and it wishes to repeat.
+// A model whose gradients leave the range of its type in some of its backwards, as in fp16: it then reports gradients
+// that are not finite and asks to repeat backward.
 class Overflowing : public Model {
  public:
   explicit Overflowing(std::vector<int> when) : when_(std::move(when)), of_(small_model()) {}
@@ -421,7 +421,7 @@ class Overflowing : public Model {
     return of_->forward(images, labels, mode);
   }
   void backward(float scale) override {
-    if (used_) of_->forward(images_, labels_, Mode::train);  // on a CPU backward writes over activations
+    if (used_) of_->forward(images_, labels_, Mode::train);  // on a CPU backward overwrites activations
     again_ = gradients_ready && std::ranges::count(when_, backwards) > 0;
     used_ = true;
     ++backwards;
@@ -463,7 +463,7 @@ TEST(OnAGpu, AllRanksRepeatABackwardThatOverflowedOnOne) {
   const std::vector<float> expected = after_steps(ranks, 5, "overlap", 3000);
   for (const bool queues : {true, false}) {
     const int rank = ranks.communicator().collectives->rank();
-    // In the first iteration, before there is a plan; twice in one; on two ranks at once.
+    // In the first iteration, before there is a plan; twice in one iteration; on two ranks at once.
     const std::vector<std::vector<int>> when{{0, 4}, {2, 3, 4}, {}};
     auto own = std::make_unique<Overflowing>(when[static_cast<std::size_t>(rank)]);
     const Overflowing& model = *own;
@@ -514,7 +514,7 @@ TEST(ParameterServer, ConvergesAndMeasuresItsStaleness) {
         double seen = 0, most = 0;
         for (std::uint64_t t = 0; t < steps; ++t) {
           const StepResult result = job.updater->step(batch_of(0, job.communicator.collectives->rank()), t, rate / 4,
-                                                      false);  // one batch, to be learned
+                                                      false);  // the same batch in each iteration
           ASSERT_TRUE(result.staleness);
           seen += static_cast<double>(*result.staleness);
           most = std::max(most, static_cast<double>(*result.staleness));
@@ -538,8 +538,8 @@ TEST(ParameterServer, ConvergesAndMeasuresItsStaleness) {
         for (const StalenessReport::OfRank& rank : report->ranks) {
           EXPECT_EQ(rank.updates, steps);
           EXPECT_EQ(rank.first_version, before);
-          // Between a rank's first weights and its last update lie its own updates, those that it missed, and those
-          // that came while it waited for weights, which it got.
+          // Between a rank's first weights and its last update are its own updates, those that it missed, and those
+          // that were applied while it waited for weights, which it received.
           EXPECT_LE(rank.sum + rank.updates, rank.last_version - rank.first_version);
           updates += rank.updates;
           sum += rank.sum;

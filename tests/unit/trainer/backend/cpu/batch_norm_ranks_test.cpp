@@ -1,6 +1,6 @@
-// Synchronised and frozen batch norm over 1, 2, 3 and 4 ranks: N ranks with a batch of b each take the step of one with
-// a batch of N b, whichever communicator averages their gradients. Run by mpirun on four ranks, of which a test uses
-// the first N; the first of them compares.
+// Synchronised and frozen batch norm over 1, 2, 3 and 4 ranks: N ranks with a batch of b each take the step of one rank
+// with a batch of N b, with any communicator. mpirun starts four ranks, of which a test uses the first N; the first of
+// them compares.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -25,7 +25,7 @@ using reference::relative_error;
 using reference::Tensor;
 
 constexpr std::int64_t b = 16,
-                       size = 8;  // the last batch norms have one value an image: with few they amplify rounding
+                       size = 8;  // the last batch norms have one value for each image; few values amplify rounding
 constexpr std::size_t image = 3 * size * size;
 constexpr std::int64_t size_of_images = size;
 constexpr double kink_margin = 2e-6;
@@ -83,8 +83,8 @@ TEST_P(RanksOf, WithSynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
   const auto communicator = communicator_of(some.comm());
   const bool compares = communicator.collectives->rank() == 0;
   const Network network = build_network(narrow_resnet(b));
-  // A ReLU that fp32 sees on the other side of zero would make a difference that has nothing to do with batch norm.
-  // With frozen ones each image's activations are the same on both sides, whatever they are.
+  // A ReLU whose input changes its sign by fp32's rounding would cause a difference that has nothing to do with batch
+  // norm. With frozen batch norms each image's activations are equal on both sides.
   ReferenceModel exact(network, 1, frozen);
   std::uint64_t seed = 0;
   for (; compares && !frozen && seed < 60; ++seed) {
@@ -139,11 +139,11 @@ TEST_P(RanksOf, WithSynchronisedOrFrozenBatchNormTakeTheStepOfOneLargeBatch) {
 
 INSTANTIATE_TEST_SUITE_P(One, RanksOf,
                          testing::Combine(testing::Values(1, 2, 3, 4), testing::Bool(), testing::Values(false)));
-// Of few ranks: the more images there are, the longer it takes to find some that leave all ReLUs so far from zero.
+// With few ranks only, because the search for images that keep all ReLUs away from zero takes longer with more images.
 INSTANTIATE_TEST_SUITE_P(OneByWinograd, RanksOf,
                          testing::Combine(testing::Values(1, 2), testing::Bool(), testing::Values(true)));
 
-// What synchronisation is for: with statistics of its own, each rank takes another step.
+// The reason for synchronisation: with its own statistics each rank takes a different step.
 TEST(LocalBatchNorm, OnTwoRanksDiffersFromOneLargeBatch) {
   const SomeRanks some(2);
   if (!some) return;
@@ -166,7 +166,7 @@ TEST(LocalBatchNorm, OnTwoRanksDiffersFromOneLargeBatch) {
   EXPECT_GT(largest, 1e-3);
 }
 
-// Images that stand in memory as the network takes them.
+// Images in memory in the form of the network's input.
 class Prepared final : public ImageSource {
  public:
   explicit Prepared(Images images) : images_(std::move(images)) {}
@@ -182,8 +182,8 @@ class Prepared final : public ImageSource {
   Images images_;
 };
 
-// Each rank has seen other images, so its running statistics are its own. What is scored is one model: that of their
-// mean.
+// The ranks have seen different images, so their running statistics differ. Evaluation scores one model with the mean
+// of the statistics.
 TEST(Evaluation, ScoresWithTheMeanOfTheRanksStatistics) {
   for (const int ranks : {2, 3}) {
     const SomeRanks some(ranks);
@@ -193,13 +193,15 @@ TEST(Evaluation, ScoresWithTheMeanOfTheRanksStatistics) {
     ModelOptions options = narrow_resnet(b, true);
     options.batch_norm.momentum = 1;
     const auto model = make_cpu_model(options);
-    // Of other mean and deviation on each rank.
+    // With a different mean and deviation on each rank.
     Images seen(1, 7);
     for (float& value : seen.images) value = value * static_cast<float>(1 + rank) + static_cast<float>(rank);
     model->forward(seen.images, seen.labels, Mode::train);
     const std::vector<float> own(model->statistics().begin(), model->statistics().end());
 
-    Images test(ranks, 11);  // and some more, so that the ranks' parts and their last batches differ
+    Images test(
+        ranks,
+        11);  // the number differs from a multiple of the batch, so that the ranks' parts and last batches differ
     for (int more = 0; more < 5; ++more) {
       test.images.insert(test.images.end(), test.images.begin() + more * static_cast<int>(image),
                          test.images.begin() + (more + 1) * static_cast<int>(image));

@@ -1,4 +1,4 @@
-// Whole networks of the CPU backend against the float64 reference, and what the training loop relies on.
+// Whole networks of the CPU backend against the float64 reference, and the properties that the training loop relies on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,8 +66,8 @@ TEST_P(WholeNetwork, HasTheReferencesLossAndGradients) {
   options.winograd = c.winograd;
   const double times = c.winograd ? by_winograd : 1;
   ReferenceModel expected(build_network(options), options.seed, c.frozen);
-  // One ReLU that fp32 sees on the other side of zero changes gradients by a hundredth: take images that leave all of
-  // them farther from it than fp32 errs.
+  // One ReLU whose input changes its sign by fp32's rounding changes gradients by a hundredth. The test takes images
+  // that keep all inputs farther from zero than fp32's error.
   Batch batch(0, 0);
   double loss = 0;
   for (unsigned seed = 0; seed < 40 && (seed == 0 || expected.distance_to_kink() < times * kink_margin); ++seed) {
@@ -89,7 +89,7 @@ TEST_P(WholeNetwork, HasTheReferencesLossAndGradients) {
     const std::vector<float> fast = model->to_plain(parameter, model->gradients());
     const reference::Values& gradient = expected.gradients.at(parameter.name);
     const double norm = std::sqrt(std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0));
-    if (norm < 1e-12 * largest) {  // a bias before a batch norm has no effect: what is left is rounding
+    if (norm < 1e-12 * largest) {  // a bias before a batch norm has no effect; its gradient is rounding alone
       const double rest = std::sqrt(std::inner_product(fast.begin(), fast.end(), fast.begin(), 0.0));
       EXPECT_LT(rest, times * gradient_bound * largest) << parameter.name;
     } else {
@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(All, WholeNetwork,
                                   (info.param.winograd ? "_winograd" : "");
                          });
 
-// Else the networks above would be the same twice.
+// Otherwise the networks above would be the same twice.
 TEST(WholeNetworks, UseWinogradsAlgorithmUnlessItIsSwitchedOff) {
   if (!winograd::processor_has_it() || !onednn::blocks_of_8()) GTEST_SKIP() << "oneDNN decides here";
   const Batch batch(2, 8);
@@ -130,7 +130,7 @@ ModelOptions small(std::int64_t batch) {
   return options;
 }
 
-// Every kind of layer of a ResNet, in milliseconds.
+// Every kind of layer of a ResNet, in a network that takes milliseconds.
 Network small_network() {
   Network net({3, 8, 8});
   const int stem = net.batch_norm("bn1", net.convolution("conv1", 0, 16, 3, 1, false), true);
@@ -187,7 +187,7 @@ TEST(CpuModelBf16, LearnsABatch) {
   learn_by_heart(true);
 }
 
-// The same weights and images: what is left of the difference is bf16's rounding, 2^-9 a number, through all layers.
+// With equal weights and images the difference is bf16's rounding, 2^-9 for each number, through all layers.
 TEST(CpuModelBf16, HasTheLossAndGradientsOfF32UpToRounding) {
   if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
   const Batch batch(8, 8);
@@ -210,7 +210,7 @@ TEST(CpuModelBf16, HasTheLossAndGradientsOfF32UpToRounding) {
   EXPECT_LE(relative_error(gradients[1], std::vector<double>(gradients[0].begin(), gradients[0].end())), 0.1);
 }
 
-// What bounds the GPU's tests may have: a float64 network whose every tensor is rounded to so many bits.
+// The bounds that the GPU tests may use: those of a float64 network whose tensors are rounded to as many bits.
 TEST(SmoothNetwork, ChangesOnlyByTheRoundingOfItsType) {
   const Batch batch(8, 16);
   ReferenceModel exact(smooth_network(), 1, true);
@@ -348,7 +348,7 @@ TEST(CpuModel, RefusesInvalidBatchesAndLabels) {
   EXPECT_THROW(model->forward(images.first(3 * 64), std::vector<std::int32_t>{0}, Mode::train), std::invalid_argument);
 }
 
-// Adds layers' gradients in ways that the published networks do not.
+// Combines layers' gradients in ways that the published networks do not.
 TEST(CpuModel, AddsTheGradientsOfATensorWithThreeReaders) {
   Network net({3, 8, 8});
   const int stem = net.relu("relu1", net.convolution("conv1", 0, 32, 3, 1, true));
@@ -387,7 +387,7 @@ TEST(CpuModel, NormalisesTheResultOfALinearLayer) {
     options.freeze_batch_norm = frozen;
     const auto model = make_cpu_model(net, options);
     ReferenceModel expected(net, options.seed, frozen);
-    for (auto& [name, w] : expected.weights) {  // the start's small weights would hide in the epsilon
+    for (auto& [name, w] : expected.weights) {  // the small initial weights would be lost in the epsilon
       if (name.starts_with("fc")) {
         for (double& value : w) value *= 16;
       }

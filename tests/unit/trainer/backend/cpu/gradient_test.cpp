@@ -1,6 +1,6 @@
 // The reference's gradients against fourth-order central differences of its loss, in float64:
 //   f'(x) ≈ (−f(x + 2h) + 8 f(x + h) − 8 f(x − h) + f(x − 2h)) ÷ 12h, with an error of h⁴ f⁽⁵⁾ ÷ 30.
-// Inputs are drawn until no ReLU and no maximum is so near its kink that a step of 2h could cross it.
+// Inputs are drawn until every ReLU and every maximum is so far from its kink that a step of 2h does not cross it.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -18,7 +18,7 @@ class GradientCheck {
   explicit GradientCheck(const Network& network, bool frozen = false, std::int64_t samples = 3)
       : model_(network, 1, frozen), images_(samples, network.layers()[0].out) {
     std::normal_distribution<double> normal;
-    // Away from the start, where shifts are zero and scales one: a wrong use of them would not show.
+    // Not at the initial values, where shifts are zero and scales one and a wrong use of them would not show.
     for (auto& [name, w] : model_.weights) {
       for (double& value : w)
         value = name.ends_with("weight") && w.size() < 16 ? 1 + 0.3 * normal(random_) : 0.5 * normal(random_);

@@ -1,5 +1,5 @@
-// oneDNN and our own code stay within the memory that they are given, on every set of instructions that this processor
-// has: a few networks here; tests/bench/guard_pages.cpp runs all.
+// oneDNN and our own code stay within their memory on every instruction set of this processor. This test runs a few
+// networks; tests/bench/guard_pages.cpp runs all.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -48,12 +48,12 @@ INSTANTIATE_TEST_SUITE_P(Under, GuardPages,
                                          Instructions{"AVX2", dnnl::cpu_isa::avx2}, Instructions{"all", std::nullopt}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// What the check rests on: a fault is seen on either side, by what it touches, and the rest is still run.
+// The check itself: a fault on either side is reported with the argument, and the other computations still run.
 TEST(GuardedMemory, ReportsTheArgumentAndTheDistance) {
   for (const guarded::Side side : {guarded::Side::end, guarded::Side::begin}) {
     guarded::Memory memory("weights", 100, side);
     auto* bytes = static_cast<char*>(memory.data());
-    bytes[0] = bytes[99] = 1;  // all of it is there
+    bytes[0] = bytes[99] = 1;  // the whole memory is accessible
     EXPECT_EQ(memory.place(bytes + 107), "7 bytes beyond the end of weights");
     EXPECT_EQ(memory.place(bytes - 3), "3 bytes before the begin of weights");
     EXPECT_EQ(memory.place(&side), "");

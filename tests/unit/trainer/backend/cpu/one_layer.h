@@ -1,4 +1,4 @@
-// One layer of the CPU backend alone, with its tensors: what a network would give it.
+// One layer of the CPU backend alone, with the tensors that a network would give it.
 #pragma once
 
 #include <utility>
@@ -71,7 +71,7 @@ class Alone {
   }
 
  private:
-  // As convolutions leave it.
+  // In the layout of a convolution's result.
   onednn::Desc blocked(const Shape& shape) const {
     return {build_.dims(shape), build_.type, dnnl::memory::format_tag::nChw16c};
   }

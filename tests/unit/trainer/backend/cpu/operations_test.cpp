@@ -11,7 +11,7 @@
 namespace paceline::train {
 namespace {
 
-// Values that the operation's numbers can hold, so that both sides compute with the same.
+// Values that the operation's type holds exactly, so that both sides compute with the same numbers.
 Values representable(Values values, const Operation& operation) {
   if (!operation.bf16) return values;
   for (double& value : values) value = float_from_bfloat16(bfloat16_from_float(static_cast<float>(value)));
@@ -44,7 +44,7 @@ void compare_with_reference(const Operation& operation) {
   alone.write(x.values, build.activations[0].value);
   alone.fast().forward(Mode::train);
   const std::vector<float> fast_y = alone.read(build.activations[1].value);
-  alone.write(dy.values, alone.output_gradient());  // whose memory may be forward's before
+  alone.write(dy.values, alone.output_gradient());  // its memory may have been used by forward
   alone.fast().backward();
 
   const Expected expected = expected_of(layer, x, dy, weights, moments, operation.frozen);
@@ -77,7 +77,7 @@ TEST(CpuOperations, InBf16AgreeWithTheReferenceUpToRounding) {
   }
 }
 
-// oneDNN's own code for these wrote beyond its work memory. Plain layouts are those that no copy of pixels is made in.
+// oneDNN's code for these wrote beyond its work memory. In plain layouts it does not copy pixels.
 TEST(StridedPointConvolutions, WithPartialChannelBlocksUsePlainLayoutsForTheWeightsGradient) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const auto source_of = [&](std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
@@ -95,7 +95,7 @@ TEST(StridedPointConvolutions, WithPartialChannelBlocksUsePlainLayoutsForTheWeig
       << "channels that fill a block keep the fast code";
 }
 
-// Each of our own kernels on bf16 numbers is the one on fp32 numbers, and its result rounded: to the bit.
+// Each of our kernels on bf16 numbers gives the rounded result of the kernel on fp32 numbers, to the bit.
 TEST(CpuKernels, OfBf16ComputeInF32AndRound) {
   constexpr std::size_t count = 3 * 64 * 5;
   const ChannelLayout layout{3, 4, 5, 16};
@@ -114,7 +114,7 @@ TEST(CpuKernels, OfBf16ComputeInF32AndRound) {
   std::vector<double> sums(128), sums16(128);
   std::vector<float> mask(count), mask16(count);
   const std::vector<Bf16> a16 = narrow(a), b16 = narrow(b), c16 = narrow(c);
-  // work(a, b, c, out, sums, mask) fills `out`, which is c before.
+  // work(a, b, c, out, sums, mask) fills `out`, which contains c before.
   const auto same = [&](const char* what, auto work) {
     std::vector<float> out = c;
     std::vector<Bf16> out16 = c16;

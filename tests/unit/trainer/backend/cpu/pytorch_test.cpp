@@ -1,5 +1,5 @@
-// Whole networks against PyTorch: loss, logits, every gradient, running statistics and the losses of ten steps, as
-// tests/data/pytorch/make_dump.py had them computed in float64. The weights and images come from its formulas.
+// Whole networks against PyTorch: loss, logits, every gradient, running statistics and the losses of ten steps, which
+// tests/data/pytorch/make_dump.py computed in float64. The weights and images come from its formulas.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -89,8 +89,8 @@ struct Batch {
   }
 };
 
-// The network, and whether 3×3 convolutions may go by Winograd's algorithm. These networks are so narrow that on AVX2
-// none does, as training would have it; cpu_model_test has wide ones.
+// The network, and whether 3×3 convolutions may use Winograd's algorithm. These networks are so narrow that on AVX2
+// none does; cpu_model_test has wide ones.
 class AgainstPyTorch : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 TEST_P(AgainstPyTorch, HasItsLossesGradientsAndStatistics) {
@@ -112,7 +112,7 @@ TEST_P(AgainstPyTorch, HasItsLossesGradientsAndStatistics) {
   for (int step = 0; step < 10; ++step) {
     const Batch batch(dump.header, step);
     const Score score = model->forward(batch.images, batch.labels, Mode::train);
-    // The first is of equal weights; later ones carry the rounding of all steps before.
+    // The first loss is of equal weights; later ones include the rounding of all earlier steps.
     const double loss = losses[static_cast<std::size_t>(step)];
     EXPECT_NEAR(score.loss_sum / samples, loss, (step == 0 ? loss_bound : 1e-3) * loss) << "step " << step;
     model->backward(static_cast<float>(1 / samples));

@@ -1,4 +1,4 @@
-// Winograd's convolution alone, in shapes that fill tiles, groups and chunks of them or do not, against float64.
+// Winograd's convolution alone against float64, in shapes with full and partial tiles, groups and chunks.
 #include "trainer/backend/cpu/winograd.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ constexpr double bound = 5e-6;  // ‖fast − reference‖₂ ÷ ‖reference�
 
 using Floats = std::vector<float>;
 
-// Element of nChw8c or OIhw8i8o for each of the plain layout: blocked[i] = plain[order[i]].
+// The order of nChw8c or OIhw8i8o: blocked[i] = plain[order[i]].
 std::vector<std::size_t> image_order(std::size_t images, std::size_t channels, std::size_t pixels) {
   std::vector<std::size_t> order;
   for (std::size_t n = 0; n < images; ++n) {
@@ -59,7 +59,7 @@ struct Results {
 
 Results run(const winograd::Shape& s, const Floats& source, const Floats& weights, const Floats& bias,
             const Floats& output_gradient, int threads) {
-  // Not a number wherever nothing is written: a result that depends on what the memory held shows itself.
+  // NaN where nothing is written, so that a result that depends on the memory's earlier content is noticed.
   Floats work(winograd::work_size(s, threads), NAN);
   Results r{Floats(output_gradient.size(), NAN), Floats(source.size(), NAN), Floats(weights.size(), NAN),
             Floats(bias.size(), NAN)};
@@ -107,7 +107,7 @@ TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
   EXPECT_TRUE(alone.source_gradient == image(one.source_gradient));
 }
 
-// A group has 48 tiles and a chunk 96; 3 threads are more than 32 channels have pieces of 16.
+// A group has 48 tiles and a chunk 96; 32 channels have fewer pieces of 16 than there are threads with 3 threads.
 INSTANTIATE_TEST_SUITE_P(, Winograd,
                          testing::Values(winograd::Shape{1, 4, 4, 32, 32}, winograd::Shape{2, 5, 7, 32, 48},
                                          winograd::Shape{3, 9, 14, 48, 32}, winograd::Shape{8, 16, 15, 32, 32},

@@ -1,4 +1,4 @@
-// What the CUDA backend decides without a GPU: its files, its layouts, its factors, its devices.
+// The parts of the CUDA backend that need no GPU: files, layouts, factors, the choice of devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(LossScale, StaysWithinItsBoundsAndGivesUpAtTheLowerOne) {
   LossScale scale;
   for (int overflow = 0; overflow < 16; ++overflow) EXPECT_TRUE(scale.repeat(true)) << overflow;
   EXPECT_EQ(scale.factor(), LossScale::least);
-  EXPECT_FALSE(scale.repeat(true));  // the gradient is infinite on its own
+  EXPECT_FALSE(scale.repeat(true));  // the gradient itself is infinite
   EXPECT_EQ(scale.factor(), LossScale::least);
   for (std::int64_t step = 0; step < 40 * LossScale::patience; ++step) scale.repeat(false);
   EXPECT_EQ(scale.factor(), LossScale::most);
@@ -154,7 +154,7 @@ TEST(PlanCache, ReadsNoPlanFromADamagedFile) {
   for (int trial = 0; trial < 2000; ++trial) {
     std::string damaged = whole;
     for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
-    PlanCache::parse(damaged);  // whatever it says, nothing breaks
+    PlanCache::parse(damaged);  // must not crash
   }
 }
 
@@ -167,7 +167,7 @@ TEST(PlanCache, WorksWithoutAnUnusableFile) {
   EXPECT_EQ(damaged.find("a"), std::nullopt);
   damaged.add("a", some_plan);
   damaged.save();
-  EXPECT_EQ(PlanCache(file).find("a"), some_plan);  // written anew
+  EXPECT_EQ(PlanCache(file).find("a"), some_plan);  // the file was rewritten
 
   PlanCache folder(directory.path());
   EXPECT_THAT(folder.trouble(), HasSubstr("not a file of cuDNN plans"));
@@ -302,7 +302,7 @@ TEST(Fusion, AppliesNoBatchNormWithoutReluOrWithAnotherReader) {
 TEST(DeviceChoice, IsTheLocalRank) {
   EXPECT_EQ(choose_device(0, 4, ""), 0);
   EXPECT_EQ(choose_device(3, 4, ""), 3);
-  EXPECT_EQ(choose_device(3, 1, ""), 0);  // a launcher that shows each rank its own, or several on one
+  EXPECT_EQ(choose_device(3, 1, ""), 0);  // a launcher shows each rank its own GPU, or several ranks share one
   EXPECT_EQ(choose_device(5, 4, ""), 1);
   try {
     choose_device(0, 0, "no CUDA-capable device is detected");

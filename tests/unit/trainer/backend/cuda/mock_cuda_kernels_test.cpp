@@ -1,5 +1,5 @@
 // The arithmetic of the GPU's kernels by channel and by element, run on the CPU by a mock of CUDA (mock_cuda/), against
-// the float64 reference in every storage. Whether they are right on a GPU is for tests/gpu to say.
+// the float64 reference in every storage. tests/gpu checks them on a GPU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,10 +14,10 @@ namespace {
 
 constexpr Storage storages[]{Storage::f32, Storage::bf16, Storage::f16};
 
-// Of one rounding of the result to the storage; sums are wider.
+// The bound of one rounding of the result to the storage; sums are wider.
 double bound_of(Storage storage) { return storage == Storage::f32 ? 1e-6 : storage == Storage::bf16 ? 4e-3 : 5e-4; }
 
-// An activation as a GPU has it.
+// An activation in the GPU's layout.
 struct Activation {
   Storage storage;
   Shape shape;
@@ -58,7 +58,7 @@ Tensor random_tensor(Storage storage, std::int64_t samples, const Shape& shape) 
 }
 
 TEST(MockCudaKernels, NormaliseAndItsGradientsAgreeWithTheReference) {
-  constexpr std::int64_t channels = 20, samples = 3;  // of the last 16 threads of a row 11 have nothing to do
+  constexpr std::int64_t channels = 20, samples = 3;  // 11 of the last 16 threads of a row have no work
   const Shape shape{channels, 7, 7};
   for (const Storage storage : storages) {
     for (const bool relu : {false, true}) {
@@ -100,7 +100,7 @@ TEST(MockCudaKernels, NormaliseAndItsGradientsAgreeWithTheReference) {
       EXPECT_LE(relative_error(of_shift, expected.gradients[1]), 1e-5);
       EXPECT_LE(relative_error(dx.tensor().values, expected.dx.values), bound_of(storage));
 
-      // The same with what a convolution has done before: fp32 sums, and a gradient that is masked already.
+      // The same after a convolution's part of the work: fp32 sums, and a gradient that is masked already.
       std::vector<float> first(channels), second(channels);
       for (std::size_t c = 0; c < channels; ++c) {
         first[c] = static_cast<float>(products[c]);
@@ -122,7 +122,7 @@ TEST(MockCudaKernels, NormaliseAndItsGradientsAgreeWithTheReference) {
   }
 }
 
-// What a fused convolution computes with: y = max(0, scale × x + shift), both of 11 bits.
+// The factors of a fused convolution: y = max(0, scale × x + shift), both with 11 bits.
 TEST(MockCudaKernels, FactorAndSummandEqualTheBatchNormUpToRounding) {
   const std::vector<float> mean{100, -3, 0, 0.5f}, inverse{0.5f, 0.3f, 2, 1}, gamma{1.1f, 0.7f, 1.3f, 1},
       beta{0.1f, 0, -1, 2};
@@ -132,7 +132,8 @@ TEST(MockCudaKernels, FactorAndSummandEqualTheBatchNormUpToRounding) {
   for (std::size_t c = 0; c < 4; ++c) {
     const float factor = float_from_half(scale[c]), summand = float_from_half(shift[c]);
     EXPECT_NEAR(factor, inverse[c] * gamma[c], std::ldexp(inverse[c] * gamma[c], -11));
-    const float exact = beta[c] - mean[c] * factor;  // so that the mean becomes the shift, whatever the factor lost
+    const float exact =
+        beta[c] - mean[c] * factor;  // so that the mean becomes the shift in spite of the factor's rounding
     EXPECT_NEAR(summand, exact, std::ldexp(std::abs(exact), -11));
   }
 }

@@ -1,6 +1,6 @@
-// Every layer as its definition says, in float64 and plain loops: what the fast backends are compared with. The layer
-// argument gives shapes, kernel, stride and padding. Weights are in the published layout. Gradients of parameters are
-// written, not added to.
+// The reference for the fast backends: every layer by its definition, in float64 and plain loops. The layer argument
+// has the shapes, kernel, stride and padding. Weights are in the published layout. Gradients of parameters are
+// overwritten.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ Tensor convolution_backward(const Layer& layer, const Tensor& x, const Values& w
 struct Moments {
   Values mean, variance;  // by channel; biased
 };
-// Replaces sums of this rank's samples by those of all ranks'.
+// Replaces sums over this rank's samples by sums over those of all ranks.
 using SumOverRanks = std::function<void(std::span<double>)>;
 Moments moments(const Tensor& x, const SumOverRanks& sum = {});
 

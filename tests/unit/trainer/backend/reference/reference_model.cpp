@@ -173,7 +173,7 @@ double ReferenceModel::distance_to_kink() const {
               }
               if (window.size() < 2) continue;
               std::sort(window.rbegin(), window.rend());
-              const bool all_off = window[0] == 0 && window[1] == 0;  // behind a ReLU: no gradient goes on
+              const bool all_off = window[0] == 0 && window[1] == 0;  // behind a ReLU: the gradient is zero
               if (!all_off) distance = std::min(distance, window[0] - window[1]);
             }
     }

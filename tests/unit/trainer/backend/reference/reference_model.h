@@ -1,4 +1,4 @@
-// A network in float64: the layers of layers.h in order, every tensor kept where a test can read it.
+// A network in float64: the layers of layers.h in order. It keeps every tensor for tests to read.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace paceline::train::reference {
 
 class ReferenceModel {
  public:
-  // Starts from the weights that every backend starts from.
+  // Has the initial weights of every backend.
   ReferenceModel(Network network, std::uint64_t seed, bool freeze_batch_norm);
 
   double forward(const Tensor& images, std::span<const std::int32_t> labels, Mode mode);  // the summed loss
@@ -28,8 +28,8 @@ class ReferenceModel {
   std::function<double(double)> round;                         // of all tensors and filters; empty: none
   std::vector<Tensor> tensors, tensor_gradients;               // by layer; 0 is the image
 
-  // How near the last forward came to a point without a derivative: the least |input of a ReLU| and the least lead of
-  // a maximum over the next value in its window.
+  // The distance of the last forward to a point without a derivative: the least |input of a ReLU|, and the least
+  // difference between a maximum and the next value in its window.
   double distance_to_kink() const;
 
   const Network& network() const { return network_; }
@@ -41,7 +41,7 @@ class ReferenceModel {
   Network network_;
   bool frozen_;
   std::vector<std::int32_t> labels_;
-  std::map<std::string, Moments> used_;  // what each batch norm normalised with
+  std::map<std::string, Moments> used_;  // the moments that each batch norm used
 };
 
 }  // namespace paceline::train::reference

@@ -25,7 +25,7 @@ namespace {
 
 using onednn::Desc;
 
-// What the child tells: it shares this with its parent.
+// The child's report, in memory that it shares with its parent.
 struct Told {
   std::size_t step, runs, left_out;  // step: of the computation that it is at
   char doing[512], fault[512], isa[64], error[512];
@@ -78,7 +78,7 @@ constexpr std::pair<int, const char*> arguments[]{
 class Child {
  public:
   Child(const Check& check, Told& told, std::size_t skip) : check_(check), told_(told), skip_(skip) {
-    // oneDNN's work memory, which it else has from malloc, becomes an argument like others.
+    // oneDNN's work memory, which otherwise comes from malloc, becomes an argument like the others.
     attributes_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     memory_.reserve(std::size(arguments));
     tell_faults(told.fault, &memory_);
@@ -115,7 +115,7 @@ class Child {
 
   onednn::Dims dims(const Shape& shape) const { return {batch_, shape.channels, shape.height, shape.width}; }
 
-  // The layout that the layer's result has. Runs the layer where none like it came before.
+  // The layout of the layer's result. Runs the layer unless an equal one has run.
   Desc result_of(const Layer& layer, const Desc& source) {
     const std::string text = text_of(layer, batch_) + ", " + std::to_string(threads_) + " threads";
     auto& seen = seen_[text + (layer.input == 0 ? " first" : "")];
@@ -223,7 +223,7 @@ class Child {
     execute<dnnl::reorder>(dnnl::reorder::primitive_desc(engine_, from, engine_, to, attributes_), text + ", copy");
   }
 
-  // The backend's own code, where it takes it (winograd_convolution.cpp).
+  // The backend's own code, if it is used (winograd_convolution.cpp).
   void own_winograd(const Layer& layer, const std::string& text) {
     if (layer.kernel != 3 || layer.stride != 1 || layer.in.channels % 16 != 0 || layer.out.channels % 16 != 0) return;
     if (!onednn::blocks_of_8() || !winograd::processor_has_it()) return;
@@ -255,7 +255,7 @@ class Child {
          [&] { winograd::backward_weights(s, at(0), at(1), at(2), at(3), at(4), threads_); });
   }
 
-  // more: the arguments that a batch norm has besides images; its descriptor does not tell which of them it takes.
+  // more: the arguments of a batch norm besides images; its descriptor does not list those that it takes.
   template <class Primitive>
   void execute(const typename Primitive::primitive_desc& desc, const std::string& text,
                const std::vector<std::pair<int, Desc>>& more = {}) {
@@ -287,7 +287,7 @@ class Child {
     });
   }
 
-  // Runs work() with memory_ of the given sizes, once at each of its sides.
+  // Runs work() with memory_ of the given sizes, once for each side of the memory.
   template <class Work>
   void step(const std::string& text, const std::string& implementation,
             const std::vector<std::pair<std::string, std::size_t>>& sizes, Work work) {
@@ -302,7 +302,7 @@ class Child {
       set(told_.doing, text + ", " + implementation + (side == Side::end ? ", at the end" : ", at the begin"));
       for (const auto& [name, bytes] : sizes) {
         const bool numbers =
-            name != "workspace" && name != "work memory";  // the workspace says where a maximum was: at 0
+            name != "workspace" && name != "work memory";  // the workspace holds the positions of maxima: 0
         memory_.emplace_back(name, bytes, side);
         if (numbers) std::fill_n(static_cast<float*>(memory_.back().data()), bytes / sizeof(float), 0.5f);
       }

@@ -14,12 +14,13 @@ namespace paceline::train::guarded {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t forbidden = std::size_t{16} << 20;  // on either side, so that a far access meets it too
+constexpr std::size_t forbidden = std::size_t{16} << 20;  // on either side, so that it catches far accesses too
 
 char* told_to = nullptr;
 const std::vector<Memory>* in_use = nullptr;
 
-// The process is about to end, and the fault is in oneDNN's code or in ours, never in an allocator: strings are safe.
+// The process is about to end, and the fault is in oneDNN's code or in ours, never in an allocator, so strings may be
+// used here.
 void on_fault(int signal, siginfo_t* info, void* context) {
   std::string place;
   for (const Memory& memory : *in_use) {

@@ -1,4 +1,4 @@
-// Memory between pages that nobody may touch, and what a program did that touched one.
+// Memory between inaccessible pages, and reports of accesses to these pages.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace paceline::train::guarded {
 
-enum class Side { end, begin };  // which end of the memory lies right at a forbidden page
+enum class Side { end, begin };  // the end of the memory that lies at an inaccessible page
 
 // Zeroed. It need not be aligned at Side::end, where its address follows from its size.
 class Memory {
@@ -19,7 +19,7 @@ class Memory {
 
   void* data() const { return data_; }
   std::size_t size() const { return bytes_; }
-  // "64 bytes beyond the end of NAME", or nothing where the address is not near this memory.
+  // "64 bytes beyond the end of NAME", or nothing if the address is not near this memory.
   std::string place(const void* address) const;
 
  private:
@@ -28,9 +28,8 @@ class Memory {
   std::byte *region_, *data_;
 };
 
-// Ends this process, with status faulted, at its first access to memory that is not there. What happened is first
-// written to `told`, 512 bytes that another process shares. `arguments` is the memory in use, and must stay where it
-// is.
+// Makes this process end with status `faulted` at its first access to inaccessible memory, after it has written a
+// report to `told`, 512 bytes that another process shares. `arguments` is the memory in use and must not move.
 constexpr int faulted = 77;
 void tell_faults(char* told, const std::vector<Memory>* arguments);
 

@@ -1,6 +1,7 @@
-// A mock of CUDA for tests of kernels without a GPU and without its toolkit: what by_channel.cu and elementwise.cu use
-// of the runtime and of device code. Threads of a block run in turns, on stacks of their own, from one barrier to the
-// next. It says nothing of races, of memory that is not a GPU's, nor of what nvcc makes of the code.
+// A mock of CUDA for tests of kernels without a GPU and without the toolkit. It has the parts of the runtime and of
+// device code that by_channel.cu and elementwise.cu use. The threads of a block run in turns on their own stacks from
+// one barrier to the next. The mock does not detect races, nor accesses to memory that a GPU cannot reach, and does not
+// test nvcc's code.
 #pragma once
 
 #include <math.h>
@@ -43,7 +44,7 @@ namespace mock_cuda {
 void run(dim3 grid, dim3 block, const std::function<void()>& thread);
 void barrier();
 
-// Of the thread whose number within the block differs in the bits of `distance`.
+// The value of the thread whose number within the block differs in the bits of `distance`.
 double from_neighbour(double value, int distance);
 
 template <class... Parameters, class... Arguments>
