@@ -12,9 +12,9 @@ namespace paceline::train {
 CudaAwareness cuda_awareness() {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
   if (MPIX_Query_cuda_support() == 1) return {true, ""};
-  const std::string answer = " says that it was built without CUDA";
+  const std::string answer = " reports that it was built without CUDA";
 #else
-  const std::string answer = " has no way to say whether it knows CUDA (mpi-ext.h without MPIX_Query_cuda_support)";
+  const std::string answer = " cannot report whether it supports CUDA (mpi-ext.h without MPIX_Query_cuda_support)";
 #endif
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;

@@ -16,7 +16,7 @@ struct BenchAllreduceOptions {
   bool libraries = false;                  // compare MPI in host memory, MPI in GPU memory and NCCL instead
   bool share_gpu = false;                  // several ranks on one GPU
   int iterations = 20;
-  nccl::Options reduction;  // type, ring order, and what NCCL is told
+  nccl::Options reduction;  // type, ring order, options of NCCL
 };
 
 // 4K to 25M; for the libraries, 4K to 256M.
@@ -28,13 +28,14 @@ using ForUser = std::string (*)(std::string);
 // "25M" → 26214400. Throws Error (usage) for anything but a number of bytes with an optional K, M or G.
 std::size_t parse_bytes(const std::string& text);
 
-// One iteration's time is that of the slowest rank, from a barrier until allreduce_mean returns, casts and division
-// included, as training waits for it; the communicators take turns within an iteration, so that whatever else the
-// machine does hits all alike; the median over the iterations counts. algbw = bytes ÷ time, busbw = algbw × 2(n − 1)/n
-// for n ranks (nccl-tests, doc/PERFORMANCE.md). Before that one mean of known integers is checked to be exact on every
-// rank. Rank 0 prints a table: a row for each size and communicator, or, for the libraries, a row for each size with a
-// column for each that is there, and a line for each that is not, with the reason. A collective call over all ranks of
-// the job; returns the exit status on all: 1 where a mean was wrong. Throws Error (usage) for unknown names or sizes.
+// Measures the communicators and prints a table on rank 0. An iteration's time is that of the slowest rank, from a
+// barrier until allreduce_mean returns, casts and division included, because training waits for it. The communicators
+// take turns within an iteration, so that other load on the machine affects all of them, and the median over the
+// iterations counts. algbw = bytes ÷ time, busbw = algbw × 2(n − 1)/n for n ranks (nccl-tests, doc/PERFORMANCE.md).
+// Before the measurement, every rank checks that one mean of known integers is exact. The table has a row for each size
+// and communicator; for the libraries it has a row for each size, a column for each library, and a line with the reason
+// for each library that is missing. A collective call over all ranks of the job. Returns the exit status on all ranks:
+// 1 if a mean was wrong. Throws Error (usage) for unknown names or sizes.
 int bench_allreduce(const BenchAllreduceOptions& options, ForUser for_user);
 
 }  // namespace paceline::train

@@ -1,17 +1,17 @@
-// Convolutions, and what cuDNN can do in one kernel with a convolution and the batch norms beside it, each time a pass
-// over memory less: the sums of the batch norm behind it as it writes; the batch norm before it, with its ReLU, as it
-// reads, forward and for the gradient of the filter, so that this one's result is never written; and in backward that
-// ReLU's mask and the sums of that batch norm's gradient. Each of the three is taken where cuDNN has a plan for it, and
-// else left to the layer whose work it is: cuDNN 9.19 has all in fp16 for channels in multiples of eight on compute
-// capability 8.0 and 9.0, on 10.0 the first (not behind the second) and the third, none in bf16 and fp32.
-// cuDNN's own way from the sums to mean, deviation and running statistics (BNFinalize) is not taken: a kernel over the
-// channels, as ours is, which also serves where no sums come from cuDNN, and takes the variance in fp64.
+// Convolutions, and the parts of neighbouring batch norms that cuDNN can compute in the same kernel, which saves a pass
+// over memory each: the sums of the batch norm behind it, while it writes; the batch norm before it with its ReLU,
+// while it reads, in forward and for the gradient of the filter, so that the batch norm's result is never written; and
+// in backward that ReLU's mask and the sums of that batch norm's gradient. Each of the three is used if cuDNN has a
+// plan for it; otherwise the batch norm's own layer does the work: cuDNN 9.19 has all in fp16 for channels in multiples
+// of eight on compute capability 8.0 and 9.0, on 10.0 the first (not behind the second) and the third, none in bf16 and
+// fp32. cuDNN's kernel from the sums to mean, deviation and running statistics (BNFinalize) is not used: ours is also
+// needed for sums that do not come from cuDNN, and computes the variance in fp64.
 //
-// What it costs in accuracy. The sums are fp32, those of our kernels fp64 over the results as rounded to fp16; cuDNN
-// does not say whether it sums these or what the tensor cores had before the rounding. A variance is the difference of
-// two such sums, and has lost bits where the mean is many deviations large. Scale and shift of the batch norm that is
-// applied are rounded to fp16, and so is their result before the product. The mask in backward comes from fp32 scale
-// and shift: where the ReLU's argument is within rounding of zero it may differ from what forward did.
+// The effect on accuracy: the sums are fp32, while our kernels sum the results, rounded to fp16, in fp64. cuDNN's
+// documentation does not state whether it sums the rounded results. A variance is the difference of two such sums and
+// loses bits if the mean is many deviations large. Scale and shift of the batch norm that is applied are rounded to
+// fp16, and so is their result before the product. The mask in backward comes from fp32 scale and shift: if the ReLU's
+// argument is within rounding of zero, it may differ from forward's.
 #include <optional>
 
 #include "trainer/backend/cuda/layers.h"
@@ -42,7 +42,7 @@ class CudaConvolution final : public CudaLayer {
       weight_gradient_ = plan_if_any(Direction::norm_weight_gradient,
                                      {dy_.first(), before_->x, before_->scale, before_->shift, filter_gradient()});
       applies_ = weight_gradient_.has_value();
-      if (!applies_) plan_forward();  // its result is needed all the same
+      if (!applies_) plan_forward();  // its result is still needed
     }
     if (!weight_gradient_) {
       weight_gradient_.emplace(b_.cudnn, key(Direction::weight_gradient), Tensors{dy_.first(), x_, filter_gradient()});
@@ -91,7 +91,7 @@ class CudaConvolution final : public CudaLayer {
     }
     if (!applies_) {
       Tensor& input = b_.tensor(layer_.input);
-      // A batch norm that was to be applied, and now writes its result.
+      // Makes a batch norm, which this layer cannot apply after all, write its result.
       if (input.value == nullptr) input.value = b_.allocate(input.count() * bytes_of(input.storage));
       x_ = input.value;
     }
@@ -133,7 +133,7 @@ class CudaConvolution final : public CudaLayer {
   float* by_channel(std::int64_t numbers, std::int64_t channels) {
     return static_cast<float*>(b_.allocate(static_cast<std::size_t>(numbers * channels) * sizeof(float)));
   }
-  // cuDNN does not say whether it writes sums or adds to what is there; a test of its own hands in zeros.
+  // cuDNN's documentation does not state whether it overwrites sums or adds to them; cuDNN's own test passes zeros.
   void clear(float* sums, std::int64_t count) {
     PACELINE_CHECK_CUDA(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(count) * sizeof(float), b_.stream));
   }
@@ -154,7 +154,7 @@ class CudaConvolution final : public CudaLayer {
 
   NormShare *before_ = nullptr, *after_ = nullptr;  // of the batch norms whose work this layer may do
   float *sum_ = nullptr, *squares_ = nullptr;
-  bool applies_ = false, sums_ = false, masks_ = false;  // what of it it does
+  bool applies_ = false, sums_ = false, masks_ = false;  // the parts of that work that it does
 };
 
 }  // namespace

@@ -45,8 +45,8 @@ struct ConvolutionGraph;  // cuDNN's
 // plans. If the cache does not have it, each plan that cuDNN's heuristics suggest runs a few times on the memory given
 // here.
 //
-// Tensors, in this order; those behind the arrow are written. Activations, filters, and the scale and shift of a batch
-// norm that is applied, are of the type; all else that goes by channel is fp32.
+// The tensors in this order; those behind the arrow are written. Activations, filters, and the scale and shift of an
+// applied batch norm have the type; other values by channel are fp32.
 //
 //   forward               x, filter → y
 //   data_gradient         dy, filter → dx

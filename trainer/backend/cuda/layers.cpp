@@ -188,7 +188,7 @@ class CudaPooling final : public CudaLayer {
   SummedGradient dy_;
 };
 
-// The gradient of its weights is written in fp32 whatever the storage of the operands.
+// The gradient of its weights is written in fp32 for any storage of the operands.
 class CudaLinear final : public CudaLayer {
  public:
   CudaLinear(const Layer& layer, std::size_t number, Build& build) : CudaLayer(layer, build) {

@@ -93,7 +93,7 @@ struct Build {
   std::vector<std::size_t>
       statistics;  // by layer: offset of a batch norm's running mean and of its variance, which follows
   GradientPool gradients;
-  std::vector<Buffer> memory;               // of tensors and whatever else layers keep
+  std::vector<Buffer> memory;               // of tensors and other state of the layers
   std::map<std::size_t, NormShare> shares;  // by layer, of batch norms
   int fused = 0;                            // plans that do a batch norm's work
   double* partials = nullptr;               // for sums by channel, of any layer

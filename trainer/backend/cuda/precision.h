@@ -30,7 +30,7 @@ inline Storage storage_of(Precision precision) {
 
 inline std::size_t bytes_of(Storage storage) { return storage == Storage::f32 ? 4 : 2; }
 
-// --dtype's names. Throws std::invalid_argument for another.
+// Parses a type's name. Throws std::invalid_argument for an unknown name.
 inline Precision precision_of(const std::string& name) {
   if (name == "f32") return Precision::f32;
   if (name == "tf32") return Precision::tf32;

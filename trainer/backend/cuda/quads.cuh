@@ -1,5 +1,5 @@
-// Memory bandwidth is what these kernels take: each thread moves four neighbouring channels at a time, and the storage
-// is looked at when the kernel runs, by all threads alike, rather than compiled in thrice.
+// Memory bandwidth limits these kernels. So each thread moves four neighbouring channels at a time, and all threads
+// decide on the storage at run time, which avoids compiling each kernel three times.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -70,7 +70,7 @@ inline __device__ float4 operator+(float4 a, float4 b) {
   return map(a, b, [](float x, float y) { return x + y; });
 }
 
-// What is not a number stays so: a loss that stays finite would hide it.
+// Keeps NaN, because a finite loss would hide it.
 inline __device__ float4 positive(float4 v) {
   return map(v, [](float x) { return x <= 0 ? 0.0f : x; });
 }

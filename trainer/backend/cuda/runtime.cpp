@@ -30,7 +30,7 @@ const char* remedy(cudaError_t status) {
   }
 }
 
-// "cudaMalloc(&p, n)" is shown as "cudaMalloc".
+// Shows "cudaMalloc(&p, n)" as "cudaMalloc".
 std::string name_in(std::string_view call) { return std::string(call.substr(0, call.find('('))); }
 
 std::string hexadecimal(const cudaUUID_t& uuid) {
@@ -57,7 +57,7 @@ VisibleDevices visible_devices() {
   int count = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
     visible.reason = cudaGetErrorString(status);
-    cudaGetLastError();  // which is kept until asked for
+    cudaGetLastError();  // clears the error
     return visible;
   }
   if (count == 0) visible.reason = "no CUDA-capable device is detected";

@@ -1,6 +1,6 @@
-// The CUDA runtime's objects with owners, and its errors as the project's. Plain C++: only .cu files need nvcc.
+// Owners for objects of the CUDA runtime, and its errors as Error. Plain C++: only .cu files need nvcc.
 //
-// Every function that calls CUDA throws Error on failure, with the name of the call and what to do about it.
+// Every function that calls CUDA throws Error on failure, with the name of the call and a remedy.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,7 +14,7 @@
 
 namespace paceline::train::cuda {
 
-// Throws Error where `status` is not cudaSuccess; `call`: the source text of the call, of which the name is shown.
+// Throws Error if `status` is not cudaSuccess. call: the source text of the call; the error shows its name.
 void check(cudaError_t status, const char* call);
 #define PACELINE_CHECK_CUDA(call) ::paceline::train::cuda::check((call), #call)
 
@@ -28,23 +28,23 @@ struct Device {
   int multiprocessors = 0;
 };
 
-// Never throws where there is no GPU or no driver: `devices` is then empty and `reason` says why, in CUDA's words.
+// Does not throw without a GPU or a driver: `devices` is then empty, and `reason` has CUDA's error message.
 struct VisibleDevices {
   std::vector<Device> devices;
   std::string reason;
 };
 VisibleDevices visible_devices();
 
-// Makes the device current for the calling thread. Throws Error where it is older than compute capability 8.0.
+// Makes the device current for the calling thread. Throws Error if its compute capability is below 8.0.
 void use_device(const Device& device);
 
-// Bytes that a host can read: 256-byte aligned, not initialised unless it says so. Sizes of 0 hold nothing.
+// Memory, aligned to 256 bytes, not initialised unless stated. A size of 0 allocates nothing.
 class Buffer {
  public:
   enum class Kind {
-    device,   // the GPU's own memory; the host must copy
-    pinned,   // the host's, which the GPU copies from without waiting for the CPU
-    managed,  // both read and write it; stays on the GPU until the host looks. Zeroed.
+    device,   // GPU memory, which the host must copy
+    pinned,   // host memory, from which the GPU copies without waiting for the CPU
+    managed,  // GPU and host read and write it; it stays on the GPU until the host reads it. Zeroed.
   };
   Buffer() = default;
   Buffer(Kind kind, std::size_t bytes);
@@ -68,7 +68,7 @@ inline Buffer device_buffer(std::size_t bytes) { return {Buffer::Kind::device, b
 inline Buffer pinned_buffer(std::size_t bytes) { return {Buffer::Kind::pinned, bytes}; }
 inline Buffer managed_buffer(std::size_t bytes) { return {Buffer::Kind::managed, bytes}; }
 
-// Whether a pointer is memory that kernels can use (device, managed), not the host's alone. About 0.2 µs.
+// Whether kernels can use this memory (device, managed), as opposed to host memory. Takes about 0.2 µs.
 bool on_device(const void* pointer);
 
 // A stream that does not wait for the legacy default stream, with a name for profilers.
@@ -81,7 +81,7 @@ class Stream {
 
   cudaStream_t get() const { return stream_; }
   operator cudaStream_t() const { return stream_; }
-  void synchronize() const;  // the host waits for all that was put into it
+  void synchronize() const;  // the host waits for all queued work
 
  private:
   cudaStream_t stream_ = nullptr;
@@ -97,8 +97,8 @@ class Event {
 
   cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream);
-  void make_wait(cudaStream_t stream) const;  // the stream waits for the point recorded last; none: not at all
-  void synchronize() const;                   // the host does
+  void make_wait(cudaStream_t stream) const;            // the stream waits for the last recorded point, if there is one
+  void synchronize() const;                             // the host waits for it
   double milliseconds_since(const Event& start) const;  // both timed and reached
 
  private:
