@@ -118,7 +118,7 @@ TEST(Loader, ShiftsAndMirrorsOnlyOnRequest) {
         ASSERT_TRUE(std::equal(image.begin(), image.end(),
                                batch.images.begin() + static_cast<std::ptrdiff_t>(i * data.image_bytes())));
         ASSERT_TRUE(bytes.cuts[i].shift_x == cut.shift_x && bytes.cuts[i].shift_y == cut.shift_y);
-        ASSERT_EQ(bytes.cuts[i].flip != 0, cut.flip);
+        ASSERT_EQ(bytes.cuts[i].flip, cut.flip);
         changed += cut.shift_x != 0 || cut.shift_y != 0 || cut.flip;
       }
     }

@@ -162,19 +162,19 @@ RankFacts good() {
 TEST(RankCheck, NamesTheRankThatDiffersFromMost) {
   std::vector<RankFacts> facts(4, good());
   EXPECT_FALSE(first_mismatch(facts));
-  const auto trouble_with = [&](std::size_t rank, auto change) {
+  const auto mismatch_with = [&](std::size_t rank, auto change) {
     std::vector<RankFacts> changed = facts;
     change(changed[rank]);
-    const auto trouble = first_mismatch(changed);
-    EXPECT_TRUE(trouble && trouble->rank == static_cast<int>(rank));
-    return trouble ? trouble->what : "";
+    const auto mismatch = first_mismatch(changed);
+    EXPECT_TRUE(mismatch && mismatch->rank == static_cast<int>(rank));
+    return mismatch ? mismatch->what : "";
   };
-  EXPECT_THAT(trouble_with(0, [](RankFacts& f) { f.build = 9; }), HasSubstr("build"));
-  EXPECT_THAT(trouble_with(3, [](RankFacts& f) { f.settings = 9; }), HasSubstr("options"));
-  EXPECT_THAT(trouble_with(2, [](RankFacts& f) { f.data = 9; }), HasSubstr("data"));
-  EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.open_files = 55; }), AllOf(HasSubstr("55 files"), HasSubstr("56")));
-  EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.stack = 64 << 10; }), HasSubstr("64 KiB"));
-  EXPECT_THAT(trouble_with(1, [](RankFacts& f) { f.ranks_on_host = 2000; }), HasSubstr("2000 more"));
+  EXPECT_THAT(mismatch_with(0, [](RankFacts& f) { f.build = 9; }), HasSubstr("build"));
+  EXPECT_THAT(mismatch_with(3, [](RankFacts& f) { f.settings = 9; }), HasSubstr("options"));
+  EXPECT_THAT(mismatch_with(2, [](RankFacts& f) { f.data = 9; }), HasSubstr("data"));
+  EXPECT_THAT(mismatch_with(1, [](RankFacts& f) { f.open_files = 55; }), AllOf(HasSubstr("55 files"), HasSubstr("56")));
+  EXPECT_THAT(mismatch_with(1, [](RankFacts& f) { f.stack = 64 << 10; }), HasSubstr("64 KiB"));
+  EXPECT_THAT(mismatch_with(1, [](RankFacts& f) { f.ranks_on_host = 2000; }), HasSubstr("2000 more"));
 }
 
 // Control groups as batch systems and containers set them, in files made here: version 2, then version 1.

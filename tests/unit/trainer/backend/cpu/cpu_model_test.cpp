@@ -183,13 +183,13 @@ void learn_by_heart(bool bf16) {
 TEST(CpuModel, LearnsABatch) { learn_by_heart(false); }
 
 TEST(CpuModelBf16, LearnsABatch) {
-  if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
+  if (const std::string reason = onednn::why_no_bf16(); !reason.empty()) GTEST_SKIP() << reason;
   learn_by_heart(true);
 }
 
 // With equal weights and images the difference is bf16's rounding, 2^-9 for each number, through all layers.
 TEST(CpuModelBf16, HasTheLossAndGradientsOfF32UpToRounding) {
-  if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
+  if (const std::string reason = onednn::why_no_bf16(); !reason.empty()) GTEST_SKIP() << reason;
   const Batch batch(8, 8);
   std::vector<std::vector<float>> gradients;
   std::vector<double> losses;

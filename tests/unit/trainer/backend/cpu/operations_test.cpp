@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(All, CpuOperation, testing::ValuesIn(operations),
 
 // Results and gradients of activations are rounded to 8 bits, by 2^-9 at most; sums are fp32's.
 TEST(CpuOperations, InBf16AgreeWithTheReferenceUpToRounding) {
-  if (const std::string trouble = onednn::why_no_bf16(); !trouble.empty()) GTEST_SKIP() << trouble;
+  if (const std::string reason = onednn::why_no_bf16(); !reason.empty()) GTEST_SKIP() << reason;
   for (Operation operation : operations) {
     SCOPED_TRACE(operation.name);
     operation.bf16 = true;
