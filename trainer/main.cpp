@@ -18,6 +18,7 @@
 #include "trainer/core/error.h"
 #include "trainer/core/ranges.h"
 #include "trainer/data/shapes.h"
+#include "trainer/run/agreement.h"
 #include "trainer/run/device.h"
 #include "trainer/run/faults.h"
 #include "trainer/run/loop.h"

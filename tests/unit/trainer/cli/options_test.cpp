@@ -141,7 +141,7 @@ TEST_F(Settings, AreRefusedInOneLineThatNamesFileAndLine) {
                              Wrong{"lr-steps = [30, \"x\"]\n", "run.toml:1: ", "--lr-steps"},
                              Wrong{"batch_size = 4\n", "run.toml:1: ", "(did you mean batch-size?)"},
                              Wrong{"lr = nan\n", "run.toml:1: ", "--lr: expected a number above 0"},
-                             Wrong{"lr = [1, 2]\n", "run.toml:1: ", "--lr: takes one value, and 2 are given"},
+                             Wrong{"lr = [1, 2]\n", "run.toml:1: ", "--lr: takes one value, but 2 are given"},
                              Wrong{"schedule = \"cosine\"\nsynthetic = true\nlr-steps = [3]\n",
                                    "run.toml:3: ", "--lr-steps only applies to --schedule step"},
                              Wrong{"synthetic = true\npreset = 3\n", "run.toml:2: ", "preset is one of lecture-2gpu"},
@@ -368,9 +368,9 @@ TEST(Options, ThatDoNotExistAreRefusedWithASuggestion) {
               AllOf(HasSubstr("there is no option --cookery"), Not(HasSubstr("mean"))));
   EXPECT_THAT(run({"bench-allreduce", "--size", "4K"}).error, HasSubstr("did you mean --sizes?"));
   EXPECT_THAT(run({"--synthetic", "resnet50"}).error,
-              HasSubstr("'resnet50' is no option, nor the value of one, nor a command"));
+              HasSubstr("'resnet50' is neither an option, nor the value of one, nor a command"));
   EXPECT_THAT(run({"--synthetic", "--lr", "1", "--lr", "2"}).error,
-              HasSubstr("--lr: takes one value, and 2 are given"));
+              HasSubstr("--lr: takes one value, but 2 are given"));
   EXPECT_THAT(run({"--synthetic", "--log", ""}).error, HasSubstr("--log: is empty"));
   EXPECT_THAT(run({"--synthetic", "--lr"}).error, HasSubstr("--lr: its value is missing"));
 }
@@ -407,7 +407,7 @@ TEST(Options, OfCheckpointsNeedOne) {
   EXPECT_THAT(run({"--synthetic", "--checkpoint", "c", "--resume", "--overwrite-checkpoint"}).error,
               HasSubstr("excludes"));
   EXPECT_THAT(run({"--synthetic", "--checkpoint", "c", "--checkpoint-every", "ten"}).error,
-              AllOf(HasSubstr("--checkpoint-every"), HasSubstr("nor a time such as 10m")));
+              AllOf(HasSubstr("--checkpoint-every"), HasSubstr("or a time such as 10m")));
   const TrainOptions options =
       run({"--synthetic", "--checkpoint", "c", "--checkpoint-every", "10m", "--keep", "3"}).command.train;
   EXPECT_EQ(options.checkpoint_every, "10m");

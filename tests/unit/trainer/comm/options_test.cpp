@@ -39,7 +39,7 @@ TEST(RingOrder, NamesEachRankOnce) {
   EXPECT_THAT(wrong("0,1,3", 3), HasSubstr("there is no rank 3"));
   EXPECT_THAT(wrong("0,-1", 2), HasSubstr("there is no rank -1"));
   for (const char* text : {"0 1", "0,1,", ",0,1", "0,x", "0,1;", "99999999999,0"}) {
-    EXPECT_THAT(wrong(text, 2), HasSubstr("is no list of ranks")) << text;
+    EXPECT_THAT(wrong(text, 2), HasSubstr("is not a list of ranks")) << text;
   }
 }
 
@@ -77,9 +77,9 @@ TEST(NcclOptions, DescribeAFailureInOneLineWithARemedy) {
       nccl::failure("ncclAllReduce", 6, "remote process exited or there was a network error",
                     "socketProgress:  Connection\nclosed by remote peer \n"),
       "NCCL: ncclAllReduce: remote process exited or there was a network error (socketProgress: Connection closed "
-      "by remote peer): look at what the other ranks said, and at the network between the hosts");
+      "by remote peer): see what the other ranks report, and check the network between the hosts");
   EXPECT_EQ(nccl::failure("ncclMemAlloc", 5, "invalid usage", ""),
-            "NCCL: ncclMemAlloc: invalid usage: NCCL_DEBUG=WARN says more");
+            "NCCL: ncclMemAlloc: invalid usage: NCCL_DEBUG=WARN prints more");
   EXPECT_THAT(nccl::timeout("ncclCommInitRankConfig", 60, ""),
               AllOf(HasSubstr("ncclCommInitRankConfig did not end within 60 s"), HasSubstr("another rank is missing"),
                     HasSubstr("‹comm-timeout›")));

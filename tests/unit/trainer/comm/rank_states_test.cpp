@@ -7,6 +7,8 @@
 #include <atomic>
 #include <thread>
 
+#include "trainer/comm/communicator.h"
+
 namespace paceline::train {
 namespace {
 

@@ -274,7 +274,7 @@ TEST(MakeJpegDataset, DrawsTheShapesAsPictures) {
   }
   EXPECT_LT(difference / (40 * 3 * 48 * 48), 12) << "of 255, on average: what 4:2:0 leaves of coloured grain";
   EXPECT_THAT(message_of<Error>([&] { make_jpeg_dataset(directory.path(), 40, 12, 5, 48); }),
-              HasSubstr("train: is there already"));
+              HasSubstr("train: exists already"));
 }
 
 }  // namespace

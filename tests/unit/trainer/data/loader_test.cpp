@@ -349,7 +349,7 @@ TEST(Loader, GivesUpIfNoImageIsGood) {
     }
     return std::string();
   };
-  EXPECT_EQ(message(skipping).find("50 pictures in a row cannot be read"), 0u) << message(skipping);
+  EXPECT_EQ(message(skipping).find("the data set: 50 pictures in a row cannot be read"), 0u) << message(skipping);
   EXPECT_EQ(message(stopping).substr(0, 6), "image ");
   EXPECT_NE(message(stopping).find("‹on-bad-image› skip"), std::string::npos);
 }

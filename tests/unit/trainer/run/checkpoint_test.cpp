@@ -204,7 +204,7 @@ TEST(CheckpointEvery, TakesEpochsIterationsAndTimes) {
   EXPECT_EQ(parse_checkpoint_every("1.5min").seconds, 90);
   EXPECT_EQ(parse_checkpoint_every("2h").seconds, 7200);
   for (const char* wrong : {"", "0", "-1", "0m", "-5m", "1.5", "m", "10d", "nanm", "infm", "epochs", "10 m"}) {
-    EXPECT_THAT(message_of<Error>([&] { parse_checkpoint_every(wrong); }), HasSubstr("neither epoch")) << wrong;
+    EXPECT_THAT(message_of<Error>([&] { parse_checkpoint_every(wrong); }), HasSubstr("not a time to write checkpoints at")) << wrong;
   }
 }
 
@@ -248,9 +248,9 @@ TEST(MissingRanks, AreNamedWithTheirActivity) {
               AllOf(HasSubstr("rank 0 on a, which has been writing a checkpoint for 33 s"),
                     HasSubstr("; rank 2 on b, which does not answer: its process is stopped or its host is gone")));
   EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, earlier}, hosts),
-              HasSubstr("waits in an earlier collective call"));
+              HasSubstr("is waiting in an earlier collective call"));
   EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits}, hosts),
-              HasSubstr("although all ranks have come to it"));
+              HasSubstr("although all ranks have called it"));
   EXPECT_THAT(
       missing_ranks("allreduce", 31, 0, {waits, computes, computes, computes, computes, computes, computes}, hosts),
       AllOf(HasSubstr("rank 4 on c"), testing::Not(HasSubstr("rank 5")), HasSubstr("and 2 ranks more")));

@@ -143,7 +143,7 @@ TEST(Faults, AreParsedOrRefused) {
   EXPECT_THAT(message_of<Error>([] {
                 parse_faults({"slow-rank=0:1", "slow-rank=1:2"}, 2);
               }),
-              HasSubstr("there already"));
+              HasSubstr("given twice"));
   EXPECT_THAT(refusal("gremlins"), AllOf(HasSubstr("gremlins"), HasSubstr("tiny-buckets")));
 }
 
