@@ -6,7 +6,7 @@ source "$(dirname "$0")/setup.sh"
 grep -q 'pictures: 30 training and 9 test images of 10 classes, JPEGs' stdout || fail "make-dataset"
 [ "$(find pictures/train -name '*.jpg' | wc -l)" -eq 30 ] || fail "not 30 pictures"
 status 1 "$TRAIN" make-dataset pictures --format jpeg
-says "pictures/train: is there already"
+says "pictures/train: exists already"
 export OMP_NUM_THREADS=1
 tiny=(--width 0.125 --batch-size 4)
 run=(--data pictures --image-size 32 "${tiny[@]}" --lr 0.02 --schedule constant)
@@ -56,7 +56,7 @@ cp good.jpg "$tested"
 mv good.jpg "$victim"
 
 status 2 "$TRAIN" "${run[@]}" --classes 7
-says "pictures: has 10 classes, and --classes says 7"
+says "pictures: has 10 classes, but --classes is 7"
 status 2 "$TRAIN" "${run[@]}" --resize 64
 says "pictures: --resize only applies to CIFAR-10's files"
 status 1 "$TRAIN" "${run[@]/%4/31}"

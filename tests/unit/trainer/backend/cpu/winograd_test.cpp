@@ -127,7 +127,7 @@ Values ramp(std::size_t count) {
 constexpr std::size_t images = 4, outputs = 64;
 
 // The output of a network's convolution layer on ramps.
-Values output_of_layer(Shape in, bool by_winograd) {
+Floats output_of_layer(Shape in, bool by_winograd) {
   Operation operation{"", in, [](Network& n) { return n.convolution("l", 0, outputs, 3, 1, false); }, bound};
   operation.winograd = by_winograd;
   Alone alone(operation);
@@ -139,7 +139,7 @@ Values output_of_layer(Shape in, bool by_winograd) {
 }
 
 // The output of Winograd's algorithm itself on the same ramps.
-Values output_of_winograd(Shape in) {
+Floats output_of_winograd(Shape in) {
   const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
   const winograd::Shape s{images, size(in.height), size(in.width), size(in.channels), outputs};
   const std::size_t pixels = s.height * s.width;
@@ -148,8 +148,7 @@ Values output_of_winograd(Shape in) {
   const Floats weights = blocked(ramp(s.out * 9 * s.in), weights_order(s.out, s.in));
   Floats output(of_output.size()), work(winograd::work_size(s, 1));
   winograd::forward(s, source.data(), weights.data(), nullptr, output.data(), work.data(), 1);
-  const Floats values = plain(output, of_output);
-  return {values.begin(), values.end()};
+  return plain(output, of_output);
 }
 
 // Both algorithms give the same result up to rounding, so the comparison is bit by bit: a layer with Winograd's
@@ -157,13 +156,15 @@ Values output_of_winograd(Shape in) {
 TEST(WinogradLayer, IsUsedWithAvx2WhereOneDnnHasNoWinograd) {
   if (!winograd::processor_has_it() || !onednn::blocks_of_8()) GTEST_SKIP() << "this processor does not use this code";
   for (const Shape in : {Shape{64, 8, 8}, Shape{64, 4, 4}}) {
-    const Values expected = output_of_winograd(in);
+    const Floats expected = output_of_winograd(in);
     EXPECT_TRUE(output_of_layer(in, true) == expected) << in.height;
     EXPECT_FALSE(output_of_layer(in, false) == expected) << in.height;
   }
   for (const Shape in : {Shape{64, 2, 2}, Shape{16, 8, 8}}) {  // most of a tile would be wasted; too few channels
     EXPECT_TRUE(output_of_layer(in, true) == output_of_layer(in, false)) << in.channels;
-    if (in.channels == 64) EXPECT_FALSE(output_of_layer(in, true) == output_of_winograd(in));
+    if (in.channels == 64) {
+      EXPECT_FALSE(output_of_layer(in, true) == output_of_winograd(in));
+    }
   }
 }
 
