@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QFont>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 
 #include "profiler/format/error.h"
@@ -17,17 +18,18 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// Off screen Qt warns of what only a desktop has.
+// Off screen Qt warns about what only a desktop has.
 void show_only_failures(QtMsgType type, const QMessageLogContext&, const QString& message) {
   if (type == QtCriticalMsg || type == QtFatalMsg) std::cerr << "paceline-view: " << message.toStdString() << '\n';
 }
 
-// The range and the selection that the command line asks for.
-void apply_view(RunPage& page, const Options& options) {
-  TimelineWidget& timeline = page.timeline();
-  if (options.fold) timeline.set_all_collapsed(true);
-  if (options.counters) timeline.set_counters_unfolded(true);
-  if (options.iterations && !timeline.show_iterations(options.iterations->first, options.iterations->second)) {
+// Shows what the command line asks for. The selection follows when it is found; `missing` gets the message if the run
+// has no slice of that name.
+void apply_view(RunPage& page, const Options& options, std::function<void(const QString&)> missing) {
+  ViewState& state = page.state();
+  if (options.fold) state.set_all_collapsed(true);
+  if (options.counters) state.set_all_counters_unfolded(true);
+  if (options.iterations && !state.show_iterations(options.iterations->first, options.iterations->second)) {
     throw Error(QString("--iterations: %1 has no iteration from %2 to %3")
                     .arg(page.run().path)
                     .arg(options.iterations->first)
@@ -35,15 +37,17 @@ void apply_view(RunPage& page, const Options& options) {
                     .toStdString());
   }
   if (options.from_ns || options.to_ns) {
-    const TimeRange view = timeline.axis().visible();
+    const TimeRange view = state.axis().visible();
     const TimeRange wanted{options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
-    if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it begins");
-    timeline.jump_to(wanted);
+    if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it starts");
+    state.jump_to(wanted);
   }
-  if (!options.select.isEmpty() && !page.select_name(options.select)) {
-    throw Error("--select: " + page.run().path.toStdString() + " has no slice named '" + options.select.toStdString() +
-                "'");
-  }
+  if (options.select.isEmpty()) return;
+  page.select_name(options.select,
+                   [message = QString("--select: %1 has no slice named '%2'").arg(page.run().path, options.select),
+                    missing = std::move(missing)](bool found) {
+                     if (!found) missing(message);
+                   });
 }
 
 void save_screenshot(const Options& options, std::shared_ptr<const Run> run) {
@@ -52,25 +56,32 @@ void save_screenshot(const Options& options, std::shared_ptr<const Run> run) {
   window.resize(options.size);
   window.show();
   QApplication::processEvents();
-  apply_view(*page, options);
-  page->timeline().clearFocus();
-  QApplication::processEvents();
-  if (!window.grab().save(options.screenshot)) {
+  QString failure;
+  apply_view(*page, options, [&](const QString& message) { failure = message; });
+  Background& background = page->document().background();
+  QPixmap picture;
+  do {  // what is drawn for the first time may have to be computed, and is drawn again then
+    background.finish();
+    if (QWidget* focused = QApplication::focusWidget()) focused->clearFocus();
+    QApplication::processEvents();
+    picture = window.grab();
+  } while (!background.idle());
+  if (!failure.isEmpty()) throw Error(failure.toStdString());
+  if (!picture.save(options.screenshot)) {
     throw Error(options.screenshot.toStdString() +
-                ": the picture could not be written: is the directory there, and "
-                "does the name end with .png?");
+                ": the picture cannot be written: the directory must exist and the name must end with .png");
   }
 }
 
 int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
-  std::shared_ptr<const Run> drawn;  // opened first: what cannot be read is then the only thing said
+  std::shared_ptr<const Run> drawn;  // opened first, so that an error is the only message
   if (!options.screenshot.isEmpty()) drawn = open_run(options.runs.front());
   if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("QT_QPA_PLATFORM")) {
     if (options.screenshot.isEmpty()) {
       throw Error("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; use --screenshot FILE.png, or ssh -X");
     }
-    // Qt aborts where there is no display; this has to come before its application.
+    // Qt aborts without a display. The platform has to be set before the application is made.
     std::cerr << "paceline-view: no display, drawing off screen\n";
     qputenv("QT_QPA_PLATFORM", "offscreen");
   }
@@ -78,7 +89,7 @@ int run(int argc, char** argv) {
   QApplication application(argc, argv);
   QApplication::setApplicationName("paceline-view");
   const bool offscreen = QApplication::platformName() == "offscreen";
-  // No desktop, no settings of one.
+  // Without a desktop there are no settings to follow.
   apply_theme(options.theme.isEmpty() && offscreen ? QString("light") : options.theme);
   if (offscreen) {
     QFont font("DejaVu Sans");
@@ -92,7 +103,9 @@ int run(int argc, char** argv) {
   Window window;
   window.resize(options.size);
   for (const QString& path : options.runs) {
-    window.open(path, [options](RunPage& page) { apply_view(page, options); });
+    window.open(path, [options, &window](RunPage& page) {
+      apply_view(page, options, [&window](const QString& message) { window.show_message(message); });
+    });
   }
   window.show();
   return QApplication::exec();

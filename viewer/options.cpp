@@ -25,16 +25,17 @@ Options parse_options(int argc, char** argv) {
   std::vector<std::string> runs;
   std::string screenshot, size = "1600x900", from, to, iterations, select, theme;
   Options options;
-  app.add_option("RUN", runs, "Directories of traces, or single traces of any format that paceline reads");
+  app.add_option("RUN", runs, "Directories of traces, or single traces in any format that paceline reads");
   app.add_option("--screenshot", screenshot,
-                 "Write a picture of the window to this file (PNG) and end; needs no display")
+                 "Write a picture of the window to this file (PNG) and end. Needs no display")
       ->type_name("FILE");
   app.add_option("--size", size, "Size of the window")->type_name("WxH")->capture_default_str();
-  app.add_option("--from", from, "Begin of the view: seconds, or with a unit as in 12.5ms")->type_name("T");
+  app.add_option("--from", from, "Start of the view in seconds, or with a unit as in 12.5ms")->type_name("T");
   app.add_option("--to", to, "End of the view")->type_name("T");
   app.add_option("--iterations", iterations, "Show iterations A to B, both included")->type_name("A:B");
-  app.add_option("--select", select, "Select the first slice of this name in the view")->type_name("NAME");
-  app.add_option("--theme", theme, "light or dark; without it, the desktop's")->check(CLI::IsMember({"light", "dark"}));
+  app.add_option("--select", select, "Select the first slice with this name in the view")->type_name("NAME");
+  app.add_option("--theme", theme, "light or dark. The default is the desktop's theme")
+      ->check(CLI::IsMember({"light", "dark"}));
   app.add_flag("--fold", options.fold, "Show only the phases of each rank");
   app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");
   try {

@@ -13,16 +13,16 @@ namespace paceline::viewer {
 
 struct Options {
   QStringList runs;
-  QString screenshot;  // not empty: draw one picture and end
+  QString screenshot;  // if not empty: draw one picture to this file and end
   QSize size{1600, 900};
   std::optional<double> from_ns, to_ns;
   std::optional<std::pair<std::int64_t, std::int64_t>> iterations;  // first and last
   QString select;
-  QString theme;  // "light", "dark"; empty: the desktop's
+  QString theme;  // "light", "dark", or empty for the desktop's
   bool fold = false, counters = false;
 };
 
-// Ends the program after --help (0), and on wrong usage with a line on standard error (2).
+// Ends the program with status 0 after --help, and with status 2 and a line on standard error after wrong usage.
 Options parse_options(int argc, char** argv);
 
 }  // namespace paceline::viewer

@@ -1,5 +1,5 @@
-// What a frame of the timeline costs with 1 and 10 million slices, and what a painter without the index for drawing
-// would cost: a loop over all slices that are in view.
+// The cost of a frame of the timeline with 1 and 10 million slices, compared with that of a painter without the index
+// for drawing, which loops over all slices in view; and the cost of placing the rows of many ranks.
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
@@ -7,6 +7,7 @@
 #include <QPainter>
 #include <map>
 
+#include "analysis/trace/builder.h"
 #include "tests/unit/viewer/simulated_run.h"
 #include "viewer/drawing/appearance.h"
 #include "viewer/timeline/timeline_painter.h"
@@ -16,71 +17,105 @@ namespace {
 
 constexpr int width = 1600, height = 600;
 
-const Run& run_of(std::int64_t slices) {
+std::shared_ptr<const Run> run_of(std::int64_t slices) {
   static std::map<std::int64_t, std::shared_ptr<const Run>> runs;
   auto& run = runs[slices];
   if (!run) {
     // An iteration of four ranks is some 490 slices.
     run = index_run("simulated", simulate({.ranks = 4, .iterations = static_cast<int>(slices / 490)}));
   }
-  return *run;
+  return run;
 }
 
 struct Scene {
-  explicit Scene(const Run& run, double share)
-      : axis(run.begin_ns, run.end_ns), rows(run), image(width, height, QImage::Format_RGB32) {
-    axis.set_width(width - header_width);
-    const double middle = (run.begin_ns + run.end_ns) / 2, half = share * (run.end_ns - run.begin_ns) / 2;
-    axis.show({middle - half, middle + half});
-    rows.set_room(height - ruler_height);
+  explicit Scene(const std::shared_ptr<const Run>& run, double share)
+      : document(run), state(*run), rows(document, state), image(width, height, QImage::Format_RGB32) {
+    state.set_width(width - header_width);
+    const double middle = (run->begin_ns + run->end_ns) / 2, half = share * (run->end_ns - run->begin_ns) / 2;
+    state.show_part({middle - half, middle + half});
+    rows.place(height - ruler_height);
   }
-  TimeAxis axis;
+  DrawCounts paint(TimelinePainter& painter, int scroll_y = 0) {
+    QPainter canvas(&image);
+    return painter.paint(canvas, image.size(), state, rows, scroll_y, std::nullopt);
+  }
+  Document document;
+  ViewState state;
   RowLayout rows;
   QImage image;
 };
 
 // Arguments: slices, and the part of the run in view as 1 / n.
 void indexed(benchmark::State& state) {
-  const Run& run = run_of(state.range(0));
+  const auto run = run_of(state.range(0));
   Scene scene(run, 1.0 / static_cast<double>(state.range(1)));
-  TimelinePainter painter(run, Theme::light(), QFont("DejaVu Sans"));
-  DrawCounts counts;
-  for (auto _ : state) {
-    QPainter canvas(&scene.image);
-    counts = painter.paint(canvas, scene.image.size(), scene.axis, scene.rows, 0, std::nullopt);
-  }
-  state.counters["slices"] = static_cast<double>(run.slices());
+  TimelinePainter painter(scene.document, Theme::light(), QFont("DejaVu Sans"));
+  DrawCounts counts = scene.paint(painter);
+  scene.document.background().finish();  // the indexes
+  for (auto _ : state) counts = scene.paint(painter);
+  state.counters["slices"] = static_cast<double>(run->slices);
   state.counters["rectangles"] = static_cast<double>(counts.rectangles);
 }
 
 void naive(benchmark::State& state) {
-  const Run& run = run_of(state.range(0));
+  const auto run = run_of(state.range(0));
   Scene scene(run, 1.0 / static_cast<double>(state.range(1)));
-  SliceColours colours(run.trace, Theme::light());
+  const TimeAxis& axis = scene.state.axis();
+  SliceColours colours(run->trace, Theme::light());
   std::size_t rectangles = 0;
   for (auto _ : state) {
     QPainter canvas(&scene.image);
     canvas.fillRect(scene.image.rect(), Qt::white);
     rectangles = 0;
-    for (const RankRows& rank : scene.rows.ranks()) {
-      for (const TrackRows& rows : rank.tracks) {
-        if (rows.y > height) continue;
-        const auto& model = run.trace.ranks[rank.rank];
-        const auto& track = model.tracks[rows.track];
+    for (std::size_t r = 0; r < run->trace.ranks.size(); ++r) {
+      const auto& rank = run->trace.ranks[r];
+      for (std::size_t t = 0; t < rank.tracks.size(); ++t) {
+        const auto& track = rank.tracks[t];
+        const PlacedRow* row = scene.rows.row_of({.rank = r, .track = t});
+        if (row == nullptr || row->y > height) continue;
+        const int level = scene.rows.level_height(), y = row->y + row->row->height().pixels;
         for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
-          const double from = scene.axis.x_of(static_cast<double>(track.slices.start_ns[i]));
-          const double to = scene.axis.x_of(static_cast<double>(track.slices.end_ns(i)));
-          if (to < 0 || from > scene.axis.width()) continue;
-          canvas.fillRect(header_width + static_cast<int>(from), rows.depth_y(track.slices.depth[i]),
-                          std::max(1, static_cast<int>(to - from)), rows.depth_height - 1,
-                          QColor(colours.of(model, track, i)));
+          const double from = axis.x_of(static_cast<double>(track.slices.start_ns[i]));
+          const double to = axis.x_of(static_cast<double>(track.slices.end_ns(i)));
+          if (to < 0 || from > axis.width()) continue;
+          canvas.fillRect(header_width + static_cast<int>(from), y + track.slices.depth[i] * level,
+                          std::max(1, static_cast<int>(to - from)), level - 1,
+                          QColor(colours.of(track.slices.kind[i])));
           ++rectangles;
         }
       }
     }
   }
-  state.counters["slices"] = static_cast<double>(run.slices());
+  state.counters["slices"] = static_cast<double>(run->slices);
   state.counters["rectangles"] = static_cast<double>(rectangles);
+}
+
+// Placing all rows, as folding or resizing does, and a frame somewhere in their middle. Argument: ranks of 20 rows
+// each.
+std::shared_ptr<const Run> wide_run(std::int64_t ranks) {
+  analysis::TraceBuilder builder;
+  for (int r = 0; r < ranks; ++r) {
+    analysis::RankBuilder& rank = builder.add_rank(r, static_cast<int>(ranks));
+    rank.info().end_ns = 1000;
+    rank.add_main_thread().add_slice(0, 1000, "step");
+    for (std::uint64_t thread = 2; thread <= 19; ++thread) {
+      rank.add_track(analysis::TrackKind::thread, "thread", thread).add_slice(0, 500, "work");
+    }
+  }
+  return index_run("wide", builder.finish());
+}
+
+void place_rows(benchmark::State& state) {
+  Scene scene(wide_run(state.range(0)), 1);
+  for (auto _ : state) scene.rows.place(height - ruler_height);
+  state.counters["rows"] = static_cast<double>(scene.rows.rows().size());
+}
+
+void frame_of_many_rows(benchmark::State& state) {
+  Scene scene(wide_run(state.range(0)), 1);
+  TimelinePainter painter(scene.document, Theme::light(), QFont("DejaVu Sans"));
+  for (auto _ : state) scene.paint(painter, scene.rows.height() / 2);
+  state.counters["rows"] = static_cast<double>(scene.rows.rows().size());
 }
 
 void arguments(benchmark::internal::Benchmark* benchmark) {
@@ -91,8 +126,10 @@ void arguments(benchmark::internal::Benchmark* benchmark) {
 }
 BENCHMARK(indexed)->Apply(arguments);
 BENCHMARK(naive)->Apply(arguments);
+BENCHMARK(place_rows)->Arg(100)->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(frame_of_many_rows)->Arg(100)->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
-// Prints, below the table, how much longer the painter without the index takes.
+// Prints below the table how much longer the painter without the index takes.
 class WithRatios : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {

@@ -1,4 +1,4 @@
-// How the application looks where the desktop has no say.
+// The theme of the application.
 #pragma once
 
 #include <QApplication>
@@ -6,7 +6,7 @@
 
 namespace paceline::viewer {
 
-// "light" and "dark" set Qt's own style with a palette of ours; anything else keeps the desktop's.
+// "light" and "dark" set Qt's Fusion style with a palette of this program. Any other text keeps the desktop's theme.
 void apply_theme(const QString& theme);
 
 }  // namespace paceline::viewer

@@ -70,6 +70,11 @@ QRgb phase_colour(Phase phase, const Theme& theme) {
   return 0xffb9c0ca;
 }
 
+QString phase_text(Phase phase) {
+  const std::string_view name = analysis::phase_name(phase);
+  return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+}
+
 QRgb name_colour(std::string_view name, const Theme& theme) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : name) {
@@ -77,7 +82,7 @@ QRgb name_colour(std::string_view name, const Theme& theme) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   hash ^= hash >> 29;
-  // Soft colours, so that the phases stay the strong ones.
+  // Soft colours, so that the phases stand out.
   const int hue = static_cast<int>(hash % 24) * 15;
   const int step = static_cast<int>(hash / 24 % 3);
   return theme.dark ? QColor::fromHsl(hue, 60 + 15 * step, 92 + 12 * step).rgb()
@@ -89,27 +94,10 @@ QRgb text_colour_on(QRgb background) {
   return luminance >= 132 ? 0xff15191f : 0xffffffff;
 }
 
-QRgb SliceColours::of(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice) {
-  const analysis::KindId of = track.slices.kind[slice];
-  // Bit 0 is always set, so that no kind is 0.
-  const std::uint64_t kind =
-      std::uint64_t{of} << 32 | static_cast<std::uint64_t>(track.kind) << 2 | (track.main ? 2 : 0) | 1;
-  Latest& latest = latest_[of];
-  if (latest.kind != kind) latest = {kind, look_up(rank, track, slice, kind)};
-  return latest.colour;
-}
-
-QRgb SliceColours::look_up(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice,
-                           std::uint64_t kind) {
-  const auto [entry, is_new] = known_.try_emplace(kind, 0);
-  if (is_new) {
-    const Phase phase = analysis::phase_of_slice(*trace_, rank, track, slice);
-    const auto& category = trace_->names[trace_->kind_of(track.slices, slice).category];
-    entry->second = phase != Phase::other     ? phase_colour(phase, theme_)
-                    : category == "iteration" ? theme_.container
-                                              : name_colour(trace_->name_of(track.slices, slice), theme_);
-  }
-  return entry->second;
+QRgb SliceColours::look_up(analysis::KindId kind) {
+  if (const auto phase = rules_.phase(kind); phase && *phase != Phase::other) return phase_colour(*phase, theme_);
+  const analysis::Kind& parts = trace_.kinds[kind];
+  return trace_.names[parts.category] == "iteration" ? theme_.container : name_colour(trace_.names[parts.name], theme_);
 }
 
 }  // namespace paceline::viewer

@@ -1,18 +1,20 @@
-// Colours: twelve for the phases, the same in every view and in every run; the rest from the name.
+// Colours. Each of the twelve phases has its own, the same in every view and in every run; other slices get a colour
+// from their name.
 //
 // The phases' colours are Okabe and Ito's palette ("Color Universal Design", 2008) with three of Paul Tol's muted
-// scheme and greys: they stay apart under the common kinds of colour blindness, and the phase that costs most thought,
-// communication, has the strongest.
+// scheme and greys. They can be told apart under the common kinds of colour blindness. Communication, the phase that
+// users look for first, has the strongest colour.
 #pragma once
 
 #include <QColor>
 #include <QPalette>
+#include <QString>
 #include <array>
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "analysis/metrics/phase_rules.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/trace/trace.h"
 
@@ -26,7 +28,7 @@ struct Theme {
 
   static Theme light();
   static Theme night();
-  // The one that fits the desktop's palette.
+  // The theme that fits the desktop's palette.
   static Theme of(const QPalette& palette);
 };
 
@@ -37,34 +39,34 @@ inline constexpr std::array<analysis::Phase, analysis::phase_count> phase_order{
     analysis::Phase::copy,      analysis::Phase::launch,        analysis::Phase::idle,     analysis::Phase::other};
 
 QRgb phase_colour(analysis::Phase phase, const Theme& theme);
+QString phase_text(analysis::Phase phase);  // its name
 
-// By name alone, so that it stays the same from run to run. Digits do not count: layer1.0.conv1 and layer4.1.conv2
-// look alike, which shows where a kind of layer takes its time.
+// Depends on the name alone, so that it stays the same from run to run. Digits do not count: layer1.0.conv1 and
+// layer4.1.conv2 look alike, which shows where a kind of layer takes its time.
 QRgb name_colour(std::string_view name, const Theme& theme);
 
-// Black or white, whichever is easier to read on it.
+// Black or white, whichever is easier to read on this background.
 QRgb text_colour_on(QRgb background);
 
-// The colours of a run's slices: their phase's where the rules give them one, else their name's. The rules are asked
-// once for each kind of slice; after that a colour is one look into a table.
+// The colours of a run's slices: that of the phase, if the rules give the slice one, else that of the name. The rules
+// are applied once for each kind of slice; after that a colour is one look-up in a table.
 class SliceColours {
  public:
   SliceColours(const analysis::Trace& trace, const Theme& theme)
-      : trace_(&trace), theme_(theme), latest_(trace.kinds.size()) {}
+      : trace_(trace), theme_(theme), rules_(trace), known_(trace.kinds.size()) {}
 
-  QRgb of(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice);
+  QRgb of(analysis::KindId kind) {
+    if (known_[kind] == 0) known_[kind] = look_up(kind);
+    return known_[kind];
+  }
 
  private:
-  const analysis::Trace* trace_;
-  Theme theme_;
-  struct Latest {
-    std::uint64_t kind = 0;
-    QRgb colour = 0;
-  };
-  QRgb look_up(const analysis::Rank& rank, const analysis::Track& track, std::uint32_t slice, std::uint64_t kind);
+  QRgb look_up(analysis::KindId kind);
 
-  std::vector<Latest> latest_;  // by kind
-  std::unordered_map<std::uint64_t, QRgb> known_;
+  const analysis::Trace& trace_;
+  Theme theme_;
+  analysis::PhaseTable rules_;
+  std::vector<QRgb> known_;  // by kind; 0 is no colour, since all are opaque
 };
 
 }  // namespace paceline::viewer

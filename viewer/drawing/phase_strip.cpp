@@ -10,8 +10,6 @@ namespace {
 
 using analysis::Phase;
 
-QString text_of(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
-
 DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
                            const Theme& theme, bool labels) {
   DrawCounts counts;
@@ -19,7 +17,7 @@ DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeA
   const TimeRange visible = axis.visible();
   int drawn_to = 0;
   for (std::size_t i = rank.totals.interval_at(static_cast<std::int64_t>(visible.begin_ns)); i < intervals.size();) {
-    // Neighbours of the same phase are one stretch to the eye.
+    // Neighbours of the same phase look like one interval.
     std::size_t end = i + 1;
     while (end < intervals.size() && intervals[end].phase == intervals[i].phase &&
            intervals[end].start_ns == intervals[end - 1].end_ns) {
@@ -35,7 +33,7 @@ DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeA
       const QRect box(rect.left() + left, rect.top(), right - left, rect.height());
       painter.fillRect(box, QColor(colour));
       ++counts.rectangles;
-      if (labels && paint_label(painter, box, text_of(analysis::phase_name(intervals[i].phase)), colour)) {
+      if (labels && paint_label(painter, box, phase_text(intervals[i].phase), colour)) {
         ++counts.labels;
       }
       drawn_to = right;
@@ -45,7 +43,7 @@ DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeA
   return counts;
 }
 
-// Straight into pixels: as one rectangle a share, this would be most of a frame's time.
+// Writes pixels: one rectangle for each share would take most of a frame's time.
 DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
                         const Theme& theme, int bin) {
   QImage strip(axis.width(), rect.height(), QImage::Format_ARGB32_Premultiplied);
@@ -55,7 +53,7 @@ DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis
     const auto from = static_cast<std::int64_t>(axis.time_at(x)), to = static_cast<std::int64_t>(axis.time_at(end));
     const auto totals = rank.totals.between(from, to);
     const double whole = static_cast<double>(std::max<std::int64_t>(to - from, 1));
-    // The rank may begin or end within the column: its time fills the column from below as far as it goes.
+    // The rank may begin or end within the column. Then its time fills only the lower part of the column.
     double sum = 0;
     int y = rect.height();
     for (const Phase phase : phase_order) {
@@ -77,8 +75,8 @@ DrawCounts paint_present_phases(QPainter& painter, const RankIndex& rank, const 
   const std::size_t intervals = rank.totals.interval_at(static_cast<std::int64_t>(visible.end_ns)) -
                                 rank.totals.interval_at(static_cast<std::int64_t>(visible.begin_ns));
   const auto width = static_cast<std::size_t>(axis.width());
-  // At two pixels an interval and more, the intervals themselves. Below, bins of about two dozen intervals each: in
-  // narrower ones the iterations beat against the columns.
+  // Intervals of two pixels or more on average are drawn themselves. Otherwise bins of about two dozen intervals are
+  // drawn: narrower bins would show a moiré pattern of iterations against columns.
   if (2 * intervals <= width) return paint_intervals(painter, rank, axis, rect, theme, labels);
   const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 1, 12));
   return paint_shares(painter, rank, axis, rect, theme, bin);
@@ -130,22 +128,6 @@ DrawCounts paint_losses(QPainter& painter, const std::vector<analysis::LostInter
     drawn_to = right;
   }
   return counts;
-}
-
-bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background) {
-  constexpr int margin = 4;
-  const int room = rect.width() - 2 * margin;
-  const QFontMetrics metrics = painter.fontMetrics();
-  if (room < 2 * metrics.averageCharWidth() || text.isEmpty()) return false;
-  QString shown = text;
-  if (metrics.horizontalAdvance(text) > room) {
-    shown = metrics.elidedText(text, Qt::ElideRight, room);
-    if (shown.size() < 4) return false;  // two letters and the ellipsis say nothing
-  }
-  painter.setPen(QColor(text_colour_on(background)));
-  const int baseline = rect.top() + (rect.height() + metrics.ascent() - metrics.descent()) / 2;
-  painter.drawText(rect.left() + margin, baseline, shown);
-  return true;
 }
 
 }  // namespace paceline::viewer

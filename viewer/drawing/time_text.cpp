@@ -23,7 +23,7 @@ const Unit& unit_for(double ns) {
   return units.back();
 }
 
-// "12.3456789" as "12.345 678 9": groups of three behind the point keep deep zooms readable.
+// Turns "12.3456789" into "12.345 678 9": groups of three digits are easier to read.
 QString grouped(const QString& number) {
   const qsizetype point = number.indexOf('.');
   if (point < 0) return number;

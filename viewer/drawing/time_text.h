@@ -1,4 +1,4 @@
-// Times and durations as people read them.
+// Times and durations as text.
 #pragma once
 
 #include <QString>
@@ -9,17 +9,17 @@ namespace paceline::viewer {
 // Four significant digits with the fitting unit: "183 ns", "12.35 µs", "4.120 ms", "1.250 s", "3 min 20.5 s".
 QString duration_text(std::int64_t ns);
 
-// A point in time, in the unit and with as many digits as points `step_ns` apart need to differ: "1.250 s",
-// "12.345 678 s", "350 µs". The unit is that of `span_ns`, the largest time on the same axis.
+// A point in time, with enough digits to tell points `step_ns` apart: "1.250 s", "12.345 678 s", "350 µs". The unit is
+// that of `span_ns`, the largest time on the same axis.
 QString time_text(double time_ns, double step_ns, double span_ns);
 
-// Reads "1.5s", "20ms", "7 us", "3 µs", "100ns" or a plain number of seconds; NaN where it is none of these.
+// Reads "1.5s", "20ms", "7 us", "3 µs", "100ns" or a plain number of seconds. Returns NaN for any other text.
 double time_from_text(const QString& text);
 
-// "12.3 %", and "<0.1 %" for what would round to nothing.
+// "12.3 %", and "<0.1 %" for a positive share that would be rounded to zero.
 QString share_text(double share);
 
-// 1234567 as "1,234,567".
+// "1,234,567".
 QString count_text(std::uint64_t count);
 
 }  // namespace paceline::viewer

@@ -1,6 +1,5 @@
 #include "viewer/panels/breakdown_panel.h"
 
-#include <QEvent>
 #include <QFontMetrics>
 #include <QHeaderView>
 #include <QPainter>
@@ -9,23 +8,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "viewer/drawing/palette.h"
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/legend.h"
 
 namespace paceline::viewer {
-namespace {
-
-using Totals = std::array<std::int64_t, analysis::phase_count>;
+namespace breakdown {
 
 const QString none = "–";
-
-enum Column { rank_column, total_column, bar_column, first_phase_column };
-
-QString name_of(analysis::Phase phase) {
-  const std::string_view name = analysis::phase_name(phase);
-  return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-}
 
 // One bar of all phases, stacked; the same length stands for the same time in every row.
 class BarDelegate : public QStyledItemDelegate {
@@ -33,8 +22,8 @@ class BarDelegate : public QStyledItemDelegate {
   using QStyledItemDelegate::QStyledItemDelegate;
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    const QVariantList values = index.data(Qt::UserRole).toList();
-    const double longest = index.data(Qt::UserRole + 1).toDouble();
+    const QVariantList values = index.data(BreakdownModel::values_role).toList();
+    const double longest = index.data(BreakdownModel::longest_role).toDouble();
     if (longest <= 0) return;
     const Theme theme = Theme::of(option.palette);
     const QRect box = option.rect.adjusted(8, 9, -8, -9);
@@ -74,12 +63,10 @@ class ShareDelegate : public QStyledItemDelegate {
   static constexpr int margin = 8;
 };
 
-// Names the columns; those of the phases carry their colour.
+// The names of the columns; those of phases are underlined in the phase's colour.
 class PhaseHeader : public QHeaderView {
  public:
   using QHeaderView::QHeaderView;
-
-  static constexpr int colour_role = Qt::UserRole;
 
   QSize sizeHint() const override { return {QHeaderView::sizeHint().width(), 30}; }
 
@@ -88,129 +75,139 @@ class PhaseHeader : public QHeaderView {
     const Theme theme = Theme::of(palette());
     painter->fillRect(rect, QColor(theme.background));
     painter->fillRect(rect.left(), rect.bottom(), rect.width(), 1, QColor(theme.row_line));
-    const auto alignment = model()->headerData(section, orientation(), Qt::TextAlignmentRole).value<int>();
+    const auto data = [&](int role) { return model()->headerData(section, orientation(), role); };
     painter->setPen(QColor(theme.faint_text));
-    painter->drawText(rect.adjusted(8, 2, -8, -5), alignment,
-                      model()->headerData(section, orientation(), Qt::DisplayRole).toString());
-    if (const QVariant colour = model()->headerData(section, orientation(), colour_role); colour.isValid()) {
-      painter->fillRect(rect.left() + 8, rect.bottom() - 3, rect.width() - 16, 3, colour.value<QColor>());
-    }
+    painter->drawText(rect.adjusted(8, 2, -8, -5), data(Qt::TextAlignmentRole).toInt(),
+                      data(Qt::DisplayRole).toString());
+    const QVariant phase = data(BreakdownModel::phase_role);
+    if (!phase.isValid()) return;
+    const QColor colour(phase_colour(static_cast<analysis::Phase>(phase.toInt()), theme));
+    painter->fillRect(rect.left() + 8, rect.bottom() - 3, rect.width() - 16, 3, colour);
   }
 };
 
-}  // namespace
+}  // namespace breakdown
 
-BreakdownPanel::BreakdownPanel(std::shared_ptr<const Run> run, QWidget* parent)
-    : QWidget(parent), run_(std::move(run)), phases_(phases_present(*run_)) {
+BreakdownModel::BreakdownModel(const Run& run) : run_(run), phases_(phases_present(run)) { show_range(std::nullopt); }
+
+void BreakdownModel::show_range(std::optional<TimeRange> range) {
+  beginResetModel();
+  whole_ = !range;
+  totals_.clear();
+  sums_.clear();
+  for (const RankIndex& rank : run_.ranks) {
+    totals_.push_back(range ? rank.totals.between(static_cast<std::int64_t>(range->begin_ns),
+                                                  static_cast<std::int64_t>(range->end_ns))
+                            : rank.phases.total_ns);
+    sums_.push_back(std::accumulate(totals_.back().begin(), totals_.back().end(), std::int64_t{0}));
+  }
+  endResetModel();
+}
+
+QString BreakdownModel::cell_text(std::size_t rank, int column) const {
+  if (column == rank_column) return QString("Rank %1").arg(run_.trace.ranks[rank].rank);
+  if (column == total_column) return duration_text(sums_[rank]);
+  if (column == bar_column) return {};
+  const auto phase = phases_[static_cast<std::size_t>(column - first_phase_column)];
+  const std::int64_t ns = totals_[rank][static_cast<std::size_t>(phase)];
+  if (ns == 0) return breakdown::none;
+  return QString("%1\n%2").arg(duration_text(ns), share_text(double(ns) / double(sums_[rank])));
+}
+
+QVariant BreakdownModel::data(const QModelIndex& index, int role) const {
+  const auto rank = static_cast<std::size_t>(index.row());
+  const bool left = index.column() == rank_column || index.column() == bar_column;
+  if (role == Qt::TextAlignmentRole) return int((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+  if (role == Qt::DisplayRole) return cell_text(rank, index.column());
+  if (index.column() != bar_column) return {};
+  if (role == longest_role) return static_cast<qlonglong>(*std::ranges::max_element(sums_));
+  if (role == values_role) {
+    QVariantList values;
+    for (const auto phase : phase_order) values << static_cast<qlonglong>(totals_[rank][std::size_t(phase)]);
+    return values;
+  }
+  if (role != Qt::ToolTipRole && role != Qt::AccessibleTextRole) return {};
+  QStringList shares;
+  for (const analysis::Phase phase : phases_) {
+    const std::int64_t ns = totals_[rank][static_cast<std::size_t>(phase)];
+    if (ns > 0) shares << phase_text(phase) + " " + share_text(double(ns) / double(sums_[rank]));
+  }
+  return shares.join(role == Qt::ToolTipRole ? "\n" : ", ");
+}
+
+QVariant BreakdownModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) return {};
+  const bool left = section == rank_column || section == bar_column;
+  if (role == Qt::TextAlignmentRole) return int((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+  if (section < first_phase_column) {
+    if (role != Qt::DisplayRole) return {};
+    return section == rank_column  ? "Rank"
+           : section == bar_column ? "Share of time"
+           : whole_                ? "Wall time"
+                                   : "Selected";
+  }
+  const auto phase = phases_[static_cast<std::size_t>(section - first_phase_column)];
+  if (role == phase_role) return static_cast<int>(phase);
+  return role == Qt::DisplayRole ? QVariant(phase_text(phase)) : QVariant();
+}
+
+BreakdownPanel::BreakdownPanel(Document& document, ViewState& state) : state_(state), model_(document.run()) {
   title_ = new QLabel;
   title_->setContentsMargins(12, 8, 12, 4);
   QFont bold = title_->font();
   bold.setBold(true);
   title_->setFont(bold);
 
-  table_ =
-      new QTableWidget(static_cast<int>(run_->ranks.size()), first_phase_column + static_cast<int>(phases_.size()));
-  table_->setHorizontalHeader(new PhaseHeader(Qt::Horizontal));
-  table_->setAccessibleName("Time of each rank by phase");
-  table_->setFrameShape(QFrame::NoFrame);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setFocusPolicy(Qt::TabFocus);
-  table_->setShowGrid(false);
-  table_->setWordWrap(false);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(36);
-  table_->horizontalHeader()->setHighlightSections(false);
-  table_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-  table_->setSelectionMode(QAbstractItemView::NoSelection);
-  table_->setItemDelegate(new ShareDelegate(table_));
-  table_->setItemDelegateForColumn(bar_column, new BarDelegate(table_));
+  view_ = new QTableView;
+  view_->setModel(&model_);
+  view_->setHorizontalHeader(new breakdown::PhaseHeader(Qt::Horizontal));
+  view_->setAccessibleName("Time of each rank by phase");
+  view_->setFrameShape(QFrame::NoFrame);
+  view_->setFocusPolicy(Qt::TabFocus);
+  view_->setShowGrid(false);
+  view_->setWordWrap(false);
+  view_->verticalHeader()->hide();
+  view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  view_->verticalHeader()->setDefaultSectionSize(36);
+  view_->horizontalHeader()->setHighlightSections(false);
+  view_->horizontalHeader()->setMinimumSectionSize(48);
+  view_->horizontalHeader()->setSectionResizeMode(BreakdownModel::bar_column, QHeaderView::Stretch);
+  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  view_->setSelectionMode(QAbstractItemView::NoSelection);
+  view_->setItemDelegate(new breakdown::ShareDelegate(view_));
+  view_->setItemDelegateForColumn(BreakdownModel::bar_column, new breakdown::BarDelegate(view_));
 
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(title_);
-  layout->addWidget(table_);
+  layout->addWidget(view_);
+  connect(&state, &ViewState::range_changed, this, &BreakdownPanel::fill);
   fill();
-}
-
-void BreakdownPanel::show_range(std::optional<TimeRange> range) {
-  range_ = range;
-  fill();
-}
-
-void BreakdownPanel::changeEvent(QEvent* event) {
-  QWidget::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) fill();
 }
 
 void BreakdownPanel::fill() {
-  const Theme theme = Theme::of(palette());
-  title_->setText(range_ ? QString("Phases in the selected %1").arg(duration_text(std::int64_t(range_->length())))
-                         : QString("Phases of each rank, whole run"));
-  QStringList headers{"Rank", range_ ? "Selected" : "Wall time", "Share of time"};
-  for (const analysis::Phase phase : phases_) headers << name_of(phase);
-  table_->setHorizontalHeaderLabels(headers);
-  for (int column = 0; column < static_cast<int>(phases_.size()); ++column) {
-    auto* header = table_->horizontalHeaderItem(first_phase_column + column);
-    header->setData(PhaseHeader::colour_role, QColor(phase_colour(phases_[static_cast<std::size_t>(column)], theme)));
-    header->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  }
-  table_->horizontalHeaderItem(rank_column)->setTextAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  table_->horizontalHeaderItem(total_column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  table_->horizontalHeaderItem(bar_column)->setTextAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  const auto range = state_.selected_range();
+  model_.show_range(range);
+  title_->setText(range ? QString("Phases in the selected %1").arg(duration_text(std::int64_t(range->length())))
+                        : QString("Phases of each rank, whole run"));
+  fit_columns();
+}
 
-  std::vector<Totals> totals;
-  std::int64_t longest = 0;
-  for (const RankIndex& rank : run_->ranks) {
-    totals.push_back(range_ ? rank.totals.between(static_cast<std::int64_t>(range_->begin_ns),
-                                                  static_cast<std::int64_t>(range_->end_ns))
-                            : rank.phases.total_ns);
-    longest = std::max(longest, std::accumulate(totals.back().begin(), totals.back().end(), std::int64_t{0}));
-  }
-  for (int row = 0; row < static_cast<int>(totals.size()); ++row) {
-    const Totals& of = totals[static_cast<std::size_t>(row)];
-    const std::int64_t sum = std::accumulate(of.begin(), of.end(), std::int64_t{0});
-    const auto put = [&](int column, const QString& text, Qt::Alignment alignment) {
-      auto* item = new QTableWidgetItem(text);
-      item->setTextAlignment(alignment | Qt::AlignVCenter);
-      table_->setItem(row, column, item);
-      return item;
-    };
-    put(rank_column, QString("Rank %1").arg(run_->trace.ranks[static_cast<std::size_t>(row)].rank), Qt::AlignLeft);
-    put(total_column, duration_text(sum), Qt::AlignRight);
-    auto* bar = put(bar_column, {}, Qt::AlignLeft);
-    QVariantList values;
-    for (const analysis::Phase phase : phase_order)
-      values << static_cast<qlonglong>(of[static_cast<std::size_t>(phase)]);
-    bar->setData(Qt::UserRole, values);
-    bar->setData(Qt::UserRole + 1, static_cast<qlonglong>(longest));
-    QStringList shares;
-    for (int i = 0; i < static_cast<int>(phases_.size()); ++i) {
-      const analysis::Phase phase = phases_[static_cast<std::size_t>(i)];
-      const std::int64_t ns = of[static_cast<std::size_t>(phase)];
-      const double share = sum > 0 ? static_cast<double>(ns) / static_cast<double>(sum) : 0;
-      put(first_phase_column + i, ns == 0 ? QString(none) : QString("%1\n%2").arg(duration_text(ns), share_text(share)),
-          Qt::AlignRight);
-      if (ns > 0) shares << QString("%1 %2").arg(name_of(phase), share_text(share));
-    }
-    bar->setToolTip(shares.join("\n"));
-    bar->setData(Qt::AccessibleTextRole, shares.join(", "));
-  }
-  const QFontMetrics metrics(table_->font());
-  const auto fit = [&](int column, int room) {
-    int width = metrics.horizontalAdvance(headers[column]) + room;
-    for (int row = 0; row < table_->rowCount(); ++row) {
-      for (const QString& line : table_->item(row, column)->text().split('\n')) {
-        width = std::max(width, metrics.horizontalAdvance(line) + 18);
+// The rows that are measured are spread over all ranks; texts of other rows are hardly longer.
+void BreakdownPanel::fit_columns() {
+  const QFontMetrics metrics(view_->font());
+  const int step = std::max(1, model_.rowCount() / 64);
+  for (int column = 0; column < model_.columnCount(); ++column) {
+    if (column == BreakdownModel::bar_column) continue;
+    int width = metrics.horizontalAdvance(model_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+    for (int row = model_.rowCount() - 1; row >= 0; row -= step) {
+      for (const QString& line : model_.data(model_.index(row, column), Qt::DisplayRole).toString().split('\n')) {
+        width = std::max(width, metrics.horizontalAdvance(line));
       }
     }
-    table_->setColumnWidth(column, width);
-  };
-  fit(rank_column, 20);
-  fit(total_column, 18);
-  for (int column = first_phase_column; column < table_->columnCount(); ++column) fit(column, 18);
-  table_->horizontalHeader()->setMinimumSectionSize(48);
-  table_->horizontalHeader()->setSectionResizeMode(bar_column, QHeaderView::Stretch);
+    view_->setColumnWidth(column, width + 20);
+  }
 }
 
 }  // namespace paceline::viewer

@@ -1,39 +1,68 @@
-// Where each rank's time went: one row a rank, one column a phase, for the whole run or the selected stretch of it.
+// Where each rank's time went: one row for each rank, one column for each phase, for the whole run or the selected
+// range of time.
 #pragma once
 
+#include <QAbstractTableModel>
 #include <QLabel>
-#include <QTableWidget>
+#include <QTableView>
 #include <QWidget>
-#include <memory>
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "viewer/session/run.h"
-#include "viewer/session/time_axis.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
+
+// The cells; texts are made when they are shown.
+class BreakdownModel : public QAbstractTableModel {
+ public:
+  enum Column { rank_column, total_column, bar_column, first_phase_column };
+  static constexpr int values_role = Qt::UserRole, longest_role = Qt::UserRole + 1;  // of a bar, in ns
+  static constexpr int phase_role = Qt::UserRole;                                    // of a column's header
+
+  explicit BreakdownModel(const Run& run);
+
+  void show_range(std::optional<TimeRange> range);  // none: the whole run
+
+  int rowCount(const QModelIndex& = {}) const override { return static_cast<int>(totals_.size()); }
+  int columnCount(const QModelIndex& = {}) const override {
+    return first_phase_column + static_cast<int>(phases_.size());
+  }
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  using Totals = std::array<std::int64_t, analysis::phase_count>;
+  QString cell_text(std::size_t rank, int column) const;
+
+  const Run& run_;
+  std::vector<analysis::Phase> phases_;  // of the columns
+  bool whole_ = true;
+  std::vector<Totals> totals_;      // of each rank
+  std::vector<std::int64_t> sums_;  // of each rank's totals
+};
 
 class BreakdownPanel : public QWidget {
   Q_OBJECT
 
  public:
-  explicit BreakdownPanel(std::shared_ptr<const Run> run, QWidget* parent = nullptr);
+  BreakdownPanel(Document& document, ViewState& state);
 
-  void show_range(std::optional<TimeRange> range);  // none: the whole run
-  const QTableWidget& table() const { return *table_; }
+  const QAbstractItemModel& table() const { return model_; }
   QString title() const { return title_->text(); }
-
- protected:
-  void changeEvent(QEvent* event) override;
 
  private:
   void fill();
+  void fit_columns();
 
-  std::shared_ptr<const Run> run_;
-  std::vector<analysis::Phase> phases_;
-  std::optional<TimeRange> range_;
+  ViewState& state_;
+  BreakdownModel model_;
   QLabel* title_;
-  QTableWidget* table_;
+  QTableView* view_;
 };
 
 }  // namespace paceline::viewer

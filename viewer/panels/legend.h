@@ -2,19 +2,25 @@
 #pragma once
 
 #include <QWidget>
-#include <memory>
 #include <vector>
 
-#include "viewer/session/run.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
+
+// The phases in which any rank spent time, in the order of phase_order.
+std::vector<analysis::Phase> phases_present(const Run& run);
+// These, and the phases whose colours slices of any row have (copies on a stream). Cost: linear in the kinds of slices.
+std::vector<analysis::Phase> phases_drawn(const Run& run);
 
 class Legend : public QWidget {
   Q_OBJECT
 
  public:
-  explicit Legend(const Run& run, QWidget* parent = nullptr);
-  QSize sizeHint() const override;
+  Legend(Document& document, ViewState& state);
+  QSize sizeHint() const override { return {600, 28}; }
   QSize minimumSizeHint() const override { return {100, sizeHint().height()}; }
 
  protected:
@@ -24,10 +30,5 @@ class Legend : public QWidget {
   std::vector<analysis::Phase> phases_;
   bool any_lost_ = false;
 };
-
-// Those in which any rank spent time, in the order of phase_order.
-std::vector<analysis::Phase> phases_present(const Run& run);
-// And those whose colours slices of any row have (copies on a stream). Cost: linear in the slices of the run.
-std::vector<analysis::Phase> phases_drawn(const Run& run);
 
 }  // namespace paceline::viewer

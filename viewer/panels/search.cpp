@@ -9,22 +9,22 @@
 
 namespace paceline::viewer {
 
-Hits find_by_name(const Run& run, const QString& text) {
+Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket) {
   Hits hits;
   if (text.isEmpty()) return hits;
   const auto& trace = run.trace;
-  std::vector<bool> wanted(trace.names.size());
-  for (std::size_t id = 1; id < wanted.size(); ++id) {
-    wanted[id] =
-        QString::fromStdString(trace.names[static_cast<std::uint32_t>(id)]).contains(text, Qt::CaseInsensitive);
+  std::vector<bool> wanted;  // by kind
+  for (const analysis::Kind& kind : trace.kinds) {
+    wanted.push_back(QString::fromStdString(trace.names[kind.name]).contains(text, Qt::CaseInsensitive));
   }
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    for (std::size_t track = 0; track < run.ranks[rank].own_tracks; ++track) {
+    for (std::size_t track = 0; track < trace.ranks[rank].tracks.size(); ++track) {
       for (const bool mark : {false, true}) {
-        SliceRef ref{rank, track, 0, mark};
+        if (ticket.cancelled()) return hits;
+        SliceRef ref{.rank = rank, .track = track, .slice = 0, .mark = mark};
         const auto& slices = slices_of(run, ref);
         for (std::size_t i = 0; i < slices.size(); ++i) {
-          if (!wanted[trace.kind_of(slices, i).name]) continue;
+          if (!wanted[slices.kind[i]]) continue;
           if (hits.found.size() == Hits::limit) {
             hits.more = true;
             break;
@@ -41,7 +41,8 @@ Hits find_by_name(const Run& run, const QString& text) {
   return hits;
 }
 
-SearchBar::SearchBar(std::shared_ptr<const Run> run, QWidget* parent) : QWidget(parent), run_(std::move(run)) {
+SearchBar::SearchBar(Document& document, ViewState& state)
+    : document_(document), state_(state), task_(document.background()) {
   text_ = new QLineEdit;
   text_->setPlaceholderText("Find by name (Ctrl+F)");
   text_->setAccessibleName("Find slices by name");
@@ -64,29 +65,46 @@ SearchBar::SearchBar(std::shared_ptr<const Run> run, QWidget* parent) : QWidget(
     connect(button, &QToolButton::clicked, this, [this, direction] { step(direction); });
   }
   connect(text_, &QLineEdit::textChanged, this, [this](const QString& text) {
-    if (text.isEmpty()) search();
+    if (text.isEmpty()) search(0);
+  });
+  connect(&state, &ViewState::search_wanted, this, [this] {
+    text_->setFocus(Qt::ShortcutFocusReason);
+    text_->selectAll();
   });
 }
 
-void SearchBar::start() {
-  text_->setFocus(Qt::ShortcutFocusReason);
-  text_->selectAll();
-}
-
-void SearchBar::search() {
+void SearchBar::search(int steps) {
   searched_ = text_->text();
-  hits_ = find_by_name(*run_, searched_);
+  hits_ = {};
   current_ = -1;
-  show_count();
+  if (searched_.isEmpty()) {
+    task_.cancel();
+    return show_count();
+  }
+  count_->setText("searching…");
+  task_.start([run = document_.shared_run(),
+               text = searched_](const Ticket& ticket) { return find_by_name(*run, text, ticket); },
+              [this, steps](Hits hits) {
+                hits_ = std::move(hits);
+                show_count();
+                go(steps);
+              });
 }
 
 void SearchBar::step(int steps) {
-  if (text_->text() != searched_) search();
+  if (text_->text() != searched_) {
+    search(steps);
+  } else {
+    go(steps);
+  }
+}
+
+void SearchBar::go(int steps) {
   const auto count = std::ssize(hits_.found);
   if (count == 0) return;
   current_ = current_ < 0 ? (steps > 0 ? 0 : count - 1) : ((current_ + steps) % count + count) % count;
   show_count();
-  Q_EMIT hit_chosen(hits_.found[static_cast<std::size_t>(current_)]);
+  state_.reveal(hits_.found[static_cast<std::size_t>(current_)]);
 }
 
 void SearchBar::show_count() {
@@ -109,7 +127,7 @@ bool SearchBar::eventFilter(QObject* watched, QEvent* event) {
       return true;
     }
     if (key->key() == Qt::Key_Escape) {
-      Q_EMIT left();
+      Q_EMIT state_.timeline_wanted();
       return true;
     }
   }

@@ -4,46 +4,45 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QWidget>
-#include <memory>
 #include <vector>
 
-#include "viewer/session/run.h"
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
 
 struct Hits {
   std::vector<SliceRef> found;  // by start; at most `limit`
-  bool more = false;            // there were more than that
+  bool more = false;            // there are more than that
 
   static constexpr std::size_t limit = 1'000'000;
 };
 
-// Names that contain the text, whatever the case; none for an empty text. Cost: linear in the slices, n log n in hits.
-Hits find_by_name(const Run& run, const QString& text);
+// Slices and marks whose names contain the text, whatever the case; none for an empty text. Returns early if cancelled.
+// Cost: linear in the slices, n log n in hits.
+Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket);
 
 class SearchBar : public QWidget {
   Q_OBJECT
 
  public:
-  explicit SearchBar(std::shared_ptr<const Run> run, QWidget* parent = nullptr);
+  SearchBar(Document& document, ViewState& state);
 
-  void start();  // takes the keyboard
-  // To the next hit (or by any number of steps, either way) from the current one.
+  // Goes `steps` hits further from the current one, backwards if negative. Searches first if the text is new.
   void step(int steps);
   const Hits& hits() const { return hits_; }
-
- Q_SIGNALS:
-  void hit_chosen(const SliceRef& slice);
-  void left();  // Escape: the keyboard goes back to the timeline
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void search();
+  void search(int steps);  // and then goes to a hit
+  void go(int steps);
   void show_count();
 
-  std::shared_ptr<const Run> run_;
+  Document& document_;
+  ViewState& state_;
+  Task task_;
   QLineEdit* text_;
   QLabel* count_;
   Hits hits_;

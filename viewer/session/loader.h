@@ -1,4 +1,5 @@
-// Opens a run beside the window, which stays alive: progress, cancel, then the run or the reason why not.
+// Opens a run in a thread of its own, so that the window stays responsive. Emits the progress, then the run or the
+// reason why it cannot be opened.
 #pragma once
 
 #include <QThread>

@@ -2,10 +2,11 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QSet>
 #include <algorithm>
 
-#include "analysis/index/mpi_row.h"
-#include "profiler/format/error.h"
+#include "analysis/trace/parallel.h"
+#include "analysis/trace/progress.h"
 
 namespace paceline::viewer {
 
@@ -14,21 +15,11 @@ QString Run::title() const {
   return name.isEmpty() || name == "." ? QDir(path).dirName() : name;
 }
 
-std::uint64_t Run::slices() const {
-  std::uint64_t count = 0;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    for (std::size_t t = 0; t < ranks[r].own_tracks; ++t) count += trace.ranks[r].tracks[t].slices.size();
-  }
-  return count;
+QString Run::ranks_text() const {
+  return QString("%1 %2").arg(trace.ranks.size()).arg(trace.ranks.size() == 1 ? "rank" : "ranks");
 }
 
-double Run::clock_error_ns() const {
-  double error = 0;
-  for (const auto& rank : trace.ranks) error = std::max(error, rank.clock_error_ns);
-  return error;
-}
-
-namespace {
+namespace run_index {
 
 CounterGraph graph_of(const analysis::Samples& samples) {
   CounterGraph graph;
@@ -42,7 +33,41 @@ CounterGraph graph_of(const analysis::Samples& samples) {
   return graph;
 }
 
-}  // namespace
+// How deep the MPI calls of a thread are nested, other slices left out; 0 if it made none.
+unsigned mpi_depths(const analysis::Trace& trace, const analysis::Track& track) {
+  if (track.kind != analysis::TrackKind::thread) return 0;
+  const std::vector<bool> calls = mpi_kinds(trace);
+  const analysis::Slices& slices = track.slices;
+  std::vector<std::int64_t> open_ends;
+  std::size_t deepest = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (!calls[slices.kind[i]]) continue;
+    while (!open_ends.empty() && open_ends.back() <= slices.start_ns[i]) open_ends.pop_back();
+    open_ends.push_back(slices.end_ns(i));
+    deepest = std::max(deepest, open_ends.size());
+  }
+  return static_cast<unsigned>(deepest);
+}
+
+void fill(RankIndex& index, const analysis::Trace& trace, const analysis::Rank& rank) {
+  index.phases = analysis::phases_of(trace, rank);
+  index.totals = analysis::PhaseTotals(index.phases.intervals);
+  index.iterations = analysis::iterations_of(trace, rank, index.phases);
+  index.losses = analysis::main_thread_losses(rank);
+  for (std::size_t t = 0; t < rank.tracks.size(); ++t) {
+    index.graphs.push_back(graph_of(rank.tracks[t].samples));
+    if (const unsigned depths = mpi_depths(trace, rank.tracks[t]); depths > 0) index.mpi_threads.push_back({t, depths});
+  }
+}
+
+}  // namespace run_index
+
+std::vector<bool> mpi_kinds(const analysis::Trace& trace) {
+  const auto mpi = trace.names.find("mpi");
+  std::vector<bool> wanted;
+  for (const analysis::Kind& kind : trace.kinds) wanted.push_back(mpi != 0 && kind.domain == mpi);
+  return wanted;
+}
 
 std::optional<analysis::ValueRanges::Range> CounterGraph::between(double begin_ns, double end_ns) const {
   const auto& times = curve.time_ns;
@@ -60,34 +85,28 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
   auto run = std::make_shared<Run>();
   run->path = std::move(path);
   run->trace = std::move(trace);
-  auto& ranks = run->trace.ranks;
+  const auto& ranks = run->trace.ranks;
   run->ranks.resize(ranks.size());
-  bool first = true;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    RankIndex& index = run->ranks[r];
-    index.phases = analysis::phases_of(run->trace, ranks[r]);
-    index.totals = analysis::PhaseTotals(index.phases.intervals);
-    index.iterations = analysis::iterations_of(run->trace, ranks[r], index.phases);
-    index.losses = analysis::main_thread_losses(ranks[r]);
-    index.own_tracks = ranks[r].tracks.size();
-    for (std::size_t t = 0; t < index.own_tracks; ++t) {
-      if (ranks[r].tracks[t].kind != analysis::TrackKind::thread) continue;
-      analysis::Track row = analysis::mpi_row(run->trace, ranks[r].tracks[t]).track;
-      if (row.slices.size() > 0) ranks[r].tracks.push_back(std::move(row));
-    }
-    for (const auto& track : ranks[r].tracks) {
-      index.slices.emplace_back(track.slices);
-      index.marks.emplace_back(track.marks);
-      index.graphs.push_back(graph_of(track.samples));
-    }
-    const auto begin = static_cast<double>(ranks[r].start_ns), end = static_cast<double>(ranks[r].end_ns);
+  QSet<QString> known_hosts;
+  for (const analysis::Rank& rank : ranks) {
+    const auto begin = static_cast<double>(rank.start_ns), end = static_cast<double>(rank.end_ns);
+    const bool first = &rank == &ranks.front();
     run->begin_ns = first ? begin : std::min(run->begin_ns, begin);
     run->end_ns = first ? end : std::max(run->end_ns, end);
-    first = false;
-    if (progress && !progress(0.9 + 0.1 * static_cast<double>(r + 1) / static_cast<double>(ranks.size()))) {
-      throw Error(run->path.toStdString() + ": loading was cancelled");
-    }
+    run->clock_error_ns = std::max(run->clock_error_ns, rank.clock_error_ns);
+    for (const auto& track : rank.tracks) run->slices += track.slices.size();
+    const QString host = QString::fromStdString(rank.host);
+    if (host.isEmpty() || known_hosts.contains(host)) continue;
+    known_hosts.insert(host);
+    run->hosts << host;
   }
+  analysis::Progress indexing;
+  if (progress) indexing = [&](double share) { return progress(0.9 + 0.1 * share); };
+  analysis::ProgressCounter done(indexing, ranks.size());
+  analysis::parallel_for(ranks.size(), [&](std::size_t r) {
+    run_index::fill(run->ranks[r], run->trace, ranks[r]);
+    done.add(1);
+  });
   return run;
 }
 
@@ -95,6 +114,29 @@ std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progres
   analysis::Progress reading;
   if (progress) reading = [&](double share) { return progress(0.9 * share); };
   return index_run(path, analysis::load_run(path.toStdString(), reading), progress);
+}
+
+namespace run_index {
+
+QString text_of(const Run& run, analysis::NameId name) { return QString::fromStdString(run.trace.names[name]); }
+
+}  // namespace run_index
+
+QString slice_title(const Run& run, const SliceRef& ref) {
+  QString title = run_index::text_of(run, kind_of(run, ref).name);
+  if (title.isEmpty()) title = "(no name)";
+  if (ref.mark || category_of(run, ref) != "iteration") return title;
+  const auto number = slices_of(run, ref).number(ref.slice, run.trace.names.find("payload"));
+  return number ? QString("%1 %2").arg(title).arg(*number, 0, 'f', 0) : title;
+}
+
+QString domain_of(const Run& run, const SliceRef& ref) { return run_index::text_of(run, kind_of(run, ref).domain); }
+
+QString category_of(const Run& run, const SliceRef& ref) { return run_index::text_of(run, kind_of(run, ref).category); }
+
+QString value_text(const Run& run, const analysis::Argument& argument) {
+  return argument.is_text() ? run_index::text_of(run, argument.text())
+                            : QString::fromStdString(analysis::number_text(argument));
 }
 
 }  // namespace paceline::viewer

@@ -1,12 +1,12 @@
-// One loaded run with everything that drawing it needs; made in a worker thread, never changed after.
+// One loaded run with what the whole page needs; made in worker threads, never changed after.
 #pragma once
 
 #include <QString>
+#include <QStringList>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "analysis/index/level_of_detail.h"
 #include "analysis/index/value_ranges.h"
 #include "analysis/load/load.h"
 #include "analysis/metrics/counters.h"
@@ -16,27 +16,31 @@
 
 namespace paceline::viewer {
 
-// What a counter's row shows. Empty where there is nothing to see: it was 0 throughout.
+// What a counter's row shows. Empty if the counter was 0 throughout.
 struct CounterGraph {
   analysis::CounterCurve curve;
   analysis::ValueRanges ranges;  // of the curve's values
-  double top = 0;                // the scale's end: the greatest value, and 100 % of a GPU
+  double top = 0;                // the scale's end: the greatest value, at least 100 for a percentage
 
   bool empty() const { return curve.value.empty(); }
-  // The greatest and least value from one point in time to another; nothing outside the samples. O(log n).
+  // The greatest and least value between two points in time; nothing outside the samples. O(log n).
   std::optional<analysis::ValueRanges::Range> between(double begin_ns, double end_ns) const;
 };
 
+// A thread that made MPI calls, which get a row of their own.
+struct MpiThread {
+  std::size_t track = 0;
+  unsigned depths = 0;  // levels of nesting of MPI calls alone
+};
+
+// The figures of one rank. The indexes for drawing slices belong to the rows, which make them when they are first seen.
 struct RankIndex {
   analysis::RankPhases phases;
   analysis::PhaseTotals totals;  // of phases
   std::vector<analysis::Iteration> iterations;
-  std::vector<analysis::LostInterval> losses;          // of the main thread
-  std::vector<analysis::LevelOfDetail> slices, marks;  // one a track
-  std::vector<CounterGraph> graphs;                    // one a track
-  // The first so many tracks are the trace's own; behind them stand the threads' MPI calls once more, in rows of their
-  // own, which counts and searches leave out.
-  std::size_t own_tracks = 0;
+  std::vector<analysis::LostInterval> losses;  // of the main thread
+  std::vector<CounterGraph> graphs;            // one for each track
+  std::vector<MpiThread> mpi_threads;
 };
 
 struct Run {
@@ -44,15 +48,21 @@ struct Run {
   analysis::Trace trace;
   std::vector<RankIndex> ranks;     // as trace.ranks
   double begin_ns = 0, end_ns = 0;  // first start to last end of any rank
+  std::uint64_t slices = 0;         // of all ranks
+  double clock_error_ns = 0;        // the largest bound of any rank
+  QStringList hosts;                // without repetition, in the order of the ranks
 
   // The name for titles: the last part of the path.
   QString title() const;
-  std::uint64_t slices() const;
-  // The largest bound of any rank's clock error.
-  double clock_error_ns() const;
+  // "4 ranks", "1 rank".
+  QString ranks_text() const;
 };
 
-// Throws Error as analysis::load_run does. The phases and the indices of drawing are the last tenth of `progress`.
+// Whether each kind of slice is an MPI call.
+std::vector<bool> mpi_kinds(const analysis::Trace& trace);
+
+// Throws Error as analysis::load_run does. The figures of the ranks are computed on all CPUs; they are the last tenth
+// of `progress`, which any thread may call, one at a time.
 std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress = {});
 // The same for a trace that is in memory.
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
@@ -62,12 +72,27 @@ struct SliceRef {
   std::size_t rank = 0, track = 0;  // indices, not the rank's number
   std::uint32_t slice = 0;
   bool mark = false;
+  bool mpi_row = false;  // chosen in the thread's row of MPI calls, where its neighbours are MPI calls
   bool operator==(const SliceRef&) const = default;
 };
 
+inline const analysis::Track& track_of(const Run& run, const SliceRef& ref) {
+  return run.trace.ranks[ref.rank].tracks[ref.track];
+}
 inline const analysis::Slices& slices_of(const Run& run, const SliceRef& ref) {
-  const auto& track = run.trace.ranks[ref.rank].tracks[ref.track];
+  const auto& track = track_of(run, ref);
   return ref.mark ? track.marks : track.slices;
 }
+inline const analysis::Kind& kind_of(const Run& run, const SliceRef& ref) {
+  return run.trace.kind_of(slices_of(run, ref), ref.slice);
+}
+
+// What a slice or a mark is, for people. Empty texts if it has none.
+// Its name, and an iteration's number.
+QString slice_title(const Run& run, const SliceRef& ref);
+QString domain_of(const Run& run, const SliceRef& ref);
+QString category_of(const Run& run, const SliceRef& ref);
+// The text, or the number for people.
+QString value_text(const Run& run, const analysis::Argument& argument);
 
 }  // namespace paceline::viewer

@@ -13,7 +13,7 @@ void TimeAxis::set_width(int pixels) { width_ = std::max(1, pixels); }
 void TimeAxis::show(TimeRange range) {
   const double length = std::clamp(range.length(), shortest_view_ns, whole_.length());
   const double middle = (range.begin_ns + range.end_ns) / 2;
-  // A range that is long enough and within the run is taken as it is, without rounding by way of its middle.
+  // A range that is long enough and within the run is kept exactly, without rounding by the detour over its middle.
   double begin = length == range.length() ? range.begin_ns : middle - length / 2;
   begin = std::clamp(begin, whole_.begin_ns, whole_.end_ns - length);
   visible_ = {begin, begin + length};

@@ -4,8 +4,7 @@
 //   axis.set_width(1200);
 //   axis.zoom(400, 0.5);                  // twice as close, the time under column 400 stays there
 //
-// Times are nanoseconds as double: at one hour that still resolves 0.5 ps, so that panning by a pixel is exact at any
-// zoom.
+// Times are nanoseconds as double. At one hour their resolution is 0.5 ps, so panning by a pixel is exact at any zoom.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ struct Tick {
 
 class TimeAxis {
  public:
-  // Closest zoom: this much time over the whole width.
+  // The closest zoom shows this range over the whole width.
   static constexpr double shortest_view_ns = 200;
 
   TimeAxis(double first_ns, double last_ns);
@@ -46,7 +45,7 @@ class TimeAxis {
   void show(TimeRange range);
   void show_all() { show(whole_); }
   void zoom(double x, double factor);
-  void pan(double pixels);  // positive: later times come into view
+  void pan(double pixels);  // a positive number shows later times
   void center_on(double time_ns);
 
   // The smallest step of the 1-2-5 series at which neighbours are at least `pixels` apart.

@@ -1,120 +1,90 @@
 #include "viewer/timeline/row_layout.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace paceline::viewer {
-namespace {
+namespace row_layout {
 
-// The thread that sets the rank's phases first, then what it waits for, helper threads last.
-int order_of(const analysis::Track& track) {
-  using analysis::TrackKind;
-  if (track.main) return 0;
-  switch (track.kind) {
-    case TrackKind::mpi:
-      return 1;
-    case TrackKind::nccl:
-      return 2;
-    case TrackKind::stream:
-      return 3;
-    case TrackKind::copy:
-      return 4;
-    case TrackKind::thread:
-      return 5;
-    case TrackKind::counter:
-      return 6;
+bool is_shown(const Row& row, const ViewState& state) {
+  if (row.hidden() == Row::Hidden::never) return true;
+  if (state.collapsed(row.rank())) return false;
+  return row.hidden() == Row::Hidden::with_rank || state.counters_unfolded(row.rank());
+}
+
+// The elements, sorted by height, of which a part is between top and bottom.
+template <class Placed>
+std::span<const Placed> between(const std::vector<Placed>& all, int top, int bottom) {
+  const auto begin = std::ranges::partition_point(all, [&](const Placed& one) { return one.end_y <= top; });
+  const auto end = std::partition_point(begin, all.end(), [&](const Placed& one) { return one.y < bottom; });
+  return {begin, end};
+}
+
+}  // namespace row_layout
+
+RowLayout::RowLayout(Document& document, const ViewState& state) : state_(state) {
+  for (std::size_t rank = 0; rank < document.run().ranks.size(); ++rank) {
+    first_.push_back(all_.size());
+    add_rows(document, rank, all_);
   }
-  return 7;
+  first_.push_back(all_.size());
+  place(0);
 }
 
-}  // namespace
-
-int TrackRows::depth_y(unsigned depth) const { return y + mark_height + static_cast<int>(depth) * depth_height; }
-int RankRows::strip_y() const { return y + RowLayout::margin; }
-int RankRows::strip_end_y() const { return strip_y() + strip_height; }
-
-RowLayout::RowLayout(const Run& run) : run_(&run) {
-  for (std::size_t rank = 0; rank < run.trace.ranks.size(); ++rank) ranks_.push_back({.rank = rank, .tracks = {}});
-  place();
-}
-
-void RowLayout::set_collapsed(std::size_t rank, bool collapsed) {
-  ranks_[rank].collapsed = collapsed;
-  place();
-}
-
-void RowLayout::set_counters_unfolded(std::size_t rank, bool unfolded) {
-  ranks_[rank].counters_unfolded = unfolded;
-  place();
-}
-
-void RowLayout::set_room(int pixels) {
-  if (pixels == room_) return;
-  room_ = pixels;
-  place();
-}
-
-void RowLayout::place() {
-  for (int height = highest_row; height >= lowest_row; height -= 2) {
-    if (place_with(height) <= room_) return;
+void RowLayout::place(int room) {
+  placed_.clear();
+  first_placed_.clear();
+  ranks_.clear();
+  int levels = 0, pixels = 0;  // the height of all rows is levels × level height + pixels
+  for (std::size_t rank = 0; rank + 1 < first_.size(); ++rank) {
+    first_placed_.push_back(placed_.size());
+    for (std::size_t i = first_[rank]; i < first_[rank + 1]; ++i) {
+      if (!row_layout::is_shown(*all_[i], state_)) continue;
+      placed_.push_back({.row = all_[i].get()});
+      levels += all_[i]->height().levels;
+      pixels += all_[i]->height().pixels + margin;
+    }
+    pixels += state_.collapsed(rank) ? margin : 2 * margin;
   }
-}
-
-int RowLayout::place_with(int depth_height) {
-  depth_height_ = depth_height;
+  first_placed_.push_back(placed_.size());
+  // Even numbers of pixels, as in 18, 20, … 26.
+  const int fitting = (room - pixels) / std::max(levels, 1) / 2 * 2;
+  level_height_ = std::clamp(fitting, lowest_level, highest_level);
   int y = 0;
-  for (RankRows& rank : ranks_) {
-    rank.y = y;
-    rank.strip_height = strip_height();
-    rank.tracks.clear();
-    y = rank.strip_end_y() + margin;
-    if (!rank.collapsed) {
-      const auto& tracks = run_->trace.ranks[rank.rank].tracks;
-      std::vector<std::size_t> order(tracks.size());
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return order_of(tracks[a]) < order_of(tracks[b]); });
-      bool has_counter = false;
-      for (const std::size_t t : order) {
-        if (tracks[t].kind == analysis::TrackKind::counter) {
-          if (run_->ranks[rank.rank].graphs[t].empty() || (has_counter && !rank.counters_unfolded)) continue;
-          rank.tracks.push_back({rank.rank, t, y, 0, 1, depth_height + counter_extra, true, !has_counter});
-          has_counter = true;
-          y = rank.tracks.back().end_y() + margin;
-          continue;
-        }
-        if (tracks[t].slices.size() == 0 && tracks[t].marks.size() == 0) continue;
-        const unsigned depths = std::max(run_->ranks[rank.rank].slices[t].depths(), 1u);
-        const int marks = tracks[t].marks.size() > 0 ? mark_lane : 0;
-        rank.tracks.push_back({rank.rank, t, y, marks, depths, depth_height, false, false});
-        y = rank.tracks.back().end_y() + margin;
-      }
+  for (std::size_t rank = 0; rank + 1 < first_.size(); ++rank) {
+    PlacedRank& place = ranks_.emplace_back(PlacedRank{.y = y});
+    y += margin;
+    for (std::size_t i = first_placed_[rank]; i < first_placed_[rank + 1]; ++i) {
+      const Row::Height height = placed_[i].row->height();
+      placed_[i].y = y;
+      placed_[i].end_y = y + height.levels * level_height_ + height.pixels;
+      y = placed_[i].end_y + margin;
     }
-    rank.end_y = y + (rank.collapsed ? 0 : margin);
-    y = rank.end_y;
+    place.end_y = y += state_.collapsed(rank) ? 0 : margin;
   }
-  return y;
 }
 
-std::optional<RowLayout::Hit> RowLayout::at(int y) const {
-  for (const RankRows& rank : ranks_) {
-    if (y < rank.y || y >= rank.end_y) continue;
-    Hit hit{rank.rank, std::nullopt, std::nullopt, y >= rank.strip_y() && y < rank.strip_end_y()};
-    for (const TrackRows& track : rank.tracks) {
-      if (y < track.y || y >= track.end_y()) continue;
-      hit.track = track.track;
-      if (y >= track.depth_y(0)) hit.depth = static_cast<unsigned>((y - track.depth_y(0)) / track.depth_height);
-    }
-    return hit;
-  }
-  return std::nullopt;
+std::span<const PlacedRow> RowLayout::rows_of(std::size_t rank) const {
+  return std::span(placed_).subspan(first_placed_[rank], first_placed_[rank + 1] - first_placed_[rank]);
 }
 
-const TrackRows* RowLayout::rows_of(std::size_t rank, std::size_t track) const {
-  for (const TrackRows& rows : ranks_[rank].tracks) {
-    if (rows.track == track) return &rows;
-  }
-  return nullptr;
+std::span<const PlacedRow> RowLayout::rows_between(int top, int bottom) const {
+  return row_layout::between(placed_, top, bottom);
+}
+
+std::span<const PlacedRank> RowLayout::ranks_between(int top, int bottom) const {
+  return row_layout::between(ranks_, top, bottom);
+}
+
+const PlacedRow* RowLayout::at(int y) const {
+  const auto found = rows_between(y, y + 1);
+  return found.empty() ? nullptr : &found.front();
+}
+
+const PlacedRow* RowLayout::row_of(const SliceRef& slice) const {
+  const auto rows = rows_of(slice.rank);
+  const auto found = std::ranges::find_if(
+      rows, [&](const PlacedRow& placed) { return placed.row->place_of(slice, level_height_).has_value(); });
+  return found == rows.end() ? nullptr : &*found;
 }
 
 }  // namespace paceline::viewer

@@ -1,4 +1,4 @@
-// What the mouse, the wheel and the keys do to the timeline. The list for users is in window/shortcuts.cpp.
+// What the mouse, the wheel and the keys do to the timeline. The table of keys is in session/actions.cpp.
 #include <QApplication>
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -11,27 +11,20 @@
 
 #include "analysis/text/numbers.h"
 #include "viewer/drawing/time_text.h"
+#include "viewer/session/actions.h"
 #include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {
-namespace {
-
-constexpr double key_zoom = 1.5, pan_share = 0.15;
-
-}  // namespace
 
 void TimelineWidget::wheelEvent(QWheelEvent* event) {
   const QPoint turned = event->angleDelta();
-  const double steps = (turned.y() != 0 ? turned.y() : turned.x()) / 120.0;
-  const QPointF at = event->position();
-  const auto modifiers = event->modifiers();
-  if (modifiers & Qt::ShiftModifier || (turned.y() == 0 && !(modifiers & Qt::AltModifier))) {
-    pan(-steps * pan_share * axis_.width());
-  } else if (modifiers & Qt::AltModifier || at.x() < header_width) {
-    verticalScrollBar()->setValue(scroll_y() - static_cast<int>(std::lround(steps * 3 * rows_.depth_height())));
+  const bool over_names = event->position().x() < header_width && turned.y() != 0;
+  if (!(event->modifiers() & Qt::ShiftModifier) && (event->modifiers() & Qt::AltModifier || over_names)) {
+    // Qt turns Alt + wheel into a horizontal wheel.
+    const double steps = (turned.y() != 0 ? turned.y() : turned.x()) / 120.0;
+    verticalScrollBar()->setValue(scroll_y() - static_cast<int>(std::lround(steps * 3 * rows_.level_height())));
   } else {
-    // Ctrl for fine steps.
-    zoom(at.x() - header_width, std::pow(modifiers & Qt::ControlModifier ? 1.1 : 1.35, -steps));
+    state_.turn_wheel(*event, event->position().x() - header_width);
   }
   event->accept();
 }
@@ -42,13 +35,13 @@ void TimelineWidget::mousePressEvent(QMouseEvent* event) {
   drag_ = Drag::undecided;
   if (event->modifiers() & Qt::ShiftModifier && pressed_.x() >= header_width) {
     drag_ = Drag::range;
-    range_anchor_ns_ = axis_.time_at(column_at(pressed_));
+    range_anchor_ns_ = state_.axis().time_at(column_at(pressed_));
   }
 }
 
 void TimelineWidget::mouseMoveEvent(QMouseEvent* event) {
   const QPoint position = event->position().toPoint();
-  pointer_ = position;
+  set_pointer(position);
   if (drag_ == Drag::undecided && (position - pressed_).manhattanLength() >= QApplication::startDragDistance() &&
       pressed_.x() >= header_width) {
     drag_ = Drag::pan;
@@ -58,10 +51,11 @@ void TimelineWidget::mouseMoveEvent(QMouseEvent* event) {
     const QPoint moved = position - dragged_;
     dragged_ = position;
     verticalScrollBar()->setValue(scroll_y() - moved.y());
-    pan(-moved.x());
+    state_.pan(-moved.x());
   } else if (drag_ == Drag::range) {
-    const double time = std::clamp(axis_.time_at(column_at(position)), axis_.whole().begin_ns, axis_.whole().end_ns);
-    select_range(TimeRange{std::min(range_anchor_ns_, time), std::max(range_anchor_ns_, time)});
+    const TimeRange whole = state_.axis().whole();
+    const double time = std::clamp(state_.axis().time_at(column_at(position)), whole.begin_ns, whole.end_ns);
+    state_.select_range(TimeRange{std::min(range_anchor_ns_, time), std::max(range_anchor_ns_, time)});
   }
   viewport()->update();
 }
@@ -71,155 +65,64 @@ void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
   drag_ = Drag::none;
   viewport()->setCursor(Qt::ArrowCursor);
   const QPoint position = event->position().toPoint();
-  if (drag == Drag::range && selected_range_ && selected_range_->length() < 2 * axis_.ns_per_pixel()) {
-    select_range(std::nullopt);
+  const auto range = state_.selected_range();
+  if (drag == Drag::range && range && range->length() < 2 * state_.axis().ns_per_pixel()) {
+    state_.select_range(std::nullopt);
   }
   if (drag != Drag::undecided) return;
   // A click.
   if (position.x() < header_width) {
-    const auto hit = rows_.at(position.y() - ruler_height + scroll_y());
-    if (position.y() < ruler_height || !hit) return;
-    if (hit->track) {
-      if (!rows_.rows_of(hit->rank, *hit->track)->folds) return;
-      rows_.set_counters_unfolded(hit->rank, !rows_.counters_unfolded(hit->rank));
-    } else {
-      rows_.set_collapsed(hit->rank, !rows_.collapsed(hit->rank));
-    }
-    update_scroll_bar();
-    redraw();
+    if (const PlacedRow* placed = row_at(position)) placed->row->header_clicked(state_);
     return;
   }
   const auto slice = slice_at(position);
-  if (!slice) select_range(std::nullopt);
-  select(slice);
+  if (!slice) state_.select_range(std::nullopt);
+  state_.select(slice);
 }
 
 void TimelineWidget::mouseDoubleClickEvent(QMouseEvent* event) {
   const QPoint position = event->position().toPoint();
+  const PlacedRow* placed = row_at(position);
+  if (position.x() < header_width || placed == nullptr) return;
   if (const auto slice = slice_at(position)) {
-    zoom_to(*slice);
-    return;
+    state_.zoom_to(*slice);
+  } else if (const auto range = placed->row->range_at(state_.axis().time_at(column_at(position)))) {
+    state_.jump_to(*range);
   }
-  // On the strip of phases: to the interval.
-  const auto hit = rows_.at(position.y() - ruler_height + scroll_y());
-  if (position.x() < header_width || position.y() < ruler_height || !hit || !hit->strip) return;
-  const RankIndex& rank = run_->ranks[hit->rank];
-  const auto at = rank.totals.interval_at(static_cast<std::int64_t>(axis_.time_at(column_at(position))));
-  if (at >= rank.phases.intervals.size()) return;
-  const auto& interval = rank.phases.intervals[at];
-  const auto begin = static_cast<double>(interval.start_ns), end = static_cast<double>(interval.end_ns);
-  jump_to({begin - (end - begin) / 4, end + (end - begin) / 4});
 }
 
 void TimelineWidget::keyPressEvent(QKeyEvent* event) {
-  const int page = std::max(rows_.depth_height(), viewport()->height() - ruler_height - rows_.depth_height());
-  QScrollBar* bar = verticalScrollBar();
-  switch (event->key()) {
-    case Qt::Key_W:
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      zoom_at_pointer(1 / key_zoom);
-      break;
-    case Qt::Key_S:
-    case Qt::Key_Minus:
-      zoom_at_pointer(key_zoom);
-      break;
-    case Qt::Key_A:
-      pan(-pan_share * axis_.width());
-      break;
-    case Qt::Key_D:
-      pan(pan_share * axis_.width());
-      break;
-    case Qt::Key_F:
-      show_all();
-      break;
-    case Qt::Key_Z:
-      zoom_to_selection();
-      break;
-    case Qt::Key_Backspace:
-      show_previous();
-      break;
-    case Qt::Key_BracketLeft:
-      jump_to_iteration(-1);
-      break;
-    case Qt::Key_BracketRight:
-      jump_to_iteration(1);
-      break;
-    case Qt::Key_Home:
-      show_part({axis_.whole().begin_ns, axis_.whole().begin_ns + axis_.visible().length()});
-      break;
-    case Qt::Key_End:
-      show_part({axis_.whole().end_ns - axis_.visible().length(), axis_.whole().end_ns});
-      break;
-    case Qt::Key_PageUp:
-      bar->setValue(bar->value() - page);
-      break;
-    case Qt::Key_PageDown:
-      bar->setValue(bar->value() + page);
-      break;
-    case Qt::Key_Left:
-    case Qt::Key_Right:
-    case Qt::Key_Up:
-    case Qt::Key_Down:
-      move_selection(event->key());
-      break;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-      if (selected_) zoom_to(*selected_);
-      break;
-    case Qt::Key_Escape:
-      select(std::nullopt);
-      select_range(std::nullopt);
-      break;
-    default:
-      QAbstractScrollArea::keyPressEvent(event);
+  if (const Action* action = timeline_action(event->key())) {
+    action->view(state_);
+  } else {
+    QAbstractScrollArea::keyPressEvent(event);
   }
 }
 
-// Left and right: neighbours of the same track and level. Up and down: the slice around, the first one inside. With
-// nothing selected: the outermost slice in the middle of the first track.
-void TimelineWidget::move_selection(int key) {
-  if (!selected_ || selected_->mark) {
-    for (const RankRows& rank : rows_.ranks()) {
-      for (const TrackRows& track : rank.tracks) {
-        const auto& slices = run_->trace.ranks[rank.rank].tracks[track.track].slices;
-        const auto& index = run_->ranks[rank.rank].slices[track.track];
-        const double middle = axis_.time_at(axis_.width() / 2.0);
-        if (const auto slice = index.slice_at(slices, 0, middle, axis_.visible().length() / 2)) {
-          reveal({rank.rank, track.track, *slice, false});
-          return;
-        }
-      }
-    }
+// With nothing selected: selects an outermost slice near the middle of the first visible row that has one.
+void TimelineWidget::step(ViewState::Step step) {
+  const auto selected = state_.selected();
+  if (selected && !selected->mark) {
+    const PlacedRow* placed = rows_.row_of(*selected);
+    if (const auto to = placed ? placed->row->neighbour(*selected, step) : std::nullopt) state_.reveal(*to);
     return;
   }
-  SliceRef to = *selected_;
-  const auto& slices = slices_of(*run_, to);
-  const auto& index = run_->ranks[to.rank].slices[to.track];
-  const unsigned depth = slices.depth[to.slice];
-  const std::int64_t start = slices.start_ns[to.slice];
-  if (key == Qt::Key_Left || key == Qt::Key_Right) {
-    const std::size_t at = index.position(depth, to.slice);
-    if (key == Qt::Key_Left ? at == 0 : at + 1 >= index.count(depth)) return;
-    to.slice = index.slice(depth, key == Qt::Key_Left ? at - 1 : at + 1);
-  } else if (key == Qt::Key_Up) {
-    if (depth == 0) return;
-    const auto around = index.slice_at(slices, depth - 1, static_cast<double>(start), 0);
-    if (!around) return;
-    to.slice = *around;
-  } else {
-    const std::size_t at = index.position(depth + 1, to.slice);
-    if (at >= index.count(depth + 1)) return;
-    const std::uint32_t inner = index.slice(depth + 1, at);
-    if (slices.start_ns[inner] >= slices.end_ns(to.slice)) return;
-    to.slice = inner;
+  const TimeAxis& axis = state_.axis();
+  const double middle = axis.time_at(axis.width() / 2.0), half = axis.visible().length() / 2;
+  for (const PlacedRow& placed : rows_.rows_between(scroll_y(), scroll_y() + viewport()->height() - ruler_height)) {
+    if (const auto slice = placed.row->slice_near(middle, half)) return state_.reveal(*slice);
   }
-  reveal(to);
+}
+
+void TimelineWidget::set_pointer(std::optional<QPoint> pointer) {
+  pointer_ = pointer;
+  const bool over_rows = pointer && column_at(*pointer) >= 0;
+  state_.set_pointer(over_rows ? std::optional(column_at(*pointer)) : std::nullopt);
 }
 
 bool TimelineWidget::viewportEvent(QEvent* event) {
   if (event->type() == QEvent::Leave) {
-    pointer_.reset();
+    set_pointer(std::nullopt);
     viewport()->update();
   } else if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);
@@ -234,72 +137,16 @@ bool TimelineWidget::viewportEvent(QEvent* event) {
   return QAbstractScrollArea::viewportEvent(event);
 }
 
-QString TimelineWidget::value_at(const QPoint& position) const {
-  const auto hit = rows_.at(position.y() - ruler_height + scroll_y());
-  if (position.y() < ruler_height || position.x() < header_width || !hit || !hit->track) return {};
-  const CounterGraph& graph = run_->ranks[hit->rank].graphs[*hit->track];
-  const double begin = axis_.time_at(column_at(position));
-  const auto range = graph.between(begin, begin + axis_.ns_per_pixel());
-  if (!range) return {};
-  const auto text = [&](double value) { return QString::fromStdString(analysis::quantity(value, graph.curve.unit)); };
-  const QString low = text(range->low), high = text(range->high);
-  return low == high ? high : low + " to " + high;
-}
-
 QString TimelineWidget::tooltip_at(const QPoint& position) const {
-  const auto& trace = run_->trace;
-  const auto line = [](const QString& key, const QString& value) {
-    return QString("<tr><td style='padding-right:8px'>%1</td><td>%2</td></tr>").arg(key, value.toHtmlEscaped());
-  };
-  if (const auto ref = slice_at(position)) {
-    const auto& track = trace.ranks[ref->rank].tracks[ref->track];
-    const auto& slices = slices_of(*run_, *ref);
-    QString text = QString("<b>%1</b><table>").arg(slice_title(*run_, track, slices, ref->slice).toHtmlEscaped());
-    if (!ref->mark) text += line("duration", duration_text(slices.duration_ns[ref->slice]));
-    text += line("start", time_text(double(slices.start_ns[ref->slice]), axis_.ns_per_pixel(), axis_.visible().end_ns));
-    const auto& kind = trace.kind_of(slices, ref->slice);
-    const auto& category = trace.names[kind.category];
-    const auto& domain = trace.names[kind.domain];
-    if (!category.empty()) text += line("category", QString::fromStdString(category));
-    if (!domain.empty()) text += line("domain", QString::fromStdString(domain));
-    slices.each_argument(ref->slice, [&](const analysis::Argument& argument) {
-      text += line(QString::fromStdString(trace.names[argument.key]).toHtmlEscaped(),
-                   argument.is_text() ? QString::fromStdString(trace.names[argument.text()])
-                                      : QString::fromStdString(analysis::number_text(argument)));
-    });
-    return text + "</table>";
-  }
-  const auto hit = rows_.at(position.y() - ruler_height + scroll_y());
-  if (position.y() < ruler_height || !hit) return {};
-  const auto& rank = trace.ranks[hit->rank];
-  if (const QString value = value_at(position); !value.isEmpty()) {
-    const double time = axis_.time_at(column_at(position));
-    return QString("<b>%1</b><table>").arg(QString::fromStdString(rank.tracks[*hit->track].label).toHtmlEscaped()) +
-           line("value", value) + line("time", time_text(time, axis_.ns_per_pixel(), axis_.visible().end_ns)) +
-           "</table>";
-  }
-  if (position.x() < header_width) {
-    return QString("<b>Rank %1 of %2</b><table>").arg(rank.rank).arg(rank.world_size) +
-           line("host", QString::fromStdString(rank.host)) + line("process", QString::number(rank.pid)) +
-           line("clock",
-                QString("%1, error at most %2")
-                    .arg(QString::fromStdString(rank.clock_source), duration_text(std::llround(rank.clock_error_ns)))) +
-           "</table>";
-  }
-  if (!hit->strip) return {};
-  const RankIndex& index = run_->ranks[hit->rank];
-  const auto time = static_cast<std::int64_t>(axis_.time_at(column_at(position)));
-  for (const analysis::Gap& gap : rank.gaps) {
-    if (time < gap.start_ns || time >= gap.end_ns) continue;
-    return QString("<b>%1</b><table>").arg(QString::fromStdString(gap.reason).toHtmlEscaped()) +
-           line("duration", duration_text(gap.end_ns - gap.start_ns)) + "</table>";
-  }
-  const auto at = index.totals.interval_at(time);
-  if (at >= index.phases.intervals.size()) return {};
-  const auto& interval = index.phases.intervals[at];
-  const std::string_view name = analysis::phase_name(interval.phase);
-  return QString("<b>%1</b><table>").arg(QString::fromUtf8(name.data(), qsizetype(name.size()))) +
-         line("duration", duration_text(interval.end_ns - interval.start_ns)) + "</table>";
+  const PlacedRow* placed = row_at(position);
+  if (placed == nullptr) return {};
+  if (position.x() >= header_width) return placed->row->tooltip(point_in(*placed, position));
+  const auto& rank = document_.run().trace.ranks[placed->row->rank()];
+  const QString error = duration_text(std::llround(rank.clock_error_ns));
+  return tooltip(
+      QString("Rank %1 of %2").arg(rank.rank).arg(rank.world_size),
+      tooltip_line("host", QString::fromStdString(rank.host)) + tooltip_line("process", QString::number(rank.pid)) +
+          tooltip_line("clock", QString("%1, error at most %2").arg(QString::fromStdString(rank.clock_source), error)));
 }
 
 }  // namespace paceline::viewer

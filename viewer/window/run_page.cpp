@@ -2,43 +2,77 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 
 #include "viewer/drawing/time_text.h"
-#include "viewer/panels/legend.h"
-#include "viewer/panels/overview_widget.h"
+#include "viewer/panels/panel.h"
+#include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {
+namespace run_page {
 
-RunPage::RunPage(std::shared_ptr<const Run> run, QWidget* parent) : QWidget(parent), run_(std::move(run)) {
-  timeline_ = new TimelineWidget(run_);
-  breakdown_ = new BreakdownPanel(run_);
-  details_ = new DetailsPanel(run_);
-  search_ = new SearchBar(run_);
+template <class Layout>
+Layout* without_margins(Layout* layout) {
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  return layout;
+}
 
-  auto* title = new QLabel(heading());
+// The first slice of this name that begins in the view, else the first in the run.
+std::optional<SliceRef> first_named(const Run& run, analysis::NameId name, TimeRange view, const Ticket& ticket) {
+  std::optional<SliceRef> first, in_view;
+  const auto start_of = [&](const SliceRef& ref) { return slices_of(run, ref).start_ns[ref.slice]; };
+  for (std::size_t rank = 0; rank < run.trace.ranks.size() && !ticket.cancelled(); ++rank) {
+    for (std::size_t track = 0; track < run.trace.ranks[rank].tracks.size(); ++track) {
+      const auto& slices = run.trace.ranks[rank].tracks[track].slices;
+      for (std::uint32_t i = 0; i < slices.size(); ++i) {
+        if (run.trace.kind_of(slices, i).name != name) continue;
+        const SliceRef ref{.rank = rank, .track = track, .slice = i};
+        const auto start = static_cast<double>(slices.start_ns[i]);
+        if (!first || slices.start_ns[i] < start_of(*first)) first = ref;
+        if (!in_view && start >= view.begin_ns && start < view.end_ns) in_view = ref;
+      }
+    }
+  }
+  return in_view ? in_view : first;
+}
+
+}  // namespace run_page
+
+RunPage::RunPage(std::shared_ptr<const Run> run)
+    : document_(std::move(run)), state_(document_.run()), selecting_(document_.background()) {
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(12, 5, 8, 5);
-  bar->addWidget(title, 1);
-  bar->addWidget(search_);
-
+  bar->addWidget(new QLabel(heading()), 1);
   auto* top = new QWidget;
-  auto* top_layout = new QVBoxLayout(top);
-  top_layout->setContentsMargins(0, 0, 0, 0);
-  top_layout->setSpacing(0);
-  top_layout->addWidget(new OverviewWidget(timeline_));
-  top_layout->addWidget(timeline_, 1);
-  top_layout->addWidget(new Legend(*run_));
-
+  auto* top_layout = run_page::without_margins(new QVBoxLayout(top));
+  auto* timeline = new TimelineWidget(document_, state_);
+  top_layout->addWidget(timeline, 1);
   auto* bottom = new QSplitter(Qt::Horizontal);
-  bottom->addWidget(breakdown_);
-  bottom->addWidget(details_);
-  bottom->setStretchFactor(0, 1);
-  bottom->setSizes({1030, 570});
   bottom->setHandleWidth(1);
-  panels_ = bottom;
+  QList<int> widths;
+  for (const PanelKind& kind : panel_kinds()) {
+    QWidget* panel = kind.make(document_, state_);
+    switch (kind.place) {
+      case PanelKind::Place::title:
+        bar->addWidget(panel);
+        break;
+      case PanelKind::Place::above:
+        top_layout->insertWidget(top_layout->indexOf(timeline), panel);
+        break;
+      case PanelKind::Place::below:
+        top_layout->addWidget(panel);
+        break;
+      case PanelKind::Place::bottom:
+        bottom->addWidget(panel);
+        widths << kind.width;
+    }
+  }
+  bottom->setStretchFactor(0, 1);
+  bottom->setSizes(widths);
 
   auto* split = new QSplitter(Qt::Vertical);
   split->addWidget(top);
@@ -47,87 +81,59 @@ RunPage::RunPage(std::shared_ptr<const Run> run, QWidget* parent) : QWidget(pare
   split->setSizes({560, 252});
   split->setHandleWidth(1);
 
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = run_page::without_margins(new QVBoxLayout(this));
   layout->addLayout(bar);
   layout->addWidget(split, 1);
 
-  connect(timeline_, &TimelineWidget::selection_changed, this, [this] { details_->show_slice(timeline_->selected()); });
-  connect(timeline_, &TimelineWidget::range_changed, this, [this] {
-    breakdown_->show_range(timeline_->selected_range());
-    Q_EMIT status_changed();
-  });
-  connect(timeline_, &TimelineWidget::view_changed, this, &RunPage::status_changed);
-  connect(search_, &SearchBar::hit_chosen, timeline_, &TimelineWidget::reveal);
-  connect(search_, &SearchBar::left, timeline_, [this] { timeline_->setFocus(); });
-  setFocusProxy(timeline_);
+  connect(&state_, &ViewState::range_changed, this, &RunPage::status_changed);
+  connect(&state_, &ViewState::view_changed, this, &RunPage::status_changed);
+  connect(&state_, &ViewState::panels_changed, bottom, [this, bottom] { bottom->setVisible(state_.panels_shown()); });
+  setFocusProxy(timeline);
 }
+
+// The widgets refer to the document and to the state, which are destroyed before what ~QWidget destroys.
+RunPage::~RunPage() { qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)); }
 
 // "resnet18-n4   4 ranks on node01, node02   5.600 s"
 QString RunPage::heading() const {
-  const auto& ranks = run_->trace.ranks;
-  QStringList hosts;
-  for (const auto& rank : ranks) {
-    const QString host = QString::fromStdString(rank.host);
-    if (!host.isEmpty() && !hosts.contains(host)) hosts << host;
-  }
-  QString where = QString("%1 %2").arg(ranks.size()).arg(ranks.size() == 1 ? "rank" : "ranks");
-  if (hosts.size() > 4) {
-    where += QString(" on %1 hosts").arg(hosts.size());
-  } else if (!hosts.isEmpty()) {
-    where += " on " + hosts.join(", ");
+  QString where = run().ranks_text();
+  if (run().hosts.size() > 4) {
+    where += QString(" on %1 hosts").arg(run().hosts.size());
+  } else if (!run().hosts.isEmpty()) {
+    where += " on " + run().hosts.join(", ");
   }
   return QString("<b>%1</b>&nbsp;&nbsp;&nbsp; %2 &nbsp;·&nbsp; %3")
-      .arg(run_->title().toHtmlEscaped(), where.toHtmlEscaped(),
-           duration_text(static_cast<std::int64_t>(run_->end_ns - run_->begin_ns)));
+      .arg(run().title().toHtmlEscaped(), where.toHtmlEscaped(),
+           duration_text(static_cast<std::int64_t>(run().end_ns - run().begin_ns)));
 }
 
 QString RunPage::status() const {
-  const TimeAxis& axis = timeline_->axis();
-  const TimeRange view = axis.visible();
+  const TimeRange view = state_.axis().visible();
   const double step = std::max(view.length() / 1000, 1.0);
   QStringList parts{
       QString("%1 to %2").arg(time_text(view.begin_ns, step, view.end_ns), time_text(view.end_ns, step, view.end_ns)),
       duration_text(static_cast<std::int64_t>(view.length())) + " in view"};
-  if (const auto range = timeline_->selected_range()) {
+  if (const auto range = state_.selected_range()) {
     parts << duration_text(static_cast<std::int64_t>(range->length())) + " selected";
   }
-  const auto& ranks = run_->trace.ranks;
-  parts << QString("%1 %2, %3 slices")
-               .arg(ranks.size())
-               .arg(ranks.size() == 1 ? "rank" : "ranks", count_text(run_->slices()));
-  if (ranks.size() > 1 && run_->clock_error_ns() > 0) {
-    parts << "clock error at most " + duration_text(std::llround(run_->clock_error_ns()));
+  const auto& ranks = run().trace.ranks;
+  parts << QString("%1, %2 slices").arg(run().ranks_text(), count_text(run().slices));
+  if (ranks.size() > 1 && run().clock_error_ns > 0) {
+    parts << "clock error at most " + duration_text(std::llround(run().clock_error_ns));
   }
-  if (std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.damaged; })) {
-    parts << "damaged trace: see its details";
-  }
+  if (std::ranges::any_of(ranks, &analysis::Rank::damaged)) parts << "damaged trace: see its details";
   return parts.join("    ");
 }
 
-bool RunPage::select_name(const QString& name) {
-  const auto& trace = run_->trace;
-  const auto id = trace.names.find(name.toStdString());
-  if (id == 0) return false;
-  const TimeRange view = timeline_->axis().visible();
-  std::optional<SliceRef> first, in_view;
-  const auto start_of = [&](const SliceRef& ref) { return slices_of(*run_, ref).start_ns[ref.slice]; };
-  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    for (std::size_t track = 0; track < run_->ranks[rank].own_tracks; ++track) {
-      const auto& slices = trace.ranks[rank].tracks[track].slices;
-      for (std::uint32_t i = 0; i < slices.size(); ++i) {
-        if (trace.kind_of(slices, i).name != id) continue;
-        const SliceRef ref{rank, track, i, false};
-        const auto start = static_cast<double>(slices.start_ns[i]);
-        if (!first || slices.start_ns[i] < start_of(*first)) first = ref;
-        if (!in_view && start >= view.begin_ns && start < view.end_ns) in_view = ref;
-      }
-    }
-  }
-  if (!first) return false;
-  timeline_->reveal(in_view ? *in_view : *first);
-  return true;
+void RunPage::select_name(const QString& name, std::function<void(bool)> done) {
+  const auto id = run().trace.names.find(name.toStdString());
+  if (id == 0) return done(false);
+  selecting_.start([run = document_.shared_run(), id, view = state_.axis().visible()](
+                       const Ticket& ticket) { return run_page::first_named(*run, id, view, ticket); },
+                   [this, done](std::optional<SliceRef> found) {
+                     if (found) state_.reveal(*found);
+                     done(found.has_value());
+                   });
 }
 
 }  // namespace paceline::viewer

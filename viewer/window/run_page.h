@@ -1,15 +1,12 @@
-// One run on screen: overview, timeline, legend, and below them the breakdown and the details.
+// One run on screen: the timeline with the panels around it.
 #pragma once
 
-#include <QSplitter>
 #include <QWidget>
+#include <functional>
 #include <memory>
 
-#include "viewer/panels/breakdown_panel.h"
-#include "viewer/panels/details_panel.h"
-#include "viewer/panels/search.h"
-#include "viewer/session/run.h"
-#include "viewer/timeline/timeline_widget.h"
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
 
@@ -17,18 +14,19 @@ class RunPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit RunPage(std::shared_ptr<const Run> run, QWidget* parent = nullptr);
+  explicit RunPage(std::shared_ptr<const Run> run);
+  ~RunPage() override;
 
-  const Run& run() const { return *run_; }
-  TimelineWidget& timeline() { return *timeline_; }
-  SearchBar& search() { return *search_; }
-  void show_panels(bool shown) { panels_->setVisible(shown); }
+  Document& document() { return document_; }
+  ViewState& state() { return state_; }
+  const Run& run() const { return document_.run(); }
 
-  // What is in view, and how exactly the ranks' clocks agree: for the status bar.
+  // The view, and how exactly the ranks' clocks agree: for the status bar.
   QString status() const;
 
-  // Selects the first slice of this name that begins in the view, else the first in the run; false where none has it.
-  bool select_name(const QString& name);
+  // Selects the first slice of this name that begins in the view, else the first in the run. Searches beside the UI
+  // thread, and then calls `done` with whether there is one.
+  void select_name(const QString& name, std::function<void(bool)> done);
 
  Q_SIGNALS:
   void status_changed();
@@ -36,12 +34,9 @@ class RunPage : public QWidget {
  private:
   QString heading() const;
 
-  std::shared_ptr<const Run> run_;
-  TimelineWidget* timeline_;
-  BreakdownPanel* breakdown_;
-  DetailsPanel* details_;
-  SearchBar* search_;
-  QWidget* panels_;
+  Document document_;
+  ViewState state_;
+  Task selecting_;
 };
 
 }  // namespace paceline::viewer

@@ -1,4 +1,4 @@
-// The sheet of keys and mouse moves that `?` shows.
+// The sheet of keys and mouse moves that `?` shows, made from the table of actions.
 #pragma once
 
 #include <QDialog>

@@ -11,8 +11,10 @@
 #include <QStatusBar>
 #include <QTabBar>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
+#include "viewer/session/actions.h"
 #include "viewer/session/loader.h"
 #include "viewer/window/shortcuts.h"
 
@@ -60,81 +62,63 @@ Window::Window() {
 RunPage* Window::current_page() const { return qobject_cast<RunPage*>(tabs_->currentWidget()); }
 
 void Window::make_menus() {
-  const auto add = [this](QMenu* menu, const QString& text, const QKeySequence& keys, auto action) {
-    auto* entry = menu->addAction(text, this, action);
-    entry->setShortcut(keys);
-    return entry;
-  };
-  // The timeline takes single letters itself while it has the focus; here they are for finding, not for catching.
-  const auto on_timeline = [this](auto action) {
-    return [this, action] {
-      if (RunPage* page = current_page()) action(page->timeline());
-    };
-  };
-  auto* file = menuBar()->addMenu("&File");
-  add(file, "&Open run…", QKeySequence::Open, [this] { ask_for_directory(); });
-  add(file, "Open &file…", QKeySequence("Ctrl+Shift+O"), [this] { ask_for_file(); });
-  add(file, "&Close", QKeySequence::Close, [this] { close_tab(tabs_->currentIndex()); });
-  file->addSeparator();
-  add(file, "&Quit", QKeySequence::Quit, [] { QApplication::quit(); });
+  for (const char* title : {"&File", "&View", "&Go", "&Help"}) {
+    auto* menu = menuBar()->addMenu(title);
+    const Action* above = nullptr;
+    for (const Action& action : action_table()) {
+      if (action.menu != QString(title)) continue;
+      if (above != nullptr && above->section != QString(action.section)) menu->addSeparator();
+      above = &action;
+      auto* entry = menu->addAction(action.text, this, [this, &action] { act(action); });
+      if (action.input == Action::Input::window) {
+        QList<QKeySequence> keys;
+        for (const QString& text : QString(action.keys).split(' ')) keys << QKeySequence(text);
+        entry->setShortcuts(keys);
+      } else {  // only shown here: the timeline takes the key while it has the keyboard
+        entry->setText(QString(action.text) + "\t" + keys_text(action));
+      }
+    }
+  }
+}
 
-  auto* view = menuBar()->addMenu("&View");
-  add(view, "&Whole run\tF", {}, on_timeline([](TimelineWidget& timeline) { timeline.show_all(); }));
-  add(view, "&Selection\tZ", {}, on_timeline([](TimelineWidget& timeline) { timeline.zoom_to_selection(); }));
-  add(view, "&Back\tBackspace", {}, on_timeline([](TimelineWidget& timeline) { timeline.show_previous(); }));
-  view->addSeparator();
-  add(view, "Zoom &in", QKeySequence::ZoomIn,
-      on_timeline([](TimelineWidget& timeline) { timeline.zoom(timeline.axis().width() / 2.0, 0.5); }));
-  add(view, "Zoom &out", QKeySequence::ZoomOut,
-      on_timeline([](TimelineWidget& timeline) { timeline.zoom(timeline.axis().width() / 2.0, 2); }));
-  view->addSeparator();
-  add(view, "&Unfold all ranks", QKeySequence("Ctrl+E"),
-      on_timeline([](TimelineWidget& timeline) { timeline.set_all_collapsed(false); }));
-  add(view, "&Fold all ranks", QKeySequence("Ctrl+Shift+E"),
-      on_timeline([](TimelineWidget& timeline) { timeline.set_all_collapsed(true); }));
-  add(view, "Unfold all &counters", QKeySequence("Ctrl+U"),
-      on_timeline([](TimelineWidget& timeline) { timeline.set_counters_unfolded(true); }));
-  add(view, "Fold all coun&ters", QKeySequence("Ctrl+Shift+U"),
-      on_timeline([](TimelineWidget& timeline) { timeline.set_counters_unfolded(false); }));
-  auto* panels = view->addAction("&Panels");
-  panels->setCheckable(true);
-  panels->setChecked(true);
-  panels->setShortcut(QKeySequence("Ctrl+P"));
-  connect(panels, &QAction::toggled, this, [this](bool shown) {
-    if (RunPage* page = current_page()) page->show_panels(shown);
-  });
-
-  auto* go = menuBar()->addMenu("&Go");
-  add(go, "&Find…", QKeySequence::Find, [this] {
-    if (RunPage* page = current_page()) page->search().start();
-  });
-  add(go, "&Next iteration\t]", {}, on_timeline([](TimelineWidget& timeline) { timeline.jump_to_iteration(1); }));
-  add(go, "&Previous iteration\t[", {}, on_timeline([](TimelineWidget& timeline) { timeline.jump_to_iteration(-1); }));
-
-  auto* help = menuBar()->addMenu("&Help");
-  add(help, "&Keys and mouse moves", QKeySequence("?"), [this] { ShortcutSheet(this).exec(); });
+void Window::act(const Action& action) {
+  RunPage* page = current_page();
+  if (action.view != nullptr && page != nullptr) action.view(page->state());
+  switch (action.window) {
+    case WindowAction::none:
+      break;
+    case WindowAction::open_directory:
+      if (const QString path = QFileDialog::getExistingDirectory(this, "Open the directory of a run");
+          !path.isEmpty()) {
+        open(path);
+      }
+      break;
+    case WindowAction::open_file:
+      if (const QString path = QFileDialog::getOpenFileName(this, "Open a trace"); !path.isEmpty()) open(path);
+      break;
+    case WindowAction::close:
+      close_tab(tabs_->currentIndex());
+      break;
+    case WindowAction::quit:
+      QApplication::quit();
+      break;
+    case WindowAction::show_keys:
+      ShortcutSheet(this).exec();
+      break;
+  }
 }
 
 void Window::make_empty_page() {
   empty_ = new QWidget;
   auto* layout = centred(empty_);
   layout->addWidget(
-      new QLabel("<h3>No run is open</h3><p>A run is a directory of traces, as <i>paceline record</i> "
-                 "leaves it,<br>or a file of another tool.</p>"));
+      new QLabel("<h3>No run is open</h3><p>A run is a directory of traces that <i>paceline record</i> "
+                 "wrote,<br>or a file of another tool.</p>"));
   auto* button = new QPushButton("Open a run…");
-  connect(button, &QPushButton::clicked, this, [this] { ask_for_directory(); });
+  connect(button, &QPushButton::clicked, this,
+          [this] { act(*std::ranges::find(action_table(), WindowAction::open_directory, &Action::window)); });
   layout->addWidget(button, 0, Qt::AlignLeft);
   tabs_->addTab(empty_, "Paceline");
-}
-
-void Window::ask_for_directory() {
-  const QString path = QFileDialog::getExistingDirectory(this, "Open the directory of a run");
-  if (!path.isEmpty()) open(path);
-}
-
-void Window::ask_for_file() {
-  const QString path = QFileDialog::getOpenFileName(this, "Open a trace");
-  if (!path.isEmpty()) open(path);
 }
 
 void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
@@ -154,13 +138,13 @@ void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
     close_tab(tabs_->indexOf(page));
   });
   connect(loader, &Loader::progressed, bar, &QProgressBar::setValue);
-  // In the page's name: what a closed page's loader still had to say is dropped with it.
+  // The page is the context, so that signals that arrive after it is closed are dropped.
   connect(loader, &Loader::loaded, page, [this, page, opened](std::shared_ptr<const Run> run) {
     RunPage* shown = show_run(std::move(run), page);
     try {
       if (opened) opened(*shown);
     } catch (const std::exception& error) {
-      statusBar()->showMessage(error.what());
+      show_message(error.what());
     }
   });
   connect(loader, &Loader::failed, page, [this, page, title](const QString& why) {
@@ -176,6 +160,7 @@ RunPage* Window::show_run(std::shared_ptr<const Run> run, QWidget* instead_of) {
   connect(page, &RunPage::status_changed, this, [this, page] {
     if (page == current_page()) status_->setText(page->status());
   });
+  connect(&page->document().background(), &Background::failed, this, &Window::show_message);
   if (instead_of != nullptr) {
     replace(instead_of, page, title);
   } else {
@@ -183,6 +168,8 @@ RunPage* Window::show_run(std::shared_ptr<const Run> run, QWidget* instead_of) {
   }
   return page;
 }
+
+void Window::show_message(const QString& message) { status_->setText(message); }
 
 void Window::put(QWidget* page, const QString& title) {
   if (empty_ != nullptr) {
@@ -219,7 +206,7 @@ void Window::page_changed() {
   RunPage* page = current_page();
   setWindowTitle(page ? page->run().title() + " – Paceline" : QString("Paceline"));
   status_->setText(page ? page->status() : QString());
-  if (page) page->timeline().setFocus();
+  if (page) page->setFocus();  // its focus proxy is the timeline
 }
 
 }  // namespace paceline::viewer

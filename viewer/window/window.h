@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "viewer/session/actions.h"
 #include "viewer/window/run_page.h"
 
 namespace paceline::viewer {
@@ -17,18 +18,19 @@ class Window : public QMainWindow {
  public:
   Window();
 
-  // Loads in the background; a new tab shows the progress, then the run or the reason why not.
-  // `opened` is called with the run's page; what it throws is shown in the status bar.
+  // Loads beside the UI thread. A new tab shows the progress, then the run or the reason why it cannot be opened. Then
+  // `opened` is called with the run's page; the message of its exception is shown in the status bar.
   void open(const QString& path, std::function<void(RunPage&)> opened = {});
-  // Shows a run that is in memory, in a new tab or in the place of a page.
+  // Shows a run that is in memory, in a new tab or in place of a page.
   RunPage* show_run(std::shared_ptr<const Run> run, QWidget* instead_of = nullptr);
   RunPage* current_page() const;
+  // A message that stays in the status bar until the view changes.
+  void show_message(const QString& message);
 
  private:
   void make_menus();
+  void act(const Action& action);
   void make_empty_page();
-  void ask_for_directory();
-  void ask_for_file();
   void close_tab(int index);
   void put(QWidget* page, const QString& title);  // in a new tab, or where no run is open
   void replace(QWidget* page, QWidget* by, const QString& title);
@@ -36,7 +38,7 @@ class Window : public QMainWindow {
 
   QTabWidget* tabs_;
   QLabel* status_;
-  QWidget* empty_ = nullptr;  // the page that says so, while no run is open
+  QWidget* empty_ = nullptr;  // the page that is shown while no run is open
 };
 
 }  // namespace paceline::viewer

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <QAction>
 #include <QApplication>
 #include <QLineEdit>
 #include <QPushButton>
@@ -8,6 +9,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <atomic>
+#include <optional>
 
 #include "analysis/trace/builder.h"
 #include "profiler/format/writer.h"
@@ -27,41 +30,66 @@ std::shared_ptr<const Run> simulated() {
   return run;
 }
 
-int column_named(const QTableWidget& table, const QString& name) {
+// What a page holds for its panels.
+struct Open {
+  explicit Open(std::shared_ptr<const Run> run) : document(std::move(run)), state(document.run()) {}
+  void finish() { document.background().finish(); }
+
+  Document document;
+  ViewState state;
+};
+
+// For searches that nobody cancels.
+const Ticket& no_ticket() {
+  static const std::atomic<bool> open = false;
+  static const Ticket ticket(open);
+  return ticket;
+}
+
+QString header_of(const QAbstractItemModel& table, int column) {
+  return table.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+}
+QString cell(const QAbstractItemModel& table, int row, int column) {
+  return table.index(row, column).data().toString();
+}
+
+int column_named(const QAbstractItemModel& table, const QString& name) {
   for (int column = 0; column < table.columnCount(); ++column) {
-    if (table.horizontalHeaderItem(column)->text() == name) return column;
+    if (header_of(table, column) == name) return column;
   }
   return -1;
 }
 
 TEST(BreakdownPanel, ShowsThePhasesOfTheWholeRun) {
-  const BreakdownPanel panel(simulated());
+  Open open(simulated());
+  const BreakdownPanel panel(open.document, open.state);
   const auto& table = panel.table();
   ASSERT_EQ(table.rowCount(), 2);
   for (int row = 0; row < 2; ++row) {
     const auto& totals = simulated()->ranks[static_cast<std::size_t>(row)].phases.total_ns;
     const auto& rank = simulated()->trace.ranks[static_cast<std::size_t>(row)];
-    EXPECT_EQ(table.item(row, 0)->text(), QString("Rank %1").arg(row));
-    EXPECT_EQ(table.item(row, 1)->text(), duration_text(rank.end_ns - rank.start_ns));
+    EXPECT_EQ(cell(table, row, 0), QString("Rank %1").arg(row));
+    EXPECT_EQ(cell(table, row, 1), duration_text(rank.end_ns - rank.start_ns));
     const std::int64_t backward = totals[static_cast<std::size_t>(analysis::Phase::backward)];
     const double share = double(backward) / double(rank.end_ns - rank.start_ns);
-    EXPECT_EQ(table.item(row, column_named(table, "backward"))->text(),
-              duration_text(backward) + "\n" + share_text(share));
+    EXPECT_EQ(cell(table, row, column_named(table, "backward")), duration_text(backward) + "\n" + share_text(share));
   }
   EXPECT_EQ(column_named(table, "copy"), -1) << "a phase that no rank was in";
 }
 
-TEST(BreakdownPanel, ShowsTheSelectedStretchAlone) {
-  BreakdownPanel panel(simulated());
+TEST(BreakdownPanel, ShowsOnlyTheSelectedRange) {
+  Open open(simulated());
+  const BreakdownPanel panel(open.document, open.state);
   const auto& iteration = simulated()->ranks[0].iterations[2];
   const auto begin = double(iteration.start_ns), end = double(iteration.start_ns + iteration.duration_ns);
-  panel.show_range(TimeRange{begin, end});
+  open.state.select_range(TimeRange{begin, end});
   const auto& table = panel.table();
-  EXPECT_EQ(table.item(0, 1)->text(), duration_text(iteration.duration_ns));
+  EXPECT_EQ(header_of(table, 1), "Selected");
+  EXPECT_EQ(cell(table, 0, 1), duration_text(iteration.duration_ns));
   const std::int64_t forward = iteration.phase_ns[static_cast<std::size_t>(analysis::Phase::forward)];
-  EXPECT_TRUE(table.item(0, column_named(table, "forward"))->text().startsWith(duration_text(forward) + "\n"));
-  EXPECT_EQ(table.item(0, column_named(table, "startup"))->text(), "–");
-  panel.show_range(std::nullopt);
+  EXPECT_TRUE(cell(table, 0, column_named(table, "forward")).startsWith(duration_text(forward) + "\n"));
+  EXPECT_EQ(cell(table, 0, column_named(table, "startup")), "–");
+  open.state.select_range(std::nullopt);
   EXPECT_EQ(panel.title(), "Phases of each rank, whole run");
 }
 
@@ -72,26 +100,53 @@ TEST(Legend, ListsThePhasesThatOccurInTheOrderOfAllViews) {
                          Phase::communication, Phase::evaluate, Phase::checkpoint, Phase::other}));
 }
 
-TEST(DetailsPanel, TellsAllThatIsKnownOfASlice) {
-  DetailsPanel panel(simulated());
+TEST(DetailsPanel, ShowsTheRunUntilASliceIsSelected) {
+  Open open(simulated());
+  const DetailsPanel panel(open.document, open.state);
   EXPECT_TRUE(panel.toPlainText().contains("--model resnet18"));
-  const auto hits = find_by_name(*simulated(), "MPI_Allreduce");
-  ASSERT_FALSE(hits.found.empty());
-  const SliceRef call = hits.found.front();
-  panel.show_slice(call);
-  const QString text = panel.toPlainText();
-  const auto& slices = slices_of(*simulated(), call);
-  for (const QString& expected :
-       {QString("MPI_Allreduce"), duration_text(slices.duration_ns[call.slice]), QString("44,689,440 B"),
-        QString("world"), QString("mpi, collective"), QString("of iteration 0")}) {
-    EXPECT_TRUE(text.contains(expected)) << expected.toStdString() << " in\n" << text.toStdString();
-  }
-  const auto statistics = analysis::durations_of(simulated()->trace, simulated()->trace.ranks[1].tracks,
-                                                 simulated()->trace.kind_of(slices, call.slice).name);
-  EXPECT_TRUE(text.contains(duration_text(statistics.median_ns)));
 }
 
-// A call of NCCL's, the collective that it started, and a copy.
+TEST(DetailsPanel, ShowsEverythingKnownAboutASlice) {
+  Open open(simulated());
+  const DetailsPanel panel(open.document, open.state);
+  const auto hits = find_by_name(*simulated(), "MPI_Allreduce", no_ticket());
+  ASSERT_FALSE(hits.found.empty());
+  const SliceRef call = hits.found.front();
+  open.state.select(call);
+  EXPECT_TRUE(panel.toPlainText().contains("computing…")) << "the statistics of the name come later";
+  const auto& slices = slices_of(*simulated(), call);
+  for (const bool complete : {false, true}) {
+    if (complete) open.finish();
+    const QString text = panel.toPlainText();
+    for (const QString& expected :
+         {QString("MPI_Allreduce"), duration_text(slices.duration_ns[call.slice]), QString("44,689,440 B"),
+          QString("world"), QString("mpi, collective"), QString("of iteration 0")}) {
+      EXPECT_TRUE(text.contains(expected)) << expected.toStdString() << " in\n" << text.toStdString();
+    }
+  }
+  const auto statistics =
+      analysis::durations_of(simulated()->trace, simulated()->trace.ranks[1].tracks, kind_of(*simulated(), call).name);
+  EXPECT_TRUE(panel.toPlainText().contains(duration_text(statistics.median_ns)));
+  EXPECT_FALSE(panel.toPlainText().contains("computing…"));
+}
+
+TEST(DetailsPanel, ShowsOnlyTheLatestSelection) {
+  Open open(simulated());
+  const DetailsPanel panel(open.document, open.state);
+  for (const char* name : {"forward", "MPI_Allreduce", "backward"}) {
+    open.state.select(find_by_name(*simulated(), name, no_ticket()).found.front());
+  }
+  open.finish();
+  const auto id = simulated()->trace.names.find("backward");
+  const auto statistics = analysis::durations_of(simulated()->trace, simulated()->trace.ranks[0].tracks, id);
+  EXPECT_TRUE(panel.toPlainText().trimmed().startsWith("backward\n")) << panel.toPlainText().toStdString();
+  EXPECT_TRUE(panel.toPlainText().contains(duration_text(statistics.median_ns)));
+  open.state.select(std::nullopt);
+  open.finish();
+  EXPECT_TRUE(panel.toPlainText().contains("--model resnet18"));
+}
+
+// A call of NCCL, the collective that it started, and a copy.
 std::shared_ptr<const Run> with_devices() {
   analysis::TraceBuilder builder;
   analysis::RankBuilder& rank = builder.add_rank(0);
@@ -110,19 +165,24 @@ std::shared_ptr<const Run> with_devices() {
 
 TEST(DetailsPanel, LeadsFromACallToWhatItStartedAndBack) {
   const auto run = with_devices();
-  DetailsPanel panel(run);
-  panel.show_slice(SliceRef{0, 0, 0});
-  EXPECT_TRUE(panel.toPlainText().contains("ran as")) << panel.toPlainText().toStdString();
-  EXPECT_TRUE(panel.toPlainText().contains("ncclAllReduce (NCCL data parallel, 2"));
-  panel.show_slice(SliceRef{0, 1, 0});
-  EXPECT_TRUE(panel.toPlainText().contains("called by")) << panel.toPlainText().toStdString();
-  EXPECT_TRUE(panel.toPlainText().contains("ncclAllReduce (main thread, 1"));
-  EXPECT_FALSE(panel.toPlainText().contains("(main thread, 3"));
-  panel.show_slice(SliceRef{0, 0, 1});
-  EXPECT_FALSE(panel.toPlainText().contains("ran as"));
+  Open open(run);
+  const DetailsPanel panel(open.document, open.state);
+  const auto text_for = [&](const SliceRef& ref) {
+    open.state.select(ref);
+    open.finish();
+    return panel.toPlainText();
+  };
+  const QString call = text_for({.rank = 0, .track = 0, .slice = 0});
+  EXPECT_TRUE(call.contains("ran as")) << call.toStdString();
+  EXPECT_TRUE(call.contains("ncclAllReduce (NCCL data parallel, 2")) << call.toStdString();
+  const QString collective = text_for({.rank = 0, .track = 1, .slice = 0});
+  EXPECT_TRUE(collective.contains("called by")) << collective.toStdString();
+  EXPECT_TRUE(collective.contains("ncclAllReduce (main thread, 1"));
+  EXPECT_FALSE(collective.contains("(main thread, 3"));
+  EXPECT_FALSE(text_for({.rank = 0, .track = 0, .slice = 1}).contains("ran as"));
 }
 
-TEST(Legend, HasTheColoursOfWhatDevicesDo) {
+TEST(Legend, IncludesPhasesThatOnlyDevicesWereIn) {
   using analysis::Phase;
   const auto phases = phases_drawn(*with_devices());
   EXPECT_TRUE(std::ranges::find(phases, Phase::copy) != phases.end());
@@ -132,7 +192,7 @@ TEST(Legend, HasTheColoursOfWhatDevicesDo) {
 }
 
 TEST(Search, FindsEveryNameInTheWholeRunInOrderOfTime) {
-  const auto hits = find_by_name(*simulated(), "ALLreduce");
+  const auto hits = find_by_name(*simulated(), "ALLreduce", no_ticket());
   EXPECT_FALSE(hits.more);
   // In 6 iterations on 2 ranks the range and the call in it, and the call of the evaluation.
   EXPECT_EQ(hits.found.size(), 2u * (6 * 2 + 1));
@@ -140,22 +200,41 @@ TEST(Search, FindsEveryNameInTheWholeRunInOrderOfTime) {
     const auto start = [&](const SliceRef& ref) { return slices_of(*simulated(), ref).start_ns[ref.slice]; };
     EXPECT_LE(start(hits.found[i - 1]), start(hits.found[i]));
   }
-  EXPECT_TRUE(find_by_name(*simulated(), "no such name").found.empty());
-  EXPECT_TRUE(find_by_name(*simulated(), "").found.empty());
+  EXPECT_TRUE(find_by_name(*simulated(), "no such name", no_ticket()).found.empty());
+  EXPECT_TRUE(find_by_name(*simulated(), "", no_ticket()).found.empty());
 }
 
 TEST(Search, EnterGoesFromHitToHitAndRoundAgain) {
-  SearchBar bar(simulated());
-  std::vector<SliceRef> chosen;
-  QObject::connect(&bar, &SearchBar::hit_chosen, [&](const SliceRef& ref) { chosen.push_back(ref); });
+  Open open(simulated());
+  SearchBar bar(open.document, open.state);
+  QSignalSpy chosen(&open.state, &ViewState::revealed);
   auto* field = bar.findChild<QLineEdit*>();
+  auto* count = bar.findChild<QLabel*>();
   QTest::keyClicks(field, "checkpoint");
   QTest::keyClick(field, Qt::Key_Return);
+  EXPECT_EQ(count->text(), "searching…");
+  EXPECT_EQ(chosen.count(), 0);
+  open.finish();
+  EXPECT_EQ(chosen.count(), 1);
+  EXPECT_EQ(count->text(), "1 of 1");
+  const auto first = open.state.selected();
   QTest::keyClick(field, Qt::Key_Return);
-  ASSERT_EQ(chosen.size(), 2u);
-  EXPECT_EQ(chosen[0], chosen[1]) << "there is one checkpoint";
+  EXPECT_EQ(chosen.count(), 2);
+  EXPECT_EQ(open.state.selected(), first) << "there is one checkpoint";
   QTest::keyClick(field, Qt::Key_Return, Qt::ShiftModifier);
-  EXPECT_EQ(chosen.size(), 3u);
+  EXPECT_EQ(chosen.count(), 3);
+}
+
+TEST(Search, AnEmptyTextCancelsTheSearch) {
+  Open open(simulated());
+  SearchBar bar(open.document, open.state);
+  auto* field = bar.findChild<QLineEdit*>();
+  QTest::keyClicks(field, "forward");
+  QTest::keyClick(field, Qt::Key_Return);
+  field->clear();
+  open.finish();
+  EXPECT_TRUE(bar.hits().found.empty());
+  EXPECT_FALSE(open.state.selected());
 }
 
 class WindowTest : public testing::Test {
@@ -182,7 +261,7 @@ class WindowTest : public testing::Test {
   Window window;
 };
 
-TEST_F(WindowTest, LoadsBesideTheWindowAndThenShowsTheRun) {
+TEST_F(WindowTest, LoadsBesideTheUiThreadAndThenShowsTheRun) {
   write_run();
   window.show();
   window.open(directory.path());
@@ -191,11 +270,16 @@ TEST_F(WindowTest, LoadsBesideTheWindowAndThenShowsTheRun) {
   EXPECT_EQ(window.current_page()->run().trace.ranks.size(), 2u);
   EXPECT_TRUE(window.windowTitle().endsWith("Paceline"));
   EXPECT_TRUE(window.current_page()->status().contains("2 ranks, 2 slices"));
-  EXPECT_TRUE(window.current_page()->select_name("forward"));
-  EXPECT_FALSE(window.current_page()->select_name("sideward"));
+  for (const auto& [name, expected] : {std::pair("forward", true), std::pair("sideward", false)}) {
+    std::optional<bool> found;
+    window.current_page()->select_name(name, [&](bool is_there) { found = is_there; });
+    window.current_page()->document().background().finish();
+    EXPECT_EQ(found, expected) << name;
+  }
+  EXPECT_TRUE(window.current_page()->state().selected());
 }
 
-TEST_F(WindowTest, SaysWhyARunCannotBeOpened) {
+TEST_F(WindowTest, ShowsWhyARunCannotBeOpened) {
   window.show();
   window.open("/no/such/run");
   const auto message = [&]() -> QLabel* {
@@ -209,7 +293,7 @@ TEST_F(WindowTest, SaysWhyARunCannotBeOpened) {
   EXPECT_EQ(window.current_page(), nullptr);
 }
 
-TEST_F(WindowTest, CancelEndsALoadAndLeavesNothingBehind) {
+TEST_F(WindowTest, CancelEndsALoadAndClosesItsPage) {
   write_run();
   window.show();
   window.open(directory.path());
@@ -218,13 +302,25 @@ TEST_F(WindowTest, CancelEndsALoadAndLeavesNothingBehind) {
   }
   QTest::qWait(200);
   EXPECT_EQ(window.current_page(), nullptr);
-  EXPECT_EQ(window.findChild<QTabWidget*>()->count(), 1) << "the page that says that no run is open";
+  EXPECT_EQ(window.findChild<QTabWidget*>()->count(), 1) << "the page that is shown while no run is open";
 }
 
 TEST_F(WindowTest, ShowsSeveralRunsInTabs) {
   window.show_run(simulated());
   window.show_run(simulated());
   EXPECT_EQ(window.findChild<QTabWidget*>()->count(), 2);
+}
+
+TEST_F(WindowTest, ItsMenusShowAndHideThePanels) {
+  RunPage* page = window.show_run(simulated());
+  window.show();
+  auto* breakdown = page->findChild<BreakdownPanel*>();
+  ASSERT_NE(breakdown, nullptr);
+  EXPECT_TRUE(breakdown->isVisible());
+  for (QAction* entry : window.findChildren<QAction*>()) {
+    if (entry->text() == "Show or hide &panels") entry->trigger();
+  }
+  EXPECT_FALSE(breakdown->isVisible());
 }
 
 }  // namespace

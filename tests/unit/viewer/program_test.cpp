@@ -1,4 +1,4 @@
-// paceline-view as a program: pictures without a display, and what it says when something is wrong.
+// paceline-view as a program: pictures without a display, and its error messages.
 #include <gtest/gtest.h>
 
 #include <QFileInfo>
@@ -7,8 +7,8 @@
 #include <QTemporaryDir>
 
 #include "profiler/format/writer.h"
+#include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
-#include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
 namespace {
@@ -22,7 +22,7 @@ Outcome run_program(const QStringList& arguments, const char* platform = nullptr
   QProcess program;
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
   for (const char* variable : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) environment.remove(variable);
-  environment.remove("XDG_RUNTIME_DIR");  // Qt would say so
+  environment.remove("XDG_RUNTIME_DIR");  // Qt would print a warning
   if (platform != nullptr) environment.insert("QT_QPA_PLATFORM", platform);
   program.setProcessEnvironment(environment);
   program.start(PACELINE_VIEW, arguments);
@@ -86,13 +86,13 @@ TEST_F(ProgramTest, DrawsAPictureWithThePhasesWhereTheyAre) {
   EXPECT_TRUE(has_colour(image, Phase::optimizer, 0.9));
 }
 
-TEST_F(ProgramTest, SaysNothingWhereTheOffscreenPlatformIsAskedFor) {
+TEST_F(ProgramTest, PrintsNothingIfTheOffscreenPlatformIsRequested) {
   const Outcome outcome = run_program({"--screenshot", picture, directory.path()}, "offscreen");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.errors, QStringList{}) << outcome.errors.join('\n').toStdString();
 }
 
-TEST_F(ProgramTest, DrawsTheRangeThatIsAskedFor) {
+TEST_F(ProgramTest, DrawsTheRequestedRange) {
   const Outcome outcome = run_program({"--screenshot", picture, "--from", "0.03", "--to", "70ms", directory.path()});
   ASSERT_EQ(outcome.status, 0) << outcome.errors.join('\n').toStdString();
   const QImage image(picture);
@@ -100,7 +100,7 @@ TEST_F(ProgramTest, DrawsTheRangeThatIsAskedFor) {
   for (const double share : {0.1, 0.5, 0.8}) EXPECT_TRUE(has_colour(image, analysis::Phase::backward, share));
 }
 
-TEST_F(ProgramTest, SaysInOneLineWhatIsWrong) {
+TEST_F(ProgramTest, PrintsOneLineForEachError) {
   const QString nowhere = directory.path() + "/nowhere";
   Outcome outcome = run_program({"--screenshot", picture, nowhere});
   EXPECT_EQ(outcome.status, 1);
@@ -118,7 +118,7 @@ TEST_F(ProgramTest, SaysInOneLineWhatIsWrong) {
   EXPECT_TRUE(outcome.errors[0].contains("--screenshot")) << "the remedy";
 }
 
-TEST_F(ProgramTest, TellsWrongUsageFromFailure) {
+TEST_F(ProgramTest, HasAnExitStatusForWrongUsageAndOneForFailure) {
   EXPECT_EQ(run_program({"--no-such-option"}).status, 2);
   EXPECT_EQ(run_program({"--screenshot", picture, "--size", "huge", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--screenshot", picture, "--from", "soon", directory.path()}).status, 2);

@@ -1,4 +1,4 @@
-// A data-parallel training run as the trainer and the recorder would leave it, made without either: the same names,
+// A data-parallel training run as the trainer and the recorder would write it, made without either: the same names,
 // domains, categories and arguments, with durations drawn from a fixed seed.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace paceline::viewer {
 
 struct SimulatedRun {
   int ranks = 2, iterations = 20, epochs = 1;
-  bool layers = true;  // a range a layer in forward and backward
+  bool layers = true;  // a range for each layer in forward and backward
 };
 
 analysis::Trace simulate(const SimulatedRun& what);

@@ -1,18 +1,20 @@
-// The whole run in miniature above the timeline, with the part in view framed: where am I, and what else is there.
+// The phases of the whole run in miniature above the timeline. A frame shows which part is in view; dragging it moves
+// through the run.
 #pragma once
 
 #include <QPixmap>
 #include <QWidget>
 
-#include "viewer/timeline/timeline_widget.h"
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
 
 namespace paceline::viewer {
 
-class OverviewWidget : public QWidget {
+class Overview : public QWidget {
   Q_OBJECT
 
  public:
-  OverviewWidget(TimelineWidget* timeline, QWidget* parent = nullptr);
+  Overview(Document& document, ViewState& state);
 
   QSize sizeHint() const override { return {400, height_}; }
   QSize minimumSizeHint() const override { return {100, height_}; }
@@ -28,7 +30,8 @@ class OverviewWidget : public QWidget {
   void paint_scene();
   TimeAxis axis() const;  // the whole run over this widget's width
 
-  TimelineWidget* timeline_;
+  const Run& run_;
+  ViewState& state_;
   int height_ = 0, strip_height_ = 0;
   QPixmap scene_;
   bool stale_ = true;

@@ -1,0 +1,246 @@
+// The kinds of rows, and how they are placed.
+#include <gtest/gtest.h>
+
+#include <QSignalSpy>
+#include <QTest>
+#include <algorithm>
+#include <set>
+
+#include "analysis/trace/builder.h"
+#include "tests/unit/viewer/simulated_run.h"
+#include "viewer/drawing/phase_strip.h"
+#include "viewer/timeline/timeline_widget.h"
+
+namespace paceline::viewer {
+namespace {
+
+constexpr int header = header_width, ruler = ruler_height;
+
+QImage painted(Document& document, const ViewState& state, const RowLayout& rows, QSize size) {
+  TimelinePainter painter(document, Theme::light(), QFont());
+  QImage image(size, QImage::Format_RGB32);
+  QPainter to(&image);
+  painter.paint(to, size, state, rows, 0, std::nullopt);
+  return image;
+}
+
+// 0.9 s of a rank: its CPU time, 0, 40 and 100 % in thirds, memory, and errors that never occurred.
+std::shared_ptr<const viewer::Run> run_with_counters() {
+  analysis::TraceBuilder builder;
+  analysis::RankBuilder& rank = builder.add_rank(0);
+  rank.info().start_ns = 0;
+  rank.info().end_ns = 900'000'000;
+  rank.add_main_thread().add_slice(0, 900'000'000, "step");
+  analysis::TrackBuilder& cpu = rank.add_counter("CPU time", "µs", "", true);
+  double used = 0;
+  for (int sample = 0; sample <= 900; ++sample) {
+    cpu.add_sample(sample * 1'000'000, used);
+    used += sample < 300 ? 0 : sample < 600 ? 400 : 1000;
+  }
+  analysis::TrackBuilder& memory = rank.add_counter("memory", "bytes", "", false);
+  memory.add_sample(0, 1e6);
+  memory.add_sample(450'000'000, 3e6);
+  memory.add_sample(900'000'000, 3e6);
+  rank.add_counter("errors", "", "", true).add_sample(0, 5);
+  return index_run("counters", builder.finish());
+}
+
+TEST(Counters, AreFoldedIntoTheFirstOne) {
+  const auto run = run_with_counters();
+  Document document(run);
+  ViewState state(*run);
+  TimelineWidget timeline(document, state);
+  timeline.resize(1100, 400);
+  timeline.show();
+  ASSERT_EQ(timeline.rows().rows_of(0).size(), 3u) << "the phases, the thread and CPU time";
+  const int height = timeline.rows().height();
+  const PlacedRow cpu = timeline.rows().rows_of(0)[2];
+  const QPoint name(60, ruler + (cpu.y + cpu.end_y) / 2);
+  EXPECT_TRUE(timeline.tooltip_at(name + QPoint(header, 0)).contains("CPU time"));
+  QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, name);
+  ASSERT_EQ(timeline.rows().rows_of(0).size(), 4u) << "memory; a counter that was never above 0 has no row";
+  const PlacedRow& memory = timeline.rows().rows_of(0)[3];
+  EXPECT_TRUE(timeline.tooltip_at({header + 5, ruler + memory.y + 5}).contains("memory"));
+  EXPECT_GT(timeline.rows().height(), height);
+  state.set_all_counters_unfolded(false);
+  EXPECT_EQ(timeline.rows().height(), height);
+}
+
+// The height of the graph at this share of the width, as a share of the row's height.
+double drawn_height(const QImage& image, const PlacedRow& row, double share) {
+  const int x = header + static_cast<int>(share * (image.width() - header));
+  const QRgb background = Theme::light().background;
+  for (int y = row.y; y < row.end_y - 1; ++y) {
+    if (image.pixel(x, ruler + y) != background) {
+      return static_cast<double>(row.end_y - 1 - y) / (row.end_y - row.y - 1);
+    }
+  }
+  return 0;
+}
+
+TEST(Counters, AreDrawnToScale) {
+  const auto run = run_with_counters();
+  Document document(run);
+  ViewState state(*run);
+  state.set_counters_unfolded(0, true);
+  state.set_width(700);
+  const RowLayout rows(document, state);
+  const QImage image = painted(document, state, rows, {header + 700, 300});
+  const PlacedRow &cpu = rows.rows_of(0)[2], &memory = rows.rows_of(0)[3];
+  const double pixel = 1.0 / (cpu.end_y - cpu.y - 1);
+  EXPECT_NEAR(drawn_height(image, cpu, 0.15), 0, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, cpu, 0.52), 0.4, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, cpu, 0.85), 1, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, memory, 0.27), 1.0 / 3, 1.6 * pixel);
+  EXPECT_NEAR(drawn_height(image, memory, 0.73), 1, 1.6 * pixel);
+}
+
+TEST(Counters, HaveALeastAndAGreatestValueInARange) {
+  const auto run = run_with_counters();
+  const CounterGraph& cpu = run->ranks[0].graphs[1];
+  EXPECT_EQ(cpu.curve.unit, "%");
+  EXPECT_NEAR(cpu.top, 100, 1e-9);
+  const auto middle = cpu.between(310e6, 590e6), edge = cpu.between(299.5e6, 600.5e6);
+  ASSERT_TRUE(middle && edge);
+  EXPECT_NEAR(middle->low, 40, 1e-9);
+  EXPECT_NEAR(middle->high, 40, 1e-9);
+  EXPECT_NEAR(edge->low, 0, 1e-9);
+  EXPECT_NEAR(edge->high, 100, 1e-9);
+  EXPECT_FALSE(cpu.between(-2e6, -1e6));
+  EXPECT_FALSE(cpu.between(901e6, 902e6));
+}
+
+TEST(Counters, ShowValueAndUnitInTheTooltip) {
+  const auto run = run_with_counters();
+  Document document(run);
+  ViewState state(*run);
+  TimelineWidget timeline(document, state);
+  timeline.resize(header + 900, 400);
+  timeline.show();
+  const PlacedRow& cpu = timeline.rows().rows_of(0)[2];
+  const int left = header + state.axis().width() * 45 / 90;
+  EXPECT_TRUE(timeline.tooltip_at({left, ruler + cpu.y + 5}).contains("<td>40 %</td>"));
+  EXPECT_TRUE(timeline.tooltip_at({left, ruler + timeline.rows().rows_of(0)[0].y + 2}).startsWith("<b>other</b>"));
+  EXPECT_EQ(timeline.tooltip_at({left, ruler + 2}), "") << "the margin above the first row";
+}
+
+TEST(Losses, AreHatchedInGreyAndBelongToNoPhase) {
+  analysis::TraceBuilder builder;
+  analysis::RankBuilder& rank = builder.add_rank(0);
+  rank.info().end_ns = 1000;
+  analysis::TrackBuilder& main = rank.add_main_thread();
+  main.add_slice(800, 1000, "iteration", "paceline.trainer", "iteration");
+  main.add_lost(200, 600, 12'345);
+  const auto run = index_run("lost", builder.finish());
+  Document document(run);
+  ViewState state(*run);
+  state.set_width(1000);
+  const RowLayout rows(document, state);
+  const QImage image = painted(document, state, rows, {header + 1000, 200});
+  const Theme theme = Theme::light();
+  const int top = ruler + rows.rows_of(0).front().y, bottom = ruler + rows.rows_of(0).front().end_y;
+  const auto colours = [&](int from, int until) {
+    std::set<QRgb> seen;
+    for (int x = header + from; x < header + until; ++x) {
+      for (int y = top; y < bottom; ++y) seen.insert(image.pixel(x, y) | 0xff000000);
+    }
+    return seen;
+  };
+  EXPECT_EQ(colours(150, 199).count(phase_colour(analysis::Phase::startup, theme)), 1u);
+  EXPECT_EQ(colours(400, 600), (std::set<QRgb>{theme.background, theme.faint_text}));
+  EXPECT_EQ(colours(202, 599).count(phase_colour(analysis::Phase::startup, theme)), 0u);
+  EXPECT_EQ(colours(601, 799).count(phase_colour(analysis::Phase::other, theme)), 1u) << "no start-up after a loss";
+  EXPECT_EQ(loss_text(run->ranks[0].losses.at(0)), "12,345 events lost");
+}
+
+TEST(MpiRow, SelectsTheThreadsSliceAndStepsFromCallToCall) {
+  analysis::TraceBuilder builder;
+  analysis::TrackBuilder& main = builder.add_rank(0).add_main_thread();
+  main.add_slice(0, 1000, "step");
+  main.add_slice(100, 200, "MPI_Send", "mpi", "point-to-point");
+  main.add_slice(300, 400, "pack");
+  main.add_slice(500, 900, "MPI_Recv", "mpi", "point-to-point");
+  const auto run = index_run("calls", builder.finish());
+  Document document(run);
+  ViewState state(*run);
+  TimelineWidget timeline(document, state);
+  timeline.resize(header + 1000, 300);
+  timeline.show();
+  ASSERT_EQ(timeline.rows().rows_of(0).size(), 3u) << "the phases, the thread and its MPI calls";
+  const PlacedRow& calls = timeline.rows().rows_of(0)[2];
+  const int x = header + static_cast<int>(state.axis().x_of(150));
+  QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, {x, ruler + calls.y + 5});
+  const SliceRef send{.rank = 0, .track = 0, .slice = 1, .mark = false, .mpi_row = true};
+  ASSERT_EQ(state.selected(), send);
+  QTest::keyClick(&timeline, Qt::Key_Right);
+  EXPECT_EQ(state.selected()->slice, 3u) << "the next MPI call, not the next slice";
+  QTest::keyClick(&timeline, Qt::Key_Up);
+  EXPECT_EQ(state.selected()->slice, 3u) << "calls are outermost in their row";
+}
+
+// A large job: 1,000 ranks with 20 rows each.
+TEST(RowLayout, FindsTheVisibleRowsOfAThousandRanks) {
+  analysis::TraceBuilder builder;
+  for (int r = 0; r < 1000; ++r) {
+    analysis::RankBuilder& rank = builder.add_rank(r, 1000);
+    rank.info().end_ns = 1000;
+    rank.add_main_thread().add_slice(0, 1000, "step");
+    for (int thread = 2; thread <= 19; ++thread) {
+      rank.add_track(analysis::TrackKind::thread, "thread", static_cast<std::uint64_t>(thread))
+          .add_slice(0, 10, "work");
+    }
+  }
+  const auto run = index_run("large", builder.finish());
+  Document document(run);
+  ViewState state(*run);
+  RowLayout rows(document, state);
+  ASSERT_EQ(rows.rows().size(), 20'000u);
+  // Against a walk over all rows.
+  for (const int top : {-50, 0, 1, 300'000, rows.height() - 700, rows.height()}) {
+    std::vector<const Row*> expected, found;
+    for (const PlacedRow& placed : rows.rows()) {
+      if (placed.y < top + 700 && placed.end_y > top) expected.push_back(placed.row);
+    }
+    for (const PlacedRow& placed : rows.rows_between(top, top + 700)) found.push_back(placed.row);
+    EXPECT_EQ(found, expected) << top;
+    const auto walked = std::ranges::find_if(
+        rows.rows(), [&](const PlacedRow& placed) { return placed.y <= top && top < placed.end_y; });
+    EXPECT_EQ(rows.at(top), walked == rows.rows().end() ? nullptr : &*walked) << top;
+  }
+  const PlacedRow& last = rows.rows().back();
+  EXPECT_EQ(rows.at(last.end_y - 1), &last);
+  EXPECT_EQ(rows.at(last.end_y), nullptr) << "the margin";
+
+  // A frame draws what is visible: the strips and slices of some 30 rows.
+  TimelinePainter painter(document, Theme::light(), QFont());
+  QImage image(1200, 700, QImage::Format_RGB32);
+  QPainter to(&image);
+  state.set_width(1000);
+  EXPECT_LE(painter.paint(to, image.size(), state, rows, 300'000, std::nullopt).rectangles, 100u);
+
+  // Folding all ranks is one change, after which the rows are placed once.
+  QSignalSpy folded(&state, &ViewState::folds_changed);
+  state.set_all_collapsed(true);
+  EXPECT_EQ(folded.count(), 1);
+  rows.place(0);
+  EXPECT_EQ(rows.rows().size(), 1000u);
+  EXPECT_EQ(rows.height(), 1000 * (RowLayout::lowest_level + 6 + 2 * RowLayout::margin));
+}
+
+TEST(RowLayout, UsesRoomToSpareForTallerLevels) {
+  const auto run = index_run("simulated", simulate({.ranks = 2, .iterations = 2}));
+  Document document(run);
+  ViewState state(*run);
+  RowLayout rows(document, state);
+  EXPECT_EQ(rows.level_height(), RowLayout::lowest_level);
+  const int lowest = rows.height();
+  for (const int room : {lowest - 1, lowest, lowest + 20, lowest + 60, lowest + 100, 10'000}) {
+    rows.place(room);
+    EXPECT_TRUE(rows.height() <= room || rows.level_height() == RowLayout::lowest_level) << room;
+    EXPECT_LE(rows.level_height(), RowLayout::highest_level);
+  }
+  EXPECT_EQ(rows.level_height(), RowLayout::highest_level);
+}
+
+}  // namespace
+}  // namespace paceline::viewer

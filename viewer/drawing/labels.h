@@ -1,0 +1,37 @@
+// What all drawn widgets share: measures, fonts, labels, and a count of what was drawn.
+#pragma once
+
+#include <QFont>
+#include <QPainter>
+#include <QRect>
+#include <QString>
+
+namespace paceline::viewer {
+
+constexpr int header_width = 200, ruler_height = 30;  // left of the rows and above them, in pixels
+
+// How many calls of the painter a drawing took; tests compare it with the number of pixels.
+struct DrawCounts {
+  std::size_t rectangles = 0, labels = 0;
+  DrawCounts& operator+=(const DrawCounts& more) {
+    rectangles += more.rectangles;
+    labels += more.labels;
+    return *this;
+  }
+};
+
+QFont with_size(QFont font, int pixels, bool bold = false);
+
+// `percent` of a over b, opaque.
+QRgb blend(QRgb a, QRgb b, int percent);
+
+// Draws text that is centred in height and begins at the left edge, elided to fit. Draws nothing where not even two
+// letters fit. Returns whether something was drawn.
+bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background);
+
+// A line of a tooltip's table. The value is escaped, the key is not.
+QString tooltip_line(const QString& key, const QString& value);
+// A bold title over such lines.
+QString tooltip(const QString& title, const QString& lines);
+
+}  // namespace paceline::viewer

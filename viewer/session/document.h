@@ -1,0 +1,63 @@
+// What is open: a run, and the worker threads that compute for its page. Widgets hold a reference; the page owns it and
+// outlives them.
+#pragma once
+
+#include <QObject>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "viewer/session/background.h"
+#include "viewer/session/run.h"
+
+namespace paceline::viewer {
+
+class Document : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit Document(std::shared_ptr<const Run> run) : run_(std::move(run)) {}
+
+  const Run& run() const { return *run_; }
+  // For work in other threads.
+  const std::shared_ptr<const Run>& shared_run() const { return run_; }
+  Background& background() { return background_; }
+
+ Q_SIGNALS:
+  void row_ready();  // a row's index has arrived: rows may be taller, and are to be drawn again
+
+ private:
+  std::shared_ptr<const Run> run_;
+  Background background_;
+};
+
+// A value that is made when it is first asked for: at once if that is cheap, else by a worker, which is followed by
+// Document::row_ready().
+template <class Value>
+class OnDemand {
+ public:
+  explicit OnDemand(Document& document) : document_(document), task_(document.background()) {}
+
+  // nullptr while a worker makes it. `make` is called in any thread and refers to nothing but the run; `slices` is how
+  // many slices it has to read.
+  template <class Make>
+  const Value* get(std::size_t slices, Make make) {
+    constexpr std::size_t cheap = 20'000;  // some 0.2 ms
+    if (!value_ && slices <= cheap) value_ = make();
+    if (!value_ && !task_.busy()) {
+      task_.start([make, run = document_.shared_run()](const Ticket&) { return make(); },
+                  [this](Value made) {
+                    value_ = std::move(made);
+                    Q_EMIT document_.row_ready();
+                  });
+    }
+    return value_ ? &*value_ : nullptr;
+  }
+
+ private:
+  Document& document_;
+  Task task_;
+  std::optional<Value> value_;
+};
+
+}  // namespace paceline::viewer

@@ -1,0 +1,160 @@
+#include "viewer/session/view_state.h"
+
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+
+namespace paceline::viewer {
+
+ViewState::ViewState(const Run& run) : run_(run), axis_(run.begin_ns, run.end_ns), folds_(run.ranks.size()) {}
+
+void ViewState::set_width(int pixels) {
+  axis_.set_width(pixels);
+  Q_EMIT view_changed();
+}
+
+void ViewState::jump_to(TimeRange range) {
+  constexpr std::size_t history_length = 200;
+  const TimeRange before = axis_.visible();
+  axis_.show(range);
+  if (axis_.visible() == before) return;
+  history_.push_back(before);
+  if (history_.size() > history_length) history_.erase(history_.begin());
+  Q_EMIT view_changed();
+}
+
+void ViewState::show_previous() {
+  if (history_.empty()) return;
+  const TimeRange before = history_.back();
+  history_.pop_back();
+  show_part(before);
+}
+
+void ViewState::jump_to_iteration(int steps) {
+  for (const RankIndex& rank : run_.ranks) {
+    if (rank.iterations.empty()) continue;
+    const TimeRange view = axis_.visible();
+    const double middle = (view.begin_ns + view.end_ns) / 2;
+    const auto after = std::partition_point(rank.iterations.begin(), rank.iterations.end(), [&](const auto& iteration) {
+      return double(iteration.start_ns) <= middle;
+    });
+    const auto last = std::ssize(rank.iterations) - 1;
+    const auto at = std::clamp<std::ptrdiff_t>(after - rank.iterations.begin() - 1 + steps, 0, last);
+    const auto& iteration = rank.iterations[static_cast<std::size_t>(at)];
+    const auto begin = static_cast<double>(iteration.start_ns), length = static_cast<double>(iteration.duration_ns);
+    jump_to({begin - 0.03 * length, begin + 1.03 * length});
+    return;
+  }
+}
+
+bool ViewState::show_iterations(std::int64_t first, std::int64_t last) {
+  for (const RankIndex& rank : run_.ranks) {
+    std::optional<TimeRange> range;
+    for (const auto& iteration : rank.iterations) {
+      if (iteration.number < first || iteration.number > last) continue;
+      const auto begin = static_cast<double>(iteration.start_ns);
+      const double end = begin + static_cast<double>(iteration.duration_ns);
+      range = range ? TimeRange{std::min(range->begin_ns, begin), std::max(range->end_ns, end)} : TimeRange{begin, end};
+    }
+    if (!range) continue;
+    jump_to({range->begin_ns - 0.02 * range->length(), range->end_ns + 0.02 * range->length()});
+    return true;
+  }
+  return false;
+}
+
+void ViewState::zoom_to(const SliceRef& ref) {
+  const auto& slices = slices_of(run_, ref);
+  const auto start = static_cast<double>(slices.start_ns[ref.slice]);
+  const double length = std::max(static_cast<double>(slices.duration_ns[ref.slice]), TimeAxis::shortest_view_ns / 2);
+  jump_to({start - length / 4, start + length * 1.25});
+}
+
+void ViewState::zoom_to_selection() {
+  if (selected_range_) {
+    jump_to(*selected_range_);
+  } else if (selected_) {
+    zoom_to(*selected_);
+  }
+}
+
+void ViewState::zoom(double x, double factor) {
+  axis_.zoom(x, factor);
+  Q_EMIT view_changed();
+}
+
+void ViewState::zoom_at_pointer(double factor) { zoom(pointer_.value_or(axis_.width() / 2.0), factor); }
+
+void ViewState::pan(double pixels) {
+  axis_.pan(pixels);
+  Q_EMIT view_changed();
+}
+
+void ViewState::turn_wheel(const QWheelEvent& event, double column) {
+  const QPoint turned = event.angleDelta();
+  const double steps = (turned.y() != 0 ? turned.y() : turned.x()) / 120.0;
+  if (event.modifiers() & Qt::ShiftModifier || turned.y() == 0) {
+    pan(-steps * pan_share * axis_.width());
+  } else {
+    zoom(column, std::pow(event.modifiers() & Qt::ControlModifier ? 1.1 : 1.35, -steps));
+  }
+}
+
+void ViewState::show_part(TimeRange range) {
+  axis_.show(range);
+  Q_EMIT view_changed();
+}
+
+void ViewState::select(std::optional<SliceRef> slice) {
+  if (slice == selected_) return;
+  selected_ = slice;
+  Q_EMIT selection_changed();
+}
+
+void ViewState::reveal(const SliceRef& ref) {
+  set_collapsed(ref.rank, false);
+  const auto& slices = slices_of(run_, ref);
+  const auto start = static_cast<double>(slices.start_ns[ref.slice]);
+  const auto end = static_cast<double>(slices.end_ns(ref.slice));
+  const TimeRange view = axis_.visible();
+  if (end < view.begin_ns || start > view.end_ns) {
+    axis_.center_on((start + end) / 2);
+    Q_EMIT view_changed();
+  }
+  Q_EMIT revealed(ref);
+  select(ref);
+}
+
+void ViewState::select_range(std::optional<TimeRange> range) {
+  if (range == selected_range_) return;
+  selected_range_ = range;
+  Q_EMIT range_changed();
+}
+
+void ViewState::set_collapsed(std::size_t rank, bool collapsed) {
+  if (folds_[rank].collapsed == collapsed) return;
+  folds_[rank].collapsed = collapsed;
+  Q_EMIT folds_changed();
+}
+
+void ViewState::set_all_collapsed(bool collapsed) {
+  for (Folds& rank : folds_) rank.collapsed = collapsed;
+  Q_EMIT folds_changed();
+}
+
+void ViewState::set_counters_unfolded(std::size_t rank, bool unfolded) {
+  folds_[rank].counters_unfolded = unfolded;
+  Q_EMIT folds_changed();
+}
+
+void ViewState::set_all_counters_unfolded(bool unfolded) {
+  for (Folds& rank : folds_) rank.counters_unfolded = unfolded;
+  Q_EMIT folds_changed();
+}
+
+void ViewState::set_panels_shown(bool shown) {
+  panels_shown_ = shown;
+  Q_EMIT panels_changed();
+}
+
+}  // namespace paceline::viewer

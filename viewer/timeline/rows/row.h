@@ -1,0 +1,101 @@
+// A row of the timeline. Each kind of row is a class of its own, made by one line of the table in rows.cpp.
+//
+// A row knows what it shows and how it is drawn. It does not know where it is: the layout places it, and all its
+// coordinates are relative to its top.
+#pragma once
+
+#include <QImage>
+#include <QPainter>
+#include <QString>
+#include <optional>
+#include <vector>
+
+#include "analysis/index/level_of_detail.h"
+#include "viewer/drawing/labels.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
+
+namespace paceline::viewer {
+
+// What rows are drawn with. The painter's origin is the row's left edge, at the top of all rows.
+struct RowCanvas {
+  QPainter& painter;
+  const TimeAxis& axis;
+  const Theme& theme;
+  SliceColours& colours;
+  QFont bold, small;
+  std::optional<analysis::NameId> marked;  // slices of this name are underlined
+  int level_height = 0;                    // of a level of nesting
+  int top = 0, bottom = 0;                 // what is visible
+  int y = 0, height = 0;                   // of the row
+  DrawCounts counts;
+  // Reused from row to row.
+  std::vector<analysis::LevelOfDetail::Item> items;
+  QImage image;
+
+  // An empty image of this size, transparent.
+  QImage& blank(int width, int image_height);
+  // A triangle beside a header's text: whether what it heads is folded.
+  void arrow(int x, int y_middle, bool folded);
+};
+
+// A point in a row.
+struct RowPoint {
+  int y = 0, level_height = 0;
+  double time_ns = 0, ns_per_pixel = 1;
+  double end_ns = 0;  // of the view: decides the unit in which times are written
+};
+
+class Row {
+ public:
+  enum class Hidden { never, with_rank, with_counters };  // when its rank is collapsed, when its counters are folded
+  struct Height {
+    int levels = 1, pixels = 0;  // levels × the height of a level + pixels
+  };
+
+  Row(Document& document, std::size_t rank, Hidden hidden) : document_(document), rank_(rank), hidden_(hidden) {}
+  virtual ~Row() = default;
+
+  std::size_t rank() const { return rank_; }
+  Hidden hidden() const { return hidden_; }
+  // May change with Document::row_ready().
+  virtual Height height() const = 0;
+
+  virtual void paint(RowCanvas& canvas) = 0;
+  // In the column of names, whose painter's origin is the left edge of the window.
+  virtual void paint_header(RowCanvas& canvas, const ViewState& state) = 0;
+  // A click on the header.
+  virtual void header_clicked(ViewState&) const {}
+  // HTML for what is at this point; empty if there is nothing.
+  virtual QString tooltip(const RowPoint&) { return {}; }
+  // The range of time that a double click on something other than a slice shows.
+  virtual std::optional<TimeRange> range_at(double /*time_ns*/) const { return std::nullopt; }
+
+  // Of rows that show slices. They find nothing while the row's index is being computed.
+  // The slice at this point; narrow slices and marks are found within 3 pixels.
+  virtual std::optional<SliceRef> slice_at(const RowPoint&) { return std::nullopt; }
+  // An outermost slice within `slack_ns` of this time.
+  virtual std::optional<SliceRef> slice_near(double /*time_ns*/, double /*slack_ns*/) { return std::nullopt; }
+  virtual std::optional<SliceRef> neighbour(const SliceRef&, ViewState::Step) { return std::nullopt; }
+  // Top and bottom of a slice; nothing if this row does not show it.
+  virtual std::optional<std::pair<int, int>> place_of(const SliceRef&, int /*level_height*/) { return std::nullopt; }
+
+ protected:
+  const Run& run() const { return document_.run(); }
+  const analysis::Rank& model() const { return run().trace.ranks[rank_]; }
+  const RankIndex& index() const { return run().ranks[rank_]; }
+
+  Document& document_;
+
+ private:
+  std::size_t rank_;
+  Hidden hidden_;
+};
+
+constexpr int header_left = 26, header_margin = 10;  // where a header's text begins and ends
+
+// Draws a track's label in its header, in `box`. That of the main thread stands out.
+void paint_track_label(RowCanvas& canvas, const QString& label, bool main, const QRect& box);
+
+}  // namespace paceline::viewer

@@ -1,0 +1,23 @@
+// The rows of a rank, from top to bottom.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "viewer/timeline/rows/row.h"
+
+namespace paceline::viewer {
+
+using Rows = std::vector<std::unique_ptr<Row>>;
+
+// Appends the rows of one kind that a rank has.
+using AddRows = void(Document& document, std::size_t rank, Rows& rows);
+
+// One for each kind of row, defined in its own file and listed in rows.cpp.
+AddRows add_rank_row, add_main_thread_row, add_mpi_rows, add_nccl_rows, add_stream_rows, add_copy_rows, add_thread_rows,
+    add_counter_rows;
+
+// All rows of a rank, whether shown or hidden. Cost: linear in its tracks.
+void add_rows(Document& document, std::size_t rank, Rows& rows);
+
+}  // namespace paceline::viewer
