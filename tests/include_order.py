@@ -55,8 +55,9 @@ ROOMS = {
     "viewer": [
         "session",
         "drawing",
-        "timeline",
         "panels",
+        "timeline/rows",
+        "timeline",
         "window",
         ".",
     ],
