@@ -5,58 +5,60 @@
 namespace paceline::analysis {
 namespace phase_timeline_parts {
 
-constexpr std::size_t slices_apart = 512;
-
-auto adding_to(std::array<std::int64_t, phase_count>& totals) {
-  return [&totals](const PhaseInterval& interval) {
-    totals[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
-  };
-}
+constexpr std::size_t slices_apart = 128;  // two checkpoints
 
 }  // namespace phase_timeline_parts
 
-using namespace phase_timeline_parts;
-
 PhaseTimeline::PhaseTimeline(const PhaseTable& table, const Rank& rank) : walk_(table, rank) {
-  PhaseWalk::Position position = walk_.start();
+  whole_.position = walk_.start();
+  checkpoints_.push_back(whole_);
   const Slices& slices = walk_.slices();
-  for (std::size_t i = 0; i < slices.size(); i += slices_apart) {
-    walk_.advance(position, slices.start_ns[i], adding_to(totals_));
-    if (checkpoints_.empty() || position.time_ns > checkpoints_.back().position.time_ns) {
-      checkpoints_.push_back({position, totals_});
-    }
+  for (std::size_t i = 0; i < slices.size(); i += phase_timeline_parts::slices_apart) {
+    advance(whole_, slices.start_ns[i]);
+    if (whole_.position.time_ns > checkpoints_.back().position.time_ns) checkpoints_.push_back(whole_);
   }
-  if (checkpoints_.empty() || checkpoints_.front().position.time_ns > walk_.start().time_ns) {
-    checkpoints_.insert(checkpoints_.begin(), {walk_.start(), {}});
-  }
-  walk_.advance(position, walk_.end_ns(), adding_to(totals_));
+  advance(whole_, walk_.end_ns());
 }
 
-// The last one at or before the time; the first one where none is.
-const PhaseTimeline::Checkpoint& PhaseTimeline::before(std::int64_t time_ns) const {
-  const auto after = std::ranges::upper_bound(checkpoints_, time_ns, {},
-                                              [](const Checkpoint& checkpoint) { return checkpoint.position.time_ns; });
+void PhaseTimeline::Seen::add(const PhaseInterval& interval) {
+  totals[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
+  if (interval.start_ns != last.end_ns || interval.phase != last.phase || intervals == 0) ++intervals;
+  last = interval;
+}
+
+void PhaseTimeline::advance(Seen& seen, std::int64_t time_ns) const {
+  walk_.advance(seen.position, time_ns, [&](const PhaseInterval& interval) { seen.add(interval); });
+}
+
+// The last checkpoint at or before the time; the first one where none is.
+const PhaseTimeline::Seen& PhaseTimeline::checkpoint(std::int64_t time_ns) const {
+  const auto after =
+      std::ranges::upper_bound(checkpoints_, time_ns, {}, [](const Seen& seen) { return seen.position.time_ns; });
   return after == checkpoints_.begin() ? *after : *std::prev(after);
 }
 
-std::array<std::int64_t, phase_count> PhaseTimeline::until(std::int64_t time_ns) const {
-  if (time_ns >= walk_.end_ns()) return totals_;
-  Checkpoint at = before(time_ns);
-  walk_.advance(at.position, time_ns, adding_to(at.totals));
-  return at.totals;
+PhaseTimeline::Seen PhaseTimeline::before(std::int64_t time_ns) const {
+  if (time_ns >= walk_.end_ns()) return whole_;
+  Seen seen = checkpoint(time_ns);
+  advance(seen, time_ns);
+  return seen;
 }
 
-std::array<std::int64_t, phase_count> PhaseTimeline::between(std::int64_t from_ns, std::int64_t to_ns) const {
+PhaseTimeline::Totals PhaseTimeline::between(std::int64_t from_ns, std::int64_t to_ns) const {
   if (to_ns <= from_ns) return {};
-  auto totals = until(to_ns);
-  const auto earlier = until(from_ns);
+  Totals totals = until(to_ns);
+  const Totals earlier = until(from_ns);
   for (std::size_t phase = 0; phase < phase_count; ++phase) totals[phase] -= earlier[phase];
   return totals;
 }
 
+std::size_t PhaseTimeline::count_between(std::int64_t from_ns, std::int64_t to_ns) const {
+  return to_ns <= from_ns ? 0 : before(to_ns).intervals - before(from_ns).intervals;
+}
+
 std::vector<PhaseInterval> PhaseTimeline::intervals(std::int64_t from_ns, std::int64_t to_ns) const {
   std::vector<PhaseInterval> found;
-  PhaseWalk::Position position = before(from_ns).position;
+  PhaseWalk::Position position = checkpoint(from_ns).position;
   walk_.advance(position, from_ns, [](const PhaseInterval&) {});
   walk_.advance(position, to_ns, [&](const PhaseInterval& interval) {
     if (!found.empty() && found.back().phase == interval.phase && found.back().end_ns == interval.start_ns) {
@@ -88,12 +90,6 @@ std::optional<PhaseInterval> PhaseTimeline::at(std::int64_t time_ns) const {
     if (whole.end_ns < to) break;
   }
   return whole;
-}
-
-std::size_t PhaseTimeline::slices_between(std::int64_t from_ns, std::int64_t to_ns) const {
-  const auto& starts = walk_.slices().start_ns;
-  const auto from = std::ranges::lower_bound(starts, from_ns);
-  return static_cast<std::size_t>(std::ranges::lower_bound(from, starts.end(), to_ns) - from);
 }
 
 }  // namespace paceline::analysis

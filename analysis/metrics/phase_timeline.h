@@ -12,11 +12,19 @@ namespace paceline::analysis {
 
 class PhaseTimeline {
  public:
-  // Both must outlive the timeline. Cost: linear in the main thread's slices; half a byte of memory for each.
+  using Totals = std::array<std::int64_t, phase_count>;
+
+  // Both must outlive the timeline. Cost: linear in the main thread's slices; about 2 bytes of memory for each.
   PhaseTimeline(const PhaseTable& table, const Rank& rank);
 
-  // Nanoseconds of each phase from from_ns to before to_ns, 0 where the rank was not recorded. O(log n + 1024).
-  std::array<std::int64_t, phase_count> between(std::int64_t from_ns, std::int64_t to_ns) const;
+  // Nanoseconds of each phase before time_ns, time that was not recorded left out. O(log n + 128).
+  Totals until(std::int64_t time_ns) const { return before(time_ns).totals; }
+  // The same from from_ns to before to_ns.
+  Totals between(std::int64_t from_ns, std::int64_t to_ns) const;
+  const Totals& totals() const { return whole_.totals; }  // of the rank
+
+  // How many intervals begin from from_ns to before to_ns. O(log n + 128).
+  std::size_t count_between(std::int64_t from_ns, std::int64_t to_ns) const;
 
   // The intervals that touch this time, cut to it. Cost: linear in the slices in it.
   std::vector<PhaseInterval> intervals(std::int64_t from_ns, std::int64_t to_ns) const;
@@ -24,22 +32,23 @@ class PhaseTimeline {
   // The whole interval that holds this time; nothing where the rank was not recorded. Cost: linear in its slices.
   std::optional<PhaseInterval> at(std::int64_t time_ns) const;
 
-  // How many slices of the main thread start in this time: half the number of its intervals at most. O(log n).
-  std::size_t slices_between(std::int64_t from_ns, std::int64_t to_ns) const;
-
-  const std::array<std::int64_t, phase_count>& totals() const { return totals_; }
-
  private:
-  struct Checkpoint {
+  // What the walk has seen up to a time.
+  struct Seen {
     PhaseWalk::Position position;
-    std::array<std::int64_t, phase_count> totals{};
+    Totals totals{};
+    std::size_t intervals = 0;
+    PhaseInterval last;  // only its end and phase
+
+    void add(const PhaseInterval& interval);
   };
-  const Checkpoint& before(std::int64_t time_ns) const;
-  std::array<std::int64_t, phase_count> until(std::int64_t time_ns) const;
+  const Seen& checkpoint(std::int64_t time_ns) const;
+  Seen before(std::int64_t time_ns) const;
+  void advance(Seen& seen, std::int64_t time_ns) const;
 
   PhaseWalk walk_;
-  std::vector<Checkpoint> checkpoints_;  // by time; the first is the start of the rank
-  std::array<std::int64_t, phase_count> totals_{};
+  std::vector<Seen> checkpoints_;  // by time; the first is the start of the rank
+  Seen whole_;
 };
 
 }  // namespace paceline::analysis

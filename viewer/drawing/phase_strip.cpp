@@ -13,32 +13,24 @@ using analysis::Phase;
 DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
                            const Theme& theme, bool labels) {
   DrawCounts counts;
-  const auto& intervals = rank.phases.intervals;
   const TimeRange visible = axis.visible();
   int drawn_to = 0;
-  for (std::size_t i = rank.totals.interval_at(static_cast<std::int64_t>(visible.begin_ns)); i < intervals.size();) {
-    // Neighbours of the same phase look like one interval.
-    std::size_t end = i + 1;
-    while (end < intervals.size() && intervals[end].phase == intervals[i].phase &&
-           intervals[end].start_ns == intervals[end - 1].end_ns) {
-      ++end;
-    }
-    const double from = axis.x_of(static_cast<double>(intervals[i].start_ns));
-    if (from >= axis.width()) break;
-    const double to = axis.x_of(static_cast<double>(intervals[end - 1].end_ns));
+  for (const analysis::PhaseInterval& interval : rank.phases->intervals(
+           static_cast<std::int64_t>(visible.begin_ns), static_cast<std::int64_t>(std::ceil(visible.end_ns)))) {
+    const double from = axis.x_of(static_cast<double>(interval.start_ns));
+    const double to = axis.x_of(static_cast<double>(interval.end_ns));
     const int left = std::max(drawn_to, static_cast<int>(std::lround(std::max(from, 0.0))));
     const int right = static_cast<int>(std::lround(std::min(to, double(axis.width()))));
     if (right > left) {
-      const QRgb colour = phase_colour(intervals[i].phase, theme);
+      const QRgb colour = phase_colour(interval.phase, theme);
       const QRect box(rect.left() + left, rect.top(), right - left, rect.height());
       painter.fillRect(box, QColor(colour));
       ++counts.rectangles;
-      if (labels && paint_label(painter, box, phase_text(intervals[i].phase), colour)) {
+      if (labels && paint_label(painter, box, phase_text(interval.phase), colour)) {
         ++counts.labels;
       }
       drawn_to = right;
     }
-    i = end;
   }
   return counts;
 }
@@ -48,22 +40,27 @@ DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis
                         const Theme& theme, int bin) {
   QImage strip(axis.width(), rect.height(), QImage::Format_ARGB32_Premultiplied);
   strip.fill(Qt::transparent);
+  auto from = static_cast<std::int64_t>(axis.time_at(0));
+  auto before = rank.phases->until(from);
   for (int x = 0; x < axis.width(); x += bin) {
     const int end = std::min(x + bin, axis.width());
-    const auto from = static_cast<std::int64_t>(axis.time_at(x)), to = static_cast<std::int64_t>(axis.time_at(end));
-    const auto totals = rank.totals.between(from, to);
+    const auto to = static_cast<std::int64_t>(axis.time_at(end));
+    const auto after = rank.phases->until(to);
     const double whole = static_cast<double>(std::max<std::int64_t>(to - from, 1));
     // The rank may begin or end within the column. Then its time fills only the lower part of the column.
     double sum = 0;
     int y = rect.height();
     for (const Phase phase : phase_order) {
-      sum += static_cast<double>(totals[static_cast<std::size_t>(phase)]);
+      const auto p = static_cast<std::size_t>(phase);
+      sum += static_cast<double>(after[p] - before[p]);
       const int top = rect.height() - static_cast<int>(std::lround(sum / whole * rect.height()));
       while (y > top) {
         QRgb* line = reinterpret_cast<QRgb*>(strip.scanLine(--y));
         std::fill(line + x, line + end, phase_colour(phase, theme));
       }
     }
+    from = to;
+    before = after;
   }
   painter.drawImage(rect.topLeft(), strip);
   return {.rectangles = 1, .labels = 0};
@@ -72,8 +69,8 @@ DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis
 DrawCounts paint_present_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
                                 const Theme& theme, bool labels) {
   const TimeRange visible = axis.visible();
-  const std::size_t intervals = rank.totals.interval_at(static_cast<std::int64_t>(visible.end_ns)) -
-                                rank.totals.interval_at(static_cast<std::int64_t>(visible.begin_ns));
+  const std::size_t intervals = rank.phases->count_between(static_cast<std::int64_t>(visible.begin_ns),
+                                                           static_cast<std::int64_t>(visible.end_ns));
   const auto width = static_cast<std::size_t>(axis.width());
   // Intervals of two pixels or more on average are drawn themselves. Otherwise bins of about two dozen intervals are
   // drawn: narrower bins would show a moiré pattern of iterations against columns.

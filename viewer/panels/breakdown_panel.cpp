@@ -96,9 +96,9 @@ void BreakdownModel::show_range(std::optional<TimeRange> range) {
   totals_.clear();
   sums_.clear();
   for (const RankIndex& rank : run_.ranks) {
-    totals_.push_back(range ? rank.totals.between(static_cast<std::int64_t>(range->begin_ns),
-                                                  static_cast<std::int64_t>(range->end_ns))
-                            : rank.phases.total_ns);
+    totals_.push_back(range ? rank.phases->between(static_cast<std::int64_t>(range->begin_ns),
+                                                   static_cast<std::int64_t>(range->end_ns))
+                            : rank.phases->totals());
     sums_.push_back(std::accumulate(totals_.back().begin(), totals_.back().end(), std::int64_t{0}));
   }
   endResetModel();

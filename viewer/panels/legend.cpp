@@ -15,7 +15,7 @@ Present spent_in(const Run& run) {
   Present present{};
   for (const RankIndex& rank : run.ranks) {
     for (std::size_t phase = 0; phase < present.size(); ++phase) {
-      present[phase] = present[phase] || rank.phases.total_ns[phase] > 0;
+      present[phase] = present[phase] || rank.phases->totals()[phase] > 0;
     }
   }
   return present;

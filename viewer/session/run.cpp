@@ -49,10 +49,14 @@ unsigned mpi_depths(const analysis::Trace& trace, const analysis::Track& track) 
   return static_cast<unsigned>(deepest);
 }
 
-void fill(RankIndex& index, const analysis::Trace& trace, const analysis::Rank& rank) {
-  index.phases = analysis::phases_of(trace, rank);
-  index.totals = analysis::PhaseTotals(index.phases.intervals);
-  index.iterations = analysis::iterations_of(trace, rank, index.phases);
+void fill(RankIndex& index, const analysis::PhaseTable& table, const analysis::Rank& rank) {
+  const analysis::Trace& trace = table.trace();
+  index.phases.emplace(table, rank);
+  index.iterations = analysis::iterations_of(table, rank);
+  if (!index.iterations.empty()) {
+    analysis::IterationPhases phases(index.iterations);
+    analysis::each_phase_interval(table, rank, [&](const auto& interval) { phases.add(interval); });
+  }
   index.losses = analysis::main_thread_losses(rank);
   for (std::size_t t = 0; t < rank.tracks.size(); ++t) {
     index.graphs.push_back(graph_of(rank.tracks[t].samples));
@@ -85,6 +89,7 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
   auto run = std::make_shared<Run>();
   run->path = std::move(path);
   run->trace = std::move(trace);
+  run->phase_table.emplace(run->trace);
   const auto& ranks = run->trace.ranks;
   run->ranks.resize(ranks.size());
   QSet<QString> known_hosts;
@@ -104,7 +109,7 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
   if (progress) indexing = [&](double share) { return progress(0.9 + 0.1 * share); };
   analysis::ProgressCounter done(indexing, ranks.size());
   analysis::parallel_for(ranks.size(), [&](std::size_t r) {
-    run_index::fill(run->ranks[r], run->trace, ranks[r]);
+    run_index::fill(run->ranks[r], *run->phase_table, ranks[r]);
     done.add(1);
   });
   return run;

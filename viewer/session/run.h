@@ -10,7 +10,7 @@
 #include "analysis/index/value_ranges.h"
 #include "analysis/load/load.h"
 #include "analysis/metrics/counters.h"
-#include "analysis/metrics/phases.h"
+#include "analysis/metrics/phase_timeline.h"
 #include "analysis/metrics/selection.h"
 #include "analysis/trace/trace.h"
 
@@ -35,8 +35,7 @@ struct MpiThread {
 
 // The figures of one rank. The indexes for drawing slices belong to the rows, which make them when they are first seen.
 struct RankIndex {
-  analysis::RankPhases phases;
-  analysis::PhaseTotals totals;  // of phases
+  std::optional<analysis::PhaseTimeline> phases;
   std::vector<analysis::Iteration> iterations;
   std::vector<analysis::LostInterval> losses;  // of the main thread
   std::vector<CounterGraph> graphs;            // one for each track
@@ -46,6 +45,7 @@ struct RankIndex {
 struct Run {
   QString path;
   analysis::Trace trace;
+  std::optional<analysis::PhaseTable> phase_table;
   std::vector<RankIndex> ranks;     // as trace.ranks
   double begin_ns = 0, end_ns = 0;  // first start to last end of any rank
   std::uint64_t slices = 0;         // of all ranks

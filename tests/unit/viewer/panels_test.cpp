@@ -66,7 +66,7 @@ TEST(BreakdownPanel, ShowsThePhasesOfTheWholeRun) {
   const auto& table = panel.table();
   ASSERT_EQ(table.rowCount(), 2);
   for (int row = 0; row < 2; ++row) {
-    const auto& totals = simulated()->ranks[static_cast<std::size_t>(row)].phases.total_ns;
+    const auto& totals = simulated()->ranks[static_cast<std::size_t>(row)].phases->totals();
     const auto& rank = simulated()->trace.ranks[static_cast<std::size_t>(row)];
     EXPECT_EQ(cell(table, row, 0), QString("Rank %1").arg(row));
     EXPECT_EQ(cell(table, row, 1), duration_text(rank.end_ns - rank.start_ns));

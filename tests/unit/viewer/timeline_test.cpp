@@ -233,7 +233,7 @@ TEST_F(TimelineTest, PhasesHaveTheirColoursWhereTheyAre) {
   int checked = 0;
   for (std::size_t rank = 0; rank < 2; ++rank) {
     const PlacedRow& strip = timeline.rows().rows_of(rank).front();
-    for (const auto& interval : run->ranks[rank].phases.intervals) {
+    for (const auto& interval : run->ranks[rank].phases->intervals(0, run->trace.ranks[rank].end_ns)) {
       const double from = state.axis().x_of(double(interval.start_ns));
       const double to = state.axis().x_of(double(interval.end_ns));
       if (from < 0 || to > state.axis().width() || to - from < 6) continue;

@@ -44,24 +44,22 @@ class RankRow : public Row {
       return viewer::tooltip(QString::fromStdString(gap.reason),
                              tooltip_line("duration", duration_text(gap.end_ns - gap.start_ns)));
     }
-    const analysis::PhaseInterval* interval = interval_at(time);
-    if (interval == nullptr) return {};
+    const auto interval = interval_at(point.time_ns);
+    if (!interval) return {};
     return viewer::tooltip(phase_text(interval->phase),
                            tooltip_line("duration", duration_text(interval->end_ns - interval->start_ns)));
   }
 
   std::optional<TimeRange> range_at(double time_ns) const override {
-    const analysis::PhaseInterval* interval = interval_at(static_cast<std::int64_t>(time_ns));
-    if (interval == nullptr) return std::nullopt;
+    const auto interval = interval_at(time_ns);
+    if (!interval) return std::nullopt;
     const auto begin = static_cast<double>(interval->start_ns), end = static_cast<double>(interval->end_ns);
     return TimeRange{begin - (end - begin) / 4, end + (end - begin) / 4};
   }
 
  private:
-  const analysis::PhaseInterval* interval_at(std::int64_t time_ns) const {
-    const auto& intervals = index().phases.intervals;
-    const std::size_t at = index().totals.interval_at(time_ns);
-    return at < intervals.size() ? &intervals[at] : nullptr;
+  std::optional<analysis::PhaseInterval> interval_at(double time_ns) const {
+    return index().phases->at(static_cast<std::int64_t>(time_ns));
   }
 };
 
