@@ -33,9 +33,11 @@ ROOMS = {
         "scaling",
         "text",
         "metrics",
-        "load importers",
+        "importers",
+        "load",
         "exporters",
-        "run report",
+        "run",
+        "report",
         "cli",
     ],
     "trainer": [
