@@ -6,7 +6,7 @@
 //
 // MPI calls are slices of the thread that made them, nested in the ranges around them (domain "mpi", category by kind:
 // "collective", "point-to-point", "wait", "management", "one-sided", "file"), so that the innermost slice tells what a
-// thread did. A row of their own is a view on them: index/mpi_row.h.
+// thread did. A row of their own is the same slices with another index (index/level_of_detail.h).
 #pragma once
 
 #include <cstddef>

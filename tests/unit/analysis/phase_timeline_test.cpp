@@ -10,8 +10,6 @@
 namespace paceline::analysis {
 namespace {
 
-using Totals = std::array<std::int64_t, phase_count>;
-
 // Ranges of many phases in each other, a pause, a loss, and a stream on which communication runs.
 Trace random_trace(std::mt19937_64& random, std::size_t slices) {
   TraceBuilder run;
@@ -61,7 +59,7 @@ TEST(PhaseTimeline, GivesWhatAllIntervalsGive) {
       const auto to = round % 2 == 0
                           ? static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rank.end_ns + 500))
                           : from + static_cast<std::int64_t>(random() % 300);
-      Totals expected{};
+      PhaseTimeline::Totals expected{};
       std::vector<PhaseInterval> touched;
       for (const PhaseInterval& interval : phases.intervals) {
         const std::int64_t start = std::max(from, interval.start_ns), end = std::min(to, interval.end_ns);
