@@ -8,13 +8,11 @@
 
 namespace paceline::analysis {
 
-// Rounded to the nearest, halves away from 0. Bounded, so that the clocks of a damaged file cannot make differences of
-// times overflow.
+// Rounds to the nearest integer, halves away from 0. The result is bounded, so that the clocks of a damaged file cannot
+// make differences of times overflow.
 inline std::int64_t whole_ns(double ns) {
   ns = std::clamp(ns, -4e18, 4e18);
-  const auto whole = static_cast<std::int64_t>(ns);
-  const double rest = ns - static_cast<double>(whole);
-  return whole + (rest >= 0.5) - (rest <= -0.5);
+  return static_cast<std::int64_t>(ns < 0 ? ns - 0.5 : ns + 0.5);
 }
 
 // Remembers the piece of the line on which the last time was: events of a track come in order.
@@ -24,7 +22,8 @@ class PaceClock {
   PaceClock(const PiecewiseLine& line, double zero) : line_(line), zero_(zero) {}
 
   std::int64_t operator()(std::uint64_t ticks) const {
-    const auto x = static_cast<double>(ticks);
+    // Ticks have 56 bits, and signed integers are converted faster.
+    const auto x = static_cast<double>(static_cast<std::int64_t>(ticks));
     if (x < piece_.begin || x >= piece_.end) piece_ = line_.piece(x);
     return whole_ns(piece_.y + piece_.slope * (x - piece_.x) - zero_);
   }

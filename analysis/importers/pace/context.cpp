@@ -13,9 +13,7 @@ PaceContext::PaceContext(RankBuilder& rank, PaceVocabulary& words, const PaceEve
 KindId PaceContext::look_up(std::uint64_t scope) {
   const auto [found, fresh] = kinds_.try_emplace(scope, KindId{0});
   if (!fresh) return found->second;
-  const auto name = static_cast<std::uint32_t>(scope);
-  const auto category = static_cast<std::uint32_t>(scope >> 32 & 0xffff);
-  const auto domain = static_cast<std::uint32_t>(scope >> 48);
+  const auto [domain, category, name] = parts_of(scope);
   Kind kind{0, 0, name < names_.size() ? names_[name] : 0};
   if (domain < definitions.domains.size()) {
     kind.domain = rank.names().intern(definitions.name(definitions.domains[domain]));

@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace paceline::analysis {
 
-void PaceCounters::sample(const format::Slot& head, const format::Slot* extension, Rank& info) {
-  if (head.low > 0xffff) return;  // no counter can have this number: damage
+void PaceCounters::sample(const format::Slot& head, Rank& info) {
+  const auto sample = format::unpack<format::events::Sample>(&head);
+  if (sample.counter > std::numeric_limits<decltype(format::events::Counter::counter)>::max()) return;  // damage
   ++info.counter_events;
-  readings_[static_cast<std::uint32_t>(head.low)].push_back({ticks_of(head), extension->high});
+  readings_[sample.counter].push_back({ticks_of(head), static_cast<std::uint64_t>(sample.value)});
 }
 
 void PaceCounters::add_tracks(const PaceDefinitions& definitions, const PaceClock& clock, const std::string& process,

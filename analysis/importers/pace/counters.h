@@ -14,7 +14,8 @@ namespace paceline::analysis {
 
 class PaceCounters {
  public:
-  void sample(const format::Slot& head, const format::Slot* extension, Rank& info);
+  // Takes one sample. A counter number that no counter can have is damage, and the sample is left out.
+  void sample(const format::Slot& head, Rank& info);
 
   // Adds a track for each counter. `process` names another process of the rank and goes in front of the device.
   void add_tracks(const PaceDefinitions& definitions, const PaceClock& clock, const std::string& process,

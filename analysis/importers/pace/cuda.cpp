@@ -1,5 +1,4 @@
 #include "analysis/importers/pace/cuda.h"
-#include "analysis/importers/pace/halves.h"
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -14,8 +13,10 @@ namespace {
 
 using format::EventType;
 using format::Slot;
+using format::unpack;
+namespace events = format::events;
 
-// "_Z6kernelPf" -> "kernel(float*)"; what is no mangled name stays as it is.
+// "_Z6kernelPf" -> "kernel(float*)"; a name that is not mangled stays as it is.
 std::string demangled(std::string_view name) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(
@@ -62,7 +63,7 @@ std::uint64_t grow(std::uint64_t ticks, std::uint64_t duration) {
   return duration > most - std::min(ticks, most) ? most : ticks + duration;
 }
 
-// Cuts what seems to cross an edge: what is shorter of the two parts was the clock's error.
+// Cuts a call that seems to cross an edge. The shorter of the two parts was the clock's error.
 void cut(std::span<const std::int64_t> edges, std::int64_t& start, std::int64_t& end) {
   auto edge = std::ranges::upper_bound(edges, start);
   const auto last = std::ranges::lower_bound(edges, end);
@@ -78,39 +79,46 @@ void cut(std::span<const std::int64_t> edges, std::int64_t& start, std::int64_t&
 
 }  // namespace
 
-PaceCuda::PaceCuda(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions, const Time& time)
+PaceCuda::PaceCuda(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions,
+                   const Time& time)
     : rank_(rank) {
-  define(events, definitions);
+  define(file_events, definitions);
   name_by_nvtx(definitions);
-  collect(events, time);
+  collect(file_events, time);
   if (events_ > 0) join_nccl();
 }
 
-void PaceCuda::define(const PaceEvents& events, const PaceDefinitions& definitions) {
+void PaceCuda::define(const PaceEvents& file_events, const PaceDefinitions& definitions) {
   const auto named = [&](std::uint32_t id) { return rank_.names().intern(definitions.name(id)); };
-  events.each(PaceEvents::Part::definitions, [&](const Slot& head, const Slot* extension) {
+  file_events.each(PaceEvents::Part::definitions, [&](const Slot& head) {
     switch (type_of(head)) {
-      case EventType::cuda_function:
-        functions_[low_half(head.low)] = named(high_half(head.low));
+      case EventType::cuda_function: {
+        const auto function = unpack<events::CudaFunction>(&head);
+        functions_[{function.api, function.function}] = named(function.name);
         break;
-      case EventType::cuda_stream:
-        streams_[low_half(head.low)] = {low_half(extension->high), high_half(extension->high), low_half(extension->low),
-                                        named(high_half(head.low))};
+      }
+      case EventType::cuda_stream: {
+        const auto stream = unpack<events::CudaStream>(&head);
+        streams_[stream.stream] = {stream.device, stream.context, stream.number, named(stream.name)};
         break;
-      case EventType::cuda_handle:
-        handles_[{low_half(head.low), high_half(head.low)}] = extension->high;
+      }
+      case EventType::cuda_handle: {
+        const auto handle = unpack<events::CudaHandle>(&head);
+        handles_[{handle.context, handle.stream}] = handle.handle;
         break;
+      }
       case EventType::cuda_kernel: {
-        const std::string name = demangled(definitions.name(high_half(head.low)));
-        const auto part = [](std::uint64_t word, unsigned shift) { return word >> shift & 0xffff; };
-        const std::uint64_t grid = extension[0].high, block = extension[0].low, shared = extension[1].high;
-        kernels_[low_half(head.low)] = {
-            rank_.names().intern(name.empty() ? "kernel" : name),
-            rank_.names().intern(fmt::format("{}×{}×{}", low_half(grid), part(grid, 32), part(grid, 48))),
-            rank_.names().intern(fmt::format("{}×{}×{}", part(block, 0), part(block, 16), part(block, 32))),
-            static_cast<std::uint32_t>(part(block, 48)),
-            std::uint64_t{low_half(shared)} + high_half(shared),
-            name.find("nccl") != std::string::npos};
+        const auto kernel = unpack<events::CudaKernel>(&head);
+        const std::string name = demangled(definitions.name(kernel.name));
+        const auto shape = [&](std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+          return rank_.names().intern(fmt::format("{}×{}×{}", x, y, z));
+        };
+        kernels_[kernel.kernel] = {rank_.names().intern(name.empty() ? "kernel" : name),
+                                   shape(kernel.grid_x, kernel.grid_y, kernel.grid_z),
+                                   shape(kernel.block_x, kernel.block_y, kernel.block_z),
+                                   kernel.registers,
+                                   std::uint64_t{kernel.static_shared} + kernel.dynamic_shared,
+                                   name.find("nccl") != std::string::npos};
         break;
       }
       default:
@@ -140,38 +148,62 @@ void PaceCuda::name_by_nvtx(const PaceDefinitions& definitions) {
   }
 }
 
-void PaceCuda::collect(const PaceEvents& events, const Time& time) {
-  events.each(PaceEvents::Part::cuda, [&](const Slot& head, const Slot* extension) {
-    const EventType type = type_of(head);
-    if (type < EventType::cuda_call || type > EventType::cuda_overhead) return;
+void PaceCuda::collect(const PaceEvents& file_events, const Time& time) {
+  file_events.each(PaceEvents::Part::cuda, [&](const Slot& head) {
+    if (family_of(type_of(head)) != format::Family::cuda) return;
     ++events_;
-    const std::int64_t start = time(ticks_of(head)), end = time(grow(ticks_of(head), extension->high));
-    const std::uint32_t low = low_half(head.low), high = high_half(head.low);
-    const std::uint32_t correlation = low_half(extension->low), number = high_half(extension->low);
-    switch (type) {
-      case EventType::cuda_call:
-        calls_[high].push_back(
-            {start, end, static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(low >> 16), correlation, number});
+    const std::uint64_t begin = ticks_of(head);
+    const auto ran = [&](const auto& event, Kind kind) {
+      Ran made{.start_ns = time(begin), .end_ns = time(grow(begin, event.duration)), .kind = kind};
+      made.correlation = event.correlation;
+      made.graph = event.graph;
+      return made;
+    };
+    switch (type_of(head)) {
+      case EventType::cuda_call: {
+        const auto call = unpack<events::CudaCall>(&head);
+        calls_[call.thread].push_back(
+            {time(begin), time(grow(begin, call.duration)), call.function, call.api, call.correlation, call.result});
         break;
-      case EventType::cuda_kernel_run:
-        ran_[high].push_back({start, end, Kind::kernel, 0, low, correlation, number, 0, 0});
+      }
+      case EventType::cuda_kernel_run: {
+        const auto run = unpack<events::CudaKernelRun>(&head);
+        ran_[run.stream].push_back(ran(run, Kind::kernel));
+        ran_[run.stream].back().what = run.kernel;
         break;
-      case EventType::cuda_copy:
-        ran_[low].push_back({start, end, Kind::copy, static_cast<std::uint8_t>(high), high, correlation, number,
-                             extension[1].high, extension[1].low});
+      }
+      case EventType::cuda_copy: {
+        const auto copy = unpack<events::CudaCopy>(&head);
+        Ran made = ran(copy, Kind::copy);
+        made.copy_kind = copy.kind, made.from = copy.from, made.what = copy.to;
+        made.bytes = copy.bytes, made.from_device = copy.from_device, made.to_device = copy.to_device;
+        ran_[copy.stream].push_back(made);
         break;
-      case EventType::cuda_set:
-        ran_[low].push_back(
-            {start, end, Kind::set, 0, low_half(extension[1].low), correlation, number, extension[1].high, 0});
+      }
+      case EventType::cuda_set: {
+        const auto set = unpack<events::CudaSet>(&head);
+        Ran made = ran(set, Kind::set);
+        made.what = static_cast<std::uint32_t>(set.memory_kind), made.bytes = set.bytes;
+        ran_[set.stream].push_back(made);
         break;
-      case EventType::cuda_graph:
-        ran_[low].push_back({start, end, Kind::graph, 0, high, correlation, high, 0, 0});
+      }
+      case EventType::cuda_graph: {
+        const auto graph = unpack<events::CudaGraph>(&head);
+        ran_[graph.stream].push_back(ran(graph, Kind::graph));
+        ran_[graph.stream].back().what = graph.graph;
         break;
-      case EventType::cuda_wait:
-        if (low != 0) waited_for_[correlation] = low;
+      }
+      case EventType::cuda_wait: {
+        const auto wait = unpack<events::CudaWait>(&head);
+        if (wait.stream != 0) waited_for_[wait.correlation] = wait.stream;
         break;
+      }
+      case EventType::cuda_overhead: {
+        const auto overhead = unpack<events::CudaOverhead>(&head);
+        overheads_.push_back({time(begin), time(grow(begin, overhead.duration)), overhead.kind});
+        break;
+      }
       default:
-        overheads_.push_back({start, end, low});
         break;
     }
   });
@@ -212,7 +244,7 @@ void PaceCuda::add_calls(std::uint64_t thread, std::span<const std::int64_t> edg
                waited_for = rank_.names().intern("stream");
   for (Call& call : found->second) {
     cut(edges, call.start_ns, call.end_ns);
-    const auto function = functions_.find(call.function | std::uint32_t{call.api} << 16);
+    const auto function = functions_.find({call.api, call.function});
     const bool named = function != functions_.end() && function->second != 0;
     const NameId name =
         named
@@ -256,10 +288,10 @@ void PaceCuda::add_ran(const Ran& ran, std::optional<std::uint32_t> device, Trac
       const std::uint32_t slice = add(names.intern(copy_name(ran.copy_kind)), "memcpy");
       track.argument(slice, names.intern("bytes"), ran.bytes);
       const bool between_devices = ran.copy_kind == 10;
-      const auto from = between_devices ? low_half(ran.devices) : device;
-      const auto to = between_devices ? high_half(ran.devices) : device;
-      track.text_argument(slice, names.intern("from"), names.intern(memory_text(ran.what >> 8 & 0xff, from)));
-      track.text_argument(slice, names.intern("to"), names.intern(memory_text(ran.what >> 16 & 0xff, to)));
+      const auto from = between_devices ? ran.from_device : device;
+      const auto to = between_devices ? ran.to_device : device;
+      track.text_argument(slice, names.intern("from"), names.intern(memory_text(ran.from, from)));
+      track.text_argument(slice, names.intern("to"), names.intern(memory_text(ran.what, to)));
       break;
     }
     case Kind::set: {

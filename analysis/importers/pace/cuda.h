@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/importers/pace/definitions.h"
@@ -22,7 +23,7 @@ class PaceCuda {
   using Time = std::function<std::int64_t(std::uint64_t ticks)>;
 
   // Collects all CUDA events of the file. Cost: linear in its slots.
-  PaceCuda(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions, const Time& time);
+  PaceCuda(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions, const Time& time);
 
   // Adds the calls that a thread made to its track: domain "cuda", category "runtime", "driver" or, for those that wait
   // for a device, "synchronization". `edges`: when the track's own ranges and calls begin and end, in the order of the
@@ -64,24 +65,25 @@ class PaceCuda {
   struct Ran {
     std::int64_t start_ns = 0, end_ns = 0;
     Kind kind = Kind::kernel;
-    std::uint8_t copy_kind = 0;
-    std::uint32_t what = 0;  // kernel, or graph, or kinds of memory
+    std::uint8_t copy_kind = 0, from = 0;  // of a copy: CUPTI's numbers, `from` a kind of memory
+    std::uint32_t what = 0;                // the kernel, the graph, or the kind of memory written
     std::uint32_t correlation = 0, graph = 0;
-    std::uint64_t bytes = 0, devices = 0;
+    std::uint64_t bytes = 0;
+    std::uint32_t from_device = 0, to_device = 0;  // of a copy between devices
   };
   struct Overhead {
     std::int64_t start_ns = 0, end_ns = 0;
     std::uint32_t kind = 0;
   };
 
-  void define(const PaceEvents& events, const PaceDefinitions& definitions);
+  void define(const PaceEvents& file_events, const PaceDefinitions& definitions);
   void name_by_nvtx(const PaceDefinitions& definitions);
-  void collect(const PaceEvents& events, const Time& time);
+  void collect(const PaceEvents& file_events, const Time& time);
   void join_nccl();
   void add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track);
 
   RankBuilder& rank_;
-  std::map<std::uint32_t, NameId> functions_;  // by function | api << 16
+  std::map<std::pair<std::uint16_t, std::uint16_t>, NameId> functions_;  // by API and function
   std::map<std::uint32_t, Kernel> kernels_;
   std::map<std::uint32_t, Stream> streams_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> handles_;  // by context and stream, CUPTI's numbers

@@ -1,5 +1,4 @@
 #include "analysis/importers/pace/definitions.h"
-#include "analysis/importers/pace/halves.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +8,8 @@ namespace {
 
 using format::EventType;
 using format::Slot;
+using format::unpack;
+namespace events = format::events;
 
 constexpr std::uint32_t most_names = 1U << 20;  // four times what the recorder hands out; a higher id is damage
 
@@ -18,84 +19,117 @@ T& grow_to(std::vector<T>& values, std::size_t index) {
   return values[index];
 }
 
+// An activity of CUDA is recorded with its duration, and the recording lasts at least until its end.
+void see_end(PaceDefinitions& found, const Slot& head, std::uint64_t duration) {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
+  if (duration < longest) found.last_ticks = std::max(found.last_ticks, ticks_of(head) + duration);
+}
+
 }  // namespace
 
-PaceDefinitions definitions_of(const PaceEvents& events) {
-  const format::TraceFacts& file = events.facts();
+PaceDefinitions definitions_of(const PaceEvents& file_events) {
+  const format::TraceFacts& file = file_events.facts();
   PaceDefinitions found;
-  found.last_ticks = events.last_ticks();
+  found.last_ticks = file_events.last_ticks();
   const std::uint64_t start = file.header.start_ticks;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> settings;  // resolved at the end, when all names are known
-  events.each(PaceEvents::Part::definitions, [&](const Slot& head, const Slot* extension) {
+  file_events.each(PaceEvents::Part::definitions, [&](const Slot& head) {
     found.last_ticks = std::max(found.last_ticks, ticks_of(head));
     switch (type_of(head)) {
-      case EventType::name:
-        if (low_half(head.low) < most_names) {
-          grow_to(found.names, low_half(head.low))
-              .assign(reinterpret_cast<const char*>(extension), high_half(head.low));
-        }
+      case EventType::name: {
+        const auto name = unpack<events::Name>(&head);
+        if (name.id >= most_names) break;
+        const auto text = bytes_of(head);
+        grow_to(found.names, name.id).assign(reinterpret_cast<const char*>(text.data()), text.size());
         break;
-      case EventType::domain:
-        grow_to(found.domains, head.low & 0xffff) = high_half(head.low);
+      }
+      case EventType::domain: {
+        const auto domain = unpack<events::Domain>(&head);
+        grow_to(found.domains, domain.domain) = domain.name;
         break;
-      case EventType::category:
-        grow_to(found.categories, head.low & 0xffff)[high_half(head.low)] = low_half(extension->high);
+      }
+      case EventType::category: {
+        const auto category = unpack<events::Category>(&head);
+        grow_to(found.categories, category.domain)[category.category] = category.name;
         break;
-      case EventType::thread_name:
-        found.thread_names[extension->high] = high_half(head.low);
+      }
+      case EventType::thread_name: {
+        const auto thread = unpack<events::ThreadName>(&head);
+        found.thread_names[thread.thread_id] = thread.name;
         break;
-      case EventType::communicator:
-        found.communicators[low_half(head.low)] = {extension->high, high_half(extension->low), high_half(head.low)};
+      }
+      case EventType::communicator: {
+        const auto communicator = unpack<events::Communicator>(&head);
+        found.communicators[communicator.communicator] = {communicator.identity, communicator.name, communicator.size};
         break;
-      case EventType::mpi_file:
-        found.mpi_files[low_half(head.low)] = {high_half(head.low), low_half(extension->low)};
+      }
+      case EventType::mpi_file: {
+        const auto file = unpack<events::MpiFile>(&head);
+        found.mpi_files[file.file] = {file.path, file.communicator};
         break;
-      case EventType::counter:
-        found.counters[head.low & 0xffff] = {
-            high_half(head.low), low_half(extension->high), high_half(extension->high),
-            (head.low >> 16 & 0xffff) == static_cast<std::uint16_t>(format::CounterKind::sum)};
+      }
+      case EventType::counter: {
+        const auto counter = unpack<events::Counter>(&head);
+        found.counters[counter.counter] = {counter.name, counter.unit, counter.device,
+                                           counter.kind == format::CounterKind::sum};
         break;
-      case EventType::resource:
-        found.resources[{low_half(extension->low), extension->high}] = high_half(head.low);
+      }
+      case EventType::resource: {
+        const auto resource = unpack<events::Resource>(&head);
+        found.resources[{resource.resource_type, resource.identifier}] = resource.name;
         break;
+      }
       case EventType::schema:
       case EventType::schema_entry:
       case EventType::enumeration:
       case EventType::enumerator:
       case EventType::scope:
-        found.payloads.take(head, extension);
+        found.payloads.take(head);
         break;
       case EventType::time_domain:
       case EventType::time_sync:
-        found.nvtx_clocks.take(head, extension);
+        found.nvtx_clocks.take(head);
         break;
-      case EventType::clock_pair:
-        found.pairs.push_back({start + ticks_of(head), extension->low, static_cast<std::int64_t>(head.low),
-                               static_cast<std::int64_t>(extension->high)});
-        break;
-      case EventType::clock_exchange:
-        found.exchanges.push_back({static_cast<int>(low_half(head.low)), static_cast<int>(high_half(head.low)),
-                                   start + ticks_of(head), extension->high, extension->low});
-        break;
-      case EventType::setting:
-        settings.emplace_back(low_half(head.low), high_half(head.low));
-        break;
-      case EventType::recording:
-        found.recording.push_back({ticks_of(head), head.low});
-        break;
-      case EventType::trigger:
-        found.triggers.push_back(
-            {ticks_of(head), extension->high, static_cast<unsigned>(head.low & 0xff), head.low >> 8});
-        break;
-      case EventType::cuda_call:
-      case EventType::cuda_kernel_run:
-      case EventType::cuda_copy:
-      case EventType::cuda_set:
-      case EventType::cuda_graph: {                                // told with its duration
-        constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // else damage
-        if (extension->high < longest) found.last_ticks = std::max(found.last_ticks, ticks_of(head) + extension->high);
+      case EventType::clock_pair: {
+        const auto pair = unpack<events::ClockPair>(&head);
+        found.pairs.push_back({start + ticks_of(head), pair.width, pair.realtime_ns, pair.monotonic_raw_ns});
         break;
       }
+      case EventType::clock_exchange: {
+        const auto trip = unpack<events::ClockExchange>(&head);
+        found.exchanges.push_back({trip.peer_rank, static_cast<int>(trip.phase), start + ticks_of(head),
+                                   trip.received_ticks, trip.peer_ticks});
+        break;
+      }
+      case EventType::setting: {
+        const auto setting = unpack<events::Setting>(&head);
+        settings.emplace_back(setting.key, setting.value);
+        break;
+      }
+      case EventType::recording:
+        found.recording.push_back({ticks_of(head), unpack<events::Recording>(&head).reasons});
+        break;
+      case EventType::trigger: {
+        const auto trigger = unpack<events::Trigger>(&head);
+        found.triggers.push_back(
+            {ticks_of(head), trigger.kept_from, static_cast<unsigned>(trigger.cause), trigger.number});
+        break;
+      }
+      case EventType::cuda_call:
+        see_end(found, head, unpack<events::CudaCall>(&head).duration);
+        break;
+      case EventType::cuda_kernel_run:
+        see_end(found, head, unpack<events::CudaKernelRun>(&head).duration);
+        break;
+      case EventType::cuda_copy:
+        see_end(found, head, unpack<events::CudaCopy>(&head).duration);
+        break;
+      case EventType::cuda_set:
+        see_end(found, head, unpack<events::CudaSet>(&head).duration);
+        break;
+      case EventType::cuda_graph:
+        see_end(found, head, unpack<events::CudaGraph>(&head).duration);
+        break;
       default:
         break;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,10 +11,37 @@
 #include <vector>
 
 #include "analysis/trace/progress.h"
+#include "profiler/format/events.h"
 #include "profiler/format/reader.h"
 #include "profiler/format/trace_file_reader.h"
 
 namespace paceline::analysis {
+
+// The domain and the category of a scope (format::pack_scope), and the id of its name.
+struct ScopeParts {
+  std::uint16_t domain = 0, category = 0;
+  std::uint32_t name = 0;
+};
+constexpr ScopeParts parts_of(std::uint64_t scope) {
+  return {static_cast<std::uint16_t>(scope >> 48), static_cast<std::uint16_t>(scope >> 32),
+          static_cast<std::uint32_t>(scope)};
+}
+
+// The scope of a range, a mark or a submitted event. All of their types have it in the same place.
+constexpr std::uint64_t scope_of(const format::Slot& head) { return format::unpack<format::events::Push>(&head).scope; }
+template <class Event>
+inline constexpr bool has_scope_like_push = [] {
+  const auto slots = format::pack(0, Event{.scope = ~std::uint64_t{0}});
+  return scope_of(slots.front()) == ~std::uint64_t{0};
+}();
+static_assert(has_scope_like_push<format::events::PushPayload> && has_scope_like_push<format::events::Mark> &&
+              has_scope_like_push<format::events::MarkPayload> && has_scope_like_push<format::events::Start> &&
+              has_scope_like_push<format::events::StartPayload> && has_scope_like_push<format::events::Submit>);
+
+// The raw bytes of an event whose type has bytes: a name, a payload or a part of one.
+inline std::span<const std::byte> bytes_of(const format::Slot& head) {
+  return {reinterpret_cast<const std::byte*>(&head + 1), format::unpack<format::events::Name>(&head).bytes};
+}
 
 class PaceEvents {
  public:
@@ -42,17 +70,19 @@ class PaceEvents {
   // What a pass needs: it may visit more.
   enum class Part { definitions, cuda, nccl, everything };
 
-  // Calls visit(head, extension slots) for each whole event of a track, in its order. One thread at a time.
+  // Calls visit(head) for each whole event of a track, in its order. The extension slots lie behind the head, where
+  // unpack() and bytes_of() find them. One thread at a time.
   template <class Visit>
   void each(std::size_t track, Part part, Visit&& visit) const {
-    if (!reader_) return format::for_each_event(std::span(file_.tracks[track].slots), visit);
+    const auto visit_head = [&](const format::Slot& head, const format::Slot*) { visit(head); };
+    if (!reader_) return format::for_each_event(std::span(file_.tracks[track].slots), visit_head);
     std::unique_ptr<format::BlockCursor> cursor;
     for (const format::BlockEntry& block : reader_->tracks()[track].blocks) {
       if (!is_needed(block, part)) continue;
       // A pass may begin another one, which then has a cursor of its own.
       if (!cursor) cursor = spare_ ? std::move(spare_) : std::make_unique<format::BlockCursor>(*reader_);
       if (progress_ != nullptr && part == Part::everything) progress_->add(block.header.slots);
-      format::for_each_event(cursor->slots(block), visit);
+      format::for_each_event(cursor->slots(block), visit_head);
     }
     if (cursor) spare_ = std::move(cursor);
   }
@@ -77,10 +107,9 @@ class PaceEvents {
 class PendingPayloads {
  public:
   // To be called for each event of a track; true for a payload. Others may ask for slots() and then forget().
-  bool take(const format::Slot& head, const format::Slot* extension) {
+  bool take(const format::Slot& head) {
     if (type_of(head) != format::EventType::payload && type_of(head) != format::EventType::payload_part) return false;
-    slots_.push_back(head);
-    slots_.insert(slots_.end(), extension, extension + format::extension_slots(head));
+    slots_.insert(slots_.end(), &head, &head + 1 + format::extension_slots(head));
     return true;
   }
   std::span<const format::Slot> slots() const { return slots_; }

@@ -10,6 +10,8 @@ namespace paceline::analysis {
 
 using format::EventType;
 using format::Slot;
+using format::unpack;
+namespace events = format::events;
 
 namespace {
 
@@ -23,11 +25,19 @@ std::optional<std::uint64_t> recorder_wait_scope(const PaceDefinitions& definiti
                             static_cast<std::uint16_t>(domain - definitions.domains.begin()));
 }
 
-// True of the begins and ends of a thread's own ranges and calls, which no call of CUDA crosses.
+// True for what a thread does itself at the ticks of the event: its ranges, marks and calls begin and end there. No
+// call of CUDA crosses such a moment.
 bool is_edge(EventType type) {
-  const auto number = static_cast<unsigned>(type);
-  const bool is_nvtx = number >= 16 && number < 48, is_mpi = number >= 64 && number < 96;
-  return is_nvtx || is_mpi || type == EventType::nccl_call || type == EventType::nccl_end;
+  switch (type) {
+    case EventType::pop:
+    case EventType::end:
+    case EventType::mpi_end:
+    case EventType::nccl_call:
+    case EventType::nccl_end:
+      return true;
+    default:
+      return family_of(type) == format::Family::nvtx || family_of(type) == format::Family::mpi;
+  }
 }
 
 }  // namespace
@@ -97,10 +107,10 @@ TrackBuilder& PaceFileImport::add_track(std::size_t index, bool is_main, bool is
   Open open;
   open.track_index = index;
   const std::vector<PaceGap> gaps = with_damage(from.id);
-  context_.events.each(index, PaceEvents::Part::everything, [&](const Slot& head, const Slot* extension) {
+  context_.events.each(index, PaceEvents::Part::everything, [&](const Slot& head) {
     for (; open.gap < gaps.size() && ticks_of(head) >= gaps[open.gap].on; ++open.gap) cut(track, open, gaps[open.gap]);
-    if (pending_.take(head, extension)) return;
-    event(track, open, head, extension);
+    if (pending_.take(head)) return;
+    event(track, open, head);
     pending_.forget();
   });
   pending_.forget();
@@ -120,7 +130,7 @@ TrackBuilder& PaceFileImport::add_track(std::size_t index, bool is_main, bool is
   return track;
 }
 
-void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head, const Slot* extension) {
+void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
   const EventType type = type_of(head);
   Rank& info = context_.rank.info();
   if (cuda_.events() > 0 && is_edge(type)) open.edges.push_back(context_.time(ticks_of(head)));
@@ -129,7 +139,7 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head, co
     case EventType::push:
     case EventType::push_payload:
       ++info.nvtx_events;
-      nvtx_.push(track, open.ranges, head, extension, pending_.slots());
+      nvtx_.push(track, open.ranges, head, pending_.slots());
       break;
     case EventType::pop:
       nvtx_.pop(track, open.ranges, head, pending_.slots());
@@ -137,7 +147,7 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head, co
     case EventType::mark:
     case EventType::mark_payload:
       ++info.nvtx_events;
-      nvtx_.mark(track, head, extension, pending_.slots());
+      nvtx_.mark(track, head, pending_.slots());
       break;
     case EventType::submit:
       ++info.nvtx_events;
@@ -146,10 +156,10 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head, co
     case EventType::start:
     case EventType::start_payload:
       ++info.nvtx_events;
-      nvtx_.start(open.track_index, open.ranges, head, extension, pending_.slots());
+      nvtx_.start(open.track_index, open.ranges, head, pending_.slots());
       break;
     case EventType::end:
-      nvtx_.end(open.ranges, head.low);
+      nvtx_.end(open.ranges, head);
       break;
     case EventType::mpi_begin:
     case EventType::mpi_begin_peer:
@@ -157,11 +167,13 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head, co
     case EventType::mpi_begin_file:
     case EventType::mpi_begin_window:
       ++info.mpi_events;
-      open.calls.push_back(mpi_.begin(track, context_.time(ticks_of(head)), head, extension));
+      open.calls.push_back(mpi_.begin(track, context_.time(ticks_of(head)), head));
       break;
     case EventType::mpi_posted:
+      if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiPosted>(&head));
+      break;
     case EventType::mpi_completed:
-      if (!open.calls.empty()) mpi_.request(track, open.calls.back(), head.low);
+      if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiCompleted>(&head));
       break;
     case EventType::mpi_end:
       if (open.calls.empty()) break;
@@ -169,7 +181,7 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head, co
       open.calls.pop_back();
       break;
     case EventType::sample:
-      counters_.sample(head, extension, info);
+      counters_.sample(head, info);
       break;
     default:
       break;
@@ -196,7 +208,7 @@ void PaceFileImport::add_recorder_wait(Open& open, const Slot& head) {
     context_.rank.info().recorder_wait_ns += now - *open.waits_since_ns;
   }
   open.waits_since_ns.reset();
-  if (type_of(head) == EventType::push && head.low == *recorder_wait_) open.waits_since_ns = now;
+  if (type_of(head) == EventType::push && scope_of(head) == *recorder_wait_) open.waits_since_ns = now;
 }
 
 // What a track does not cover: the gaps of the file, and its damaged blocks. (In an overload the recorder keeps the

@@ -1,16 +1,20 @@
 #include "analysis/importers/pace/mpi.h"
 
-#include "analysis/importers/pace/halves.h"
-
 namespace paceline::analysis {
 
 using format::EventType;
 using format::Slot;
+using format::unpack;
+namespace events = format::events;
 
 namespace {
 
-// What the remembered record is of.
+// The kind of call that a remembered record belongs to.
 constexpr std::uint64_t is_peer = std::uint64_t{1} << 63, is_collective = std::uint64_t{1} << 62;
+
+constexpr std::uint64_t joined(std::uint32_t low, std::int32_t high) {
+  return low | std::uint64_t{static_cast<std::uint32_t>(high)} << 32;
+}
 
 }  // namespace
 
@@ -28,36 +32,43 @@ void PaceMpi::add_communicators() {
   }
 }
 
-PaceMpi::Call PaceMpi::begin(TrackBuilder& track, std::int64_t time_ns, const Slot& head, const Slot* extension) {
-  const KindId kind = words_.mpi(static_cast<std::uint32_t>(head.low & 0xffff));
-  Call call{0, ticks_of(head)};
+PaceMpi::Call PaceMpi::begin(TrackBuilder& track, std::int64_t time_ns, const Slot& head) {
+  Call open{0, ticks_of(head)};
   switch (type_of(head)) {
     case EventType::mpi_begin_peer: {
-      const RecordId record = latest_or(head.low >> 16 | is_peer, extension->high, extension->low,
-                                        [&] { return peer_record(track.records(), head, extension); });
-      call.slice = track.begin_slice(time_ns, kind, record);
+      const auto call = unpack<events::MpiBeginPeer>(&head);
+      const RecordId record =
+          latest_or(static_cast<std::uint32_t>(call.tag) | is_peer, call.bytes, joined(call.communicator, call.peer),
+                    [&] { return peer_record(track.records(), call); });
+      open.slice = track.begin_slice(time_ns, words_.mpi(call.function), record);
       break;
     }
     case EventType::mpi_begin_coll: {
-      const std::uint32_t communicator = low_half(extension->low);
-      const RecordId record = latest_or(is_collective, extension->high, communicator,
-                                        [&] { return collective_record(track.records(), extension); });
-      call.slice = track.begin_slice(time_ns, kind, record);
-      track.varying_argument(call.slice, words_.sequence, high_half(extension->low));
-      const auto root = static_cast<std::int32_t>(low_half(head.low >> 16));
-      if (root >= 0) track.argument(call.slice, words_.root, root);
+      const auto call = unpack<events::MpiBeginColl>(&head);
+      const RecordId record = latest_or(is_collective, call.bytes, call.communicator,
+                                        [&] { return collective_record(track.records(), call); });
+      open.slice = track.begin_slice(time_ns, words_.mpi(call.function), record);
+      track.varying_argument(open.slice, words_.sequence, call.sequence);
+      if (call.root >= 0) track.argument(open.slice, words_.root, call.root);
       break;
     }
-    case EventType::mpi_begin_file:
-    case EventType::mpi_begin_window:
-      call.slice = track.begin_slice(time_ns, kind);
-      add_object(track, call.slice, head, extension);
+    case EventType::mpi_begin_file: {
+      const auto call = unpack<events::MpiBeginFile>(&head);
+      open.slice = track.begin_slice(time_ns, words_.mpi(call.function));
+      add_file(track, open.slice, call);
       break;
+    }
+    case EventType::mpi_begin_window: {
+      const auto call = unpack<events::MpiBeginWindow>(&head);
+      open.slice = track.begin_slice(time_ns, words_.mpi(call.function));
+      add_window(track, open.slice, call);
+      break;
+    }
     default:
-      call.slice = track.begin_slice(time_ns, kind);
+      open.slice = track.begin_slice(time_ns, words_.mpi(unpack<events::MpiBegin>(&head).function));
       break;
   }
-  return call;
+  return open;
 }
 
 // `what` is not 0. A record with values of its own belongs to one slice and cannot be given to another one.
@@ -72,39 +83,38 @@ RecordId PaceMpi::latest_or(std::uint64_t what, std::uint64_t bytes, std::uint64
   return record;
 }
 
-RecordId PaceMpi::peer_record(Records& records, const Slot& head, const Slot* extension) const {
-  RecordId record = records.with(0, make_argument(words_.bytes, extension->high));
-  const auto communicator = communicators_.find(low_half(extension->low));
+RecordId PaceMpi::peer_record(Records& records, const events::MpiBeginPeer& call) const {
+  RecordId record = records.with(0, make_argument(words_.bytes, call.bytes));
+  const auto communicator = communicators_.find(call.communicator);
   if (communicator != communicators_.end()) {
     record = records.with(record, make_text(words_.communicator, communicator->second.text));
   }
-  record = records.with(record, make_argument(words_.peer, static_cast<std::int32_t>(high_half(extension->low))));
-  return records.with(record, make_argument(words_.tag, static_cast<std::int32_t>(low_half(head.low >> 16))));
+  record = records.with(record, make_argument(words_.peer, call.peer));
+  return records.with(record, make_argument(words_.tag, call.tag));
 }
 
-RecordId PaceMpi::collective_record(Records& records, const Slot* extension) const {
-  RecordId record = records.with(0, make_argument(words_.bytes, extension->high));
-  const auto communicator = communicators_.find(low_half(extension->low));
+RecordId PaceMpi::collective_record(Records& records, const events::MpiBeginColl& call) const {
+  RecordId record = records.with(0, make_argument(words_.bytes, call.bytes));
+  const auto communicator = communicators_.find(call.communicator);
   if (communicator == communicators_.end()) return record;
   record = records.with(record, make_text(words_.communicator, communicator->second.text));
   return records.with(record, make_argument(words_.members, communicator->second.members));
 }
 
-// Of a call on a file or a window. Zero and absent values are omitted.
-void PaceMpi::add_object(TrackBuilder& track, std::uint32_t slice, const Slot& head, const Slot* extension) const {
-  const std::uint32_t object_or_target = low_half(head.low >> 16);
-  if (extension->high > 0) track.argument(slice, words_.bytes, extension->high);
-  if (type_of(head) == EventType::mpi_begin_window) {
-    const auto target = static_cast<std::int32_t>(object_or_target);
-    if (target >= 0) track.argument(slice, words_.peer, target);
-    track.argument(slice, words_.window, low_half(extension->low));
-    return;
-  }
-  if (const auto file = definitions_.mpi_files.find(object_or_target); file != definitions_.mpi_files.end()) {
+// Zero bytes, an unknown file and an offset of -1 (at a file pointer) are omitted.
+void PaceMpi::add_file(TrackBuilder& track, std::uint32_t slice, const events::MpiBeginFile& call) const {
+  if (call.bytes > 0) track.argument(slice, words_.bytes, call.bytes);
+  if (const auto file = definitions_.mpi_files.find(call.file); file != definitions_.mpi_files.end()) {
     track.text_argument(slice, words_.file, rank_.names().intern(definitions_.name(file->second.path)));
   }
-  const auto offset = static_cast<std::int64_t>(extension->low);
-  if (offset >= 0) track.varying_argument(slice, words_.offset, offset);
+  if (call.offset >= 0) track.varying_argument(slice, words_.offset, call.offset);
+}
+
+// Zero bytes and a target of -1 (none) are omitted.
+void PaceMpi::add_window(TrackBuilder& track, std::uint32_t slice, const events::MpiBeginWindow& call) const {
+  if (call.bytes > 0) track.argument(slice, words_.bytes, call.bytes);
+  if (call.target >= 0) track.argument(slice, words_.peer, call.target);
+  track.argument(slice, words_.window, call.window);
 }
 
 }  // namespace paceline::analysis

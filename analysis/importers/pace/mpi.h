@@ -9,6 +9,7 @@
 #include "analysis/importers/pace/definitions.h"
 #include "analysis/importers/pace/vocabulary.h"
 #include "analysis/trace/builder.h"
+#include "profiler/format/events_mpi.h"
 
 namespace paceline::analysis {
 
@@ -29,11 +30,14 @@ class PaceMpi {
   void start_track() { latest_.fill({}); }
 
   // The begin of a call, as a slice of `track` that is still open.
-  Call begin(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head, const format::Slot* extension);
+  Call begin(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head);
 
-  // The number of an operation that the call posted or completed.
-  void request(TrackBuilder& track, const Call& call, std::uint64_t number) {
-    track.varying_argument(call.slice, words_.request, number);
+  // An event of a request: the open call posted or completed that operation.
+  void request(TrackBuilder& track, const Call& call, const format::events::MpiPosted& posted) {
+    track.varying_argument(call.slice, words_.request, posted.request);
+  }
+  void request(TrackBuilder& track, const Call& call, const format::events::MpiCompleted& completed) {
+    track.varying_argument(call.slice, words_.request, completed.request);
   }
 
  private:
@@ -48,10 +52,10 @@ class PaceMpi {
     RecordId record = 0;
   };
 
-  RecordId peer_record(Records& records, const format::Slot& head, const format::Slot* extension) const;
-  RecordId collective_record(Records& records, const format::Slot* extension) const;
-  void add_object(TrackBuilder& track, std::uint32_t slice, const format::Slot& head,
-                  const format::Slot* extension) const;
+  RecordId peer_record(Records& records, const format::events::MpiBeginPeer& call) const;
+  RecordId collective_record(Records& records, const format::events::MpiBeginColl& call) const;
+  void add_file(TrackBuilder& track, std::uint32_t slice, const format::events::MpiBeginFile& call) const;
+  void add_window(TrackBuilder& track, std::uint32_t slice, const format::events::MpiBeginWindow& call) const;
   template <class Make>
   RecordId latest_or(std::uint64_t what, std::uint64_t bytes, std::uint64_t rest, Make&& make);
 

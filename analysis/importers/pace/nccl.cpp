@@ -1,5 +1,4 @@
 #include "analysis/importers/pace/nccl.h"
-#include "analysis/importers/pace/halves.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +12,8 @@ namespace {
 using format::EventType;
 using format::NcclCall;
 using format::Slot;
+using format::unpack;
+namespace events = format::events;
 
 std::string_view take_word(std::string_view& text) {
   const std::size_t space = std::min(text.find(' '), text.size());
@@ -31,16 +32,16 @@ std::uint32_t number_of(std::string_view word) {
 // more than this (NCCL).
 constexpr std::uint32_t last_of_ranges = 0x7fff'ffff;
 
-// No call of NCCL's is missing: nothing was lost, and what was not recorded lies between iterations, on all ranks
-// alike.
-bool has_all_calls(const PaceEvents& events, const PaceDefinitions& definitions) {
-  const auto& dropped = events.facts().header.dropped;
+// True if no NCCL call is missing: nothing was lost, and the recording only paused between iterations, which all ranks
+// do alike.
+bool has_all_calls(const PaceEvents& file_events, const PaceDefinitions& definitions) {
+  const auto& dropped = file_events.facts().header.dropped;
   const bool lost = std::any_of(std::begin(dropped), std::begin(dropped) + static_cast<int>(format::DropCause::device),
                                 [](std::uint64_t count) { return count > 0; });
   const bool paused = std::ranges::any_of(definitions.recording, [](const PaceDefinitions::RecordingState& state) {
     return (state.reasons & ~std::uint64_t{format::outside_iterations}) != 0;
   });
-  return !lost && !paused && events.facts().header.kept_from == 0;
+  return !lost && !paused && file_events.facts().header.kept_from == 0;
 }
 
 // The device's clock runs at its own pace: it is tied to the host's anew for each of these.
@@ -48,13 +49,13 @@ constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 
 }  // namespace
 
-PaceNccl::PaceNccl(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions,
+PaceNccl::PaceNccl(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions,
                    const PaceCuda::Time& time, const CommunicatorText& communicator_text)
     : rank_(rank),
       communicator_text_(communicator_text),
       ranges_(rank),
-      counts_all_(has_all_calls(events, definitions)) {
-  collect(events, time);
+      counts_all_(has_all_calls(file_events, definitions)) {
+  collect(file_events, time);
   if (events_ == 0) return;
   names_ = definitions.names;
   for (const auto& [local, communicator] : definitions.communicators) {
@@ -68,61 +69,76 @@ PaceNccl::PaceNccl(RankBuilder& rank, const PaceEvents& events, const PaceDefini
   place_channels();
 }
 
-void PaceNccl::collect(const PaceEvents& events, const PaceCuda::Time& time) {
-  for (std::uint32_t t = 0; t < events.tracks().size(); ++t) {
-    events.each(t, PaceEvents::Part::nccl, [&](const Slot& head, const Slot* extension) {
-      const EventType type = type_of(head);
+void PaceNccl::collect(const PaceEvents& file_events, const PaceCuda::Time& time) {
+  for (std::uint32_t t = 0; t < file_events.tracks().size(); ++t) {
+    file_events.each(t, PaceEvents::Part::nccl, [&](const Slot& head) {
       const auto work = [&](std::uint64_t id) -> Work& {
         ++events_;
         Work& made = works_[id];
-        made.type = type;
+        made.type = type_of(head);
         made.track = t;
         made.start_ns = time(ticks_of(head));
         return made;
       };
-      switch (type) {
-        case EventType::nccl_collective:
-        case EventType::nccl_peer:
+      const auto communication = [&](const auto& event) -> Work& {
+        Work& made = work(event.id);
+        made.operation = event.operation;
+        made.communicator = event.communicator;
+        made.bytes = event.bytes;
+        return made;
+      };
+      switch (type_of(head)) {
+        case EventType::nccl_collective: {
+          const auto collective = unpack<events::NcclCollective>(&head);
+          Work& made = communication(collective);
+          made.sequence = collective.sequence, made.root = collective.root, made.group = collective.group;
+          break;
+        }
+        case EventType::nccl_peer: {
+          const auto message = unpack<events::NcclPeer>(&head);
+          Work& made = communication(message);
+          made.peer = message.peer, made.group = message.group;
+          break;
+        }
         case EventType::nccl_call: {
-          Work& made = work(extension[1].high);
-          made.operation = low_half(head.low);
-          made.communicator = high_half(head.low);
-          made.bytes = extension[0].high;
-          made.numbers = extension[0].low;
-          made.last = extension[1].low;
-          if (type == EventType::nccl_call) calls_[t].push_back(extension[1].high);
+          const auto call = unpack<events::NcclApiCall>(&head);
+          Work& made = communication(call);
+          made.call = call.kind, made.captured = call.captured == 1;
+          calls_[t].push_back(call.id);
           break;
         }
         case EventType::nccl_proxy: {
-          Work& made = work(extension[1].high);
-          made.numbers = head.low;
-          made.bytes = extension[0].low;
-          made.last = extension[0].high;
+          const auto proxy = unpack<events::NcclProxy>(&head);
+          Work& made = work(proxy.id);
+          made.channel = proxy.channel, made.sends = proxy.sends != 0, made.peer = proxy.peer;
+          made.steps = proxy.steps, made.works_for = proxy.work;
           break;
         }
-        case EventType::nccl_channel:
+        case EventType::nccl_channel: {
+          const auto channel = unpack<events::NcclChannel>(&head);
           ++events_;
-          edges_.push_back({head.low, extension->high, time(ticks_of(head)), high_half(extension->low) == 1});
+          edges_.push_back({channel.work, channel.device_ns, time(ticks_of(head)), channel.edge == 1});
           break;
+        }
         default:
           break;
       }
     });
   }
   if (events_ == 0) return;
-  events.each(PaceEvents::Part::nccl, [&](const Slot& head, const Slot*) {
+  file_events.each(PaceEvents::Part::nccl, [&](const Slot& head) {
     if (type_of(head) != EventType::nccl_end) return;
-    const auto found = works_.find(head.low);
+    const auto found = works_.find(unpack<events::NcclEnd>(&head).id);
     if (found == works_.end()) return;
     found->second.end_ns = time(ticks_of(head));
     if (found->second.type != EventType::nccl_proxy) return;
-    auto& latest = proxies_.try_emplace(found->second.last, *found->second.end_ns).first->second;
+    auto& latest = proxies_.try_emplace(found->second.works_for, *found->second.end_ns).first->second;
     latest = std::max(latest, *found->second.end_ns);
   });
 }
 
-// An edge is told after it was: so the host's clock at the telling, less the device's, is the clocks' distance or more,
-// and the least of them is nearest to it. It is too large by the shortest delay.
+// An edge is reported after it happened. The host's clock at the report minus the device's clock is therefore at least
+// the clocks' distance, and the smallest difference is nearest to it. It is too large by the shortest delay.
 void PaceNccl::place_channels() {
   std::map<std::int64_t, std::int64_t> distances;
   const auto difference = [](const Edge& edge) {
@@ -179,15 +195,14 @@ void PaceNccl::add_calls(std::uint32_t track_index, std::uint64_t thread, TrackB
   if (calls == calls_.end()) return;
   for (const std::uint64_t id : calls->second) {
     const Work& work = works_.at(id);
-    const auto call = static_cast<NcclCall>(low_half(work.numbers));
-    const char* category = call == NcclCall::group_api       ? "group"
-                           : call == NcclCall::kernel_launch ? "launch"
-                           : call == NcclCall::group         ? "enqueue"
-                                                             : "api";
+    const char* category = work.call == NcclCall::group_api       ? "group"
+                           : work.call == NcclCall::kernel_launch ? "launch"
+                           : work.call == NcclCall::group         ? "enqueue"
+                                                                  : "api";
     const std::uint32_t slice = track.begin_slice(work.start_ns, kind(operation(work.operation).name, category));
     if (work.end_ns) track.end_slice(slice, *work.end_ns);
     if (work.bytes > 0) track.argument(slice, names.intern("bytes"), work.bytes);
-    if (work.last == 1) track.argument(slice, names.intern("captured"), 1);
+    if (work.captured) track.argument(slice, names.intern("captured"), 1);
     const auto communicator = communicators_.find(work.communicator);
     if (communicator != communicators_.end())
       track.text_argument(slice, names.intern("communicator"), communicator->second.text);
@@ -203,7 +218,7 @@ std::optional<PaceNccl::Span> PaceNccl::ran(std::uint64_t id, const Work& work, 
   const auto after = std::ranges::upper_bound(launches, work.start_ns, {}, &PaceCuda::Launch::time_ns);
   if (after != launches.begin()) {
     const PaceCuda::Launch& launch = *std::prev(after);
-    const std::uint64_t group = work.last != 0 ? work.last : id;
+    const std::uint64_t group = work.group != 0 ? work.group : id;
     const auto owner = launch_of_group_.try_emplace({thread, launch.time_ns}, group).first;
     if (owner->second == group) return Span{launch.start_ns, launch.end_ns};
   }
@@ -238,10 +253,10 @@ void PaceNccl::add_work(const Work& work, std::optional<Span> ran, NcclRanges::C
   }
   if (collective) {
     const bool numbered = told_.contains(communicator != communicators_.end() ? communicator->second.identity : 0);
-    if (numbered || counts_all_) track.varying_argument(slice, names.intern("sequence"), low_half(work.numbers));
-    if (done.rooted) track.argument(slice, names.intern("root"), static_cast<std::int32_t>(high_half(work.numbers)));
+    if (numbered || counts_all_) track.varying_argument(slice, names.intern("sequence"), work.sequence);
+    if (done.rooted) track.argument(slice, names.intern("root"), work.root);
   } else {
-    track.argument(slice, names.intern("peer"), static_cast<std::int32_t>(low_half(work.numbers)));
+    track.argument(slice, names.intern("peer"), work.peer);
   }
   const auto text = [&](const char* key, NameId value) {
     if (value != 0) track.text_argument(slice, names.intern(key), value);
@@ -287,12 +302,11 @@ void PaceNccl::add_untold_calls(const PaceCuda& cuda) {
     }
     work.communicator = locals[call->communicator];
     work.bytes = call->bytes;
-    const std::uint64_t number =
-        message ? static_cast<std::uint32_t>(call->peer) : sequence[{call->communicator, call->name}]++;
-    work.numbers = number | std::uint64_t{static_cast<std::uint32_t>(call->root)} << 32;
+    work.peer = call->peer, work.root = call->root;
+    if (!message) work.sequence = sequence[{call->communicator, call->name}]++;
     uncounted_ += !message && !counts_all_;
 
-    // A group has its kernel; which of several was this call's, nobody says.
+    // A group launches its kernels together. With several kernels it is unknown which one belongs to this call.
     std::optional<Span> ran;
     const auto& launches = cuda.nccl_launches(call->thread);
     const auto launch = std::ranges::lower_bound(launches, call->start_ns, {}, &PaceCuda::Launch::time_ns);
@@ -318,29 +332,28 @@ std::string PaceNccl::missing() const {
   return "";
 }
 
-void PaceNccl::add_tracks(const PaceEvents& events, const PaceCuda& cuda, const std::string& process) {
+void PaceNccl::add_tracks(const PaceEvents& file_events, const PaceCuda& cuda, const std::string& process) {
   process_ = process;
   last_call_ = rank_.info().nccl_events;  // more than another process of this rank has
   TrackBuilder* proxies = nullptr;
   for (const auto& [id, work] : works_) {
     if (work.type == EventType::nccl_proxy) {
       if (proxies == nullptr) proxies = &rank_.add_track(TrackKind::nccl, process + "NCCL proxies");
-      const bool sends = (work.numbers >> 16 & 0xffff) != 0;
       const std::uint32_t slice =
-          proxies->begin_slice(work.start_ns, rank_.kind(sends ? "proxy send" : "proxy receive", "nccl", "proxy"));
+          proxies->begin_slice(work.start_ns, rank_.kind(work.sends ? "proxy send" : "proxy receive", "nccl", "proxy"));
       if (work.end_ns) proxies->end_slice(slice, *work.end_ns);
-      proxies->argument(slice, rank_.names().intern("channel"), work.numbers & 0xffff);
-      proxies->argument(slice, rank_.names().intern("peer"), static_cast<std::int32_t>(high_half(work.numbers)));
-      proxies->argument(slice, rank_.names().intern("steps"), low_half(work.bytes));
+      proxies->argument(slice, rank_.names().intern("channel"), work.channel);
+      proxies->argument(slice, rank_.names().intern("peer"), work.peer);
+      proxies->argument(slice, rank_.names().intern("steps"), work.steps);
       continue;
     }
     if (work.type == EventType::nccl_call) continue;
-    const std::uint64_t thread = events.tracks()[work.track].thread_id;
+    const std::uint64_t thread = file_events.tracks()[work.track].thread_id;
     const auto communicator = communicators_.find(work.communicator);
     NcclRanges::Call* call = nullptr;
     if (communicator != communicators_.end()) {
       const bool message = work.type == EventType::nccl_peer;
-      const auto peer = message ? static_cast<std::int32_t>(low_half(work.numbers)) : -1;
+      const std::int32_t peer = message ? work.peer : -1;
       call = ranges_.take(thread, work.start_ns, communicator->second.identity, operation(work.operation).name,
                           work.bytes, peer);
     }

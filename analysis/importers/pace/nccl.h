@@ -31,15 +31,15 @@ class PaceNccl {
   using CommunicatorText = std::function<NameId(std::uint64_t identity)>;
 
   // Collects all NCCL events of the file. Cost: linear in its slots.
-  PaceNccl(RankBuilder& rank, const PaceEvents& events, const PaceDefinitions& definitions, const PaceCuda::Time& time,
-           const CommunicatorText& communicator_text);
+  PaceNccl(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions,
+           const PaceCuda::Time& time, const CommunicatorText& communicator_text);
 
   // Adds the calls of one of the file's tracks: domain "nccl", categories "api", "group", "launch", "enqueue"; and
   // reads its ranges, which must be there.
   void add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track);
   // Adds the communicators' tracks (kind nccl) and the proxies'. `cuda` tells which kernels were launched;
   // `process` goes in front of the labels.
-  void add_tracks(const PaceEvents& events, const PaceCuda& cuda, const std::string& process);
+  void add_tracks(const PaceEvents& file_events, const PaceCuda& cuda, const std::string& process);
 
   std::uint64_t events() const { return events_; }
   // Why calls cannot be matched with other ranks'; one line, or "". Good after add_tracks().
@@ -61,7 +61,16 @@ class PaceNccl {
     std::int64_t start_ns = 0;
     std::optional<std::int64_t> end_ns;
     std::uint32_t operation = 0, communicator = 0;
-    std::uint64_t bytes = 0, numbers = 0, last = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t group = 0;                              // of a collective or message: the call that enqueued it
+    std::uint32_t sequence = 0;                           // of a collective
+    std::int32_t root = 0, peer = 0;                      // peer: of a message or a proxy
+    format::NcclCall call = format::NcclCall::group_api;  // of a call
+    bool captured = false;                                // of a call: into a graph
+    bool sends = false;                                   // this and the rest: of a proxy
+    std::uint16_t channel = 0;
+    std::uint32_t steps = 0;
+    std::uint64_t works_for = 0;  // id of the collective or message
   };
   struct Operation {
     NameId name = 0, datatype = 0, algorithm = 0, protocol = 0;
@@ -74,7 +83,7 @@ class PaceNccl {
     bool end = false;
   };
 
-  void collect(const PaceEvents& events, const PaceCuda::Time& time);
+  void collect(const PaceEvents& file_events, const PaceCuda::Time& time);
   void place_channels();
   KindId kind(NameId name, std::string_view category);
   const Operation& operation(std::uint32_t name);

@@ -9,11 +9,13 @@ namespace paceline::analysis {
 
 using format::EventType;
 using format::Slot;
+using format::unpack;
+namespace events = format::events;
 
 namespace {
 
-Argument payload_of(NameId key, std::uint64_t type, std::uint64_t bits) {
-  switch (static_cast<format::PayloadType>(type)) {
+Argument payload_of(NameId key, format::PayloadType type, std::uint64_t bits) {
+  switch (type) {
     case format::PayloadType::signed_integer:
       return make_argument(key, static_cast<std::int64_t>(bits));
     case format::PayloadType::floating:
@@ -23,24 +25,24 @@ Argument payload_of(NameId key, std::uint64_t type, std::uint64_t bits) {
   }
 }
 
-std::uint64_t domain_of(const Slot& head) { return head.low >> 48; }
+std::uint16_t domain_of(const Slot& head) { return parts_of(scope_of(head)).domain; }
 
 }  // namespace
 
-void PaceNvtx::push(TrackBuilder& track, Thread& thread, const Slot& head, const Slot* extension,
-                    std::span<const Slot> payloads) {
+void PaceNvtx::push(TrackBuilder& track, Thread& thread, const Slot& head, std::span<const Slot> payloads) {
   const DecodedPayloads& extended = decode(payloads, domain_of(head));
-  const std::uint32_t slice = track.begin_slice(context_.time(ticks_of(head)), kind(head.low, extended));
+  const std::uint32_t slice = track.begin_slice(context_.time(ticks_of(head)), kind(scope_of(head), extended));
   if (type_of(head) == EventType::push_payload) {
-    track.add_argument(slice, payload_of(context_.words.payload, extension->high, extension->low), true);
+    const auto push = unpack<events::PushPayload>(&head);
+    track.add_argument(slice, payload_of(context_.words.payload, push.payload_type, push.value), true);
   }
   add_values(track, slice, extended);
-  thread.pushes_.push_back({slice, static_cast<std::uint16_t>(domain_of(head)), ticks_of(head)});
+  thread.pushes_.push_back({slice, domain_of(head), ticks_of(head)});
   thread.nesting_.push_back(-1);
 }
 
 void PaceNvtx::pop(TrackBuilder& track, Thread& thread, const Slot& head, std::span<const Slot> payloads) {
-  const auto domain = static_cast<std::uint16_t>(head.low);
+  const std::uint16_t domain = unpack<events::Pop>(&head).domain;
   const auto push = std::find_if(thread.pushes_.rbegin(), thread.pushes_.rend(),
                                  [&](const Thread::Push& candidate) { return candidate.domain == domain; });
   if (push == thread.pushes_.rend()) return;  // the end of a range that began before the recording
@@ -60,30 +62,33 @@ void PaceNvtx::pop(TrackBuilder& track, Thread& thread, const Slot& head, std::s
   thread.nesting_.erase(entry);
 }
 
-void PaceNvtx::mark(TrackBuilder& track, const Slot& head, const Slot* extension, std::span<const Slot> payloads) {
+void PaceNvtx::mark(TrackBuilder& track, const Slot& head, std::span<const Slot> payloads) {
   const DecodedPayloads& extended = decode(payloads, domain_of(head));
-  const std::uint32_t mark = track.add_mark(context_.time(ticks_of(head)), kind(head.low, extended));
+  const std::uint32_t mark = track.add_mark(context_.time(ticks_of(head)), kind(scope_of(head), extended));
   if (type_of(head) == EventType::mark_payload) {
-    track.add_mark_argument(mark, payload_of(context_.words.payload, extension->high, extension->low));
+    const auto made = unpack<events::MarkPayload>(&head);
+    track.add_mark_argument(mark, payload_of(context_.words.payload, made.payload_type, made.value));
   }
   add_mark_values(track, mark, extended);
 }
 
-void PaceNvtx::start(std::size_t track_index, Thread& thread, const Slot& head, const Slot* extension,
-                     std::span<const Slot> payloads) {
+void PaceNvtx::start(std::size_t track_index, Thread& thread, const Slot& head, std::span<const Slot> payloads) {
   Thread::Range range;
   range.start_ticks = ticks_of(head);
-  range.scope = head.low;
-  const std::uint64_t id = extension->high;
+  range.scope = scope_of(head);
+  std::uint64_t id = 0;
   if (type_of(head) == EventType::start_payload) {
-    range.payload = payload_of(context_.words.payload, extension[1].high, extension->low);
+    const auto start = unpack<events::StartPayload>(&head);
+    id = start.range;
+    range.payload = payload_of(context_.words.payload, start.payload_type, start.value);
+  } else {
+    id = unpack<events::Start>(&head).range;
   }
   range.extended = decode(payloads, domain_of(head));
   const auto end = range_ends().find(id);
   if (end != range_ends().end()) {
     if (!end->second.payloads.empty()) {
-      context_.definitions.payloads.decode(static_cast<std::uint16_t>(domain_of(head)), end->second.payloads, lookup_,
-                                           range.extended);
+      context_.definitions.payloads.decode(domain_of(head), end->second.payloads, lookup_, range.extended);
     }
     if (end->second.ticks >= range.start_ticks) {
       range.ended = true;
@@ -98,8 +103,8 @@ void PaceNvtx::start(std::size_t track_index, Thread& thread, const Slot& head, 
   thread.ranges_.push_back(std::move(range));
 }
 
-void PaceNvtx::end(Thread& thread, std::uint64_t range_id) {
-  const auto found = thread.range_of_id_.find(range_id);
+void PaceNvtx::end(Thread& thread, const Slot& head) {
+  const auto found = thread.range_of_id_.find(unpack<events::End>(&head).range);
   if (found == thread.range_of_id_.end()) return;
   const auto range = static_cast<std::int64_t>(found->second);
   thread.range_of_id_.erase(found);
@@ -114,19 +119,20 @@ const PaceNvtx::RangeEnds& PaceNvtx::range_ends() {
   range_ends_.emplace();
   for (std::size_t t = 0; t < context_.events.tracks().size(); ++t) {
     PendingPayloads pending;
-    context_.events.each(t, PaceEvents::Part::everything, [&](const Slot& head, const Slot* extension) {
+    context_.events.each(t, PaceEvents::Part::everything, [&](const Slot& head) {
       if (type_of(head) == EventType::end) {
         const auto payloads = pending.slots();
-        (*range_ends_)[head.low] = {static_cast<std::uint32_t>(t), ticks_of(head), {payloads.begin(), payloads.end()}};
+        (*range_ends_)[unpack<events::End>(&head).range] = {
+            static_cast<std::uint32_t>(t), ticks_of(head), {payloads.begin(), payloads.end()}};
       }
-      if (!pending.take(head, extension)) pending.forget();
+      if (!pending.take(head)) pending.forget();
     });
   }
   return *range_ends_;
 }
 
 void PaceNvtx::submit(const Slot& head, std::span<const Slot> payloads) {
-  const auto domain = static_cast<std::uint16_t>(domain_of(head));
+  const std::uint16_t domain = domain_of(head);
   const DecodedPayloads& extended = decode(payloads, domain);
   const PaceDefinitions& definitions = context_.definitions;
   const Rank& info = context_.rank.info();
@@ -147,7 +153,7 @@ void PaceNvtx::submit(const Slot& head, std::span<const Slot> payloads) {
     if (of.empty()) of = "default domain";
     track = &context_.rank.add_track(TrackKind::thread, fmt::format("submitted: {}", of));
   }
-  const KindId of = kind(head.low, extended);
+  const KindId of = kind(scope_of(head), extended);
   if (end) {
     add_values(*track, track->add_slice(*begin, *end, of), extended);
   } else {
@@ -193,11 +199,11 @@ void PaceNvtx::place_ranges(TrackBuilder& track, const Thread& thread, const std
   }
 }
 
-const DecodedPayloads& PaceNvtx::decode(std::span<const Slot> payloads, std::uint64_t domain) {
+const DecodedPayloads& PaceNvtx::decode(std::span<const Slot> payloads, std::uint16_t domain) {
   static const DecodedPayloads none;
   if (payloads.empty()) return none;
   decoded_ = {};
-  context_.definitions.payloads.decode(static_cast<std::uint16_t>(domain), payloads, lookup_, decoded_);
+  context_.definitions.payloads.decode(domain, payloads, lookup_, decoded_);
   return decoded_;
 }
 

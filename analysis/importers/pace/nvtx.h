@@ -44,14 +44,11 @@ class PaceNvtx {
   };
 
   // Each takes one event of a track and the payloads before it.
-  void push(TrackBuilder& track, Thread& thread, const format::Slot& head, const format::Slot* extension,
-            std::span<const format::Slot> payloads);
+  void push(TrackBuilder& track, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
   void pop(TrackBuilder& track, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
-  void mark(TrackBuilder& track, const format::Slot& head, const format::Slot* extension,
-            std::span<const format::Slot> payloads);
-  void start(std::size_t track_index, Thread& thread, const format::Slot& head, const format::Slot* extension,
-             std::span<const format::Slot> payloads);
-  void end(Thread& thread, std::uint64_t range_id);
+  void mark(TrackBuilder& track, const format::Slot& head, std::span<const format::Slot> payloads);
+  void start(std::size_t track_index, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
+  void end(Thread& thread, const format::Slot& head);
   // An event with time stamps of the program's own: a range if it has two, else a mark. It goes to a track of its
   // domain.
   void submit(const format::Slot& head, std::span<const format::Slot> payloads);
@@ -77,7 +74,7 @@ class PaceNvtx {
   const RangeEnds& range_ends();
 
   // Valid until the next call.
-  const DecodedPayloads& decode(std::span<const format::Slot> payloads, std::uint64_t domain);
+  const DecodedPayloads& decode(std::span<const format::Slot> payloads, std::uint16_t domain);
   KindId kind(std::uint64_t scope, const DecodedPayloads& payloads);
   std::optional<Argument> argument_of(const PayloadValue& value);
   void add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiler/format/events.h"
+
 namespace paceline::analysis {
 
 using format::EventType;
@@ -25,15 +27,16 @@ std::uint64_t NvtxClocks::key(std::uint16_t domain, std::uint64_t id) {
   return id >= first_own && id < first_given ? std::uint64_t{domain} << 32 | id : id;
 }
 
-void NvtxClocks::take(const Slot& head, const Slot* extension) {
-  const auto domain = static_cast<std::uint16_t>(head.low);
+void NvtxClocks::take(const Slot& head) {
   if (type_of(head) == EventType::time_domain) {
-    Clock& clock = clocks_[key(domain, extension[0].high)];
-    clock.type = extension[0].low;
-    clock.per_second = static_cast<double>(static_cast<std::int64_t>(extension[1].high));
+    const auto defined = format::unpack<format::events::TimeDomain>(&head);
+    Clock& clock = clocks_[key(defined.domain, defined.id)];
+    clock.type = defined.clock_type;
+    clock.per_second = static_cast<double>(static_cast<std::int64_t>(defined.ticks_per_second));
   } else if (type_of(head) == EventType::time_sync) {
-    syncs_.push_back({key(domain, extension[0].high), key(domain, extension[0].low),
-                      static_cast<std::int64_t>(extension[1].high), static_cast<std::int64_t>(extension[1].low)});
+    const auto sync = format::unpack<format::events::TimeSync>(&head);
+    syncs_.push_back({key(sync.domain, sync.first_domain), key(sync.domain, sync.second_domain),
+                      static_cast<std::int64_t>(sync.first_time), static_cast<std::int64_t>(sync.second_time)});
   }
 }
 

@@ -13,7 +13,7 @@ namespace paceline::analysis {
 class NvtxClocks {
  public:
   // Takes a definition (time_domain, time_sync); other events are ignored.
-  void take(const format::Slot& head, const format::Slot* extension);
+  void take(const format::Slot& head);
   // Once all are there. `ticks_are_tsc`: the recorder's clock is the processor's time stamp counter. Linear.
   void finish(std::uint64_t start_ticks, double ticks_per_second, bool ticks_are_tsc);
 

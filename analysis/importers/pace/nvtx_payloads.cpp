@@ -8,13 +8,15 @@
 #include <cstring>
 #include <optional>
 
-#include "analysis/importers/pace/halves.h"
+#include "analysis/importers/pace/events.h"
 #include "profiler/format/payload_layout.h"
 
 namespace paceline::analysis {
 
 using format::EventType;
 using format::Slot;
+using format::unpack;
+namespace events = format::events;
 using namespace format::payload;
 
 namespace {
@@ -102,14 +104,14 @@ void append_utf8(std::string& out, std::uint32_t code) {
 std::string text_of(Bytes bytes, std::uint32_t unit) {
   std::string text;
   for (std::size_t at = 0; at + unit <= bytes.size() && text.size() < longest_text; at += unit) {
-    std::uint32_t code = low_half(load(bytes.subspan(at, unit)));
+    std::uint32_t code = static_cast<std::uint32_t>(load(bytes.subspan(at, unit)));
     if (code == 0) return text;
     if (unit == 1) {
       text += static_cast<char>(code);
       continue;
     }
     if (unit == 2 && code >= 0xd800 && code < 0xdc00 && at + 4 <= bytes.size()) {
-      const std::uint32_t low = low_half(load(bytes.subspan(at + 2, 2)));
+      const std::uint32_t low = static_cast<std::uint32_t>(load(bytes.subspan(at + 2, 2)));
       if (low >= 0xdc00 && low < 0xe000) {
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
         at += 2;
@@ -131,45 +133,42 @@ std::uint64_t PayloadSchemas::key(std::uint16_t domain, std::uint32_t number) {
   return (number >= first_own_schema ? std::uint64_t{domain} << 32 : 0) | number;
 }
 
-void PayloadSchemas::take(const Slot& head, const Slot* extension) {
-  const std::uint32_t number = low_half(head.low), name = high_half(head.low);
+void PayloadSchemas::take(const Slot& head) {
   switch (type_of(head)) {
     case EventType::schema: {
-      const std::uint64_t facts = extension[0].high;
-      Schema& schema = schemas_[key(static_cast<std::uint16_t>(facts), number)];
+      const auto defined = unpack<events::Schema>(&head);
+      Schema& schema = schemas_[key(defined.domain, defined.schema)];
       schema = {};
-      schema.name = name;
-      schema.type = facts >> 16 & 0xffff;
-      schema.flags = high_half(facts);
-      schema.bytes = low_half(extension[0].low);
-      schema.packing = extension[0].low >> 32 & 0xffff;
-      schema.time_domain = extension[1].high;
+      schema.name = defined.name;
+      schema.type = defined.schema_type;
+      schema.flags = defined.flags;
+      schema.bytes = defined.bytes;
+      schema.packing = defined.packing;
+      schema.time_domain = defined.time_domain;
       break;
     }
     case EventType::schema_entry: {
-      const std::uint64_t place = extension[0].low;
-      Entry entry;
-      entry.name = name;
-      entry.type = low_half(extension[0].high);
-      entry.flags = high_half(extension[0].high);
-      entry.index = place >> 16 & 0xffff;
-      entry.offset = high_half(place);
-      entry.length = extension[1].high;
-      schemas_[key(static_cast<std::uint16_t>(place), number)].entries.push_back(entry);
+      const auto entry = unpack<events::SchemaEntry>(&head);
+      schemas_[key(entry.domain, entry.schema)].entries.push_back(
+          {entry.name, entry.entry_type, entry.flags, entry.index, entry.offset, entry.length});
       break;
     }
-    case EventType::enumeration:
-      enumerations_[key(static_cast<std::uint16_t>(extension->high), number)] = {
-          std::clamp<std::uint32_t>(extension->high >> 16 & 0xffff, 1, 8), {}, {}};
+    case EventType::enumeration: {
+      const auto defined = unpack<events::Enumeration>(&head);
+      enumerations_[key(defined.domain, defined.schema)] = {std::clamp<std::uint32_t>(defined.bytes, 1, 8), {}, {}};
       break;
+    }
     case EventType::enumerator: {
-      Enumeration& of = enumerations_[key(static_cast<std::uint16_t>(extension->low), number)];
-      ((extension->low >> 16 & 1) != 0 ? of.flags : of.values).emplace_back(extension->high, name);
+      const auto enumerator = unpack<events::Enumerator>(&head);
+      Enumeration& of = enumerations_[key(enumerator.domain, enumerator.schema)];
+      (enumerator.is_flag != 0 ? of.flags : of.values).emplace_back(enumerator.value, enumerator.name);
       break;
     }
-    case EventType::scope:
-      scopes_[extension->high] = name;
+    case EventType::scope: {
+      const auto scope = unpack<events::Scope>(&head);
+      scopes_[scope.id] = scope.path;
       break;
+    }
     default:
       break;
   }
@@ -416,14 +415,14 @@ class PayloadDecoder {
       case type_float:
       case type_float32:
       case type_tf32:
-        return of_floating(std::bit_cast<float>(low_half(bits)));
+        return of_floating(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
       case type_double:
       case type_float64:
         return of_floating(std::bit_cast<double>(bits));
       case type_float16:
         return of_floating(half(static_cast<std::uint16_t>(bits)));
       case type_bf16:
-        return of_floating(std::bit_cast<float>(low_half(bits) << 16));
+        return of_floating(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
       case type_address:
         return Scalar::of_text(fmt::format("0x{:x}", bits));
       case type_color:
@@ -437,7 +436,7 @@ class PayloadDecoder {
         return Scalar::of_text(hexadecimal(bytes));
       case type_category:
         if (domain_ < lookup_.categories.size()) {
-          const auto found = lookup_.categories[domain_].find(low_half(bits));
+          const auto found = lookup_.categories[domain_].find(static_cast<std::uint32_t>(bits));
           if (found != lookup_.categories[domain_].end()) {
             return Scalar::of_text(std::string(lookup_.name(found->second)));
           }
@@ -492,26 +491,25 @@ class PayloadDecoder {
   int entries_ = 0;
 };
 
-void PayloadSchemas::decode(std::uint16_t domain, std::span<const Slot> events, const Lookup& lookup,
+void PayloadSchemas::decode(std::uint16_t domain, std::span<const Slot> slots, const Lookup& lookup,
                             DecodedPayloads& out) const {
   PayloadDecoder decoder(*this, domain, lookup, out);
   std::vector<Part> parts;
-  for (std::size_t at = 0; at < events.size();) {
-    const Slot& head = events[at];
+  for (std::size_t at = 0; at < slots.size();) {
+    const Slot& head = slots[at];
     const std::size_t next = at + 1 + extension_slots(head);
-    const auto bytes_of = [&](std::size_t i) {
-      return Bytes(reinterpret_cast<const std::byte*>(&events[i] + 1), high_half(events[i].low));
-    };
-    if (next > events.size()) return;
+    if (next > slots.size()) return;
     std::size_t end = next;
     parts.clear();
-    while (end < events.size() && type_of(events[end]) == EventType::payload_part) {
-      const std::size_t after = end + 1 + extension_slots(events[end]);
-      if (after > events.size()) return;
-      parts.push_back({low_half(events[end].low), bytes_of(end)});
+    while (end < slots.size() && type_of(slots[end]) == EventType::payload_part) {
+      const std::size_t after = end + 1 + extension_slots(slots[end]);
+      if (after > slots.size()) return;
+      parts.push_back({unpack<events::PayloadPart>(&slots[end]).offset, bytes_of(slots[end])});
       end = after;
     }
-    if (type_of(head) == EventType::payload) decoder.payload(low_half(head.low), {bytes_of(at), parts});
+    if (type_of(head) == EventType::payload) {
+      decoder.payload(unpack<events::Payload>(&head).schema, {bytes_of(head), parts});
+    }
     at = end;
   }
 }

@@ -49,7 +49,7 @@ class PayloadSchemas {
   };
 
   // Takes a definition (schema, schema_entry, enumeration, enumerator, scope); other events are ignored.
-  void take(const format::Slot& head, const format::Slot* extension);
+  void take(const format::Slot& head);
   // Once all definitions are there, and before the first decode(). Cost: linear in them, times a logarithm.
   void finish();
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "analysis/importers/pace/nvtx_clocks.h"
+#include "profiler/format/events.h"
 #include "profiler/format/payload_layout.h"
 #include "tests/unit/profiler/format/streams.h"
 
@@ -28,8 +29,9 @@ class NvtxPayloads : public ::testing::Test {
     return static_cast<std::uint32_t>(names_.size() - 1);
   }
   void take(EventType type, std::uint64_t low, std::initializer_list<Slot> extension) {
-    const std::vector<Slot> slots(extension);
-    schemas_.take({format::pack_high(0, type), low}, slots.data());
+    std::vector<Slot> slots{{format::pack_high(0, type), low}};
+    slots.insert(slots.end(), extension);
+    schemas_.take(slots.front());
   }
   void schema(std::uint32_t number, std::uint64_t type = static_schema, std::uint64_t bytes = 0,
               std::uint64_t time = 0) {
@@ -221,11 +223,15 @@ TEST_F(NvtxPayloads, HostileSchemasStayWithinBounds) {
                                   random() % 4 << 16 | (random() % 3 == 0 ? random() % 70 << 32 : 0)},
                                  {random() % 3 == 0 ? word() : random() % 12, 0}};
       const EventType type = types[random() % 6];
+      const auto take_with = [&](const Slot(&behind)[2]) {
+        const Slot slots[] = {{format::pack_high(0, type), 2000 + random() % 6}, behind[0], behind[1]};
+        schemas.take(slots[0]);
+      };
       if (type == EventType::schema) {
         const Slot facts[2] = {{random() % 5 << 16, random() % 2 == 0 ? 0 : word()}, {0, 0}};
-        schemas.take({static_cast<std::uint64_t>(type), 2000 + random() % 6}, facts);
+        take_with(facts);
       } else {
-        schemas.take({static_cast<std::uint64_t>(type), 2000 + random() % 6}, extension);
+        take_with(extension);
       }
     }
     schemas.finish();
@@ -244,8 +250,11 @@ TEST_F(NvtxPayloads, HostileSchemasStayWithinBounds) {
 }
 
 void tie(NvtxClocks& clocks, std::uint64_t a, std::uint64_t b, std::int64_t at_a, std::int64_t at_b) {
-  const Slot slots[] = {{a, b}, {static_cast<std::uint64_t>(at_a), static_cast<std::uint64_t>(at_b)}};
-  clocks.take({format::pack_high(0, EventType::time_sync), 0}, slots);
+  const format::events::TimeSync sync{.first_domain = a,
+                                      .second_domain = b,
+                                      .first_time = static_cast<std::uint64_t>(at_a),
+                                      .second_time = static_cast<std::uint64_t>(at_b)};
+  clocks.take(format::pack(0, sync).front());
 }
 
 TEST(NvtxClocks, AreChainedToTheRecorders) {
