@@ -1,11 +1,5 @@
-// Feeds hostile bytes to the reader of .pace files. With clang it is a libFuzzer program (fuzz_reader), with any
-// compiler it replays the corpus (replay_fuzz_reader).
-//
-// The first byte says what the others are: 0 = a file; 1 = a file whose checksums are put right first, because no
-// fuzzer guesses them; 2 = a block's columns, after the number of slots in two bytes.
-#include <sys/mman.h>
-#include <unistd.h>
-#include <zstd.h>
+// Feeds hostile bytes (hostile_file.h) to the reader of .pace files. With clang it is a libFuzzer program
+// (fuzz_reader), with any compiler it replays the corpus (replay_fuzz_reader).
 
 #include <algorithm>
 #include <cstddef>
@@ -16,44 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "profiler/format/block.h"
-#include "profiler/format/block_decoder.h"
 #include "profiler/format/error.h"
-#include "profiler/format/hash.h"
 #include "profiler/format/reader.h"
 #include "profiler/format/trace_file_reader.h"
+#include "tests/fuzz/hostile_file.h"
 
 namespace {
 
 using namespace paceline::format;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-template <typename T>
-T load(const std::uint8_t* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-void put_checksums_right(std::vector<std::uint8_t>& file) {
-  if (file.size() < sizeof(FileHeader)) return;
-  auto header = load<FileHeader>(file.data());
-  const std::size_t text_bytes = header.text_bytes;
-  if (text_bytes <= file.size() - sizeof header) header.text_hash = XXH3_64bits(&file[sizeof header], text_bytes);
-  header.hash = header_hash(header);
-  std::memcpy(file.data(), &header, sizeof header);
-  for (std::size_t at = sizeof header; at + sizeof block_magic <= file.size(); ++at) {
-    if (std::memcmp(&file[at], block_magic, sizeof block_magic) != 0) continue;
-    BlockHeader block;
-    const std::size_t head = read_block_header(std::as_bytes(std::span(file).subspan(at)), block);
-    if (head == 0 || block.payload_bytes > file.size() - at - head) continue;
-    const std::uint64_t hash = block_hash(block, file.data() + at + head);
-    std::memcpy(&file[at + head - sizeof hash], &hash, sizeof hash);
-  }
-}
+using namespace paceline::fuzz;
 
 // What was read is whole events, and the same again after encoding.
 void check(const std::vector<Slot>& slots) {
@@ -102,10 +67,8 @@ void check_blocks(const std::string& path, const TraceFile& whole) {
 }
 
 void read_file(std::span<const std::uint8_t> bytes) {
-  static const int file = memfd_create("fuzz", 0);
-  static const std::string path = "/proc/self/fd/" + std::to_string(file);
-  require(ftruncate(file, 0) == 0);
-  require(pwrite(file, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  static MemoryFile file;
+  const std::string& path = file.write(bytes);
   is_trace_file(path);
   try {
     const TraceFile trace = read_trace_file(path);
@@ -121,38 +84,17 @@ void read_file(std::span<const std::uint8_t> bytes) {
   }
 }
 
-void read_columns(std::span<const std::uint8_t> bytes) {
-  static BlockDecoder decoder;
-  if (bytes.size() < 2 || bytes.size() - 2 > max_raw_bytes) return;
-  const std::span<const std::uint8_t> columns = bytes.subspan(2);
-  std::vector<std::byte> payload(ZSTD_compressBound(columns.size()));
-  payload.resize(ZSTD_compress(payload.data(), payload.size(), columns.data(), columns.size(), 1));
-  BlockHeader header{};
-  header.kind = block_kind_summary;
-  header.slots = load<std::uint16_t>(bytes.data());
-  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  header.raw_bytes = static_cast<std::uint32_t>(columns.size());
-  header.hash = block_hash(header, payload.data());
-  std::vector<Slot> slots;
-  if (decoder.decode(header, payload, slots) == nullptr) {
-    require(slots.size() == header.slots);
-    check(slots);
-  } else {
-    require(slots.empty());
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::span<const std::uint8_t> rest(data + 1, size - 1);
-  if (data[0] % 3 == 2) {
-    read_columns(rest);
+  if (kind_of(data[0]) == InputKind::columns) {
+    check(slots_of_columns(rest));
     return 0;
   }
   std::vector<std::uint8_t> file(rest.begin(), rest.end());
-  if (data[0] % 3 == 1) put_checksums_right(file);
+  if (kind_of(data[0]) == InputKind::file_with_checksums) put_checksums_right(file);
   read_file(file);
   return 0;
 }
