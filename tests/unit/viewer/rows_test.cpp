@@ -14,8 +14,6 @@
 namespace paceline::viewer {
 namespace {
 
-constexpr int header = header_width, ruler = ruler_height;
-
 QImage painted(Document& document, const ViewState& state, const RowLayout& rows, QSize size) {
   TimelinePainter painter(document, Theme::light(), QFont());
   QImage image(size, QImage::Format_RGB32);
@@ -55,12 +53,12 @@ TEST(Counters, AreFoldedIntoTheFirstOne) {
   ASSERT_EQ(timeline.rows().rows_of(0).size(), 3u) << "the phases, the thread and CPU time";
   const int height = timeline.rows().height();
   const PlacedRow cpu = timeline.rows().rows_of(0)[2];
-  const QPoint name(60, ruler + (cpu.y + cpu.end_y) / 2);
-  EXPECT_TRUE(timeline.tooltip_at(name + QPoint(header, 0)).contains("CPU time"));
+  const QPoint name(60, ruler_height + (cpu.y + cpu.end_y) / 2);
+  EXPECT_TRUE(timeline.tooltip_at(name + QPoint(header_width, 0)).contains("CPU time"));
   QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, name);
   ASSERT_EQ(timeline.rows().rows_of(0).size(), 4u) << "memory; a counter that was never above 0 has no row";
   const PlacedRow& memory = timeline.rows().rows_of(0)[3];
-  EXPECT_TRUE(timeline.tooltip_at({header + 5, ruler + memory.y + 5}).contains("memory"));
+  EXPECT_TRUE(timeline.tooltip_at({header_width + 5, ruler_height + memory.y + 5}).contains("memory"));
   EXPECT_GT(timeline.rows().height(), height);
   state.set_all_counters_unfolded(false);
   EXPECT_EQ(timeline.rows().height(), height);
@@ -68,10 +66,10 @@ TEST(Counters, AreFoldedIntoTheFirstOne) {
 
 // The height of the graph at this share of the width, as a share of the row's height.
 double drawn_height(const QImage& image, const PlacedRow& row, double share) {
-  const int x = header + static_cast<int>(share * (image.width() - header));
+  const int x = header_width + static_cast<int>(share * (image.width() - header_width));
   const QRgb background = Theme::light().background;
   for (int y = row.y; y < row.end_y - 1; ++y) {
-    if (image.pixel(x, ruler + y) != background) {
+    if (image.pixel(x, ruler_height + y) != background) {
       return static_cast<double>(row.end_y - 1 - y) / (row.end_y - row.y - 1);
     }
   }
@@ -85,7 +83,7 @@ TEST(Counters, AreDrawnToScale) {
   state.set_counters_unfolded(0, true);
   state.set_width(700);
   const RowLayout rows(document, state);
-  const QImage image = painted(document, state, rows, {header + 700, 300});
+  const QImage image = painted(document, state, rows, {header_width + 700, 300});
   const PlacedRow &cpu = rows.rows_of(0)[2], &memory = rows.rows_of(0)[3];
   const double pixel = 1.0 / (cpu.end_y - cpu.y - 1);
   EXPECT_NEAR(drawn_height(image, cpu, 0.15), 0, 1.6 * pixel);
@@ -115,13 +113,14 @@ TEST(Counters, ShowValueAndUnitInTheTooltip) {
   Document document(run);
   ViewState state(*run);
   TimelineWidget timeline(document, state);
-  timeline.resize(header + 900, 400);
+  timeline.resize(header_width + 900, 400);
   timeline.show();
   const PlacedRow& cpu = timeline.rows().rows_of(0)[2];
-  const int left = header + state.axis().width() * 45 / 90;
-  EXPECT_TRUE(timeline.tooltip_at({left, ruler + cpu.y + 5}).contains("<td>40 %</td>"));
-  EXPECT_TRUE(timeline.tooltip_at({left, ruler + timeline.rows().rows_of(0)[0].y + 2}).startsWith("<b>other</b>"));
-  EXPECT_EQ(timeline.tooltip_at({left, ruler + 2}), "") << "the margin above the first row";
+  const int left = header_width + state.axis().width() * 45 / 90;
+  EXPECT_TRUE(timeline.tooltip_at({left, ruler_height + cpu.y + 5}).contains("<td>40 %</td>"));
+  EXPECT_TRUE(
+      timeline.tooltip_at({left, ruler_height + timeline.rows().rows_of(0)[0].y + 2}).startsWith("<b>other</b>"));
+  EXPECT_EQ(timeline.tooltip_at({left, ruler_height + 2}), "") << "the margin above the first row";
 }
 
 TEST(Losses, AreHatchedInGreyAndBelongToNoPhase) {
@@ -136,12 +135,12 @@ TEST(Losses, AreHatchedInGreyAndBelongToNoPhase) {
   ViewState state(*run);
   state.set_width(1000);
   const RowLayout rows(document, state);
-  const QImage image = painted(document, state, rows, {header + 1000, 200});
+  const QImage image = painted(document, state, rows, {header_width + 1000, 200});
   const Theme theme = Theme::light();
-  const int top = ruler + rows.rows_of(0).front().y, bottom = ruler + rows.rows_of(0).front().end_y;
+  const int top = ruler_height + rows.rows_of(0).front().y, bottom = ruler_height + rows.rows_of(0).front().end_y;
   const auto colours = [&](int from, int until) {
     std::set<QRgb> seen;
-    for (int x = header + from; x < header + until; ++x) {
+    for (int x = header_width + from; x < header_width + until; ++x) {
       for (int y = top; y < bottom; ++y) seen.insert(image.pixel(x, y) | 0xff000000);
     }
     return seen;
@@ -164,12 +163,12 @@ TEST(MpiRow, SelectsTheThreadsSliceAndStepsFromCallToCall) {
   Document document(run);
   ViewState state(*run);
   TimelineWidget timeline(document, state);
-  timeline.resize(header + 1000, 300);
+  timeline.resize(header_width + 1000, 300);
   timeline.show();
   ASSERT_EQ(timeline.rows().rows_of(0).size(), 3u) << "the phases, the thread and its MPI calls";
   const PlacedRow& calls = timeline.rows().rows_of(0)[2];
-  const int x = header + static_cast<int>(state.axis().x_of(150));
-  QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, {x, ruler + calls.y + 5});
+  const int x = header_width + static_cast<int>(state.axis().x_of(150));
+  QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, {x, ruler_height + calls.y + 5});
   const SliceRef send{.rank = 0, .track = 0, .slice = 1, .mark = false, .mpi_row = true};
   ASSERT_EQ(state.selected(), send);
   QTest::keyClick(&timeline, Qt::Key_Right);
