@@ -74,7 +74,7 @@ TEST(RunsTable, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(error_of(std::string_view("ranks\0", 6)), HasSubstr("not text"));
   EXPECT_THAT(error_of("ranks,epochs,images\n"), StartsWith("t.csv:1: no column seconds"));
   EXPECT_THAT(error_of("ranks,epochs,images,seconds\n"), StartsWith("t.csv:1: no runs"));
-  EXPECT_THAT(error_of("ranks,epochs,images,seconds,ranks\n1,1,1,1,1\n"), HasSubstr("ranks is there twice"));
+  EXPECT_THAT(error_of("ranks,epochs,images,seconds,ranks\n1,1,1,1,1\n"), HasSubstr("the column ranks appears twice"));
   const std::string head = "ranks,epochs,images,seconds,accuracy\n1,4,10,2,0.5\n";
   EXPECT_THAT(error_of(head + "two,4,10,2,0.5\n"), StartsWith("t.csv:3: ranks is \"two\", not a number"));
   EXPECT_THAT(error_of(head + "1.5,4,10,2,0.5\n"), HasSubstr("whole number"));
@@ -88,7 +88,7 @@ TEST(RunsTable, ErrorsNameFileLineAndRemedy) {
               StartsWith("t.csv:2: seconds is \"193,17\": write numbers with a decimal point"));
   EXPECT_THAT(error_of("ranks|epochs|images|seconds\n1|4|10|193\n"), StartsWith("t.csv:1: no column ranks"));
   EXPECT_THAT(error_of(head + "1,4,10,,0.5\n"), StartsWith("t.csv:3: seconds is empty"));
-  EXPECT_THAT(error_of("Ranks,ranks,epochs,images,seconds\n"), HasSubstr("ranks is there twice"));
+  EXPECT_THAT(error_of("Ranks,ranks,epochs,images,seconds\n"), HasSubstr("the column ranks appears twice"));
   EXPECT_THAT(error_of("ranks,epochs,images,seconds,seconds_sd\n1,1,1,1,-1\n"), HasSubstr("seconds_sd is -1"));
   EXPECT_THAT(error_of(head + "1,4,10\n"), StartsWith("t.csv:3: 3 fields where the header has 5"));
   EXPECT_THAT(error_of(head + "\"1,4,10,2,0.5\n"), HasSubstr("no closing quote"));
