@@ -196,7 +196,8 @@ TEST_F(NcclTest, WithoutAPluginTheRangesAloneAreMatchedAndWhatIsMissingIsSaid) {
     EXPECT_EQ(rank.nccl_events, 0U);
   }
   const Ended report = run(PACELINE " report run");
-  EXPECT_THAT(report.out, HasSubstr("When 20 collectives of NCCL ran is not known, only when they were enqueued"));
+  EXPECT_THAT(report.out,
+              HasSubstr("20 NCCL collectives were recorded when enqueued, but not when running on the device"));
 }
 
 TEST_F(NcclTest, ProxiesAreRecordedOnRequestAndThoseOfOtherProcessesBelongToNothing) {
