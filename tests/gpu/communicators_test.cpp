@@ -263,7 +263,7 @@ TEST(WithoutAGpu, EveryRankIsToldSoAlike) {
     ADD_FAILURE() << "a device without a GPU";
   } catch (const Error& error) {
     EXPECT_EQ(error.status, Status::usage);
-    EXPECT_THAT(error.what(), AllOf(StartsWith("--device cuda: no GPU can be used: "), Not(HasSubstr("\n"))));
+    EXPECT_THAT(error.what(), AllOf(StartsWith("‹device› cuda: no GPU can be used: "), Not(HasSubstr("\n"))));
   }
   const std::vector<nccl::Placement> all = nccl::placements(Ranks(MPI_COMM_WORLD));
   ASSERT_EQ(all.size(), 2u);

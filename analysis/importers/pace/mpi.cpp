@@ -12,7 +12,7 @@ namespace {
 // The kind of call that a remembered record belongs to.
 constexpr std::uint64_t is_peer = std::uint64_t{1} << 63, is_collective = std::uint64_t{1} << 62;
 
-constexpr std::uint64_t joined(std::uint32_t low, std::int32_t high) {
+constexpr std::uint64_t in_one_word(std::uint32_t low, std::int32_t high) {
   return low | std::uint64_t{static_cast<std::uint32_t>(high)} << 32;
 }
 
@@ -38,8 +38,8 @@ PaceMpi::Call PaceMpi::begin(TrackBuilder& track, std::int64_t time_ns, const Sl
     case EventType::mpi_begin_peer: {
       const auto call = unpack<events::MpiBeginPeer>(&head);
       const RecordId record =
-          latest_or(static_cast<std::uint32_t>(call.tag) | is_peer, call.bytes, joined(call.communicator, call.peer),
-                    [&] { return peer_record(track.records(), call); });
+          latest_or(static_cast<std::uint32_t>(call.tag) | is_peer, call.bytes,
+                    in_one_word(call.communicator, call.peer), [&] { return peer_record(track.records(), call); });
       open.slice = track.begin_slice(time_ns, words_.mpi(call.function), record);
       break;
     }
