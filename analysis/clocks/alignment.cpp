@@ -9,12 +9,12 @@
 namespace paceline::analysis {
 namespace {
 
-// Signed distance of two counters, exact where it is below 2^53.
+// The signed difference of two counters, exact if it is below 2^53.
 double distance(std::uint64_t from, std::uint64_t to) {
   return static_cast<double>(static_cast<std::int64_t>(to - from));
 }
 
-// The same for nanoseconds of a system clock, which in a damaged file may be any.
+// The same for nanoseconds of a system clock, which can have any value in a damaged file.
 double distance(std::int64_t from, std::int64_t to) {
   return distance(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to));
 }
@@ -27,7 +27,7 @@ struct Domain {
 
   PiecewiseLine to_run;
   double error_ns = 0;
-  double counter_error_ns = 0;  // between CPUs, the largest that a process of it knows
+  double counter_error_ns = 0;  // between CPUs, the largest that any process recorded
   bool placed = false, by_utc = false;
 
   double time(std::uint64_t ticks) const { return distance(base_ticks, ticks) * ns_per_tick; }
@@ -45,7 +45,7 @@ double fitted_ns_per_tick(const std::vector<const ClockReadings*>& processes, st
     for (const ClockReadings* process : processes) {
       for (const ClockPairReading& pair : process->pairs) {
         if (!base_ns) base_ns = pair.monotonic_ns;
-        // Preempted readings have a wide bracket; 20 ns is what an undisturbed one is good for.
+        // Preempted readings have a wide bracket. An undisturbed reading is accurate to 20 ns.
         const double half_width_ns = 0.5 * static_cast<double>(pair.width) * nominal;
         visit(distance(base, pair.ticks), distance(*base_ns, pair.monotonic_ns),
               1 / (half_width_ns * half_width_ns + 20.0 * 20.0));
@@ -59,7 +59,7 @@ double fitted_ns_per_tick(const std::vector<const ClockReadings*>& processes, st
     most = any ? std::max(most, x) : x;
     any = true;
   });
-  // Two readings less than 10 ms apart know the frequency no better than the recorder's own calibration.
+  // Two readings less than 10 ms apart give the frequency no better than the recorder's own calibration.
   if (!any || (most - least) * nominal < 10e6) return nominal;
   each_pair([&](double x, double y, double w) {
     xx += w * (x - x_sum / weights) * (x - x_sum / weights);
@@ -77,15 +77,15 @@ ClockPairReading utc_pair(const ClockReadings& process) {
   });
 }
 
-// At `own_ns` of ours it was own_ns + offset_ns there, give or take error_ns. A round trip, or what a round of them
-// says.
+// At `own_ns` of this domain the other domain's time was own_ns + offset_ns, ± error_ns. Made from one round trip or
+// from all trips of a round.
 struct Tie {
   double own_ns = 0, offset_ns = 0, error_ns = 0;
 };
 
-constexpr double longest_round_ns = 50e6;  // trips that are further apart are of different rounds
+constexpr double longest_round_ns = 50e6;  // trips further apart belong to different rounds
 
-// Every trip leaves a range for the offset; the truth is in all of them, but for what the clocks drift meanwhile.
+// Each trip gives a range for the offset. The true offset is in all of them, apart from the drift between the trips.
 Tie common_range(std::span<const Tie> trips) {
   const Tie& shortest = *std::ranges::min_element(trips, {}, &Tie::error_ns);
   double low = -std::numeric_limits<double>::infinity(), high = -low;
@@ -94,12 +94,12 @@ Tie common_range(std::span<const Tie> trips) {
     low = std::max(low, trip.offset_ns - slack);
     high = std::min(high, trip.offset_ns + slack);
   }
-  if (low > high) return shortest;  // clocks that drift more than any should
+  if (low > high) return shortest;  // the clocks drift more than any clock should
   return {shortest.own_ns, 0.5 * (low + high), 0.5 * (high - low)};
 }
 
-// Whether a line may go through both. A drift known less well than the bound that holds for any two clocks is believed
-// only within that bound.
+// Whether one line may go through both. A drift whose error exceeds the bound for any two clocks is limited to that
+// bound.
 bool fit_together(const Tie& left, const Tie& right) {
   const double apart = right.own_ns - left.own_ns;
   const double change = std::abs(right.offset_ns - left.offset_ns);
@@ -112,14 +112,14 @@ double error_between(const Tie& left, const Tie& right) {
   return std::max(left.error_ns, right.error_ns) + wander_bound * 0.5 * (right.own_ns - left.own_ns);
 }
 
-// By how much a round knows less than the line between two others does at its time; negative where it knows more.
+// How much larger the error of a round is than that of the line between two others at its time; negative if smaller.
 double excess(const Tie& round, const Tie& left, const Tie& right) {
   const double before = round.own_ns - left.own_ns, after = right.own_ns - round.own_ns;
   const double straight = (left.error_ns * after + right.error_ns * before) / (before + after);
   return round.error_ns - straight - wander_bound * 2 * before * after / (before + after);
 }
 
-// Leaves out rounds that know less than the line between their neighbours does, the worst first.
+// Removes rounds whose error is larger than that of the line between their neighbours, the worst first.
 void drop_the_useless(std::vector<Tie>& rounds) {
   while (rounds.size() > 2) {
     std::size_t worst = 1;
@@ -133,11 +133,11 @@ void drop_the_useless(std::vector<Tie>& rounds) {
   }
 }
 
-// The drift at one end of a run, where the line goes on beyond its last round, and how well it is known.
+// The drift at one end of a run, where the line is extrapolated beyond its last round, and the error of that drift.
 struct Drift {
   double rate = 0, uncertainty = drift_bound;
 };
-constexpr double drift_span_ns = 30e9;  // the drift is that of the last half minute
+constexpr double drift_span_ns = 30e9;  // the drift is computed over the last half minute
 
 Drift drift_at(const Tie& end, std::span<const Tie> from_the_end) {
   Drift drift;
@@ -152,12 +152,12 @@ Drift drift_at(const Tie& end, std::span<const Tie> from_the_end) {
   return drift;
 }
 
-// The error of the line from `end` on, where the rounds go on behind it, at the time of `beyond`.
+// The error at the time of `beyond` of the line that is extrapolated from `end`, away from the other rounds.
 double led_on(const Tie& end, std::span<const Tie> from_the_end, const Tie& beyond) {
   return end.error_ns + drift_at(end, from_the_end).uncertainty * std::abs(beyond.own_ns - end.own_ns);
 }
 
-// One tie a round, in order of time; of two that do not fit together the better one.
+// One tie for each round, by time. Of two ties that contradict each other only the better one is kept.
 std::vector<Tie> rounds_of(std::vector<Tie> trips) {
   std::ranges::sort(trips, {}, &Tie::own_ns);
   std::vector<Tie> rounds;
@@ -172,7 +172,7 @@ std::vector<Tie> rounds_of(std::vector<Tie> trips) {
     if (rounds.empty() || fit_together(rounds.back(), round)) rounds.push_back(round);
   }
   drop_the_useless(rounds);
-  // Nor one at an end that the line of the others, led on to it, knows better.
+  // A tie at an end is removed if the line of the others, extrapolated to it, has a smaller error.
   while (rounds.size() > 2 && led_on(rounds[1], std::span(rounds).subspan(1), rounds[0]) < rounds[0].error_ns) {
     rounds.erase(rounds.begin());
   }
@@ -185,7 +185,7 @@ std::vector<Tie> rounds_of(std::vector<Tie> trips) {
   }
 }
 
-// Our time to the other domain's, and the bound of its error while our processes run.
+// From this domain's time to the other domain's, with the bound of its error while this domain's processes run.
 PiecewiseLine line_through(const std::vector<Tie>& rounds, const Domain& own, double& error_ns) {
   const std::vector<Tie> backward(rounds.rbegin(), rounds.rend());
   const Drift before = drift_at(rounds.front(), rounds), after = drift_at(rounds.back(), backward);
@@ -212,7 +212,7 @@ PiecewiseLine line_to_utc(const std::vector<const ClockReadings*>& processes, co
   std::vector<PiecewiseLine::Knot> knots;
   for (const ClockPairReading& pair : pairs) {
     const PiecewiseLine::Knot knot{domain.time(pair.ticks), distance(epoch_ns, pair.utc_ns)};
-    // The system slews its clock by at most 500 ppm; what is more was a step, or a reading that was interrupted.
+    // The system slews its clock by at most 500 ppm. A larger change was a step or an interrupted reading.
     if (!knots.empty() && (knot.x - knots.back().x < 0.5e9 ||
                            std::abs((knot.y - knots.back().y) / (knot.x - knots.back().x) - 1) > 1e-3)) {
       continue;

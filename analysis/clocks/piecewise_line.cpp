@@ -32,7 +32,7 @@ PiecewiseLine after(const PiecewiseLine& outer, const PiecewiseLine& inner) {
   for (const auto& knot : inner.knots()) knots.push_back({knot.x, outer(knot.y)});
   for (const auto& knot : outer.knots()) knots.push_back({back(knot.x), knot.y});
   std::ranges::sort(knots, {}, &PiecewiseLine::Knot::x);
-  // Knots that rounding has put on top of one another are one.
+  // Knots that coincide after rounding are one knot.
   std::vector<PiecewiseLine::Knot> rising;
   for (const auto& knot : knots) {
     if (rising.empty() || (knot.x - rising.back().x > 1e-3 && knot.y > rising.back().y)) rising.push_back(knot);

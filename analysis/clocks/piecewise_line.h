@@ -1,7 +1,7 @@
-// A line in pieces, rising everywhere: how one clock's time becomes another's.
+// A rising line in straight pieces, which maps the time of one clock to the time of another one.
 //
-// Between two knots it is straight; before the first and behind the last it goes on with slopes of its own. Lines can
-// be turned round and put one after another, and stay such lines.
+// It is straight between two knots. Before the first knot and after the last one it has slopes of its own. The inverse
+// of such a line and the composition of two of them are such lines, too.
 #pragma once
 
 #include <vector>

@@ -25,7 +25,7 @@ std::string demangled(std::string_view name) {
   return plain && status == 0 ? plain.get() : std::string(name);
 }
 
-// "pinned"; of a device's memory the device: "GPU 1", "GPU 1 array".
+// "pinned"; for device memory the device: "GPU 1", "GPU 1 array".
 std::string memory_text(std::uint32_t kind, std::optional<std::uint32_t> device) {
   constexpr const char* names[] = {"unknown", "pageable", "pinned", "device",
                                    "array",   "managed",  "static", "managed static"};
@@ -128,7 +128,8 @@ void PaceCuda::define(const PaceEvents& file_events, const PaceDefinitions& defi
 }
 
 // Names that the program gave by nvtxNameCudaStream, nvtxNameCuStream and nvtxNameCuContext, in NVTX's classes 4 (the
-// driver's) and 5 (the runtime's). What was destroyed and made again under one handle has the last name.
+// driver's) and 5 (the runtime's). If an object was destroyed and created again under one handle, the last name is
+// taken.
 void PaceCuda::name_by_nvtx(const PaceDefinitions& definitions) {
   constexpr std::uint32_t driver_context = 4 << 16 | 2, driver_stream = 4 << 16 | 3, runtime_stream = 5 << 16 | 1;
   constexpr std::uint32_t the_context_itself = ~std::uint32_t{0};
@@ -213,7 +214,7 @@ void PaceCuda::join_nccl() {
   std::unordered_map<std::uint32_t, const Ran*> kernels;  // by correlation
   for (const auto& [stream, all] : ran_) {
     for (const Ran& ran : all) {
-      if (ran.kind != Kind::kernel || ran.graph != 0) continue;  // a graph's launch is no call of NCCL's
+      if (ran.kind != Kind::kernel || ran.graph != 0) continue;  // graphs are not launched by calls of NCCL
       const auto kernel = kernels_.find(ran.what);
       if (kernel != kernels_.end() && kernel->second.nccl) kernels[ran.correlation] = &ran;
     }
@@ -319,7 +320,7 @@ void PaceCuda::add_tracks(const std::string& process) {
       const Stream& stream = found->second;
       device = stream.device;
       label = fmt::format("GPU {} stream {}", stream.device, stream.number);
-      // Numbers of streams are of a context; most programs have one a device.
+      // Streams are numbered for each context. Most programs have one context for each device.
       const bool other_context = std::ranges::any_of(streams_, [&](const auto& other) {
         return other.second.device == stream.device && other.second.context < stream.context;
       });

@@ -1,6 +1,7 @@
-// CUDA in a .pace file: what ran on devices becomes tracks of streams, and the calls go to the threads that made them.
+// CUDA in a .pace file: work on devices becomes tracks of streams, and the calls go to the threads that made them.
 //
-// A call and what it started have the argument "correlation" in common (trace/correlations.h finds one from the other).
+// A call and the work that it started have the same argument "correlation" (index/correlations.h finds one by the
+// other).
 #pragma once
 
 #include <cstdint>
@@ -19,24 +20,22 @@ namespace paceline::analysis {
 
 class PaceCuda {
  public:
-  // Ticks since the recording's begin, as in events, to nanoseconds of the run.
+  // Converts ticks since the begin of the recording, as in events, to nanoseconds of the run.
   using Time = std::function<std::int64_t(std::uint64_t ticks)>;
 
   // Collects all CUDA events of the file. Cost: linear in its slots.
   PaceCuda(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions, const Time& time);
 
   // Adds the calls that a thread made to its track: domain "cuda", category "runtime", "driver" or, for those that wait
-  // for a device, "synchronization". `edges`: when the track's own ranges and calls begin and end, in the order of the
-  // events. CUPTI's clock is converted, and may be wrong by some 100 ns: a call that seems to cross an edge is cut
-  // there.
+  // for a device, "synchronization". `edges`: when the track's own ranges and calls begin and end, rising. CUPTI's
+  // clock is converted with an error of about 100 ns, so a call that seems to cross an edge is cut there.
   void add_calls(std::uint64_t thread, std::span<const std::int64_t> edges, TrackBuilder& track);
 
   // Adds the threads that only called CUDA, the streams (kind stream, "GPU 0 stream 7"; domain "cuda", categories
   // "kernel", "memcpy", "memset", "graph") and CUPTI's own overhead. `process` goes in front of their labels.
   void add_tracks(const std::string& process);
 
-  // When a thread launched a kernel of NCCL's, and when that ran; in the order of the launches. Good after
-  // construction.
+  // When a thread launched a kernel of NCCL and when that kernel ran, in the order of the launches.
   struct Launch {
     std::int64_t time_ns = 0;  // begin of the call
     std::int64_t start_ns = 0, end_ns = 0;

@@ -1,5 +1,5 @@
-// What a .pace file's events refer to: names, domains, communicators, clocks. Gathered before its ranges are read,
-// because a definition may stand on another track than its use.
+// The definitions that the events of a .pace file refer to: names, domains, communicators, clocks. They are read before
+// the ranges, because a definition and its use may be on different tracks.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ void add_pauses(const PaceDefinitions& definitions, std::vector<PaceGap>& gaps) 
   close(std::max(off, definitions.last_ticks));
 }
 
-// Everything but what was written out at triggers, and what was there at the end.
+// A flight recorder dropped everything except the parts that triggers wrote out and the part held at the end.
 void add_dropped(const PaceDefinitions& definitions, std::uint64_t kept_from, std::vector<PaceGap>& gaps) {
   std::uint64_t covered = 0;  // up to here
   const auto cover = [&](std::uint64_t from, std::uint64_t to) {

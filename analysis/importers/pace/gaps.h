@@ -1,4 +1,4 @@
-// What a .pace file does not cover: pauses of the recording, and what a flight recorder has dropped.
+// The times that a .pace file does not cover: pauses of the recording, and parts that a flight recorder dropped.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace paceline::analysis {
 
 struct PaceGap {
   std::uint64_t off = 0, on = 0;  // ticks, relative as in events; off = 0: from the start of the process
-  bool paused = false;            // nothing was recorded but the ends of MPI calls
+  bool paused = false;            // only the ends of MPI calls were recorded
   bool incomplete = false;        // a flight recorder: events may be missing
   std::string reason;
 };
 
-// Sorted and disjoint; `on` of one that lasts to the end is `last_ticks`. `kept_from` as in the header.
+// Sorted and disjoint. The `on` of a gap that lasts to the end is `last_ticks`. `kept_from` is the header's.
 std::vector<PaceGap> gaps_of(const PaceDefinitions& definitions, std::uint64_t kept_from);
 
-// Sorts them and puts those together that overlap or touch.
+// Sorts the gaps and merges those that overlap or touch.
 void join_gaps(std::vector<PaceGap>& gaps);
 
 // A format::DropCause, or format::lost_by_damage, as the model names it: "no_free_chunk".

@@ -52,7 +52,7 @@ std::map<std::string, std::uint64_t> dropped_of(const format::TraceFacts& file) 
   return dropped;
 }
 
-// Says of each host that only UTC puts on the run's clock how good that is.
+// Notes the error of each host that is aligned by UTC alone.
 void note_utc(const std::vector<PaceProcess>& processes, const std::vector<AlignedClock>& clocks,
               std::vector<std::string>& notes) {
   std::set<std::string> noted;
@@ -105,14 +105,14 @@ std::string process_label(const PaceProcess& process) { return fmt::format("proc
 
 constexpr std::size_t no_track = ~std::size_t{0};
 
-// The track of the process's first thread; `otherwise` where that recorded nothing.
+// The track of the process's first thread; `otherwise` if that thread recorded nothing.
 std::size_t main_index_of(const PaceProcess& process, std::size_t otherwise) {
   const auto tracks = process.events.tracks();
   const auto main = std::ranges::find(tracks, process.file.header.pid, &PaceEvents::TrackId::thread_id);
   return main == tracks.end() ? otherwise : static_cast<std::size_t>(main - tracks.begin());
 }
 
-// What is open on the main thread when a program ends does not go on in the next one.
+// Ranges that are open on the main thread when a program ends do not continue in the next one.
 void end_open_slices(const PaceVocabulary& words, TrackBuilder& track, std::int64_t end_ns) {
   for (std::uint32_t slice = 0; slice < track.slices().size(); ++slice) {
     if (!track.is_open(slice)) continue;
@@ -160,7 +160,7 @@ class RankImport {
     if (const std::string damage = process.events.damage(); !damage.empty()) info.damaged = true, info.damage = damage;
   }
 
-  // Another file of the rank: its next program, whose main thread goes on on the main track, or a process whose threads
+  // Another file of the rank: its next program, whose main thread continues the main track, or a process whose threads
   // are helper threads.
   void add(const PaceProcess& process, const AlignedClock& clock) {
     const bool goes_on = process.role == PaceRole::successor;
@@ -188,14 +188,14 @@ class RankImport {
     rank_.finish();
   }
 
-  // What was left out, one line each.
+  // One line for each thing that was left out.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   RankBuilder& rank_;
   PaceVocabulary words_;
   const double zero_;
-  std::vector<PaceGap> gaps_;  // of the first file, as the next two
+  std::vector<PaceGap> gaps_;  // of the first file, like the next two
   std::optional<PaceContext> context_;
   std::optional<PaceFileImport> import_;
   TrackBuilder* main_track_ = nullptr;

@@ -28,8 +28,8 @@ std::uint32_t number_of(std::string_view word) {
   return number;
 }
 
-// Communicators that only ranges name get numbers downward from here; the file's own count from 1 (MPI) and from one
-// more than this (NCCL).
+// Communicators that only ranges name get numbers from here downward. The file's own numbers begin at 1 (MPI) and at
+// one more than this (NCCL).
 constexpr std::uint32_t last_of_ranges = 0x7fff'ffff;
 
 // True if no NCCL call is missing: nothing was lost, and the recording only paused between iterations, which all ranks
@@ -44,7 +44,7 @@ bool has_all_calls(const PaceEvents& file_events, const PaceDefinitions& definit
   return !lost && !paused && file_events.facts().header.kept_from == 0;
 }
 
-// The device's clock runs at its own pace: it is tied to the host's anew for each of these.
+// The device's clock drifts, so it is compared with the host's clock again for each stretch of this length.
 constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 
 }  // namespace
@@ -244,7 +244,7 @@ void PaceNccl::add_work(const Work& work, std::optional<Span> ran, NcclRanges::C
     track.end_slice(slice, *work.end_ns);
   }
   const std::uint32_t members = communicator != communicators_.end() ? communicator->second.members : 0;
-  // As nccl-tests counts: of calls with a part for each rank, all parts.
+  // As in nccl-tests: for calls with a part for each rank, the bytes of all parts.
   const std::uint64_t bytes = done.for_each_rank && members > 0 ? work.bytes * members : work.bytes;
   track.argument(slice, names.intern("bytes"), bytes);
   if (communicator != communicators_.end()) {
@@ -334,7 +334,7 @@ std::string PaceNccl::missing() const {
 
 void PaceNccl::add_tracks(const PaceEvents& file_events, const PaceCuda& cuda, const std::string& process) {
   process_ = process;
-  last_call_ = rank_.info().nccl_events;  // more than another process of this rank has
+  last_call_ = rank_.info().nccl_events;  // above the numbers of the rank's other processes
   TrackBuilder* proxies = nullptr;
   for (const auto& [id, work] : works_) {
     if (work.type == EventType::nccl_proxy) {

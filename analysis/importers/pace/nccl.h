@@ -1,12 +1,13 @@
 // NCCL in a .pace file: its calls go to the threads that made them, its collectives to a track for each communicator.
 //
-// NCCL's own end of a collective says that it was enqueued. When it ran is known from, in this order, the channels of
-// its kernel (the device's clock), the kernel that the same thread launched just before (CUPTI), or the last of its
-// proxies. Such a collective has the category "collective" (a send or receive "point-to-point") and the time it ran;
-// one of which none of these is known has "enqueue" and the time of its enqueueing, and no waiting is computed from it.
+// NCCL reports the end of a collective when it is enqueued. The time at which it ran comes from the first of these that
+// is known: the channels of its kernel (the device's clock), the kernel that the same thread launched just before
+// (CUPTI), or the last of its proxies. Then the collective has the category "collective" (a send or receive
+// "point-to-point") and this time. Otherwise it has the category "enqueue" and the time of its enqueueing, and no waits
+// are computed from it.
 //
-// The call that a collective came from is NCCL's own NVTX range (nccl_ranges.h): both have the number "call". Of a
-// communicator that no plugin told of, the calls themselves make its track: a collective ran when the one kernel did
+// NCCL's own NVTX range is the call that a collective came from (nccl_ranges.h): both have the same number "call". If
+// no plugin reported a communicator, its track is made from the calls. A collective then ran when the one kernel ran
 // that its thread launched for it (CUPTI), and its sequence number is counted here.
 #pragma once
 
@@ -34,15 +35,15 @@ class PaceNccl {
   PaceNccl(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions,
            const PaceCuda::Time& time, const CommunicatorText& communicator_text);
 
-  // Adds the calls of one of the file's tracks: domain "nccl", categories "api", "group", "launch", "enqueue"; and
-  // reads its ranges, which must be there.
+  // Adds the calls of one of the file's tracks (domain "nccl", categories "api", "group", "launch", "enqueue") and
+  // reads its ranges, which must have been added before.
   void add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track);
-  // Adds the communicators' tracks (kind nccl) and the proxies'. `cuda` tells which kernels were launched;
-  // `process` goes in front of the labels.
+  // Adds the tracks of the communicators (kind nccl) and of the proxies. `cuda` has the launched kernels. `process`
+  // goes in front of the labels.
   void add_tracks(const PaceEvents& file_events, const PaceCuda& cuda, const std::string& process);
 
   std::uint64_t events() const { return events_; }
-  // Why calls cannot be matched with other ranks'; one line, or "". Good after add_tracks().
+  // One line that says why calls cannot be matched with those of other ranks, or "". Valid after add_tracks().
   std::string missing() const;
 
  private:
@@ -96,8 +97,8 @@ class PaceNccl {
   NcclRanges ranges_;
   Tracks tracks_;
   std::string process_;
-  bool counts_all_ = true;        // no call is missing in the file, so that counting them numbers them
-  std::set<std::uint64_t> told_;  // communicators' identities that the plugin told
+  bool counts_all_ = true;        // the file misses no call, so counting them numbers them
+  std::set<std::uint64_t> told_;  // identities of the communicators that the plugin reported
   std::uint64_t last_call_ = 0;   // number that joins a collective and its range
   std::uint64_t uncounted_ = 0;
   std::vector<std::string> names_;

@@ -16,7 +16,7 @@ bool communicates_by_nccl(std::string_view name) {
   return std::ranges::find(all, name) != std::end(all);
 }
 
-// What the payload of one range says; NCCL's words for it.
+// The payload of one range, by NCCL's keys.
 struct RangeSaid {
   std::uint64_t communicator = 0, bytes = 0;
   std::uint32_t ranks = 0;

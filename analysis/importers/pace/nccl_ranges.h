@@ -1,10 +1,10 @@
-// NCCL's own NVTX ranges: in the domain "NCCL" each of its calls is one, and its payload says communicator (a hash that
-// is equal on all ranks), size, and what else the call has.
+// NCCL's own NVTX ranges. Each call is a range in the domain "NCCL". Its payload has the communicator (a hash that is
+// equal on all ranks), the size, and the call's other arguments.
 //
-// NCCL enqueues a call before the call returns, or, between ncclGroupStart and ncclGroupEnd, before the outermost
-// ncclGroupEnd does; both on the thread that called. So what NCCL's profiler plugin tells belongs to the first call of
-// the same thread, communicator, function, size and peer that nothing else belongs to and that was being enqueued then.
-// A non-blocking communicator enqueues on a thread of its own, and its ranges find nothing.
+// NCCL enqueues a call on the calling thread before the call returns. Between ncclGroupStart and ncclGroupEnd it
+// enqueues before the outermost ncclGroupEnd returns. An event of NCCL's profiler plugin therefore belongs to the first
+// call of the same thread, communicator, function, size and peer that has no event yet and that was being enqueued at
+// the time. A non-blocking communicator enqueues on a thread of its own, so its ranges are not matched.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,17 @@ class NcclRanges {
   // Reads a thread's finished ranges. Cost: linear in its slices and arguments where NCCL has ranges, else constant.
   void read(std::uint64_t thread, TrackBuilder& track);
 
-  // The call that was enqueued at that time; nullptr where no range tells of it. Asked in the order of the times.
+  // The call that was enqueued at that time; nullptr if there is no range for it. Times must not fall from call to
+  // call.
   Call* take(std::uint64_t thread, std::int64_t time_ns, std::uint64_t communicator, NameId name, std::uint64_t bytes,
              std::int32_t peer);
 
-  // Collectives, sends and receives that say their communicator and move anything, thread by thread in their order.
+  // Collectives, sends and receives that have a communicator and more than 0 bytes, thread by thread in their order.
   std::vector<Call>& calls() { return calls_; }
-  // Ranks in a communicator, 0 where no range said so.
+  // Ranks in a communicator, 0 if no range has it.
   std::uint32_t members(std::uint64_t communicator) const;
-  // Collectives, sends and receives that do not say their communicator, and cannot be matched with other ranks'.
+  // Number of collectives, sends and receives without a communicator, which cannot be matched with those of other
+  // ranks.
   std::uint64_t without_communicator() const { return without_communicator_; }
 
  private:

@@ -1,4 +1,4 @@
-// The clocks of NVTX's deferred events, tied to the recorder's by the moments that both were read.
+// The clocks of NVTX's deferred events. Moments at which both clocks were read tie them to the recorder's clock.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ class NvtxClocks {
  public:
   // Takes a definition (time_domain, time_sync); other events are ignored.
   void take(const format::Slot& head);
-  // Once all are there. `ticks_are_tsc`: the recorder's clock is the processor's time stamp counter. Linear.
+  // To be called after the last definition. `ticks_are_tsc`: the recorder's clock is the processor's time stamp
+  // counter. Linear.
   void finish(std::uint64_t start_ticks, double ticks_per_second, bool ticks_are_tsc);
 
   // Ticks since the recording began; nothing where the time domain is not tied to the recorder's clock.

@@ -1,7 +1,7 @@
-// What the binary payloads of NVTX events say: values with the names that their schemas give them.
+// Decodes the binary payloads of NVTX events into values with the names that their schemas give them.
 //
-// Schemas and payloads may be hostile: every offset is checked against the bytes that there are, and one event gives at
-// most most_values values, looking at a bounded number of schema entries.
+// Schemas and payloads may be hostile. Every offset is checked against the size of the payload. One event gives at most
+// most_values values and looks at a bounded number of schema entries.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class PayloadSchemas {
 
   // Takes a definition (schema, schema_entry, enumeration, enumerator, scope); other events are ignored.
   void take(const format::Slot& head);
-  // Once all definitions are there, and before the first decode(). Cost: linear in them, times a logarithm.
+  // To be called after the last definition and before the first decode(). Cost: linear in them, times a logarithm.
   void finish();
 
   static constexpr std::size_t most_values = 64;

@@ -45,7 +45,7 @@ void refuse_mixed_jobs(const std::vector<PaceEvents>& files) {
 
 std::string machine_key(const format::TraceFacts& file) { return file.host + '\n' + file.boot_id; }
 
-// The files of one process, by time. Process ids are used again, so the start counts, too.
+// The files of one process, by time. Process ids are reused, so the start time identifies a process, too.
 struct Family {
   std::vector<std::size_t> files;  // indices into the processes
   int rank = -1;
@@ -62,7 +62,7 @@ std::string own_name(const format::TraceFacts& file) {
   return fmt::format("{}:{}", file.header.pid, file.process_start);
 }
 
-// Version 1 names processes by their ids alone.
+// Files of version 1 identify processes only by their ids.
 bool is_same_process(const format::TraceFacts& a, const format::TraceFacts& b) {
   if (a.header.pid != b.header.pid || machine_key(a) != machine_key(b)) return false;
   if (a.process_start > 0 && b.process_start > 0) return a.process_start == b.process_start;
@@ -77,7 +77,7 @@ double end_utc_ns(const PaceProcess& process) {
          static_cast<double>(process.definitions.last_ticks) * 1e9 / (plausible ? header.ticks_per_second : 1e9);
 }
 
-// True where `next` begins after `last` has ended. On one clock, as both are of one machine.
+// True if `next` begins after `last` has ended. Both are on one machine and so on one clock.
 bool follows(const PaceProcess& next, const PaceProcess& last) {
   const format::FileHeader &a = last.file.header, &b = next.file.header;
   if (a.clock_source == b.clock_source) return b.start_ticks >= a.start_ticks + last.definitions.last_ticks;
@@ -97,7 +97,7 @@ class Families {
 
   // Gives every file its role and, as rank_index, the number of its rank's first file.
   std::vector<std::size_t> assign(std::vector<std::string>& notes) {
-    std::map<std::string, std::vector<std::size_t>> groups;  // of families, by what makes them one rank
+    std::map<std::string, std::vector<std::size_t>> groups;  // of families that form one rank
     for (std::size_t f = 0; f < families_.size(); ++f) {
       const Family& root = families_[root_of(f)];
       std::string group = fmt::format("rank {}", root.rank);
@@ -131,7 +131,7 @@ class Families {
     Family family;
     family.files = {p};
     family.rank = processes_[p].rank;
-    // What multiprocessing.spawn puts on the command line of its children.
+    // multiprocessing.spawn puts this on the command line of its children.
     family.spawned = std::ranges::find(file.command, "--multiprocessing-fork") != file.command.end();
     families_.push_back(std::move(family));
   }
@@ -206,7 +206,7 @@ class Families {
   std::unordered_map<std::string, std::size_t> by_name_, by_pid_;
 };
 
-// What MPI_Comm_spawn started has ranks of another MPI_COMM_WORLD, which would take the places of those of the first.
+// Processes that MPI_Comm_spawn started have ranks in another MPI_COMM_WORLD, equal to ranks of the first one.
 void leave_spawned_out(std::vector<PaceProcess>& processes, std::vector<std::string>& notes) {
   const auto is_spawned = [](const PaceProcess& process) {
     return process.definitions.settings.contains("spawned_by_mpi");
@@ -276,7 +276,7 @@ PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::str
   }
   leave_spawned_out(processes, notes);
   const std::vector<std::size_t> left_out = Families(processes).assign(notes);
-  // The rank of a process may have become known after exec only.
+  // The rank of a process may have become known only after exec.
   for (const PaceProcess& process : processes) {
     PaceProcess& leader = processes[process.rank_index];
     if (process.role != PaceRole::successor || process.rank < 0) continue;

@@ -1,4 +1,4 @@
-// Which recorded process is which rank: the files of a run, sorted out before they are read in full.
+// Finds out which recorded process belongs to which rank, before the files are read in full.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace paceline::analysis {
 
-// What a process is in its rank.
+// The part of a process in its rank.
 enum class PaceRole {
-  whole,      // the rank's own process: its main thread is the rank's
-  successor,  // the rank goes on in it: the same process after exec, or the next program of a script
+  whole,      // the rank's own process: its main thread is the rank's main thread
+  successor,  // continues the rank: the same process after exec, or the next program of a script
   helper,     // a worker or another child: its threads are helper threads
 };
 
-// One process of the run, or one program of it: its file and what is known of it.
+// One process of the run, or one program that a process ran: its file and its definitions.
 struct PaceProcess {
   PaceEvents events;
   format::TraceFacts file;
@@ -29,24 +29,26 @@ struct PaceProcess {
 };
 
 struct PaceProcesses {
-  std::vector<PaceProcess> ranks;   // one a rank, by rank; a helper where the rank's own process was not recorded
-  std::vector<PaceProcess> others;  // all other files, by the time of their starts
+  std::vector<PaceProcess> ranks;   // one for each rank, by rank; a helper if the rank's own process was not recorded
+  std::vector<PaceProcess> others;  // all other files, by start time
 };
 
-// Reads each file's definitions and puts the processes together by their ancestors, never by what they recorded:
+// Reads each file's definitions and groups the processes by their ancestors, never by the events that they recorded:
 //
-// - Files of one process (the same id and start) are one: after exec it goes on, in a second copy of the recorder
+// - Files with one process id and start belong to one process. After exec it continues; in a second copy of the
+// recorder
 //   (dlmopen) its threads are helper threads.
-// - A process whose ancestor is recorded is a helper of that ancestor's rank, unless its own rank is another one.
-// - Processes that were forked from one that is not recorded are helpers of one rank, as that process's own.
-// - Of several further processes with one rank, the first is the rank. One that begins when the rank's last program has
-//   ended is its successor; others are helpers. On another machine the last one is taken, and the rest is noted.
+// - A process with a recorded ancestor is a helper of that ancestor's rank, unless it has another rank itself.
+// - Processes that were forked from one unrecorded process are helpers of one rank, the rank of that process.
+// - If several other processes have one rank, the first one is the rank. A process that begins after the rank's last
+//   program has ended is its successor; the others are helpers. If they are on several machines, those of the last
+//   machine are taken and the others are noted.
 //
-// Processes without a rank are numbered by their starts. `notes` gets what was left out. Throws Error where files
-// belong to different jobs. Cost: a pass over each file's events, and n log n for n files.
+// Processes without a rank are numbered by start time. Files that are left out are named in `notes`. Throws Error if
+// the files belong to different jobs. Cost: linear in the definitions of the files, and n log n for n files.
 PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::string>& notes);
 
-// When the system started the process; 0 where it is not known or cannot be.
+// When the system started the process; 0 if the time is not known or not plausible.
 std::int64_t plausible_process_start_utc_ns(const format::TraceFacts& file);
 
 bool same_machine(const PaceProcess& a, const PaceProcess& b);
