@@ -173,7 +173,7 @@ on_gpu() {
   cat stderr.txt >&2
   [ "$status" -ne 0 ] || return 0
   if grep -q 'no GPU can be used' stderr.txt; then
-    skip "$(sed -n '/no GPU can be used/{s/.*no GPU can be used: \(.*\); see.*/no GPU: \1/p;q}' stderr.txt)"
+    skip "$(sed -n '/no GPU can be used/{s/.*no GPU can be used: \(.*\): see.*/no GPU: \1/p;q}' stderr.txt)"
   fi
   return "$status"
 }
