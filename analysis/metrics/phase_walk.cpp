@@ -8,7 +8,7 @@ namespace phase_walk_parts {
 bool holds_its_compute(Phase phase) {
   return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
 }
-// Work that a thread does for a device, in CUDA's calls.
+// The phases of CUDA calls, in which a thread copies to a device, launches work on it or waits for it.
 bool is_for_device(Phase phase) { return phase == Phase::copy || phase == Phase::launch || phase == Phase::idle; }
 bool computes(Phase phase) {
   return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;

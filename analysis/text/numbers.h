@@ -9,7 +9,7 @@
 
 namespace paceline::analysis {
 
-// Numbers without a unit. Thousands are separated by commas; what is not finite is written as "∞".
+// Numbers without a unit. Thousands are separated by commas; numbers that are not finite are written as "∞".
 std::string fixed(double value, int decimals);      // "3.350"
 std::string significant(double value, int digits);  // "0.0647", "0.180", "12.3", "1,234", "1.23e-07"
 std::string count(double value);                    // "10,000"; two decimals only where the value is not whole

@@ -34,7 +34,7 @@ class BlockEncoder {
 
   // Encodes whole_slots(slots, count) of a chunk, and takes track, sequence and thread_id from the chunk's header.
   // `count` is at most slots_per_chunk. The result is the block, ready to be appended to the file, valid until the next
-  // call. Empty if there is no whole event, or zstd failed.
+  // call. Empty if the chunk has no whole event or zstd fails.
   std::span<const std::byte> encode(const ChunkHeader& chunk, const Slot* slots, std::size_t count) noexcept;
 
  private:

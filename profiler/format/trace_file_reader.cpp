@@ -98,7 +98,7 @@ class BlockList {
   }
 
  private:
-  // Takes the block at `at` and returns its length in bytes; 0 where there is no whole block.
+  // Adds the block at `at` and returns its length in bytes, or 0 if there is no whole block.
   std::uint64_t read_block(FileWindow& window, std::uint64_t at) {
     BlockEntry entry;
     BlockHeader& block = entry.header;

@@ -35,7 +35,7 @@ int default_threads(int ranks_on_host) {
 int set_threads(int threads, int ranks_on_host) {
   if (threads <= 0) threads = default_threads(ranks_on_host);
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (threads > most_per_core * cores) {  // so many threads would wait for each other in every loop
+  if (threads > most_per_core * cores) {  // beyond this, threads wait for each other in every loop
     throw Error(fmt::format("‹threads› {}", threads), fmt::format("this host has {} cores", cores),
                 fmt::format("give at most {} threads for each", most_per_core), Status::usage);
   }

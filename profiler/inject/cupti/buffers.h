@@ -15,8 +15,8 @@ namespace paceline::inject::cupti {
 
 class BufferPool {
  public:
-  // NVIDIA recommends 1 to 10 MB. From CUDA 13.0 on each thread that calls CUDA holds a buffer, so many small ones are
-  // better.
+  // NVIDIA recommends 1 to 10 MB. From CUDA 13.0 on, each thread that calls CUDA holds a buffer, so
+  // these buffers are smaller and more numerous.
   static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
   static constexpr std::uint32_t count = 32;
 

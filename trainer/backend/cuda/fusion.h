@@ -9,7 +9,8 @@
 
 namespace paceline::train::cuda {
 
-// The work that a layer does for its neighbours, so that values stay in registers instead of going through memory.
+// Operations of neighbouring layers that one kernel does together, so that values stay in registers and do not go
+// through memory.
 struct Fusion {
   bool relu = false;                // a convolution: the next layer's ReLU
   bool silent = false;              // another layer does this one's work
