@@ -10,6 +10,16 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
+# What reads and writes the traces of other tools, required as well: one target, paceline_foreign.
+find_package(simdjson REQUIRED)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(LIBARCHIVE REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(OTF2 REQUIRED IMPORTED_TARGET otf2)
+add_library(paceline_foreign INTERFACE)
+target_link_libraries(paceline_foreign INTERFACE simdjson::simdjson PkgConfig::SQLITE PkgConfig::ZLIB PkgConfig::LIBARCHIVE
+                      PkgConfig::OTF2)
+
 # MISSING: the list of Debian packages that were not found, empty where all are there.
 function(paceline_part name what missing)
   set(have OFF)

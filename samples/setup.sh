@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
           libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libzstd-dev libxxhash-dev libjs-chart.js
           libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev libjpeg-dev
+          libsimdjson-dev libsqlite3-dev zlib1g-dev libarchive-dev libopen-trace-format2-dev libflatbuffers-dev
           qt6-base-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
 onednn=unasked
 for option; do
@@ -18,7 +19,7 @@ for option; do
     # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
     --tests)
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
-                 clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi) ;;
+                 clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi otf2-tools) ;;
     --onednn) onednn=asked ;;
     *)
       echo "setup.sh: unknown option '$option'; there are --tests and --onednn" >&2

@@ -1,7 +1,7 @@
 // A reader of one trace format.
 //
-// To add a format, write one file that defines a TraceReader, declare it below, and add its row to
-// analysis/load/readers.cpp. docs/hacking.md has a complete example.
+// To add a format, write one file that defines a TraceReader, and add its line to readers.def. docs/hacking.md has a
+// complete example.
 #pragma once
 
 #include <filesystem>
@@ -24,6 +24,8 @@ struct TraceReader {
   Trace (*read)(std::span<const std::filesystem::path> files, const Progress& progress);
 };
 
-extern const TraceReader pace_reader;  // analysis/importers/pace/reader.cpp
+#define PACELINE_READER(name) extern const TraceReader name##_reader;
+#include "analysis/importers/readers.def"
+#undef PACELINE_READER
 
 }  // namespace paceline::analysis

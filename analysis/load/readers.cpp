@@ -4,7 +4,9 @@ namespace paceline::analysis {
 
 TraceReaders trace_readers() {
   static constexpr const TraceReader* table[] = {
-      &pace_reader,
+#define PACELINE_READER(name) &name##_reader,
+#include "analysis/importers/readers.def"
+#undef PACELINE_READER
   };
   return table;
 }

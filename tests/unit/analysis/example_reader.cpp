@@ -49,7 +49,7 @@ Trace read(std::span<const std::filesystem::path> files, const Progress&) {
 
 }  // namespace spans
 
-extern const TraceReader spans_reader;  // this line goes into analysis/importers/reader.h
+extern const TraceReader spans_reader;  // PACELINE_READER(spans) in readers.def declares it
 const TraceReader spans_reader{"spans", spans::recognises, spans::read};
 
 }  // namespace paceline::analysis
