@@ -29,7 +29,7 @@ class Extraction {
     out_.complete = rank_.gaps.empty() && !lost;
     out_.complete_at_end = !lost && (rank_.gaps.empty() || rank_.gaps.back().end_ns < rank_.end_ns);
     for (const NameId text : rank_.communicators) identity_of(text);
-    for (const Track& track : rank_.tracks) look_at(track.slices);
+    for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) look_at(t, rank_.tracks[t].slices);
     name_persistent();
     complete();
     return std::move(out_);
@@ -56,8 +56,8 @@ class Extraction {
     return found->second;
   }
 
-  void look_at(const Slices& slices) {
-    for (std::size_t i = 0; i < slices.size(); ++i) {
+  void look_at(std::uint32_t track, const Slices& slices) {
+    for (std::uint32_t i = 0; i < slices.size(); ++i) {
       const Kind& kind = trace_.kind_of(slices, i);
       const bool starts = kind.name == start_ && start_ != 0;
       const bool of_nccl = kind.domain == nccl_ && nccl_ != 0;
@@ -68,7 +68,9 @@ class Extraction {
                           .of_nccl = of_nccl,
                           .start_ns = slices.start_ns[i],
                           .end_ns = slices.end_ns(i),
-                          .blocked_from_ns = slices.start_ns[i]};
+                          .blocked_from_ns = slices.start_ns[i],
+                          .track = track,
+                          .slice = i};
       std::uint64_t request = 0;  // completed by another call; 0 = none
       bool done = false;          // the call completed its own request
       slices.each_argument(i, [&](const Argument& argument) { read(argument, call, request, done); });

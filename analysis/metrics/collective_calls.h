@@ -35,7 +35,8 @@ struct CollectiveCall {
   bool unfinished = false;  // the process ended inside: in the call, or in the wait for its request
   bool timed = true;        // start and end are those of the operation, and others can be waited for in it
   std::int64_t start_ns = 0, end_ns = 0;
-  std::int64_t blocked_from_ns = 0;  // its start; without blocking, the start of the call that completed it
+  std::int64_t blocked_from_ns = 0;    // its start; without blocking, the start of the call that completed it
+  std::uint32_t track = 0, slice = 0;  // its place: index into Rank::tracks, and of its slices
 };
 
 struct CollectiveCalls {

@@ -10,6 +10,7 @@ namespace collective_matching {
 
 struct Candidate {
   std::uint32_t rank = 0;
+  std::uint32_t index = 0;      // of the call
   std::uint32_t operation = 0;  // the same number on all ranks
   const CollectiveCall* call = nullptr;
 
@@ -29,7 +30,7 @@ bool join(std::span<const Candidate> candidates, Collective& result) {
     if (twice || call.unfinished) return false;
     result.bytes = std::max(result.bytes, call.bytes);
     result.members = std::max(result.members, call.members);
-    result.calls.push_back({candidates[i].rank, call.start_ns, call.end_ns, call.blocked_from_ns});
+    result.calls.push_back({candidates[i].rank, candidates[i].index, call.start_ns, call.end_ns, call.blocked_from_ns});
     last_end = std::max(last_end, call.end_ns);
     if (call.start_ns > last->call->start_ns) last = &candidates[i];
     result.timed = result.timed && call.timed;
@@ -98,8 +99,9 @@ Collectives match_collectives(std::span<const CollectiveCalls> ranks) {
       if (fresh) result.operations.push_back(operation);
       number.push_back(found->second);
     }
-    for (const CollectiveCall& call : ranks[r].calls) {
-      if (call.type != CallType::initialisation) candidates.push_back({r, number[call.operation], &call});
+    for (std::uint32_t c = 0; c < ranks[r].calls.size(); ++c) {
+      const CollectiveCall& call = ranks[r].calls[c];
+      if (call.type != CallType::initialisation) candidates.push_back({r, c, number[call.operation], &call});
     }
   }
   // Stable: members stay in the order of their ranks.

@@ -26,6 +26,7 @@ namespace paceline::analysis {
 // The call of one rank in a collective. Ranks are indices into the given calls, which are those into Trace::ranks.
 struct MemberCall {
   std::uint32_t rank = 0;
+  std::uint32_t call = 0;  // index into CollectiveCalls::calls of the rank
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t blocked_from_ns = 0;
 };

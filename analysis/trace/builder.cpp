@@ -285,9 +285,10 @@ void RankBuilder::finish() {
   add_lost_gaps();
 }
 
-void RankBuilder::add_communicator(const Communicator& communicator) {
+void RankBuilder::add_communicator(const Communicator& communicator, std::int32_t own_rank) {
   communicators_.add(communicator);
   rank_.communicators.push_back(communicator.text);
+  rank_.communicator_ranks.push_back(own_rank);
 }
 
 // Time that is a loss and a pause is a pause: nothing was to be recorded there.

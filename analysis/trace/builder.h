@@ -137,8 +137,9 @@ class RankBuilder {
   void add_lost(std::int64_t start_ns, std::int64_t end_ns, std::uint64_t events, std::string cause) {
     rank_.lost.push_back({start_ns, end_ns, events, std::move(cause)});
   }
-  // The rank is a member; the communicator's text is one of this rank's names.
-  void add_communicator(const Communicator& communicator);
+  // The rank is a member, with the rank `own_rank` in the communicator (-1: not known), whose text is one of this
+  // rank's names.
+  void add_communicator(const Communicator& communicator, std::int32_t own_rank = -1);
 
   // Everything but the tracks. Where end_ns is not above start_ns, finish() takes the first and last event instead.
   Rank& info() { return rank_; }

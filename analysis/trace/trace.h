@@ -89,7 +89,8 @@ struct Rank {
   std::vector<LostInterval> lost;  // like Track::lost, where the track is not known: they concern every track
   std::vector<Gap> gaps;           // sorted, disjoint, within start to end; slices that a pause cuts are "unfinished"
   std::vector<Trigger> triggers;
-  std::vector<NameId> communicators;  // that it is a member of, by the text that slices have
+  std::vector<NameId> communicators;             // that it is a member of, by the text that slices have
+  std::vector<std::int32_t> communicator_ranks;  // its rank in each of them; -1: not known
 
   std::int64_t recorded_ns() const;  // wall time without the gaps
 };

@@ -60,7 +60,8 @@ PaceDefinitions definitions_of(const PaceEvents& file_events) {
       }
       case EventType::communicator: {
         const auto communicator = unpack<events::Communicator>(&head);
-        found.communicators[communicator.communicator] = {communicator.identity, communicator.name, communicator.size};
+        found.communicators[communicator.communicator] = {communicator.identity, communicator.name, communicator.size,
+                                                          communicator.rank};
         break;
       }
       case EventType::mpi_file: {

@@ -21,6 +21,7 @@ struct PaceDefinitions {
     std::uint64_t identity = 0;
     std::uint32_t name = 0;  // id in the file
     std::uint32_t members = 0;
+    std::uint32_t rank = 0;  // of this process in it
   };
   struct MpiFile {
     std::uint32_t path = 0;  // name id

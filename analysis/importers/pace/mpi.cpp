@@ -22,13 +22,14 @@ PaceMpi::PaceMpi(RankBuilder& rank, PaceVocabulary& words, const PaceDefinitions
     : rank_(rank), words_(words), definitions_(definitions) {
   for (const auto& [local, communicator] : definitions.communicators) {
     communicators_[local] = {words.communicator_text(communicator.identity), communicator.members,
-                             communicator.identity};
+                             communicator.identity, communicator.rank};
   }
 }
 
 void PaceMpi::add_communicators() {
   for (const auto& [local, communicator] : communicators_) {
-    rank_.add_communicator({communicator.text, communicator.identity, communicator.members});
+    rank_.add_communicator({communicator.text, communicator.identity, communicator.members},
+                           static_cast<std::int32_t>(communicator.rank));
   }
 }
 

@@ -45,6 +45,7 @@ class PaceMpi {
     NameId text = 0;
     std::uint32_t members = 0;
     std::uint64_t identity = 0;
+    std::uint32_t rank = 0;  // of this process in it
   };
   // Most calls of a program repeat the arguments of an earlier one.
   struct Latest {
