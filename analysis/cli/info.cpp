@@ -77,9 +77,9 @@ Found find_runs(const std::string& path) {
   Found found;
   std::map<std::string, std::vector<format::TraceSummary>> jobs;
   try {
-    for (const std::filesystem::path& file : analysis::trace_files(path)) {
+    for (const analysis::TraceFile& file : analysis::trace_files(path)) {
       try {
-        format::TraceSummary read = format::read_trace_summary(file);
+        format::TraceSummary read = format::read_trace_summary(file.path);
         const std::string job = read.file.job;
         jobs[job].push_back(std::move(read));
       } catch (const Error& error) {

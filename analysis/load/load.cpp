@@ -15,19 +15,19 @@ namespace run_files {
 
 struct Recognised {
   const TraceReader* reader = nullptr;
-  std::vector<fs::path> files;  // sorted by name
+  std::vector<TraceFile> files;  // sorted by name
 };
 
 // The regular files directly in the directory.
-std::vector<fs::path> regular_files(const fs::path& directory) {
-  std::vector<fs::path> files;
+std::vector<TraceFile> regular_files(const fs::path& directory) {
+  std::vector<TraceFile> files;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
-    if (entry->is_regular_file(ignored)) files.push_back(entry->path());
+    if (entry->is_regular_file(ignored)) files.push_back({entry->path(), entry->path().string()});
   }
   if (error) throw Error(fmt::format("{}: {}", directory.string(), error.message()));
-  std::ranges::sort(files);
+  std::ranges::sort(files, {}, &TraceFile::path);
   return files;
 }
 
@@ -44,7 +44,8 @@ Recognised recognise(const fs::path& path, TraceReaders readers) {
     throw Error(
         fmt::format("{}: is neither a directory nor a regular file: give what paceline record made", path.string()));
   }
-  const std::vector<fs::path> candidates = is_directory ? regular_files(path) : std::vector{path};
+  const std::vector<TraceFile> candidates =
+      is_directory ? regular_files(path) : std::vector<TraceFile>{{path, path.string()}};
   for (const TraceReader* reader : readers) {
     Recognised found{reader, {}};
     std::ranges::copy_if(candidates, std::back_inserter(found.files), reader->recognises);
@@ -61,7 +62,7 @@ Recognised recognise(const fs::path& path, TraceReaders readers) {
 
 }  // namespace run_files
 
-std::vector<fs::path> trace_files(const fs::path& path, TraceReaders readers) {
+std::vector<TraceFile> trace_files(const fs::path& path, TraceReaders readers) {
   return run_files::recognise(path, readers).files;
 }
 

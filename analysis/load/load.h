@@ -13,8 +13,7 @@ namespace paceline::analysis {
 
 // Returns the trace files of a RUN, sorted by name: those directly in a directory, or the file itself. All have one
 // format. Throws Error where there are none. Cost: a few bytes read of each file for each reader.
-std::vector<std::filesystem::path> trace_files(const std::filesystem::path& path,
-                                               TraceReaders readers = trace_readers());
+std::vector<TraceFile> trace_files(const std::filesystem::path& path, TraceReaders readers = trace_readers());
 
 // Loads a RUN with its ranks on one clock. In a directory, a file whose header cannot be read is left out and noted
 // (Trace::notes) as long as another one can be read. Throws Error, naming the path and the remedy, where nothing can be

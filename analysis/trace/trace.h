@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,8 @@ struct Trigger {
   std::string cause;
 };
 
+inline constexpr int unknown_rank = -1;  // until the loader has numbered the ranks
+
 struct Rank {
   int rank = 0, world_size = 1, local_rank = 0;
   std::string path, format, host, boot_id;
@@ -84,6 +87,9 @@ struct Rank {
   std::string clock_source;        // "tsc", "monotonic_raw", "utc", …
   std::string clock_error_source;  // how it is known what the CPUs of the machine are apart
   double clock_error_ns = 0;       // bound of the error against the run's reference clock
+  // The UTC time at which this rank's times are 0, in ns since 1970, by the clock of its host. Absent where the format
+  // has no date.
+  std::optional<std::int64_t> utc_of_zero_ns;
   std::uint64_t nvtx_events = 0, mpi_events = 0, cuda_events = 0, nccl_events = 0, counter_events = 0;
   std::vector<Track> tracks;
   std::vector<LostInterval> lost;  // like Track::lost, where the track is not known: they concern every track

@@ -136,8 +136,8 @@ std::size_t bytes_of(const analysis::Trace& trace) {
 void decode(benchmark::State& state, const fs::path& run) {
   std::uint64_t slices = 0;
   for (auto _ : state) {
-    for (const fs::path& file : analysis::trace_files(run)) {
-      const format::TraceFileReader reader(file);
+    for (const analysis::TraceFile& file : analysis::trace_files(run)) {
+      const format::TraceFileReader reader(file.path);
       format::BlockCursor cursor(reader);
       for (const format::BlockEntry& block : reader.blocks()) {
         benchmark::DoNotOptimize(cursor.slots(block).data());

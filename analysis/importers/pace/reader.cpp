@@ -13,13 +13,15 @@
 namespace paceline::analysis {
 namespace pace_files {
 
+bool recognises(const TraceFile& file) { return format::is_trace_file(file.path); }
+
 // Opens the files in parallel. A file whose header cannot be read becomes a note.
-Trace read(std::span<const std::filesystem::path> paths, const Progress& progress) {
-  std::vector<std::optional<PaceEvents>> opened(paths.size());
-  std::vector<std::string> failures(paths.size());
-  parallel_for(paths.size(), [&](std::size_t i) {
+Trace read(std::span<const TraceFile> inputs, const Progress& progress) {
+  std::vector<std::optional<PaceEvents>> opened(inputs.size());
+  std::vector<std::string> failures(inputs.size());
+  parallel_for(inputs.size(), [&](std::size_t i) {
     try {
-      opened[i].emplace(format::TraceFileReader(paths[i]));
+      opened[i].emplace(format::TraceFileReader(inputs[i].path));
     } catch (const Error& error) {
       failures[i] = error.what();
     }
@@ -37,6 +39,6 @@ Trace read(std::span<const std::filesystem::path> paths, const Progress& progres
 
 }  // namespace pace_files
 
-const TraceReader pace_reader{"pace", format::is_trace_file, pace_files::read};
+const TraceReader pace_reader{"pace", pace_files::recognises, pace_files::read};
 
 }  // namespace paceline::analysis

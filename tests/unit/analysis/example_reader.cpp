@@ -14,30 +14,30 @@
 namespace paceline::analysis {
 namespace spans {
 
-bool recognises(const std::filesystem::path& file) {
+bool recognises(const TraceFile& file) {
   char first[8] = {};
-  std::ifstream(file, std::ios::binary).read(first, sizeof first);
+  std::ifstream(file.path, std::ios::binary).read(first, sizeof first);
   return std::string_view(first, sizeof first) == "spans 1\n";
 }
 
-Trace read(std::span<const std::filesystem::path> files, const Progress&) {
+Trace read(std::span<const TraceFile> files, const Progress&) {
   TraceBuilder run;
   std::map<int, TrackBuilder*> threads;  // by rank
-  for (const std::filesystem::path& file : files) {
-    std::ifstream in(file);
+  for (const TraceFile& file : files) {
+    std::ifstream in(file.path);
     std::string line, name;
     std::getline(in, line);  // "spans 1"
     for (int number = 2; std::getline(in, line); ++number) {
       int rank = 0;
       std::int64_t begin_ns = 0, end_ns = 0;
       if (!(std::istringstream(line) >> rank >> begin_ns >> end_ns >> name) || end_ns < begin_ns) {
-        throw Error(fmt::format("{}:{}: expected RANK BEGIN END NAME with BEGIN <= END: correct this line",
-                                file.string(), number));
+        throw Error(
+            fmt::format("{}:{}: expected RANK BEGIN END NAME with BEGIN <= END: correct this line", file.name, number));
       }
       TrackBuilder*& thread = threads[rank];
       if (thread == nullptr) {
         RankBuilder& builder = run.add_rank(rank);
-        builder.info().path = file.string();
+        builder.info().path = file.name;
         builder.info().format = "spans";
         thread = &builder.add_main_thread();
       }
