@@ -146,6 +146,7 @@ LatenessTable lateness_of(const Collectives& collectives, std::span<const std::s
     table.behind_ns.insert(table.behind_ns.end(), row.behind.begin(), row.behind.end());
     table.others_wait_ns.insert(table.others_wait_ns.end(), row.others_wait.begin(), row.others_wait.end());
     table.step_ns.push_back(row.step);
+    table.numbers.push_back(number);
     count += row.collectives;
   }
   if (!table.step_ns.empty()) {

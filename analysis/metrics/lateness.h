@@ -29,6 +29,7 @@ inline constexpr double least_lateness_times = 20;   // autocorrelation times th
 // One value for each iteration (row) and rank (column).
 struct LatenessTable {
   std::size_t ranks = 0;
+  std::vector<std::int64_t> numbers;  // of the iterations, rising
   std::vector<double> late_ns;         // arrival minus the median arrival, added up over the iteration's collectives
   std::vector<double> behind_ns;       // minus the median arrival of the other ranks
   std::vector<double> others_wait_ns;  // the wait of another rank in them, mean over the others

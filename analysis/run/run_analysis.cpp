@@ -75,6 +75,7 @@ RunIterations combine(const std::vector<RankSummary>& per_rank) {
   for (const auto& [number, sum] : sums) {
     if (sum.ranks < ranks) continue;
     const double mean = sum.ns / static_cast<double>(sum.ranks);
+    combined.numbers.push_back(number);
     combined.seconds.push_back(mean * 1e-9);
     durations.push_back(static_cast<std::int64_t>(mean + 0.5));
   }
@@ -93,6 +94,45 @@ void add_throughput(RunIterations& iterations, std::optional<double> images_per_
   if (const auto median = median_interval(iterations.steady()); median && median->low > 0) {
     iterations.steady_ci95 = Interval{*images_per_iteration / median->high, *images_per_iteration / median->low};
   }
+}
+
+constexpr double least_step_change = 0.02;  // of the median step
+
+// The phase whose mean over ranks and iterations changed most in the direction of the step time.
+std::optional<RunIterations::ChangedPhase> changed_phase(const RunIterations& iterations,
+                                                         const std::vector<RankSummary>& ranks) {
+  const StepChange& change = *iterations.change.change;
+  const std::span numbers = std::span(iterations.numbers).subspan(iterations.warmup);
+  const std::int64_t first = numbers.front(), border = numbers[change.jump ? change.at : numbers.size() / 2];
+  std::array<double, phase_count> before{}, after{};
+  double before_count = 0, after_count = 0;
+  for (const RankSummary& rank : ranks) {
+    for (const Iteration& iteration : rank.iterations) {
+      if (!std::ranges::binary_search(numbers, iteration.number)) continue;
+      const bool early = iteration.number >= first && iteration.number < border;
+      ++(early ? before_count : after_count);
+      for (std::size_t phase = 0; phase < phase_count; ++phase) {
+        (early ? before : after)[phase] += static_cast<double>(iteration.phase_ns[phase]);
+      }
+    }
+  }
+  if (before_count == 0 || after_count == 0) return std::nullopt;
+  const double sign = change.after > change.before ? 1 : -1;
+  std::size_t most = 0;
+  const auto growth = [&](std::size_t phase) {
+    return sign * (after[phase] / after_count - before[phase] / before_count);
+  };
+  for (std::size_t phase = 1; phase < phase_count; ++phase) {
+    if (growth(phase) > growth(most)) most = phase;
+  }
+  return RunIterations::ChangedPhase{static_cast<Phase>(most), before[most] / before_count, after[most] / after_count};
+}
+
+void add_step_change(RunIterations& iterations, const std::vector<RankSummary>& ranks) {
+  if (iterations.count == 0) return;
+  iterations.change = test_step_change(iterations.steady(),
+                                       least_step_change * 1e-9 * static_cast<double>(iterations.steady_median_ns));
+  if (iterations.change.change) iterations.changed_phase = changed_phase(iterations, ranks);
 }
 
 RunLosses losses_over(const std::vector<RankSummary>& ranks) {
@@ -162,7 +202,13 @@ void add_collectives(RunAnalysis& run) {
   Collectives collectives = match_collectives(calls);
   run.unmatched_calls = collectives.unmatched_calls;
   run.waits = waits_of(collectives, calls.size());
-  if (run.losses.located) run.lateness = test_lateness(lateness_of(collectives, iterations), run.clock_error_ns);
+  if (run.losses.located) {
+    const LatenessTable table = lateness_of(collectives, iterations);
+    run.lateness = test_lateness(table, run.clock_error_ns);
+    for (const LateRank& late : run.lateness.late) {
+      run.lateness_causes.push_back({slow_phase(table, iterations, late), lateness_pattern(table, late.rank)});
+    }
+  }
   run.collectives = std::move(collectives.rows);
   run.hangs = find_hangs(calls);
 }
@@ -230,6 +276,7 @@ RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path)
   add_collectives(run);
   run.crowded_cpus = crowded_cpus(run.per_rank);
   if (run.losses.located) run.iterations = combine(run.per_rank);
+  add_step_change(run.iterations, run.per_rank);
   run.images = images_of(run);
   add_throughput(run.iterations, run.number("images_per_iteration"));
   add_breakdown(run);

@@ -15,6 +15,8 @@
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/lateness.h"
+#include "analysis/metrics/lateness_causes.h"
+#include "analysis/metrics/step_changes.h"
 #include "analysis/run/breakdown.h"
 #include "analysis/run/machine.h"
 #include "analysis/run/rank_summary.h"
@@ -29,8 +31,23 @@ struct RunIterations {
   std::int64_t steady_median_ns = 0;
   std::optional<double> steady_images_per_s;
   std::optional<Interval> steady_ci95;
-  std::vector<double> seconds;  // the duration of each
+  std::vector<std::int64_t> numbers;  // of each
+  std::vector<double> seconds;        // the duration of each
   std::span<const double> steady() const { return std::span(seconds).subspan(warmup); }
+  // Whether the duration changed during the steady iterations, and the phase that changed most in the same direction
+  // (mean over ranks; of a drift, between the halves).
+  StepChangeTest change;
+  struct ChangedPhase {
+    Phase phase = Phase::other;
+    double before_ns = 0, after_ns = 0;
+  };
+  std::optional<ChangedPhase> changed_phase;
+};
+
+// Why and when a late rank (LatenessTest::late) is late.
+struct LatenessCause {
+  std::optional<PhaseExcess> phase;  // nothing if no phase explains it
+  LatenessPattern pattern;
 };
 
 // What was lost of a run while it was recorded, over all ranks.
@@ -78,6 +95,7 @@ struct RunAnalysis {
   std::vector<CollectiveRow> collectives;
   std::uint64_t unmatched_calls = 0;
   LatenessTest lateness;
+  std::vector<LatenessCause> lateness_causes;  // as lateness.late
   std::uint64_t dropped = 0;
   std::map<std::string, std::uint64_t> dropped_by_cause;
   RunLosses losses;

@@ -20,6 +20,47 @@ std::string why_not_judged(const LatenessTest& test) {
       plural(test.iterations, "iteration has", "iterations have"), significant(test.autocorrelation_time, 2));
 }
 
+// When the rank is late, and in which phase it loses the time.
+std::string cause_text(const LatenessCause& cause, std::size_t iterations) {
+  using enum LatenessPattern::Shape;
+  const LatenessPattern& pattern = cause.pattern;
+  std::string text;
+  switch (pattern.shape) {
+    case steady:
+      break;
+    case since:
+      text = fmt::format(" It is late from iteration {} on.", pattern.at);
+      break;
+    case until:
+      text = fmt::format(" It is late until iteration {}.", pattern.at);
+      break;
+    case periodic:
+      text = fmt::format(" Most of that comes from one iteration in {}, beginning with iteration {}.", pattern.period,
+                         pattern.at);
+      break;
+    case single:
+      text = fmt::format(" Most of that comes from {} of {} iterations.", pattern.affected, iterations);
+      break;
+  }
+  if (cause.phase) {
+    text += fmt::format(" Its {} takes {} longer ({} of the delay).", phase_name(cause.phase->phase),
+                        seconds(1e-9 * cause.phase->ns), percent(std::min(cause.phase->share_of_delay, 1.0)));
+  }
+  return text;
+}
+
+// "All of them run on node7, where no other rank runs." "" if it is not so.
+std::string common_host_text(const RunAnalysis& run) {
+  const auto& late = run.lateness.late;
+  if (late.size() < 2 || run.hosts.size() < 2) return "";
+  const std::string& host = run.per_rank[late.front().rank].host;
+  const auto on_host = [&](const RankSummary& rank) { return rank.host == host; };
+  const auto late_on_host = [&](const LateRank& rank) { return on_host(run.per_rank[rank.rank]); };
+  if (!std::ranges::all_of(late, late_on_host)) return "";
+  if (std::ranges::count_if(run.per_rank, on_host) != std::ssize(late)) return "";
+  return fmt::format(" All ranks on {} are late, and no rank on another host is.", host);
+}
+
 // Names a rank as slow only where the test of its lateness does.
 std::string slow_ranks_text(const RunAnalysis& run) {
   constexpr std::size_t most_named = 4;
@@ -38,11 +79,13 @@ std::string slow_ranks_text(const RunAnalysis& run) {
         late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
     text +=
         i > 0 ? "." : fmt::format(" (ranks permuted in blocks of {}).", plural(test.block, "iteration", "iterations"));
+    if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], test.iterations);
   }
   if (test.late.size() > most_named) {
     text +=
         fmt::format(" {} late as well.", plural(test.late.size() - most_named, "further rank is", "further ranks are"));
   }
+  text += common_host_text(run);
   if (!test.late.empty()) text += " Check what these ranks do before their collectives.";
   return text;
 }
@@ -88,11 +131,21 @@ void figures(const RunAnalysis& run, Json& out) {
                                       {"autocorrelation_time", test.autocorrelation_time},
                                       {"slow_ranks", Json::array()}};
   if (test.judged) lateness["block"] = test.block;
-  for (const LateRank& late : test.late) {
-    lateness["slow_ranks"].push_back({{"rank", run.per_rank[late.rank].rank},
-                                      {"late_ns", late.behind_ns},
-                                      {"share_of_step", late.share_of_step},
-                                      {"p", late.p}});
+  constexpr const char* shapes[] = {"steady", "since", "until", "periodic", "single"};
+  for (std::size_t i = 0; i < test.late.size(); ++i) {
+    const LateRank& late = test.late[i];
+    Json& entry = lateness["slow_ranks"].emplace_back(Json{{"rank", run.per_rank[late.rank].rank},
+                                                           {"late_ns", late.behind_ns},
+                                                           {"share_of_step", late.share_of_step},
+                                                           {"p", late.p}});
+    const LatenessCause& cause = run.lateness_causes[i];
+    entry["pattern"] = shapes[static_cast<std::size_t>(cause.pattern.shape)];
+    if (cause.pattern.shape != LatenessPattern::Shape::steady) entry["iteration"] = cause.pattern.at;
+    if (cause.pattern.period > 1) entry["period"] = cause.pattern.period;
+    if (cause.phase) {
+      entry["phase"] = phase_name(cause.phase->phase);
+      entry["phase_longer_ns"] = cause.phase->ns;
+    }
   }
 }
 

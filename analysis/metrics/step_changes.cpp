@@ -1,0 +1,148 @@
+#include "analysis/metrics/step_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace paceline::analysis {
+namespace step_change_parts {
+
+constexpr double block_times = 3;         // length of a block, in autocorrelation times
+constexpr std::size_t fewest_beside = 5;  // iterations on each side of a jump
+constexpr std::size_t most_permutations = 999, fewest_permutations = 199;
+constexpr double jump_advantage = 3;  // times the variance of the mean's noise
+constexpr double fitted_means = 2;    // before and after
+constexpr double work_limit = 2e7;    // iterations visited by all permutations
+
+// The clearest jump and the drift of a series. The statistics are sums of squares that each explains, so they can be
+// compared with each other.
+struct Fit {
+  std::size_t at = 0;
+  double jump = 0, drift = 0;
+  double clearest() const { return std::max(jump, drift); }
+};
+
+Fit fit_changes(std::span<const double> values) {
+  const std::size_t n = values.size();
+  const auto count = static_cast<double>(n);
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  Fit fit;
+  double sum = 0, moment = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    moment += (static_cast<double>(i) - 0.5 * (count - 1)) * (values[i] - mean);
+    sum += values[i] - mean;
+    const auto before = static_cast<double>(i + 1);
+    if (i + 1 < fewest_beside || n - i - 1 < fewest_beside) continue;
+    const double explained = sum * sum * count / (before * (count - before));
+    if (explained > fit.jump) fit.jump = explained, fit.at = i + 1;
+  }
+  fit.drift = moment * moment * 12 / (count * (count * count - 1));
+  return fit;
+}
+
+// A jump has one more free value than a line, its place, which takes up some noise: it must explain more than a line.
+bool is_jump(const Fit& fit, double noise) { return fit.jump > fit.drift + jump_advantage * noise; }
+
+StepChange describe(std::span<const double> values, const Fit& fit, bool jump) {
+  const std::size_t n = values.size();
+  const auto mean = [](std::span<const double> part) {
+    return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
+  };
+  if (jump) {
+    return {.jump = true, .at = fit.at, .before = mean(values.first(fit.at)), .after = mean(values.subspan(fit.at))};
+  }
+  const auto count = static_cast<double>(n);
+  const double middle = mean(values);
+  double moment = 0;
+  for (std::size_t i = 0; i < n; ++i) moment += (static_cast<double>(i) - 0.5 * (count - 1)) * (values[i] - middle);
+  const double half = moment * 12 / (count * (count * count - 1)) * 0.5 * (count - 1);
+  return {.jump = false, .at = 0, .before = middle - half, .after = middle + half};
+}
+
+std::vector<double> residuals(std::span<const double> values, const StepChange& change) {
+  std::vector<double> rest(values.begin(), values.end());
+  const double slope = (change.after - change.before) / static_cast<double>(values.size() - 1);
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (change.jump) {
+      rest[i] -= i < change.at ? change.before : change.after;
+    } else {
+      rest[i] -= change.before + slope * static_cast<double>(i);
+    }
+  }
+  return rest;
+}
+
+double variance_sum(std::span<const double> centred) {
+  return std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
+}
+
+// τ = 1 + 2 Σ ρ(k) over the first M lags with M >= 5 τ (A. Sokal, "Monte Carlo Methods in Statistical Mechanics", 1996,
+// section 3), but at least that of an AR(1) process whose ρ is one standard error above the estimate. What was fitted
+// took autocorrelation away with it: ρ is too small by about (1 + 3 ρ)/n for each fitted mean (M. G. Kendall, "Note on
+// bias in the estimation of autocorrelation", Biometrika 41, 1954).
+double autocorrelation_time(std::span<const double> centred) {
+  const double variance = variance_sum(centred);
+  if (!(variance > 0)) return 1;
+  const auto correlation = [&](std::size_t lag) {
+    return std::inner_product(centred.begin() + static_cast<std::ptrdiff_t>(lag), centred.end(), centred.begin(), 0.0) /
+           variance;
+  };
+  double time = 1;
+  for (std::size_t lag = 1; lag < centred.size() && static_cast<double>(lag) <= 5 * time; ++lag) {
+    time = std::max(time + 2 * correlation(lag), 1.0);
+  }
+  const auto n = static_cast<double>(centred.size());
+  const double estimate = correlation(1);
+  const double upper = estimate + fitted_means * (1 + 3 * estimate) / n + std::sqrt((1 - estimate * estimate) / n);
+  if (upper >= 1) return n;
+  return std::max(time, (1 + upper) / (1 - upper));
+}
+
+// How many permutations of the blocks have a change at least as clear.
+std::size_t clearer_by_chance(std::span<const double> values, std::size_t block, double clearest,
+                              std::size_t permutations) {
+  std::vector<std::size_t> starts;
+  for (std::size_t start = 0; start < values.size(); start += block) starts.push_back(start);
+  std::mt19937_64 random(20220613);
+  std::vector<double> permuted;
+  permuted.reserve(values.size());
+  std::size_t clearer = 0;
+  for (std::size_t p = 0; p < permutations; ++p) {
+    for (std::size_t i = starts.size(); i > 1; --i) std::swap(starts[i - 1], starts[random() % i]);  // Fisher–Yates
+    permuted.clear();
+    for (const std::size_t start : starts) {
+      const auto part = values.subspan(start, std::min(block, values.size() - start));
+      permuted.insert(permuted.end(), part.begin(), part.end());
+    }
+    clearer += fit_changes(permuted).clearest() >= clearest * (1 - 1e-9);
+  }
+  return clearer;
+}
+
+}  // namespace step_change_parts
+
+StepChangeTest test_step_change(std::span<const double> values, double least_change) {
+  using namespace step_change_parts;
+  StepChangeTest test;
+  const std::size_t n = values.size();
+  if (n < 2 * fewest_beside) return test;
+  const Fit fit = fit_changes(values);
+  StepChange change = describe(values, fit, fit.jump > fit.drift);
+  const std::vector<double> rest = residuals(values, change);
+  test.autocorrelation_time = autocorrelation_time(rest);
+  if (static_cast<double>(n) < least_step_change_times * test.autocorrelation_time) return test;
+  test.block = static_cast<std::size_t>(std::ceil(block_times * test.autocorrelation_time));
+  test.judged = true;
+  change = describe(values, fit, is_jump(fit, variance_sum(rest) / static_cast<double>(n) * test.autocorrelation_time));
+  if (std::abs(change.after - change.before) < least_change) return test;
+  const auto permutations = static_cast<std::size_t>(
+      std::clamp(work_limit / static_cast<double>(n), double{fewest_permutations}, double{most_permutations}));
+  const std::size_t clearer = clearer_by_chance(values, test.block, fit.clearest(), permutations);
+  change.p = static_cast<double>(clearer + 1) / static_cast<double>(permutations + 1);
+  if (change.p < step_change_level) test.change = change;
+  return test;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,39 @@
+// Whether a series, such as the step times of a run, changed: one jump to another level, or a drift.
+//
+// Both are tested together. For each position the step times before and after it are compared (the CUSUM statistic of
+// E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954), and a straight line is fitted through all of them.
+// The larger of the two standardised statistics is compared with those of the same series after permutations of blocks
+// of iterations that are longer than the autocorrelation time (P. Good, "Permutation, Parametric and Bootstrap Tests of
+// Hypotheses", 3rd edition, 2005). The autocorrelation time is that of the residuals, since a change by itself makes
+// neighbours alike.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace paceline::analysis {
+
+inline constexpr double step_change_level = 0.01;
+inline constexpr double least_step_change_times = 20;  // autocorrelation times that a run must have to be judged
+
+struct StepChange {
+  bool jump = true;    // false: a drift
+  std::size_t at = 0;  // of a jump: index of the first iteration at the new level
+  double before = 0;   // mean before the jump; of a drift the line's value at the first iteration
+  double after = 0;    // mean from it on; of a drift the line's value at the last iteration
+  double p = 1;        // the share of unchanging runs in which chance makes a change this clear
+};
+
+struct StepChangeTest {
+  bool judged = false;  // false: too short a run
+  double autocorrelation_time = 1;
+  std::size_t block = 1;             // iterations
+  std::optional<StepChange> change;  // beyond chance, and at least `least_change`
+};
+
+// Tests one value for each iteration, in their order, warm-up left out. Smaller changes than `least_change` do not
+// count. Cost: up to 999 permutations of a linear scan. Draws the same permutations each time.
+StepChangeTest test_step_change(std::span<const double> values, double least_change);
+
+}  // namespace paceline::analysis
