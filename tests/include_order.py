@@ -38,6 +38,7 @@ ROOMS = {
         "exporters",
         "run",
         "report",
+        "compare",
         "cli",
     ],
     "trainer": [

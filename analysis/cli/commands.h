@@ -23,6 +23,7 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
 
 void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
+void add_compare(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);
 
 // `train` and `view`: separate programs in the same directory, which replace this one.

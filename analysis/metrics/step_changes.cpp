@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "analysis/metrics/autocorrelation.h"
+
 namespace paceline::analysis {
 namespace step_change_parts {
 
@@ -13,7 +15,6 @@ constexpr double block_times = 3;         // length of a block, in autocorrelati
 constexpr std::size_t fewest_beside = 5;  // iterations on each side of a jump
 constexpr std::size_t most_permutations = 999, fewest_permutations = 199;
 constexpr double jump_advantage = 3;  // times the variance of the mean's noise
-constexpr double fitted_means = 2;    // before and after
 constexpr double work_limit = 2e7;    // iterations visited by all permutations
 
 // The clearest jump and the drift of a series. The statistics are sums of squares that each explains, so they can be
@@ -78,28 +79,6 @@ double variance_sum(std::span<const double> centred) {
   return std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
 }
 
-// τ = 1 + 2 Σ ρ(k) over the first M lags with M >= 5 τ (A. Sokal, "Monte Carlo Methods in Statistical Mechanics", 1996,
-// section 3), but at least that of an AR(1) process whose ρ is one standard error above the estimate. What was fitted
-// took autocorrelation away with it: ρ is too small by about (1 + 3 ρ)/n for each fitted mean (M. G. Kendall, "Note on
-// bias in the estimation of autocorrelation", Biometrika 41, 1954).
-double autocorrelation_time(std::span<const double> centred) {
-  const double variance = variance_sum(centred);
-  if (!(variance > 0)) return 1;
-  const auto correlation = [&](std::size_t lag) {
-    return std::inner_product(centred.begin() + static_cast<std::ptrdiff_t>(lag), centred.end(), centred.begin(), 0.0) /
-           variance;
-  };
-  double time = 1;
-  for (std::size_t lag = 1; lag < centred.size() && static_cast<double>(lag) <= 5 * time; ++lag) {
-    time = std::max(time + 2 * correlation(lag), 1.0);
-  }
-  const auto n = static_cast<double>(centred.size());
-  const double estimate = correlation(1);
-  const double upper = estimate + fitted_means * (1 + 3 * estimate) / n + std::sqrt((1 - estimate * estimate) / n);
-  if (upper >= 1) return n;
-  return std::max(time, (1 + upper) / (1 - upper));
-}
-
 // How many permutations of the blocks have a change at least as clear.
 std::size_t clearer_by_chance(std::span<const double> values, std::size_t block, double clearest,
                               std::size_t permutations) {
@@ -131,7 +110,7 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
   const Fit fit = fit_changes(values);
   StepChange change = describe(values, fit, fit.jump > fit.drift);
   const std::vector<double> rest = residuals(values, change);
-  test.autocorrelation_time = autocorrelation_time(rest);
+  test.autocorrelation_time = autocorrelation_time(rest, 2);
   if (static_cast<double>(n) < least_step_change_times * test.autocorrelation_time) return test;
   test.block = static_cast<std::size_t>(std::ceil(block_times * test.autocorrelation_time));
   test.judged = true;

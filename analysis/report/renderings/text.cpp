@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/report/render.h"
+#include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
 
@@ -21,7 +22,20 @@ std::string padded(const std::string& text, std::size_t columns, bool right) {
   return right ? space + text : text + space;
 }
 
-// Breaks lines at spaces before `columns`; further lines start with the indent.
+const char* sign(Severity severity) {
+  switch (severity) {
+    case Severity::info:
+      return "  · ";
+    case Severity::warning:
+      return "  ! ";
+    case Severity::problem:
+      return "  ✗ ";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string wrapped(const std::string& text, std::size_t columns, const std::string& first, const std::string& indent) {
   std::string out, line = first;
   bool fresh = true;
@@ -57,20 +71,6 @@ void print_table(const Table& table, std::string& out) {
   line(table.columns);
   for (const auto& row : table.rows) line(row);
 }
-
-const char* sign(Severity severity) {
-  switch (severity) {
-    case Severity::info:
-      return "  · ";
-    case Severity::warning:
-      return "  ! ";
-    case Severity::problem:
-      return "  ✗ ";
-  }
-  return "";
-}
-
-}  // namespace
 
 std::string render_text(const Report& report) {
   std::string out = wrapped(report.headline, 110, "", "");

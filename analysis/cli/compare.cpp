@@ -1,0 +1,107 @@
+// paceline compare: what became slower or faster between two runs.
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "analysis/cli/commands.h"
+#include "analysis/compare/compare.h"
+#include "analysis/compare/render.h"
+#include "analysis/load/load.h"
+#include "profiler/format/error.h"
+
+namespace paceline::cli {
+namespace compare_command {
+
+struct Options {
+  std::vector<std::string> base, fresh;
+  std::string format = "text", output;
+  double fail_above_percent = -1;  // below 0: never
+};
+
+constexpr int became_slower = 1;
+
+std::vector<analysis::RunProfile> profiles_of(const std::vector<std::string>& paths) {
+  std::vector<analysis::RunProfile> profiles;
+  for (const std::string& path : paths) {
+    const analysis::Trace trace = analysis::load_run(path);  // one trace in memory at a time
+    for (const std::string& note : trace.notes) fmt::print(stderr, "paceline compare: {}\n", note);
+    profiles.push_back(analysis::profile_run(trace, path));
+  }
+  return profiles;
+}
+
+int compare(const Options& options) {
+  const auto comparison = analysis::compare_runs(profiles_of(options.base), profiles_of(options.fresh));
+  const std::string text = options.format == "json" ? render_json(comparison)
+                           : options.format == "md" ? render_markdown(comparison)
+                                                    : render_text(comparison);
+  if (options.output.empty()) {
+    std::cout << text;
+  } else {
+    write_output(options.output, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
+  }
+  if (options.fail_above_percent < 0) return 0;
+  const analysis::QuantityComparison* step = comparison.step();
+  if (step == nullptr || !step->p) {
+    throw Error(
+        fmt::format("--fail-above {:g}%: {} and {} cannot be compared: record at least 20 iterations after "
+                    "warm-up, more if they vary slowly, or several runs for each side",
+                    options.fail_above_percent, options.base.front(), options.fresh.front()));
+  }
+  const bool failed = step->change == analysis::Change::slower && 100 * (step->ratio - 1) > options.fail_above_percent;
+  if (failed) {
+    flush_output();
+    fmt::print(stderr, "paceline compare: a step became {:.1f} % slower, more than {:g} %\n", 100 * (step->ratio - 1),
+               options.fail_above_percent);
+  }
+  return failed ? became_slower : 0;
+}
+
+// "5%" or "5"
+double percentage(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value >= 0 && value <= 1e6)) {
+    throw CLI::ValidationError("--fail-above", "expected a percentage such as 5%");
+  }
+  return value;
+}
+
+}  // namespace compare_command
+
+void add_compare(CLI::App& app, Command& chosen) {
+  using compare_command::Options;
+  auto* command = app.add_subcommand("compare", "Show what became slower or faster between two runs");
+  auto options = std::make_shared<Options>();
+  auto fail_above = std::make_shared<std::string>();
+  command
+      ->add_option("RUN", options->base,
+                   "The base and the new run; with --new, all of them are repeated runs of the base")
+      ->type_name("")
+      ->required();
+  command->add_option("--new", options->fresh, "Repeated runs of the new side: everything after --new")
+      ->type_name("RUN");
+  command->add_option("--format", options->format, "text, md or json")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "md", "json"}));
+  command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
+  command
+      ->add_option("--fail-above", *fail_above,
+                   "End with status 1 if the new step time is beyond chance and more than PERCENT slower")
+      ->type_name("PERCENT");
+  command->callback([options, fail_above, &chosen] {
+    if (options->fresh.empty()) {
+      if (options->base.size() != 2) {
+        throw CLI::ValidationError("RUN", "expected two runs, or several base runs and --new with several new runs");
+      }
+      options->fresh = {options->base.back()};
+      options->base.pop_back();
+    }
+    if (!fail_above->empty()) options->fail_above_percent = compare_command::percentage(*fail_above);
+    chosen = [options] { return compare_command::compare(*options); };
+  });
+}
+
+}  // namespace paceline::cli

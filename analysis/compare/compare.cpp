@@ -1,0 +1,188 @@
+#include "analysis/compare/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "analysis/metrics/autocorrelation.h"
+
+namespace paceline::analysis {
+namespace compare_parts {
+
+constexpr double trimmed_share = 0.1;  // on each side
+
+// The trimmed mean of one quantity of one run.
+struct Mean {
+  double seconds = 0;
+  double variance = 0;  // of the mean, relative to its square: the variance of its logarithm
+  double degrees = 0;
+  bool judged = false;  // long enough
+};
+
+Mean trimmed_mean(const std::vector<double>& values) {
+  Mean mean;
+  const std::size_t n = values.size();
+  const auto cut = static_cast<std::size_t>(trimmed_share * static_cast<double>(n));
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  const auto kept = static_cast<double>(n - 2 * cut);
+  mean.seconds = std::accumulate(sorted.begin() + static_cast<std::ptrdiff_t>(cut),
+                                 sorted.end() - static_cast<std::ptrdiff_t>(cut), 0.0) /
+                 kept;
+  if (n < 3 || !(mean.seconds > 0)) return mean;
+  // Winsorised: what was cut off takes the value of the nearest one that was kept.
+  std::vector<double> centred;
+  for (const double value : values) centred.push_back(std::clamp(value, sorted[cut], sorted[n - cut - 1]));
+  const double middle = std::accumulate(centred.begin(), centred.end(), 0.0) / static_cast<double>(n);
+  for (double& value : centred) value -= middle;
+  const double squares = std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
+  const double time = autocorrelation_time(centred, 1);
+  mean.variance = squares / (kept * (kept - 1)) * time / (mean.seconds * mean.seconds);
+  mean.degrees = kept / time - 1;
+  mean.judged = static_cast<double>(n) >= least_comparison_times * time && mean.degrees > 0;
+  return mean;
+}
+
+// The mean of a quantity over the runs of a set, and how well it is known.
+struct Side {
+  double seconds = 0, log = 0;
+  double variance = 0, degrees = 0;  // of the logarithm
+  std::size_t runs = 0;
+  double squares = 0;  // of the logarithms about their mean
+  bool judged = false;
+};
+
+Side side_of(std::span<const Mean> means) {
+  Side side;
+  side.runs = means.size();
+  const auto n = static_cast<double>(means.size());
+  for (const Mean& mean : means) {
+    side.seconds += mean.seconds / n;
+    side.log += std::log(mean.seconds) / n;
+  }
+  for (const Mean& mean : means) side.squares += std::pow(std::log(mean.seconds) - side.log, 2);
+  side.variance = means.front().variance;
+  side.degrees = means.front().degrees;
+  side.judged = means.size() == 1 && means.front().judged;
+  return side;
+}
+
+// Fills ratio, interval and the p value before correction.
+void judge(const Side& base, const Side& fresh, QuantityComparison& out) {
+  out.base_s = base.seconds;
+  out.new_s = fresh.seconds;
+  const double log_ratio = fresh.log - base.log;
+  out.ratio = std::exp(log_ratio);
+  double variance = 0, degrees = 0;
+  if (base.runs + fresh.runs > 2) {
+    degrees = static_cast<double>(base.runs + fresh.runs - 2);
+    variance = (base.squares + fresh.squares) / degrees *
+               (1 / static_cast<double>(base.runs) + 1 / static_cast<double>(fresh.runs));
+  } else if (base.judged && fresh.judged) {
+    variance = base.variance + fresh.variance;
+    degrees = variance * variance /
+              (base.variance * base.variance / base.degrees + fresh.variance * fresh.variance / fresh.degrees);
+  }
+  if (!(variance > 0) || !(degrees > 0)) return;
+  const double error = std::sqrt(variance), width = t_quantile_two_sided(0.05, degrees) * error;
+  out.ci95 = Interval{std::exp(log_ratio - width), std::exp(log_ratio + width)};
+  out.p = t_two_sided(log_ratio / error, degrees);
+}
+
+// Holm's correction of all p values together.
+void correct(std::vector<QuantityComparison>& quantities) {
+  std::vector<QuantityComparison*> judged;
+  for (QuantityComparison& quantity : quantities) {
+    if (quantity.p) judged.push_back(&quantity);
+  }
+  std::ranges::stable_sort(judged, {}, [](const QuantityComparison* quantity) { return *quantity->p; });
+  double largest = 0;
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    QuantityComparison& quantity = *judged[i];
+    largest = std::max(largest, std::min(*quantity.p * static_cast<double>(judged.size() - i), 1.0));
+    quantity.p = largest;
+    if (largest < comparison_level) quantity.change = quantity.ratio > 1 ? Change::slower : Change::faster;
+  }
+}
+
+using Key = std::pair<QuantityType, std::string>;
+// The mean in each run of a set that has the quantity, by type and name.
+std::map<Key, std::vector<Mean>> means_of(const std::vector<RunProfile>& set) {
+  std::map<Key, std::vector<Mean>> means;
+  for (const RunProfile& profile : set) {
+    for (const Quantity& quantity : profile.quantities) {
+      means[{quantity.type, quantity.name}].push_back(trimmed_mean(quantity.seconds));
+    }
+  }
+  return means;
+}
+
+std::string text_of(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+// What the descriptions of the sets' first runs have different.
+std::vector<std::string> differences_of(const RunAnalysis& base, const RunAnalysis& fresh) {
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  values["ranks"] = {std::to_string(base.ranks), std::to_string(fresh.ranks)};
+  for (const auto& [key, value] : base.config.items()) values[key].first = text_of(value);
+  for (const auto& [key, value] : fresh.config.items()) values[key].second = text_of(value);
+  std::vector<std::string> differences;
+  for (const auto& [key, both] : values) {
+    if (both.first == both.second || key == "seed") continue;
+    const auto shown = [](const std::string& text) { return text.empty() ? "–" : text; };
+    differences.push_back(key + ": " + shown(both.first) + " → " + shown(both.second));
+  }
+  return differences;
+}
+
+std::vector<RunAnalysis> runs_of(std::vector<RunProfile>&& set) {
+  std::vector<RunAnalysis> runs;
+  for (RunProfile& profile : set) runs.push_back(std::move(profile.run));
+  return runs;
+}
+
+}  // namespace compare_parts
+
+RunComparison compare_runs(std::vector<RunProfile> base, std::vector<RunProfile> fresh) {
+  using namespace compare_parts;
+  RunComparison result;
+  const auto base_means = means_of(base), new_means = means_of(fresh);
+  const auto has = [](const std::vector<RunProfile>& set, const Key& key) {
+    return std::ranges::any_of(set, [&](const RunProfile& profile) { return profile.left_out.contains(key); });
+  };
+  const auto usable = [](const std::vector<Mean>& means, std::size_t runs) {
+    return means.size() == runs && std::ranges::all_of(means, [](const Mean& mean) { return mean.seconds > 0; });
+  };
+  for (const auto& [key, means] : base_means) {
+    QuantityComparison quantity{.type = key.first, .name = key.second};
+    const auto other = new_means.find(key);
+    if (!usable(means, base.size())) continue;
+    if (other != new_means.end() && usable(other->second, fresh.size())) {
+      judge(side_of(means), side_of(other->second), quantity);
+      result.quantities.push_back(std::move(quantity));
+    } else if (other == new_means.end() && !has(fresh, key)) {
+      quantity.base_s = side_of(means).seconds;
+      result.only_base.push_back(std::move(quantity));
+    }
+  }
+  for (const auto& [key, means] : new_means) {
+    if (base_means.contains(key) || has(base, key) || !usable(means, fresh.size())) continue;
+    result.only_new.push_back({.type = key.first, .name = key.second, .new_s = side_of(means).seconds});
+  }
+  correct(result.quantities);
+  std::ranges::stable_sort(result.quantities, [](const QuantityComparison& a, const QuantityComparison& b) {
+    if ((a.type == QuantityType::step) != (b.type == QuantityType::step)) return a.type == QuantityType::step;
+    return std::abs(a.difference_s()) > std::abs(b.difference_s());
+  });
+  for (auto* only : {&result.only_base, &result.only_new}) {
+    std::ranges::stable_sort(*only, std::ranges::greater{}, [](const auto& q) { return std::abs(q.difference_s()); });
+  }
+  result.between_runs = base.size() + fresh.size() > 2;
+  result.judged = result.step() != nullptr && result.step()->p.has_value();
+  result.differences = differences_of(base.front().run, fresh.front().run);
+  result.base = runs_of(std::move(base));
+  result.fresh = runs_of(std::move(fresh));
+  return result;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,280 @@
+#include "analysis/compare/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/renderings/text_parts.h"
+#include "analysis/report/section.h"
+#include "analysis/report/values.h"
+#include "analysis/text/lists.h"
+#include "analysis/text/numbers.h"
+
+namespace paceline::analysis {
+namespace comparison_rendering {
+
+constexpr std::size_t most_named = 5;
+
+std::string set_name(const std::vector<RunAnalysis>& runs) {
+  return runs.size() == 1 ? runs.front().name : fmt::format("{} and {} more", runs.front().name, runs.size() - 1);
+}
+
+// "+12.0 %"
+std::string signed_percent(double ratio) {
+  const double percent = 100 * (ratio - 1);
+  return fmt::format("{}{:.1f}", percent < 0 ? "−" : "+", std::abs(percent));
+}
+std::string change_text(double ratio) { return signed_percent(ratio) + " %"; }
+
+std::string change_interval(const Interval& ci95) {
+  return fmt::format("{} to {} %", signed_percent(ci95.low), signed_percent(ci95.high));
+}
+
+const char* change_word(const QuantityComparison& quantity) {
+  if (!quantity.p) return "not judged";
+  switch (quantity.change) {
+    case Change::slower:
+      return "slower";
+    case Change::faster:
+      return "faster";
+    case Change::none:
+      return "no difference shown";
+  }
+  return "";
+}
+
+// "backward (+20.3 ms), optimizer (+1.2 ms)": what changed, the largest difference first.
+std::string changed_names(const RunComparison& comparison, QuantityType type, Change change) {
+  std::vector<std::string> names;
+  std::size_t more = 0;
+  for (const QuantityComparison& quantity : comparison.quantities) {
+    if (quantity.type != type || quantity.change != change) continue;
+    if (names.size() == most_named) {
+      ++more;
+    } else {
+      names.push_back(fmt::format("{} ({}{}, {})", quantity.name, quantity.difference_s() < 0 ? "−" : "+",
+                                  seconds(std::abs(quantity.difference_s())), change_text(quantity.ratio)));
+    }
+  }
+  if (more > 0) names.push_back(fmt::format("{} more", more));
+  return list_text(names);
+}
+
+std::string why_not_judged(const RunComparison& comparison) {
+  if (comparison.step() == nullptr) {
+    return "Nothing to compare: a side has no iterations that all ranks finished. Put an NVTX range named "
+           "\"iteration\" "
+           "around a training step.";
+  }
+  const bool some =
+      std::ranges::any_of(comparison.quantities, [](const auto& quantity) { return quantity.p.has_value(); });
+  return fmt::format(
+      "{} not tested: a run needs at least 20 autocorrelation times of its iterations after warm-up. "
+      "Record more iterations, or give several runs for each side (--new).",
+      some ? "The step time was" : "Differences were");
+}
+
+std::vector<Finding> findings_of(const RunComparison& comparison) {
+  std::vector<Finding> findings;
+  if (!comparison.judged) findings.push_back({Severity::warning, why_not_judged(comparison)});
+  constexpr std::pair<QuantityType, const char*> kinds[] = {{QuantityType::phase, "Phases"},
+                                                            {QuantityType::range, "Ranges"},
+                                                            {QuantityType::call, "Calls"},
+                                                            {QuantityType::device, "Work on the device"}};
+  for (const auto& [type, heading] : kinds) {
+    for (const Change change : {Change::slower, Change::faster}) {
+      const std::string names = changed_names(comparison, type, change);
+      if (names.empty()) continue;
+      findings.push_back({change == Change::slower ? Severity::warning : Severity::info,
+                          fmt::format("{} that take {} time in an iteration: {}.", heading,
+                                      change == Change::slower ? "more" : "less", names)});
+    }
+  }
+  if (!comparison.differences.empty()) {
+    findings.push_back(
+        {Severity::info, fmt::format("The runs are described differently: {}.", list_text(comparison.differences))});
+  }
+  for (const auto& [only, side] : {std::pair{&comparison.only_base, "base"}, std::pair{&comparison.only_new, "new"}}) {
+    std::vector<std::string> names;
+    for (const QuantityComparison& quantity : *only) {
+      if (names.size() < most_named) {
+        names.push_back(fmt::format("{} ({})", quantity.name, seconds(std::abs(quantity.difference_s()))));
+      }
+    }
+    if (names.empty()) continue;
+    if (only->size() > names.size()) names.push_back(fmt::format("{} more", only->size() - names.size()));
+    findings.push_back(
+        {Severity::info, fmt::format("Only the {} side has these, in an iteration: {}.", side, list_text(names))});
+  }
+  for (const auto* runs : {&comparison.base, &comparison.fresh}) {
+    for (const RunAnalysis& run : *runs) {
+      if (run.can_be_compared()) continue;
+      findings.push_back({Severity::warning, fmt::format("{}: {}. Its iterations are only those that were recorded.",
+                                                         run.path, run.ended ? "events were lost" : "it did not end")});
+    }
+  }
+  if (comparison.judged && !comparison.between_runs) {
+    findings.push_back({Severity::info,
+                        "The intervals cover the variation within each run. They do not cover the variation between "
+                        "equal runs: repeat both (--new) to include it."});
+  }
+  return findings;
+}
+
+std::optional<double> mean_of(const std::vector<RunAnalysis>& runs,
+                              const std::function<std::optional<double>(const RunAnalysis&)>& figure) {
+  double sum = 0;
+  for (const RunAnalysis& run : runs) {
+    const auto value = figure(run);
+    if (!value) return std::nullopt;
+    sum += *value;
+  }
+  return sum / static_cast<double>(runs.size());
+}
+
+// Speed beside accuracy: means over the runs of each side.
+struct Result {
+  const char *key, *title;
+  std::function<std::optional<double>(const RunAnalysis&)> figure;
+  std::string (*write)(double);
+};
+
+const std::vector<Result>& results() {
+  static const std::vector<Result> all = {
+      {"wall_s", "wall time",
+       [](const RunAnalysis& run) { return std::optional(1e-9 * static_cast<double>(run.wall_ns)); }, seconds},
+      {"images_per_s", "throughput, whole job", [](const RunAnalysis& run) { return run.images_per_s(); },
+       images_per_second},
+      {"steady_images_per_s", "throughput after warm-up",
+       [](const RunAnalysis& run) { return run.iterations.steady_images_per_s; }, images_per_second},
+      {"accuracy", "test accuracy", [](const RunAnalysis& run) { return run.accuracy; }, percent},
+      {"seconds_to_accuracy", "time to the target accuracy",
+       [](const RunAnalysis& run) { return run.seconds_to_accuracy; }, seconds}};
+  return all;
+}
+
+std::vector<Table> tables_of(const RunComparison& comparison) {
+  Table outcome{.id = "results", .title = "Results", .columns = {"figure", "base", "new"}};
+  for (const Result& result : results()) {
+    const auto base = mean_of(comparison.base, result.figure), fresh = mean_of(comparison.fresh, result.figure);
+    if (base || fresh) {
+      outcome.rows.push_back({result.title, or_none(base, result.write), or_none(fresh, result.write)});
+    }
+  }
+  Table table{.id = "comparison",
+              .title = "Time in an iteration, mean over ranks",
+              .columns = {"of", "name", "verdict", "base", "new", "difference", "change", "95 % interval"},
+              .text_columns = 3,
+              .note =
+                  "10 % trimmed means. The verdict is corrected for the number of comparisons (Holm, 5 %); the "
+                  "intervals are not."};
+  for (const QuantityComparison& quantity : comparison.quantities) {
+    table.rows.push_back({type_name(quantity.type), quantity.name, change_word(quantity), seconds(quantity.base_s),
+                          seconds(quantity.new_s),
+                          (quantity.difference_s() < 0 ? "−" : "+") + seconds(std::abs(quantity.difference_s())),
+                          change_text(quantity.ratio), or_none(quantity.ci95, change_interval)});
+  }
+  limit_rows(table);
+  std::vector<Table> tables;
+  for (Table* each : {&outcome, &table}) {
+    if (!each->rows.empty()) tables.push_back(std::move(*each));
+  }
+  return tables;
+}
+
+Json quantity_json(const QuantityComparison& quantity) {
+  Json out = {{"type", type_name(quantity.type)}, {"name", quantity.name}};
+  if (quantity.base_s > 0) out["base_s"] = quantity.base_s;
+  if (quantity.new_s > 0) out["new_s"] = quantity.new_s;
+  if (quantity.base_s > 0 && quantity.new_s > 0) {
+    out["ratio"] = quantity.ratio;
+    set(out, "ci95", quantity.ci95);
+    set(out, "p", quantity.p);
+    if (quantity.p) {
+      out["verdict"] = quantity.change == Change::none ? "undecided" : change_word(quantity);
+    }
+  }
+  return out;
+}
+
+Json paths_json(const std::vector<RunAnalysis>& runs) {
+  Json paths = Json::array();
+  for (const RunAnalysis& run : runs) paths.push_back(run.path);
+  return paths;
+}
+
+}  // namespace comparison_rendering
+
+std::string comparison_headline(const RunComparison& comparison) {
+  using namespace comparison_rendering;
+  const std::string base = set_name(comparison.base), fresh = set_name(comparison.fresh);
+  const QuantityComparison* step = comparison.step();
+  if (step == nullptr) return fmt::format("{} and {} cannot be compared.", base, fresh);
+  const std::string times =
+      fmt::format("{} in {} and {} in {}", seconds(step->new_s), fresh, seconds(step->base_s), base);
+  if (!step->p) return fmt::format("A step takes {}. Not judged.", times);
+  const std::string change = fmt::format("{} ({})", change_text(step->ratio), change_interval(*step->ci95));
+  switch (step->change) {
+    case Change::slower:
+      return fmt::format("{} is slower: a step takes {}: {}.", fresh, times, change);
+    case Change::faster:
+      return fmt::format("{} is faster: a step takes {}: {}.", fresh, times, change);
+    case Change::none:
+      break;
+  }
+  return fmt::format("No difference in the step time is shown: {}, {}.", times, change);
+}
+
+std::string render_text(const RunComparison& comparison) {
+  using namespace comparison_rendering;
+  std::string out = wrapped(comparison_headline(comparison), 110, "", "") + "\n";
+  for (const Finding& finding : findings_of(comparison)) {
+    out += wrapped(finding.text, 110, finding.severity == Severity::info ? "  · " : "  ! ", "    ");
+  }
+  for (const Table& table : tables_of(comparison)) print_table(table, out);
+  return out;
+}
+
+std::string render_markdown(const RunComparison& comparison) {
+  using namespace comparison_rendering;
+  std::string out =
+      fmt::format("# Paceline comparison\n\n**{}**\n\n", markdown_escaped(comparison_headline(comparison)));
+  for (const Finding& finding : findings_of(comparison)) {
+    out += fmt::format("- {}{}\n", finding.severity == Severity::info ? "" : "**Warning:** ",
+                       markdown_escaped(finding.text));
+  }
+  print_markdown_tables(tables_of(comparison), out);
+  return out;
+}
+
+std::string render_json(const RunComparison& comparison) {
+  using namespace comparison_rendering;
+  Json out = {{"schema", "paceline.compare/1"},
+              {"headline", comparison_headline(comparison)},
+              {"base", paths_json(comparison.base)},
+              {"new", paths_json(comparison.fresh)},
+              {"judged", comparison.judged},
+              {"between_runs", comparison.between_runs},
+              {"differences", comparison.differences},
+              {"results", Json::object()},
+              {"quantities", Json::array()},
+              {"only_base", Json::array()},
+              {"only_new", Json::array()},
+              {"findings", Json::array()}};
+  for (const Result& result : results()) {
+    Json entry = Json::object();
+    set(entry, "base", mean_of(comparison.base, result.figure));
+    set(entry, "new", mean_of(comparison.fresh, result.figure));
+    if (!entry.empty()) out["results"][result.key] = entry;
+  }
+  for (const auto& quantity : comparison.quantities) out["quantities"].push_back(quantity_json(quantity));
+  for (const auto& quantity : comparison.only_base) out["only_base"].push_back(quantity_json(quantity));
+  for (const auto& quantity : comparison.only_new) out["only_new"].push_back(quantity_json(quantity));
+  for (const Finding& finding : findings_of(comparison)) {
+    out["findings"].push_back({{"severity", severity_name(finding.severity)}, {"text", finding.text}});
+  }
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,17 @@
+// A comparison as text, Markdown and JSON (schema paceline.compare/1). Each ends in a newline.
+#pragma once
+
+#include <string>
+
+#include "analysis/compare/compare.h"
+
+namespace paceline::analysis {
+
+std::string render_text(const RunComparison& comparison);
+std::string render_markdown(const RunComparison& comparison);
+std::string render_json(const RunComparison& comparison);
+
+// "A step takes 112 ms, 12.0 % (11.2 to 12.8 %) longer than in base (100 ms)." One sentence.
+std::string comparison_headline(const RunComparison& comparison);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,15 @@
+// How long neighbouring values of a series stay alike.
+#pragma once
+
+#include <span>
+
+namespace paceline::analysis {
+
+// The autocorrelation time of values from which `fitted_means` means (or a line) were subtracted, at least 1 and at
+// most their number: τ = 1 + 2 Σ ρ(k) over the first M lags with M >= 5 τ (A. Sokal, "Monte Carlo Methods in Statistical
+// Mechanics", 1996, section 3), but at least that of an AR(1) process whose ρ is one standard error above the estimate.
+// Subtracting a mean makes ρ too small by about (1 + 3 ρ)/n (M. G. Kendall, "Note on bias in the estimation of
+// autocorrelation", Biometrika 41, 1954). Cost: linear in the values for each of up to 5 τ lags.
+double autocorrelation_time(std::span<const double> centred, int fitted_means);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,24 @@
+// How tables and sentences are printed on a terminal and in Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/report/section.h"
+
+namespace paceline::analysis {
+
+// Breaks lines at spaces before `columns`; the first line starts with `first`, further lines with the indent. Ends in a
+// newline.
+std::string wrapped(const std::string& text, std::size_t columns, const std::string& first, const std::string& indent);
+
+// Appends a table for the terminal: a title, aligned columns, no note.
+void print_table(const Table& table, std::string& out);
+
+// Appends tables in Markdown, each with a heading of the third level and its note.
+void print_markdown_tables(const std::vector<Table>& tables, std::string& out);
+
+// Escapes what Markdown would take for markup in a cell or sentence.
+std::string markdown_escaped(const std::string& text);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,205 @@
+// Equal runs are called different in at most 5 % of pairs, and a layer that became slower is found and named.
+//
+// PACELINE_SIMULATED_RUNS=1000 simulates this number of pairs of each kind instead of 100.
+#include "analysis/compare/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <random>
+
+#include "analysis/compare/render.h"
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int layers = 20;
+
+struct SimulatedRun {
+  std::size_t iterations = 100;
+  double autocorrelation = 0;
+  double slower_layer = 1;  // factor of the time of layer 7
+  double between_runs = 0;  // standard deviation of a run's speed
+};
+
+// A profile of 20 layers of 5 ms each, with 5 % noise of each layer, and their sum as the step.
+RunProfile simulate(const SimulatedRun& what, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  RunProfile profile;
+  const double speed = std::exp(what.between_runs * normal(random));
+  profile.quantities.push_back({QuantityType::step, "step", std::vector<double>(what.iterations)});
+  for (int layer = 0; layer < layers; ++layer) {
+    Quantity quantity{QuantityType::range, "layer" + std::to_string(layer), {}};
+    double state = normal(random);
+    for (std::size_t i = 0; i < what.iterations; ++i) {
+      const double a = what.autocorrelation;
+      state = a * state + std::sqrt(1 - a * a) * normal(random);
+      quantity.seconds.push_back(5e-3 * speed * (layer == 7 ? what.slower_layer : 1) * (1 + 0.05 * state));
+      profile.quantities.front().seconds[i] += quantity.seconds.back();
+    }
+    profile.quantities.push_back(std::move(quantity));
+  }
+  return profile;
+}
+
+std::size_t simulated_pairs() {
+  const char* asked = std::getenv("PACELINE_SIMULATED_RUNS");
+  return asked != nullptr ? static_cast<std::size_t>(std::strtoul(asked, nullptr, 10)) : 100;
+}
+
+std::vector<RunProfile> simulate_set(std::size_t runs, const SimulatedRun& what, std::mt19937_64& random) {
+  std::vector<RunProfile> set;
+  for (std::size_t i = 0; i < runs; ++i) set.push_back(simulate(what, random));
+  return set;
+}
+
+bool any_change(const RunComparison& comparison) {
+  return std::ranges::any_of(comparison.quantities, [](const auto& q) { return q.change != Change::none; });
+}
+
+TEST(Compare, EqualRunsAreCalledDifferentInAtMostFivePercentOfPairs) {
+  struct Case {
+    std::size_t runs;
+    SimulatedRun what;
+  };
+  const Case cases[] = {{1, {.iterations = 100}},
+                        {1, {.iterations = 1000, .autocorrelation = 0.5}},
+                        {1, {.iterations = 600, .autocorrelation = 0.9}},
+                        {3, {.iterations = 30, .between_runs = 0.02}},
+                        {5, {.iterations = 100, .autocorrelation = 0.5, .between_runs = 0.02}}};
+  const std::size_t pairs = simulated_pairs();
+  const auto n = static_cast<double>(pairs);
+  for (const Case& each : cases) {
+    std::mt19937_64 random(3);
+    std::size_t different = 0, judged = 0, covered = 0;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      auto base = simulate_set(each.runs, each.what, random);
+      const RunComparison comparison = compare_runs(std::move(base), simulate_set(each.runs, each.what, random));
+      different += any_change(comparison);
+      judged += comparison.judged;
+      covered += comparison.judged && comparison.step()->ci95->contains(1);
+    }
+    std::cout << each.runs << " runs of " << each.what.iterations << " iterations, AR(1) " << each.what.autocorrelation
+              << ", between runs " << each.what.between_runs << ": " << judged << " of " << pairs << " judged, "
+              << different << " called different, the step's interval holds 1 in " << covered << "\n";
+    EXPECT_LE(static_cast<double>(different), 0.05 * n + 2 * std::sqrt(0.05 * 0.95 * n));
+    EXPECT_GE(judged, pairs / 4);
+    const auto m = static_cast<double>(judged);
+    EXPECT_GE(static_cast<double>(covered), 0.93 * m - 2 * std::sqrt(0.05 * 0.95 * m));
+  }
+}
+
+TEST(Compare, ALayerSlowedByFivePercentOfItselfIsFoundAndNoOther) {
+  std::mt19937_64 random(3);
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < 50; ++i) {
+    auto base = simulate_set(1, {.iterations = 200}, random);
+    const RunComparison comparison =
+        compare_runs(std::move(base), simulate_set(1, {.iterations = 200, .slower_layer = 1.05}, random));
+    std::vector<std::string> named;
+    for (const auto& quantity : comparison.quantities) {
+      if (quantity.type == QuantityType::range && quantity.change == Change::slower) named.push_back(quantity.name);
+    }
+    right += named == std::vector<std::string>{"layer7"};
+  }
+  EXPECT_GE(right, 47U);
+}
+
+TEST(Compare, AShortPairIsNotJudgedAndSaysSo) {
+  std::mt19937_64 random(3);
+  auto base = simulate_set(1, {.iterations = 12}, random);
+  const RunComparison comparison =
+      compare_runs(std::move(base), simulate_set(1, {.iterations = 12, .slower_layer = 3}, random));
+  EXPECT_FALSE(comparison.judged);
+  EXPECT_FALSE(any_change(comparison));
+  EXPECT_THAT(render_text(comparison), HasSubstr("Differences were not tested: a run needs"));
+}
+
+// Two ranks; forward 30 ms, backward 50 ms with a layer inside, then 20 ms that no range names, in 60 iterations.
+Trace trace_with_layer(std::int64_t layer_us, bool with_compression) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(layer_us));
+  std::uniform_int_distribution<std::int64_t> noise(-100'000, 100'000);
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    TrackBuilder& main = rank.add_main_thread();
+    std::int64_t now = 0;
+    for (int i = 0; i < 60; ++i) {
+      main.push(now, "iteration", "test", "iteration");
+      main.argument("payload", i);
+      main.add_slice(now, now + 30'000'000 + noise(random), "forward", "test", "forward");
+      main.push(now += 40'000'000, "backward", "test", "backward");
+      const std::int64_t layer = layer_us * 1000 + noise(random);
+      main.add_slice(now, now + layer, "conv3", "test", "layer");
+      main.pop(now += layer + 30'000'000);
+      if (with_compression) main.add_slice(now, now + 2'000'000, "compress", "test");
+      main.pop(now += 20'000'000);
+    }
+    rank.info().end_ns = now;
+  }
+  return run.finish();
+}
+
+TEST(Compare, TheProfileOfATraceHasStepPhasesAndRanges) {
+  const RunProfile profile = profile_run(trace_with_layer(20'000, false), "base");
+  ASSERT_GE(profile.quantities.size(), 4U);
+  const auto find = [&](QuantityType type, const std::string& name) {
+    const auto found = std::ranges::find_if(
+        profile.quantities, [&](const Quantity& quantity) { return quantity.type == type && quantity.name == name; });
+    EXPECT_NE(found, profile.quantities.end()) << name;
+    return found == profile.quantities.end() ? 0 : found->seconds.at(10);
+  };
+  EXPECT_EQ(profile.quantities.front().seconds.size(), 54U);  // without the first tenth
+  EXPECT_NEAR(find(QuantityType::step, "step"), 0.11, 2e-4);
+  EXPECT_NEAR(find(QuantityType::phase, "forward"), 0.03, 2e-4);
+  EXPECT_NEAR(find(QuantityType::phase, "backward"), 0.05, 2e-4);
+  EXPECT_NEAR(find(QuantityType::range, "test: backward"), 0.05, 2e-4);
+  EXPECT_NEAR(find(QuantityType::range, "test: conv3"), 0.02, 2e-4);
+}
+
+TEST(Compare, TwoTracesGiveTheChangedLayerThePhaseAndWhatIsNew) {
+  std::vector<RunProfile> base, fresh;
+  base.push_back(profile_run(trace_with_layer(20'000, false), "base"));
+  fresh.push_back(profile_run(trace_with_layer(25'000, true), "new"));
+  const RunComparison comparison = compare_runs(std::move(base), std::move(fresh));
+  ASSERT_TRUE(comparison.judged);
+  EXPECT_EQ(comparison.step()->change, Change::slower);
+  EXPECT_NEAR(comparison.step()->difference_s(), 5e-3, 1e-4);
+  const std::string text = render_text(comparison);
+  EXPECT_THAT(text, HasSubstr("new is slower: a step takes"));
+  EXPECT_THAT(text, HasSubstr("test: conv3 (+5.0"));
+  EXPECT_THAT(text, HasSubstr("Only the new side has these, in an iteration: test: compress (2.00 ms)"));
+  EXPECT_THAT(text, Not(HasSubstr("Only the base side")));
+  const auto json = nlohmann::json::parse(render_json(comparison));
+  EXPECT_EQ(json["schema"], "paceline.compare/1");
+  EXPECT_EQ(json["quantities"][0]["verdict"], "slower");
+  EXPECT_NEAR(json["quantities"][0]["ratio"].get<double>(), 115.0 / 110, 2e-3);
+}
+
+TEST(Compare, AThreadThatNestsANameInItselfCountsOnce) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  TrackBuilder& main = rank.add_main_thread();
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t start = i * 1000;
+    main.push(start, "iteration");
+    main.push(start, "work");
+    main.push(start + 100, "work");
+    main.pop(start + 200);
+    main.pop(start + 500);
+    main.pop(start + 1000);
+  }
+  const RunProfile profile = profile_run(run.finish(), "nested");
+  const auto work = std::ranges::find(profile.quantities, "work", &Quantity::name);
+  ASSERT_NE(work, profile.quantities.end());
+  EXPECT_DOUBLE_EQ(work->seconds.front(), 500e-9);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
