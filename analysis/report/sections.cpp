@@ -11,9 +11,9 @@ namespace paceline::analysis {
 
 std::span<const RunSection> run_sections() {
   static const RunSection all[] = {sections::main_figures(), sections::breakdown(), sections::iterations(),
-                                   sections::collectives(),  sections::waiting(),   sections::overlap(),
-                                   sections::gpu(),          sections::machine(),   sections::accuracy(),
-                                   sections::hangs(),        sections::losses()};
+                                   sections::collectives(),  sections::waiting(),   sections::efficiencies(),
+                                   sections::overlap(),      sections::gpu(),       sections::machine(),
+                                   sections::accuracy(),     sections::hangs(),     sections::losses()};
   return all;
 }
 

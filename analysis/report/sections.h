@@ -10,8 +10,9 @@ RunSection main_figures();  // wall time, throughput, iterations, accuracy
 RunSection breakdown();     // phases, and which of them shrink when ranks are added
 RunSection iterations();
 RunSection collectives();
-RunSection waiting();  // who waits for whom, and ranks that are slow beyond chance
-RunSection overlap();  // communication beside compute
+RunSection waiting();       // who waits for whom, and ranks that are slow beyond chance
+RunSection efficiencies();  // POP
+RunSection overlap();       // communication beside compute
 RunSection gpu();
 RunSection machine();  // CPUs, limits and GPUs that hold the job up
 RunSection accuracy();

@@ -277,6 +277,7 @@ RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path)
   run.crowded_cpus = crowded_cpus(run.per_rank);
   if (run.losses.located) run.iterations = combine(run.per_rank);
   add_step_change(run.iterations, run.per_rank);
+  if (run.communication_observed) run.efficiencies = efficiencies_of(run.per_rank, run.iterations.numbers);
   run.images = images_of(run);
   add_throughput(run.iterations, run.number("images_per_iteration"));
   add_breakdown(run);

@@ -18,6 +18,7 @@
 #include "analysis/metrics/lateness_causes.h"
 #include "analysis/metrics/step_changes.h"
 #include "analysis/run/breakdown.h"
+#include "analysis/run/efficiencies.h"
 #include "analysis/run/machine.h"
 #include "analysis/run/rank_summary.h"
 
@@ -85,6 +86,7 @@ struct RunAnalysis {
   std::vector<AccuracyPoint> accuracy_curve;
   RunIterations iterations;
   bool communication_observed = true;
+  std::optional<Efficiencies> efficiencies;
   std::optional<Breakdown> breakdown;
   bool global_batch_kept = false;
   // Ranks of all runs share one batch, so the optimizer does not shrink: computes the breakdown again.
