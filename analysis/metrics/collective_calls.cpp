@@ -8,6 +8,7 @@ namespace paceline::analysis {
 namespace collective_extraction {
 
 constexpr std::uint64_t no_sequence = ~std::uint64_t{0};
+constexpr std::uint64_t most_requests = 100'000;  // of one wait; more are a damaged number
 
 // Only for traces whose communicators are not listed. FNV-1a, which is the same in every process.
 std::uint64_t hash_of(const std::string& text) {
@@ -75,6 +76,8 @@ class Extraction {
       bool done = false;          // the call completed its own request
       slices.each_argument(i, [&](const Argument& argument) { read(argument, call, request, done); });
       const bool numbered = call.sequence != no_sequence;
+      const bool ends_itself = kind.domain == torch_ && torch_ != 0 && request != 0;
+      if (ends_itself) call.blocked_from_ns = call.end_ns;
       // A start without a number is a message's; an enqueueing without one is a call around the collective's own.
       if ((starts || enqueued) && !numbered) continue;
       if (call.members == 1) continue;  // MPI_COMM_SELF and the like: nobody to wait for
@@ -82,6 +85,7 @@ class Extraction {
         ++out_.unnumbered;
         continue;
       }
+      if (ends_itself) open_[request] = {out_.calls.size(), true};
       add(kind.name, starts, request, done, numbered, call);
     }
   }
@@ -102,7 +106,7 @@ class Extraction {
       call.sequence = counts_[{call.communicator, call.operation}]++;
     }
     if (starts) starts_.push_back(out_.calls.size());
-    if (returns_early && !done && request != 0) open_[request] = out_.calls.size();
+    if (returns_early && !done && request != 0) open_[request] = {out_.calls.size(), false};
     out_.calls.push_back(call);
   }
 
@@ -139,20 +143,34 @@ class Extraction {
       const Slices& slices = track.slices;
       for (std::size_t i = 0; i < slices.size(); ++i) {
         if (slices.record[i] == 0 || trace_.kind_of(slices, i).category != wait_) continue;
+        std::uint64_t first = 0, last = 0;  // of PyTorch, which waits for several requests at once
         slices.each_argument(i, [&](const Argument& argument) {
-          if (argument.key != request_) return;
-          const auto found = open_.find(argument.whole());
-          if (found == open_.end()) return;
-          CollectiveCall& call = out_.calls[found->second];
-          if (slices.end_ns(i) < call.start_ns) return;  // of an earlier request with the same number
-          call.end_ns = slices.end_ns(i);
-          call.blocked_from_ns = std::max(call.start_ns, slices.start_ns[i]);
-          if (slices.argument(i, unfinished_)) call.unfinished = true;
-          open_.erase(found);
+          if (argument.key == request_) complete(slices, i, first = argument.whole());
+          if (argument.key == last_request_) last = std::min(argument.whole(), first + most_requests);
         });
+        for (std::uint64_t request = first + 1; first != 0 && request <= last; ++request) complete(slices, i, request);
       }
     }
-    for (const auto& [request, at] : open_) out_.calls[at].timed = false;
+    for (const auto& [request, open] : open_) {
+      if (!open.ends_itself) out_.calls[open.call].timed = false;
+    }
+  }
+
+  // The slice is a wait for the request.
+  void complete(const Slices& slices, std::size_t wait, std::uint64_t request) {
+    const auto found = open_.find(request);
+    if (found == open_.end()) return;
+    CollectiveCall& call = out_.calls[found->second.call];
+    if (slices.end_ns(wait) < call.start_ns) return;  // of an earlier request with the same number
+    const std::int64_t from = std::max(call.start_ns, slices.start_ns[wait]);
+    if (found->second.ends_itself) {
+      call.blocked_from_ns = std::min(from, call.end_ns);
+    } else {
+      call.end_ns = slices.end_ns(wait);
+      call.blocked_from_ns = from;
+      if (slices.argument(wait, unfinished_)) call.unfinished = true;
+    }
+    open_.erase(found);
   }
 
   std::string open_slice() const {
@@ -171,14 +189,19 @@ class Extraction {
   const NameId collective_ = name("collective"), enqueue_ = name("enqueue"), nccl_ = name("nccl"),
                start_ = name("MPI_Start"), wait_ = name("wait"), bytes_ = name("bytes"),
                communicator_ = name("communicator"), sequence_ = name("sequence"), members_ = name("members"),
-               unfinished_ = name("unfinished"), request_ = name("request");
+               unfinished_ = name("unfinished"), request_ = name("request"), last_request_ = name("last_request"),
+               torch_ = name("torch");
   CollectiveCalls out_;
   std::unordered_map<NameId, std::uint64_t> identities_;
   std::unordered_map<NameId, std::uint32_t> operations_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> counts_;       // by communicator and operation
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> initialised_;  // by communicator and sequence
   std::vector<std::size_t> starts_;                                               // of persistent collectives
-  std::unordered_map<std::uint64_t, std::size_t> open_;  // calls whose request was not completed yet, by request
+  struct Open {
+    std::size_t call = 0;      // index
+    bool ends_itself = false;  // its end is known without the wait
+  };
+  std::unordered_map<std::uint64_t, Open> open_;  // calls whose request was not completed yet, by request
 };
 
 }  // namespace collective_extraction

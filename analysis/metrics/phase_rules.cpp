@@ -15,6 +15,13 @@ constexpr PhaseRule phase_table[] = {
     {"paceline.trainer", "layer", "", none},
     {"paceline.trainer", "iteration", "", none},
 
+    // PyTorch's hooks (`paceline record --pytorch`). A module's name may be any word.
+    {"torch", "module", "", none},
+    {"torch", "collective", "", Phase::communication},
+    {"torch", "point-to-point", "", Phase::communication},
+    {"torch", "wait", "", Phase::communication},
+    {"torch", "copy", "", Phase::copy},
+
     // MPI. Making communicators and file access belong to whatever they are done for.
     {"mpi", "", "MPI_Init*", Phase::startup},
     {"mpi", "", "MPI_Finalize", Phase::other},

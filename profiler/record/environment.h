@@ -56,6 +56,9 @@ inline constexpr char env_nvtx_exclude_categories[] = "PACELINE_NVTX_EXCLUDE_CAT
 // Time between two samplings of counters, in µs; 0: no counters and no facts of the machine. Unset: 50000.
 inline constexpr char env_counters_us[] = "PACELINE_COUNTERS_US";
 
+// "phases" or "modules": what PyTorch's hooks record (profiler/pytorch). Unset: nothing.
+inline constexpr char env_pytorch[] = "PACELINE_PYTORCH";
+
 // --- limits
 
 // Switch: a thread that finds no room for an event waits for room, and the time that it waited is recorded.
@@ -100,6 +103,9 @@ inline constexpr char env_nvtx[] = "NVTX_INJECTION64_PATH";
 inline constexpr char env_cuda[] = "CUDA_INJECTION64_PATH";
 inline constexpr char env_nccl_plugin[] = "NCCL_PROFILER_PLUGIN";
 
+// The folder of PyTorch's hooks is put in front.
+inline constexpr char env_python_path[] = "PYTHONPATH";
+
 // The path of CUPTI's library. Unset: it is searched for (cupti_library.h).
 inline constexpr char env_cupti[] = "PACELINE_CUPTI";
 
@@ -112,6 +118,7 @@ inline constexpr char env_nccl[] = "PACELINE_NCCL";
 inline constexpr char recorder_library[] = "libpaceline-inject.so";
 inline constexpr char cuda_library[] = "libpaceline-cupti.so";
 inline constexpr char nccl_library[] = "libpaceline-nccl.so";
+inline constexpr char pytorch_folder[] = "paceline/pytorch";  // beside the libraries
 inline constexpr char default_output[] = "paceline-run";
 inline constexpr char default_pattern[] = "%h-r%r-p%p.pace";
 

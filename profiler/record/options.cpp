@@ -195,6 +195,11 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->type_name("cudaProfilerApi")
       ->check(CLI::IsMember({"cudaProfilerApi"}, CLI::ignore_case).description(""))
       ->group(what);
+  record
+      .add_flag("--pytorch{phases}", options.pytorch,
+                "Record the phases and collectives of PyTorch programs without NVTX ranges of their own; "
+                "--pytorch=modules also names the modules of the network")
+      ->group(what);
   auto* children = record.add_flag("--children", options.children,
                                    "Also record child processes that run another program (default: only workers, which "
                                    "were forked or run the same program)");
@@ -287,6 +292,9 @@ void add_options(CLI::App& record, RecordOptions& options) {
 
 void check_options(const RecordOptions& options) {
   if (options.ring_s == 0 && options.ring_slow > 0) throw CLI::ValidationError("--ring-slow", "needs --ring SECONDS");
+  if (!options.pytorch.empty() && options.pytorch != "phases" && options.pytorch != "modules") {
+    throw CLI::ValidationError("--pytorch", "'" + options.pytorch + "' is neither 'phases' nor 'modules'");
+  }
   if (options.ring_s == 0 && !options.ring_signal.empty()) {
     throw CLI::ValidationError("--ring-signal", "needs --ring SECONDS");
   }
@@ -306,6 +314,7 @@ std::vector<std::pair<const char*, std::string>> variables_of(const RecordOption
   add(options.delay_s > 0, env_delay_ms, milliseconds(options.delay_s));
   add(options.duration_s > 0, env_duration_ms, milliseconds(options.duration_s));
   add(!options.capture_range.empty(), env_capture_range, "1");
+  add(!options.pytorch.empty(), env_pytorch, options.pytorch);
   add(options.children || options.no_children, env_children, options.children ? "1" : "0");
   add(options.counters_hz >= 0, env_counters_us,
       options.counters_hz > 0 ? std::to_string(std::llround(1e6 / options.counters_hz)) : "0");

@@ -17,6 +17,7 @@ struct RecordOptions {
   std::string stage;
   std::string iterations, iteration_name, capture_range;
   std::vector<std::string> nvtx_domains, nvtx_exclude_domains, nvtx_categories, nvtx_exclude_categories;
+  std::string pytorch;  // "phases", "modules", or "" for neither
   double delay_s = 0, duration_s = 0;
   bool children = false, no_children = false;
   double counters_hz = -1;  // 0 = no counters; negative = the recorder's default

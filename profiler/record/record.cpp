@@ -19,6 +19,7 @@
 #include "profiler/record/environment.h"
 #include "profiler/record/launcher.h"
 #include "profiler/record/output_directory.h"
+#include "profiler/record/python.h"
 #include "profiler/record/stage.h"
 
 namespace paceline::record {
@@ -106,6 +107,7 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
     set_variable(env_stage, stage);
   }
   attach(library);
+  if (!options.pytorch.empty()) put_on_python_path(library.parent_path() / pytorch_folder);
   attach_part(!options.no_cuda, env_cuda, library.parent_path() / cuda_library, "CUDA");
   attach_part(!options.no_nccl, env_nccl_plugin, library.parent_path() / nccl_library, "NCCL");
   return stage;
@@ -148,6 +150,9 @@ int run_recorded(const RecordOptions& options) {
   const std::string& command = options.command[0];
   if (const std::string why = why_not_recorded(command); !why.empty()) {
     say(fmt::format("{} {}: the recorder cannot be loaded into it, so it runs unrecorded", command, why));
+  }
+  if (const std::string why = options.pytorch.empty() ? "" : why_no_hooks(options.command); !why.empty()) {
+    say(fmt::format("PyTorch is not recorded: {}", why));
   }
   std::vector<char*> arguments;
   for (const std::string& argument : options.command) arguments.push_back(const_cast<char*>(argument.c_str()));

@@ -8,6 +8,7 @@
 #include "profiler/inject/sources/nvtx/copies.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/handles.h"
+#include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/iterations.h"
@@ -44,10 +45,6 @@ nvtxDomainHandle_t domain_named(std::uint32_t name, std::string_view text) {
   return to_handle<nvtxDomainHandle_t>(id | (left_out ? left_out_bit : 0));
 }
 
-nvtxDomainHandle_t NVTX_API create_domain(const char* text) {
-  if (!file_is_open() || text == nullptr) return nullptr;
-  return domain_named(intern_text(text), text);
-}
 nvtxDomainHandle_t NVTX_API create_domain_wide(const wchar_t* text) {
   if (!file_is_open() || text == nullptr) return nullptr;
   char utf8[longest_wide];
@@ -66,9 +63,18 @@ void define_category(std::uint32_t domain, std::uint32_t category, std::string_v
   note_category(number_of(domain), narrow(category), text);
   emit_surely(events::Category{.domain = number_of(domain), .category = narrow(category), .name = intern(text)});
 }
+}  // namespace
+
+nvtxDomainHandle_t NVTX_API create_domain(const char* text) {
+  if (!file_is_open() || text == nullptr) return nullptr;
+  return domain_named(intern_text(text), text);
+}
 void NVTX_API name_category(nvtxDomainHandle_t domain, std::uint32_t category, const char* text) {
   if (file_is_open() && text != nullptr) define_category(domain_of(domain), category, text);
 }
+
+namespace {
+
 void NVTX_API name_category_wide(nvtxDomainHandle_t domain, std::uint32_t category, const wchar_t* text) {
   char utf8[longest_wide];
   if (file_is_open() && text != nullptr) define_category(domain_of(domain), category, to_utf8(text, utf8));
@@ -162,6 +168,7 @@ void reset_nvtx_in_child() {
   reset_nvtx_filter_in_child();
   reset_schemas_in_child();
   reset_deferred_in_child();
+  reset_script_ranges_in_child();
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "profiler/inject/core/starts.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/nvtx/payload.h"
+#include "profiler/inject/sources/nvtx/ranges.h"
 
 namespace paceline::inject {
 
@@ -184,6 +185,8 @@ int NVTX_API core_pop() { return pop(default_domain); }
 nvtxRangeId_t NVTX_API core_start(const nvtxEventAttributes_t* given) { return start(default_domain, given); }
 void NVTX_API core_end(nvtxRangeId_t range) { end(range); }
 
+}  // namespace
+
 void NVTX_API domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* given) {
   mark(domain_of(domain), given);
 }
@@ -195,6 +198,9 @@ nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t domain, const nvtxEventAt
   return start(domain_of(domain), given);
 }
 void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t range) { end(range); }
+
+namespace {
+
 void NVTX_API initialize(const void*) {}
 
 // --- locks and similar objects (nvToolsExtSync.h): a range with the object's name while a thread waits for it, and a

@@ -1,0 +1,64 @@
+/* How a script's package puts ranges into the trace: a table of C functions that libpaceline-inject.so exports under
+ * the name paceline_script_ranges_v1.
+ *
+ * profiler/pytorch/ calls it through Python's ctypes, so that it needs neither a compiler nor the module nvtx. The
+ * events are NVTX ranges and marks of the domain "torch", and they obey the recorder's options for NVTX.
+ *
+ * A call is cheap: the names of a range are given once, and each range is then one number. All functions may be called
+ * from any thread, and also in a forked child, where the numbers stay valid.
+ */
+#ifndef PACELINE_SCRIPT_RANGES_H
+#define PACELINE_SCRIPT_RANGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct paceline_script_ranges_v1 {
+  /* sizeof this struct in the recorder. Later versions only append members. */
+  size_t size;
+
+  /* Opens the trace file if nothing has opened it yet. Returns 1 if there is a file. Returns 0 if this process is not
+   * recorded; then the other functions do nothing. */
+  int (*open)(void);
+
+  /* The number of a name and a category; both are copied. Equal ones have equal numbers. Returns 0 without a file. */
+  uint64_t (*kind)(const char* name, const char* category);
+
+  /* A range of the calling thread, and its end. */
+  void (*push)(uint64_t kind);
+  void (*push_number)(uint64_t kind, int64_t number);
+  void (*pop)(void);
+
+  void (*mark)(uint64_t kind);
+  void (*mark_value)(uint64_t kind, double value);
+
+  /* A collective of a communicator. `communicator` is the number of a kind whose name is the communicator's. `request`
+   * is 0 if the thread waits inside the range, and otherwise a number of the process that push_wait() repeats.
+   * start_collective() begins a range that any thread may end. */
+  void (*push_collective)(uint64_t kind, uint64_t communicator, uint64_t bytes, uint64_t sequence, uint64_t members);
+  uint64_t (*start_collective)(uint64_t kind, uint64_t communicator, uint64_t bytes, uint64_t sequence,
+                               uint64_t members, uint64_t request);
+
+  /* A message to or from a rank of a communicator, with the same meaning. */
+  uint64_t (*start_message)(uint64_t kind, uint64_t communicator, uint64_t bytes, int64_t peer, int64_t tag,
+                            uint64_t request);
+
+  /* Ends a range of start_collective() or start_message(). */
+  void (*end)(uint64_t range);
+
+  /* The calling thread waits for the requests from `first` to `last`; pop() ends it. */
+  void (*push_wait)(uint64_t kind, uint64_t first, uint64_t last);
+
+  /* Writes one line, "paceline: TEXT", to standard error. */
+  void (*say)(const char* text);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,13 @@
+"""Records the phases of PyTorch programs that were not changed. `paceline record --pytorch` loads it (sitecustomize.py).
+
+    imports      calls the others when torch is imported, and does nothing in programs that never import it
+    ranges       the recorder's functions for ranges, through ctypes
+    iterations   decides where an iteration begins and ends
+    training     forward, backward, optimizer, evaluation, checkpoints, copies to the device
+    loading      DataLoader and its workers
+    collectives  torch.distributed on backends that the recorder does not see otherwise
+    description  the mark `run`, which describes the job
+
+Each hook calls the original with the same arguments and returns its result. It adds ranges around the call and changes
+nothing else, so that a run computes the same numbers with it and without it.
+"""

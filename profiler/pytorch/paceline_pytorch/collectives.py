@@ -1,0 +1,356 @@
+"""Collectives and messages of torch.distributed, on backends that the recorder does not see otherwise (gloo, UCC, …).
+
+The methods of ProcessGroup are replaced, which every function of torch.distributed, FSDP and other Python code calls. The
+function that a call came from shows whether it waits: `all_reduce(tensor)` is one range from the call to its end, and
+`all_reduce(tensor, async_op=True)` is a range from the call to the completion, and another one in Work.wait().
+
+DistributedDataParallel's reducer calls its process group from C++. It gets a process group that passes every call on to
+the real one. At the end of a backward the reducer waits; two callbacks of the autograd engine, one before the reducer's
+and one after it, make the range of that wait.
+"""
+import itertools
+import os
+import sys
+import weakref
+from _thread import get_ident
+
+from . import ranges
+from .training import hooked
+
+kinds, pop, attach = ranges.kinds, ranges.pop, ranges.attach
+push_collective, start_collective = ranges.push_collective, ranges.start_collective
+start_message, end, push_wait = ranges.start_message, ranges.end, ranges.push_wait
+
+_OTHERS_RECORD = ("nccl", "mpi")  # these backends' calls are in the trace already
+
+# Method: its name in the trace, and which argument has the bytes of all ranks' parts together.
+_COLLECTIVES = {
+    "allreduce": ("all_reduce", 0),
+    "allreduce_coalesced": ("all_reduce", 0),
+    "broadcast": ("broadcast", 0),
+    "reduce": ("reduce", 0),
+    "allgather": ("all_gather", 0),
+    "_allgather_base": ("all_gather", 0),
+    "allgather_coalesced": ("all_gather", 0),
+    "allgather_into_tensor_coalesced": ("all_gather", 0),
+    "reduce_scatter": ("reduce_scatter", 1),
+    "_reduce_scatter_base": ("reduce_scatter", 1),
+    "reduce_scatter_tensor_coalesced": ("reduce_scatter", 1),
+    "alltoall": ("all_to_all", 1),
+    "alltoall_base": ("all_to_all", 1),
+    "gather": ("gather", 0),
+    "scatter": ("scatter", 1),
+    "barrier": ("barrier", None),
+    "monitored_barrier": ("barrier", None),
+}
+_MESSAGES = ("send", "recv", "recv_anysource")
+_WAITING_CALLERS = ("send", "recv", "monitored_barrier")
+
+_requests = itertools.count(1)
+
+
+def _bytes_of(value):
+    if isinstance(value, (list, tuple)):
+        return sum(map(_bytes_of, value))
+    try:
+        return value.numel() * value.element_size()
+    except (AttributeError, TypeError, RuntimeError):
+        return 0
+
+
+def _device_of(values):
+    for value in values:
+        while isinstance(value, (list, tuple)) and value:
+            value = value[0]
+        device = getattr(value, "device", None)
+        if device is not None and hasattr(device, "type"):
+            return device
+    return None
+
+
+def _name_of(group):
+    return group._get_backend_name() if hasattr(group, "_get_backend_name") else group.name()
+
+
+class Group:
+    """What is known of a process group."""
+
+    def __init__(self, group, distributed):
+        self.reference = weakref.ref(group)
+        self.members = group.size()
+        self.sequence = 0
+        self.backends = {}  # name by type of device; "" if others record it
+        self.operations = {}  # kind by method and backend
+        name = str(getattr(group, "group_name", None) or "")
+        if not name:
+            names = getattr(distributed.distributed_c10d, "_pg_names", {})
+            name = str(names.get(group, "?"))
+        is_world = group is distributed.GroupMember.WORLD or group is getattr(distributed.group, "WORLD", None)
+        self.communicator = ranges.kind("default group" if is_world else "group " + name)
+
+    def backend(self, group, device):
+        of = device.type if device is not None else ""
+        if of not in self.backends:
+            name = ""
+            if device is not None:
+                try:
+                    name = group._get_backend(device).name()
+                except (AttributeError, RuntimeError):
+                    pass
+            if not name:
+                name = _name_of(group)
+            name = name.lower()
+            self.backends[of] = "" if any(other in name for other in _OTHERS_RECORD) else name
+        return self.backends[of]
+
+    def kind(self, method, backend):
+        key = method, backend
+        if key not in self.operations:
+            name = _COLLECTIVES[method][0] if method in _COLLECTIVES else method
+            category = "collective" if method in _COLLECTIVES else "point-to-point"
+            self.operations[key] = ranges.kind("%s:%s" % (backend, name), category)
+        return self.operations[key]
+
+
+class Observer:
+    def __init__(self, distributed):
+        self.distributed = distributed
+        self.groups = {}  # by id
+        self.waiting = {}  # by id of a Work: what its wait() ends
+        self.reducing = {}  # by thread: the requests of the buckets in the current backward, first and last
+        os.register_at_fork(after_in_child=self.waiting.clear)
+
+    def group_of(self, group):
+        known = self.groups.get(id(group))
+        if known is None or known.reference() is not group:
+            known = self.groups[id(group)] = Group(group, self.distributed)
+        return known
+
+    def waits(self, frame):
+        """True if the function of torch.distributed that made this call waits before it returns."""
+        if frame.f_globals.get("__name__") != "torch.distributed.distributed_c10d":
+            return False
+        waits = frame.f_locals.get("async_op", None)
+        return frame.f_code.co_name in _WAITING_CALLERS if waits is None else not waits
+
+    def hook_method(self, method):
+        of = _COLLECTIVES[method][1] if method in _COLLECTIVES else 0
+
+        def make(original):
+            def call(self_, *args, **kwargs):
+                if not kinds.ready and not attach():
+                    return original(self_, *args, **kwargs)
+                group = self.group_of(self_)
+                values = (*args, *kwargs.values())
+                backend = group.backend(self_, _device_of(values))
+                if not backend:
+                    return original(self_, *args, **kwargs)
+                size = _bytes_of(values[of]) if of is not None and len(values) > of else 0
+                kind = group.kind(method, backend)
+                if method in _MESSAGES:
+                    return self.message(group, kind, size, original, self_, args, kwargs)
+                if method == "gather":
+                    size = _bytes_of(values[1]) * group.members if len(values) > 1 else 0
+                sequence = group.sequence
+                group.sequence += 1
+                if method == "monitored_barrier" or self.waits(sys._getframe(1)):
+                    return self.blocking(group, kind, size, sequence, original, self_, args, kwargs)
+                request = next(_requests)
+                running = start_collective(kind, group.communicator, size, sequence, group.members, request)
+                try:
+                    work = original(self_, *args, **kwargs)
+                except BaseException:
+                    end(running)
+                    raise
+                self.follow(work, running, request)
+                return work
+
+            return call
+
+        return make
+
+    def blocking(self, group, kind, size, sequence, original, self_, args, kwargs):
+        push_collective(kind, group.communicator, size, sequence, group.members)
+        try:
+            work = original(self_, *args, **kwargs)
+        except BaseException:
+            pop()
+            raise
+        if work is None:
+            pop()
+        else:
+            self.waiting[id(work)] = (get_ident(), 0, 0)
+        return work
+
+    def message(self, group, kind, size, original, self_, args, kwargs):
+        request = next(_requests)
+        numbers = [value for value in (*args, *kwargs.values()) if isinstance(value, int)]
+        peer, tag = (numbers + [-1, 0])[:2] if len(numbers) != 1 else (-1, numbers[0])
+        running = start_message(kind, group.communicator, size, peer, tag, request)
+        try:
+            work = original(self_, *args, **kwargs)
+        except BaseException:
+            end(running)
+            raise
+        self.follow(work, running, request)
+        return work
+
+    def follow(self, work, running, request):
+        """Ends the range when the work is complete."""
+        if work is None:
+            return end(running)
+        ended_by_wait = 0
+        try:
+            work.get_future().add_done_callback(lambda future: end(running))
+        except Exception:  # not every kind of work has a future
+            ended_by_wait = running
+        self.waiting[id(work)] = (0, request, ended_by_wait)
+        thread = get_ident()
+        if thread in self.reducing:
+            self.reducing[thread][1] = request
+
+    def hook_wait(self, original):
+        def wait(self_, *args, **kwargs):
+            found = self.waiting.pop(id(self_), None)
+            if found is None:
+                return original(self_, *args, **kwargs)
+            thread, request, ended_by_wait = found
+            if request == 0:  # the range of a blocking call is open
+                try:
+                    return original(self_, *args, **kwargs)
+                finally:
+                    if thread == get_ident():
+                        pop()
+            push_wait(kinds.wait, request, request)
+            try:
+                return original(self_, *args, **kwargs)
+            finally:
+                pop()
+                if ended_by_wait:
+                    end(ended_by_wait)
+
+        return wait
+
+    def hook_broadcast_coalesced(self, original):
+        def _broadcast_coalesced(process_group, tensors, *args, **kwargs):
+            if not kinds.ready and not attach():
+                return original(process_group, tensors, *args, **kwargs)
+            group = self.group_of(process_group)
+            tensors = list(tensors)
+            backend = group.backend(process_group, _device_of(tensors))
+            if not backend:
+                return original(process_group, tensors, *args, **kwargs)
+            sequence = group.sequence
+            group.sequence += 1
+            push_collective(group.kind("broadcast", backend), group.communicator, _bytes_of(tensors), sequence,
+                            group.members)
+            try:
+                return original(process_group, tensors, *args, **kwargs)
+            finally:
+                pop()
+
+        return _broadcast_coalesced
+
+    # --- DistributedDataParallel
+
+    def wait_of_reducer(self, queue_callback):
+        """Called in a backward, before the reducer queues the callback in which it waits."""
+        thread = get_ident()
+
+        def before():
+            first, last = self.reducing.pop(thread, (0, 0))
+            push_wait(kinds.wait, first, last)
+            queue_callback(after)
+
+        def after():
+            pop()
+
+        queue_callback(before)
+
+    def observed_group(self, process_group_class, queue_callback):
+        observer = self
+
+        class ObservedProcessGroup(process_group_class):
+            """Passes every call on to the real process group."""
+
+            def __init__(self, real):
+                super().__init__(real.rank(), real.size())
+                self.real = real
+
+            def allreduce(self, *args, **kwargs):
+                thread = get_ident()
+                first = thread not in observer.reducing
+                if first:
+                    observer.reducing[thread] = [0, 0]
+                work = self.real.allreduce(*args, **kwargs)
+                requests = observer.reducing[thread]
+                if first:
+                    requests[0] = requests[1]
+                    try:
+                        observer.wait_of_reducer(queue_callback)
+                    except RuntimeError:  # not in a backward
+                        del observer.reducing[thread]
+                return work
+
+        def passing_on(name):
+            def call(self, *args, **kwargs):
+                return getattr(self.real, name)(*args, **kwargs)
+
+            return call
+
+        for name in dir(process_group_class):
+            if not name.startswith("__") and name not in vars(ObservedProcessGroup):
+                if callable(getattr(process_group_class, name)) and not isinstance(vars(process_group_class).get(name), type):
+                    setattr(ObservedProcessGroup, name, passing_on(name))
+        # The name under which C++ asks for it.
+        ObservedProcessGroup.getBackendName = lambda self: _name_of(self.real)
+        return ObservedProcessGroup
+
+
+def install(torch):
+    distributed = torch.distributed
+    if not distributed.is_available():
+        return
+    c10d = torch._C._distributed_c10d
+    observer = Observer(distributed)
+    process_group = c10d.ProcessGroup
+    observed = observer.observed_group(process_group, torch.autograd.Variable._execution_engine.queue_callback)
+    for method in (*_COLLECTIVES, *_MESSAGES):
+        hooked(process_group, method, observer.hook_method(method))
+    hooked(c10d.Work, "wait", observer.hook_wait)
+    hooked(distributed, "_broadcast_coalesced", observer.hook_broadcast_coalesced)
+
+    real_reducer = distributed.Reducer
+
+    class Reducer(real_reducer):
+        def __init__(self, *args, **kwargs):
+            self.observed_groups = []
+            super().__init__(*map(self._observe, args), **{key: self._observe(kwargs[key]) for key in kwargs})
+
+        def _observe(self, value):
+            if not isinstance(value, process_group) or isinstance(value, observed):
+                return value
+            if not (kinds.ready or attach()) or not observer.group_of(value).backend(value, None):
+                return value
+            self.observed_groups.append(observed(value))  # C++ does not keep the Python object
+            return self.observed_groups[-1]
+
+    Reducer.__name__ = Reducer.__qualname__ = real_reducer.__name__
+    if not getattr(real_reducer, "__paceline__", False):
+        Reducer.__paceline__ = True
+        distributed.Reducer = Reducer
+
+    def make_start(original):
+        def init_process_group(*args, **kwargs):
+            if not kinds.ready and not attach():
+                return original(*args, **kwargs)
+            ranges.push(kinds.startup)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                pop()
+
+        return init_process_group
+
+    if hooked(distributed, "init_process_group", make_start):
+        distributed.distributed_c10d.init_process_group = distributed.init_process_group

@@ -1,0 +1,61 @@
+"""The mark `run`, which describes the job to reports: model, batch, ranks, data type, communicator and versions.
+
+It is made after the first step, when all of this is known.
+"""
+import json
+import os
+
+from . import ranges
+
+
+class Description:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.wants_forward = True
+        self.is_marked = False
+        self.backwards = 0  # before the first step
+        self.facts = {}
+
+
+description = Description()
+os.register_at_fork(after_in_child=description.reset)
+
+
+def saw_forward(module, args, kwargs):
+    """The first forward for training."""
+    description.wants_forward = False
+    facts = description.facts
+    for value in (*args, *kwargs.values()):
+        shape = getattr(value, "shape", None)
+        if shape is not None and len(shape) > 0 and hasattr(value, "dtype"):
+            facts["batch_per_rank"] = int(shape[0])
+            break
+    inner = getattr(module, "module", module)  # of DistributedDataParallel
+    inner = getattr(inner, "_orig_mod", inner)  # of torch.compile
+    facts["model"] = type(inner).__name__
+    parameters = list(module.parameters())
+    if parameters:
+        facts["dtype"] = str(parameters[0].dtype).replace("torch.", "")
+        facts["device"] = parameters[0].device.type
+        facts["parameters"] = sum(parameter.numel() for parameter in parameters)
+
+
+def mark_run(optimizer, optimizers):
+    import torch
+
+    description.is_marked = True
+    run = dict(description.facts, program="pytorch", torch=str(torch.__version__), optimizer=type(optimizer).__name__)
+    run["ranks"] = 1
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        run["ranks"] = distributed.get_world_size()
+        run["communicator"] = str(distributed.get_backend())
+    accumulate = description.backwards if optimizers == 1 else 1
+    if accumulate > 1:
+        run["accumulate"] = accumulate
+    if "batch_per_rank" in run:
+        images = run["batch_per_rank"] * run["ranks"] * max(accumulate, 1)
+        run["global_batch"] = run["images_per_iteration"] = images
+    ranges.mark(json.dumps(run), "run")

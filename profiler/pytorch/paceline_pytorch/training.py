@@ -1,0 +1,339 @@
+"""Forward, backward, optimizer, evaluation, checkpoints and copies to the device."""
+import functools
+import os
+import weakref
+from _thread import get_ident
+
+from . import ranges
+from .description import description as job
+from .description import saw_forward
+from .iterations import iterations
+
+kinds, push, pop, attach = ranges.kinds, ranges.push, ranges.pop, ranges.attach
+
+inside = set()  # threads inside a forward or the fetching of a batch: modules that they call are part of it
+in_backward = set()  # threads; CUDA's backward runs on threads of its own
+os.register_at_fork(after_in_child=inside.clear)
+os.register_at_fork(after_in_child=in_backward.clear)
+
+
+def mark_as_hook(hook, original):
+    """Gives the hook the name, text and signature of the original."""
+    functools.update_wrapper(hook, original)
+    hook.__paceline__ = True
+    return hook
+
+
+def is_hook(function):
+    return getattr(function, "__paceline__", False)
+
+
+def hooked(owner, name, make):
+    """Replaces owner.name by make(original), unless it is replaced already."""
+    original = getattr(owner, name, None)
+    if original is None:
+        return False
+    if not is_hook(original):
+        setattr(owner, name, mark_as_hook(make(original), original))
+    return True
+
+
+class Region:
+    """A range of the hooks; it counts as depth on the thread that has the iterations."""
+
+    __slots__ = ("counts",)
+
+    def begin(self, kind):
+        self.counts = iterations.thread == get_ident()
+        if self.counts:
+            iterations.depth += 1
+        push(kind)
+
+    def end(self):
+        pop()
+        if self.counts:
+            iterations.depth -= 1
+
+
+def is_compiling_of(torch):
+    """The function that is true while torch.compile reads a function; the hooks have no part in what it makes."""
+    return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
+
+
+# --- forward
+
+
+def install_forward(torch, modules):
+    """`modules`: inner modules get ranges with their names too."""
+    is_grad_enabled = torch.is_grad_enabled
+    is_compiling = is_compiling_of(torch)
+
+    def outermost(call, module, args, kwargs):
+        if not kinds.ready and not attach():
+            return call(*args, **kwargs)
+        grad = is_grad_enabled()
+        if in_backward:
+            kind = kinds.recompute  # activation checkpointing
+        elif grad:
+            iterations.work()
+            iterations.evaluating = False
+            kind = kinds.forward
+            if job.wants_forward:
+                saw_forward(module, args, kwargs)
+        elif iterations.is_open and not iterations.stepped:
+            kind = kinds.forward  # a part of the step, such as a teacher's
+        else:
+            iterations.interlude()
+            kind = kinds.evaluate
+        thread = get_ident()
+        region = Region()
+        region.begin(kind)
+        inside.add(thread)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            inside.discard(thread)
+            region.end()
+
+    # Each variant does what Module.__call__ does in that version of torch, because a further call for each module of
+    # a network would cost more than all other hooks.
+    def make(original):
+        if modules:
+            return _with_module_names(original, outermost, is_compiling)
+        if original.__code__.co_name == "_call_impl":  # torch 1
+
+            def __call__(self, *args, **kwargs):
+                if get_ident() in inside:
+                    return self._call_impl(*args, **kwargs)
+                return outermost(self._call_impl, self, args, kwargs)
+
+        elif original.__code__.co_names == ("_compiled_call_impl", "_call_impl"):  # torch 2
+
+            def __call__(self, *args, **kwargs):
+                if get_ident() in inside:
+                    compiled = self._compiled_call_impl
+                    if compiled is not None:
+                        return compiled(*args, **kwargs)
+                    return self._call_impl(*args, **kwargs)
+                call = self._call_impl if self._compiled_call_impl is None else self._compiled_call_impl
+                return outermost(call, self, args, kwargs)
+
+        else:
+
+            def __call__(self, *args, **kwargs):
+                if get_ident() in inside:
+                    return original(self, *args, **kwargs)
+                return outermost(functools.partial(original, self), self, args, kwargs)
+
+        return __call__
+
+    hooked(torch.nn.Module, "__call__", make)
+
+    def make_eval(original):
+        def eval(self):
+            iterations.evaluating = True
+            return original(self)
+
+        return eval
+
+    hooked(torch.nn.Module, "eval", make_eval)
+
+
+def _with_module_names(original, outermost, is_compiling):
+    known = {}  # by id: a reference to the module, and the kind of its range
+
+    def name_modules(root):
+        for name, module in root.named_modules():
+            if name:
+                known[id(module)] = (weakref.ref(module), ranges.kind(name, "module"))
+
+    def __call__(self, *args, **kwargs):
+        if is_compiling():
+            return original(self, *args, **kwargs)
+        if get_ident() not in inside:
+            entry = known.get(id(self))
+            if entry is None or entry[0]() is not self:
+                if kinds.ready or attach():
+                    name_modules(self)
+                    known[id(self)] = (weakref.ref(self), 0)
+            return outermost(functools.partial(original, self), self, args, kwargs)
+        entry = known.get(id(self))
+        if entry is None or entry[0]() is not self:
+            name_modules(self)
+            entry = known[id(self)] = (weakref.ref(self), ranges.kind(type(self).__name__, "module"))
+        if not entry[1]:
+            return original(self, *args, **kwargs)
+        push(entry[1])
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            pop()
+
+    return __call__
+
+
+# --- backward
+
+
+def install_backward(torch):
+    def make(original):
+        def backward(*args, **kwargs):
+            thread = get_ident()
+            if thread in in_backward or (not kinds.ready and not attach()):
+                return original(*args, **kwargs)
+            iterations.work()
+            job.backwards += 1
+            region = Region()
+            region.begin(kinds.backward)
+            in_backward.add(thread)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                in_backward.discard(thread)
+                region.end()
+
+        return backward
+
+    # The function that backward() and grad() share, where there is one.
+    if not hooked(torch.autograd, "_engine_run_backward", make):
+        hooked(torch.autograd, "backward", make)
+        hooked(torch.autograd, "grad", make)
+
+
+# --- optimizers
+
+
+def _step_hook(original, is_compiling):
+    def step(self, *args, **kwargs):
+        if is_compiling() or iterations.in_step or (not kinds.ready and not attach()):
+            return original(self, *args, **kwargs)
+        iterations.before_step(self)
+        region = Region()
+        region.begin(kinds.optimizer)
+        iterations.in_step = True
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            iterations.in_step = False
+            region.end()
+            iterations.after_step(self)
+
+    return step
+
+
+def install_optimizers(torch):
+    optimizer_class = torch.optim.Optimizer
+    is_compiling = is_compiling_of(torch)
+
+    def make_init(original):
+        def __init__(self, *args, **kwargs):
+            original(self, *args, **kwargs)
+            iterations.optimizers.add(self)
+            _hook_step_of(type(self), is_compiling)
+
+        return __init__
+
+    def make_setstate(original):
+        def __setstate__(self, state):
+            original(self, state)
+            _hook_step_of(type(self), is_compiling)
+
+        return __setstate__
+
+    def make_zero_grad(original):
+        def zero_grad(self, *args, **kwargs):
+            if not kinds.ready or not iterations.is_open:
+                return original(self, *args, **kwargs)
+            push(kinds.zero_grad)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                pop()
+
+        return zero_grad
+
+    hooked(optimizer_class, "__init__", make_init)
+    hooked(optimizer_class, "__setstate__", make_setstate)
+    hooked(optimizer_class, "zero_grad", make_zero_grad)
+
+    # A step of a scaler counts, also if it skips the optimizer's because of an overflow.
+    def make_scaler_step(original):
+        def step(self, optimizer, *args, **kwargs):
+            if iterations.in_step or (not kinds.ready and not attach()):
+                return original(self, optimizer, *args, **kwargs)
+            iterations.before_step(optimizer)
+            region = Region()
+            region.begin(kinds.optimizer)
+            iterations.in_step = True
+            try:
+                return original(self, optimizer, *args, **kwargs)
+            finally:
+                iterations.in_step = False
+                region.end()
+                iterations.after_step(optimizer)
+
+        return step
+
+    for module in (getattr(torch, "amp", None), getattr(torch.cuda, "amp", None)):
+        scaler = getattr(module, "GradScaler", None)
+        if scaler is not None and "step" in vars(scaler):
+            hooked(scaler, "step", make_scaler_step)
+
+
+def _hook_step_of(optimizer_class, is_compiling):
+    """The step of a class of optimizers, which torch itself has replaced by a function that calls it."""
+    for of in optimizer_class.__mro__:
+        if "step" in vars(of):
+            hooked(of, "step", lambda original: _step_hook(original, is_compiling))
+            return
+
+
+# --- checkpoints, and copies to the device
+
+
+def checkpoint_hook(original):
+    def save(*args, **kwargs):
+        if not kinds.ready and not attach():
+            return original(*args, **kwargs)
+        iterations.interlude()
+        region = Region()
+        region.begin(kinds.checkpoint)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            region.end()
+
+    return save
+
+
+def install_checkpoints(torch):
+    if hooked(torch, "save", checkpoint_hook):
+        torch.serialization.save = torch.save
+
+
+def install_copies(torch):
+    """Tensor.to() and Tensor.cuda() of tensors on the host. They are replaced when CUDA starts, so that programs without
+    it are left alone."""
+    is_cuda = torch.Tensor.is_cuda.__get__
+
+    def make_copy(original):
+        def copy(self, *args, **kwargs):
+            if is_cuda(self) or not kinds.ready or get_ident() in inside:
+                return original(self, *args, **kwargs)
+            push(kinds.copy)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                pop()
+
+        return copy
+
+    def make_start(original):
+        def _lazy_init():
+            original()
+            hooked(torch.Tensor, "to", make_copy)
+            hooked(torch.Tensor, "cuda", make_copy)
+
+        return _lazy_init
+
+    hooked(torch.cuda, "_lazy_init", make_start)

@@ -1,0 +1,17 @@
+// How the interpreters of a job find the hooks for PyTorch (profiler/pytorch).
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace paceline::record {
+
+// Puts the folder in front of PYTHONPATH, unless it is there. Throws Error if the folder is not installed.
+void put_on_python_path(const std::filesystem::path& folder);
+
+// Why a command does not load the hooks, as the end of a sentence; "" if nothing speaks against it. Only a command that
+// is an interpreter itself is looked at: a script behind a launcher may be started with any options.
+std::string why_no_hooks(std::span<const std::string> command);
+
+}  // namespace paceline::record
