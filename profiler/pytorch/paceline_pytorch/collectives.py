@@ -38,7 +38,14 @@ _COLLECTIVES = {
     "reduce_scatter_tensor_coalesced": ("reduce_scatter", 1),
     "alltoall": ("all_to_all", 1),
     "alltoall_base": ("all_to_all", 1),
+    "all_gather_single": ("all_gather", 0),
+    "all_gather_single_coalesced": ("all_gather", 0),
+    "reduce_scatter_single": ("reduce_scatter", 1),
+    "reduce_scatter_single_coalesced": ("reduce_scatter", 1),
+    "all_to_all_single": ("all_to_all", 1),
     "gather": ("gather", 0),
+    "gather_into_tensor": ("gather", 0),
+    "gather_single": ("gather", 0),
     "scatter": ("scatter", 1),
     "barrier": ("barrier", None),
     "monitored_barrier": ("barrier", None),
@@ -135,6 +142,7 @@ class Observer:
 
     def hook_method(self, method):
         of = _COLLECTIVES[method][1] if method in _COLLECTIVES else 0
+        is_message, is_gather = method in _MESSAGES, _COLLECTIVES.get(method, ("",))[0] == "gather"
 
         def make(original):
             def call(self_, *args, **kwargs):
@@ -147,9 +155,9 @@ class Observer:
                     return original(self_, *args, **kwargs)
                 size = _bytes_of(values[of]) if of is not None and len(values) > of else 0
                 kind = group.kind(method, backend)
-                if method in _MESSAGES:
+                if is_message:
                     return self.message(group, kind, size, original, self_, args, kwargs)
-                if method == "gather":
+                if is_gather:  # only the root has the output
                     size = _bytes_of(values[1]) * group.members if len(values) > 1 else 0
                 sequence = group.sequence
                 group.sequence += 1
@@ -302,8 +310,8 @@ class Observer:
             if not name.startswith("__") and name not in vars(ObservedProcessGroup):
                 if callable(getattr(process_group_class, name)) and not isinstance(vars(process_group_class).get(name), type):
                     setattr(ObservedProcessGroup, name, passing_on(name))
-        # The name under which C++ asks for it.
-        ObservedProcessGroup.getBackendName = lambda self: _name_of(self.real)
+        # C++ takes a group that is called "gloo" for an object of its own class.
+        ObservedProcessGroup.getBackendName = lambda self: "observed " + _name_of(self.real)
         return ObservedProcessGroup
 
 
@@ -344,7 +352,7 @@ def install(torch):
         def init_process_group(*args, **kwargs):
             if not kinds.ready and not attach():
                 return original(*args, **kwargs)
-            ranges.push(kinds.startup)
+            kinds.startup()
             try:
                 return original(*args, **kwargs)
             finally:

@@ -40,6 +40,12 @@ class Iterations:
         """True on the thread that has the iterations, outside the ranges of the hooks."""
         return self.depth == 0 and self.thread == get_ident()
 
+    def enter(self, thread):
+        """A range of the hooks begins. Returns what its end subtracts from `depth`."""
+        counts = self.thread == thread
+        self.depth += counts
+        return counts
+
     def _begin(self):
         push_number(kinds.iteration, self.number)
         self.number += 1

@@ -3,9 +3,9 @@ from _thread import get_ident
 
 from . import ranges
 from .iterations import iterations
-from .training import Region, hooked, inside
+from .training import hooked, inside
 
-kinds, push, pop, attach = ranges.kinds, ranges.push, ranges.pop, ranges.attach
+kinds, pop, attach = ranges.kinds, ranges.pop, ranges.attach
 
 
 def _batches_of(iterator):
@@ -33,15 +33,16 @@ def _make_next(is_grad_enabled):
                 iterations.work(new_batch=True)
             thread = get_ident()
             nested = thread in inside  # a data set that reads from another loader
-            region = Region()
-            region.begin(kinds.preprocess)
+            counts = iterations.enter(thread)
+            kinds.preprocess()
             inside.add(thread)  # transforms are modules too
             try:
                 return original(self)
             finally:
                 if not nested:
                     inside.discard(thread)
-                region.end()
+                pop()
+                iterations.depth -= counts
 
         return __next__
 
@@ -59,7 +60,7 @@ def _make_fetcher_init(original):
                 return collate(*args, **kwargs)
             self._paceline_fetching = False
             pop()
-            push(kinds.collate)
+            kinds.collate()
             try:
                 return collate(*args, **kwargs)
             finally:
@@ -79,7 +80,7 @@ def _make_fetch(original):
         nested = thread in inside
         inside.add(thread)
         self._paceline_fetching = True
-        push(kinds.fetch)
+        kinds.fetch()
         try:
             return original(self, *args, **kwargs)
         finally:

@@ -26,6 +26,8 @@ class _Table(ctypes.Structure):
         ("end", _function(None, _word)),
         ("push_wait", _function(None, _kind, _word, _word)),
         ("say", _function(None, ctypes.c_char_p)),
+        ("set_slot", _function(None, _word, _kind)),
+        ("push_slot", _function(None) * 16),
     ]
 
 
@@ -60,16 +62,27 @@ def say(text):
     _table.say(text.encode("utf-8", "replace"))
 
 
+def _not_attached():
+    pass
+
+
 class Kinds:
-    """The kinds of the hooks, which exist from the first event on. `ready` is True once they do."""
+    """The ranges of the hooks. `iteration` and `wait` are kinds; the others are functions that begin a range, which
+    cost less. They exist from the first event on; `ready` is True once they do."""
 
     ready = False
     refused = False
-    iteration = preprocess = fetch = collate = forward = recompute = backward = optimizer = zero_grad = 0
-    evaluate = checkpoint = copy = startup = wait = 0
+    iteration = wait = 0
+    preprocess = fetch = collate = forward = recompute = backward = optimizer = zero_grad = _not_attached
+    evaluate = checkpoint = copy = startup = _not_attached
 
 
 kinds = Kinds()
+_slots = (
+    ("preprocess", "preprocess"), ("fetch", "preprocess"), ("collate", "preprocess"), ("forward", "forward"),
+    ("recompute", "backward"), ("backward", "backward"), ("optimizer", "optimizer"), ("zero_grad", "optimizer"),
+    ("evaluate", "evaluate"), ("checkpoint", "checkpoint"), ("copy", "copy"), ("startup", "startup"),
+)  # fmt: skip
 
 
 def attach():
@@ -79,13 +92,10 @@ def attach():
     if not _table.open():
         kinds.refused = True
         return False
-    for name, category in (
-        ("iteration", "iteration"), ("preprocess", "preprocess"), ("fetch", "preprocess"), ("collate", "preprocess"),
-        ("forward", "forward"), ("recompute", "backward"), ("backward", "backward"), ("optimizer", "optimizer"),
-        ("zero_grad", "optimizer"), ("evaluate", "evaluate"), ("checkpoint", "checkpoint"), ("copy", "copy"),
-        ("startup", "startup"), ("wait", "wait"),
-    ):  # fmt: skip
-        setattr(kinds, name, kind(name, category))
+    kinds.iteration, kinds.wait = kind("iteration", "iteration"), kind("wait", "wait")
+    for slot, (name, category) in enumerate(_slots):
+        _table.set_slot(slot, kind(name, category))
+        setattr(kinds, name, _table.push_slot[slot])
     kinds.ready = True
     return True
 

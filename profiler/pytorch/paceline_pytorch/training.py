@@ -13,6 +13,7 @@ kinds, push, pop, attach = ranges.kinds, ranges.push, ranges.pop, ranges.attach
 
 inside = set()  # threads inside a forward or the fetching of a batch: modules that they call are part of it
 in_backward = set()  # threads; CUDA's backward runs on threads of its own
+before_compile = []  # functions to call when torch.compile is loaded
 os.register_at_fork(after_in_child=inside.clear)
 os.register_at_fork(after_in_child=in_backward.clear)
 
@@ -38,21 +39,9 @@ def hooked(owner, name, make):
     return True
 
 
-class Region:
-    """A range of the hooks; it counts as depth on the thread that has the iterations."""
-
-    __slots__ = ("counts",)
-
-    def begin(self, kind):
-        self.counts = iterations.thread == get_ident()
-        if self.counts:
-            iterations.depth += 1
-        push(kind)
-
-    def end(self):
-        pop()
-        if self.counts:
-            iterations.depth -= 1
+def replace(owner, name, make):
+    original = getattr(owner, name)
+    setattr(owner, name, mark_as_hook(make(original), original))
 
 
 def is_compiling_of(torch):
@@ -73,27 +62,31 @@ def install_forward(torch, modules):
             return call(*args, **kwargs)
         grad = is_grad_enabled()
         if in_backward:
-            kind = kinds.recompute  # activation checkpointing
+            begin = kinds.recompute  # activation checkpointing
         elif grad:
             iterations.work()
             iterations.evaluating = False
-            kind = kinds.forward
+            begin = kinds.forward
             if job.wants_forward:
                 saw_forward(module, args, kwargs)
         elif iterations.is_open and not iterations.stepped:
-            kind = kinds.forward  # a part of the step, such as a teacher's
+            begin = kinds.forward  # a part of the step, such as a teacher's
         else:
             iterations.interlude()
-            kind = kinds.evaluate
+            begin = kinds.evaluate
         thread = get_ident()
-        region = Region()
-        region.begin(kind)
+        counts = iterations.enter(thread)
+        begin()
         inside.add(thread)
         try:
             return call(*args, **kwargs)
         finally:
             inside.discard(thread)
-            region.end()
+            pop()
+            iterations.depth -= counts
+
+    def is_torch_2(original):
+        return original.__code__.co_names == ("_compiled_call_impl", "_call_impl")
 
     # Each variant does what Module.__call__ does in that version of torch, because a further call for each module of
     # a network would cost more than all other hooks.
@@ -107,7 +100,7 @@ def install_forward(torch, modules):
                     return self._call_impl(*args, **kwargs)
                 return outermost(self._call_impl, self, args, kwargs)
 
-        elif original.__code__.co_names == ("_compiled_call_impl", "_call_impl"):  # torch 2
+        elif is_torch_2(original):
 
             def __call__(self, *args, **kwargs):
                 if get_ident() in inside:
@@ -128,6 +121,21 @@ def install_forward(torch, modules):
         return __call__
 
     hooked(torch.nn.Module, "__call__", make)
+
+    # torch.compile reads __call__ for modules with hooks, and cannot read get_ident(). Programs that do not use
+    # torch.compile save the further call.
+    def make_readable(original):
+        def __call__(self, *args, **kwargs):
+            if is_compiling() or get_ident() in inside:
+                if self._compiled_call_impl is not None:
+                    return self._compiled_call_impl(*args, **kwargs)
+                return self._call_impl(*args, **kwargs)
+            return original(self, *args, **kwargs)
+
+        return __call__
+
+    if is_torch_2(torch.nn.Module.__call__.__wrapped__) and not modules:
+        before_compile.append(lambda: replace(torch.nn.Module, "__call__", make_readable))
 
     def make_eval(original):
         def eval(self):
@@ -176,21 +184,26 @@ def _with_module_names(original, outermost, is_compiling):
 
 
 def install_backward(torch):
+    is_compiling = is_compiling_of(torch)
+
     def make(original):
         def backward(*args, **kwargs):
+            if is_compiling():
+                return original(*args, **kwargs)
             thread = get_ident()
             if thread in in_backward or (not kinds.ready and not attach()):
                 return original(*args, **kwargs)
             iterations.work()
             job.backwards += 1
-            region = Region()
-            region.begin(kinds.backward)
+            counts = iterations.enter(thread)
+            kinds.backward()
             in_backward.add(thread)
             try:
                 return original(*args, **kwargs)
             finally:
                 in_backward.discard(thread)
-                region.end()
+                pop()
+                iterations.depth -= counts
 
         return backward
 
@@ -203,20 +216,27 @@ def install_backward(torch):
 # --- optimizers
 
 
+def _timed_step(optimizer, original, *args, **kwargs):
+    if iterations.in_step or (not kinds.ready and not attach()):
+        return original(*args, **kwargs)
+    iterations.before_step(optimizer)
+    counts = iterations.enter(get_ident())
+    kinds.optimizer()
+    iterations.in_step = True
+    try:
+        return original(*args, **kwargs)
+    finally:
+        iterations.in_step = False
+        pop()
+        iterations.depth -= counts
+        iterations.after_step(optimizer)
+
+
 def _step_hook(original, is_compiling):
     def step(self, *args, **kwargs):
-        if is_compiling() or iterations.in_step or (not kinds.ready and not attach()):
+        if is_compiling():
             return original(self, *args, **kwargs)
-        iterations.before_step(self)
-        region = Region()
-        region.begin(kinds.optimizer)
-        iterations.in_step = True
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            iterations.in_step = False
-            region.end()
-            iterations.after_step(self)
+        return _timed_step(self, original, self, *args, **kwargs)
 
     return step
 
@@ -242,9 +262,9 @@ def install_optimizers(torch):
 
     def make_zero_grad(original):
         def zero_grad(self, *args, **kwargs):
-            if not kinds.ready or not iterations.is_open:
+            if is_compiling() or not kinds.ready or not iterations.is_open:
                 return original(self, *args, **kwargs)
-            push(kinds.zero_grad)
+            kinds.zero_grad()
             try:
                 return original(self, *args, **kwargs)
             finally:
@@ -259,18 +279,7 @@ def install_optimizers(torch):
     # A step of a scaler counts, also if it skips the optimizer's because of an overflow.
     def make_scaler_step(original):
         def step(self, optimizer, *args, **kwargs):
-            if iterations.in_step or (not kinds.ready and not attach()):
-                return original(self, optimizer, *args, **kwargs)
-            iterations.before_step(optimizer)
-            region = Region()
-            region.begin(kinds.optimizer)
-            iterations.in_step = True
-            try:
-                return original(self, optimizer, *args, **kwargs)
-            finally:
-                iterations.in_step = False
-                region.end()
-                iterations.after_step(optimizer)
+            return _timed_step(optimizer, original, self, optimizer, *args, **kwargs)
 
         return step
 
@@ -296,12 +305,13 @@ def checkpoint_hook(original):
         if not kinds.ready and not attach():
             return original(*args, **kwargs)
         iterations.interlude()
-        region = Region()
-        region.begin(kinds.checkpoint)
+        counts = iterations.enter(get_ident())
+        kinds.checkpoint()
         try:
             return original(*args, **kwargs)
         finally:
-            region.end()
+            pop()
+            iterations.depth -= counts
 
     return save
 
@@ -320,7 +330,7 @@ def install_copies(torch):
         def copy(self, *args, **kwargs):
             if is_cuda(self) or not kinds.ready or get_ident() in inside:
                 return original(self, *args, **kwargs)
-            push(kinds.copy)
+            kinds.copy()
             try:
                 return original(self, *args, **kwargs)
             finally:

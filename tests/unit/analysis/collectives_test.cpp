@@ -147,6 +147,48 @@ TEST(Collectives, WhoseCompletionWasNotSeenAreMatchedButNotTimed) {
   EXPECT_EQ(found.rows[0].busbw_bytes_per_s, 0);
 }
 
+// Rank 0 issues its bucket at 20, and it is complete at 180; the thread waits from `wait` to 190. Rank 1 issues at 150.
+Trace two_buckets(std::int64_t wait) {
+  TraceBuilder run;
+  for (const std::int64_t start : {20, 150}) {
+    RankBuilder& rank = run.add_rank(start == 20 ? 0 : 1, 2);
+    TrackBuilder& main = rank.add_main_thread();
+    TrackBuilder& running = rank.add_track(TrackKind::thread, "ranges");
+    for (const int request : {7, 8}) {
+      running.add_slice(start + request, 180, "gloo:all_reduce", "torch", "collective");
+      running.argument("bytes", 1000);
+      running.text_argument("communicator", "default group");
+      running.argument("sequence", request);
+      running.argument("members", 2);
+      running.argument("request", request);
+    }
+    main.add_slice(wait, 190, "wait", "torch", "wait");
+    main.argument("request", 7);
+    main.argument("last_request", 8);
+  }
+  return run.finish();
+}
+
+TEST(Collectives, OfPytorchEndByThemselvesAndBlockOnlyInTheWait) {
+  const Collectives found = match_collectives(two_buckets(100));
+  ASSERT_EQ(found.matched.size(), 2U);
+  for (const Collective& collective : found.matched) {
+    EXPECT_EQ(collective.calls[0].end_ns, 180);
+    EXPECT_EQ(collective.calls[0].blocked_from_ns, 100);
+    EXPECT_EQ(collective.wait_ns(collective.calls[0]), collective.last_start_ns - 100);
+    EXPECT_EQ(collective.wait_ns(collective.calls[1]), 0);
+    EXPECT_EQ(collective.transfer_ns, 180 - collective.last_start_ns);
+  }
+  EXPECT_GT(bus_factor("gloo:all_reduce", 2), 0.99);
+  EXPECT_EQ(bus_factor("gloo:barrier", 2), 0);
+}
+
+TEST(Collectives, OfPytorchThatAreCompleteBeforeTheWaitBlockNobody) {
+  const Collectives found = match_collectives(two_buckets(185));
+  ASSERT_EQ(found.matched.size(), 2U);
+  for (const Collective& collective : found.matched) EXPECT_EQ(collective.wait_ns(collective.calls[0]), 0);
+}
+
 TEST(Collectives, OfNeighbourhoodsAreMatchedButNotTimed) {
   const Trace blocking =
       trace_of({{{0, 50, "MPI_Neighbor_alltoall", 8, "ring", 0}}, {{20, 60, "MPI_Neighbor_alltoall", 8, "ring", 0}}});

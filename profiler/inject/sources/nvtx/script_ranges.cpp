@@ -185,6 +185,17 @@ void push_wait(std::uint64_t kind, std::uint64_t first, std::uint64_t last) {
   domain_push(torch_domain, &event.attributes);
 }
 
+std::uint64_t slot_kinds[paceline_script_slots];
+
+void set_slot(std::uint64_t slot, std::uint64_t kind) {
+  if (slot < paceline_script_slots) slot_kinds[slot] = kind;
+}
+
+template <int slot>
+void push_slot() {
+  push_kind(slot_kinds[slot]);
+}
+
 void say_for_script(const char* text) { say("%s", text); }
 
 }  // namespace
@@ -211,5 +222,12 @@ const struct paceline_script_ranges_v1 paceline_script_ranges_v1 = {
     .end = paceline::inject::end_range,
     .push_wait = paceline::inject::push_wait,
     .say = paceline::inject::say_for_script,
+    .set_slot = paceline::inject::set_slot,
+    .push_slot = {paceline::inject::push_slot<0>, paceline::inject::push_slot<1>, paceline::inject::push_slot<2>,
+                  paceline::inject::push_slot<3>, paceline::inject::push_slot<4>, paceline::inject::push_slot<5>,
+                  paceline::inject::push_slot<6>, paceline::inject::push_slot<7>, paceline::inject::push_slot<8>,
+                  paceline::inject::push_slot<9>, paceline::inject::push_slot<10>, paceline::inject::push_slot<11>,
+                  paceline::inject::push_slot<12>, paceline::inject::push_slot<13>, paceline::inject::push_slot<14>,
+                  paceline::inject::push_slot<15>},
 };
 }
