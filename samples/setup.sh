@@ -19,7 +19,7 @@ for option; do
     # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
     --tests)
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
-                 clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi otf2-tools) ;;
+                 clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi otf2-tools python3-torch) ;;
     --onednn) onednn=asked ;;
     *)
       echo "setup.sh: unknown option '$option'; there are --tests and --onednn" >&2

@@ -71,10 +71,10 @@ class Iterations:
             self._begin()
 
     def _all_stepped(self):
-        expected = self.expected
-        if expected is None:
-            expected = {id(optimizer) for optimizer in self.optimizers}
-        return self.stepped >= expected
+        known = {id(optimizer) for optimizer in self.optimizers}
+        if not self.stepped & known:  # what stepped is gone: another training begins
+            return True
+        return self.stepped >= (known if self.expected is None else self.expected & known)
 
     def interlude(self):
         """An evaluation or a checkpoint begins, or a DataLoader has no more batches."""

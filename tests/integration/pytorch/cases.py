@@ -46,7 +46,8 @@ def hash_of(parameters):
 
 def say(steps, loss, parameters):
     line = f"rank {os.environ.get('RANK', '0')}: steps {steps}, loss {float(torch.as_tensor(loss).detach()):.9f}, weights {hash_of(parameters)}"
-    print(line, flush=True)
+    sys.stdout.write(line + "\n")  # in one piece, because the ranks share the file
+    sys.stdout.flush()
 
 
 def loader_of(workers=0, method=None, persistent=False, sampler=True):

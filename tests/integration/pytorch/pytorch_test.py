@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""usage: pytorch_test.py PACELINE SOURCES [TEST…]
+
+Unchanged PyTorch programs under `paceline record --pytorch`: phases, collectives of gloo, faults that the report must
+name, and programs that do unusual things to the interpreter. Runs with an interpreter that has torch, such as Debian's;
+ends with 77 where there is none.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PACELINE, SOURCES = sys.argv[1], pathlib.Path(sys.argv[2])
+HERE = SOURCES / "tests/integration/pytorch"
+SAMPLE = str(SOURCES / "samples/python/train_plain.py")
+PYTHON = sys.executable
+
+
+class Recorded(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paceline pytorch "))
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def run_program(self, *command, status=0, **variables):
+        environment = dict(os.environ, OMP_NUM_THREADS="1", **variables)
+        ended = subprocess.run(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+        self.assertEqual(ended.returncode, status, ended.stderr)
+        return ended
+
+    def record(self, *command, mode="--pytorch", **more):
+        """Records into the folder `run`, which must not exist yet."""
+        return self.run_program(PACELINE, "record", mode, "-o", "run", "--", *command, **more)
+
+    def launch(self, ranks, *arguments):
+        return (PYTHON, str(HERE / "launch.py"), str(ranks), *arguments)
+
+    def script(self, text):
+        file = self.folder / "script.py"
+        file.write_text(text)
+        return str(file)
+
+    def report(self):
+        ended = self.run_program(PACELINE, "report", "--format", "json", "run")
+        return json.loads(ended.stdout)
+
+    def events(self):
+        """Ranges and marks of all ranks, as rows of a table."""
+        import csv
+
+        self.run_program(PACELINE, "export", "--to", "csv", "-o", "run.csv", "run")
+        with open(self.folder / "run.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def names(self, kind="slice"):
+        return [row["name"] for row in self.events() if row["kind"] == kind]
+
+    def results(self, ended):
+        """The lines of the ranks, which may write between each other's line and its end."""
+        return sorted(re.findall(r"rank \d of \d: loss [-0-9.]+, accuracy [0-9.]+, weights [0-9a-f]{16}", ended.stdout))
+
+    def assert_nothing_said(self, ended):
+        self.assertNotIn("paceline", ended.stderr)
+
+
+class Training(Recorded):
+    def test_a_ddp_job_is_recorded_by_phases_and_computes_the_same(self):
+        arguments = (SAMPLE, "--images", "512", "--workers", "2", "--checkpoint", "weights.pt")
+        alone = self.run_program(*self.launch(2, *arguments))
+        recorded = self.record(*self.launch(2, *arguments))
+        self.assert_nothing_said(recorded)
+        self.assertEqual(self.results(alone), self.results(recorded))
+        self.assertEqual(len(self.results(recorded)), 2)
+
+        report = self.report()
+        run = report["runs"][0]
+        self.assertEqual(run["iterations"]["count"], 2 * 512 // 16 // 2)
+        self.assertEqual(run["config"]["model"], "Sequential")
+        self.assertEqual(run["config"]["global_batch"], 32)
+        self.assertEqual(run["config"]["ranks"], 2)
+        self.assertEqual([rank["rank"] for rank in run["per_rank"]], [0, 1])
+        for rank in run["per_rank"]:
+            phases = rank["phases"]
+            self.assertEqual(sum(phases.values()), rank["wall_ns"])
+            for phase in ("preprocess", "forward", "backward", "optimizer", "communication", "evaluate"):
+                self.assertGreater(phases[phase], 0, phase)
+        self.assertGreater(run["per_rank"][0]["phases"]["checkpoint"], 0)
+
+        events = self.events()
+        for rank in ("0", "1"):
+            main = [row for row in events if row["rank"] == rank and row["track"] == "main thread"]
+            iterations = sum(int(row["duration_ns"]) for row in main if row["name"] == "iteration")
+            inside = sum(int(row["duration_ns"]) for row in main if row["kind"] == "slice" and row["depth"] == "1")
+            self.assertGreater(inside, 0.95 * iterations)  # the rest is the phase `other`
+            self.assertEqual(sum(row["name"] == "checkpoint" for row in main), 2 if rank == "0" else 0)
+            helpers = {row["track"] for row in events if row["rank"] == rank and row["name"] in ("fetch", "collate")}
+            self.assertGreaterEqual(len([track for track in helpers if track.startswith("process ")]), 2, helpers)
+
+        gloo = {}
+        for row in run["collectives"]:
+            if row["operation"].startswith("gloo:"):
+                gloo[row["operation"]] = gloo.get(row["operation"], 0) + row["count"]
+                self.assertIn("wait_ns", row)
+        self.assertGreaterEqual(gloo["gloo:all_reduce"], 32 + 2)  # the gradients' and the evaluations'
+        self.assertGreaterEqual(gloo["gloo:broadcast"], 32)       # the buffers of the batch norm
+        self.assertFalse(run.get("unmatched_calls"))
+        self.assertGreater(sum(rank["waits"]["waited_ns"] for rank in run["per_rank"]), 0)
+
+    def test_a_slow_rank_and_its_phase_are_named(self):
+        self.record(*self.launch(2, SAMPLE, "--images", "1024", "--epochs", "3", "--workers", "0", "--width", "4",
+                                 "--slow-rank", "1"))
+        report = self.report()
+        findings = " ".join(finding["text"] for finding in report["findings"])
+        self.assertRegex(findings, r"Rank 1 .*later")
+        self.assertNotRegex(findings, r"Rank 0 on [^ ]* arrived")
+        other = [rank["phases"]["other"] for rank in report["runs"][0]["per_rank"]]
+        self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
+
+    def test_a_slow_data_set_is_named(self):
+        self.record(*self.launch(2, SAMPLE, "--images", "256", "--workers", "1", "--slow-item", "4", "--width", "4"))
+        report = self.report()
+        findings = " ".join(finding["text"] for finding in report["findings"])
+        self.assertIn("waits for input", findings)
+        for rank in report["runs"][0]["per_rank"]:
+            self.assertGreater(rank["phases"]["preprocess"], 0.5 * rank["phases"].get("forward", 0))
+
+    def test_three_ranks_compute_the_same(self):
+        arguments = (SAMPLE, "--images", "192", "--epochs", "1", "--workers", "0", "--width", "8")
+        alone = self.run_program(*self.launch(3, *arguments))
+        recorded = self.record(*self.launch(3, *arguments))
+        self.assertEqual(self.results(alone), self.results(recorded))
+        self.assertEqual(len(self.results(recorded)), 3)
+        run = self.report()["runs"][0]
+        self.assertEqual(run["iterations"]["count"], 4)
+        self.assertFalse(run.get("unmatched_calls"))
+
+    def test_modules_are_an_inner_level(self):
+        self.record(PYTHON, self.script("""
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.randn(2, 4)).sum().backward()
+    optimizer.step()
+"""), mode="--pytorch=modules")
+        names = self.names()
+        for module in ("0", "1", "1.0", "1.1"):
+            self.assertEqual(names.count(module), 3, module)
+        self.assertEqual(names.count("forward"), 3)
+        self.assertEqual(names.count("iteration"), 3)
+
+
+class Interpreter(Recorded):
+    LOOP = """
+import torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+for _ in range(3):
+    step()
+"""
+
+    def test_a_program_without_torch_is_left_alone(self):
+        ended = self.record(PYTHON, self.script("import sys; print('ctypes' in sys.modules, len(sys.path))"))
+        alone = self.run_program(PYTHON, "script.py")
+        self.assertEqual(ended.stdout, alone.stdout)
+        self.assertEqual(list((self.folder / "run").glob("*.pace")), [])
+
+    def test_another_sitecustomize_runs_too(self):
+        site = self.folder / "their site"
+        site.mkdir()
+        (site / "sitecustomize.py").write_text("print('theirs', __name__)")
+        program = self.script("import sys, sitecustomize; print(sitecustomize.__file__, sys.path[1:])")
+        alone = self.run_program(PYTHON, program, PYTHONPATH=str(site))
+        recorded = self.record(PYTHON, program, PYTHONPATH=str(site))
+        self.assertEqual(recorded.stdout, alone.stdout)
+        self.assertIn("theirs sitecustomize", alone.stdout)
+
+    def test_a_module_and_a_virtual_environment_are_recorded(self):
+        self.run_program(PYTHON, "-m", "venv", "--without-pip", "--system-site-packages", "venv")
+        self.script(self.LOOP)
+        self.record(str(self.folder / "venv/bin/python"), "-m", "script")
+        self.assertEqual(self.names().count("iteration"), 3)
+
+    def test_an_interpreter_that_ignores_the_hooks_is_said(self):
+        program = self.script("print('ran')")
+        for options, named in ((["-I"], "-I"), (["-S"], "-S"), (["-bE"], "-E"), (["-X", "dev", "-I"], "-I")):
+            ended = self.record(PYTHON, *options, program)
+            self.assertEqual(ended.stdout, "ran\n")
+            self.assertRegex(ended.stderr, "paceline record: PyTorch is not recorded: " + named)
+        self.assertEqual(self.record(PYTHON, "-c", "print('ran')", "-I").stderr, "")
+
+    def test_an_import_inside_a_function_and_a_second_import(self):
+        ended = self.record(PYTHON, self.script("""
+import sys
+def train():
+""" + "".join("    " + line + "\n" for line in self.LOOP.splitlines()) + """
+train()
+saved = sys.modules["torch"]
+del sys.modules["torch"]
+assert "torch" not in sys.modules
+sys.modules["torch"] = saved
+train()
+print("done")
+"""))
+        self.assertEqual(ended.stdout, "done\n")
+        self.assertEqual(self.names().count("iteration"), 6)
+
+    def test_exceptions_leave_no_range_open(self):
+        self.record(PYTHON, self.script(self.LOOP + """
+for wrong in (lambda: model(torch.ones(2, 5)), lambda: torch.ones(1).sum().backward(), lambda: torch.save(1, "/no/x")):
+    try:
+        wrong()
+    except Exception:
+        pass
+def closure():
+    raise KeyError
+try:
+    optimizer.step(closure)
+except KeyError:
+    pass
+for _ in range(2):
+    step()
+"""))
+        rows = [row for row in self.events() if row["kind"] == "slice"]
+        self.assertTrue(all(int(row["depth"]) <= 1 for row in rows), rows)
+        self.assertGreaterEqual(sum(row["name"] == "iteration" for row in rows), 5)
+
+    def test_hooks_of_the_script_several_loaders_and_threads(self):
+        ended = self.record(PYTHON, self.script("""
+import threading
+import torch
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+calls = []
+real = torch.nn.Module.__call__
+def theirs(self, *args, **kwargs):
+    calls.append(type(self).__name__)
+    return real(self, *args, **kwargs)
+torch.nn.Module.__call__ = theirs
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+model[0].register_forward_hook(lambda module, given, made: made * 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+class Endless(IterableDataset):
+    def __iter__(self):
+        while True:
+            yield torch.ones(4)
+first = iter(DataLoader(TensorDataset(torch.ones(64, 4)), 8))
+second = iter(DataLoader(Endless(), 8))  # never exhausted
+def infer():
+    for _ in range(20):
+        with torch.no_grad():
+            model(torch.ones(1, 4))
+thread = threading.Thread(target=infer)
+thread.start()
+for _ in range(8):
+    (image,), other = next(first), next(second)
+    optimizer.zero_grad()
+    (model(image) + model(other)).sum().backward()
+    model[1](model[0](image))
+    optimizer.step()
+thread.join()
+print(len(calls) >= 8 * 8)
+"""))
+        self.assert_nothing_said(ended)
+        self.assertEqual(ended.stdout, "True\n")
+        self.assertIn("iteration", self.names())
+        main = [row for row in self.events() if row["name"] == "iteration"]
+        self.assertEqual({row["track"] for row in main}, {"main thread"})
+
+    def test_a_fork_after_the_import_trains_for_itself(self):
+        self.record(PYTHON, self.script("""
+import multiprocessing, os
+import torch
+def train(rank):
+    os.environ.update(RANK=str(rank), WORLD_SIZE="2")
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+context = multiprocessing.get_context("fork")
+started = [context.Process(target=train, args=(rank,)) for rank in range(2)]
+[process.start() for process in started]
+[process.join() for process in started]
+"""))
+        rows = [row for row in self.events() if row["name"] == "iteration"]
+        self.assertEqual(sorted(row["rank"] for row in rows), ["0"] * 4 + ["1"] * 4)
+
+    def test_gradient_accumulation_and_two_optimizers(self):
+        self.record(PYTHON, self.script("""
+import torch
+models = [torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)]
+optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
+for _ in range(5):
+    for _ in range(3):
+        models[0](torch.ones(2, 4)).sum().backward()
+    optimizers[0].step()
+    models[1](torch.ones(2, 4)).sum().backward()
+    optimizers[1].step()
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+"""))
+        names = self.names()
+        self.assertEqual(names.count("iteration"), 5)
+        self.assertEqual(names.count("backward"), 20)
+        self.assertEqual(names.count("optimizer"), 10)
+
+    def test_a_home_that_cannot_be_written(self):
+        home = self.folder / "home"
+        home.mkdir(mode=0o555)
+        ended = self.record(PYTHON, self.script(self.LOOP), HOME=str(home), PYTHONPATH="/a folder/that is not there")
+        self.assert_nothing_said(ended)
+        self.assertEqual(self.names().count("iteration"), 3)
+
+    def test_a_torch_of_an_unknown_kind_is_said_in_one_line(self):
+        package = self.folder / "torch"
+        package.mkdir()
+        (package / "__init__.py").write_text("__version__ = '99.0'\nimport types\nnn = types.SimpleNamespace()\n")
+        ended = self.record(PYTHON, self.script("import torch; print(torch.__version__)"))
+        self.assertEqual(ended.stdout, "99.0\n")
+        said = re.findall("^paceline: .*", ended.stderr, re.M)
+        self.assertEqual(len(said), 1, ended.stderr)
+        self.assertIn("not known to this version of Paceline", said[0])
+
+
+if __name__ == "__main__":
+    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
+        print(f"{PYTHON} has no torch: skipped")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
