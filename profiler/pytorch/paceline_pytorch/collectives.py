@@ -15,6 +15,7 @@ import weakref
 from _thread import get_ident
 
 from . import ranges
+from .description import description as job
 from .training import hooked
 
 kinds, pop, attach = ranges.kinds, ranges.pop, ranges.attach
@@ -82,10 +83,9 @@ def _name_of(group):
 class Group:
     """What is known of a process group."""
 
-    def __init__(self, group, distributed):
+    def __init__(self, group, distributed, sequences):
         self.reference = weakref.ref(group)
         self.members = group.size()
-        self.sequence = 0
         self.backends = {}  # name by type of device; "" if others record it
         self.operations = {}  # kind by method and backend
         name = str(getattr(group, "group_name", None) or "")
@@ -93,7 +93,10 @@ class Group:
             names = getattr(distributed.distributed_c10d, "_pg_names", {})
             name = str(names.get(group, "?"))
         is_world = group is distributed.GroupMember.WORLD or group is getattr(distributed.group, "WORLD", None)
-        self.communicator = ranges.kind("default group" if is_world else "group " + name)
+        text = "default group" if is_world else "group " + name
+        self.communicator = ranges.kind(text)
+        # A group that is made again under the same name goes on counting, so that no number is there twice.
+        self.sequence = sequences.setdefault(text, itertools.count())
 
     def backend(self, group, device):
         of = device.type if device is not None else ""
@@ -123,6 +126,7 @@ class Observer:
     def __init__(self, distributed):
         self.distributed = distributed
         self.groups = {}  # by id
+        self.sequences = {}  # by name of a group
         self.waiting = {}  # by id of a Work: what its wait() ends
         self.reducing = {}  # by thread: the requests of the buckets in the current backward, first and last
         os.register_at_fork(after_in_child=self.waiting.clear)
@@ -130,7 +134,7 @@ class Observer:
     def group_of(self, group):
         known = self.groups.get(id(group))
         if known is None or known.reference() is not group:
-            known = self.groups[id(group)] = Group(group, self.distributed)
+            known = self.groups[id(group)] = Group(group, self.distributed, self.sequences)
         return known
 
     def waits(self, frame):
@@ -148,19 +152,21 @@ class Observer:
             def call(self_, *args, **kwargs):
                 if not kinds.ready and not attach():
                     return original(self_, *args, **kwargs)
-                group = self.group_of(self_)
-                values = (*args, *kwargs.values())
-                backend = group.backend(self_, _device_of(values))
-                if not backend:
+                try:
+                    group = self.group_of(self_)
+                    values = (*args, *kwargs.values())
+                    backend = group.backend(self_, _device_of(values))
+                    kind = group.kind(method, backend) if backend else 0
+                    size = _bytes_of(values[of]) if of is not None and len(values) > of else 0
+                    if is_gather:  # only the root has the output
+                        size = _bytes_of(values[1]) * group.members if len(values) > 1 else 0
+                except Exception:  # an unknown kind of group
+                    kind = 0
+                if not kind:
                     return original(self_, *args, **kwargs)
-                size = _bytes_of(values[of]) if of is not None and len(values) > of else 0
-                kind = group.kind(method, backend)
                 if is_message:
                     return self.message(group, kind, size, original, self_, args, kwargs)
-                if is_gather:  # only the root has the output
-                    size = _bytes_of(values[1]) * group.members if len(values) > 1 else 0
-                sequence = group.sequence
-                group.sequence += 1
+                sequence = next(group.sequence)
                 if method == "monitored_barrier" or self.waits(sys._getframe(1)):
                     return self.blocking(group, kind, size, sequence, original, self_, args, kwargs)
                 request = next(_requests)
@@ -248,8 +254,7 @@ class Observer:
             backend = group.backend(process_group, _device_of(tensors))
             if not backend:
                 return original(process_group, tensors, *args, **kwargs)
-            sequence = group.sequence
-            group.sequence += 1
+            sequence = next(group.sequence)
             push_collective(group.kind("broadcast", backend), group.communicator, _bytes_of(tensors), sequence,
                             group.members)
             try:
@@ -266,7 +271,7 @@ class Observer:
         thread = get_ident()
 
         def before():
-            first, last = self.reducing.pop(thread, (0, 0))
+            first, last, _ = self.reducing.pop(thread, (0, 0, 0))
             push_wait(kinds.wait, first, last)
             queue_callback(after)
 
@@ -287,9 +292,10 @@ class Observer:
 
             def allreduce(self, *args, **kwargs):
                 thread = get_ident()
-                first = thread not in observer.reducing
+                # An earlier backward that failed has left its entry.
+                first = thread not in observer.reducing or observer.reducing[thread][2] != job.backwards
                 if first:
-                    observer.reducing[thread] = [0, 0]
+                    observer.reducing[thread] = [0, 0, job.backwards]
                 work = self.real.allreduce(*args, **kwargs)
                 requests = observer.reducing[thread]
                 if first:

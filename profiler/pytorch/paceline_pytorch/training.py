@@ -343,6 +343,7 @@ def install_copies(torch):
             original()
             hooked(torch.Tensor, "to", make_copy)
             hooked(torch.Tensor, "cuda", make_copy)
+            torch.cuda._lazy_init = original
 
         return _lazy_init
 

@@ -2,10 +2,11 @@
 """usage: matrix.py --paceline FILE --python FILE [--ranks 2,3] [--modules] [CASE…]
 
 Runs the programs of cases.py with and without `paceline record --pytorch` and prints a table in Markdown: whether every
-iteration was found, the share of `other`, the matched collectives and what ranks waited in them, and whether losses and
+iteration was found, the share of `other` in iterations, the matched collectives and what ranks waited in them, and whether losses and
 weights are equal. The interpreter needs torch; a case whose packages it lacks is left out. Ends with 1 if a case fails.
 """
 import argparse
+import csv
 import json
 import os
 import pathlib
@@ -26,6 +27,16 @@ def run(command, **more):
     environment.pop("PACELINE_JOB", None)
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=900)
+
+
+def others_of(rows):
+    """For each rank, the share of its iterations that is in no range: the phase `other`."""
+    iterations, inside = {}, {}
+    for row in rows:
+        if row["kind"] == "slice" and row["track"] == "main thread" and '"torch"' in row["args"]:
+            times = iterations if row["name"] == "iteration" else inside if row["depth"] == "1" else {}
+            times[row["rank"]] = times.get(row["rank"], 0) + int(row["duration_ns"])
+    return [1 - inside.get(rank, 0) / time for rank, time in iterations.items()] or [1]
 
 
 def check_case(options, case, ranks):
@@ -54,13 +65,14 @@ def check_case(options, case, ranks):
         if report.returncode != 0:
             return None, [f"report: {report.stderr}"]
         found = json.loads(report.stdout)["runs"][0]
+        run([options.paceline, "export", "--to", "csv", "-o", folder + "/run.csv", folder + "/run"])
+        with open(folder + "/run.csv", newline="") as file:
+            others = others_of(csv.DictReader(file))
     steps = int(re.search("steps ([0-9]+)", lines[0][0]).group(1))
-    others = []
     for rank in found["per_rank"]:
         phases = rank["phases"]
         if sum(phases.values()) != rank["wall_ns"]:
             wrong.append(f"the phases of rank {rank['rank']} add up to {sum(phases.values())}, not {rank['wall_ns']}")
-        others.append(phases.get("other", 0) / rank["wall_ns"])
     iterations = found["iterations"]["count"]
     if iterations != steps:
         wrong.append(f"{iterations} of {steps} iterations")
@@ -87,7 +99,7 @@ def main():
     sys.path.insert(0, str(HERE))
     cases = re.findall(r'^    "([a-z0-9-]+)": ', (HERE / "cases.py").read_text(), re.M)
     failed = False
-    print("| program | ranks | iterations | `other` | collectives | waits in them | losses and weights |")
+    print("| program | ranks | iterations | `other` in them | collectives | waits in them | losses and weights |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for case in options.cases or cases:
         if case in NEEDS and run([options.python, "-c", f"import {NEEDS[case]}"]).returncode != 0:
