@@ -8,7 +8,7 @@ namespace paceline::analysis {
 namespace collective_extraction {
 
 constexpr std::uint64_t no_sequence = ~std::uint64_t{0};
-constexpr std::uint64_t most_requests = 100'000;  // of one wait; more are a damaged number
+constexpr std::uint64_t most_requests = 4096;  // of one wait; more are a damaged number
 
 // Only for traces whose communicators are not listed. FNV-1a, which is the same in every process.
 std::uint64_t hash_of(const std::string& text) {

@@ -5,8 +5,8 @@
 //     call that only takes a number;
 //   - NCCL's calls of which only the enqueueing was seen (category "enqueue" in the domain "nccl").
 // What is not blocking (MPI_I…, MPI_Start) ends with the wait or test that completed its request, and blocks the rank
-// only inside that. A collective of PyTorch (domain "torch") with a request has an end of its own; a wait for its request
-// blocks the rank as well.
+// only inside that. A collective of PyTorch (domain "torch") with a request has an end of its own; a wait for its
+// request blocks the rank as well.
 #pragma once
 
 #include <cstdint>

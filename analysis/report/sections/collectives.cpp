@@ -7,10 +7,11 @@ namespace collectives_section {
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (!run.communication_observed) {
-    out.push_back({Severity::warning,
-                   "Communication was not observed: no source recorded any, so its time is part of other phases. The "
-                   "recorder sees MPI calls and NVTX ranges, and PyTorch's collectives with `paceline record --pytorch`. "
-                   "Put a range named \"allreduce\" around the calls of other libraries."});
+    out.push_back(
+        {Severity::warning,
+         "Communication was not observed: no source recorded any, so its time is part of other phases. The "
+         "recorder sees MPI calls and NVTX ranges, and PyTorch's collectives with `paceline record --pytorch`. "
+         "Put a range named \"allreduce\" around the calls of other libraries."});
   }
   if (run.unmatched_calls > 0 && run.ranks > 1) {
     out.push_back(
