@@ -13,13 +13,16 @@ packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
           libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev libjpeg-dev
           libsimdjson-dev libsqlite3-dev zlib1g-dev libarchive-dev libopen-trace-format2-dev libflatbuffers-dev
           qt6-base-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
-onednn=unasked
+onednn=unasked tests=no
 for option; do
   case $option in
     # MPICH stays beside Open MPI: Debian's mpicc and mpirun go on meaning the latter, whose priority is higher.
     --tests)
+      tests=yes
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
                  clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi otf2-tools python3-torch) ;;
+                 clang-16 libclang-rt-16-dev libmpich-dev mpich netpipe-openmpi otf2-tools
+                 protobuf-compiler) ;;
     --onednn) onednn=asked ;;
     *)
       echo "setup.sh: unknown option '$option'; there are --tests and --onednn" >&2
@@ -48,6 +51,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   echo "Installing ${#missing[@]} Debian packages: ${missing[*]}"
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# pyarrow, which the tests of `paceline export --to arrow` read with, has no Debian package: an environment of its own.
+if [ $tests = yes ] && [ ! -x build/deps/pyarrow/bin/python3 ]; then
+  echo "Fetching pyarrow (PyPI)"
+  python3 -m venv build/deps/pyarrow.part && build/deps/pyarrow.part/bin/pip install -q --only-binary=:all: pyarrow &&
+    mv build/deps/pyarrow.part build/deps/pyarrow ||
+    echo "setup.sh: pyarrow was not fetched: the test of Arrow exports will be skipped" >&2
 fi
 
 # The NVTX 3 headers: the CUDA toolkit's where there is one, else those of PyPI's package, unpacked beside the build.

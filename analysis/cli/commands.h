@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -20,6 +21,10 @@ void flush_output();
 // Writes a file with the contents that `write` gives it. If that fails, an existing file stays as it was, because the
 // new file gets its name when it is complete. Devices and pipes are written in place. Throws Error.
 void write_output(const std::string& path, const std::function<void(std::FILE*)>& write);
+
+// The same for a file or folder that `make` makes under the name that it is given. A folder never takes the place of
+// what exists. Throws Error.
+void make_output(const std::string& path, const std::function<void(const std::filesystem::path&)>& make);
 
 void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);

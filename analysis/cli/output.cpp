@@ -102,4 +102,27 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
   throw not_written(path, error);
 }
 
+void make_output(const std::string& path, const std::function<void(const fs::path&)>& make) {
+  const fs::path target = end_of_links(path);
+  std::error_code ignored;
+  const fs::file_status before = fs::status(target, ignored);
+  if (fs::exists(before) && !fs::is_regular_file(before)) {
+    throw Error(fmt::format("{}: exists and is not a regular file: give a new name", path));
+  }
+  if (fs::exists(before) && access(target.c_str(), W_OK) != 0) throw not_written(path, errno);
+  if (!fs::is_directory(fs::absolute(target).parent_path(), ignored)) throw not_written(path, ENOENT);
+  const fs::path temporary = fmt::format("{}.{}.part", target.string(), getpid());
+  if (fs::exists(temporary, ignored)) throw Error(fmt::format("{}: is in the way: remove it", temporary.string()));
+  try {
+    make(temporary);
+    if (fs::exists(before) && fs::is_directory(temporary)) {
+      throw Error(fmt::format("{}: exists, and the export is a directory: give a new name", path));
+    }
+    if (std::rename(temporary.c_str(), target.c_str()) != 0) throw not_written(path, errno);
+  } catch (const std::exception& failure) {
+    fs::remove_all(temporary, ignored);
+    throw naming(path, failure);
+  }
+}
+
 }  // namespace paceline::cli

@@ -13,6 +13,7 @@ void TextOutput::flush() {
   if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size() || std::fflush(file_) != 0) {
     throw Error(fmt::format("the export could not be written: {}", std::strerror(errno)));
   }
+  written_ += buffer_.size();
   buffer_.clear();
 }
 
@@ -20,17 +21,35 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void append_json_arguments(std::string& out, NameId domain, const Slices& slices, std::size_t i, JsonNames& names) {
-  out += '{';
-  if (domain != 0) out += "\"domain\":" + names[domain];
-  slices.each_argument(i, [&](const Argument& argument) {
+std::string valid_utf8(std::string_view text) { return nlohmann::json::parse(json_string(text)).get<std::string>(); }
+
+const std::string& JsonArguments::operator()(const Slices& slices, const SelectedSlice& slice) {
+  const NameId domain = trace_.kind_of(slices, slice.index).domain;
+  const RecordId record = slices.record[slice.index];
+  if (!Records::is_shared(record)) {
+    write(domain, slices, slice, own_);
+    return own_;
+  }
+  Latest& latest = latest_[(record * 31 + domain) % latest_.size()];
+  if (latest.slices != &slices || latest.record != record || latest.domain != domain ||
+      latest.clipped != slice.clipped) {
+    latest.slices = &slices, latest.record = record, latest.domain = domain, latest.clipped = slice.clipped;
+    write(domain, slices, slice, latest.text);
+  }
+  return latest.text;
+}
+
+void JsonArguments::write(NameId domain, const Slices& slices, const SelectedSlice& slice, std::string& out) {
+  out = "{";
+  if (domain != 0) out += "\"domain\":" + names_[domain];
+  slices.each_argument(slice.index, [&](const Argument& argument) {
     if (out.back() != '{') out += ',';
-    out += names[argument.key];
+    out += names_[argument.key];
     out += ':';
-    const auto print = [&](auto value) { fmt::format_to(std::back_inserter(out), "{}", value); };
+    const auto print = [&](auto value) { out += TextOutput::view(fmt::format_int(value)); };
     switch (argument.type) {
       case ValueType::text:
-        out += names[argument.text()];
+        out += names_[argument.text()];
         break;
       case ValueType::signed_integer:
         print(static_cast<std::int64_t>(argument.bits));
@@ -40,13 +59,17 @@ void append_json_arguments(std::string& out, NameId domain, const Slices& slices
         break;
       case ValueType::real:
         if (std::isfinite(argument.number())) {
-          print(argument.number());
+          fmt::format_to(std::back_inserter(out), "{}", argument.number());
         } else {
           out += "null";  // JSON has no infinity
         }
         break;
     }
   });
+  if (slice.clipped != Clipped::no) {
+    if (out.back() != '{') out += ',';
+    out += fmt::format("\"clipped\":\"{}\"", clipped_text(slice.clipped));
+  }
   out += '}';
 }
 

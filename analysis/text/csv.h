@@ -10,7 +10,13 @@ namespace paceline::analysis {
 inline std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string field = "\"";
-  for (const char c : text) field.append(c == '"' ? 2 : 1, c);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t quote = text.find('"', at);
+    field += text.substr(at, quote - at);
+    if (quote == std::string_view::npos) break;
+    field += "\"\"";
+    at = quote + 1;
+  }
   return field + '"';
 }
 

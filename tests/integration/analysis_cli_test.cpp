@@ -145,6 +145,84 @@ TEST_F(PacelineCommand, AnExportThatCannotBeWrittenFailsAndLeavesNothing) {
   expect_refused("export --to csv run > /dev/full", 1, "No space left on device");
 }
 
+TEST_F(PacelineCommand, EveryFormatIsExported) {
+  write_rank(0, 3);
+  write_rank(1, 3);
+  for (const char* format : {"chrome", "perfetto", "csv", "arrow", "otf2"}) {
+    const Outcome outcome = paceline(std::string("export --to ") + format + " -o out." + format + " run");
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_TRUE(fs::exists(directory_ / (std::string("out.") + format))) << format;
+  }
+  EXPECT_TRUE(text_of(directory_ / "out.arrow").starts_with("ARROW1"));
+  EXPECT_TRUE(fs::exists(directory_ / "out.otf2" / "traces.otf2"));
+  expect_refused("export --to otf2 -o out.otf2 run", 1, "out.otf2: exists and is not a regular file: give a new name");
+  expect_refused("export --to otf2 -o out.csv run", 1, "out.csv: exists, and the export is a directory");
+  expect_refused("export --to otf2 run", 2, "otf2 cannot be written to standard output; give a name");
+  expect_refused("export --to otf2 -o missing/out run", 1, "missing/out: cannot be written: No such file or directory");
+  EXPECT_FALSE(fs::exists(directory_ / "missing"));
+}
+
+TEST_F(PacelineCommand, AnExportIsCompressedIfItsNameEndsWithGz) {
+  write_rank(0, 300);
+  ASSERT_EQ(paceline("export --to chrome -o out.json run").status, 0);
+  ASSERT_EQ(paceline("export --to chrome -o out.json.gz run").status, 0);
+  EXPECT_LT(fs::file_size(directory_ / "out.json.gz"), fs::file_size(directory_ / "out.json") / 5);
+  const std::string folder = directory_.string();
+  EXPECT_EQ(std::system(("gzip -dc " + folder + "/out.json.gz | cmp -s - " + folder + "/out.json").c_str()), 0);
+}
+
+// Iterations of 1 ms, each with an allreduce in its last 400 µs. The process began 1 ms before the first one.
+TEST_F(PacelineCommand, APartOfARunIsExported) {
+  write_rank(0, 5);
+  write_rank(1, 5);
+  const auto lines = [&](const std::string& options) {
+    const Outcome outcome = paceline("export --to csv " + options + " run");
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    return std::count(outcome.output.begin(), outcome.output.end(), '\n');
+  };
+  const auto all = lines("");
+  EXPECT_EQ(all, 1 + 2 * (1 + 10));  // header, and of each rank the process and two slices in each iteration
+  EXPECT_EQ(lines("--ranks 1"), 1 + 11);
+  EXPECT_EQ(lines("--ranks 0-7"), all);
+  EXPECT_EQ(lines("--iterations 1:2"), 1 + 2 * (1 + 4));
+  EXPECT_EQ(lines("--iterations 3: --ranks 0"), 1 + 1 + 4);
+  EXPECT_EQ(lines("--from 0 --until 1min"), all);
+}
+
+TEST_F(PacelineCommand, ASelectionThatIsWrongIsRefused) {
+  write_rank(0, 3);
+  expect_refused("export --to csv --ranks 0-x run", 2, "'0-x' is not a list of ranks such as 0,2,5-9");
+  expect_refused("export --to csv --iterations 2:1 run", 2, "2:1 ends before it begins");
+  expect_refused("export --to csv --from 1h run", 2, "'1h' is not a time such as 1.5s, 200ms or 3us");
+  expect_refused("export --to csv --iterations 1 --from 1s run", 2, "cannot be combined");
+  expect_refused("export --to csv --to chrome run", 2, "two formats are given");
+  expect_refused("export --to 3s run", 2, "--to with a format is required");
+  expect_refused("export --to csv --ranks 7 run", 1, "the run has no rank 7");
+  expect_refused("export --to csv --iterations 8 run", 1, "the chosen ranks have no iteration 8; they have 0 to 2");
+  expect_refused("export --to csv --from 2s --until 1s run", 1, "--until 1s is not after --from 2s");
+  const Outcome until = paceline("export --to csv --until 1500us run"),
+                to = paceline("export --to csv --to 1500us run");
+  EXPECT_EQ(until.status, 0);
+  EXPECT_EQ(to.output, until.output);  // --to with a time is --until
+  EXPECT_THAT(until.output, HasSubstr("clipped"));
+}
+
+TEST_F(PacelineCommand, AnExportThatIsInterruptedLeavesNothing) {
+  write_rank(0, 400'000);
+  std::ofstream(directory_ / "out.csv") << "before";
+  const std::string script =
+      "cd '" + directory_.string() +
+      "' && { '" PACELINE_PROGRAM
+      "' export --to csv -o out.csv run 2>errors & pid=$!; "
+      "until ls out.csv.*.part >/dev/null 2>&1; do sleep 0.01; done; kill -TERM $pid; wait $pid; }";
+  const int status = std::system(script.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_EQ(text_of(directory_ / "errors"), "paceline export: stopped by SIGTERM; nothing was kept of the output\n");
+  EXPECT_EQ(text_of(directory_ / "out.csv"), "before");
+  const auto is_part = [](const fs::directory_entry& entry) { return entry.path().extension() == ".part"; };
+  EXPECT_EQ(std::count_if(fs::directory_iterator(directory_), fs::directory_iterator(), is_part), 0);
+}
+
 TEST_F(PacelineCommand, EveryCommandSaysThatStandardOutputIsFull) {
   write_rank(0, 3);
   for (const char* command : {"info run", "info --format json run", "report run", "report --format json run",

@@ -1,5 +1,5 @@
 // Exports are, byte for byte, what is written here.
-#include "analysis/exporters/export.h"
+#include "analysis/exporters/exporter.h"
 
 #include <gtest/gtest.h>
 
@@ -29,12 +29,11 @@ Trace small_run() {
   return run.finish();
 }
 
-template <typename Export>
-std::string exported(Export&& write, const Trace& trace) {
+std::string exported(const Exporter& format, const Trace& trace, const Selection& selection = {}) {
   char* text = nullptr;
   std::size_t size = 0;
   std::FILE* file = open_memstream(&text, &size);
-  write(trace, file);
+  format.write(ExportJob(trace, selection), file);
   std::fclose(file);
   std::string result(text, size);
   std::free(text);
@@ -42,7 +41,7 @@ std::string exported(Export&& write, const Trace& trace) {
 }
 
 TEST(ExportChrome, IsTheTextWrittenHere) {
-  const char* expected = R"json({"displayTimeUnit":"ns","traceEvents":[
+  const char* expected = R"json({"displayTimeUnit":"ns","distributedInfo":{"rank":1,"world_size":1},"traceEvents":[
 {"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"rank 1 (node,7)"}},
 {"ph":"M","pid":1,"tid":0,"name":"process_sort_index","args":{"sort_index":1}},
 {"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"main thread"}},
@@ -52,7 +51,7 @@ TEST(ExportChrome, IsTheTextWrittenHere) {
 {"ph":"i","s":"t","pid":1,"tid":1,"ts":0.005,"name":"a \"mark\"\n","cat":"","args":{"payload":0.5}}
 ]}
 )json";
-  EXPECT_EQ(exported(export_chrome, small_run()), expected);
+  EXPECT_EQ(exported(chrome_exporter, small_run()), expected);
 }
 
 TEST(ExportChrome, IsJsonEvenWithBytesThatAreNotUtf8AndNumbersThatAreNotFinite) {
@@ -60,13 +59,13 @@ TEST(ExportChrome, IsJsonEvenWithBytesThatAreNotUtf8AndNumbersThatAreNotFinite) 
   TrackBuilder& main = run.add_rank(0).add_main_thread();
   main.add_slice(0, 1, "bad \xff\xfe bytes");
   main.argument("payload", 1.0 / 0.0);
-  const auto document = nlohmann::json::parse(exported(export_chrome, run.finish()));
+  const auto document = nlohmann::json::parse(exported(chrome_exporter, run.finish()));
   EXPECT_EQ(document["traceEvents"].back()["name"], "bad \xEF\xBF\xBD\xEF\xBF\xBD bytes");
   EXPECT_TRUE(document["traceEvents"].back()["args"]["payload"].is_null());
 }
 
 TEST(ExportCsv, IsTheTextWrittenHere) {
-  EXPECT_EQ(exported(export_csv, small_run()),
+  EXPECT_EQ(exported(csv_exporter, small_run()),
             "rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"
             "1,\"node,7\",4711,,process,,,5,1999996,0,\"{\"\"main\"\":\"\"main thread\"\",\"\"ended\"\":1}\"\n"
             "1,\"node,7\",4711,main thread,slice,iteration,iteration,1234567,765434,0,"
@@ -83,7 +82,7 @@ TEST(ExportCsv, HasTheStretchesThatWereNotRecordedOrLost) {
   rank.info().ended = false;
   rank.info().gaps.push_back({100, 200, "outside --iterations"});
   rank.add_main_thread().add_lost(400, 450, 12);
-  EXPECT_EQ(exported(export_csv, run.finish()),
+  EXPECT_EQ(exported(csv_exporter, run.finish()),
             "rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"
             "0,localhost,0,,process,,,0,1000,0,\"{\"\"main\"\":\"\"main thread\"\",\"\"ended\"\":0}\"\n"
             "0,localhost,0,,gap,outside --iterations,paused,100,100,0,\n"
@@ -104,7 +103,7 @@ Trace run_with_counters() {
 }
 
 TEST(ExportChrome, CountersAreCounterEvents) {
-  const auto events = nlohmann::json::parse(exported(export_chrome, run_with_counters()))["traceEvents"];
+  const auto events = nlohmann::json::parse(exported(chrome_exporter, run_with_counters()))["traceEvents"];
   ASSERT_EQ(events.size(), 8U);  // names and order of process and thread, a slice, three counter events
   EXPECT_EQ(events[5], nlohmann::json::parse(R"({"ph":"C","pid":0,"tid":0,"name":"eth0: bytes sent","ts":1000.0,
                                                  "args":{"bytes/s":150000.0}})"));
@@ -114,8 +113,92 @@ TEST(ExportChrome, CountersAreCounterEvents) {
                                                  "args":{"mW":350000.0}})"));
 }
 
+// A launch at 100 ns started a kernel at 300 ns, and one at 150 ns a copy that the window leaves out.
+Trace run_with_a_gpu() {
+  TraceBuilder run;
+  Rank info;
+  info.rank = 2;
+  info.world_size = 4;
+  RankBuilder& rank = run.add_rank(std::move(info));
+  TrackBuilder& main = rank.add_main_thread();
+  main.add_slice(100, 120, "cudaLaunchKernel", "cuda", "runtime");
+  main.argument("correlation", 7);
+  main.add_slice(150, 160, "cuMemcpyAsync", "cuda", "driver");
+  main.argument("correlation", 8);
+  TrackBuilder& stream = rank.add_track(TrackKind::stream, "GPU 1 stream 13");
+  stream.add_slice(300, 400, "gemm", "cuda", "kernel");
+  stream.argument("correlation", 7);
+  stream.add_slice(500, 600, "Memcpy HtoD", "cuda", "memcpy");
+  stream.argument("correlation", 8);
+  return run.finish();
+}
+
+TEST(ExportChrome, CudaEventsAreThoseOfPytorchsProfilerWithAnArrowFromCallToKernel) {
+  const auto document =
+      nlohmann::json::parse(exported(chrome_exporter, run_with_a_gpu(), Selection({.from_ns = 0, .until_ns = 450})));
+  EXPECT_EQ(document["distributedInfo"], nlohmann::json::parse(R"({"rank":2,"world_size":4})"));
+  std::vector<nlohmann::json> events;
+  for (const auto& event : document["traceEvents"]) {
+    if (event["ph"] != "M") events.push_back(event);
+  }
+  ASSERT_EQ(events.size(), 5U);
+  EXPECT_EQ(events[0]["cat"], "cuda_runtime");
+  EXPECT_EQ(events[1]["cat"], "cuda_driver");
+  EXPECT_EQ(events[2], nlohmann::json::parse(R"({"ph":"X","pid":2,"tid":2,"ts":0.3,"dur":0.1,"name":"gemm",
+    "cat":"kernel","args":{"domain":"cuda","correlation":7,"device":1,"stream":13}})"));
+  EXPECT_EQ(events[3],
+            nlohmann::json::parse(R"({"ph":"s","id":1,"pid":2,"tid":1,"ts":0.1,"cat":"ac2g","name":"ac2g"})"));
+  EXPECT_EQ(events[4],
+            nlohmann::json::parse(R"({"ph":"f","bp":"e","id":1,"pid":2,"tid":2,"ts":0.3,"cat":"ac2g","name":"ac2g"})"));
+}
+
+TEST(ExportCsv, SlicesAcrossTheEdgesOfTheWindowAreClippedAndMarked) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  rank.info().end_ns = 1000;
+  rank.info().gaps.push_back({150, 250, "switched off"});
+  TrackBuilder& main = rank.add_main_thread();
+  main.push(0, "outer");
+  main.add_slice(100, 200, "before");
+  main.add_slice(180, 220, "at the start");
+  main.add_slice(300, 400, "inside");
+  main.argument("bytes", 4);
+  main.add_slice(450, 600, "at the end");
+  main.add_slice(600, 700, "after");
+  main.pop(1000);
+  main.add_mark(199, "early");
+  main.add_mark(200, "first");
+  main.add_mark(500, "late");
+  EXPECT_EQ(exported(csv_exporter, run.finish(), Selection({.from_ns = 200, .until_ns = 500})),
+            "rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"
+            "0,localhost,0,,process,,,200,300,0,\"{\"\"main\"\":\"\"main thread\"\",\"\"ended\"\":1}\"\n"
+            "0,localhost,0,,gap,switched off,paused,200,50,0,\n"
+            "0,localhost,0,main thread,slice,outer,,200,300,0,\"{\"\"clipped\"\":\"\"both\"\"}\"\n"
+            "0,localhost,0,main thread,slice,inside,,300,100,1,\"{\"\"bytes\"\":4}\"\n"
+            "0,localhost,0,main thread,slice,at the end,,450,50,1,\"{\"\"clipped\"\":\"\"end\"\"}\"\n"
+            "0,localhost,0,main thread,mark,first,,200,0,0,{}\n"
+            "0,localhost,0,main thread (2),slice,at the start,,200,20,0,\"{\"\"clipped\"\":\"\"start\"\"}\"\n");
+}
+
+TEST(ExportJob, StopsWhereTheProgressIsAnsweredWithNo) {
+  TraceBuilder run;
+  TrackBuilder& main = run.add_rank(0).add_main_thread();
+  for (int i = 0; i < 200'000; ++i) main.add_slice(i, i + 1, "step");
+  const Trace trace = run.finish();
+  double latest = 0;
+  const ExportJob job(trace, {}, [&](double share) {
+    latest = share;
+    return share < 0.5;
+  });
+  std::FILE* nowhere = std::fopen("/dev/null", "w");
+  EXPECT_THROW(csv_exporter.write(job, nowhere), Error);
+  std::fclose(nowhere);
+  EXPECT_GE(latest, 0.5);
+  EXPECT_LT(latest, 1);
+}
+
 TEST(ExportCsv, SamplesAreLines) {
-  const std::string text = exported(export_csv, run_with_counters());
+  const std::string text = exported(csv_exporter, run_with_counters());
   const std::string samples = text.substr(text.find("0,localhost,0,eth0"));
   EXPECT_EQ(samples,
             "0,localhost,0,eth0: bytes sent,counter,bytes sent,,1000000,0,0,"

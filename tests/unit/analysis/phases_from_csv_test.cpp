@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "analysis/exporters/export.h"
+#include "analysis/exporters/exporter.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "tests/unit/analysis/report_job.h"
@@ -20,7 +20,7 @@ int compare(const Trace& trace, const std::string& name) {
   const fs::path directory = fs::temp_directory_path() / ("paceline-phases-" + name + std::to_string(::getpid()));
   fs::create_directories(directory);
   std::FILE* csv = std::fopen((directory / "run.csv").c_str(), "w");
-  export_csv(trace, csv);
+  csv_exporter.write(ExportJob(trace), csv);
   std::fclose(csv);
   std::ofstream(directory / "report.json") << render_json(build_report({analyse_run(trace, "run")}));
   const std::string command = "python3 " PACELINE_SOURCE "/tests/unit/analysis/phases_from_csv.py " +

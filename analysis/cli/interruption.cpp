@@ -1,0 +1,28 @@
+#include "analysis/cli/interruption.h"
+
+namespace paceline::cli {
+namespace interruption_state {
+
+volatile std::sig_atomic_t signal = 0;
+
+}  // namespace interruption_state
+
+Interruption::Interruption() {
+  interruption_state::signal = 0;
+  for (std::size_t i = 0; i < std::size(signals_); ++i) {
+    struct sigaction action {};
+    action.sa_handler = [](int number) { interruption_state::signal = number; };
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    sigaction(signals_[i], nullptr, &before_[i]);
+    // A program under nohup goes on.
+    if (before_[i].sa_handler != SIG_IGN) sigaction(signals_[i], &action, nullptr);
+  }
+}
+
+Interruption::~Interruption() {
+  for (std::size_t i = 0; i < std::size(signals_); ++i) sigaction(signals_[i], &before_[i], nullptr);
+}
+
+int Interruption::signal() { return interruption_state::signal; }
+
+}  // namespace paceline::cli
