@@ -14,7 +14,9 @@
 
 #include "analysis/metrics/collective_calls.h"
 #include "analysis/metrics/gpu.h"
+#include "analysis/metrics/gpu_kernels.h"
 #include "analysis/metrics/iterations.h"
+#include "analysis/metrics/launches.h"
 #include "analysis/metrics/losses.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
@@ -57,6 +59,8 @@ struct RankSummary {
   bool communicated = false;  // some thread was seen to communicate
   std::optional<Overlap> overlap = {};
   std::optional<GpuUsage> gpu = {};
+  std::vector<KernelStatistics> gpu_kernels = {};
+  std::optional<Launches> launches = {};
 
   std::vector<std::string> descriptions = {};  // the messages of its marks `run`
   std::vector<AccuracyPoint> accuracies = {};  // its marks `accuracy`, by time

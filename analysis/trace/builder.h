@@ -100,6 +100,12 @@ class TrackBuilder {
     track_.lost.push_back({start_ns, end_ns, events, std::move(cause)});
   }
 
+  // Sets what add_track() was told, where an importer learns it later.
+  void describe(std::string label, bool main) {
+    track_.label = std::move(label);
+    track_.main = main;
+  }
+
   // Gives a slice another name.
   void rename(std::uint32_t slice, NameId name);
 

@@ -30,6 +30,12 @@ class ProgressCounter {
     if (stopped_) throw Error("loading was stopped");
   }
 
+  // True after add() threw.
+  bool stopped() {
+    const std::scoped_lock lock(mutex_);
+    return stopped_;
+  }
+
  private:
   const Progress& progress_;
   const std::uint64_t total_;

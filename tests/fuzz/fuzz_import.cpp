@@ -12,6 +12,7 @@
 
 #include "analysis/importers/pace/import.h"
 #include "profiler/format/error.h"
+#include "tests/fuzz/check_model.h"
 #include "tests/fuzz/hostile_file.h"
 
 namespace {
@@ -44,24 +45,6 @@ std::optional<PaceEvents> open(InputKind kind, std::span<const std::uint8_t> byt
   }
 }
 
-// Columns have one length, kinds and texts exist, and slices are sorted and nest.
-void check(const Trace& trace, const Slices& slices, bool nests) {
-  require(slices.kind.size() == slices.size() && slices.record.size() == slices.size());
-  std::vector<std::int64_t> ends;  // of the slices around this one
-  for (std::uint32_t i = 0; i < slices.size(); ++i) {
-    require(slices.kind[i] < trace.kinds.size());
-    require(trace.kinds[slices.kind[i]].name < trace.names.size());
-    require(i == 0 || slices.start_ns[i - 1] <= slices.start_ns[i]);
-    slices.each_argument(i, [&](const Argument& argument) { require(argument.key < trace.names.size()); });
-    if (!nests) continue;
-    require(slices.duration_ns[i] >= 0);
-    require(slices.depth[i] <= ends.size());
-    ends.resize(slices.depth[i]);
-    require(ends.empty() || slices.end_ns(i) <= ends.back());
-    ends.push_back(slices.end_ns(i));
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -76,13 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (files.empty()) return 0;
   try {
-    const Trace trace = import_pace(std::move(files));
-    for (const Rank& rank : trace.ranks) {
-      for (const auto& track : rank.tracks) {
-        check(trace, track.slices, true);
-        check(trace, track.marks, false);
-      }
-    }
+    check(import_pace(std::move(files)));
   } catch (const paceline::Error&) {
   }
   return 0;

@@ -37,6 +37,11 @@ void gpu_tables(const RunAnalysis& run, std::vector<Table>& out) {
   out.push_back(std::move(table));
 }
 
+Json distribution_json(const Distribution& of) {
+  return {{"count", of.count}, {"mean", of.mean},     {"stddev", of.stddev}, {"min", of.minimum},
+          {"p25", of.p25},     {"median", of.median}, {"p75", of.p75},       {"max", of.maximum}};
+}
+
 void gpu_rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
   const auto& gpu = run.per_rank[r].gpu;
   if (!gpu) return;
@@ -44,6 +49,32 @@ void gpu_rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
                 {"idle_ns", gpu->idle_ns},
                 {"compute_ns", gpu->compute_ns},
                 {"noncompute_ns", gpu->noncompute_ns}};
+  Json& kernels = out["gpu"]["kernels"] = Json::array();
+  for (const KernelStatistics& kernel : run.per_rank[r].gpu_kernels) {
+    kernels.push_back({{"name", kernel.name},
+                       {"category", kernel.category},
+                       {"count", kernel.count},
+                       {"sum_ns", kernel.sum_ns},
+                       {"min_ns", kernel.min_ns},
+                       {"max_ns", kernel.max_ns},
+                       {"mean_ns", kernel.mean_ns},
+                       {"stddev_ns", kernel.stddev_ns}});
+  }
+  const auto& launches = run.per_rank[r].launches;
+  if (!launches) return;
+  const LaunchStatistics& statistics = launches->statistics;
+  out["gpu"]["launches"] = {{"call_ns", distribution_json(statistics.call_ns)},
+                            {"gpu_ns", distribution_json(statistics.gpu_ns)},
+                            {"delay_ns", distribution_json(statistics.delay_ns)},
+                            {"slow_calls", statistics.slow_calls},
+                            {"late_starts", statistics.late_starts},
+                            {"short_work", statistics.short_work}};
+  Json& queues = out["gpu"]["queue"] = Json::array();
+  for (const QueueStatistics& queue : launches->queues) {
+    Json entry = distribution_json(queue.length);
+    entry["stream"] = queue.stream;
+    queues.push_back(std::move(entry));
+  }
 }
 
 }  // namespace gpu_section

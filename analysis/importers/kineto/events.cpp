@@ -1,0 +1,318 @@
+#include "analysis/importers/kineto/events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "analysis/importers/kineto/values.h"
+
+namespace paceline::analysis::kineto {
+namespace {
+
+// Arguments that say nothing which the model does not have elsewhere.
+constexpr std::array<std::string_view, 22> ignored_arguments{"External id",
+                                                             "external id",
+                                                             "Ev Idx",
+                                                             "Record function id",
+                                                             "Python id",
+                                                             "Python parent id",
+                                                             "Python module id",
+                                                             "Input Strides",
+                                                             "Concrete Inputs",
+                                                             "cbid",
+                                                             "queued",
+                                                             "device",
+                                                             "context",
+                                                             "stream",
+                                                             "blocks per SM",
+                                                             "warps per SM",
+                                                             "memory bandwidth (GB/s)",
+                                                             "Trace name",
+                                                             "Trace iteration",
+                                                             "Input Tensors start",
+                                                             "Output Tensors start",
+                                                             "Kwinputs"};
+constexpr std::array<std::string_view, 8> varying_arguments{
+    "correlation", "Sequence number", "Seq",    "Comms Id",
+    "Addr",        "Fwd thread id",   "handle", "wait_on_cuda_event_record_corr_id"};
+
+// "0x7f10" and other texts as numbers: equal texts have equal numbers.
+std::uint64_t id_of(std::string_view text) {
+  if (const auto value = number(text); value && value->type != ValueType::real) return value->bits;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+EventClass class_of(std::string_view category) {
+  constexpr std::pair<std::string_view, EventClass> classes[] = {
+      {"cpu_op", EventClass::torch},
+      {"kernel", EventClass::kernel},
+      {"cuda_runtime", EventClass::runtime},
+      {"cuda_driver", EventClass::driver},
+      {"python_function", EventClass::torch},
+      {"user_annotation", EventClass::torch},
+      {"gpu_memcpy", EventClass::copy},
+      {"gpu_memset", EventClass::set},
+      {"gpu_user_annotation", EventClass::gpu_annotation},
+      {"cuda_sync", EventClass::gpu_wait},
+      {"overhead", EventClass::overhead},
+      {"Trace", EventClass::span},
+      {"cpu_instant_event", EventClass::torch},
+      {"fwdbwd", EventClass::torch},
+      // As PyTorch 1.8 to 1.11 wrote them.
+      {"Operator", EventClass::torch},
+      {"Kernel", EventClass::kernel},
+      {"Runtime", EventClass::runtime},
+      {"Memcpy", EventClass::copy},
+      {"Memset", EventClass::set},
+  };
+  for (const auto& [text, event_class] : classes) {
+    if (category == text) return event_class;
+  }
+  if (category.ends_with("_runtime")) return EventClass::runtime;
+  if (category.ends_with("_driver")) return EventClass::driver;
+  return EventClass::other;
+}
+
+std::vector<std::string_view> fields_of(std::string_view compound) {
+  std::vector<std::string_view> fields;
+  while (compound.size() >= sizeof(std::uint32_t)) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, compound.data(), sizeof length);
+    fields.push_back(compound.substr(sizeof length, length));
+    compound.remove_prefix(sizeof length + length);
+  }
+  return fields;
+}
+
+EventParser::EventParser() { sets_.intern(""); }
+
+void EventParser::append(std::string_view field) {
+  const auto length = static_cast<std::uint32_t>(field.size());
+  scratch_.append(reinterpret_cast<const char*>(&length), sizeof length);
+  scratch_.append(field);
+}
+
+void EventParser::parse(std::string_view text, bool last) {
+  piece_ = {.events = std::move(piece_.events),
+            .values = std::move(piece_.values),
+            .flows = std::move(piece_.flows),
+            .samples = std::move(piece_.samples),
+            .metadata = std::move(piece_.metadata),
+            .incomplete = {},
+            .closed = {}};
+  piece_.events.clear(), piece_.values.clear(), piece_.flows.clear(), piece_.samples.clear(), piece_.metadata.clear();
+
+  const Tokens tokens = tokenizer_.tokens(text);
+  const std::size_t count = tokens.at.size();
+  std::size_t i = 0, place = 0;  // of what is not read yet
+  while (i < count) {
+    place = tokens.at[i];
+    const char c = tokens.first(i);
+    if (c == ',') {
+      ++i;
+    } else if (c == ']' && closes(text, place)) {
+      piece_.closed = place + 1;
+      return;
+    } else {
+      std::size_t next = i;
+      if (walk_event(tokens, next, fields_) != Outcome::whole) break;
+      add(fields_);
+      i = next;
+    }
+  }
+  if (i >= count && count > 0) return;
+  damaged_from(text, place, last);
+}
+
+// A bracket in the middle of a damaged file closes nothing.
+bool EventParser::closes(std::string_view text, std::size_t at) const {
+  for (++at; at < text.size() && Tokens::is_space(text[at]);) ++at;
+  return at >= text.size() || text[at] == '}' || text[at] == ',';
+}
+
+// Reads the events from text[place] on one by one, each by repair. Slower, and it loses only what is damaged.
+std::size_t EventParser::damaged_from(std::string_view text, std::size_t place, bool last) {
+  while (place < text.size()) {
+    if (Tokens::is_space(text[place]) || text[place] == ',') {
+      ++place;
+      continue;
+    }
+    if (text[place] == ']' && closes(text, place)) {
+      piece_.closed = place + 1;
+      return place;
+    }
+    std::size_t end = place;
+    Outcome outcome = Outcome::malformed;
+    if (text[place] == '{') {
+      outcome = repaired(text, place, repaired_, end);
+      if (outcome == Outcome::incomplete && !last) {
+        piece_.incomplete = place;
+        return place;
+      }
+      std::size_t i = 0;
+      if (outcome == Outcome::whole) outcome = walk_event({text, repaired_}, i, fields_);
+      if (outcome == Outcome::whole) {
+        add(fields_);
+        place = end;
+        continue;
+      }
+    }
+    ++piece_.damaged;
+    const std::size_t next = next_event(text, place + 1, false);
+    place = next == text.npos ? text.size() : next;
+  }
+  return place;
+}
+
+std::uint32_t EventParser::kind_of(const EventFields& fields) {
+  begin_compound();
+  append(fields.category);
+  append(fields.name);
+  const std::uint32_t kind = kinds_.intern(scratch_);
+  if (kind == classes_.size()) classes_.push_back(class_of(fields.category));
+  return kind;
+}
+
+std::uint32_t EventParser::thread_of(const EventFields& fields) {
+  begin_compound();
+  append(fields.process);
+  append(fields.thread);
+  return threads_.intern(scratch_);
+}
+
+std::uint32_t EventParser::key_of(std::string_view text) {
+  const std::uint32_t key = keys_.intern(text);
+  if (key == roles_.size()) {
+    const bool ignored = std::ranges::find(ignored_arguments, text) != ignored_arguments.end();
+    const bool varying = std::ranges::find(varying_arguments, text) != varying_arguments.end();
+    roles_.push_back(ignored ? Role::ignored : varying ? Role::varying : Role::plain);
+  }
+  return key;
+}
+
+void EventParser::add(const EventFields& fields) {
+  const char phase = fields.phase.size() == 1 ? fields.phase[0] : '\0';
+  if (phase == 'M') return add_metadata(fields);
+  const std::optional<std::int64_t> time_ns = nanoseconds(fields.time);
+  if (!time_ns || phase == '\0') {
+    ++piece_.damaged;
+    return;
+  }
+  switch (phase) {
+    case 'X':
+    case 'B':
+    case 'E':
+    case 'i':
+    case 'I':
+    case 'R': {
+      if (phase == 'i' && fields.name == "[memory]" && add_memory(fields, *time_ns)) return;
+      Event event{.time_ns = *time_ns, .phase = phase};
+      if (phase == 'X' && !fields.duration.empty()) {
+        const std::optional<std::int64_t> duration_ns = nanoseconds(fields.duration);
+        if (!duration_ns || *duration_ns < 0) {
+          ++piece_.damaged;
+          return;
+        }
+        event.duration_ns = *duration_ns;
+      }
+      event.kind = kind_of(fields);
+      event.thread = thread_of(fields);
+      event.set = arguments(fields, classes_[event.kind]);
+      event.values_end = static_cast<std::uint32_t>(piece_.values.size());
+      piece_.events.push_back(event);
+      return;
+    }
+    case 'C':
+      return add_counter(fields, *time_ns);
+    case 's':
+    case 't':
+    case 'f':
+      // From a call to the device work that it started: both have the argument "correlation".
+      if (fields.category == "ac2g" || fields.category == "async_cpu_to_gpu") return;
+      piece_.flows.push_back({*time_ns, id_of(fields.id), kind_of(fields), thread_of(fields), phase});
+      return;
+    default:
+      ++piece_.left_out;
+  }
+}
+
+std::uint32_t EventParser::arguments(const EventFields& fields, EventClass event_class) {
+  begin_compound();
+  for (std::size_t i = 0; i < fields.argument_count; ++i) {
+    const EventFields::Argument& argument = fields.arguments[i];
+    const std::uint32_t key = key_of(argument.key);
+    const Role role = event_class == EventClass::other ? Role::varying : roles_[key];
+    if (role == Role::ignored) continue;
+    if (role == Role::varying && argument.type == '0') {
+      if (const auto value = number(argument.value)) {
+        piece_.values.push_back({key, static_cast<std::uint8_t>(value->type), value->bits});
+        continue;
+      }
+    }
+    append(argument.key);
+    append({&argument.type, 1});
+    append(argument.value);
+  }
+  if (event_class == EventClass::copy || event_class == EventClass::set) {
+    append("device");
+    append("\"");
+    append(fields.process);
+  }
+  return sets_.intern(scratch_);
+}
+
+void EventParser::add_counter(const EventFields& fields, std::int64_t time_ns) {
+  for (std::size_t i = 0; i < fields.argument_count; ++i) {
+    const auto value = number(fields.arguments[i].value);
+    if (!value) continue;
+    begin_compound();
+    append(fields.process);
+    append(fields.name);
+    append(fields.arguments[i].key);
+    append("");
+    piece_.samples.push_back({time_ns, counters_.intern(scratch_), value->number()});
+  }
+}
+
+// PyTorch's allocator reports each allocation as an instant. They become counters.
+bool EventParser::add_memory(const EventFields& fields, std::int64_t time_ns) {
+  const auto value_of = [&](std::string_view key) -> std::optional<Argument> {
+    for (std::size_t i = 0; i < fields.argument_count; ++i) {
+      if (fields.arguments[i].key == key) return number(fields.arguments[i].value);
+    }
+    return std::nullopt;
+  };
+  const auto type = value_of("Device Type"), device = value_of("Device Id");
+  bool added = false;
+  for (const std::string_view key : {"Total Allocated", "Total Reserved"}) {
+    const auto value = value_of(key);
+    if (!value) continue;
+    added = true;
+    const bool on_gpu = type && type->whole() != 0;
+    if (!on_gpu && value->number() == 0) continue;  // the allocator of the CPU has no totals in most versions
+    begin_compound();
+    append(on_gpu ? fmt::format("GPU {}", device ? device->whole() : 0) : "CPU");
+    append(key == "Total Allocated" ? "memory allocated by PyTorch" : "memory reserved by PyTorch");
+    append("");
+    append("bytes");
+    piece_.samples.push_back({time_ns, counters_.intern(scratch_), value->number()});
+  }
+  return added;
+}
+
+void EventParser::add_metadata(const EventFields& fields) {
+  const bool of_process = fields.name == "process_name";
+  if (!of_process && fields.name != "thread_name") return;
+  for (std::size_t i = 0; i < fields.argument_count; ++i) {
+    if (fields.arguments[i].key != "name") continue;
+    piece_.metadata.push_back({thread_of(fields), of_process, plain_text(fields.arguments[i].value)});
+  }
+}
+
+}  // namespace paceline::analysis::kineto

@@ -1,0 +1,80 @@
+// Numbers for strings, by a look-up that costs a few nanoseconds.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::analysis::kineto {
+
+// Equal strings have equal numbers, counted from 0 in the order in which they came.
+class Interner {
+ public:
+  Interner() : slots_(1024) {}
+
+  std::uint32_t intern(std::string_view text) {
+    const std::uint64_t hash = hash_of(text);
+    for (std::size_t at = hash >> shift_;; ++at) {
+      Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.number == none) return add(slot, hash, text);
+      if (slot.hash == static_cast<std::uint32_t>(hash) && texts_[slot.number] == text) return slot.number;
+    }
+  }
+  std::string_view operator[](std::uint32_t number) const { return texts_[number]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(texts_.size()); }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  struct Slot {
+    std::uint32_t hash = 0, number = none;
+  };
+
+  static std::uint64_t hash_of(std::string_view text) {
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+    std::uint64_t hash = text.size() * odd;
+    const auto mix = [&](std::uint64_t word) {
+      hash = (hash ^ word) * odd;
+      hash ^= hash >> 29;
+    };
+    const char* at = text.data();
+    std::size_t left = text.size();
+    std::uint64_t word = 0;
+    for (; left >= 8; at += 8, left -= 8) {
+      std::memcpy(&word, at, 8);
+      mix(word);
+    }
+    word = 0;
+    if (left > 0) std::memcpy(&word, at, left);
+    mix(word);
+    return hash * odd;
+  }
+
+  std::uint32_t add(Slot& slot, std::uint64_t hash, std::string_view text) {
+    const std::uint32_t number = size();
+    slot = {static_cast<std::uint32_t>(hash), number};
+    texts_.emplace_back(text);
+    if (texts_.size() * 2 > slots_.size()) grow();
+    return number;
+  }
+
+  void grow() {
+    std::vector<Slot> larger(slots_.size() * 2);
+    --shift_;
+    for (std::uint32_t number = 0; number < size(); ++number) {
+      const std::uint64_t hash = hash_of(texts_[number]);
+      std::size_t at = hash >> shift_;
+      while (larger[at & (larger.size() - 1)].number != none) ++at;
+      larger[at & (larger.size() - 1)] = {static_cast<std::uint32_t>(hash), number};
+    }
+    slots_ = std::move(larger);
+  }
+
+  std::vector<Slot> slots_;  // a power of two of them
+  int shift_ = 64 - 10;
+  std::deque<std::string> texts_;
+};
+
+}  // namespace paceline::analysis::kineto
