@@ -196,6 +196,12 @@ std::uint32_t EventParser::key_of(std::string_view text) {
   return key;
 }
 
+std::uint32_t EventParser::key_at(EventClass event_class, std::size_t place, std::string_view text) {
+  std::uint32_t& last = last_keys_[static_cast<std::size_t>(event_class)][place];
+  if (last >= keys_.size() || keys_[last] != text) last = key_of(text);
+  return last;
+}
+
 void EventParser::add(const EventFields& fields) {
   const char phase = fields.phase.size() == 1 ? fields.phase[0] : '\0';
   if (phase == 'M') return add_metadata(fields);
@@ -246,7 +252,7 @@ std::uint32_t EventParser::arguments(const EventFields& fields, EventClass event
   begin_compound();
   for (std::size_t i = 0; i < fields.argument_count; ++i) {
     const EventFields::Argument& argument = fields.arguments[i];
-    const std::uint32_t key = key_of(argument.key);
+    const std::uint32_t key = key_at(event_class, i, argument.key);
     const Role role = event_class == EventClass::other ? Role::varying : roles_[key];
     if (role == Role::ignored) continue;
     if (role == Role::varying && argument.type == '0') {

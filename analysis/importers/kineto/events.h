@@ -4,6 +4,7 @@
 // model looks each one up only once (kineto_rank.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -117,6 +118,7 @@ class EventParser {
   std::uint32_t kind_of(const EventFields& fields);
   std::uint32_t thread_of(const EventFields& fields);
   std::uint32_t key_of(std::string_view key);
+  std::uint32_t key_at(EventClass event_class, std::size_t place, std::string_view key);
   void begin_compound() { scratch_.clear(); }
   void append(std::string_view field);
 
@@ -125,6 +127,8 @@ class EventParser {
   Interner kinds_, threads_, keys_, sets_, counters_;
   std::vector<EventClass> classes_;  // by kind
   std::vector<Role> roles_;          // by key
+  // Events of one class mostly have the same arguments in the same order.
+  std::array<std::array<std::uint32_t, EventFields::most_arguments>, 11> last_keys_{};  // by class and place
   std::string scratch_;
   EventFields fields_;
   std::vector<std::uint32_t> repaired_;

@@ -55,7 +55,7 @@ class Interner {
   std::uint32_t add(Slot& slot, std::uint64_t hash, std::string_view text) {
     const std::uint32_t number = size();
     slot = {static_cast<std::uint32_t>(hash), number};
-    texts_.emplace_back(text);
+    texts_.push_back(kept_.emplace_back(text));
     if (texts_.size() * 2 > slots_.size()) grow();
     return number;
   }
@@ -74,7 +74,8 @@ class Interner {
 
   std::vector<Slot> slots_;  // a power of two of them
   int shift_ = 64 - 10;
-  std::deque<std::string> texts_;
+  std::deque<std::string> kept_;  // a deque keeps addresses
+  std::vector<std::string_view> texts_;
 };
 
 }  // namespace paceline::analysis::kineto

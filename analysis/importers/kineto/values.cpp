@@ -89,14 +89,16 @@ std::optional<std::int64_t> nanoseconds(std::string_view text) {
     if (value != 0) ++digits;
     if (fraction) --power;
   };
-  std::size_t exponent_at = text.find_first_of("eE", at);
-  if (exponent_at == text.npos) {
-    for (; at < text.size() && is_digit(text[at]); ++at) take(text[at], false);
-    if (at < text.size() && text[at] == '.') {
-      for (++at; at < text.size() && is_digit(text[at]); ++at) take(text[at], true);
-    }
-    if (!seen || at != text.size()) return std::nullopt;
-  } else {
+  const std::size_t first = at;
+  for (; at < text.size() && is_digit(text[at]); ++at) take(text[at], false);
+  if (at < text.size() && text[at] == '.') {
+    for (++at; at < text.size() && is_digit(text[at]); ++at) take(text[at], true);
+  }
+  if (!seen) return std::nullopt;
+  if (at < text.size()) {
+    const std::size_t exponent_at = at;
+    if (text[at] != 'e' && text[at] != 'E') return std::nullopt;
+    at = first, value = 0, digits = 0, power = 3, round_up = false;
     // With an exponent the digits are taken as they are, and the power says where the point is.
     int exponent = 0;
     std::size_t digits_at = exponent_at + 1;
@@ -112,7 +114,6 @@ std::optional<std::int64_t> nanoseconds(std::string_view text) {
         continue;
       }
       if (!is_digit(text[at])) return std::nullopt;
-      seen = true;
       if (digits == 19) {
         if (!point) ++power;
         continue;
@@ -121,7 +122,6 @@ std::optional<std::int64_t> nanoseconds(std::string_view text) {
       if (value != 0) ++digits;
       if (point) --power;
     }
-    if (!seen) return std::nullopt;
     for (; power < 0; ++power) {
       round_up = value % 10 >= 5;
       value /= 10;

@@ -203,8 +203,8 @@ constexpr const char* four_ranks = R"("distributedInfo": {"backend": "nccl", "ra
 std::string nccl_arguments(const std::string& name, const std::string& group, const std::string& more,
                            const std::string& size = "4") {
   return R"("correlation": 90, "Collective name": ")" + name + R"(", "In msg nelems": 100, "Out msg nelems": 400,
-     "dtype": "BFloat16", "Group size": 4, "Process Group Name": ")" +
-         group + "\"" + more;
+     "dtype": "BFloat16", "Group size": )" +
+         size + R"(, "Process Group Name": ")" + group + "\"" + more;
 }
 
 TEST_F(KinetoEvents, NcclKernelsAreCollectivesWithBytesAndGroup) {
