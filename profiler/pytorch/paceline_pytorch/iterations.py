@@ -71,10 +71,16 @@ class Iterations:
             self._begin()
 
     def _all_stepped(self):
+        if self.expected is not None and self.stepped >= self.expected:
+            return True
         known = {id(optimizer) for optimizer in self.optimizers}
         if not self.stepped & known:  # what stepped is gone: another training begins
             return True
-        return self.stepped >= (known if self.expected is None else self.expected & known)
+        expected = known if self.expected is None else self.expected & known
+        if self.stepped >= expected:
+            self.expected = expected
+            return True
+        return False
 
     def interlude(self):
         """An evaluation or a checkpoint begins, or a DataLoader has no more batches."""
