@@ -15,6 +15,7 @@ if(PACELINE_HAVE_TRAINER)
     install(FILES ${DNNL_FROM_PYPI}/lib/libdnnl.so.3 DESTINATION lib)
   endif()
 endif()
-install(DIRECTORY profiler/pytorch/ DESTINATION lib/paceline/pytorch FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY profiler/pytorch/ DESTINATION lib/paceline/pytorch FILES_MATCHING PATTERN "*.py"
+        PATTERN "__pycache__" EXCLUDE)
 install(FILES README.md CHANGELOG.md DESTINATION share/doc/paceline)
 install(DIRECTORY docs/ DESTINATION share/doc/paceline/docs)
