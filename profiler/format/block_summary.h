@@ -20,10 +20,7 @@ struct BlockSummary {
     last_ticks = std::max(last_ticks, ticks);
   }
   // For an event of a type that has a duration.
-  void add_duration(const Slot* head) {
-    constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
-    if (head[1].high < longest) last_ticks = std::max(last_ticks, ticks_of(*head) + head[1].high);
-  }
+  void add_duration(const Slot* head) { last_ticks = std::max(last_ticks, end_ticks(head)); }
   void store(BlockHeader& header) const {
     header.first_ticks = std::min(first_ticks, last_ticks);
     header.last_ticks = last_ticks;

@@ -9,8 +9,13 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "profiler/format/event.h"
+#include "profiler/format/events_device.h"
+#include "profiler/format/events_mpi.h"
+#include "profiler/format/events_nvtx.h"
+#include "profiler/format/events_recording.h"
 #include "profiler/format/layout.h"
 
 namespace paceline::format {
@@ -102,70 +107,82 @@ struct EventInfo {
   std::span<const Field> columns;
 };
 
-inline constexpr EventInfo event_table[] = {
-    {EventType::name, "name", in_bytes, Family::other, has_definitions, fields::name},
-    {EventType::domain, "domain", 0, Family::other, has_definitions, fields::domain},
-    {EventType::category, "category", 1, Family::other, has_definitions, fields::category},
-    {EventType::thread_name, "thread_name", 1, Family::other, has_definitions, fields::thread_name},
-    {EventType::communicator, "communicator", 1, Family::other, has_definitions, fields::communicator},
-    {EventType::push, "push", 0, Family::nvtx, 0, fields::scope},
-    {EventType::push_payload, "push_payload", 1, Family::nvtx, 0, fields::scope_payload},
-    {EventType::pop, "pop", 0, Family::other, 0, fields::whole},
-    {EventType::mark, "mark", 0, Family::nvtx, 0, fields::scope},
-    {EventType::mark_payload, "mark_payload", 1, Family::nvtx, 0, fields::scope_payload},
-    {EventType::start, "start", 1, Family::nvtx, 0, fields::start},
-    {EventType::start_payload, "start_payload", 2, Family::nvtx, 0, fields::start_payload},
-    {EventType::end, "end", 0, Family::other, 0, fields::end},
-    {EventType::mpi_begin, "mpi_begin", 0, Family::mpi, 0, fields::function},
-    {EventType::mpi_begin_peer, "mpi_begin_peer", 1, Family::mpi, 0, fields::peer},
-    {EventType::mpi_begin_coll, "mpi_begin_coll", 1, Family::mpi, 0, fields::collective},
-    {EventType::mpi_end, "mpi_end", 0, Family::other, 0, fields::function},
-    {EventType::clock_pair, "clock_pair", 1, Family::other, has_clock, fields::clock_pair},
-    {EventType::clock_exchange, "clock_exchange", 1, Family::other, has_clock, fields::clock_exchange},
-    {EventType::setting, "setting", 0, Family::other, has_settings, fields::two_names},
-    {EventType::recording, "recording", 0, Family::other, has_settings, fields::whole},
-    {EventType::trigger, "trigger", 1, Family::other, has_settings, fields::trigger},
-    {EventType::lost, "lost", 1, Family::other, has_lost, fields::lost},
-    {EventType::process_end, "process_end", 0, Family::other, has_settings, fields::whole},
-    {EventType::resource, "resource", 1, Family::other, has_definitions, fields::resource},
-    {EventType::resource_end, "resource_end", 0, Family::other, has_definitions, fields::whole},
-    {EventType::schema, "schema", 2, Family::other, has_definitions, fields::schema},
-    {EventType::schema_entry, "schema_entry", 2, Family::other, has_definitions, fields::schema_entry},
-    {EventType::enumeration, "enumeration", 1, Family::other, has_definitions, fields::enumeration},
-    {EventType::enumerator, "enumerator", 1, Family::other, has_definitions, fields::enumerator},
-    {EventType::payload, "payload", in_bytes, Family::other, 0, fields::bytes},
-    {EventType::payload_part, "payload_part", in_bytes, Family::other, 0, fields::bytes},
-    {EventType::scope, "scope", 1, Family::other, has_definitions, fields::nvtx_scope},
-    {EventType::time_domain, "time_domain", 2, Family::other, has_definitions, fields::time_domain},
-    {EventType::time_sync, "time_sync", 2, Family::other, has_definitions | has_clock, fields::time_sync},
-    {EventType::submit, "submit", 0, Family::nvtx, 0, fields::scope},
-    {EventType::mpi_posted, "mpi_posted", 0, Family::other, 0, fields::end},
-    {EventType::mpi_completed, "mpi_completed", 0, Family::other, 0, fields::end},
-    {EventType::mpi_file, "mpi_file", 1, Family::other, has_definitions, fields::mpi_definition},
-    {EventType::mpi_begin_file, "mpi_begin_file", 1, Family::mpi, 0, fields::mpi_file},
-    {EventType::mpi_window, "mpi_window", 1, Family::other, has_definitions, fields::mpi_definition},
-    {EventType::mpi_begin_window, "mpi_begin_window", 1, Family::mpi, 0, fields::peer},
-    {EventType::cuda_function, "cuda_function", 0, Family::other, has_definitions, fields::cuda_function},
-    {EventType::cuda_stream, "cuda_stream", 1, Family::other, has_definitions, fields::cuda_stream},
-    {EventType::cuda_kernel, "cuda_kernel", 2, Family::other, has_definitions, fields::cuda_kernel},
-    {EventType::cuda_call, "cuda_call", 1, Family::cuda, 0, fields::cuda_call},
-    {EventType::cuda_kernel_run, "cuda_kernel_run", 1, Family::cuda, 0, fields::cuda_ran},
-    {EventType::cuda_copy, "cuda_copy", 2, Family::cuda, 0, fields::cuda_moved},
-    {EventType::cuda_set, "cuda_set", 2, Family::cuda, 0, fields::cuda_moved},
-    {EventType::cuda_wait, "cuda_wait", 1, Family::cuda, 0, fields::cuda_ran},
-    {EventType::cuda_graph, "cuda_graph", 1, Family::cuda, 0, fields::cuda_ran},
-    {EventType::cuda_overhead, "cuda_overhead", 1, Family::cuda, 0, fields::cuda_ran},
-    {EventType::cuda_clock, "cuda_clock", 1, Family::other, has_clock, fields::cuda_clock},
-    {EventType::cuda_handle, "cuda_handle", 1, Family::other, has_definitions, fields::cuda_handle},
-    {EventType::nccl_collective, "nccl_collective", 2, Family::nccl, 0, fields::nccl_work},
-    {EventType::nccl_peer, "nccl_peer", 2, Family::nccl, 0, fields::nccl_work},
-    {EventType::nccl_call, "nccl_call", 2, Family::nccl, 0, fields::nccl_work},
-    {EventType::nccl_channel, "nccl_channel", 1, Family::nccl, 0, fields::nccl_channel},
-    {EventType::nccl_proxy, "nccl_proxy", 2, Family::nccl, 0, fields::nccl_proxy},
-    {EventType::nccl_end, "nccl_end", 0, Family::other, 0, fields::end},
-    {EventType::counter, "counter", 1, Family::other, has_definitions, fields::counter},
-    {EventType::sample, "sample", 1, Family::counter, 0, fields::sample},
-};
+// The row of a struct of events_*.h, whose bytes are the event's words from `low` on.
+template <class Event>
+constexpr EventInfo row(std::string_view name, Family family, std::uint32_t contents, std::span<const Field> columns,
+                        std::uint8_t slots = (sizeof(Event) - sizeof(std::uint64_t)) / sizeof(Slot)) {
+  static_assert(std::has_unique_object_representations_v<Event>, "the struct has padding: name it `unused`");
+  static_assert(sizeof(Event) % sizeof(Slot) == sizeof(std::uint64_t), "the struct does not fill its slots");
+  return {Event::type, name, slots, family, contents, columns};
+}
+
+inline constexpr auto event_table = [] {
+  using namespace events;
+  return std::to_array<EventInfo>({
+      row<Name>("name", Family::other, has_definitions, fields::name, in_bytes),
+      row<Domain>("domain", Family::other, has_definitions, fields::domain),
+      row<Category>("category", Family::other, has_definitions, fields::category),
+      row<ThreadName>("thread_name", Family::other, has_definitions, fields::thread_name),
+      row<Communicator>("communicator", Family::other, has_definitions, fields::communicator),
+      row<Push>("push", Family::nvtx, 0, fields::scope),
+      row<PushPayload>("push_payload", Family::nvtx, 0, fields::scope_payload),
+      row<Pop>("pop", Family::other, 0, fields::whole),
+      row<Mark>("mark", Family::nvtx, 0, fields::scope),
+      row<MarkPayload>("mark_payload", Family::nvtx, 0, fields::scope_payload),
+      row<Start>("start", Family::nvtx, 0, fields::start),
+      row<StartPayload>("start_payload", Family::nvtx, 0, fields::start_payload),
+      row<End>("end", Family::other, 0, fields::end),
+      row<MpiBegin>("mpi_begin", Family::mpi, 0, fields::function),
+      row<MpiBeginPeer>("mpi_begin_peer", Family::mpi, 0, fields::peer),
+      row<MpiBeginColl>("mpi_begin_coll", Family::mpi, 0, fields::collective),
+      row<MpiEnd>("mpi_end", Family::other, 0, fields::function),
+      row<ClockPair>("clock_pair", Family::other, has_clock, fields::clock_pair),
+      row<ClockExchange>("clock_exchange", Family::other, has_clock, fields::clock_exchange),
+      row<Setting>("setting", Family::other, has_settings, fields::two_names),
+      row<Recording>("recording", Family::other, has_settings, fields::whole),
+      row<Trigger>("trigger", Family::other, has_settings, fields::trigger),
+      row<Lost>("lost", Family::other, has_lost, fields::lost),
+      row<ProcessEnd>("process_end", Family::other, has_settings, fields::whole),
+      row<Resource>("resource", Family::other, has_definitions, fields::resource),
+      row<ResourceEnd>("resource_end", Family::other, has_definitions, fields::whole),
+      row<Schema>("schema", Family::other, has_definitions, fields::schema),
+      row<SchemaEntry>("schema_entry", Family::other, has_definitions, fields::schema_entry),
+      row<Enumeration>("enumeration", Family::other, has_definitions, fields::enumeration),
+      row<Enumerator>("enumerator", Family::other, has_definitions, fields::enumerator),
+      row<Payload>("payload", Family::other, 0, fields::bytes, in_bytes),
+      row<PayloadPart>("payload_part", Family::other, 0, fields::bytes, in_bytes),
+      row<Scope>("scope", Family::other, has_definitions, fields::nvtx_scope),
+      row<TimeDomain>("time_domain", Family::other, has_definitions, fields::time_domain),
+      row<TimeSync>("time_sync", Family::other, has_definitions | has_clock, fields::time_sync),
+      row<Submit>("submit", Family::nvtx, 0, fields::scope),
+      row<MpiPosted>("mpi_posted", Family::other, 0, fields::end),
+      row<MpiCompleted>("mpi_completed", Family::other, 0, fields::end),
+      row<MpiFile>("mpi_file", Family::other, has_definitions, fields::mpi_definition),
+      row<MpiBeginFile>("mpi_begin_file", Family::mpi, 0, fields::mpi_file),
+      row<MpiWindow>("mpi_window", Family::other, has_definitions, fields::mpi_definition),
+      row<MpiBeginWindow>("mpi_begin_window", Family::mpi, 0, fields::peer),
+      row<CudaFunction>("cuda_function", Family::other, has_definitions, fields::cuda_function),
+      row<CudaStream>("cuda_stream", Family::other, has_definitions, fields::cuda_stream),
+      row<CudaKernel>("cuda_kernel", Family::other, has_definitions, fields::cuda_kernel),
+      row<CudaCall>("cuda_call", Family::cuda, 0, fields::cuda_call),
+      row<CudaKernelRun>("cuda_kernel_run", Family::cuda, 0, fields::cuda_ran),
+      row<CudaCopy>("cuda_copy", Family::cuda, 0, fields::cuda_moved),
+      row<CudaSet>("cuda_set", Family::cuda, 0, fields::cuda_moved),
+      row<CudaWait>("cuda_wait", Family::cuda, 0, fields::cuda_ran),
+      row<CudaGraph>("cuda_graph", Family::cuda, 0, fields::cuda_ran),
+      row<CudaOverhead>("cuda_overhead", Family::cuda, 0, fields::cuda_ran),
+      row<CudaClock>("cuda_clock", Family::other, has_clock, fields::cuda_clock),
+      row<CudaHandle>("cuda_handle", Family::other, has_definitions, fields::cuda_handle),
+      row<NcclCollective>("nccl_collective", Family::nccl, 0, fields::nccl_work),
+      row<NcclPeer>("nccl_peer", Family::nccl, 0, fields::nccl_work),
+      row<NcclApiCall>("nccl_call", Family::nccl, 0, fields::nccl_work),
+      row<NcclChannel>("nccl_channel", Family::nccl, 0, fields::nccl_channel),
+      row<NcclProxy>("nccl_proxy", Family::nccl, 0, fields::nccl_proxy),
+      row<NcclEnd>("nccl_end", Family::other, 0, fields::end),
+      row<Counter>("counter", Family::other, has_definitions, fields::counter),
+      row<Sample>("sample", Family::counter, 0, fields::sample),
+  });
+}();
 
 // Blocks have the columns of their types in this order.
 static_assert(std::ranges::is_sorted(event_table, {}, &EventInfo::type));
@@ -215,6 +232,17 @@ constexpr bool outlives_ring(EventType type) { return content_of(type) != 0 && t
 
 // True for an event of CUDA that lasts ext.high ticks from its own ticks on.
 constexpr bool has_duration(EventType type) { return family_of(type) == Family::cuda; }
+
+// The ticks at the end of the event at `head`, which its extension slots follow.
+constexpr std::uint64_t end_ticks(const Slot* head) {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
+  return ticks_of(*head) + (has_duration(type_of(*head)) && head[1].high < longest ? head[1].high : 0);
+}
+// The same for the end of what a run has of the event, which waits and overheads do not extend.
+constexpr std::uint64_t last_ticks_of(const Slot* head) {
+  const EventType type = type_of(*head);
+  return type == EventType::cuda_wait || type == EventType::cuda_overhead ? ticks_of(*head) : end_ticks(head);
+}
 
 constexpr std::uint64_t field_mask(const Field& field) {
   return field.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << field.bits) - 1;

@@ -1,51 +1,55 @@
-// The values of each event type, and their places in its slots: one struct for each row of event_table.h.
+// Turns events into slots and back. The structs of events_*.h, one for each row of event_table.h, are the events.
 //
 //   using namespace paceline::format;
 //   const auto slots = pack(ticks, events::MpiBeginPeer{.function = 71, .tag = 3, .bytes = 4096, .communicator = 1});
 //   if (type_of(head) == EventType::mpi_begin_peer) bytes += unpack<events::MpiBeginPeer>(&head).bytes;
+//
+// The bytes of a struct are the event's words (event_words) from `low` on, so both directions are copies.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
-#include <tuple>
+#include <cstdint>
 
-#include "profiler/format/events_device.h"
-#include "profiler/format/events_mpi.h"
-#include "profiler/format/events_nvtx.h"
-#include "profiler/format/events_recording.h"
+#include "profiler/format/event_table.h"
 
-namespace paceline::format::events {
+namespace paceline::format {
 
-using All =
-    std::tuple<Name, Domain, Category, ThreadName, Communicator, Push, PushPayload, Pop, Mark, MarkPayload, Start,
-               StartPayload, End, Submit, MpiBegin, MpiBeginPeer, MpiBeginColl, MpiBeginFile, MpiBeginWindow, MpiEnd,
-               MpiPosted, MpiCompleted, MpiFile, MpiWindow, ClockPair, ClockExchange, Setting, Recording, Trigger, Lost,
-               ProcessEnd, Resource, ResourceEnd, Schema, SchemaEntry, Enumeration, Enumerator, Payload, PayloadPart,
-               Scope, TimeDomain, TimeSync, CudaFunction, CudaStream, CudaKernel, CudaCall, CudaKernelRun, CudaCopy,
-               CudaSet, CudaWait, CudaGraph, CudaOverhead, CudaClock, CudaHandle, NcclCollective, NcclPeer, NcclApiCall,
-               NcclChannel, NcclProxy, NcclEnd, Counter, Sample>;
+static_assert(std::endian::native == std::endian::little);
 
-// The values of an event lie in words that its type has, and in bits of their own.
 template <class Event>
-constexpr bool values_fit() {
-  std::uint64_t covered[event_words] = {};
-  bool fit = true;
-  const auto look = [&](const auto& placed) {
-    const std::uint64_t bits = packing::mask(placed.bits) << placed.shift;
-    fit = fit && placed.shift + placed.bits <= 64 && (placed.word + 1) / 2 < packed_slots<Event> &&
-          (covered[placed.word] & bits) == 0;
-    covered[placed.word] |= bits;
-  };
-  std::apply([&](const auto&... placed) { (look(placed), ...); }, Event::values());
-  return fit;
+using Words = std::array<std::uint64_t, sizeof(Event) / sizeof(std::uint64_t)>;
+
+// The event's words.
+template <class Event>
+constexpr Words<Event> words_of(const Event& event) {
+  return std::bit_cast<Words<Event>>(event);
 }
 
-// There is one struct for each row of the table.
-template <class... Events>
-constexpr bool cover_table(const std::tuple<Events...>*) {
-  std::size_t found = 0;
-  for (const EventInfo& info : event_table) found += ((Events::type == info.type ? 1U : 0U) + ...);
-  return sizeof...(Events) == std::size(event_table) && found == sizeof...(Events) && (values_fit<Events>() && ...);
-}
-static_assert(cover_table(static_cast<const All*>(nullptr)));
+// The slots of the event; of a type with bytes the head alone.
+template <class Event>
+using Packed = std::array<Slot, (std::tuple_size_v<Words<Event>> + 1) / 2>;
 
-}  // namespace paceline::format::events
+// `ticks` are relative to the header's start_ticks.
+template <class Event>
+constexpr Packed<Event> pack(std::uint64_t ticks, const Event& event) {
+  const Words<Event> words = words_of(event);
+  Packed<Event> slots{Slot{pack_high(ticks, Event::type), words[0]}};
+  for (std::size_t i = 1; i < slots.size(); ++i) slots[i] = {words[2 * i - 1], words[2 * i]};
+  return slots;
+}
+
+// The event at `head`, which has the type of `Event` and is followed by its extension slots.
+template <class Event>
+constexpr Event unpack(const Slot* head) {
+  Words<Event> words{head->low};
+  for (std::size_t i = 1; i < words.size(); i += 2) {
+    ++head;
+    words[i] = head->high;
+    words[i + 1] = head->low;
+  }
+  return std::bit_cast<Event>(words);
+}
+
+}  // namespace paceline::format

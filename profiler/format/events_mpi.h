@@ -2,90 +2,69 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
-#include "profiler/format/packing.h"
+#include "profiler/format/event.h"
 
 namespace paceline::format::events {
 
 // MPI calls. `function` is an id of mpi_functions.h. Tag, peer, root and target are those of every MPI library alike.
+// The packed structs have 32 bits at an odd place.
 
-struct MpiBegin {
-  static constexpr EventType type = EventType::mpi_begin;
+template <EventType event_type>
+struct MpiFunction {
+  static constexpr EventType type = event_type;
   std::uint16_t function = 0;
-  static constexpr auto values() { return std::tuple(low(&MpiBegin::function, 0)); }
+  std::uint16_t unused[3] = {};
 };
+using MpiBegin = MpiFunction<EventType::mpi_begin>;
+using MpiEnd = MpiFunction<EventType::mpi_end>;  // ends the latest open call of this track
 
-struct MpiBeginPeer {
+struct [[gnu::packed]] MpiBeginPeer {
   static constexpr EventType type = EventType::mpi_begin_peer;
   std::uint16_t function = 0;
   std::int32_t tag = 0;  // -1 = any
+  std::uint16_t unused = 0;
   std::uint64_t bytes = 0;
   std::uint32_t communicator = 0;
   std::int32_t peer = 0;  // -1 = any, -2 = nobody
-  static constexpr auto values() {
-    return std::tuple(low(&MpiBeginPeer::function, 0), low(&MpiBeginPeer::tag, 16), ext_high(&MpiBeginPeer::bytes, 0),
-                      ext_low(&MpiBeginPeer::communicator, 0), ext_low(&MpiBeginPeer::peer, 32));
-  }
 };
 
-struct MpiBeginColl {
+struct [[gnu::packed]] MpiBeginColl {
   static constexpr EventType type = EventType::mpi_begin_coll;
   std::uint16_t function = 0;
   std::int32_t root = 0;  // -1 = none
+  std::uint16_t unused = 0;
   std::uint64_t bytes = 0;
   std::uint32_t communicator = 0;
   std::uint32_t sequence = 0;  // the number of collectives that began on the communicator before
-  static constexpr auto values() {
-    return std::tuple(low(&MpiBeginColl::function, 0), low(&MpiBeginColl::root, 16), ext_high(&MpiBeginColl::bytes, 0),
-                      ext_low(&MpiBeginColl::communicator, 0), ext_low(&MpiBeginColl::sequence, 32));
-  }
 };
 
-struct MpiBeginFile {
+struct [[gnu::packed]] MpiBeginFile {
   static constexpr EventType type = EventType::mpi_begin_file;
   std::uint16_t function = 0;
   std::uint32_t file = 0;
+  std::uint16_t unused = 0;
   std::uint64_t bytes = 0;
   std::int64_t offset = 0;  // in units of the file's view; -1 = at a file pointer
-  static constexpr auto values() {
-    return std::tuple(low(&MpiBeginFile::function, 0), low(&MpiBeginFile::file, 16), ext_high(&MpiBeginFile::bytes, 0),
-                      ext_low(&MpiBeginFile::offset, 0));
-  }
 };
 
-struct MpiBeginWindow {
+struct [[gnu::packed]] MpiBeginWindow {
   static constexpr EventType type = EventType::mpi_begin_window;
   std::uint16_t function = 0;
   std::int32_t target = 0;  // -1 = none
+  std::uint16_t unused = 0;
   std::uint64_t bytes = 0;
   std::uint32_t window = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&MpiBeginWindow::function, 0), low(&MpiBeginWindow::target, 16),
-                      ext_high(&MpiBeginWindow::bytes, 0), ext_low(&MpiBeginWindow::window, 0));
-  }
+  std::uint32_t unused2 = 0;
 };
 
-// Ends the latest open call of this track.
-struct MpiEnd {
-  static constexpr EventType type = EventType::mpi_end;
-  std::uint16_t function = 0;
-  static constexpr auto values() { return std::tuple(low(&MpiEnd::function, 0)); }
-};
-
-// The open call started an operation that another call completes.
-struct MpiPosted {
-  static constexpr EventType type = EventType::mpi_posted;
+template <EventType event_type>
+struct MpiRequest {
+  static constexpr EventType type = event_type;
   std::uint64_t request = 0;  // used once in a process
-  static constexpr auto values() { return std::tuple(low(&MpiPosted::request, 0)); }
 };
-
-// The operation is complete when the open call ends.
-struct MpiCompleted {
-  static constexpr EventType type = EventType::mpi_completed;
-  std::uint64_t request = 0;
-  static constexpr auto values() { return std::tuple(low(&MpiCompleted::request, 0)); }
-};
+using MpiPosted = MpiRequest<EventType::mpi_posted>;        // the open call started what another call completes
+using MpiCompleted = MpiRequest<EventType::mpi_completed>;  // the operation is complete when the open call ends
 
 struct MpiFile {
   static constexpr EventType type = EventType::mpi_file;
@@ -93,10 +72,7 @@ struct MpiFile {
   std::uint32_t path = 0;      // a name
   std::uint64_t identity = 0;  // equal on all members that opened the file together
   std::uint32_t communicator = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&MpiFile::file, 0), low(&MpiFile::path, 32), ext_high(&MpiFile::identity, 0),
-                      ext_low(&MpiFile::communicator, 0));
-  }
+  std::uint32_t unused = 0;
 };
 
 struct MpiWindow {
@@ -105,10 +81,6 @@ struct MpiWindow {
   std::uint32_t communicator = 0;
   std::uint64_t identity = 0;
   std::uint64_t bytes = 0;  // of this rank's part
-  static constexpr auto values() {
-    return std::tuple(low(&MpiWindow::window, 0), low(&MpiWindow::communicator, 32), ext_high(&MpiWindow::identity, 0),
-                      ext_low(&MpiWindow::bytes, 0));
-  }
 };
 
 }  // namespace paceline::format::events

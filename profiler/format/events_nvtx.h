@@ -2,60 +2,44 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
-#include "profiler/format/packing.h"
+#include "profiler/format/event.h"
 
 namespace paceline::format::events {
 
 // Ranges and marks of NVTX. A scope is made by pack_scope().
 
-struct Push {
-  static constexpr EventType type = EventType::push;
+template <EventType event_type>
+struct Scoped {
+  static constexpr EventType type = event_type;
   std::uint64_t scope = 0;
-  static constexpr auto values() { return std::tuple(low(&Push::scope, 0)); }
 };
+using Push = Scoped<EventType::push>;
+using Mark = Scoped<EventType::mark>;
+using Submit = Scoped<EventType::submit>;  // a range or mark whose times are in its payload
 
-struct PushPayload {
-  static constexpr EventType type = EventType::push_payload;
+template <EventType event_type>
+struct ScopedWithPayload {
+  static constexpr EventType type = event_type;
   std::uint64_t scope = 0;
   PayloadType payload_type = PayloadType::none;
   std::uint64_t value = 0;  // the payload's bits
-  static constexpr auto values() {
-    return std::tuple(low(&PushPayload::scope, 0), ext_high(&PushPayload::payload_type, 0),
-                      ext_low(&PushPayload::value, 0));
-  }
 };
+using PushPayload = ScopedWithPayload<EventType::push_payload>;
+using MarkPayload = ScopedWithPayload<EventType::mark_payload>;
 
 // Ends the latest open push of that domain on this track.
 struct Pop {
   static constexpr EventType type = EventType::pop;
   std::uint16_t domain = 0;
-  static constexpr auto values() { return std::tuple(low(&Pop::domain, 0)); }
-};
-
-struct Mark {
-  static constexpr EventType type = EventType::mark;
-  std::uint64_t scope = 0;
-  static constexpr auto values() { return std::tuple(low(&Mark::scope, 0)); }
-};
-
-struct MarkPayload {
-  static constexpr EventType type = EventType::mark_payload;
-  std::uint64_t scope = 0;
-  PayloadType payload_type = PayloadType::none;
-  std::uint64_t value = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&MarkPayload::scope, 0), ext_high(&MarkPayload::payload_type, 0),
-                      ext_low(&MarkPayload::value, 0));
-  }
+  std::uint16_t unused[3] = {};
 };
 
 struct Start {
   static constexpr EventType type = EventType::start;
   std::uint64_t scope = 0;
   std::uint64_t range = 0;  // id, unique in the process
-  static constexpr auto values() { return std::tuple(low(&Start::scope, 0), ext_high(&Start::range, 0)); }
+  std::uint64_t unused = 0;
 };
 
 struct StartPayload {
@@ -64,24 +48,13 @@ struct StartPayload {
   std::uint64_t range = 0;
   std::uint64_t value = 0;
   PayloadType payload_type = PayloadType::none;
-  static constexpr auto values() {
-    return std::tuple(low(&StartPayload::scope, 0), ext_high(&StartPayload::range, 0), ext_low(&StartPayload::value, 0),
-                      ext2_high(&StartPayload::payload_type, 0));
-  }
+  std::uint64_t unused = 0;
 };
 
 // Ends the range that began under the same id, on any track.
 struct End {
   static constexpr EventType type = EventType::end;
   std::uint64_t range = 0;
-  static constexpr auto values() { return std::tuple(low(&End::range, 0)); }
-};
-
-// A range or mark whose times are in its payload.
-struct Submit {
-  static constexpr EventType type = EventType::submit;
-  std::uint64_t scope = 0;
-  static constexpr auto values() { return std::tuple(low(&Submit::scope, 0)); }
 };
 
 // What NVTX names and describes beside ranges.
@@ -93,17 +66,14 @@ struct Resource {
   std::uint64_t identifier = 0;
   std::uint32_t resource_type = 0;  // NVTX_RESOURCE_TYPE_…
   std::uint16_t domain = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&Resource::resource, 0), low(&Resource::name, 32), ext_high(&Resource::identifier, 0),
-                      ext_low(&Resource::resource_type, 0), ext_low(&Resource::domain, 32));
-  }
+  std::uint16_t unused = 0;
 };
 
 // The resource was destroyed.
 struct ResourceEnd {
   static constexpr EventType type = EventType::resource_end;
   std::uint32_t resource = 0;
-  static constexpr auto values() { return std::tuple(low(&ResourceEnd::resource, 0)); }
+  std::uint32_t unused = 0;
 };
 
 struct Schema {
@@ -115,12 +85,9 @@ struct Schema {
   std::uint32_t flags = 0;
   std::uint32_t bytes = 0;
   std::uint16_t packing = 0;
+  std::uint16_t unused = 0;
   std::uint64_t time_domain = 0;  // of its time stamps; 0 = none given
-  static constexpr auto values() {
-    return std::tuple(low(&Schema::schema, 0), low(&Schema::name, 32), ext_high(&Schema::domain, 0),
-                      ext_high(&Schema::schema_type, 16), ext_high(&Schema::flags, 32), ext_low(&Schema::bytes, 0),
-                      ext_low(&Schema::packing, 32), ext2_high(&Schema::time_domain, 0));
-  }
+  std::uint64_t unused2 = 0;
 };
 
 struct SchemaEntry {
@@ -133,12 +100,7 @@ struct SchemaEntry {
   std::uint16_t index = 0;
   std::uint32_t offset = 0;
   std::uint64_t length = 0;  // array length or union detail
-  static constexpr auto values() {
-    return std::tuple(low(&SchemaEntry::schema, 0), low(&SchemaEntry::name, 32), ext_high(&SchemaEntry::entry_type, 0),
-                      ext_high(&SchemaEntry::flags, 32), ext_low(&SchemaEntry::domain, 0),
-                      ext_low(&SchemaEntry::index, 16), ext_low(&SchemaEntry::offset, 32),
-                      ext2_high(&SchemaEntry::length, 0));
-  }
+  std::uint64_t unused = 0;
 };
 
 struct Enumeration {
@@ -147,10 +109,7 @@ struct Enumeration {
   std::uint32_t name = 0;
   std::uint16_t domain = 0;
   std::uint16_t bytes = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&Enumeration::schema, 0), low(&Enumeration::name, 32), ext_high(&Enumeration::domain, 0),
-                      ext_high(&Enumeration::bytes, 16));
-  }
+  std::uint32_t unused[3] = {};
 };
 
 struct Enumerator {
@@ -159,11 +118,8 @@ struct Enumerator {
   std::uint32_t name = 0;
   std::uint64_t value = 0;
   std::uint16_t domain = 0;
-  std::uint8_t is_flag = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&Enumerator::schema, 0), low(&Enumerator::name, 32), ext_high(&Enumerator::value, 0),
-                      ext_low(&Enumerator::domain, 0), ext_low(&Enumerator::is_flag, 16, 1));
-  }
+  std::uint64_t is_flag : 1 = 0;
+  std::uint64_t unused : 47 = 0;
 };
 
 // A payload of the next event of the track. The payload's bytes follow.
@@ -171,7 +127,6 @@ struct Payload {
   static constexpr EventType type = EventType::payload;
   std::uint32_t schema = 0;
   std::uint32_t bytes = 0;
-  static constexpr auto values() { return std::tuple(low(&Payload::schema, 0), low(&Payload::bytes, 32)); }
 };
 
 // Bytes that a pointer in the payload before pointed to. They follow.
@@ -179,49 +134,37 @@ struct PayloadPart {
   static constexpr EventType type = EventType::payload_part;
   std::uint32_t offset = 0;  // of the pointer in the payload
   std::uint32_t bytes = 0;
-  static constexpr auto values() { return std::tuple(low(&PayloadPart::offset, 0), low(&PayloadPart::bytes, 32)); }
 };
 
 struct Scope {
   static constexpr EventType type = EventType::scope;
   std::uint16_t domain = 0;
+  std::uint16_t unused = 0;
   std::uint32_t path = 0;  // a name
   std::uint64_t id = 0;
   std::uint64_t parent = 0;  // id
-  static constexpr auto values() {
-    return std::tuple(low(&Scope::domain, 0), low(&Scope::path, 32), ext_high(&Scope::id, 0),
-                      ext_low(&Scope::parent, 0));
-  }
 };
 
 struct TimeDomain {
   static constexpr EventType type = EventType::time_domain;
   std::uint16_t domain = 0;
   std::uint16_t flags = 0;
+  std::uint32_t unused = 0;
   std::uint64_t id = 0;
   std::uint64_t clock_type = 0;        // NVTX_TIMESTAMP_TYPE_…
   std::uint64_t ticks_per_second = 0;  // 0 = not known
   std::uint64_t start = 0;             // NVTX_TIMER_START_…
-  static constexpr auto values() {
-    return std::tuple(low(&TimeDomain::domain, 0), low(&TimeDomain::flags, 16), ext_high(&TimeDomain::id, 0),
-                      ext_low(&TimeDomain::clock_type, 0), ext2_high(&TimeDomain::ticks_per_second, 0),
-                      ext2_low(&TimeDomain::start, 0));
-  }
 };
 
 // One moment in two time domains.
 struct TimeSync {
   static constexpr EventType type = EventType::time_sync;
   std::uint16_t domain = 0;
+  std::uint16_t unused[3] = {};
   std::uint64_t first_domain = 0;
   std::uint64_t second_domain = 0;
   std::uint64_t first_time = 0;
   std::uint64_t second_time = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&TimeSync::domain, 0), ext_high(&TimeSync::first_domain, 0),
-                      ext_low(&TimeSync::second_domain, 0), ext2_high(&TimeSync::first_time, 0),
-                      ext2_low(&TimeSync::second_time, 0));
-  }
 };
 
 }  // namespace paceline::format::events

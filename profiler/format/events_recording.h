@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
-#include "profiler/format/packing.h"
+#include "profiler/format/event.h"
 
 namespace paceline::format::events {
 
@@ -15,34 +14,33 @@ struct Name {
   static constexpr EventType type = EventType::name;
   std::uint32_t id = 0;
   std::uint32_t bytes = 0;
-  static constexpr auto values() { return std::tuple(low(&Name::id, 0), low(&Name::bytes, 32)); }
 };
 
 // An NVTX domain. 0 is the default domain.
 struct Domain {
   static constexpr EventType type = EventType::domain;
   std::uint16_t domain = 0;
+  std::uint16_t unused = 0;
   std::uint32_t name = 0;
-  static constexpr auto values() { return std::tuple(low(&Domain::domain, 0), low(&Domain::name, 32)); }
 };
 
 // An NVTX category of a domain.
 struct Category {
   static constexpr EventType type = EventType::category;
   std::uint16_t domain = 0;
+  std::uint16_t unused = 0;
   std::uint32_t category = 0;
   std::uint32_t name = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&Category::domain, 0), low(&Category::category, 32), ext_high(&Category::name, 0));
-  }
+  std::uint32_t unused2[3] = {};
 };
 
 // Names the track of a thread.
 struct ThreadName {
   static constexpr EventType type = EventType::thread_name;
+  std::uint32_t unused = 0;
   std::uint32_t name = 0;
   std::uint64_t thread_id = 0;  // the system's
-  static constexpr auto values() { return std::tuple(low(&ThreadName::name, 32), ext_high(&ThreadName::thread_id, 0)); }
+  std::uint64_t unused2 = 0;
 };
 
 struct Communicator {
@@ -52,11 +50,6 @@ struct Communicator {
   std::uint64_t identity = 0;  // equal on all members, different from that of every other communicator
   std::uint32_t rank = 0;      // of this process in it
   std::uint32_t name = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&Communicator::communicator, 0), low(&Communicator::size, 32),
-                      ext_high(&Communicator::identity, 0), ext_low(&Communicator::rank, 0),
-                      ext_low(&Communicator::name, 32));
-  }
 };
 
 // The clock, and how the recording went.
@@ -67,10 +60,6 @@ struct ClockPair {
   std::int64_t realtime_ns = 0;
   std::int64_t monotonic_raw_ns = 0;
   std::uint64_t width = 0;  // ticks that reading both took
-  static constexpr auto values() {
-    return std::tuple(low(&ClockPair::realtime_ns, 0), ext_high(&ClockPair::monotonic_raw_ns, 0),
-                      ext_low(&ClockPair::width, 0));
-  }
 };
 
 // One round trip to another process. The head's ticks are those of sending.
@@ -80,10 +69,6 @@ struct ClockExchange {
   std::uint32_t phase = 0;           // 0 = at MPI_Init, 1 = at MPI_Finalize, 2 = between
   std::uint64_t received_ticks = 0;  // absolute, by this process's clock
   std::uint64_t peer_ticks = 0;      // absolute, by the peer's clock
-  static constexpr auto values() {
-    return std::tuple(low(&ClockExchange::peer_rank, 0), low(&ClockExchange::phase, 32),
-                      ext_high(&ClockExchange::received_ticks, 0), ext_low(&ClockExchange::peer_ticks, 0));
-  }
 };
 
 // A fact that was learned while running.
@@ -91,24 +76,20 @@ struct Setting {
   static constexpr EventType type = EventType::setting;
   std::uint32_t key = 0;    // a name
   std::uint32_t value = 0;  // a name
-  static constexpr auto values() { return std::tuple(low(&Setting::key, 0), low(&Setting::value, 32)); }
 };
 
 struct Recording {
   static constexpr EventType type = EventType::recording;
   std::uint64_t reasons = 0;  // PauseReason bits for which the recording is off from here on; 0 = it is on
-  static constexpr auto values() { return std::tuple(low(&Recording::reasons, 0)); }
 };
 
 // The flight recorder wrote out what it held.
 struct Trigger {
   static constexpr EventType type = EventType::trigger;
   TriggerCause cause = TriggerCause::signal;
-  std::uint64_t number = 0;     // of the iteration, the signal or the seconds; 0 = none
-  std::uint64_t kept_from = 0;  // from this tick on no event is missing
-  static constexpr auto values() {
-    return std::tuple(low(&Trigger::cause, 0), low(&Trigger::number, 8, 56), ext_high(&Trigger::kept_from, 0));
-  }
+  std::uint64_t number : 56 = 0;  // of the iteration, the signal or the seconds; 0 = none
+  std::uint64_t kept_from = 0;    // from this tick on no event is missing
+  std::uint64_t unused = 0;
 };
 
 // Events of this track were dropped between two times.
@@ -116,20 +97,15 @@ struct Lost {
   static constexpr EventType type = EventType::lost;
   std::uint8_t cause = 0;  // DropCause
   LostScope scope = LostScope::track;
-  std::uint64_t events = 0;
+  std::uint64_t events : 48 = 0;
   std::uint64_t first_ticks = 0;  // relative, as in heads
   std::uint64_t last_ticks = 0;
-  static constexpr auto values() {
-    return std::tuple(low(&Lost::cause, 0), low(&Lost::scope, 8), low(&Lost::events, 16, 48),
-                      ext_high(&Lost::first_ticks, 0), ext_low(&Lost::last_ticks, 0));
-  }
 };
 
 // The last event of a process that ended by itself.
 struct ProcessEnd {
   static constexpr EventType type = EventType::process_end;
   std::uint64_t kind = 0;  // 0 = normal
-  static constexpr auto values() { return std::tuple(low(&ProcessEnd::kind, 0)); }
 };
 
 // Counters.
@@ -141,18 +117,16 @@ struct Counter {
   std::uint32_t name = 0;
   std::uint32_t unit = 0;    // a name
   std::uint32_t device = 0;  // a name; 0 = none
-  static constexpr auto values() {
-    return std::tuple(low(&Counter::counter, 0), low(&Counter::kind, 16), low(&Counter::name, 32),
-                      ext_high(&Counter::unit, 0), ext_high(&Counter::device, 32));
-  }
+  std::uint64_t unused = 0;
 };
 
 // Samples of one moment have the same ticks.
 struct Sample {
   static constexpr EventType type = EventType::sample;
   std::uint32_t counter = 0;
+  std::uint32_t unused = 0;
   std::int64_t value = 0;  // in the counter's unit
-  static constexpr auto values() { return std::tuple(low(&Sample::counter, 0), ext_high(&Sample::value, 0)); }
+  std::uint64_t unused2 = 0;
 };
 
 }  // namespace paceline::format::events

@@ -28,15 +28,6 @@ void finish_facts(const TraceFileReader& reader, TraceFacts& facts) {
                            [](const LostStretch& lost) { return std::pair(lost.track, lost.first_ticks); });
 }
 
-// The end of what a run has of an event. CUDA's waits and overheads do not extend it.
-std::uint64_t last_ticks_of(const Slot& head, const Slot* extension) {
-  constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
-  const EventType type = type_of(head);
-  const bool lasts = has_duration(type) && type != EventType::cuda_wait && type != EventType::cuda_overhead &&
-                     extension->high < longest;
-  return ticks_of(head) + (lasts ? extension->high : 0);
-}
-
 class SummaryReader {
  public:
   explicit SummaryReader(const std::filesystem::path& path) : reader_(path), cursor_(reader_) {}
@@ -67,8 +58,8 @@ class SummaryReader {
     std::ranges::sort(cuda, std::greater{}, [](const BlockEntry* block) { return block->header.last_ticks; });
     for (const BlockEntry* block : cuda) {
       if (block->has_summary() && block->header.last_ticks <= left_out.last_ticks) break;
-      for_each_event(cursor_.slots(*block), [&](const Slot& head, const Slot* extension) {
-        left_out.last_ticks = std::max(left_out.last_ticks, last_ticks_of(head, extension));
+      for_each_event(cursor_.slots(*block), [&](const Slot& head, const Slot*) {
+        left_out.last_ticks = std::max(left_out.last_ticks, last_ticks_of(&head));
       });
     }
     finish_facts(reader_, summary.file);

@@ -3,7 +3,7 @@
 //   if (recording()) emit(events::MpiPosted{.request = number});
 #pragma once
 
-#include <utility>
+#include <tuple>
 
 #include "profiler/format/events.h"
 #include "profiler/inject/core/writer.h"
@@ -13,26 +13,24 @@ namespace paceline::inject {
 namespace events = format::events;
 
 namespace emitting {
-template <class Event>
-using Extensions = std::make_integer_sequence<unsigned, format::packed_slots<Event> - 1>;
+// Calls put(low, extension...) with the words of the event.
+template <class Event, class Put>
+inline bool with_slots(const Event& event, Put&& put) {
+  return std::apply([&](const format::Slot& head, const auto&... extension) { return put(head.low, extension...); },
+                    format::pack(0, event));
+}
 }  // namespace emitting
 
 // As emit() of slots.
 template <class Event>
 inline bool emit(const Event& event) {
-  return [&]<unsigned... slot>(std::integer_sequence<unsigned, slot...>) {
-    return emit(Event::type, format::packed_word(event, 0), format::packed_extension(event, slot)...);
-  }
-  (emitting::Extensions<Event>());
+  return emitting::with_slots(event, [](auto... words) { return emit(Event::type, words...); });
 }
 
 // As emit_at() of slots: `ticks` are absolute.
 template <class Event>
 inline bool emit_at(std::uint64_t ticks, const Event& event) {
-  return [&]<unsigned... slot>(std::integer_sequence<unsigned, slot...>) {
-    return emit_at(ticks, Event::type, format::packed_word(event, 0), format::packed_extension(event, slot)...);
-  }
-  (emitting::Extensions<Event>());
+  return emitting::with_slots(event, [&](auto... words) { return emit_at(ticks, Event::type, words...); });
 }
 
 // As emit_surely() of slots.

@@ -114,8 +114,9 @@ struct Began {
   template <class Event>
   void set(const Event& event) {
     type = Event::type;
-    low = format::packed_word(event, 0);
-    if constexpr (format::packed_slots < Event >> 1) extension = format::packed_extension(event, 0);
+    const auto slots = format::pack(0, event);
+    low = slots[0].low;
+    if constexpr (slots.size() > 1) extension = slots[1];
   }
 };
 

@@ -278,9 +278,9 @@ std::uint64_t register_schema(std::uint16_t domain, const nvtxPayloadSchemaAttr_
   };
 
   Registration made(domain, has(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) ? given.schemaId : 0);
-  for (const unsigned word : {0U, 1U, 2U, 3U}) made.hash(format::packed_word(schema, word));
+  for (const std::uint64_t word : format::words_of(schema)) made.hash(word);
   for (std::size_t i = 0; i < list.size(); ++i) {
-    for (const unsigned word : {0U, 1U, 2U, 3U}) made.hash(format::packed_word(entry_of(i), word));
+    for (const std::uint64_t word : format::words_of(entry_of(i))) made.hash(word);
   }
   if (!made.is_new()) return made.id();
   schema.schema = made.number();
