@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
 namespace {
-
-constexpr std::int64_t still_open = std::numeric_limits<std::int64_t>::min();
 
 std::uint32_t append(Slices& slices, std::int64_t start_ns, std::int64_t duration_ns, KindId kind, RecordId record) {
   const std::size_t at = slices.size();
@@ -17,7 +16,6 @@ std::uint32_t append(Slices& slices, std::int64_t start_ns, std::int64_t duratio
   slices.start_ns.push_back(start_ns);
   slices.duration_ns.push_back(duration_ns);
   slices.kind.push_back(kind);
-  slices.depth.push_back(0);
   slices.record.push_back(record);
   return static_cast<std::uint32_t>(at);
 }
@@ -71,19 +69,21 @@ bool begins_before(const Slices& slices, std::uint32_t a, std::uint32_t b) {
   return slices.duration_ns[a] > slices.duration_ns[b];
 }
 
-bool sorted(const Slices& slices) {
-  for (std::uint32_t i = 1; i < slices.size(); ++i) {
-    if (begins_before(slices, i, i - 1)) return false;
-  }
-  return true;
+void sort_by_start(Slices& slices) {
+  std::vector<std::uint32_t> order(slices.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return begins_before(slices, a, b); });
+  reorder(slices, order);
 }
 
-// Sets depths; returns the slices that cross an earlier one, whose depths mean nothing.
-std::vector<std::uint32_t> nest(Slices& slices, std::uint16_t& depths) {
+// Sets depths; returns the slices that cross an earlier one, whose depths mean nothing. Returns nothing where the
+// slices are not sorted.
+std::optional<std::vector<std::uint32_t>> nest(Slices& slices, std::uint16_t& depths) {
   std::vector<std::uint32_t> crossing;
   std::vector<std::int64_t> open_ends;
   std::size_t deepest = 0;
   for (std::uint32_t i = 0; i < slices.size(); ++i) {
+    if (i > 0 && begins_before(slices, i, i - 1)) return std::nullopt;
     const std::int64_t end = slices.end_ns(i);
     while (!open_ends.empty() && open_ends.back() <= slices.start_ns[i]) open_ends.pop_back();
     if (!open_ends.empty() && end > open_ends.back()) {
@@ -164,10 +164,17 @@ std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns
 }
 
 std::uint32_t TrackBuilder::begin_slice(std::int64_t start_ns, KindId kind, RecordId record) {
+  ++open_slices_;
   return append(track_.slices, start_ns, still_open, kind, record);
 }
 
-bool TrackBuilder::is_open(std::uint32_t slice) const { return track_.slices.duration_ns[slice] == still_open; }
+void TrackBuilder::end_open_slices(std::int64_t end_ns) {
+  for (std::uint32_t i = 0; open_slices_ > 0 && i < track_.slices.size(); ++i) {
+    if (!is_open(i)) continue;
+    argument(i, words_->names.intern("unfinished"), 1);
+    end_slice(i, end_ns);
+  }
+}
 
 std::uint32_t TrackBuilder::push(std::int64_t start_ns, std::string_view name, std::string_view domain,
                                  std::string_view category) {
@@ -208,34 +215,30 @@ void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
       !track_.main) {
     return;
   }
-  for (std::uint32_t i = 0; i < track_.slices.size(); ++i) {
-    if (track_.slices.duration_ns[i] != still_open) continue;
-    argument(i, words_->names.intern("unfinished"), 1);
-    end_slice(i, end_ns);
-  }
+  end_open_slices(end_ns);
   for (Slices* slices : {&track_.slices, &track_.marks}) {
-    if (!sorted(*slices)) {
-      std::vector<std::uint32_t> order(slices->size());
-      std::iota(order.begin(), order.end(), 0U);
-      std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return begins_before(*slices, a, b); });
-      reorder(*slices, order);
-    }
+    slices->depth.resize(slices->size());
     slices->records.finish();
   }
+  if (!std::ranges::is_sorted(track_.marks.start_ns)) sort_by_start(track_.marks);
 
   // Each turn keeps what nests and carries the rest over to a track of its own.
   const std::string label = track_.label;
   for (int number = 1;; ++number) {
-    const std::vector<std::uint32_t> crossing = nest(track_.slices, track_.depths);
+    auto crossing = nest(track_.slices, track_.depths);
+    if (!crossing) {
+      sort_by_start(track_.slices);
+      crossing = nest(track_.slices, track_.depths);
+    }
     if (number > 1) track_.label = label + " (" + std::to_string(number) + ")";
     Track rest;
-    if (!crossing.empty()) {
+    if (!crossing->empty()) {
       rest.kind = track_.kind;
       rest.thread_id = track_.thread_id;
-      rest.slices = take_out(track_.slices, crossing);
+      rest.slices = take_out(track_.slices, *crossing);
     }
     tracks.push_back(std::move(track_));
-    if (crossing.empty()) return;
+    if (crossing->empty()) return;
     track_ = std::move(rest);
   }
 }

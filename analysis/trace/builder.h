@@ -18,8 +18,10 @@
 // Each rank has names and kinds of its own until finish(), so that several threads can build one rank each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,9 +46,12 @@ class TrackBuilder {
   // one of records().
   std::uint32_t begin_slice(std::int64_t start_ns, KindId kind, RecordId record = 0);
   void end_slice(std::uint32_t slice, std::int64_t end_ns) {
-    const std::int64_t duration_ns = end_ns - track_.slices.start_ns[slice];
-    track_.slices.duration_ns[slice] = duration_ns > 0 ? duration_ns : 0;
+    std::int64_t& duration_ns = track_.slices.duration_ns[slice];
+    open_slices_ -= duration_ns == still_open;
+    duration_ns = std::max<std::int64_t>(end_ns - track_.slices.start_ns[slice], 0);
   }
+  // Ends all slices that are open, "unfinished".
+  void end_open_slices(std::int64_t end_ns);
 
   // The same for slices that end in reverse order; pop() ends the latest one and says whether there was one to end.
   std::uint32_t push(std::int64_t start_ns, std::string_view name, std::string_view domain = "",
@@ -111,19 +116,21 @@ class TrackBuilder {
 
   // What came so far, as it came: neither sorted nor nested. Slices that are open have no duration yet.
   const Slices& slices() const { return track_.slices; }
-  bool is_open(std::uint32_t slice) const;
+  bool is_open(std::uint32_t slice) const { return track_.slices.duration_ns[slice] == still_open; }
   // Where records for begin_slice() come from.
   Records& records() { return track_.slices.records; }
 
  private:
   friend class RankBuilder;
+  static constexpr std::int64_t still_open = std::numeric_limits<std::int64_t>::min();
   std::uint32_t last_slice() const { return static_cast<std::uint32_t>(track_.slices.size() - 1); }
   // Appends the finished track, and one more for each set of slices that cross it. What is still open ends at `end_ns`.
   void finish(std::int64_t end_ns, std::vector<Track>& tracks);
 
   Vocabulary* words_;
-  Track track_;  // its slices in the order they came; depths are filled in by finish()
-  std::vector<std::uint32_t> open_;
+  Track track_;                      // its slices in the order they came; depths are filled in by finish()
+  std::vector<std::uint32_t> open_;  // by push()
+  std::size_t open_slices_ = 0;
 };
 
 class RankBuilder {

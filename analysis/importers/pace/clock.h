@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "analysis/clocks/piecewise_line.h"
@@ -12,7 +13,7 @@ namespace paceline::analysis {
 // make differences of times overflow.
 inline std::int64_t whole_ns(double ns) {
   ns = std::clamp(ns, -4e18, 4e18);
-  return static_cast<std::int64_t>(ns < 0 ? ns - 0.5 : ns + 0.5);
+  return static_cast<std::int64_t>(ns + std::copysign(0.5, ns));
 }
 
 // Remembers the piece of the line on which the last time was: events of a track come in order.

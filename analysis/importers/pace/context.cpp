@@ -8,6 +8,9 @@ PaceContext::PaceContext(RankBuilder& rank, PaceVocabulary& words, const PaceEve
     : rank(rank), words(words), events(events), definitions(definitions), gaps(gaps), time(clock, zero) {
   names_.reserve(definitions.names.size());
   for (const std::string& name : definitions.names) names_.push_back(rank.names().intern(name));
+  for (const auto& [number, communicator] : definitions.communicators) {
+    communicators[number] = {words.communicator_text(communicator.identity), communicator.identity, communicator.size};
+  }
 }
 
 KindId PaceContext::look_up(std::uint64_t scope) {

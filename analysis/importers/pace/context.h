@@ -1,6 +1,7 @@
 // What the parts of an import share: the rank that is built, the file's definitions, and its clock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -23,14 +24,15 @@ class PaceContext {
   const PaceEvents& events;
   const PaceDefinitions& definitions;
   const std::vector<PaceGap>& gaps;
-  const PaceClock time;  // ticks to nanoseconds of the run
+  const PaceClock time;                                           // ticks to nanoseconds of the run
+  std::unordered_map<std::uint32_t, Communicator> communicators;  // by the file's number
 
   // The kind of a range or mark, by its scope as in the event.
   KindId kind(std::uint64_t scope) {
-    if (scope == last_scope_) return last_kind_;
-    last_kind_ = look_up(scope);
-    last_scope_ = scope;
-    return last_kind_;
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+    Known& known = known_[scope * odd >> 56];
+    if (known.scope != scope) known = {scope, look_up(scope)};
+    return known.kind;
   }
 
  private:
@@ -38,8 +40,11 @@ class PaceContext {
 
   std::vector<NameId> names_;                        // by the file's id
   std::unordered_map<std::uint64_t, KindId> kinds_;  // by scope
-  std::uint64_t last_scope_ = ~std::uint64_t{0};
-  KindId last_kind_ = 0;
+  struct Known {
+    std::uint64_t scope = ~std::uint64_t{0};
+    KindId kind = 0;
+  };
+  std::array<Known, 256> known_;  // those that were asked for last, by a hash of the scope
 };
 
 }  // namespace paceline::analysis

@@ -36,18 +36,17 @@ void cut(std::span<const std::int64_t> edges, std::int64_t& start, std::int64_t&
 
 }  // namespace
 
-PaceCuda::PaceCuda(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions,
-                   const Time& time)
-    : rank_(rank) {
-  define(file_events, definitions);
-  name_by_nvtx(definitions);
-  collect(file_events, time);
+PaceCuda::PaceCuda(PaceContext& context) : context_(context), rank_(context.rank) {
+  define();
+  name_by_nvtx();
+  collect();
   if (events_ > 0) join_nccl();
 }
 
-void PaceCuda::define(const PaceEvents& file_events, const PaceDefinitions& definitions) {
+void PaceCuda::define() {
+  const PaceDefinitions& definitions = context_.definitions;
   const auto named = [&](std::uint32_t id) { return rank_.names().intern(definitions.name(id)); };
-  file_events.each(PaceEvents::Part::definitions, [&](const Slot& head) {
+  context_.events.each(PaceEvents::Part::definitions, [&](const Slot& head) {
     switch (type_of(head)) {
       case EventType::cuda_function: {
         const auto function = unpack<events::CudaFunction>(&head);
@@ -87,7 +86,8 @@ void PaceCuda::define(const PaceEvents& file_events, const PaceDefinitions& defi
 // Names that the program gave by nvtxNameCudaStream, nvtxNameCuStream and nvtxNameCuContext, in NVTX's classes 4 (the
 // driver's) and 5 (the runtime's). If an object was destroyed and created again under one handle, the last name is
 // taken.
-void PaceCuda::name_by_nvtx(const PaceDefinitions& definitions) {
+void PaceCuda::name_by_nvtx() {
+  const PaceDefinitions& definitions = context_.definitions;
   constexpr std::uint32_t driver_context = 4 << 16 | 2, driver_stream = 4 << 16 | 3, runtime_stream = 5 << 16 | 1;
   constexpr std::uint32_t the_context_itself = ~std::uint32_t{0};
   const auto name_of = [&](std::uint32_t type, std::uint64_t handle) {
@@ -106,61 +106,39 @@ void PaceCuda::name_by_nvtx(const PaceDefinitions& definitions) {
   }
 }
 
-void PaceCuda::collect(const PaceEvents& file_events, const Time& time) {
-  file_events.each(PaceEvents::Part::cuda, [&](const Slot& head) {
+void PaceCuda::collect() {
+  context_.events.each(PaceEvents::Part::cuda, [&](const Slot& head) {
     if (family_of(type_of(head)) != format::Family::cuda) return;
     ++events_;
-    const std::uint64_t begin = ticks_of(head);
-    const auto ran = [&](const auto& event, Kind kind) {
-      Ran made{.start_ns = time(begin), .end_ns = time(grow(begin, event.duration)), .kind = kind};
-      made.correlation = event.correlation;
-      made.graph = event.graph;
-      return made;
-    };
+    const std::uint64_t begin = ticks_of(head), duration = (&head)[1].high;
+    const std::int64_t start_ns = context_.time(begin), end_ns = context_.time(grow(begin, duration));
+    const auto ran = [&](const auto& event) { ran_[event.stream].push_back({start_ns, end_ns, event}); };
     switch (type_of(head)) {
       case EventType::cuda_call: {
         const auto call = unpack<events::CudaCall>(&head);
-        calls_[call.thread].push_back(
-            {time(begin), time(grow(begin, call.duration)), call.function, call.api, call.correlation, call.result});
+        calls_[call.thread].push_back({start_ns, end_ns, call.function, call.api, call.correlation, call.result});
         break;
       }
-      case EventType::cuda_kernel_run: {
-        const auto run = unpack<events::CudaKernelRun>(&head);
-        ran_[run.stream].push_back(ran(run, Kind::kernel));
-        ran_[run.stream].back().what = run.kernel;
+      case EventType::cuda_kernel_run:
+        ran(unpack<events::CudaKernelRun>(&head));
         break;
-      }
-      case EventType::cuda_copy: {
-        const auto copy = unpack<events::CudaCopy>(&head);
-        Ran made = ran(copy, Kind::copy);
-        made.copy_kind = copy.kind, made.from = copy.from, made.what = copy.to;
-        made.bytes = copy.bytes, made.from_device = copy.from_device, made.to_device = copy.to_device;
-        ran_[copy.stream].push_back(made);
+      case EventType::cuda_copy:
+        ran(unpack<events::CudaCopy>(&head));
         break;
-      }
-      case EventType::cuda_set: {
-        const auto set = unpack<events::CudaSet>(&head);
-        Ran made = ran(set, Kind::set);
-        made.what = static_cast<std::uint32_t>(set.memory_kind), made.bytes = set.bytes;
-        ran_[set.stream].push_back(made);
+      case EventType::cuda_set:
+        ran(unpack<events::CudaSet>(&head));
         break;
-      }
-      case EventType::cuda_graph: {
-        const auto graph = unpack<events::CudaGraph>(&head);
-        ran_[graph.stream].push_back(ran(graph, Kind::graph));
-        ran_[graph.stream].back().what = graph.graph;
+      case EventType::cuda_graph:
+        ran(unpack<events::CudaGraph>(&head));
         break;
-      }
       case EventType::cuda_wait: {
         const auto wait = unpack<events::CudaWait>(&head);
         if (wait.stream != 0) waited_for_[wait.correlation] = wait.stream;
         break;
       }
-      case EventType::cuda_overhead: {
-        const auto overhead = unpack<events::CudaOverhead>(&head);
-        overheads_.push_back({time(begin), time(grow(begin, overhead.duration)), overhead.kind});
+      case EventType::cuda_overhead:
+        overheads_.push_back({start_ns, end_ns, unpack<events::CudaOverhead>(&head).kind});
         break;
-      }
       default:
         break;
     }
@@ -171,9 +149,10 @@ void PaceCuda::join_nccl() {
   std::unordered_map<std::uint32_t, const Ran*> kernels;  // by correlation
   for (const auto& [stream, all] : ran_) {
     for (const Ran& ran : all) {
-      if (ran.kind != Kind::kernel || ran.graph != 0) continue;  // graphs are not launched by calls of NCCL
-      const auto kernel = kernels_.find(ran.what);
-      if (kernel != kernels_.end() && kernel->second.nccl) kernels[ran.correlation] = &ran;
+      const auto* run = std::get_if<events::CudaKernelRun>(&ran.event);
+      if (run == nullptr || run->graph != 0) continue;  // graphs are not launched by calls of NCCL
+      const auto kernel = kernels_.find(run->kernel);
+      if (kernel != kernels_.end() && kernel->second.nccl) kernels[run->correlation] = &ran;
     }
   }
   if (kernels.empty()) return;
@@ -219,49 +198,50 @@ void PaceCuda::add_calls(std::uint64_t thread, std::span<const std::int64_t> edg
   calls_.erase(found);
 }
 
-void PaceCuda::add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track) {
+std::uint32_t PaceCuda::add(const Ran& ran, std::uint32_t correlation, std::uint32_t graph, NameId name,
+                            std::string_view category, TrackBuilder& track) {
   Names& names = rank_.names();
-  const auto add = [&](NameId name, std::string_view category) {
-    const std::uint32_t slice = track.add_slice(ran.start_ns, ran.end_ns, names[name], "cuda", category);
-    track.varying_argument(slice, names.intern("correlation"), ran.correlation);
-    if (ran.graph != 0) track.argument(slice, names.intern("graph"), ran.graph);
-    return slice;
-  };
-  switch (ran.kind) {
-    case Kind::kernel: {
-      const auto found = kernels_.find(ran.what);
-      if (found == kernels_.end()) {
-        add(names.intern("kernel"), "kernel");
-        break;
-      }
-      const Kernel& kernel = found->second;
-      const std::uint32_t slice = add(kernel.name, "kernel");
-      track.text_argument(slice, names.intern("grid"), kernel.grid);
-      track.text_argument(slice, names.intern("block"), kernel.block);
-      track.argument(slice, names.intern("registers"), kernel.registers);
-      if (kernel.shared != 0) track.argument(slice, names.intern("shared"), kernel.shared);
-      break;
-    }
-    case Kind::copy: {
-      const std::uint32_t slice = add(names.intern(copy_name(ran.copy_kind)), "memcpy");
-      track.argument(slice, names.intern("bytes"), ran.bytes);
-      const bool between_devices = ran.copy_kind == 10;
-      const auto from = between_devices ? ran.from_device : device;
-      const auto to = between_devices ? ran.to_device : device;
-      track.text_argument(slice, names.intern("from"), names.intern(memory_text(ran.from, from)));
-      track.text_argument(slice, names.intern("to"), names.intern(memory_text(ran.what, to)));
-      break;
-    }
-    case Kind::set: {
-      const std::uint32_t slice = add(names.intern("Memset"), "memset");
-      track.argument(slice, names.intern("bytes"), ran.bytes);
-      track.text_argument(slice, names.intern("to"), names.intern(memory_text(ran.what, device)));
-      break;
-    }
-    case Kind::graph:
-      add(names.intern(fmt::format("graph {}", ran.what)), "graph");
-      break;
-  }
+  const std::uint32_t slice = track.add_slice(ran.start_ns, ran.end_ns, names[name], "cuda", category);
+  track.varying_argument(slice, names.intern("correlation"), correlation);
+  if (graph != 0) track.argument(slice, names.intern("graph"), graph);
+  return slice;
+}
+
+void PaceCuda::add(const Ran& ran, const events::CudaKernelRun& run, Device, TrackBuilder& track) {
+  Names& names = rank_.names();
+  const auto found = kernels_.find(run.kernel);
+  const NameId name = found != kernels_.end() ? found->second.name : names.intern("kernel");
+  const std::uint32_t slice = add(ran, run.correlation, run.graph, name, "kernel", track);
+  if (found == kernels_.end()) return;
+  const Kernel& kernel = found->second;
+  track.text_argument(slice, names.intern("grid"), kernel.grid);
+  track.text_argument(slice, names.intern("block"), kernel.block);
+  track.argument(slice, names.intern("registers"), kernel.registers);
+  if (kernel.shared != 0) track.argument(slice, names.intern("shared"), kernel.shared);
+}
+
+void PaceCuda::add(const Ran& ran, const events::CudaCopy& copy, Device device, TrackBuilder& track) {
+  Names& names = rank_.names();
+  const std::uint32_t slice =
+      add(ran, copy.correlation, copy.graph, names.intern(copy_name(copy.kind)), "memcpy", track);
+  track.argument(slice, names.intern("bytes"), copy.bytes);
+  const bool between_devices = copy.kind == 10;
+  const Device from = between_devices ? copy.from_device : device, to = between_devices ? copy.to_device : device;
+  track.text_argument(slice, names.intern("from"), names.intern(memory_text(copy.from, from)));
+  track.text_argument(slice, names.intern("to"), names.intern(memory_text(copy.to, to)));
+}
+
+void PaceCuda::add(const Ran& ran, const events::CudaSet& set, Device device, TrackBuilder& track) {
+  Names& names = rank_.names();
+  const std::uint32_t slice = add(ran, set.correlation, set.graph, names.intern("Memset"), "memset", track);
+  track.argument(slice, names.intern("bytes"), set.bytes);
+  const std::string memory = memory_text(static_cast<std::uint32_t>(set.memory_kind), device);
+  track.text_argument(slice, names.intern("to"), names.intern(memory));
+}
+
+void PaceCuda::add(const Ran& ran, const events::CudaGraph& graph, Device, TrackBuilder& track) {
+  const NameId name = rank_.names().intern(fmt::format("graph {}", graph.graph));
+  add(ran, graph.correlation, graph.graph, name, "graph", track);
 }
 
 void PaceCuda::add_tracks(const std::string& process) {
@@ -272,7 +252,7 @@ void PaceCuda::add_tracks(const std::string& process) {
   for (const auto& [number, all] : ran_) {
     const auto found = streams_.find(number);
     std::string label = "GPU, stream not known";
-    std::optional<std::uint32_t> device;
+    Device device;
     if (found != streams_.end()) {
       const Stream& stream = found->second;
       device = stream.device;
@@ -290,7 +270,9 @@ void PaceCuda::add_tracks(const std::string& process) {
       if (stream.name != 0) label += fmt::format(" ({})", rank_.names()[stream.name]);
     }
     TrackBuilder& track = rank_.add_track(TrackKind::stream, process + label, number);
-    for (const Ran& ran : all) add_ran(ran, device, track);
+    for (const Ran& ran : all) {
+      std::visit([&](const auto& event) { add(ran, event, device, track); }, ran.event);
+    }
   }
   if (overheads_.empty()) return;
   TrackBuilder& track = rank_.add_track(TrackKind::thread, process + "CUPTI overhead");

@@ -5,26 +5,23 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "analysis/importers/pace/definitions.h"
-#include "analysis/trace/builder.h"
+#include "analysis/importers/pace/context.h"
 
 namespace paceline::analysis {
 
 class PaceCuda {
  public:
-  // Converts ticks since the begin of the recording, as in events, to nanoseconds of the run.
-  using Time = std::function<std::int64_t(std::uint64_t ticks)>;
-
   // Collects all CUDA events of the file. Cost: linear in its slots.
-  PaceCuda(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions, const Time& time);
+  explicit PaceCuda(PaceContext& context);
 
   // Adds the calls that a thread made to its track: domain "cuda", category "runtime", "driver" or, for those that wait
   // for a device, "synchronization". `edges`: when the track's own ranges and calls begin and end, rising. CUPTI's
@@ -60,27 +57,31 @@ class PaceCuda {
     std::uint32_t device = 0, context = 0, number = 0;
     NameId name = 0;
   };
-  enum class Kind : std::uint8_t { kernel, copy, set, graph };
   struct Ran {
     std::int64_t start_ns = 0, end_ns = 0;
-    Kind kind = Kind::kernel;
-    std::uint8_t copy_kind = 0, from = 0;  // of a copy: CUPTI's numbers, `from` a kind of memory
-    std::uint32_t what = 0;                // the kernel, the graph, or the kind of memory written
-    std::uint32_t correlation = 0, graph = 0;
-    std::uint64_t bytes = 0;
-    std::uint32_t from_device = 0, to_device = 0;  // of a copy between devices
+    std::variant<format::events::CudaKernelRun, format::events::CudaCopy, format::events::CudaSet,
+                 format::events::CudaGraph>
+        event;
   };
   struct Overhead {
     std::int64_t start_ns = 0, end_ns = 0;
     std::uint32_t kind = 0;
   };
 
-  void define(const PaceEvents& file_events, const PaceDefinitions& definitions);
-  void name_by_nvtx(const PaceDefinitions& definitions);
-  void collect(const PaceEvents& file_events, const Time& time);
+  void define();
+  void name_by_nvtx();
+  void collect();
   void join_nccl();
-  void add_ran(const Ran& ran, std::optional<std::uint32_t> device, TrackBuilder& track);
+  // Each adds what ran to the track of its stream, which belongs to that device.
+  using Device = std::optional<std::uint32_t>;
+  std::uint32_t add(const Ran& ran, std::uint32_t correlation, std::uint32_t graph, NameId name,
+                    std::string_view category, TrackBuilder& track);
+  void add(const Ran& ran, const format::events::CudaKernelRun& run, Device device, TrackBuilder& track);
+  void add(const Ran& ran, const format::events::CudaCopy& copy, Device device, TrackBuilder& track);
+  void add(const Ran& ran, const format::events::CudaSet& set, Device device, TrackBuilder& track);
+  void add(const Ran& ran, const format::events::CudaGraph& graph, Device device, TrackBuilder& track);
 
+  PaceContext& context_;
   RankBuilder& rank_;
   std::map<std::pair<std::uint16_t, std::uint16_t>, NameId> functions_;  // by API and function
   std::map<std::uint32_t, Kernel> kernels_;

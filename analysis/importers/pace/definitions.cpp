@@ -19,12 +19,6 @@ T& grow_to(std::vector<T>& values, std::size_t index) {
   return values[index];
 }
 
-// An activity of CUDA is recorded with its duration, and the recording lasts at least until its end.
-void see_end(PaceDefinitions& found, const Slot& head, std::uint64_t duration) {
-  constexpr std::uint64_t longest = std::uint64_t{1} << 55;  // a longer duration is damage
-  if (duration < longest) found.last_ticks = std::max(found.last_ticks, ticks_of(head) + duration);
-}
-
 }  // namespace
 
 PaceDefinitions definitions_of(const PaceEvents& file_events) {
@@ -34,7 +28,11 @@ PaceDefinitions definitions_of(const PaceEvents& file_events) {
   const std::uint64_t start = file.header.start_ticks;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> settings;  // resolved at the end, when all names are known
   file_events.each(PaceEvents::Part::definitions, [&](const Slot& head) {
-    found.last_ticks = std::max(found.last_ticks, ticks_of(head));
+    found.last_ticks = std::max(found.last_ticks, last_ticks_of(&head));
+    const auto keep = [&]<class Event, class Number>(auto& by_number, Number Event::*number) {
+      const auto event = unpack<Event>(&head);
+      by_number[event.*number] = event;
+    };
     switch (type_of(head)) {
       case EventType::name: {
         const auto name = unpack<events::Name>(&head);
@@ -58,23 +56,15 @@ PaceDefinitions definitions_of(const PaceEvents& file_events) {
         found.thread_names[thread.thread_id] = thread.name;
         break;
       }
-      case EventType::communicator: {
-        const auto communicator = unpack<events::Communicator>(&head);
-        found.communicators[communicator.communicator] = {communicator.identity, communicator.name, communicator.size,
-                                                          communicator.rank};
+      case EventType::communicator:
+        keep(found.communicators, &events::Communicator::communicator);
         break;
-      }
-      case EventType::mpi_file: {
-        const auto file = unpack<events::MpiFile>(&head);
-        found.mpi_files[file.file] = {file.path, file.communicator};
+      case EventType::mpi_file:
+        keep(found.mpi_files, &events::MpiFile::file);
         break;
-      }
-      case EventType::counter: {
-        const auto counter = unpack<events::Counter>(&head);
-        found.counters[counter.counter] = {counter.name, counter.unit, counter.device,
-                                           counter.kind == format::CounterKind::sum};
+      case EventType::counter:
+        keep(found.counters, &events::Counter::counter);
         break;
-      }
       case EventType::resource: {
         const auto resource = unpack<events::Resource>(&head);
         found.resources[{resource.resource_type, resource.identifier}] = resource.name;
@@ -110,26 +100,8 @@ PaceDefinitions definitions_of(const PaceEvents& file_events) {
       case EventType::recording:
         found.recording.push_back({ticks_of(head), unpack<events::Recording>(&head).reasons});
         break;
-      case EventType::trigger: {
-        const auto trigger = unpack<events::Trigger>(&head);
-        found.triggers.push_back(
-            {ticks_of(head), trigger.kept_from, static_cast<unsigned>(trigger.cause), trigger.number});
-        break;
-      }
-      case EventType::cuda_call:
-        see_end(found, head, unpack<events::CudaCall>(&head).duration);
-        break;
-      case EventType::cuda_kernel_run:
-        see_end(found, head, unpack<events::CudaKernelRun>(&head).duration);
-        break;
-      case EventType::cuda_copy:
-        see_end(found, head, unpack<events::CudaCopy>(&head).duration);
-        break;
-      case EventType::cuda_set:
-        see_end(found, head, unpack<events::CudaSet>(&head).duration);
-        break;
-      case EventType::cuda_graph:
-        see_end(found, head, unpack<events::CudaGraph>(&head).duration);
+      case EventType::trigger:
+        found.triggers.push_back({unpack<events::Trigger>(&head), ticks_of(head)});
         break;
       default:
         break;

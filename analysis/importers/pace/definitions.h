@@ -17,36 +17,21 @@
 namespace paceline::analysis {
 
 struct PaceDefinitions {
-  struct Communicator {
-    std::uint64_t identity = 0;
-    std::uint32_t name = 0;  // id in the file
-    std::uint32_t members = 0;
-    std::uint32_t rank = 0;  // of this process in it
-  };
-  struct MpiFile {
-    std::uint32_t path = 0;  // name id
-    std::uint32_t communicator = 0;
-  };
-  struct Counter {
-    std::uint32_t name = 0, unit = 0, device = 0;  // ids in the file
-    bool is_sum = false;
-  };
   struct RecordingState {  // from these ticks on; 0 reasons: it is on
     std::uint64_t ticks = 0, reasons = 0;
   };
-  struct TriggerEvent {
-    std::uint64_t ticks = 0, kept_from = 0;
-    unsigned cause = 0;
-    std::uint64_t number = 0;
+  struct TriggerEvent : format::events::Trigger {
+    std::uint64_t ticks = 0;
   };
 
   std::vector<std::string> names;                                            // by the file's id; lost ones are empty
   std::vector<std::uint32_t> domains;                                        // name id, by domain
   std::vector<std::unordered_map<std::uint32_t, std::uint32_t>> categories;  // by domain: category to name id
   std::unordered_map<std::uint64_t, std::uint32_t> thread_names;
-  std::unordered_map<std::uint32_t, Communicator> communicators;
-  std::unordered_map<std::uint32_t, MpiFile> mpi_files;
-  std::map<std::uint32_t, Counter> counters;
+  // By their numbers in the file, as the file has them.
+  std::unordered_map<std::uint32_t, format::events::Communicator> communicators;
+  std::unordered_map<std::uint32_t, format::events::MpiFile> mpi_files;
+  std::map<std::uint32_t, format::events::Counter> counters;
   std::map<std::string, std::string> settings;
   PayloadSchemas payloads;
   NvtxClocks nvtx_clocks;

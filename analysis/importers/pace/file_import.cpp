@@ -45,11 +45,10 @@ bool is_edge(EventType type) {
 PaceFileImport::PaceFileImport(PaceContext& context, std::string process)
     : context_(context),
       process_(std::move(process)),
-      cuda_(context.rank, context.events, context.definitions, context.time),
-      nccl_(context.rank, context.events, context.definitions, context.time,
-            [&context](std::uint64_t identity) { return context.words.communicator_text(identity); }),
+      cuda_(context),
+      nccl_(context),
       nvtx_(context),
-      mpi_(context.rank, context.words, context.definitions),
+      mpi_(context),
       recorder_wait_(recorder_wait_scope(context.definitions)) {}
 
 void PaceFileImport::add_rank_facts() {
@@ -62,7 +61,10 @@ void PaceFileImport::add_rank_facts() {
   for (const auto& trigger : context_.definitions.triggers) {
     info.triggers.push_back({context_.time(trigger.ticks), trigger_text(trigger)});
   }
-  mpi_.add_communicators();
+  for (const auto& [number, communicator] : context_.communicators) {
+    const std::uint32_t own_rank = context_.definitions.communicators.at(number).rank;
+    context_.rank.add_communicator(communicator, static_cast<std::int32_t>(own_rank));
+  }
 }
 
 TrackBuilder* PaceFileImport::add_tracks(std::size_t main_index, bool is_rank_main, TrackBuilder* onto) {
@@ -73,7 +75,7 @@ TrackBuilder* PaceFileImport::add_tracks(std::size_t main_index, bool is_rank_ma
     if (is_main) main = &track;
   }
   add_lost_elsewhere();
-  nccl_.add_tracks(context_.events, cuda_, process_);
+  nccl_.add_tracks(cuda_, process_);
   cuda_.add_tracks(process_);
   add_counts();
   return main;
@@ -132,22 +134,23 @@ TrackBuilder& PaceFileImport::add_track(std::size_t index, bool is_main, bool is
 
 void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
   const EventType type = type_of(head);
+  const std::int64_t time_ns = context_.time(ticks_of(head));
   Rank& info = context_.rank.info();
-  if (cuda_.events() > 0 && is_edge(type)) open.edges.push_back(context_.time(ticks_of(head)));
-  if (recorder_wait_) add_recorder_wait(open, head);
+  if (cuda_.events() > 0 && is_edge(type)) open.edges.push_back(time_ns);
+  if (recorder_wait_) add_recorder_wait(open, time_ns, head);
   switch (type) {
     case EventType::push:
     case EventType::push_payload:
       ++info.nvtx_events;
-      nvtx_.push(track, open.ranges, head, pending_.slots());
+      nvtx_.push(track, open.ranges, time_ns, head, pending_.slots());
       break;
     case EventType::pop:
-      nvtx_.pop(track, open.ranges, head, pending_.slots());
+      nvtx_.pop(track, open.ranges, time_ns, head, pending_.slots());
       break;
     case EventType::mark:
     case EventType::mark_payload:
       ++info.nvtx_events;
-      nvtx_.mark(track, head, pending_.slots());
+      nvtx_.mark(track, time_ns, head, pending_.slots());
       break;
     case EventType::submit:
       ++info.nvtx_events;
@@ -167,17 +170,17 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
     case EventType::mpi_begin_file:
     case EventType::mpi_begin_window:
       ++info.mpi_events;
-      open.calls.push_back(mpi_.begin(track, context_.time(ticks_of(head)), head));
+      open.calls.push_back(mpi_.begin(track, time_ns, head));
       break;
     case EventType::mpi_posted:
-      if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiPosted>(&head));
+      if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiPosted>(&head).request);
       break;
     case EventType::mpi_completed:
-      if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiCompleted>(&head));
+      if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiCompleted>(&head).request);
       break;
     case EventType::mpi_end:
       if (open.calls.empty()) break;
-      track.end_slice(open.calls.back().slice, context_.time(ticks_of(head)));
+      track.end_slice(open.calls.back().slice, time_ns);
       open.calls.pop_back();
       break;
     case EventType::sample:
@@ -202,13 +205,12 @@ void PaceFileImport::cut(TrackBuilder& track, Open& open, const PaceGap& gap) {
 }
 
 // A wait is a push and its pop right after it.
-void PaceFileImport::add_recorder_wait(Open& open, const Slot& head) {
-  const std::int64_t now = context_.time(ticks_of(head));
+void PaceFileImport::add_recorder_wait(Open& open, std::int64_t time_ns, const Slot& head) {
   if (open.waits_since_ns && type_of(head) == EventType::pop) {
-    context_.rank.info().recorder_wait_ns += now - *open.waits_since_ns;
+    context_.rank.info().recorder_wait_ns += time_ns - *open.waits_since_ns;
   }
   open.waits_since_ns.reset();
-  if (type_of(head) == EventType::push && scope_of(head) == *recorder_wait_) open.waits_since_ns = now;
+  if (type_of(head) == EventType::push && scope_of(head) == *recorder_wait_) open.waits_since_ns = time_ns;
 }
 
 // What a track does not cover: the gaps of the file, and its damaged blocks. (In an overload the recorder keeps the

@@ -49,7 +49,7 @@ class PaceFileImport {
   TrackBuilder& add_track(std::size_t index, bool is_main, bool is_rank_main, TrackBuilder* onto);
   void event(TrackBuilder& track, Open& open, const format::Slot& head);
   void cut(TrackBuilder& track, Open& open, const PaceGap& gap);
-  void add_recorder_wait(Open& open, const format::Slot& head);
+  void add_recorder_wait(Open& open, std::int64_t time_ns, const format::Slot& head);
   std::vector<PaceGap> with_damage(std::uint32_t track) const;
   void add_lost(TrackBuilder& track, const format::LostStretch& lost) const;
   void add_lost_elsewhere();

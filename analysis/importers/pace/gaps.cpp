@@ -88,15 +88,16 @@ std::string lost_cause_text(std::uint32_t cause) {
 }
 
 std::string trigger_text(const PaceDefinitions::TriggerEvent& trigger) {
-  switch (static_cast<format::TriggerCause>(trigger.cause)) {
+  const std::uint64_t number = trigger.number;
+  switch (trigger.cause) {
     case format::TriggerCause::signal:
-      return fmt::format("signal {}", trigger.number);
+      return fmt::format("signal {}", number);
     case format::TriggerCause::slow_iteration:
-      return fmt::format("slow iteration {}", trigger.number);
+      return fmt::format("slow iteration {}", number);
     case format::TriggerCause::hang:
-      return fmt::format("hang of {} s", trigger.number);
+      return fmt::format("hang of {} s", number);
   }
-  return fmt::format("cause {}", trigger.cause);
+  return fmt::format("cause {}", static_cast<unsigned>(trigger.cause));
 }
 
 }  // namespace paceline::analysis

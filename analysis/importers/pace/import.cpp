@@ -112,18 +112,8 @@ std::size_t main_index_of(const PaceProcess& process, std::size_t otherwise) {
   return main == tracks.end() ? otherwise : static_cast<std::size_t>(main - tracks.begin());
 }
 
-// Ranges that are open on the main thread when a program ends do not continue in the next one.
-void end_open_slices(const PaceVocabulary& words, TrackBuilder& track, std::int64_t end_ns) {
-  for (std::uint32_t slice = 0; slice < track.slices().size(); ++slice) {
-    if (!track.is_open(slice)) continue;
-    track.argument(slice, words.unfinished, 1);
-    track.end_slice(slice, end_ns);
-  }
-}
-
 void add_communicators(const PaceDefinitions& definitions, CommunicatorTexts& texts) {
-  const std::map<std::uint32_t, PaceDefinitions::Communicator> by_number(definitions.communicators.begin(),
-                                                                         definitions.communicators.end());
+  const std::map by_number(definitions.communicators.begin(), definitions.communicators.end());
   for (const auto& [number, communicator] : by_number) {
     texts.add(communicator.identity, definitions.name(communicator.name));
   }
@@ -155,7 +145,8 @@ class RankImport {
           fmt::format("{}: {} submitted NVTX events left out: no clock of theirs is tied to the recorder's",
                       process.file.path.string(), import_->untimed()));
     }
-    if (main_track_ != nullptr) end_open_slices(words_, *main_track_, info.end_ns);
+    // Ranges that are open on the main thread when a program ends do not continue in the next one.
+    if (main_track_ != nullptr) main_track_->end_open_slices(info.end_ns);
     // Decoding may find damage that no checksum shows.
     if (const std::string damage = process.events.damage(); !damage.empty()) info.damaged = true, info.damage = damage;
   }
@@ -179,7 +170,7 @@ class RankImport {
       import.add_rank_facts();
     }
     TrackBuilder* main = import.add_tracks(main_index_of(process, no_track), false, goes_on ? main_track_ : nullptr);
-    if (main != nullptr && goes_on) end_open_slices(words_, *main, end_ns);
+    if (main != nullptr && goes_on) main->end_open_slices(end_ns);
     import.add_counters(fmt::format("process {}", process.file.header.pid));
   }
 

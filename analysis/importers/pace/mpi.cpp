@@ -18,21 +18,6 @@ constexpr std::uint64_t in_one_word(std::uint32_t low, std::int32_t high) {
 
 }  // namespace
 
-PaceMpi::PaceMpi(RankBuilder& rank, PaceVocabulary& words, const PaceDefinitions& definitions)
-    : rank_(rank), words_(words), definitions_(definitions) {
-  for (const auto& [local, communicator] : definitions.communicators) {
-    communicators_[local] = {words.communicator_text(communicator.identity), communicator.members,
-                             communicator.identity, communicator.rank};
-  }
-}
-
-void PaceMpi::add_communicators() {
-  for (const auto& [local, communicator] : communicators_) {
-    rank_.add_communicator({communicator.text, communicator.identity, communicator.members},
-                           static_cast<std::int32_t>(communicator.rank));
-  }
-}
-
 PaceMpi::Call PaceMpi::begin(TrackBuilder& track, std::int64_t time_ns, const Slot& head) {
   Call open{0, ticks_of(head)};
   switch (type_of(head)) {
@@ -41,32 +26,32 @@ PaceMpi::Call PaceMpi::begin(TrackBuilder& track, std::int64_t time_ns, const Sl
       const RecordId record =
           latest_or(static_cast<std::uint32_t>(call.tag) | is_peer, call.bytes,
                     in_one_word(call.communicator, call.peer), [&] { return peer_record(track.records(), call); });
-      open.slice = track.begin_slice(time_ns, words_.mpi(call.function), record);
+      open.slice = track.begin_slice(time_ns, context_.words.mpi(call.function), record);
       break;
     }
     case EventType::mpi_begin_coll: {
       const auto call = unpack<events::MpiBeginColl>(&head);
       const RecordId record = latest_or(is_collective, call.bytes, call.communicator,
                                         [&] { return collective_record(track.records(), call); });
-      open.slice = track.begin_slice(time_ns, words_.mpi(call.function), record);
-      track.varying_argument(open.slice, words_.sequence, call.sequence);
-      if (call.root >= 0) track.argument(open.slice, words_.root, call.root);
+      open.slice = track.begin_slice(time_ns, context_.words.mpi(call.function), record);
+      track.varying_argument(open.slice, context_.words.sequence, call.sequence);
+      if (call.root >= 0) track.argument(open.slice, context_.words.root, call.root);
       break;
     }
     case EventType::mpi_begin_file: {
       const auto call = unpack<events::MpiBeginFile>(&head);
-      open.slice = track.begin_slice(time_ns, words_.mpi(call.function));
+      open.slice = track.begin_slice(time_ns, context_.words.mpi(call.function));
       add_file(track, open.slice, call);
       break;
     }
     case EventType::mpi_begin_window: {
       const auto call = unpack<events::MpiBeginWindow>(&head);
-      open.slice = track.begin_slice(time_ns, words_.mpi(call.function));
+      open.slice = track.begin_slice(time_ns, context_.words.mpi(call.function));
       add_window(track, open.slice, call);
       break;
     }
     default:
-      open.slice = track.begin_slice(time_ns, words_.mpi(unpack<events::MpiBegin>(&head).function));
+      open.slice = track.begin_slice(time_ns, context_.words.mpi(unpack<events::MpiBegin>(&head).function));
       break;
   }
   return open;
@@ -85,37 +70,38 @@ RecordId PaceMpi::latest_or(std::uint64_t what, std::uint64_t bytes, std::uint64
 }
 
 RecordId PaceMpi::peer_record(Records& records, const events::MpiBeginPeer& call) const {
-  RecordId record = records.with(0, make_argument(words_.bytes, call.bytes));
-  const auto communicator = communicators_.find(call.communicator);
-  if (communicator != communicators_.end()) {
-    record = records.with(record, make_text(words_.communicator, communicator->second.text));
+  RecordId record = records.with(0, make_argument(context_.words.bytes, call.bytes));
+  const auto communicator = context_.communicators.find(call.communicator);
+  if (communicator != context_.communicators.end()) {
+    record = records.with(record, make_text(context_.words.communicator, communicator->second.text));
   }
-  record = records.with(record, make_argument(words_.peer, call.peer));
-  return records.with(record, make_argument(words_.tag, call.tag));
+  record = records.with(record, make_argument(context_.words.peer, call.peer));
+  return records.with(record, make_argument(context_.words.tag, call.tag));
 }
 
 RecordId PaceMpi::collective_record(Records& records, const events::MpiBeginColl& call) const {
-  RecordId record = records.with(0, make_argument(words_.bytes, call.bytes));
-  const auto communicator = communicators_.find(call.communicator);
-  if (communicator == communicators_.end()) return record;
-  record = records.with(record, make_text(words_.communicator, communicator->second.text));
-  return records.with(record, make_argument(words_.members, communicator->second.members));
+  RecordId record = records.with(0, make_argument(context_.words.bytes, call.bytes));
+  const auto communicator = context_.communicators.find(call.communicator);
+  if (communicator == context_.communicators.end()) return record;
+  record = records.with(record, make_text(context_.words.communicator, communicator->second.text));
+  return records.with(record, make_argument(context_.words.members, communicator->second.members));
 }
 
 // Zero bytes, an unknown file and an offset of -1 (at a file pointer) are omitted.
 void PaceMpi::add_file(TrackBuilder& track, std::uint32_t slice, const events::MpiBeginFile& call) const {
-  if (call.bytes > 0) track.argument(slice, words_.bytes, call.bytes);
-  if (const auto file = definitions_.mpi_files.find(call.file); file != definitions_.mpi_files.end()) {
-    track.text_argument(slice, words_.file, rank_.names().intern(definitions_.name(file->second.path)));
+  if (call.bytes > 0) track.argument(slice, context_.words.bytes, call.bytes);
+  if (const auto file = context_.definitions.mpi_files.find(call.file); file != context_.definitions.mpi_files.end()) {
+    track.text_argument(slice, context_.words.file,
+                        context_.rank.names().intern(context_.definitions.name(file->second.path)));
   }
-  if (call.offset >= 0) track.varying_argument(slice, words_.offset, call.offset);
+  if (call.offset >= 0) track.varying_argument(slice, context_.words.offset, call.offset);
 }
 
 // Zero bytes and a target of -1 (none) are omitted.
 void PaceMpi::add_window(TrackBuilder& track, std::uint32_t slice, const events::MpiBeginWindow& call) const {
-  if (call.bytes > 0) track.argument(slice, words_.bytes, call.bytes);
-  if (call.target >= 0) track.argument(slice, words_.peer, call.target);
-  track.argument(slice, words_.window, call.window);
+  if (call.bytes > 0) track.argument(slice, context_.words.bytes, call.bytes);
+  if (call.target >= 0) track.argument(slice, context_.words.peer, call.target);
+  track.argument(slice, context_.words.window, call.window);
 }
 
 }  // namespace paceline::analysis

@@ -49,18 +49,15 @@ constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 
 }  // namespace
 
-PaceNccl::PaceNccl(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions,
-                   const PaceCuda::Time& time, const CommunicatorText& communicator_text)
-    : rank_(rank),
-      communicator_text_(communicator_text),
-      ranges_(rank),
-      counts_all_(has_all_calls(file_events, definitions)) {
-  collect(file_events, time);
+PaceNccl::PaceNccl(PaceContext& context)
+    : context_(context),
+      rank_(context.rank),
+      ranges_(context.rank),
+      counts_all_(has_all_calls(context.events, context.definitions)) {
+  collect();
   if (events_ == 0) return;
-  names_ = definitions.names;
-  for (const auto& [local, communicator] : definitions.communicators) {
-    communicators_[local] = {communicator_text(communicator.identity), communicator.members, communicator.identity};
-  }
+  names_ = context.definitions.names;
+  communicators_ = context.communicators;
   for (const auto& [id, work] : works_) {
     if (work.type != EventType::nccl_collective && work.type != EventType::nccl_peer) continue;
     const auto communicator = communicators_.find(work.communicator);
@@ -69,7 +66,9 @@ PaceNccl::PaceNccl(RankBuilder& rank, const PaceEvents& file_events, const PaceD
   place_channels();
 }
 
-void PaceNccl::collect(const PaceEvents& file_events, const PaceCuda::Time& time) {
+void PaceNccl::collect() {
+  const PaceEvents& file_events = context_.events;
+  const PaceClock& time = context_.time;
   for (std::uint32_t t = 0; t < file_events.tracks().size(); ++t) {
     file_events.each(t, PaceEvents::Part::nccl, [&](const Slot& head) {
       const auto work = [&](std::uint64_t id) -> Work& {
@@ -297,8 +296,8 @@ void PaceNccl::add_untold_calls(const PaceCuda& cuda) {
     work.operation = operations[call->name];
     const std::uint32_t next = last_of_ranges - static_cast<std::uint32_t>(locals.size());
     if (const auto [found, fresh] = locals.try_emplace(call->communicator, next); fresh) {
-      communicators_[found->second] = {communicator_text_(call->communicator), ranges_.members(call->communicator),
-                                       call->communicator};
+      communicators_[found->second] = {context_.words.communicator_text(call->communicator), call->communicator,
+                                       ranges_.members(call->communicator)};
     }
     work.communicator = locals[call->communicator];
     work.bytes = call->bytes;
@@ -332,7 +331,7 @@ std::string PaceNccl::missing() const {
   return "";
 }
 
-void PaceNccl::add_tracks(const PaceEvents& file_events, const PaceCuda& cuda, const std::string& process) {
+void PaceNccl::add_tracks(const PaceCuda& cuda, const std::string& process) {
   process_ = process;
   last_call_ = rank_.info().nccl_events;  // above the numbers of the rank's other processes
   TrackBuilder* proxies = nullptr;
@@ -348,7 +347,7 @@ void PaceNccl::add_tracks(const PaceEvents& file_events, const PaceCuda& cuda, c
       continue;
     }
     if (work.type == EventType::nccl_call) continue;
-    const std::uint64_t thread = file_events.tracks()[work.track].thread_id;
+    const std::uint64_t thread = context_.events.tracks()[work.track].thread_id;
     const auto communicator = communicators_.find(work.communicator);
     NcclRanges::Call* call = nullptr;
     if (communicator != communicators_.end()) {

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -28,19 +27,15 @@ namespace paceline::analysis {
 
 class PaceNccl {
  public:
-  // The text of a communicator, by its identity.
-  using CommunicatorText = std::function<NameId(std::uint64_t identity)>;
-
   // Collects all NCCL events of the file. Cost: linear in its slots.
-  PaceNccl(RankBuilder& rank, const PaceEvents& file_events, const PaceDefinitions& definitions,
-           const PaceCuda::Time& time, const CommunicatorText& communicator_text);
+  explicit PaceNccl(PaceContext& context);
 
   // Adds the calls of one of the file's tracks (domain "nccl", categories "api", "group", "launch", "enqueue") and
   // reads its ranges, which must have been added before.
   void add_calls(std::uint32_t track_index, std::uint64_t thread, TrackBuilder& track);
   // Adds the tracks of the communicators (kind nccl) and of the proxies. `cuda` has the launched kernels. `process`
   // goes in front of the labels.
-  void add_tracks(const PaceEvents& file_events, const PaceCuda& cuda, const std::string& process);
+  void add_tracks(const PaceCuda& cuda, const std::string& process);
 
   std::uint64_t events() const { return events_; }
   // One line that says why calls cannot be matched with those of other ranks, or "". Valid after add_tracks().
@@ -50,11 +45,6 @@ class PaceNccl {
   using Tracks = std::map<NameId, TrackBuilder*>;  // by communicator, 0 where it is not known
   struct Span {
     std::int64_t start_ns = 0, end_ns = 0;
-  };
-  struct Communicator {
-    NameId text = 0;
-    std::uint32_t members = 0;
-    std::uint64_t identity = 0;
   };
   struct Work {  // a call, a collective, a send or receive, a proxy
     format::EventType type = format::EventType::none;
@@ -84,7 +74,7 @@ class PaceNccl {
     bool end = false;
   };
 
-  void collect(const PaceEvents& file_events, const PaceCuda::Time& time);
+  void collect();
   void place_channels();
   KindId kind(NameId name, std::string_view category);
   const Operation& operation(std::uint32_t name);
@@ -92,8 +82,8 @@ class PaceNccl {
   void add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call);
   void add_untold_calls(const PaceCuda& cuda);
 
+  PaceContext& context_;
   RankBuilder& rank_;
-  CommunicatorText communicator_text_;
   NcclRanges ranges_;
   Tracks tracks_;
   std::string process_;
@@ -101,8 +91,8 @@ class PaceNccl {
   std::set<std::uint64_t> told_;  // identities of the communicators that the plugin reported
   std::uint64_t last_call_ = 0;   // number that joins a collective and its range
   std::uint64_t uncounted_ = 0;
-  std::vector<std::string> names_;
-  std::unordered_map<std::uint32_t, Communicator> communicators_;
+  std::vector<std::string> names_;  // the file's, and those of the operations that only ranges name
+  std::unordered_map<std::uint32_t, Communicator> communicators_;  // those of the file and those that only ranges name
   std::unordered_map<std::uint32_t, Operation> operations_;
   std::map<std::uint64_t, Work> works_;                                  // by id: in the order of their begins
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> calls_;  // ids, by track

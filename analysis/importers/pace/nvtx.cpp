@@ -29,9 +29,10 @@ std::uint16_t domain_of(const Slot& head) { return parts_of(scope_of(head)).doma
 
 }  // namespace
 
-void PaceNvtx::push(TrackBuilder& track, Thread& thread, const Slot& head, std::span<const Slot> payloads) {
+void PaceNvtx::push(TrackBuilder& track, Thread& thread, std::int64_t time_ns, const Slot& head,
+                    std::span<const Slot> payloads) {
   const DecodedPayloads& extended = decode(payloads, domain_of(head));
-  const std::uint32_t slice = track.begin_slice(context_.time(ticks_of(head)), kind(scope_of(head), extended));
+  const std::uint32_t slice = track.begin_slice(time_ns, kind(scope_of(head), extended));
   if (type_of(head) == EventType::push_payload) {
     const auto push = unpack<events::PushPayload>(&head);
     track.add_argument(slice, payload_of(context_.words.payload, push.payload_type, push.value), true);
@@ -41,12 +42,13 @@ void PaceNvtx::push(TrackBuilder& track, Thread& thread, const Slot& head, std::
   thread.nesting_.push_back(-1);
 }
 
-void PaceNvtx::pop(TrackBuilder& track, Thread& thread, const Slot& head, std::span<const Slot> payloads) {
+void PaceNvtx::pop(TrackBuilder& track, Thread& thread, std::int64_t time_ns, const Slot& head,
+                   std::span<const Slot> payloads) {
   const std::uint16_t domain = unpack<events::Pop>(&head).domain;
   const auto push = std::find_if(thread.pushes_.rbegin(), thread.pushes_.rend(),
                                  [&](const Thread::Push& candidate) { return candidate.domain == domain; });
   if (push == thread.pushes_.rend()) return;  // the end of a range that began before the recording
-  track.end_slice(push->slice, context_.time(ticks_of(head)));
+  track.end_slice(push->slice, time_ns);
   const DecodedPayloads& extended = decode(payloads, domain);
   if (!extended.message.empty()) track.rename(push->slice, context_.rank.names().intern(extended.message));
   add_values(track, push->slice, extended);
@@ -62,9 +64,9 @@ void PaceNvtx::pop(TrackBuilder& track, Thread& thread, const Slot& head, std::s
   thread.nesting_.erase(entry);
 }
 
-void PaceNvtx::mark(TrackBuilder& track, const Slot& head, std::span<const Slot> payloads) {
+void PaceNvtx::mark(TrackBuilder& track, std::int64_t time_ns, const Slot& head, std::span<const Slot> payloads) {
   const DecodedPayloads& extended = decode(payloads, domain_of(head));
-  const std::uint32_t mark = track.add_mark(context_.time(ticks_of(head)), kind(scope_of(head), extended));
+  const std::uint32_t mark = track.add_mark(time_ns, kind(scope_of(head), extended));
   if (type_of(head) == EventType::mark_payload) {
     const auto made = unpack<events::MarkPayload>(&head);
     track.add_mark_argument(mark, payload_of(context_.words.payload, made.payload_type, made.value));
@@ -199,21 +201,17 @@ void PaceNvtx::place_ranges(TrackBuilder& track, const Thread& thread, const std
   }
 }
 
-const DecodedPayloads& PaceNvtx::decode(std::span<const Slot> payloads, std::uint16_t domain) {
-  static const DecodedPayloads none;
-  if (payloads.empty()) return none;
+const DecodedPayloads& PaceNvtx::decode_some(std::span<const Slot> payloads, std::uint16_t domain) {
   decoded_ = {};
   context_.definitions.payloads.decode(domain, payloads, lookup_, decoded_);
   return decoded_;
 }
 
-KindId PaceNvtx::kind(std::uint64_t scope, const DecodedPayloads& payloads) {
-  const KindId plain = context_.kind(scope);
-  if (payloads.message.empty()) return plain;
+KindId PaceNvtx::named(KindId plain, const std::string& name) {
   Vocabulary& words = context_.rank.vocabulary();
-  Kind named = words.kinds[plain];
-  named.name = words.names.intern(payloads.message);
-  return words.kinds.intern(named);
+  Kind kind = words.kinds[plain];
+  kind.name = words.names.intern(name);
+  return words.kinds.intern(kind);
 }
 
 std::optional<Argument> PaceNvtx::argument_of(const PayloadValue& value) {
@@ -222,12 +220,6 @@ std::optional<Argument> PaceNvtx::argument_of(const PayloadValue& value) {
   if (!value.is_text) return value.argument(key);
   if (value.text.empty()) return std::nullopt;  // the model has no empty texts
   return make_text(key, names.intern(value.text));
-}
-
-void PaceNvtx::add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads) {
-  for (const PayloadValue& value : payloads.values) {
-    if (const auto argument = argument_of(value)) track.add_argument(slice, *argument);
-  }
 }
 
 void PaceNvtx::add_mark_values(TrackBuilder& track, std::uint32_t mark, const DecodedPayloads& payloads) {

@@ -43,10 +43,13 @@ class PaceNvtx {
     std::unordered_map<std::uint64_t, std::size_t> range_of_id_;
   };
 
-  // Each takes one event of a track and the payloads before it.
-  void push(TrackBuilder& track, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
-  void pop(TrackBuilder& track, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
-  void mark(TrackBuilder& track, const format::Slot& head, std::span<const format::Slot> payloads);
+  // Each takes one event of a track, its time and the payloads before it.
+  void push(TrackBuilder& track, Thread& thread, std::int64_t time_ns, const format::Slot& head,
+            std::span<const format::Slot> payloads);
+  void pop(TrackBuilder& track, Thread& thread, std::int64_t time_ns, const format::Slot& head,
+           std::span<const format::Slot> payloads);
+  void mark(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head,
+            std::span<const format::Slot> payloads);
   void start(std::size_t track_index, Thread& thread, const format::Slot& head, std::span<const format::Slot> payloads);
   void end(Thread& thread, const format::Slot& head);
   // An event with time stamps of the program's own: a range if it has two, else a mark. It goes to a track of its
@@ -74,15 +77,28 @@ class PaceNvtx {
   const RangeEnds& range_ends();
 
   // Valid until the next call.
-  const DecodedPayloads& decode(std::span<const format::Slot> payloads, std::uint16_t domain);
-  KindId kind(std::uint64_t scope, const DecodedPayloads& payloads);
+  const DecodedPayloads& decode(std::span<const format::Slot> payloads, std::uint16_t domain) {
+    return payloads.empty() ? no_payloads_ : decode_some(payloads, domain);
+  }
+  const DecodedPayloads& decode_some(std::span<const format::Slot> payloads, std::uint16_t domain);
+  // The kind of the scope, but with the name that the payloads give.
+  KindId kind(std::uint64_t scope, const DecodedPayloads& payloads) {
+    const KindId plain = context_.kind(scope);
+    return payloads.message.empty() ? plain : named(plain, payloads.message);
+  }
+  KindId named(KindId plain, const std::string& name);
   std::optional<Argument> argument_of(const PayloadValue& value);
-  void add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads);
+  void add_values(TrackBuilder& track, std::uint32_t slice, const DecodedPayloads& payloads) {
+    for (const PayloadValue& value : payloads.values) {
+      if (const auto argument = argument_of(value)) track.add_argument(slice, *argument);
+    }
+  }
   void add_mark_values(TrackBuilder& track, std::uint32_t mark, const DecodedPayloads& payloads);
 
   PaceContext& context_;
   PayloadSchemas::Lookup lookup_{context_.definitions.names, context_.definitions.categories};
   DecodedPayloads decoded_;
+  const DecodedPayloads no_payloads_{};
   std::optional<RangeEnds> range_ends_;
   std::map<std::uint16_t, TrackBuilder*> submitted_;  // by domain
   std::uint64_t untimed_ = 0;
