@@ -59,23 +59,16 @@ class AllreduceUpdater : public Updater {
 
 struct Entry {
   const char* name;
+  bool threaded, allreduces;
   const char* summary;
   std::unique_ptr<Updater> (*make)(const UpdaterParts&);
-  bool thread;      // communicates in a second thread
-  bool allreduces;  // so that the choice of the communicator matters
 };
 
 constexpr Entry entries[] = {
-    {"single", "one rank, no communication", make_allreduce_updater, false, false},
-    {"allreduce", "the whole gradient is averaged after backward", make_allreduce_updater, false, true},
-    {"main_rank", "gradients summed on rank 0, which updates and broadcasts the weights", make_main_rank_updater, false,
-     false},
-    {"overlap", "averaged in buckets, each sent while backward computes the next ones", make_overlap_updater, true,
-     true},
-    {"double_buffering", "averaged during the next iteration, whose step takes it: one step stale",
-     make_double_buffering_updater, true, true},
-    {"parameter_server", "asynchronous: each rank sends its gradient to rank 0 and gets the newest weights",
-     make_parameter_server_updater, true, false},
+#define PACELINE_UPDATER(name, threaded, allreduces, summary) \
+  {#name, threaded, allreduces, summary, make_##name##_updater},
+#include "trainer/updaters/updaters.def"
+#undef PACELINE_UPDATER
 };
 
 const Entry& entry_of(const std::string& name) {
@@ -92,7 +85,7 @@ std::vector<UpdaterName> updater_summaries() {
   return names;
 }
 
-bool updater_needs_thread(const std::string& name) { return entry_of(name).thread; }
+bool updater_needs_thread(const std::string& name) { return entry_of(name).threaded; }
 
 bool updater_allreduces(const std::string& name) { return entry_of(name).allreduces; }
 
@@ -116,5 +109,8 @@ std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterPart
 std::unique_ptr<Updater> make_allreduce_updater(const UpdaterParts& parts) {
   return std::make_unique<AllreduceUpdater>(parts);
 }
+
+// The mean over one rank is the rank's own gradient.
+std::unique_ptr<Updater> make_single_updater(const UpdaterParts& parts) { return make_allreduce_updater(parts); }
 
 }  // namespace paceline::train

@@ -124,11 +124,10 @@ void check_updater(const std::string& name, int ranks, const std::string& commun
 // Throws Error (usage) for an unknown name. A collective call.
 std::unique_ptr<Updater> make_updater(const std::string& name, const UpdaterParts& parts);
 
-// Each is in the file of its name.
-std::unique_ptr<Updater> make_allreduce_updater(const UpdaterParts& parts);  // updater.cpp; also for a single rank
-std::unique_ptr<Updater> make_main_rank_updater(const UpdaterParts& parts);
-std::unique_ptr<Updater> make_overlap_updater(const UpdaterParts& parts);
-std::unique_ptr<Updater> make_double_buffering_updater(const UpdaterParts& parts);
-std::unique_ptr<Updater> make_parameter_server_updater(const UpdaterParts& parts);
+// make_NAME_updater() of each row of the table. Each is in the file of its name; `single` and `allreduce` are in
+// updater.cpp.
+#define PACELINE_UPDATER(name, ...) std::unique_ptr<Updater> make_##name##_updater(const UpdaterParts& parts);
+#include "trainer/updaters/updaters.def"
+#undef PACELINE_UPDATER
 
 }  // namespace paceline::train
