@@ -55,10 +55,14 @@
             label: item => "S = " + item.raw.y.toFixed(3) + (item.raw.ci ? " (95 %: " + item.raw.ci.map(v => v.toFixed(3)).join("–") + ")" : "") } } } } };
       },
       lost(d) {
-        const names = ["T(1)/N", "serial work", "communication: transfer", "communication: waiting", "slower parallel work"];
-        const colours = ["#0072b2", "#8a919c", "#d55e00", "#f0b48a", "#009e73"];
-        return stacked(d.rows.map(r => r.label), names.map((name, i) => ({ label: name, data: d.rows.map(r => r.values[i]),
-          backgroundColor: colours[i] })));
+        // Time that faster parallel work saved is below 0, left of the axis.
+        const change = d.rows.map(r => r.values[4]);
+        const parallel = change.every(v => v >= 0) ? "slower parallel work" : change.every(v => v <= 0)
+          ? "saved by faster parallel work" : "slower parallel work (below 0: saved by faster work)";
+        const parts = [[0, "T(1)/N", "#0072b2"], [4, parallel, "#009e73"], [1, "serial work", "#8a919c"],
+          [2, "communication: transfer", "#d55e00"], [3, "communication: waiting", "#f0b48a"]];
+        return stacked(d.rows.map(r => r.label), parts.map(([part, label, backgroundColor]) =>
+          ({ label, data: d.rows.map(r => r.values[part]), backgroundColor })));
       },
       throughput(d) {
         return { type: "bar", data: { labels: d.rows.map(r => r.label), datasets: [{ data: d.rows.map(r => r.value), backgroundColor: accent,
