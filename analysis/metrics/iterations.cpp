@@ -75,13 +75,6 @@ void IterationPhases::add(const PhaseInterval& interval) {
   }
 }
 
-std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
-  std::vector<Iteration> iterations = iterations_of(table, rank);
-  IterationPhases sums(iterations);
-  for (const PhaseInterval& interval : phases.intervals) sums.add(interval);
-  return iterations;
-}
-
 IterationSummary summarize(const std::vector<Iteration>& iterations) {
   std::vector<std::int64_t> durations;
   for (const Iteration& iteration : iterations) {

@@ -38,9 +38,6 @@ class IterationPhases {
   std::size_t next_ = 0;  // the first that may end after the next interval's start
 };
 
-// Both at once.
-std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases);
-
 struct IterationSummary {
   std::size_t count = 0;                   // finished ones
   std::int64_t median_ns = 0, p95_ns = 0;  // of their durations

@@ -6,14 +6,6 @@
 
 namespace paceline::analysis {
 
-std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases) {
-  Intervals compute;
-  for (const PhaseInterval& interval : phases.intervals) {
-    if (is_compute(interval.phase)) compute.push_back({interval.start_ns, interval.end_ns});
-  }
-  return overlap_of(table, rank, std::move(compute), gpu_activity(table, rank));
-}
-
 bool is_compute(Phase phase) {
   return phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
 }

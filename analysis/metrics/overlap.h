@@ -20,10 +20,8 @@ struct Overlap {
   std::int64_t hidden_ns = 0;         // the part of it under compute
 };
 
-// Nothing if no communication runs beside the main thread. Cost: n log n in the communication slices.
-std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, const RankPhases& phases);
-// The same for a rank whose GPU activity is known already.
-// `compute`: the main thread's forward, backward and optimizer, in order.
+// Nothing if no communication runs beside the main thread. `compute`: the main thread's forward, backward and optimizer,
+// in order. Cost: n log n in the communication slices.
 std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Intervals compute, const GpuActivity& gpu);
 
 // True of the phases that hide communication which other threads do.

@@ -124,7 +124,7 @@ class PhaseWalk {
 };
 
 // Calls visit(const PhaseInterval&) for each interval of the rank's time, in order. Neighbours that touch have
-// different phases. Cost: as phases_of(), without the memory.
+// different phases. Cost: linear in the slices of the main thread.
 template <class Visit>
 void each_phase_interval(const PhaseTable& table, const Rank& rank, Visit&& visit) {
   const PhaseWalk walk(table, rank);

@@ -42,17 +42,6 @@ struct PhaseInterval {
   Phase phase = Phase::other;
 };
 
-struct RankPhases {
-  std::array<std::int64_t, phase_count> total_ns{};  // adds up to the rank's recorded time exactly
-  std::vector<PhaseInterval> intervals;              // disjoint, sorted, covering start to end except Rank::gaps
-};
-
-class PhaseTable;  // phase_rules.h; a Trace converts to it
-
-// Follows the rank's main thread; the innermost slice with a phase decides. Cost: linear in its slices, up to 48 bytes
-// of memory for each. each_phase_interval() and PhaseTimeline do without that memory.
-RankPhases phases_of(const PhaseTable& table, const Rank& rank);
-
 // The phase that the rules give a slice by itself; Phase::other if none applies. For colours.
 Phase phase_of_slice(const Trace& trace, const Rank& rank, const Track& track, std::size_t slice);
 

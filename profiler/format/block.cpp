@@ -4,8 +4,6 @@
 #include <string.h>
 #include <zstd.h>
 
-#include <array>
-
 #include "profiler/format/block_summary.h"
 #include "profiler/format/columns.h"
 #include "profiler/format/hash.h"
@@ -179,37 +177,15 @@ class Frame {
   bool failed_ = false;
 };
 
-constexpr std::uint8_t unknown_type = 254;
-constexpr auto extension_counts_or_unknown = [] {
-  std::array<std::uint8_t, 256> counts{};
-  counts.fill(unknown_type);
-  for (const EventInfo& info : event_table) counts[static_cast<unsigned>(info.type)] = info.extension_slots;
-  return counts;
-}();
-static_assert(in_bytes > unknown_type);
-
 constexpr std::size_t block_capacity = sizeof(BlockHeader) + max_payload_bytes;
 constexpr std::size_t raw_capacity = max_raw_bytes;
 static_assert(block_capacity % alignof(std::uint64_t) == 0);
 static_assert(slots_per_chunk * (1 + 8 + 22) + most_columns() * 4 <= raw_capacity);
 
-// The index of the head after the one at `at`. It is beyond any count where the event is not whole: it was never
-// written (high = 0), or its type is unknown. The two frequent numbers of slots are branches, which are predicted: the
-// next head need not wait until this one's type was looked up.
+// As next_head(). It is beyond any count where the event is not whole: it was never written (high = 0), or its type is
+// unknown.
 inline std::size_t next_event(const Slot* slots, std::size_t at) {
-  const Slot& head = slots[at];
-  const unsigned slots_after = extension_counts_or_unknown[head.high & 0xff];
-  std::size_t next = at + 1;
-  if (slots_after == 0) {
-    asm("" : "+r"(next));  // keeps the compiler from computing it instead
-    return next;
-  }
-  if (slots_after == 1) {
-    asm("" : "+r"(next));
-    return next + 1;
-  }
-  if (slots_after < unknown_type) return next + slots_after;
-  return slots_after == in_bytes ? at + 1 + extension_slots(head) : ~std::size_t{0};
+  return is_known(type_of(slots[at])) ? next_head(slots, at) : ~std::size_t{0};
 }
 
 }  // namespace

@@ -23,11 +23,7 @@ InputFile::InputFile(const std::filesystem::path& path)
   if (descriptor_ < 0) fail(std::strerror(errno));
   struct stat status {};
   const int failed = fstat(descriptor_, &status) != 0 ? errno : 0;
-  if (failed == 0 && S_ISREG(status.st_mode)) {
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
-    return;
-  }
+  if (failed == 0 && S_ISREG(status.st_mode)) return;
   close(descriptor_);
   fail(failed != 0 ? std::strerror(failed) : "not a regular file");
 }

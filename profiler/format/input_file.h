@@ -25,9 +25,6 @@ class InputFile {
   // The present length in bytes. It grows while a process records.
   std::uint64_t size() const;
 
-  // True if both are the same file and not only have the same name.
-  bool is_same_as(const InputFile& other) const { return device_ == other.device_ && inode_ == other.inode_; }
-
   // The first place from `offset` on that is in no hole; `end` where only a hole follows.
   std::uint64_t next_data(std::uint64_t offset, std::uint64_t end) const;
 
@@ -38,7 +35,6 @@ class InputFile {
  private:
   std::string name_;
   int descriptor_;
-  std::uint64_t device_ = 0, inode_ = 0;
 };
 
 // The descriptor of an open file, or -1 and errno. Opening a FIFO does not wait for its writer, and a terminal does not

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "profiler/format/block_summary.h"
+#include "profiler/format/events.h"
 #include "profiler/format/header_reader.h"
 #include "profiler/format/input_file.h"
 #include "profiler/format/live_area.h"

@@ -102,7 +102,7 @@ class BlockCursor {
 template <typename Visit>
 void for_each_event(std::span<const Slot> slots, Visit&& visit) {
   for (std::size_t at = 0; at < slots.size();) {
-    const std::size_t next = at + 1 + extension_slots(slots[at]);
+    const std::size_t next = next_head(slots.data(), at);
     if (next > slots.size()) return;
     visit(slots[at], slots.data() + at + 1);
     at = next;

@@ -249,10 +249,6 @@ void number_the_rest(std::vector<PaceProcess>& processes, const std::vector<std:
 
 }  // namespace
 
-bool same_machine(const PaceProcess& a, const PaceProcess& b) {
-  return a.file.host == b.file.host && a.file.boot_id == b.file.boot_id;
-}
-
 std::int64_t plausible_process_start_utc_ns(const format::TraceFacts& file) {
   const std::int64_t start = file.header.process_start_utc_ns;
   const double age = static_cast<double>(file.header.start_utc_ns) - static_cast<double>(start);

@@ -51,6 +51,4 @@ PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::str
 // When the system started the process; 0 if the time is not known or not plausible.
 std::int64_t plausible_process_start_utc_ns(const format::TraceFacts& file);
 
-bool same_machine(const PaceProcess& a, const PaceProcess& b);
-
 }  // namespace paceline::analysis

@@ -178,8 +178,6 @@ bool let_drain_close(std::int64_t longest_ns) {
   return true;
 }
 
-bool is_drain_thread() { return this_is_the_drain; }
-
 void finish_drain(std::uint64_t end_ticks) {
   finishing.store(true, std::memory_order_release);
   if (!this_is_the_drain) {

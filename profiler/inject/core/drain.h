@@ -22,6 +22,5 @@ bool let_drain_close(std::int64_t longest_ns);
 // Writes out every chunk, also those that are still open, and closes the file. A flight recorder keeps the last seconds
 // before `end_ticks` (absolute). Called once, at the end.
 void finish_drain(std::uint64_t end_ticks);
-bool is_drain_thread();
 
 }  // namespace paceline::inject

@@ -67,8 +67,6 @@ const Lineage& complete_lineage() {
   return known;
 }
 
-const Lineage& known_lineage() { return known; }
-
 bool is_forked_worker() { return known.forked > 0 && getppid() == known.ancestors[0].pid; }
 
 }  // namespace paceline::inject

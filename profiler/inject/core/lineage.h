@@ -37,7 +37,6 @@ void note_fork();
 
 // The lineage with all ancestors that can still be found. Called by the thread that opens the file, before it does.
 const Lineage& complete_lineage();
-const Lineage& known_lineage();
 
 // True for a fork of a process that still runs and has the same rank: a worker, not a daemon.
 bool is_forked_worker();

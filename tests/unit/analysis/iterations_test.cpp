@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/rank_phases.h"
 
 namespace paceline::analysis {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "analysis/metrics/phases.h"
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/rank_phases.h"
 
 namespace paceline::analysis {
 namespace {

@@ -8,6 +8,7 @@
 #include "analysis/metrics/iterations.h"
 #include "analysis/metrics/phases.h"
 #include "tests/unit/analysis/imported.h"
+#include "tests/unit/analysis/rank_phases.h"
 
 namespace paceline::analysis {
 namespace {

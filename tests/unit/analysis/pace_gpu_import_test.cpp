@@ -10,6 +10,7 @@
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
 #include "tests/unit/analysis/imported.h"
+#include "tests/unit/analysis/rank_phases.h"
 
 namespace paceline::analysis {
 namespace {
@@ -317,6 +318,24 @@ TEST(PaceGpuImport, ACollectiveFindsTheCallOfItsThreadSizeAndTime) {
   for (std::uint32_t i = 0; i < main.slices.size(); ++i) {
     EXPECT_EQ(main.slices.number(i, call) == number, main.slices.start_ns[i] == 5000) << i;
   }
+}
+
+// The correlation differs from slice to slice; the other arguments of a kernel are stored once for each kernel.
+TEST(PaceGpuImport, KeepsASliceIn32BytesAnd8ForEachArgumentThatDiffers) {
+  GpuFile file;
+  constexpr std::uint64_t launches = 50'000;
+  for (std::uint64_t i = 0; i < launches; ++i) {
+    file.call(1000 + 10 * i, 5, 1, i + 1);
+    file.kernel(1004 + 10 * i, 3, 1 + i % 2, 1 + i % 2, i + 1);
+  }
+  const Trace trace = import(file);
+  std::size_t slices = 0, bytes = 0;
+  for (const Track& track : trace.ranks[0].tracks) {
+    slices += track.slices.size();
+    bytes += track.slices.bytes();
+  }
+  ASSERT_EQ(slices, 2 * launches);
+  EXPECT_LE(bytes, (32 + 8) * slices);
 }
 
 TEST(PaceGpuImport, DamagedFilesOfAnyNumbersAreRead) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/rank_phases.h"
 
 namespace paceline::analysis {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "analysis/metrics/phase_rules.h"
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/rank_phases.h"
 
 namespace paceline::analysis {
 namespace {
