@@ -65,7 +65,7 @@ class PaceEvents {
 
   std::uint64_t slots() const { return slots_; }  // of all tracks together
   // Counts the slots of every pass over everything from here on.
-  void count_in(ProgressCounter& progress) { progress_ = &progress; }
+  void count_in(PartCounter& progress) { progress_ = &progress; }
 
   // What a pass needs: it may visit more.
   enum class Part { definitions, cuda, nccl, everything };
@@ -98,7 +98,7 @@ class PaceEvents {
   format::TraceFile file_;  // where there is no reader
   std::vector<TrackId> tracks_;
   std::uint64_t last_ticks_ = 0, slots_ = 0;
-  ProgressCounter* progress_ = nullptr;
+  PartCounter* progress_ = nullptr;
   bool has_nccl_ = false;
   mutable std::unique_ptr<format::BlockCursor> spare_;
 };

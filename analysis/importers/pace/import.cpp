@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -216,8 +217,13 @@ Trace import_pace(std::vector<PaceEvents> files, const Progress& progress) {
     }
   }
   ProgressCounter counter(progress, slots);
-  for (std::vector<PaceProcess>* all : {&processes, &others}) {
-    for (PaceProcess& process : *all) process.events.count_in(counter);
+  std::deque<PartCounter> parts;  // one for each file
+  for (PaceProcess& process : processes) {
+    const std::string name = fmt::format("rank {} on {}", process.rank, process.file.host);
+    process.events.count_in(parts.emplace_back(progress, counter, name, process.events.slots()));
+  }
+  for (PaceProcess& other : others) {
+    other.events.count_in(parts.emplace_back(progress, counter, "", other.events.slots()));
   }
 
   TraceBuilder run;
