@@ -1,6 +1,7 @@
 // paceline-view: the desktop viewer, and its pictures without a display.
 #include <QApplication>
 #include <QFont>
+#include <QScreen>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -37,7 +38,7 @@ void apply_view(RunPage& page, const Options& options, std::function<void(const 
                     .toStdString());
   }
   if (options.from_ns || options.to_ns) {
-    const TimeRange view = state.axis().visible();
+    const TimeRange view = options.iterations ? state.axis().visible() : state.axis().whole();
     const TimeRange wanted{options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
     if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it starts");
     state.jump_to(wanted);
@@ -101,7 +102,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   Window window;
-  window.resize(options.size);
+  window.resize(Window::fitting(options.size, window.screen()->availableSize()));
   for (const QString& path : options.runs) {
     window.open(path, [options, &window](RunPage& page) {
       apply_view(page, options, [&window](const QString& message) { window.show_message(message); });

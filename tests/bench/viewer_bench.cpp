@@ -31,6 +31,7 @@ struct Scene {
   explicit Scene(const std::shared_ptr<const Run>& run, double share)
       : document(run), state(*run), rows(document, state), image(width, height, QImage::Format_RGB32) {
     state.set_width(width - header_width);
+    state.set_all_collapsed(false);
     const double middle = (run->begin_ns + run->end_ns) / 2, half = share * (run->end_ns - run->begin_ns) / 2;
     state.show_part({middle - half, middle + half});
     rows.place(height - ruler_height);

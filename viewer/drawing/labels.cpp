@@ -17,6 +17,20 @@ QRgb blend(QRgb a, QRgb b, int percent) {
   return qRgb(mix(qRed(a), qRed(b)), mix(qGreen(a), qGreen(b)), mix(qBlue(a), qBlue(b)));
 }
 
+void paint_warning(QPainter& painter, const QPoint& top_left, int size, const QColor& colour) {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(colour);
+  const double x = top_left.x(), y = top_left.y(), s = size;
+  const QPointF triangle[] = {{x + s / 2, y}, {x + s, y + s}, {x, y + s}};
+  painter.drawPolygon(triangle, 3);
+  painter.setBrush(QColor(text_colour_on(colour.rgb())));
+  painter.drawRect(QRectF(x + s / 2 - s / 14, y + s * 0.35, s / 7, s * 0.33));
+  painter.drawRect(QRectF(x + s / 2 - s / 14, y + s * 0.76, s / 7, s * 0.14));
+  painter.restore();
+}
+
 bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background) {
   constexpr int margin = 4;
   const int room = rect.width() - 2 * margin;

@@ -6,9 +6,12 @@
 #include <QRect>
 #include <QString>
 
+#include "viewer/session/view_state.h"
+
 namespace paceline::viewer {
 
-constexpr int header_width = 200, ruler_height = 30;  // left of the rows and above them, in pixels
+constexpr int header_width = ViewState::default_names_width;  // the column of names until it is widened, in pixels
+constexpr int ruler_height = 30;                              // above the rows
 
 // How many calls of the painter a drawing took; tests compare it with the number of pixels.
 struct DrawCounts {
@@ -19,6 +22,9 @@ struct DrawCounts {
     return *this;
   }
 };
+
+// A triangle with an exclamation mark, `size` pixels wide and high.
+void paint_warning(QPainter& painter, const QPoint& top_left, int size, const QColor& colour);
 
 QFont with_size(QFont font, int pixels, bool bold = false);
 

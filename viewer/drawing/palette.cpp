@@ -1,5 +1,8 @@
 #include "viewer/drawing/palette.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace paceline::viewer {
 
 using analysis::Phase;
@@ -11,7 +14,7 @@ Theme Theme::light() {
           .row_line = 0xffe4e7ec,
           .header = 0xfff2f4f7,
           .header_text = 0xff1f2733,
-          .faint_text = 0xff6b7482,
+          .faint_text = 0xff5b6472,
           .text = 0xff1f2733,
           .grid = 0xffe9ecf0,
           .ruler = 0xfff8f9fb,
@@ -89,15 +92,30 @@ QRgb name_colour(std::string_view name, const Theme& theme) {
                     : QColor::fromHsl(hue, 90 + 25 * step, 196 - 12 * step).rgb();
 }
 
+double contrast(QRgb a, QRgb b) {
+  const auto luminance = [](QRgb colour) {
+    const auto linear = [](int channel) {
+      const double share = channel / 255.0;
+      return share <= 0.04045 ? share / 12.92 : std::pow((share + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * linear(qRed(colour)) + 0.7152 * linear(qGreen(colour)) + 0.0722 * linear(qBlue(colour));
+  };
+  const auto [low, high] = std::minmax({luminance(a), luminance(b)});
+  return (high + 0.05) / (low + 0.05);
+}
+
 QRgb text_colour_on(QRgb background) {
-  const int luminance = (qRed(background) * 299 + qGreen(background) * 587 + qBlue(background) * 114) / 1000;
-  return luminance >= 132 ? 0xff15191f : 0xffffffff;
+  // Soft black where it is readable. One of black and white always has a contrast of at least 4.58.
+  for (const QRgb text : {0xff15191fu, 0xffffffffu, 0xff000000u}) {
+    if (contrast(text, background) >= 4.5) return text;
+  }
+  return 0xff000000;
 }
 
 QRgb SliceColours::look_up(analysis::KindId kind) {
   if (const auto phase = rules_.phase(kind); phase && *phase != Phase::other) return phase_colour(*phase, theme_);
   const analysis::Kind& parts = trace_.kinds[kind];
-  return trace_.names[parts.category] == "iteration" ? theme_.container : name_colour(trace_.names[parts.name], theme_);
+  return rules_.iteration(kind) ? theme_.container : name_colour(trace_.names[parts.name], theme_);
 }
 
 }  // namespace paceline::viewer

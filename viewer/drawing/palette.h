@@ -45,7 +45,9 @@ QString phase_text(analysis::Phase phase);  // its name
 // layer4.1.conv2 look alike, which shows where a kind of layer takes its time.
 QRgb name_colour(std::string_view name, const Theme& theme);
 
-// Black or white, whichever is easier to read on this background.
+// The contrast ratio of two colours (WCAG 2.1), from 1 to 21.
+double contrast(QRgb a, QRgb b);
+// Black or white, with a contrast of at least 4.5 to this background.
 QRgb text_colour_on(QRgb background);
 
 // The colours of a run's slices: that of the phase, if the rules give the slice one, else that of the name. The rules

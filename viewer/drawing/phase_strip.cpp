@@ -1,126 +1,193 @@
 #include "viewer/drawing/phase_strip.h"
 
 #include <QFontMetrics>
-#include <QImage>
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
-namespace {
+namespace phase_strip {
 
 using analysis::Phase;
 
-DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
-                           const Theme& theme, bool labels) {
+QRgb waiting_colour(const Theme& theme) {
+  return blend(phase_colour(Phase::communication, theme), theme.background, 30);
+}
+
+// The part of a range of time that is on screen, in columns; nothing where it is narrower than half a column.
+std::optional<std::pair<int, int>> columns_of(const TimeAxis& axis, std::int64_t start_ns, std::int64_t end_ns) {
+  const int left = static_cast<int>(std::lround(std::max(axis.x_of(static_cast<double>(start_ns)), 0.0)));
+  const int right =
+      static_cast<int>(std::lround(std::min(axis.x_of(static_cast<double>(end_ns)), double(axis.width()))));
+  return right > left ? std::optional(std::pair(left, right)) : std::nullopt;
+}
+
+DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
+                           const QRect& rect, const Theme& theme, bool labels) {
   DrawCounts counts;
   const TimeRange visible = axis.visible();
   int drawn_to = 0;
   for (const analysis::PhaseInterval& interval : rank.phases->intervals(
            static_cast<std::int64_t>(visible.begin_ns), static_cast<std::int64_t>(std::ceil(visible.end_ns)))) {
-    const double from = axis.x_of(static_cast<double>(interval.start_ns));
-    const double to = axis.x_of(static_cast<double>(interval.end_ns));
-    const int left = std::max(drawn_to, static_cast<int>(std::lround(std::max(from, 0.0))));
-    const int right = static_cast<int>(std::lround(std::min(to, double(axis.width()))));
-    if (right > left) {
-      const QRgb colour = phase_colour(interval.phase, theme);
-      const QRect box(rect.left() + left, rect.top(), right - left, rect.height());
-      painter.fillRect(box, QColor(colour));
-      ++counts.rectangles;
-      if (labels && paint_label(painter, box, phase_text(interval.phase), colour)) {
-        ++counts.labels;
+    const auto columns = columns_of(axis, interval.start_ns, interval.end_ns);
+    if (!columns || columns->second <= drawn_to) continue;
+    const int left = std::max(drawn_to, columns->first);
+    const QRgb colour = phase_colour(interval.phase, theme);
+    const QRect box(rect.left() + left, rect.top(), columns->second - left, rect.height());
+    painter.fillRect(box, QColor(colour));
+    ++counts.rectangles;
+    drawn_to = columns->second;
+    QRect for_label = box;
+    if (waits != nullptr && interval.phase == Phase::communication) {
+      for (const Wait& wait : waits->between(double(interval.start_ns), double(interval.end_ns))) {
+        const auto part =
+            columns_of(axis, std::max(wait.from_ns, interval.start_ns), std::min(wait.until_ns, interval.end_ns));
+        if (!part || part->second - part->first < 2) continue;
+        paint_waiting(painter, QRect(rect.left() + part->first, rect.top(), part->second - part->first, rect.height()),
+                      theme);
+        ++counts.rectangles;
+        // The label goes into the solid part, if that is where there is room.
+        if (rect.left() + part->first <= for_label.left()) for_label.setLeft(rect.left() + part->second);
       }
-      drawn_to = right;
     }
+    if (labels && paint_label(painter, for_label, phase_text(interval.phase), colour)) ++counts.labels;
   }
   return counts;
 }
 
+struct Bin {
+  analysis::PhaseTimeline::Totals phases{};
+  std::int64_t waited_ns = 0;
+};
+
 // Writes pixels: one rectangle for each share would take most of a frame's time.
-DrawCounts paint_shares(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
-                        const Theme& theme, int bin) {
-  QImage strip(axis.width(), rect.height(), QImage::Format_ARGB32_Premultiplied);
-  strip.fill(Qt::transparent);
-  auto from = static_cast<std::int64_t>(axis.time_at(0));
-  auto before = rank.phases->until(from);
-  for (int x = 0; x < axis.width(); x += bin) {
-    const int end = std::min(x + bin, axis.width());
-    const auto to = static_cast<std::int64_t>(axis.time_at(end));
-    const auto after = rank.phases->until(to);
-    const double whole = static_cast<double>(std::max<std::int64_t>(to - from, 1));
-    // The rank may begin or end within the column. Then its time fills only the lower part of the column.
-    double sum = 0;
-    int y = rect.height();
-    for (const Phase phase : phase_order) {
-      const auto p = static_cast<std::size_t>(phase);
-      sum += static_cast<double>(after[p] - before[p]);
-      const int top = rect.height() - static_cast<int>(std::lround(sum / whole * rect.height()));
-      while (y > top) {
-        QRgb* line = reinterpret_cast<QRgb*>(strip.scanLine(--y));
-        std::fill(line + x, line + end, phase_colour(phase, theme));
-      }
+void paint_bin(QImage& strip, int left, int right, const Bin& bin, double whole_ns, const Theme& theme) {
+  // A rank may begin or end within the bin. Then its time fills only the lower part of the column.
+  const int height = strip.height();
+  double sum = 0;
+  int y = height;
+  const auto fill_to = [&](double share, QRgb colour) {
+    const int top = height - static_cast<int>(std::lround(share * height));
+    while (y > top) {
+      QRgb* line = reinterpret_cast<QRgb*>(strip.scanLine(--y));
+      std::fill(line + left, line + right, colour);
     }
-    from = to;
-    before = after;
+  };
+  for (const Phase phase : phase_order) {
+    auto ns = static_cast<double>(bin.phases[static_cast<std::size_t>(phase)]);
+    if (phase == Phase::communication) {
+      const double waited = std::min(ns, static_cast<double>(bin.waited_ns));
+      sum += waited;
+      fill_to(sum / whole_ns, waiting_colour(theme));
+      ns -= waited;
+    }
+    sum += ns;
+    fill_to(sum / whole_ns, phase_colour(phase, theme));
   }
-  painter.drawImage(rect.topLeft(), strip);
-  return {.rectangles = 1, .labels = 0};
 }
 
-DrawCounts paint_present_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
-                                const Theme& theme, bool labels) {
+QImage shares(std::span<const RankIndex* const> ranks, std::span<const WaitTimeline* const> waits, const TimeAxis& axis,
+              int height, const Theme& theme, int bin_width) {
+  QImage strip(axis.width(), height, QImage::Format_ARGB32_Premultiplied);
+  strip.fill(Qt::transparent);
+  std::vector<analysis::PhaseTimeline::Totals> before;
+  auto from = static_cast<std::int64_t>(axis.time_at(0));
+  for (const RankIndex* rank : ranks) before.push_back(rank->phases->until(from));
+  for (int x = 0; x < axis.width(); x += bin_width) {
+    const int end = std::min(x + bin_width, axis.width());
+    const auto to = static_cast<std::int64_t>(axis.time_at(end));
+    Bin bin;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const auto after = ranks[r]->phases->until(to);
+      for (std::size_t phase = 0; phase < after.size(); ++phase) bin.phases[phase] += after[phase] - before[r][phase];
+      before[r] = after;
+      if (waits[r] != nullptr) bin.waited_ns += waits[r]->waited_ns(from, to);
+    }
+    const auto whole = static_cast<double>(std::max<std::int64_t>(to - from, 1)) * static_cast<double>(ranks.size());
+    paint_bin(strip, x, end, bin, whole, theme);
+    from = to;
+  }
+  return strip;
+}
+
+DrawCounts paint_recorded(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
+                          const QRect& rect, const Theme& theme, bool labels) {
   const TimeRange visible = axis.visible();
   const std::size_t intervals = rank.phases->count_between(static_cast<std::int64_t>(visible.begin_ns),
                                                            static_cast<std::int64_t>(visible.end_ns));
   const auto width = static_cast<std::size_t>(axis.width());
   // Intervals of two pixels or more on average are drawn themselves. Otherwise bins of about two dozen intervals are
   // drawn: narrower bins would show a moiré pattern of iterations against columns.
-  if (2 * intervals <= width) return paint_intervals(painter, rank, axis, rect, theme, labels);
+  if (2 * intervals <= width) return paint_intervals(painter, rank, waits, axis, rect, theme, labels);
   const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 1, 12));
-  return paint_shares(painter, rank, axis, rect, theme, bin);
+  const RankIndex* const ranks[] = {&rank};
+  const WaitTimeline* const of_ranks[] = {waits};
+  painter.drawImage(rect.topLeft(), shares(ranks, of_ranks, axis, rect.height(), theme, bin));
+  return {.rectangles = 1, .labels = 0};
 }
 
-}  // namespace
+void paint_pattern(QPainter& painter, const QRect& box, QRgb background, QRgb lines) {
+  painter.fillRect(box, QColor(background));
+  painter.fillRect(box, QBrush(QColor(lines), Qt::BDiagPattern));
+}
 
-DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const TimeAxis& axis, const QRect& rect,
-                        const Theme& theme, bool labels) {
-  DrawCounts counts = paint_present_phases(painter, rank, axis, rect, theme, labels);
-  counts += paint_losses(painter, rank.losses, axis, rect, theme, labels);
+}  // namespace phase_strip
+
+DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
+                        const QRect& rect, const Theme& theme, bool labels) {
+  DrawCounts counts = phase_strip::paint_recorded(painter, rank, waits, axis, rect, theme, labels);
+  counts += paint_unrecorded(painter, rank.unrecorded, axis, rect, theme, labels);
   return counts;
 }
 
-QString loss_text(const analysis::LostInterval& loss) {
-  if (loss.events == 0) return "events lost";
-  return QString(loss.events == 1 ? "%L1 event lost" : "%L1 events lost").arg(loss.events);
+QImage phase_shares(const Run& run, std::span<const std::size_t> ranks, std::span<const WaitTimeline> waits,
+                    const TimeAxis& axis, int height, const Theme& theme, int bin) {
+  std::vector<const RankIndex*> indexes;
+  std::vector<const WaitTimeline*> of_ranks;
+  for (const std::size_t rank : ranks) {
+    indexes.push_back(&run.ranks[rank]);
+    of_ranks.push_back(waits.empty() ? nullptr : &waits[rank]);
+  }
+  return phase_strip::shares(indexes, of_ranks, axis, height, theme, bin);
+}
+
+QString waited_text(const Run& run, const Wait& wait) {
+  return QString("%1 for rank %2").arg(duration_text(wait.length_ns())).arg(run.trace.ranks[wait.for_rank].rank);
 }
 
 void paint_hatching(QPainter& painter, const QRect& box, const Theme& theme) {
-  painter.fillRect(box, QColor(theme.background));
-  painter.fillRect(box, QBrush(QColor(theme.faint_text), Qt::BDiagPattern));
+  phase_strip::paint_pattern(painter, box, theme.background, theme.faint_text);
 }
 
-DrawCounts paint_losses(QPainter& painter, const std::vector<analysis::LostInterval>& losses, const TimeAxis& axis,
-                        const QRect& rect, const Theme& theme, bool labels) {
+void paint_waiting(QPainter& painter, const QRect& box, const Theme& theme) {
+  const QRgb solid = phase_colour(analysis::Phase::communication, theme);
+  phase_strip::paint_pattern(painter, box, phase_strip::waiting_colour(theme), blend(solid, theme.background, 65));
+}
+
+DrawCounts paint_unrecorded(QPainter& painter, const std::vector<Unrecorded>& stretches, const TimeAxis& axis,
+                            const QRect& rect, const Theme& theme, bool labels) {
   constexpr int least_width = 2;
   DrawCounts counts;
   const auto begin = static_cast<std::int64_t>(axis.visible().begin_ns);
-  auto loss = std::partition_point(losses.begin(), losses.end(), [&](const auto& l) { return l.end_ns < begin; });
+  auto stretch = std::ranges::partition_point(stretches, [&](const Unrecorded& one) { return one.end_ns < begin; });
   int drawn_to = 0;
-  for (; loss != losses.end(); ++loss) {
-    const double from = axis.x_of(static_cast<double>(loss->start_ns));
+  for (; stretch != stretches.end(); ++stretch) {
+    const double from = axis.x_of(static_cast<double>(stretch->start_ns));
     if (from >= axis.width()) break;
-    const double to = std::min(axis.x_of(static_cast<double>(loss->end_ns)), double(axis.width()));
+    const double to = std::min(axis.x_of(static_cast<double>(stretch->end_ns)), double(axis.width()));
     const int left = std::max(drawn_to, static_cast<int>(std::floor(std::max(from, 0.0))));
     const int right = std::min(std::max(static_cast<int>(std::ceil(to)), left + least_width), axis.width());
     if (right <= left) continue;
     const QRect box(rect.left() + left, rect.top(), right - left, rect.height());
     paint_hatching(painter, box, theme);
     ++counts.rectangles;
-    const QString text = loss_text(*loss);
-    const int text_width = painter.fontMetrics().horizontalAdvance(text) + 10;
+    const int text_width = painter.fontMetrics().horizontalAdvance(stretch->text) + 10;
     if (labels && text_width + 4 <= box.width()) {
       const QRect behind(box.left() + 2, box.top() + 2, text_width, box.height() - 4);
       painter.fillRect(behind, QColor(theme.background));
-      if (paint_label(painter, behind.adjusted(0, 0, 4, 0), text, theme.background)) ++counts.labels;
+      if (paint_label(painter, behind.adjusted(0, 0, 4, 0), stretch->text, theme.background)) ++counts.labels;
     }
     drawn_to = right;
   }

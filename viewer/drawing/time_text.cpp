@@ -23,17 +23,7 @@ const Unit& unit_for(double ns) {
   return units.back();
 }
 
-// Turns "12.3456789" into "12.345 678 9": groups of three digits are easier to read.
-QString grouped(const QString& number) {
-  const qsizetype point = number.indexOf('.');
-  if (point < 0) return number;
-  QString text = number.left(point + 1);
-  for (qsizetype i = point + 1; i < number.size(); ++i) {
-    if (i > point + 1 && (i - point - 1) % 3 == 0) text += QChar(0x2009);  // thin space
-    text += number[i];
-  }
-  return text;
-}
+constexpr double minute_ns = 60e9, hour_ns = 3600e9;
 
 }  // namespace
 
@@ -41,6 +31,14 @@ QString duration_text(std::int64_t ns) {
   if (ns < 0) return "-" + duration_text(-ns);
   if (ns < 1000) return QString("%1 ns").arg(ns);
   const double seconds = static_cast<double>(ns) / 1e9;
+  if (seconds >= 36'000) {
+    const auto minutes = std::llround(seconds / 60);
+    return QString("%1 h %2 min").arg(minutes / 60).arg(minutes % 60);
+  }
+  if (seconds >= 3600) {
+    const auto whole = std::llround(seconds);
+    return QString("%1 h %2 min %3 s").arg(whole / 3600).arg(whole / 60 % 60).arg(whole % 60);
+  }
   if (seconds >= 1000) {
     const double tenths = std::round(seconds * 10);
     const auto minutes = static_cast<long long>(tenths / 600);
@@ -52,10 +50,19 @@ QString duration_text(std::int64_t ns) {
 }
 
 QString time_text(double time_ns, double step_ns, double span_ns) {
+  if (span_ns >= hour_ns) {
+    const double sign = time_ns < 0 ? -1 : 1, size = std::round(std::abs(time_ns) / step_ns) * step_ns;
+    const double hours = std::floor(size / hour_ns), minutes = std::floor((size - hours * hour_ns) / minute_ns);
+    const QString text = QString("%1 h %2 min").arg(sign * hours, 0, 'f', 0).arg(minutes, 2, 'f', 0, QChar('0'));
+    if (step_ns >= minute_ns) return text;
+    const double left = (size - hours * hour_ns - minutes * minute_ns) / 1e9;
+    const int decimals = std::max(0, static_cast<int>(std::ceil(std::log10(1e9 / step_ns) - 1e-9)));
+    return QString("%1 %2 s").arg(text).arg(left, decimals > 0 ? decimals + 3 : 2, 'f', decimals, QChar('0'));
+  }
   const Unit& unit = unit_for(span_ns);
   const int digits = std::max(0, static_cast<int>(std::ceil(std::log10(unit.ns / step_ns) - 1e-9)));
   const double value = std::abs(time_ns) < step_ns / 2 ? 0 : time_ns / unit.ns;
-  return QString("%1 %2").arg(grouped(QString::number(value, 'f', digits)), unit.name);
+  return QString("%1 %2").arg(value, 0, 'f', digits).arg(unit.name);
 }
 
 double time_from_text(const QString& text) {

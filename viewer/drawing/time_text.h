@@ -6,11 +6,12 @@
 
 namespace paceline::viewer {
 
-// Four significant digits with the fitting unit: "183 ns", "12.35 µs", "4.120 ms", "1.250 s", "3 min 20.5 s".
+// Four significant digits with the fitting unit: "183 ns", "12.35 µs", "4.120 ms", "1.250 s", "18 min 20.5 s",
+// "26 h 23 min".
 QString duration_text(std::int64_t ns);
 
-// A point in time, with enough digits to tell points `step_ns` apart: "1.250 s", "12.345 678 s", "350 µs". The unit is
-// that of `span_ns`, the largest time on the same axis.
+// A point in time, with enough digits to tell points `step_ns` apart: "1.250 s", "12.345678 s", "350 µs". The unit is
+// that of `span_ns`, the largest time on the same axis: "1 h 05 min 20 s" from an hour on.
 QString time_text(double time_ns, double step_ns, double span_ns);
 
 // Reads "1.5s", "20ms", "7 us", "3 µs", "100ns" or a plain number of seconds. Returns NaN for any other text.

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/legend.h"
@@ -88,20 +89,33 @@ class PhaseHeader : public QHeaderView {
 
 }  // namespace breakdown
 
-BreakdownModel::BreakdownModel(const Run& run) : run_(run), phases_(phases_present(run)) { show_range(std::nullopt); }
+namespace breakdown {
 
-void BreakdownModel::show_range(std::optional<TimeRange> range) {
-  beginResetModel();
-  whole_ = !range;
-  totals_.clear();
-  sums_.clear();
-  for (const RankIndex& rank : run_.ranks) {
-    totals_.push_back(range ? rank.phases->between(static_cast<std::int64_t>(range->begin_ns),
-                                                   static_cast<std::int64_t>(range->end_ns))
-                            : rank.phases->totals());
-    sums_.push_back(std::accumulate(totals_.back().begin(), totals_.back().end(), std::int64_t{0}));
+std::vector<BreakdownModel::Totals> totals_between(const Run& run, TimeRange range) {
+  std::vector<BreakdownModel::Totals> totals;
+  for (const RankIndex& rank : run.ranks) {
+    totals.push_back(
+        rank.phases->between(static_cast<std::int64_t>(range.begin_ns), static_cast<std::int64_t>(range.end_ns)));
   }
-  endResetModel();
+  return totals;
+}
+
+}  // namespace breakdown
+
+BreakdownModel::BreakdownModel(const Run& run)
+    : run_(run), phases_(phases_present(run)), totals_(run.ranks.size()), sums_(run.ranks.size()) {}
+
+void BreakdownModel::show(std::vector<Totals> totals, bool whole) {
+  whole_ = whole;
+  totals_ = std::move(totals);
+  longest_ns_ = 0;
+  for (std::size_t rank = 0; rank < totals_.size(); ++rank) {
+    sums_[rank] = std::accumulate(totals_[rank].begin(), totals_[rank].end(), std::int64_t{0});
+    longest_ns_ = std::max(longest_ns_, sums_[rank]);
+  }
+  if (totals_.empty()) return;
+  Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+  Q_EMIT headerDataChanged(Qt::Horizontal, total_column, total_column);
 }
 
 QString BreakdownModel::cell_text(std::size_t rank, int column) const {
@@ -120,7 +134,7 @@ QVariant BreakdownModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::TextAlignmentRole) return int((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   if (role == Qt::DisplayRole) return cell_text(rank, index.column());
   if (index.column() != bar_column) return {};
-  if (role == longest_role) return static_cast<qlonglong>(*std::ranges::max_element(sums_));
+  if (role == longest_role) return static_cast<qlonglong>(longest_ns_);
   if (role == values_role) {
     QVariantList values;
     for (const auto phase : phase_order) values << static_cast<qlonglong>(totals_[rank][std::size_t(phase)]);
@@ -151,7 +165,8 @@ QVariant BreakdownModel::headerData(int section, Qt::Orientation orientation, in
   return role == Qt::DisplayRole ? QVariant(phase_text(phase)) : QVariant();
 }
 
-BreakdownPanel::BreakdownPanel(Document& document, ViewState& state) : state_(state), model_(document.run()) {
+BreakdownPanel::BreakdownPanel(Document& document, ViewState& state)
+    : document_(document), state_(state), task_(document.background()), model_(document.run()) {
   title_ = new QLabel;
   title_->setContentsMargins(12, 8, 12, 4);
   QFont bold = title_->font();
@@ -164,6 +179,7 @@ BreakdownPanel::BreakdownPanel(Document& document, ViewState& state) : state_(st
   view_->setAccessibleName("Time of each rank by phase");
   view_->setFrameShape(QFrame::NoFrame);
   view_->setFocusPolicy(Qt::TabFocus);
+  view_->setTabKeyNavigation(false);  // Tab goes on to the next panel; the arrow keys move in the table
   view_->setShowGrid(false);
   view_->setWordWrap(false);
   view_->verticalHeader()->hide();
@@ -183,15 +199,35 @@ BreakdownPanel::BreakdownPanel(Document& document, ViewState& state) : state_(st
   layout->addWidget(title_);
   layout->addWidget(view_);
   connect(&state, &ViewState::range_changed, this, &BreakdownPanel::fill);
+  connect(&document, &Document::analysed, this, [this] {
+    if (!state_.selected_range()) fill();
+  });
   fill();
 }
 
 void BreakdownPanel::fill() {
-  const auto range = state_.selected_range();
-  model_.show_range(range);
+  if (const auto range = state_.selected_range()) {
+    // Beside the UI thread, so that dragging a range over many ranks stays smooth.
+    return task_.start(
+        [run = document_.shared_run(), range](const Ticket&) { return breakdown::totals_between(*run, *range); },
+        [this, range](std::vector<BreakdownModel::Totals> totals) { show(std::move(totals), range); });
+  }
+  task_.cancel();
+  std::vector<BreakdownModel::Totals> totals;
+  if (const Insight* insight = document_.insight()) {
+    for (const auto& rank : insight->figures.per_rank) totals.push_back(rank.phase_ns);
+  } else {
+    for (const RankIndex& rank : document_.run().ranks) totals.push_back(rank.phases->totals());
+  }
+  show(std::move(totals), std::nullopt);
+}
+
+void BreakdownPanel::show(std::vector<BreakdownModel::Totals> totals, std::optional<TimeRange> range) {
+  const bool first = !std::exchange(fitted_, true);
+  model_.show(std::move(totals), !range);
   title_->setText(range ? QString("Phases in the selected %1").arg(duration_text(std::int64_t(range->length())))
                         : QString("Phases of each rank, whole run"));
-  fit_columns();
+  if (first || !range) fit_columns();
 }
 
 // The rows that are measured are spread over all ranks; texts of other rows are hardly longer.

@@ -1,5 +1,5 @@
 // Where each rank's time went: one row for each rank, one column for each phase, for the whole run or the selected
-// range of time.
+// range of time. The figures of the whole run are those of the report.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -24,9 +24,12 @@ class BreakdownModel : public QAbstractTableModel {
   static constexpr int values_role = Qt::UserRole, longest_role = Qt::UserRole + 1;  // of a bar, in ns
   static constexpr int phase_role = Qt::UserRole;                                    // of a column's header
 
+  using Totals = std::array<std::int64_t, analysis::phase_count>;
+
   explicit BreakdownModel(const Run& run);
 
-  void show_range(std::optional<TimeRange> range);  // none: the whole run
+  // The time of each rank in each phase, of the whole run or of a range.
+  void show(std::vector<Totals> totals, bool whole);
 
   int rowCount(const QModelIndex& = {}) const override { return static_cast<int>(totals_.size()); }
   int columnCount(const QModelIndex& = {}) const override {
@@ -36,7 +39,6 @@ class BreakdownModel : public QAbstractTableModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  using Totals = std::array<std::int64_t, analysis::phase_count>;
   QString cell_text(std::size_t rank, int column) const;
 
   const Run& run_;
@@ -44,6 +46,7 @@ class BreakdownModel : public QAbstractTableModel {
   bool whole_ = true;
   std::vector<Totals> totals_;      // of each rank
   std::vector<std::int64_t> sums_;  // of each rank's totals
+  std::int64_t longest_ns_ = 0;     // of the sums
 };
 
 class BreakdownPanel : public QWidget {
@@ -57,12 +60,16 @@ class BreakdownPanel : public QWidget {
 
  private:
   void fill();
+  void show(std::vector<BreakdownModel::Totals> totals, std::optional<TimeRange> range);
   void fit_columns();
 
+  Document& document_;
   ViewState& state_;
+  Task task_;
   BreakdownModel model_;
   QLabel* title_;
   QTableView* view_;
+  bool fitted_ = false;
 };
 
 }  // namespace paceline::viewer

@@ -1,7 +1,10 @@
 #include "viewer/panels/details_panel.h"
 
 #include <QEvent>
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "viewer/drawing/palette.h"
 #include "viewer/drawing/time_text.h"
@@ -32,9 +35,11 @@ class Facts {
   QString faint_, rows_;
 };
 
-QString argument_text(const Run& run, const analysis::Argument& argument) {
-  const bool bytes = !argument.is_text() && run.trace.names[argument.key] == "bytes";
-  return bytes ? count_text(argument.whole()) + " B" : value_text(run, argument);
+// The text with places where a line may end. Otherwise a long name would make the panel as wide as itself.
+QString breakable(QString text) {
+  constexpr int most = 40;
+  for (qsizetype at = most; at < text.size(); at += most + 1) text.insert(at, QChar(0x200b));
+  return text;
 }
 
 bool is_device(const analysis::Track& track) {
@@ -81,6 +86,9 @@ DetailsPanel::DetailsPanel(Document& document, ViewState& state)
   setAccessibleName("Details");
   this->document()->setDocumentMargin(12);
   connect(&state, &ViewState::selection_changed, this, &DetailsPanel::start);
+  connect(&document, &Document::analysed, this, [this] {
+    if (!state_.selected()) fill();
+  });
   start();
 }
 
@@ -122,12 +130,7 @@ QString DetailsPanel::run_text() const {
   facts.add("trace", run().path);
   if (!ranks.empty()) {
     QStringList command, damage;
-    std::uint64_t dropped = 0;
     for (const auto& rank : ranks) {
-      for (const auto& [cause, count] : rank.dropped) {
-        // The events of these two causes are there, only shortened.
-        if (cause != "too_many_names" && cause != "payload_cut") dropped += count;
-      }
       if (rank.damaged) damage << QString("rank %1: %2").arg(rank.rank).arg(text_of(rank.damage));
     }
     for (const auto& word : ranks.front().command) command << text_of(word);
@@ -140,7 +143,9 @@ QString DetailsPanel::run_text() const {
         .add("clock error", ranks.size() > 1 && run().clock_error_ns > 0
                                 ? "at most " + duration_text(std::llround(run().clock_error_ns))
                                 : QString());
-    if (dropped > 0) facts.add("events lost", count_text(dropped));
+    if (const Insight* insight = document_.insight(); insight && insight->figures.losses.events > 0) {
+      facts.add("events lost", count_text(insight->figures.losses.events));
+    }
     if (!damage.isEmpty()) facts.add("damage", damage.join("; "));
   }
   return QString("<p><b>%1</b></p>").arg(run().title().toHtmlEscaped()) + facts.html() +
@@ -173,8 +178,11 @@ QString DetailsPanel::slice_text(const SliceRef& ref) const {
   kinds.removeAll(QString());
   facts.add("category", kinds.join(", "));
   slices.each_argument(ref.slice, [&](const analysis::Argument& argument) {
-    facts.add(text_of(trace.names[argument.key]), details::argument_text(run(), argument));
+    facts.add(text_of(trace.names[argument.key]), value_text(run(), argument));
   });
+  if (const std::string& name = trace.names[kind_of(run(), ref).name]; shown_name(name).contains(QChar(0x2026))) {
+    facts.add("full name", details::breakable(text_of(name)));
+  }
   const QString partner = details::is_device(track) ? "called by" : "ran as";
   if (!scan_ && details::joining(run(), ref)) facts.add(partner, "computing…");
   for (const SliceRef& other : scan_ ? scan_->partners : std::vector<SliceRef>()) {
@@ -201,7 +209,16 @@ QString DetailsPanel::statistics_text(const SliceRef& ref) const {
         QString("<td align='right' style='color:%1; padding-right:5px; white-space:nowrap'>%2</td>").arg(faint, header);
   }
   html += "</tr>";
-  for (const auto& [rank, durations] : scan_->ranks) {
+  // The selected rank, and the ranks in which the name took longest.
+  constexpr std::size_t most = 12;
+  std::vector<Scan::OfRank> shown = scan_->ranks;
+  std::ranges::stable_sort(shown, std::greater(), [&](const Scan::OfRank& of) {
+    return of.rank == ref.rank ? std::numeric_limits<std::int64_t>::max() : of.durations.median_ns;
+  });
+  const std::size_t hidden = shown.size() - std::min(most, shown.size());
+  shown.resize(shown.size() - hidden);
+  if (hidden == 0) std::ranges::stable_sort(shown, {}, &Scan::OfRank::rank);
+  for (const auto& [rank, durations] : shown) {
     const QString weight = rank == ref.rank ? "bold" : "normal";
     html += "<tr>";
     for (const QString& value :
@@ -212,7 +229,10 @@ QString DetailsPanel::statistics_text(const SliceRef& ref) const {
     }
     html += "</tr>";
   }
-  return html + "</table>";
+  html += "</table>";
+  if (hidden == 0) return html;
+  return html + QString("<p style='color:%1'>and %2 with shorter medians</p>")
+                    .arg(faint, plural_text(hidden, "rank", "ranks"));
 }
 
 }  // namespace paceline::viewer

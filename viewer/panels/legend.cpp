@@ -42,11 +42,14 @@ std::vector<analysis::Phase> phases_drawn(const Run& run) {
   return legend::in_order(present);
 }
 
-Legend::Legend(Document& document, ViewState&) : phases_(phases_drawn(document.run())) {
+Legend::Legend(Document& document, ViewState& state)
+    : document_(document), state_(state), phases_(phases_drawn(document.run())) {
   for (const analysis::Rank& rank : document.run().trace.ranks) {
-    any_lost_ = any_lost_ || !rank.lost.empty();
-    for (const analysis::Track& track : rank.tracks) any_lost_ = any_lost_ || !track.lost.empty();
+    unrecorded_ = unrecorded_ || !rank.lost.empty() || !rank.gaps.empty();
+    for (const analysis::Track& track : rank.tracks) unrecorded_ = unrecorded_ || !track.lost.empty();
   }
+  connect(&document, &Document::analysed, this, qOverload<>(&QWidget::update));
+  connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName("Colours of the phases");
 }
@@ -60,7 +63,7 @@ void Legend::paintEvent(QPaintEvent*) {
   painter.setFont(with_size(font(), 11));
   painter.setPen(QColor(theme.faint_text));
   painter.drawText(QRect(12, 0, 180, height()), Qt::AlignVCenter | Qt::AlignLeft, "Phases");
-  int x = header_width;
+  int x = state_.names_width();
   // Draws a box and a text behind it. Returns false if there is no room.
   const auto add = [&](const QString& text, auto paint_box) {
     const int text_width = painter.fontMetrics().horizontalAdvance(text);
@@ -75,8 +78,9 @@ void Legend::paintEvent(QPaintEvent*) {
     const auto fill = [&](const QRect& box) { painter.fillRect(box, QColor(phase_colour(phase, theme))); };
     if (!add(phase_text(phase), fill)) return;
   }
-  const auto hatch = [&](const QRect& box) { paint_hatching(painter, box, theme); };
-  if (any_lost_ && !add("events lost", hatch)) return;
+  const bool waits = document_.insight() != nullptr && analysis::any_timed(document_.insight()->figures.collectives);
+  if (waits && !add("waiting", [&](const QRect& box) { paint_waiting(painter, box, theme); })) return;
+  if (unrecorded_ && !add("not recorded", [&](const QRect& box) { paint_hatching(painter, box, theme); })) return;
   const QString rest = "soft colours: by name";  // kernels, and ranges that no rule knows
   if (x + painter.fontMetrics().horizontalAdvance(rest) > width()) return;
   painter.setPen(QColor(theme.faint_text));

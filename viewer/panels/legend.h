@@ -27,8 +27,10 @@ class Legend : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  const Document& document_;
+  const ViewState& state_;
   std::vector<analysis::Phase> phases_;
-  bool any_lost_ = false;
+  bool unrecorded_ = false;  // lost or paused somewhere
 };
 
 }  // namespace paceline::viewer

@@ -1,8 +1,8 @@
-// The phases of the whole run in miniature above the timeline. A frame shows which part is in view; dragging it moves
-// through the run.
+// The phases of the whole run in miniature above the timeline: a strip for each rank, or for a few ranks together where
+// there are many. A frame shows which part is in view; dragging it moves through the run.
 #pragma once
 
-#include <QPixmap>
+#include <QImage>
 #include <QWidget>
 
 #include "viewer/session/document.h"
@@ -16,8 +16,11 @@ class Overview : public QWidget {
  public:
   Overview(Document& document, ViewState& state);
 
-  QSize sizeHint() const override { return {400, height_}; }
-  QSize minimumSizeHint() const override { return {100, height_}; }
+  QSize sizeHint() const override { return {400, height_of_strips() + 2 * margin}; }
+  QSize minimumSizeHint() const override { return {100, sizeHint().height()}; }
+  // How many strips there are. Together they show all ranks.
+  int strips() const { return strips_; }
+  const QImage& image() const { return image_; }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -27,15 +30,17 @@ class Overview : public QWidget {
   void wheelEvent(QWheelEvent* event) override;
 
  private:
-  void paint_scene();
+  static constexpr int margin = 6;
+  int height_of_strips() const { return strips_ * strip_height_; }
+  void start();           // draws the strips beside the UI thread
   TimeAxis axis() const;  // the whole run over this widget's width
 
-  const Run& run_;
+  Document& document_;
   ViewState& state_;
-  int height_ = 0, strip_height_ = 0;
-  QPixmap scene_;
-  bool stale_ = true;
-  int painted_width_ = 0;
+  Task task_;
+  int strips_ = 1, strip_height_ = 0;
+  QImage image_;  // of the strips; empty until the first one is drawn
+  int drawn_width_ = 0;
   double grip_ = 0;  // from the press to the middle of the view, in columns
 };
 

@@ -2,52 +2,75 @@
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
-#include <QToolButton>
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 
-Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket) {
+namespace search {
+
+// Calls test(name) once for each name that slices have, and notes the result for each kind.
+template <class Test>
+std::vector<bool> kinds_with(const analysis::Trace& trace, const Ticket& ticket, Test test) {
+  std::vector<bool> wanted;
+  for (const analysis::Kind& kind : trace.kinds) {
+    wanted.push_back(!ticket.cancelled() && test(QString::fromStdString(trace.names[kind.name])));
+  }
+  return wanted;
+}
+
+}  // namespace search
+
+std::vector<bool> kinds_matching(const Run& run, const QRegularExpression& expression, const Ticket& ticket) {
+  return search::kinds_with(run.trace, ticket, [&](const QString& name) { return expression.match(name).hasMatch(); });
+}
+
+Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit) {
   Hits hits;
   if (text.isEmpty()) return hits;
   const auto& trace = run.trace;
-  std::vector<bool> wanted;  // by kind
-  for (const analysis::Kind& kind : trace.kinds) {
-    wanted.push_back(QString::fromStdString(trace.names[kind.name]).contains(text, Qt::CaseInsensitive));
-  }
+  const std::vector<bool> wanted =
+      search::kinds_with(trace, ticket, [&](const QString& name) { return name.contains(text, Qt::CaseInsensitive); });
+  const auto start_of = [&](const SliceRef& ref) { return slices_of(run, ref).start_ns[ref.slice]; };
+  // Of too many hits the earliest ones are kept, whatever the order of the ranks. Nothing after `last` is among them.
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  const auto keep_earliest = [&] {
+    hits.more = true;
+    const auto end = hits.found.begin() + static_cast<std::ptrdiff_t>(limit);
+    std::ranges::nth_element(hits.found, end - 1, {}, start_of);
+    last = start_of(*(end - 1));
+    hits.found.erase(end, hits.found.end());
+  };
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     for (std::size_t track = 0; track < trace.ranks[rank].tracks.size(); ++track) {
       for (const bool mark : {false, true}) {
         if (ticket.cancelled()) return hits;
         SliceRef ref{.rank = rank, .track = track, .slice = 0, .mark = mark};
         const auto& slices = slices_of(run, ref);
-        for (std::size_t i = 0; i < slices.size(); ++i) {
+        for (std::size_t i = 0; i < slices.size() && slices.start_ns[i] <= last; ++i) {
           if (!wanted[slices.kind[i]]) continue;
-          if (hits.found.size() == Hits::limit) {
-            hits.more = true;
-            break;
-          }
           ref.slice = static_cast<std::uint32_t>(i);
           hits.found.push_back(ref);
+          if (hits.found.size() >= 2 * limit) keep_earliest();
         }
       }
     }
   }
-  std::stable_sort(hits.found.begin(), hits.found.end(), [&](const SliceRef& a, const SliceRef& b) {
-    return slices_of(run, a).start_ns[a.slice] < slices_of(run, b).start_ns[b.slice];
-  });
+  if (hits.found.size() > limit) keep_earliest();
+  std::ranges::stable_sort(hits.found, {}, start_of);
   return hits;
 }
 
 SearchBar::SearchBar(Document& document, ViewState& state)
-    : document_(document), state_(state), task_(document.background()) {
+    : document_(document), state_(state), task_(document.background()), filtering_(document.background()) {
   text_ = new QLineEdit;
   text_->setPlaceholderText("Find by name (Ctrl+F)");
   text_->setAccessibleName("Find slices by name");
   text_->setClearButtonEnabled(true);
-  text_->setMinimumWidth(240);
+  text_->setMinimumWidth(140);
   text_->installEventFilter(this);
   count_ = new QLabel;
   auto* layout = new QHBoxLayout(this);
@@ -64,8 +87,22 @@ SearchBar::SearchBar(Document& document, ViewState& state)
     layout->addWidget(button);
     connect(button, &QToolButton::clicked, this, [this, direction] { step(direction); });
   }
+  filter_ = new QToolButton;
+  filter_->setText("Filter");
+  filter_->setCheckable(true);
+  filter_->setAutoRaise(true);
+  filter_->setToolTip("Show only slices whose name fits this regular expression (Ctrl+Shift+F)");
+  layout->addWidget(filter_);
+  connect(filter_, &QToolButton::toggled, this, &SearchBar::filter);
   connect(text_, &QLineEdit::textChanged, this, [this](const QString& text) {
-    if (text.isEmpty()) search(0);
+    if (!text.isEmpty()) return;
+    search(0);
+    filter_->setChecked(false);
+  });
+  connect(&state, &ViewState::filter_wanted, this, [this] {
+    text_->setFocus(Qt::ShortcutFocusReason);
+    text_->selectAll();
+    if (!text_->text().isEmpty()) filter_->toggle();
   });
   connect(&state, &ViewState::search_wanted, this, [this] {
     text_->setFocus(Qt::ShortcutFocusReason);
@@ -91,7 +128,25 @@ void SearchBar::search(int steps) {
               });
 }
 
+void SearchBar::filter(bool on) {
+  filtering_.cancel();
+  if (!on) return state_.set_filter({}, nullptr);
+  const QRegularExpression expression(text_->text(), QRegularExpression::CaseInsensitiveOption);
+  if (!expression.isValid()) {
+    filter_->setChecked(false);
+    return count_->setText("not a regular expression: " + expression.errorString());
+  }
+  const auto work = [run = document_.shared_run(), expression](const Ticket& ticket) {
+    return std::make_shared<const std::vector<bool>>(kinds_matching(*run, expression, ticket));
+  };
+  filtering_.start(work, [this, pattern = text_->text()](KindSet kinds) {
+    if (std::ranges::find(*kinds, true) == kinds->end()) count_->setText("no name fits");
+    state_.set_filter(pattern, std::move(kinds));
+  });
+}
+
 void SearchBar::step(int steps) {
+  if (filter_->isChecked() && text_->text() != state_.filter()) return filter(true);  // Enter after a change
   if (text_->text() != searched_) {
     search(steps);
   } else {
@@ -104,7 +159,7 @@ void SearchBar::go(int steps) {
   if (count == 0) return;
   current_ = current_ < 0 ? (steps > 0 ? 0 : count - 1) : ((current_ + steps) % count + count) % count;
   show_count();
-  state_.reveal(hits_.found[static_cast<std::size_t>(current_)]);
+  state_.reveal_closely(hits_.found[static_cast<std::size_t>(current_)]);
 }
 
 void SearchBar::show_count() {

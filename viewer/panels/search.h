@@ -1,8 +1,10 @@
-// Finds slices and marks by name in the whole run, not only in the part in view.
+// Finds slices and marks by name in the whole run, not only in the part in view, and filters the rows by name.
 #pragma once
 
 #include <QLabel>
 #include <QLineEdit>
+#include <QRegularExpression>
+#include <QToolButton>
 #include <QWidget>
 #include <vector>
 
@@ -12,7 +14,7 @@
 namespace paceline::viewer {
 
 struct Hits {
-  std::vector<SliceRef> found;  // by start; at most `limit`
+  std::vector<SliceRef> found;  // by start: the first `limit` of the run
   bool more = false;            // there are more than that
 
   static constexpr std::size_t limit = 1'000'000;
@@ -20,7 +22,10 @@ struct Hits {
 
 // Slices and marks whose names contain the text, whatever the case; none for an empty text. Returns early if cancelled.
 // Cost: linear in the slices, n log n in hits.
-Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket);
+Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit = Hits::limit);
+
+// The kinds of slices whose name the expression matches somewhere. Cost: linear in the kinds.
+std::vector<bool> kinds_matching(const Run& run, const QRegularExpression& expression, const Ticket& ticket);
 
 class SearchBar : public QWidget {
   Q_OBJECT
@@ -39,10 +44,12 @@ class SearchBar : public QWidget {
   void search(int steps);  // and then goes to a hit
   void go(int steps);
   void show_count();
+  void filter(bool on);
 
   Document& document_;
   ViewState& state_;
-  Task task_;
+  Task task_, filtering_;
+  QToolButton* filter_;
   QLineEdit* text_;
   QLabel* count_;
   Hits hits_;

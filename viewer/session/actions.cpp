@@ -9,6 +9,7 @@ namespace action_rows {
 
 using State = ViewState;
 using enum ViewState::Step;
+using enum ViewState::RankOrder;
 constexpr auto timeline = Action::Input::timeline, window = Action::Input::window, mouse = Action::Input::mouse;
 constexpr double key_zoom = 1.5, pan_share = ViewState::pan_share;
 constexpr const char *move = "Move", *select = "Select and measure", *find = "Find and show", *runs = "Runs";
@@ -18,8 +19,11 @@ constexpr const char *zoom_help = "zoom in and out at the pointer", *middle_help
 constexpr const char *pan_help = "move to earlier and later times", *ends_help = "go to the start and end of the run";
 constexpr const char *page_help = "scroll the rows by a page", *iterations_help = "go to the next, previous iteration";
 constexpr const char* step_help = "select the previous, next slice of the same level";
+constexpr const char* row_help = "select the slice below, above in another row";
+constexpr const char* rank_help = "select the slice at the same place of the rank below, above";
 constexpr const char* level_help = "select the slice around, the first slice inside";
 constexpr const char *hit_help = "go to the next, previous hit", *ranks_help = "unfold and fold all ranks";
+constexpr const char* order_help = "sort the ranks by number, host, waiting caused, duration";
 constexpr const char *counters_help = "unfold and fold all counters", *open_help = "open a run, a file of another tool";
 
 void zoom_middle(State& state, double factor) { state.zoom(state.axis().width() / 2.0, factor); }
@@ -35,6 +39,10 @@ void zoom_to_slice(State& state) {
   if (state.selected()) state.zoom_to(*state.selected());
 }
 
+void pin_selected(State& state) {
+  if (const auto slice = state.selected()) state.set_pinned(slice->rank, !state.pinned(slice->rank));
+}
+
 void select_nothing(State& state) {
   state.select(std::nullopt);
   state.select_range(std::nullopt);
@@ -46,7 +54,8 @@ constexpr Action table[] = {
     {move, mouse, "Wheel", "zoom at the pointer"},
     {move, mouse, "Ctrl + wheel", "zoom in fine steps"},
     {move, mouse, "Shift + wheel, drag", "move through time"},
-    {move, mouse, "Alt + wheel, wheel over the names", "scroll the rows"},
+    {move, mouse, "Ctrl + Shift + wheel, wheel over the names", "scroll the rows"},
+    {move, mouse, "Drag the edge of the names", "make the column of names wider or narrower"},
     {move, timeline, "F", "show the whole run", [](State& s) { s.show_all(); }, view_menu, "&Whole run"},
     {move, timeline, "Backspace", "return to the last view", [](State& s) { s.show_previous(); }, view_menu, "&Back"},
     {move, window, "Ctrl++ Ctrl+=", middle_help, [](State& s) { zoom_middle(s, 0.5); }, view_menu, "Zoom &in"},
@@ -71,10 +80,17 @@ constexpr Action table[] = {
     {select, timeline, "Right", step_help, [](State& s) { Q_EMIT s.step_wanted(next); }},
     {select, timeline, "Up", level_help, [](State& s) { Q_EMIT s.step_wanted(outward); }},
     {select, timeline, "Down", level_help, [](State& s) { Q_EMIT s.step_wanted(inward); }},
+    {select, timeline, "Shift+Down", row_help, [](State& s) { Q_EMIT s.step_wanted(row_below); }},
+    {select, timeline, "Shift+Up", row_help, [](State& s) { Q_EMIT s.step_wanted(row_above); }},
+    {select, timeline, "Ctrl+Down", rank_help, [](State& s) { Q_EMIT s.step_wanted(rank_below); }},
+    {select, timeline, "Ctrl+Up", rank_help, [](State& s) { Q_EMIT s.step_wanted(rank_above); }},
+    {select, timeline, "P", "pin and unpin the rank of the selection", &pin_selected},
     {select, timeline, "Esc", "select nothing", &select_nothing},
 
     {find, window, "Ctrl+F", "find slices by name in the whole run", [](State& s) { Q_EMIT s.search_wanted(); },
      go_menu, "&Find…"},
+    {find, window, "Ctrl+Shift+F", "show only slices whose name fits a regular expression",
+     [](State& s) { Q_EMIT s.filter_wanted(); }, go_menu, "F&ilter…"},
     {find, mouse, "Return", hit_help},
     {find, mouse, "Shift+Return", hit_help},
     {find, mouse, "Click on a rank's name", "unfold and fold its rows"},
@@ -86,6 +102,12 @@ constexpr Action table[] = {
      "Unfold all &counters"},
     {find, window, "Ctrl+Shift+U", counters_help, [](State& s) { s.set_all_counters_unfolded(false); }, view_menu,
      "Fold all coun&ters"},
+    {find, window, "Ctrl+1", order_help, [](State& s) { s.sort_ranks(number); }, view_menu, "Sort by rank &number"},
+    {find, window, "Ctrl+2", order_help, [](State& s) { s.sort_ranks(host); }, view_menu, "Sort by &host"},
+    {find, window, "Ctrl+3", order_help, [](State& s) { s.sort_ranks(waiting_caused); }, view_menu,
+     "Sort by &waiting caused"},
+    {find, window, "Ctrl+4", order_help, [](State& s) { s.sort_ranks(duration); }, view_menu, "Sort by &duration"},
+    {find, mouse, "Click on a host's name", "unfold and fold its ranks"},
     {find, window, "Ctrl+P", "show and hide the panels", [](State& s) { s.set_panels_shown(!s.panels_shown()); },
      view_menu, "Show or hide &panels"},
 
@@ -104,13 +126,19 @@ QString keys_text(const Action& action) {
   return action.input == Action::Input::mouse ? action.keys : QString(action.keys).section(' ', 0, 0);
 }
 
-const Action* timeline_action(int key) {
-  const auto action = std::ranges::find_if(action_table(), [&](const Action& candidate) {
-    if (candidate.input != Action::Input::timeline) return false;
-    const QStringList keys = QString(candidate.keys).split(' ');
-    return std::ranges::any_of(keys, [&](const QString& text) { return QKeySequence(text)[0].key() == key; });
-  });
-  return action == action_table().end() ? nullptr : &*action;
+const Action* timeline_action(QKeyCombination keys) {
+  const auto with = [](QKeyCombination wanted) -> const Action* {
+    for (const Action& action : action_table()) {
+      if (action.input != Action::Input::timeline) continue;
+      for (const QString& text : QString(action.keys).split(' ')) {
+        if (QKeySequence(text)[0] == wanted) return &action;
+      }
+    }
+    return nullptr;
+  };
+  const Qt::KeyboardModifiers modifiers = keys.keyboardModifiers() & ~Qt::KeypadModifier;
+  if (const Action* exact = with(QKeyCombination(modifiers, keys.key()))) return exact;
+  return modifiers.testFlag(Qt::ControlModifier) ? nullptr : with(keys.key());
 }
 
 }  // namespace paceline::viewer

@@ -2,6 +2,7 @@
 // shows are made from it. A new action is one row of actions.cpp.
 #pragma once
 
+#include <QKeyCombination>
 #include <QString>
 #include <span>
 
@@ -33,7 +34,8 @@ std::span<const Action> action_table();
 // How the menus and the sheet show its keys: the first of the alternatives, or the mouse move.
 QString keys_text(const Action& action);
 
-// The action of the timeline that has this key, whatever the modifiers; nullptr if none has.
-const Action* timeline_action(int key);
+// The action of the timeline that has this key with these modifiers, or else the key alone, since some keyboards need
+// Shift for it; nullptr if none has.
+const Action* timeline_action(QKeyCombination keys);
 
 }  // namespace paceline::viewer

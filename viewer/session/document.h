@@ -1,5 +1,5 @@
-// What is open: a run, and the worker threads that compute for its page. Widgets hold a reference; the page owns it and
-// outlives them.
+// What is open: a run, its analysis, and the worker threads that compute for its page. Widgets hold a reference; the
+// page owns it and outlives them.
 #pragma once
 
 #include <QObject>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "viewer/session/background.h"
+#include "viewer/session/insight.h"
 #include "viewer/session/run.h"
 
 namespace paceline::viewer {
@@ -16,19 +17,26 @@ class Document : public QObject {
   Q_OBJECT
 
  public:
-  explicit Document(std::shared_ptr<const Run> run) : run_(std::move(run)) {}
+  // Begins with the analysis of the run.
+  explicit Document(std::shared_ptr<const Run> run);
 
   const Run& run() const { return *run_; }
   // For work in other threads.
   const std::shared_ptr<const Run>& shared_run() const { return run_; }
   Background& background() { return background_; }
+  // nullptr until analysed(); does not change after it.
+  const Insight* insight() const { return insight_.get(); }
+  const std::shared_ptr<const Insight>& shared_insight() const { return insight_; }
 
  Q_SIGNALS:
+  void analysed();
   void row_ready();  // a row's index has arrived: rows may be taller, and are to be drawn again
 
  private:
   std::shared_ptr<const Run> run_;
+  std::shared_ptr<const Insight> insight_;
   Background background_;
+  Task analysis_{background_};
 };
 
 // A value that is made when it is first asked for: at once if that is cheap, else by a worker, which is followed by
@@ -53,6 +61,13 @@ class OnDemand {
     }
     return value_ ? &*value_ : nullptr;
   }
+
+  // The value is to be made anew.
+  void reset() {
+    task_.cancel();
+    value_.reset();
+  }
+  const Value* made() const { return value_ ? &*value_ : nullptr; }
 
  private:
   Document& document_;

@@ -1,5 +1,5 @@
-// Opens a run in a thread of its own, so that the window stays responsive. Emits the progress, then the run or the
-// reason why it cannot be opened.
+// Opens a run in a thread of its own, so that the window stays responsive. Emits the progress, in all and of each rank,
+// then the run or the reason why it cannot be opened.
 #pragma once
 
 #include <QThread>
@@ -23,6 +23,7 @@ class Loader : public QThread {
 
  Q_SIGNALS:
   void progressed(int percent);
+  void rank_progressed(const QString& name, int percent);  // first with 0, in the order of the ranks
   void loaded(std::shared_ptr<const paceline::viewer::Run> run);
   void failed(const QString& why);
 

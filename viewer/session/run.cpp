@@ -2,22 +2,27 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QLocale>
 #include <QSet>
 #include <algorithm>
+#include <map>
 
+#include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"
 
 namespace paceline::viewer {
+
+QString plural_text(std::size_t count, const char* one, const char* many) {
+  return QString::fromStdString(analysis::plural(count, one, many));
+}
 
 QString Run::title() const {
   const QString name = QFileInfo(QDir::cleanPath(path)).fileName();
   return name.isEmpty() || name == "." ? QDir(path).dirName() : name;
 }
 
-QString Run::ranks_text() const {
-  return QString("%1 %2").arg(trace.ranks.size()).arg(trace.ranks.size() == 1 ? "rank" : "ranks");
-}
+QString Run::ranks_text() const { return plural_text(trace.ranks.size(), "rank", "ranks"); }
 
 namespace run_index {
 
@@ -33,44 +38,45 @@ CounterGraph graph_of(const analysis::Samples& samples) {
   return graph;
 }
 
-// How deep the MPI calls of a thread are nested, other slices left out; 0 if it made none.
-unsigned mpi_depths(const analysis::Trace& trace, const analysis::Track& track) {
-  if (track.kind != analysis::TrackKind::thread) return 0;
-  const std::vector<bool> calls = mpi_kinds(trace);
-  const analysis::Slices& slices = track.slices;
-  std::vector<std::int64_t> open_ends;
-  std::size_t deepest = 0;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    if (!calls[slices.kind[i]]) continue;
-    while (!open_ends.empty() && open_ends.back() <= slices.start_ns[i]) open_ends.pop_back();
-    open_ends.push_back(slices.end_ns(i));
-    deepest = std::max(deepest, open_ends.size());
+std::vector<analysis::KindId> kinds_of(const analysis::Track& track, std::vector<bool>& seen) {
+  std::vector<analysis::KindId> kinds;
+  for (const analysis::KindId kind : track.slices.kind) {
+    if (seen[kind]) continue;
+    seen[kind] = true;
+    kinds.push_back(kind);
   }
-  return static_cast<unsigned>(deepest);
+  for (const analysis::KindId kind : kinds) seen[kind] = false;
+  return kinds;
 }
 
 void fill(RankIndex& index, const analysis::PhaseTable& table, const analysis::Rank& rank) {
-  const analysis::Trace& trace = table.trace();
   index.phases.emplace(table, rank);
   index.iterations = analysis::iterations_of(table, rank);
-  if (!index.iterations.empty()) {
-    analysis::IterationPhases phases(index.iterations);
-    analysis::each_phase_interval(table, rank, [&](const auto& interval) { phases.add(interval); });
+  index.unrecorded = unrecorded_of(analysis::main_thread_losses(rank));
+  index.incomplete = rank.damaged || !index.unrecorded.empty();
+  for (const analysis::Gap& gap : rank.gaps) {
+    if (!gap.lost) index.unrecorded.push_back({gap.start_ns, gap.end_ns, QString::fromStdString(gap.reason)});
   }
-  index.losses = analysis::main_thread_losses(rank);
-  for (std::size_t t = 0; t < rank.tracks.size(); ++t) {
-    index.graphs.push_back(graph_of(rank.tracks[t].samples));
-    if (const unsigned depths = mpi_depths(trace, rank.tracks[t]); depths > 0) index.mpi_threads.push_back({t, depths});
+  std::ranges::stable_sort(index.unrecorded, {}, &Unrecorded::start_ns);
+  std::vector<bool> seen(table.trace().kinds.size());
+  for (const analysis::Track& track : rank.tracks) {
+    index.graphs.push_back(graph_of(track.samples));
+    index.kinds.push_back(kinds_of(track, seen));
   }
 }
 
 }  // namespace run_index
 
-std::vector<bool> mpi_kinds(const analysis::Trace& trace) {
-  const auto mpi = trace.names.find("mpi");
-  std::vector<bool> wanted;
-  for (const analysis::Kind& kind : trace.kinds) wanted.push_back(mpi != 0 && kind.domain == mpi);
-  return wanted;
+QString loss_text(const analysis::LostInterval& loss) {
+  if (loss.cause == "damage") return "damaged in the file";
+  if (loss.events == 0) return "events lost";
+  return plural_text(loss.events, "event", "events") + " lost";
+}
+
+std::vector<Unrecorded> unrecorded_of(const std::vector<analysis::LostInterval>& losses) {
+  std::vector<Unrecorded> unrecorded;
+  for (const auto& loss : losses) unrecorded.push_back({loss.start_ns, loss.end_ns, loss_text(loss)});
+  return unrecorded;
 }
 
 std::optional<analysis::ValueRanges::Range> CounterGraph::between(double begin_ns, double end_ns) const {
@@ -105,8 +111,7 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
     known_hosts.insert(host);
     run->hosts << host;
   }
-  analysis::Progress indexing;
-  if (progress) indexing = [&](double share) { return progress(0.9 + 0.1 * share); };
+  const analysis::Progress indexing = progress.from_to(0.9, 1);
   analysis::ProgressCounter done(indexing, ranks.size());
   analysis::parallel_for(ranks.size(), [&](std::size_t r) {
     run_index::fill(run->ranks[r], *run->phase_table, ranks[r]);
@@ -116,32 +121,76 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
 }
 
 std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress) {
-  analysis::Progress reading;
-  if (progress) reading = [&](double share) { return progress(0.9 * share); };
-  return index_run(path, analysis::load_run(path.toStdString(), reading), progress);
+  return index_run(path, analysis::load_run(path.toStdString(), progress.from_to(0, 0.9)), progress);
 }
 
-namespace run_index {
+std::vector<RunIteration> run_iterations(const Run& run) {
+  struct Sum {
+    RunIteration iteration;
+    std::int64_t ranks = 0;
+  };
+  std::map<std::int64_t, Sum> sums;  // by number
+  for (const RankIndex& rank : run.ranks) {
+    for (const analysis::Iteration& one : rank.iterations) {
+      const std::int64_t end = one.start_ns + one.duration_ns;
+      Sum& sum = sums.try_emplace(one.number, Sum{{one.number, one.start_ns, end, 0}, 0}).first->second;
+      sum.iteration.start_ns = std::min(sum.iteration.start_ns, one.start_ns);
+      sum.iteration.end_ns = std::max(sum.iteration.end_ns, end);
+      sum.iteration.duration_ns += one.duration_ns;
+      ++sum.ranks;
+    }
+  }
+  std::vector<RunIteration> iterations;
+  for (auto& [number, sum] : sums) {
+    sum.iteration.duration_ns /= sum.ranks;
+    iterations.push_back(sum.iteration);
+  }
+  std::ranges::stable_sort(iterations, {}, &RunIteration::start_ns);
+  return iterations;
+}
 
-QString text_of(const Run& run, analysis::NameId name) { return QString::fromStdString(run.trace.names[name]); }
+QString shown_name(const std::string& name, int longest) {
+  QString text = QString::fromStdString(name);
+  if (text.size() > longest) text = text.left(longest / 2) + QChar(0x2026) + text.right(longest / 2 - 1);
+  bool right_to_left = false;
+  for (QChar& c : text) {
+    if (c.category() == QChar::Other_Control) c = ' ';
+    const auto direction = c.direction();
+    right_to_left |=
+        direction == QChar::DirR || direction == QChar::DirAL || (c >= QChar(0x202a) && c <= QChar(0x202e));
+  }
+  return right_to_left ? QChar(0x2068) + text + QChar(0x2069) : text;  // first strong isolate
+}
 
-}  // namespace run_index
+const analysis::Iteration* iteration_of(const Run& run, const SliceRef& ref) {
+  if (ref.mark || !track_of(run, ref).main) return nullptr;
+  const auto& slices = slices_of(run, ref);
+  if (!run.phase_table->iteration(slices.kind[ref.slice])) return nullptr;
+  const std::int64_t start = slices.start_ns[ref.slice];
+  const auto* iteration = analysis::iteration_at(run.ranks[ref.rank].iterations, start);
+  const bool same =
+      iteration != nullptr && iteration->start_ns == start && iteration->duration_ns == slices.duration_ns[ref.slice];
+  return same ? iteration : nullptr;
+}
 
 QString slice_title(const Run& run, const SliceRef& ref) {
-  QString title = run_index::text_of(run, kind_of(run, ref).name);
-  if (title.isEmpty()) title = "(no name)";
-  if (ref.mark || category_of(run, ref) != "iteration") return title;
-  const auto number = slices_of(run, ref).number(ref.slice, run.trace.names.find("payload"));
-  return number ? QString("%1 %2").arg(title).arg(*number, 0, 'f', 0) : title;
+  const std::string& name = run.trace.names[kind_of(run, ref).name];
+  const QString title = name.empty() ? QString("(no name)") : shown_name(name);
+  const analysis::Iteration* iteration = iteration_of(run, ref);
+  const bool numbered = !name.empty() && name.back() >= '0' && name.back() <= '9';
+  return iteration != nullptr && !numbered ? QString("%1 %2").arg(title).arg(iteration->number) : title;
 }
 
-QString domain_of(const Run& run, const SliceRef& ref) { return run_index::text_of(run, kind_of(run, ref).domain); }
+QString domain_of(const Run& run, const SliceRef& ref) { return shown_name(run.trace.names[kind_of(run, ref).domain]); }
 
-QString category_of(const Run& run, const SliceRef& ref) { return run_index::text_of(run, kind_of(run, ref).category); }
+QString category_of(const Run& run, const SliceRef& ref) {
+  return shown_name(run.trace.names[kind_of(run, ref).category]);
+}
 
 QString value_text(const Run& run, const analysis::Argument& argument) {
-  return argument.is_text() ? run_index::text_of(run, argument.text())
-                            : QString::fromStdString(analysis::number_text(argument));
+  if (argument.is_text()) return shown_name(run.trace.names[argument.text()], 1000);
+  if (run.trace.names[argument.key] != "bytes") return QString::fromStdString(analysis::number_text(argument));
+  return QLocale(QLocale::English).toString(qulonglong{argument.whole()}) + " B";
 }
 
 }  // namespace paceline::viewer

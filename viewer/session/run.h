@@ -27,19 +27,20 @@ struct CounterGraph {
   std::optional<analysis::ValueRanges::Range> between(double begin_ns, double end_ns) const;
 };
 
-// A thread that made MPI calls, which get a row of their own.
-struct MpiThread {
-  std::size_t track = 0;
-  unsigned depths = 0;  // levels of nesting of MPI calls alone
+// A stretch of time of which the trace does not hold everything.
+struct Unrecorded {
+  std::int64_t start_ns = 0, end_ns = 0;
+  QString text;  // "1,234 events lost", "outside --iterations"
 };
 
 // The figures of one rank. The indexes for drawing slices belong to the rows, which make them when they are first seen.
 struct RankIndex {
   std::optional<analysis::PhaseTimeline> phases;
-  std::vector<analysis::Iteration> iterations;
-  std::vector<analysis::LostInterval> losses;  // of the main thread
-  std::vector<CounterGraph> graphs;            // one for each track
-  std::vector<MpiThread> mpi_threads;
+  std::vector<analysis::Iteration> iterations;       // without their phases
+  std::vector<Unrecorded> unrecorded;                // by start: what the main thread lost, and pauses
+  bool incomplete = false;                           // damaged, or events of the main thread were lost
+  std::vector<CounterGraph> graphs;                  // one for each track
+  std::vector<std::vector<analysis::KindId>> kinds;  // of each track: those that its slices have, in any order
 };
 
 struct Run {
@@ -58,8 +59,9 @@ struct Run {
   QString ranks_text() const;
 };
 
-// Whether each kind of slice is an MPI call.
-std::vector<bool> mpi_kinds(const analysis::Trace& trace);
+// "1,234 events lost"; "events lost" where the number is not known; "damaged in the file".
+QString loss_text(const analysis::LostInterval& loss);
+std::vector<Unrecorded> unrecorded_of(const std::vector<analysis::LostInterval>& losses);
 
 // Throws Error as analysis::load_run does. The figures of the ranks are computed on all CPUs; they are the last tenth
 // of `progress`, which any thread may call, one at a time.
@@ -67,12 +69,22 @@ std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progres
 // The same for a trace that is in memory.
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
 
+// An iteration of the run: from the first rank's begin to the last rank's end.
+struct RunIteration {
+  std::int64_t number = 0, start_ns = 0, end_ns = 0;
+  std::int64_t duration_ns = 0;  // mean over the ranks
+};
+// By start. Cost: n log n in the iterations of all ranks.
+std::vector<RunIteration> run_iterations(const Run& run);
+
+// "1 slice", "2,000 slices".
+QString plural_text(std::size_t count, const char* one, const char* many);
+
 // What a user can point at.
 struct SliceRef {
   std::size_t rank = 0, track = 0;  // indices, not the rank's number
   std::uint32_t slice = 0;
   bool mark = false;
-  bool mpi_row = false;  // chosen in the thread's row of MPI calls, where its neighbours are MPI calls
   bool operator==(const SliceRef&) const = default;
 };
 
@@ -87,12 +99,18 @@ inline const analysis::Kind& kind_of(const Run& run, const SliceRef& ref) {
   return run.trace.kind_of(slices_of(run, ref), ref.slice);
 }
 
+// The name for people: control characters become spaces, the middle of a name of more than `longest` characters is left
+// out, and text that runs from right to left is kept apart from the text around it.
+QString shown_name(const std::string& name, int longest = 160);
+
 // What a slice or a mark is, for people. Empty texts if it has none.
 // Its name, and an iteration's number.
 QString slice_title(const Run& run, const SliceRef& ref);
+// The iteration of the report that this slice is; nullptr if it is none.
+const analysis::Iteration* iteration_of(const Run& run, const SliceRef& ref);
 QString domain_of(const Run& run, const SliceRef& ref);
 QString category_of(const Run& run, const SliceRef& ref);
-// The text, or the number for people.
+// The text, or the number for people; sizes have their unit.
 QString value_text(const Run& run, const analysis::Argument& argument);
 
 }  // namespace paceline::viewer

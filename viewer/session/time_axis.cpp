@@ -38,6 +38,12 @@ void TimeAxis::center_on(double time_ns) {
 
 double TimeAxis::tick_step(double pixels) const {
   const double wanted = std::max(pixels * ns_per_pixel(), 1.0);
+  // Times of minutes and hours are round in those.
+  if (wanted > 200e9) {
+    for (const double minutes : {5, 10, 15, 30, 60, 120, 180, 360, 720, 1440}) {
+      if (minutes * 60e9 >= wanted) return minutes * 60e9;
+    }
+  }
   const double decade = std::pow(10.0, std::floor(std::log10(wanted) + 1e-12));
   for (const double step : {1.0, 2.0, 5.0}) {
     if (decade * step >= wanted * (1 - 1e-9)) return decade * step;

@@ -48,7 +48,8 @@ class TimeAxis {
   void pan(double pixels);  // a positive number shows later times
   void center_on(double time_ns);
 
-  // The smallest step of the 1-2-5 series at which neighbours are at least `pixels` apart.
+  // The smallest step of the 1-2-5 series, or of whole minutes from five minutes on, at which neighbours are at least
+  // `pixels` apart.
   double tick_step(double pixels) const;
   std::vector<Tick> ticks(double step_ns) const;
 

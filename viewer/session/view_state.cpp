@@ -3,10 +3,15 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string_view>
 
 namespace paceline::viewer {
 
-ViewState::ViewState(const Run& run) : run_(run), axis_(run.begin_ns, run.end_ns), folds_(run.ranks.size()) {}
+ViewState::ViewState(const Run& run) : run_(run), axis_(run.begin_ns, run.end_ns), folds_(run.ranks.size()) {
+  for (Folds& rank : folds_) rank.collapsed = folds_.size() >= many_ranks;
+  arrange();
+}
 
 void ViewState::set_width(int pixels) {
   axis_.set_width(pixels);
@@ -111,7 +116,20 @@ void ViewState::select(std::optional<SliceRef> slice) {
   Q_EMIT selection_changed();
 }
 
+void ViewState::reveal_closely(const SliceRef& ref) {
+  constexpr double least_pixels = 4, share = 0.1;
+  const auto& slices = slices_of(run_, ref);
+  const auto length = static_cast<double>(slices.duration_ns[ref.slice]);
+  if (!ref.mark && length < least_pixels * axis_.ns_per_pixel()) {
+    const double half = std::max(length / share, TimeAxis::shortest_view_ns) / 2;
+    const double middle = static_cast<double>(slices.start_ns[ref.slice]) + length / 2;
+    jump_to({middle - half, middle + half});
+  }
+  reveal(ref);
+}
+
 void ViewState::reveal(const SliceRef& ref) {
+  set_host_folded(QString::fromStdString(run_.trace.ranks[ref.rank].host), false);
   set_collapsed(ref.rank, false);
   const auto& slices = slices_of(run_, ref);
   const auto start = static_cast<double>(slices.start_ns[ref.slice]);
@@ -150,6 +168,80 @@ void ViewState::set_counters_unfolded(std::size_t rank, bool unfolded) {
 void ViewState::set_all_counters_unfolded(bool unfolded) {
   for (Folds& rank : folds_) rank.counters_unfolded = unfolded;
   Q_EMIT folds_changed();
+}
+
+void ViewState::set_names_width(int pixels) {
+  constexpr int narrowest = 120, widest = 800;
+  names_width_ = std::clamp(pixels, narrowest, widest);
+  Q_EMIT view_changed();
+}
+
+void ViewState::set_filter(const QString& pattern, KindSet kinds) {
+  filter_ = pattern;
+  shown_kinds_ = std::move(kinds);
+  Q_EMIT filter_changed();
+}
+
+void ViewState::sort_ranks(RankOrder order) {
+  rank_order_ = order;
+  arrange();
+  Q_EMIT folds_changed();
+}
+
+void ViewState::set_pinned(std::size_t rank, bool pinned) {
+  folds_[rank].pinned = pinned;
+  arrange();
+  Q_EMIT folds_changed();
+}
+
+void ViewState::set_host_folded(const QString& host, bool folded) {
+  const bool changed = folded ? folded_hosts_.insert(host).second : folded_hosts_.erase(host) > 0;
+  if (!changed) return;
+  arrange();
+  Q_EMIT folds_changed();
+}
+
+std::int64_t ViewState::most_waiting_caused_ns() const {
+  std::int64_t most = 0;
+  for (const Folds& rank : folds_) most = std::max(most, rank.waiting_caused_ns);
+  return most;
+}
+
+void ViewState::set_waiting_caused(const std::vector<std::int64_t>& ns) {
+  for (std::size_t rank = 0; rank < folds_.size(); ++rank) folds_[rank].waiting_caused_ns = ns[rank];
+  arrange();
+  Q_EMIT folds_changed();
+}
+
+void ViewState::arrange() {
+  const auto& ranks = run_.trace.ranks;
+  std::vector<std::size_t> order(ranks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto sort_by = [&](auto key) { std::ranges::stable_sort(order, {}, key); };
+  switch (rank_order_) {
+    case RankOrder::number:
+      break;
+    case RankOrder::host:
+      sort_by([&](std::size_t rank) { return std::string_view(ranks[rank].host); });
+      break;
+    case RankOrder::waiting_caused:
+      sort_by([&](std::size_t rank) { return -folds_[rank].waiting_caused_ns; });
+      break;
+    case RankOrder::duration:
+      sort_by([&](std::size_t rank) { return ranks[rank].start_ns - ranks[rank].end_ns; });
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t rank) { return !folds_[rank].pinned; });
+  const bool by_host = rank_order_ == RankOrder::number || rank_order_ == RankOrder::host;
+  const bool headings = by_host && order.size() >= many_ranks && run_.hosts.size() > 1;
+  groups_.clear();
+  for (const std::size_t rank : order) {
+    const bool heading = headings && !folds_[rank].pinned;
+    const QString host = heading ? QString::fromStdString(ranks[rank].host) : QString();
+    if (groups_.empty() || groups_.back().host != host) {
+      groups_.push_back({.host = host, .ranks = {}, .folded = heading && folded_hosts_.contains(host)});
+    }
+    groups_.back().ranks.push_back(rank);
+  }
 }
 
 void ViewState::set_panels_shown(bool shown) {

@@ -1,9 +1,13 @@
-// What part of a run is looked at: the range of time, the selection and the folded rows. Widgets change it and observe
-// it; none reaches into another.
+// What part of a run is looked at: the range of time, the selection, the filter, and the order and the folding of the
+// rows. Widgets change it and observe it; none reaches into another.
 #pragma once
 
 #include <QObject>
+#include <QStringList>
+#include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "viewer/session/run.h"
@@ -13,11 +17,25 @@ class QWheelEvent;
 
 namespace paceline::viewer {
 
+// Whether slices of each kind are shown; nullptr: all are.
+using KindSet = std::shared_ptr<const std::vector<bool>>;
+
+// Ranks that stand together on screen, as indices into Run::ranks.
+struct RankGroup {
+  QString host;  // empty where the group has no heading
+  std::vector<std::size_t> ranks;
+  bool folded = false;
+};
+
 class ViewState : public QObject {
   Q_OBJECT
 
  public:
-  enum class Step { previous, next, outward, inward };  // from a slice to another one
+  // From a slice to another one: on its level, to another level, to another row, or to the same row of another rank.
+  enum class Step { previous, next, outward, inward, row_above, row_below, rank_above, rank_below };
+  enum class RankOrder { number, host, waiting_caused, duration };
+  static constexpr std::size_t many_ranks = 9;  // from here on, ranks start folded, and hosts have headings
+  static constexpr int default_names_width = 200;
 
   static constexpr double pan_share = 0.15;  // of the view, by which a key or a step of the wheel pans
 
@@ -53,6 +71,8 @@ class ViewState : public QObject {
   void select(std::optional<SliceRef> slice);
   // Selects, and brings the slice into view if it is not.
   void reveal(const SliceRef& slice);
+  // The same. A slice that would be too narrow to be seen is zoomed to, so that it takes a tenth of the width.
+  void reveal_closely(const SliceRef& slice);
   std::optional<TimeRange> selected_range() const { return selected_range_; }
   void select_range(std::optional<TimeRange> range);
 
@@ -63,6 +83,30 @@ class ViewState : public QObject {
   bool counters_unfolded(std::size_t rank) const { return folds_[rank].counters_unfolded; }
   void set_counters_unfolded(std::size_t rank, bool unfolded);
   void set_all_counters_unfolded(bool unfolded);
+
+  // The width of the column of names, in pixels.
+  int names_width() const { return names_width_; }
+  void set_names_width(int pixels);
+
+  // Only slices whose name fits the filter are shown in the rows. The pattern is a regular expression, and `kinds` are
+  // those that fit it; both are empty where everything is shown.
+  const QString& filter() const { return filter_; }
+  const KindSet& shown_kinds() const { return shown_kinds_; }
+  void set_filter(const QString& pattern, KindSet kinds);
+
+  // The ranks from top to bottom: the pinned ones, then the others in their order, each host below a heading if there
+  // are many ranks.
+  const std::vector<RankGroup>& groups() const { return groups_; }
+  RankOrder rank_order() const { return rank_order_; }
+  void sort_ranks(RankOrder order);
+  bool pinned(std::size_t rank) const { return folds_[rank].pinned; }
+  void set_pinned(std::size_t rank, bool pinned);
+  void set_host_folded(const QString& host, bool folded);
+  // How long the others waited for a rank in its collectives; 0 until the run is analysed.
+  std::int64_t waiting_caused_ns(std::size_t rank) const { return folds_[rank].waiting_caused_ns; }
+  std::int64_t most_waiting_caused_ns() const;
+  void set_waiting_caused(const std::vector<std::int64_t>& ns);
+
   bool panels_shown() const { return panels_shown_; }
   void set_panels_shown(bool shown);
 
@@ -70,9 +114,12 @@ class ViewState : public QObject {
   void view_changed();
   void selection_changed();
   void range_changed();
-  void folds_changed();
+  void folds_changed();  // the rows are to be placed again
+  void filter_changed();
+  void filter_wanted();  // the keyboard goes to the field of the filter
   void panels_changed();
   void revealed(const paceline::viewer::SliceRef& slice);  // scroll to it
+  void rank_wanted(std::size_t rank);                      // scroll to it
 
   // What an action asks of the widget that can do it.
   void search_wanted();
@@ -82,8 +129,10 @@ class ViewState : public QObject {
 
  private:
   struct Folds {
-    bool collapsed = false, counters_unfolded = false;
+    bool collapsed = false, counters_unfolded = false, pinned = false;
+    std::int64_t waiting_caused_ns = 0;
   };
+  void arrange();  // fills groups_
 
   const Run& run_;
   TimeAxis axis_;
@@ -92,6 +141,12 @@ class ViewState : public QObject {
   std::optional<SliceRef> selected_;
   std::optional<TimeRange> selected_range_;
   std::vector<Folds> folds_;  // of each rank
+  std::vector<RankGroup> groups_;
+  std::set<QString> folded_hosts_;
+  RankOrder rank_order_ = RankOrder::number;
+  QString filter_;
+  KindSet shown_kinds_;
+  int names_width_ = default_names_width;
   bool panels_shown_ = true;
 };
 

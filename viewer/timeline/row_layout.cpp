@@ -7,6 +7,7 @@ namespace row_layout {
 
 bool is_shown(const Row& row, const ViewState& state) {
   if (row.hidden() == Row::Hidden::never) return true;
+  if (!row.shown()) return false;
   if (state.collapsed(row.rank())) return false;
   return row.hidden() == Row::Hidden::with_rank || state.counters_unfolded(row.rank());
 }
@@ -21,7 +22,7 @@ std::span<const Placed> between(const std::vector<Placed>& all, int top, int bot
 
 }  // namespace row_layout
 
-RowLayout::RowLayout(Document& document, const ViewState& state) : state_(state) {
+RowLayout::RowLayout(Document& document, const ViewState& state) : document_(document), state_(state) {
   for (std::size_t rank = 0; rank < document.run().ranks.size(); ++rank) {
     first_.push_back(all_.size());
     add_rows(document, rank, all_);
@@ -32,39 +33,78 @@ RowLayout::RowLayout(Document& document, const ViewState& state) : state_(state)
 
 void RowLayout::place(int room) {
   placed_.clear();
-  first_placed_.clear();
+  hosts_.clear();
   ranks_.clear();
-  int levels = 0, pixels = 0;  // the height of all rows is levels × level height + pixels
-  for (std::size_t rank = 0; rank + 1 < first_.size(); ++rank) {
-    first_placed_.push_back(placed_.size());
-    for (std::size_t i = first_[rank]; i < first_[rank + 1]; ++i) {
-      if (!row_layout::is_shown(*all_[i], state_)) continue;
-      placed_.push_back({.row = all_[i].get()});
-      levels += all_[i]->height().levels;
-      pixels += all_[i]->height().pixels + margin;
+  placed_of_.assign(first_.size() - 1, {});
+  int levels = 0, pixels = 0, folded = 0;  // the height of all rows but folded ones is levels × level height + pixels
+  const auto add = [&](Row& row) {
+    placed_.push_back({.row = &row, .folded = false, .order = ranks_.size()});
+    levels += row.height().levels;
+    pixels += row.height().pixels + margin;
+  };
+  for (const RankGroup& group : state_.groups()) {
+    if (!group.host.isEmpty()) {
+      hosts_.push_back(make_host_row(document_, group));
+      add(*hosts_.back());
     }
-    pixels += state_.collapsed(rank) ? margin : 2 * margin;
+    for (std::size_t i = 0; i < group.ranks.size() && !group.folded; ++i) {
+      const std::size_t rank = group.ranks[i], begin = placed_.size();
+      if (state_.collapsed(rank)) {
+        placed_.push_back({.row = all_[first_[rank]].get(), .folded = true, .order = ranks_.size()});
+        ++folded;
+      } else {
+        for (std::size_t row = first_[rank]; row < first_[rank + 1]; ++row) {
+          if (row_layout::is_shown(*all_[row], state_)) add(*all_[row]);
+        }
+        pixels += 2 * margin;
+      }
+      placed_of_[rank] = {begin, placed_.size()};
+      ranks_.push_back({.rank = rank});
+    }
   }
-  first_placed_.push_back(placed_.size());
+  int folded_height = 0;
+  if (folded > 0) {
+    folded_height = std::clamp((room - pixels - levels * lowest_level) / folded, lowest_folded, highest_folded);
+  }
   // Even numbers of pixels, as in 18, 20, … 26.
-  const int fitting = (room - pixels) / std::max(levels, 1) / 2 * 2;
+  const int fitting = (room - pixels - folded * folded_height) / std::max(levels, 1) / 2 * 2;
   level_height_ = std::clamp(fitting, lowest_level, highest_level);
   int y = 0;
-  for (std::size_t rank = 0; rank + 1 < first_.size(); ++rank) {
-    PlacedRank& place = ranks_.emplace_back(PlacedRank{.y = y});
-    y += margin;
-    for (std::size_t i = first_placed_[rank]; i < first_placed_[rank + 1]; ++i) {
-      const Row::Height height = placed_[i].row->height();
-      placed_[i].y = y;
-      placed_[i].end_y = y + height.levels * level_height_ + height.pixels;
-      y = placed_[i].end_y + margin;
-    }
-    place.end_y = y += state_.collapsed(rank) ? 0 : margin;
+  const auto put = [&](PlacedRow& placed) {
+    const Row::Height height = placed.row->height();
+    placed.y = y;
+    placed.end_y = y + (placed.folded ? folded_height : height.levels * level_height_ + height.pixels);
+    y = placed.end_y + (placed.folded ? 0 : margin);
+  };
+  std::size_t next = 0;
+  for (PlacedRank& place : ranks_) {
+    const auto [begin, end] = placed_of_[place.rank];
+    for (; next < begin; ++next) put(placed_[next]);  // headings
+    const int outside = placed_[begin].folded ? 0 : margin;
+    place.y = y;
+    y += outside;
+    for (; next < end; ++next) put(placed_[next]);
+    place.end_y = y += outside;
   }
+  for (; next < placed_.size(); ++next) put(placed_[next]);
+  height_ = y;
+}
+
+void RowLayout::set_filter(const KindSet& kinds) {
+  for (const auto& row : all_) row->set_filter(kinds);
+}
+
+std::optional<std::size_t> RowLayout::rank_beside(std::size_t rank, int steps) const {
+  const auto from = std::ranges::find(ranks_, rank, &PlacedRank::rank);
+  if (from == ranks_.end()) return std::nullopt;
+  const std::ptrdiff_t to = from - ranks_.begin() + steps;
+  if (to < 0 || to >= std::ssize(ranks_)) return std::nullopt;
+  return ranks_[static_cast<std::size_t>(to)].rank;
 }
 
 std::span<const PlacedRow> RowLayout::rows_of(std::size_t rank) const {
-  return std::span(placed_).subspan(first_placed_[rank], first_placed_[rank + 1] - first_placed_[rank]);
+  const auto [begin, end] = placed_of_[rank];
+  return std::span(placed_).subspan(begin, end - begin);
 }
 
 std::span<const PlacedRow> RowLayout::rows_between(int top, int bottom) const {

@@ -1,11 +1,14 @@
 // Where the rows of the timeline are. Each rank has a first row with the strip of its phases, and below it the rows of
-// its tracks and counters, unless they are folded. If there is room to spare, the levels of nesting are taller.
+// its tracks and counters, unless they are folded. Folded ranks share the room that is left. If there is room to spare,
+// the levels of nesting are taller.
 //
 // Placing is linear in the rows of all ranks. What is at a height, and what is visible, is found by binary search.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "viewer/timeline/rows/rows.h"
@@ -14,25 +17,31 @@ namespace paceline::viewer {
 
 struct PlacedRow {
   Row* row = nullptr;
-  int y = 0, end_y = 0;  // from the top of the first rank
+  bool folded = false;    // a strip of phases that stands for its rank
+  std::size_t order = 0;  // of its rank from top to bottom
+  int y = 0, end_y = 0;   // from the top of the first rank
 };
 
 struct PlacedRank {
+  std::size_t rank = 0;  // index into Run::ranks
   int y = 0, end_y = 0;  // with its margins
 };
 
 class RowLayout {
  public:
-  static constexpr int lowest_level = 18, highest_level = 26, margin = 4;
+  static constexpr int lowest_level = 16, highest_level = 26, margin = 2;
+  static constexpr int lowest_folded = 6, highest_folded = 28;  // height of a folded rank
 
   // Both have to outlive the layout.
   RowLayout(Document& document, const ViewState& state);
 
   // Places the rows that are not folded. `room` is the height that they should fill, if they can.
   void place(int room);
+  // Hides slices, and the rows that have no others. place() must follow.
+  void set_filter(const KindSet& kinds);
 
   int level_height() const { return level_height_; }
-  int height() const { return ranks_.empty() ? 0 : ranks_.back().end_y; }
+  int height() const { return height_; }
   const std::vector<PlacedRank>& ranks() const { return ranks_; }
   const std::vector<PlacedRow>& rows() const { return placed_; }
   // The rows of one rank, the strip of phases first.
@@ -41,18 +50,24 @@ class RowLayout {
   // Rows and ranks of which a part is between two heights. O(log n).
   std::span<const PlacedRow> rows_between(int top, int bottom) const;
   std::span<const PlacedRank> ranks_between(int top, int bottom) const;
+  // The rank that is `steps` below another one on screen, above it if negative; nothing at the ends, or if its host is
+  // folded. O(n).
+  std::optional<std::size_t> rank_beside(std::size_t rank, int steps) const;
   // The row at this height; nullptr between rows. O(log n).
   const PlacedRow* at(int y) const;
   // The row that shows this slice; nullptr if it is folded. Linear in the rows of its rank.
   const PlacedRow* row_of(const SliceRef& slice) const;
 
  private:
+  Document& document_;
   const ViewState& state_;
-  Rows all_;                               // rank by rank
-  std::vector<std::size_t> first_;         // of a rank in all_; one more at the end
-  std::vector<PlacedRow> placed_;          // those that are shown
-  std::vector<std::size_t> first_placed_;  // of a rank in placed_; one more at the end
-  std::vector<PlacedRank> ranks_;
+  Rows all_;                                                    // rank by rank
+  Rows hosts_;                                                  // headings
+  std::vector<std::size_t> first_;                              // of a rank in all_; one more at the end
+  std::vector<PlacedRow> placed_;                               // those that are shown
+  std::vector<std::pair<std::size_t, std::size_t>> placed_of_;  // of each rank: from and to in placed_
+  std::vector<PlacedRank> ranks_;                               // from top to bottom
+  int height_ = 0;
   int level_height_ = lowest_level;
 };
 

@@ -18,13 +18,13 @@ namespace paceline::viewer {
 
 void TimelineWidget::wheelEvent(QWheelEvent* event) {
   const QPoint turned = event->angleDelta();
-  const bool over_names = event->position().x() < header_width && turned.y() != 0;
-  if (!(event->modifiers() & Qt::ShiftModifier) && (event->modifiers() & Qt::AltModifier || over_names)) {
-    // Qt turns Alt + wheel into a horizontal wheel.
+  const auto modifiers = event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier);
+  const bool over_names = event->position().x() < names_width() && !(modifiers & Qt::ShiftModifier) && turned.y() != 0;
+  if (over_names || modifiers == (Qt::ShiftModifier | Qt::ControlModifier)) {
     const double steps = (turned.y() != 0 ? turned.y() : turned.x()) / 120.0;
     verticalScrollBar()->setValue(scroll_y() - static_cast<int>(std::lround(steps * 3 * rows_.level_height())));
   } else {
-    state_.turn_wheel(*event, event->position().x() - header_width);
+    state_.turn_wheel(*event, event->position().x() - names_width());
   }
   event->accept();
 }
@@ -32,8 +32,9 @@ void TimelineWidget::wheelEvent(QWheelEvent* event) {
 void TimelineWidget::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton) return;
   pressed_ = dragged_ = event->position().toPoint();
-  drag_ = Drag::undecided;
-  if (event->modifiers() & Qt::ShiftModifier && pressed_.x() >= header_width) {
+  drag_ = on_edge_of_names(pressed_) ? Drag::names : Drag::undecided;
+  if (drag_ == Drag::names) return;
+  if (event->modifiers() & Qt::ShiftModifier && pressed_.x() >= names_width()) {
     drag_ = Drag::range;
     range_anchor_ns_ = state_.axis().time_at(column_at(pressed_));
   }
@@ -42,8 +43,10 @@ void TimelineWidget::mousePressEvent(QMouseEvent* event) {
 void TimelineWidget::mouseMoveEvent(QMouseEvent* event) {
   const QPoint position = event->position().toPoint();
   set_pointer(position);
+  if (drag_ == Drag::names) return state_.set_names_width(position.x());
+  if (drag_ == Drag::none) viewport()->setCursor(on_edge_of_names(position) ? Qt::SplitHCursor : Qt::ArrowCursor);
   if (drag_ == Drag::undecided && (position - pressed_).manhattanLength() >= QApplication::startDragDistance() &&
-      pressed_.x() >= header_width) {
+      pressed_.x() >= names_width()) {
     drag_ = Drag::pan;
     viewport()->setCursor(Qt::ClosedHandCursor);
   }
@@ -71,7 +74,7 @@ void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
   }
   if (drag != Drag::undecided) return;
   // A click.
-  if (position.x() < header_width) {
+  if (position.x() < names_width()) {
     if (const PlacedRow* placed = row_at(position)) placed->row->header_clicked(state_);
     return;
   }
@@ -83,7 +86,7 @@ void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
 void TimelineWidget::mouseDoubleClickEvent(QMouseEvent* event) {
   const QPoint position = event->position().toPoint();
   const PlacedRow* placed = row_at(position);
-  if (position.x() < header_width || placed == nullptr) return;
+  if (position.x() < names_width() || placed == nullptr) return;
   if (const auto slice = slice_at(position)) {
     state_.zoom_to(*slice);
   } else if (const auto range = placed->row->range_at(state_.axis().time_at(column_at(position)))) {
@@ -92,7 +95,7 @@ void TimelineWidget::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void TimelineWidget::keyPressEvent(QKeyEvent* event) {
-  if (const Action* action = timeline_action(event->key())) {
+  if (const Action* action = timeline_action(event->keyCombination())) {
     action->view(state_);
   } else {
     QAbstractScrollArea::keyPressEvent(event);
@@ -101,7 +104,12 @@ void TimelineWidget::keyPressEvent(QKeyEvent* event) {
 
 // With nothing selected: selects an outermost slice near the middle of the first visible row that has one.
 void TimelineWidget::step(ViewState::Step step) {
+  using Step = ViewState::Step;
   const auto selected = state_.selected();
+  if (selected && step == Step::row_above) return step_to_row(*selected, -1);
+  if (selected && step == Step::row_below) return step_to_row(*selected, 1);
+  if (selected && step == Step::rank_above) return step_to_rank(*selected, -1);
+  if (selected && step == Step::rank_below) return step_to_rank(*selected, 1);
   if (selected && !selected->mark) {
     const PlacedRow* placed = rows_.row_of(*selected);
     if (const auto to = placed ? placed->row->neighbour(*selected, step) : std::nullopt) state_.reveal(*to);
@@ -112,6 +120,46 @@ void TimelineWidget::step(ViewState::Step step) {
   for (const PlacedRow& placed : rows_.rows_between(scroll_y(), scroll_y() + viewport()->height() - ruler_height)) {
     if (const auto slice = placed.row->slice_near(middle, half)) return state_.reveal(*slice);
   }
+}
+
+// Selects the slice of another row that is at the time and on the level of this one, or nearest to that.
+bool TimelineWidget::reveal_near(const SliceRef& from, const PlacedRow& row) {
+  const auto& slices = slices_of(document_.run(), from);
+  const double middle = (double(slices.start_ns[from.slice]) + double(slices.end_ns(from.slice))) / 2;
+  const unsigned level = from.mark ? 0 : slices.depth[from.slice];
+  for (const double slack : {0.0, state_.axis().visible().length() / 2, state_.axis().whole().length()}) {
+    if (const auto slice = row.row->slice_near(middle, slack, level)) {
+      state_.reveal(*slice);
+      return true;
+    }
+  }
+  return false;
+}
+
+void TimelineWidget::step_to_row(const SliceRef& from, int rows) {
+  const PlacedRow* placed = rows_.row_of(from);
+  if (placed == nullptr) return;
+  const std::ptrdiff_t count = std::ssize(rows_.rows());
+  for (std::ptrdiff_t at = placed - rows_.rows().data() + rows; at >= 0 && at < count; at += rows) {
+    if (reveal_near(from, rows_.rows()[static_cast<std::size_t>(at)])) return;
+  }
+}
+
+// To the row of the same position, or the last one of a rank with fewer rows.
+void TimelineWidget::step_to_rank(const SliceRef& from, int ranks) {
+  const PlacedRow* placed = rows_.row_of(from);
+  const auto to = rows_.rank_beside(from.rank, ranks);
+  if (!to || placed == nullptr) return;
+  const bool folded = state_.collapsed(*to);
+  const std::ptrdiff_t row = placed - rows_.rows_of(from.rank).data();
+  state_.set_collapsed(*to, false);
+  const auto rows = rows_.rows_of(*to);
+  for (std::ptrdiff_t at = std::min(row, std::ssize(rows) - 1); at >= 0; --at) {
+    if (!reveal_near(from, rows[static_cast<std::size_t>(at)])) continue;
+    if (folded) state_.set_collapsed(from.rank, true);  // as many ranks are unfolded as before
+    return scroll_to(*state_.selected());
+  }
+  state_.set_collapsed(*to, folded);
 }
 
 void TimelineWidget::set_pointer(std::optional<QPoint> pointer) {
@@ -140,13 +188,8 @@ bool TimelineWidget::viewportEvent(QEvent* event) {
 QString TimelineWidget::tooltip_at(const QPoint& position) const {
   const PlacedRow* placed = row_at(position);
   if (placed == nullptr) return {};
-  if (position.x() >= header_width) return placed->row->tooltip(point_in(*placed, position));
-  const auto& rank = document_.run().trace.ranks[placed->row->rank()];
-  const QString error = duration_text(std::llround(rank.clock_error_ns));
-  return tooltip(
-      QString("Rank %1 of %2").arg(rank.rank).arg(rank.world_size),
-      tooltip_line("host", QString::fromStdString(rank.host)) + tooltip_line("process", QString::number(rank.pid)) +
-          tooltip_line("clock", QString("%1, error at most %2").arg(QString::fromStdString(rank.clock_source), error)));
+  return position.x() >= names_width() ? placed->row->tooltip(point_in(*placed, position))
+                                       : placed->row->header_tooltip(state_);
 }
 
 }  // namespace paceline::viewer

@@ -16,7 +16,7 @@ class TimelinePainter {
       : theme_(theme), font_(font), colours_(document.run().trace, theme) {}
 
   // Fills an area of this size at the origin. `scroll_y` is how far the rows are scrolled up. The state's axis is
-  // header_width narrower than the area. Slices of the name `marked` are underlined.
+  // narrower than the area by the column of names. Slices of the name `marked` are underlined.
   DrawCounts paint(QPainter& painter, const QSize& size, const ViewState& state, const RowLayout& rows, int scroll_y,
                    std::optional<analysis::NameId> marked);
 

@@ -22,11 +22,28 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
   viewport()->setCursor(Qt::ArrowCursor);
   verticalScrollBar()->setSingleStep(RowLayout::lowest_level);
   painter_ = std::make_unique<TimelinePainter>(document_, Theme::of(palette()), font());
-  connect(&document_, &Document::row_ready, this, &TimelineWidget::redraw);
-  connect(&state_, &ViewState::view_changed, this, &TimelineWidget::redraw);
+  connect(&document_, &Document::row_ready, this, [this] {
+    misplaced_ = misplaced_ || state_.shown_kinds();  // a filtered row knows its height now
+    redraw();
+  });
+  connect(&document_, &Document::analysed, this, &TimelineWidget::redraw);
+  connect(&state_, &ViewState::view_changed, this, [this] {
+    if (const int width = viewport()->width() - names_width(); state_.axis().width() != std::max(width, 1)) {
+      return state_.set_width(width);  // the column of names has another width, and this comes again
+    }
+    redraw();
+  });
+  connect(&state_, &ViewState::filter_changed, this, [this] {
+    rows_.set_filter(state_.shown_kinds());
+    place_rows();
+  });
   connect(&state_, &ViewState::range_changed, viewport(), qOverload<>(&QWidget::update));
   connect(&state_, &ViewState::folds_changed, this, &TimelineWidget::place_rows);
   connect(&state_, &ViewState::revealed, this, &TimelineWidget::scroll_to);
+  connect(&state_, &ViewState::rank_wanted, this, [this](std::size_t rank) {
+    const auto rows = rows_.rows_of(rank);
+    if (!rows.empty()) verticalScrollBar()->setValue(rows.front().y);
+  });
   connect(&state_, &ViewState::step_wanted, this, &TimelineWidget::step);
   connect(&state_, &ViewState::timeline_wanted, this, [this] { setFocus(); });
   connect(&state_, &ViewState::page_wanted, this, [this](int pages) {
@@ -47,6 +64,7 @@ void TimelineWidget::redraw() {
 }
 
 void TimelineWidget::place_rows() {
+  misplaced_ = false;
   const int room = std::max(0, viewport()->height() - ruler_height);
   rows_.place(room);
   verticalScrollBar()->setPageStep(room);
@@ -78,7 +96,7 @@ RowPoint TimelineWidget::point_in(const PlacedRow& placed, const QPoint& positio
 
 std::optional<SliceRef> TimelineWidget::slice_at(const QPoint& position) const {
   const PlacedRow* placed = row_at(position);
-  if (position.x() < header_width || placed == nullptr) return std::nullopt;
+  if (position.x() < names_width() || placed == nullptr) return std::nullopt;
   return placed->row->slice_at(point_in(*placed, position));
 }
 
@@ -93,10 +111,11 @@ std::optional<QRect> TimelineWidget::box_of(const SliceRef& ref) const {
   const double to = std::clamp(axis.x_of(double(slices.end_ns(ref.slice))), -4.0, width + 4);
   const int left = static_cast<int>(std::lround(from)), right = std::max(left + 1, static_cast<int>(std::lround(to)));
   const int y = placed->y + top + ruler_height - scroll_y();
-  return QRect(header_width + left, y, right - left, bottom - top - 1);
+  return QRect(names_width() + left, y, right - left, bottom - top - 1);
 }
 
 void TimelineWidget::paintEvent(QPaintEvent*) {
+  if (misplaced_) place_rows();
   const qreal ratio = devicePixelRatioF();
   const QSize size = viewport()->size();
   if (scene_.deviceIndependentSize().toSize() != size || scene_.devicePixelRatio() != ratio) {
@@ -120,20 +139,20 @@ void TimelineWidget::paintEvent(QPaintEvent*) {
 
 void TimelineWidget::paint_overlay(QPainter& painter) {
   const Theme& theme = painter_->theme();
-  painter.setClipRect(header_width, 0, viewport()->width() - header_width, viewport()->height());
+  painter.setClipRect(names_width(), 0, viewport()->width() - names_width(), viewport()->height());
   if (const auto range = state_.selected_range()) paint_range(painter, *range);
   if (pointer_ && column_at(*pointer_) >= 0 && drag_ != Drag::pan) {
     painter.fillRect(pointer_->x(), 0, 1, viewport()->height(), QColor(theme.crosshair));
     const TimeAxis& axis = state_.axis();
     const QString text = time_text(axis.time_at(column_at(*pointer_)), axis.ns_per_pixel(), axis.visible().end_ns);
-    painter.setFont(with_size(font(), 11));
-    const int width = painter.fontMetrics().horizontalAdvance(text) + 12;
-    const int left = std::min(pointer_->x() + 1, viewport()->width() - width);
-    painter.fillRect(left, 0, width, 18, QColor(theme.crosshair));
-    painter.setPen(QColor(theme.background));
-    painter.drawText(QRect(left, 0, width, 18), Qt::AlignCenter, text);
+    // Beside the ruler, where it hides nothing.
+    painter.setClipping(false);
+    painter.setFont(with_size(font(), 11, true));
+    painter.setPen(QColor(theme.text));
+    painter.drawText(QRect(12, ruler_height / 2 - 1, names_width() - 20, ruler_height / 2),
+                     Qt::AlignVCenter | Qt::AlignLeft, "at " + text);
   }
-  painter.setClipRect(header_width, ruler_height, viewport()->width() - header_width, viewport()->height());
+  painter.setClipRect(names_width(), ruler_height, viewport()->width() - names_width(), viewport()->height());
   const auto selected = state_.selected();
   if (const auto box = selected ? box_of(*selected) : std::nullopt) {
     painter.setPen(QPen(QColor(theme.selection), 2));
@@ -150,11 +169,12 @@ void TimelineWidget::paint_range(QPainter& painter, const TimeRange& range) {
   const Theme& theme = painter_->theme();
   const TimeAxis& axis = state_.axis();
   const double width = axis.width();
-  const int left = header_width + static_cast<int>(std::lround(std::clamp(axis.x_of(range.begin_ns), -2.0, width + 2)));
-  const int right = header_width + static_cast<int>(std::lround(std::clamp(axis.x_of(range.end_ns), -2.0, width + 2)));
+  const int left =
+      names_width() + static_cast<int>(std::lround(std::clamp(axis.x_of(range.begin_ns), -2.0, width + 2)));
+  const int right = names_width() + static_cast<int>(std::lround(std::clamp(axis.x_of(range.end_ns), -2.0, width + 2)));
   QColor veil(theme.background);
   veil.setAlpha(140);
-  painter.fillRect(header_width, ruler_height, left - header_width, viewport()->height(), veil);
+  painter.fillRect(names_width(), ruler_height, left - names_width(), viewport()->height(), veil);
   painter.fillRect(right, ruler_height, viewport()->width() - right, viewport()->height(), veil);
   const QColor edge = palette().color(QPalette::Highlight);
   painter.fillRect(left, 0, 1, viewport()->height(), edge);
@@ -163,7 +183,7 @@ void TimelineWidget::paint_range(QPainter& painter, const TimeRange& range) {
   const QString text = duration_text(static_cast<std::int64_t>(range.length()));
   const int text_width = painter.fontMetrics().horizontalAdvance(text) + 14;
   const int middle =
-      std::clamp((left + right) / 2, header_width + text_width / 2, viewport()->width() - text_width / 2);
+      std::clamp((left + right) / 2, names_width() + text_width / 2, viewport()->width() - text_width / 2);
   const QRect box(middle - text_width / 2, ruler_height - 20, text_width, 19);
   painter.fillRect(left, ruler_height - 3, right - left, 3, edge);
   painter.fillRect(box, edge);
@@ -172,7 +192,7 @@ void TimelineWidget::paint_range(QPainter& painter, const TimeRange& range) {
 }
 
 void TimelineWidget::resizeEvent(QResizeEvent*) {
-  state_.set_width(viewport()->width() - header_width);
+  state_.set_width(viewport()->width() - names_width());
   place_rows();
 }
 

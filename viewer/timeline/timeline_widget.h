@@ -4,6 +4,7 @@
 
 #include <QAbstractScrollArea>
 #include <QPixmap>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -44,16 +45,21 @@ class TimelineWidget : public QAbstractScrollArea {
   void scrollContentsBy(int dx, int dy) override;
 
  private:
-  enum class Drag { none, undecided, pan, range };
+  enum class Drag { none, undecided, pan, range, names };
 
   void redraw();  // the rows are drawn again at the next paint
   void place_rows();
   void set_pointer(std::optional<QPoint> pointer);
   void scroll_to(const SliceRef& slice);
   void step(ViewState::Step step);
+  void step_to_row(const SliceRef& from, int rows);
+  void step_to_rank(const SliceRef& from, int ranks);
+  bool reveal_near(const SliceRef& from, const PlacedRow& row);
   void paint_overlay(QPainter& painter);
   void paint_range(QPainter& painter, const TimeRange& range);
-  double column_at(const QPoint& position) const { return position.x() - header_width; }
+  int names_width() const { return state_.names_width(); }
+  double column_at(const QPoint& position) const { return position.x() - names_width(); }
+  bool on_edge_of_names(const QPoint& position) const { return std::abs(position.x() - names_width()) <= 3; }
   // The row below this point of the viewport, and the point in it.
   const PlacedRow* row_at(const QPoint& position) const;
   RowPoint point_in(const PlacedRow& placed, const QPoint& position) const;
@@ -65,7 +71,7 @@ class TimelineWidget : public QAbstractScrollArea {
   RowLayout rows_;
   std::unique_ptr<TimelinePainter> painter_;
   QPixmap scene_;
-  bool stale_ = true;
+  bool stale_ = true, misplaced_ = false;
   DrawCounts counts_;
 
   std::optional<QPoint> pointer_;

@@ -6,6 +6,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/panel.h"
@@ -40,19 +42,38 @@ std::optional<SliceRef> first_named(const Run& run, analysis::NameId name, TimeR
   return in_view ? in_view : first;
 }
 
+QString empty_text(const Run& run) {
+  QString text = QString("<h3>This trace holds no events</h3><p>%1 has no ranges, no MPI calls and no GPU work.</p>")
+                     .arg(run.path.toHtmlEscaped());
+  text +=
+      "<p>Put NVTX ranges into the program, or run one that calls MPI, and record it again: "
+      "<code>paceline record -o RUN PROGRAM</code>. If events were expected, <code>paceline info RUN</code> shows what "
+      "was lost and whether a file is damaged.</p>";
+  for (const std::string& note : run.trace.notes) text += "<p>" + QString::fromStdString(note).toHtmlEscaped() + "</p>";
+  return text;
+}
+
 }  // namespace run_page
 
-RunPage::RunPage(std::shared_ptr<const Run> run)
-    : document_(std::move(run)), state_(document_.run()), selecting_(document_.background()) {
+RunPage::RunPage(std::shared_ptr<const Run> opened)
+    : document_(std::move(opened)), state_(document_.run()), selecting_(document_.background()) {
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(12, 5, 8, 5);
-  bar->addWidget(new QLabel(heading()), 1);
+  auto* title = new QLabel(heading());
+  title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // may be cut in a narrow window
+  bar->addWidget(title, 1);
   auto* top = new QWidget;
   auto* top_layout = run_page::without_margins(new QVBoxLayout(top));
   auto* timeline = new TimelineWidget(document_, state_);
   top_layout->addWidget(timeline, 1);
-  auto* bottom = new QSplitter(Qt::Horizontal);
-  bottom->setHandleWidth(1);
+  if (run().slices == 0) {
+    auto* hint = new QLabel(run_page::empty_text(run()));
+    hint->setWordWrap(true);
+    hint->setContentsMargins(24, 24, 24, 24);
+    top_layout->insertWidget(0, hint);
+  }
+  bottom_ = new QSplitter(Qt::Horizontal);
+  bottom_->setHandleWidth(1);
   QList<int> widths;
   for (const PanelKind& kind : panel_kinds()) {
     QWidget* panel = kind.make(document_, state_);
@@ -67,16 +88,16 @@ RunPage::RunPage(std::shared_ptr<const Run> run)
         top_layout->addWidget(panel);
         break;
       case PanelKind::Place::bottom:
-        bottom->addWidget(panel);
+        bottom_->addWidget(panel);
         widths << kind.width;
     }
   }
-  bottom->setStretchFactor(0, 1);
-  bottom->setSizes(widths);
+  bottom_->setStretchFactor(0, 1);
+  bottom_->setSizes(widths);
 
   auto* split = new QSplitter(Qt::Vertical);
   split->addWidget(top);
-  split->addWidget(bottom);
+  split->addWidget(bottom_);
   split->setStretchFactor(0, 1);
   split->setSizes({560, 252});
   split->setHandleWidth(1);
@@ -87,12 +108,31 @@ RunPage::RunPage(std::shared_ptr<const Run> run)
 
   connect(&state_, &ViewState::range_changed, this, &RunPage::status_changed);
   connect(&state_, &ViewState::view_changed, this, &RunPage::status_changed);
-  connect(&state_, &ViewState::panels_changed, bottom, [this, bottom] { bottom->setVisible(state_.panels_shown()); });
+  connect(&state_, &ViewState::panels_changed, bottom_, [this] { bottom_->setVisible(state_.panels_shown()); });
+  connect(&document_, &Document::analysed, this, [this] {
+    std::vector<std::int64_t> caused;
+    for (const auto& waits : document_.insight()->figures.waits) caused.push_back(waits.caused_ns);
+    state_.set_waiting_caused(caused);
+  });
+  // The first view: the iterations, which are what the run is about.
+  if (const auto iterations = run_iterations(run()); !iterations.empty()) {
+    const double begin = double(iterations.front().start_ns), end = double(iterations.back().end_ns);
+    const double margin = 0.01 * (end - begin);
+    state_.show_part({begin - margin, end + margin});
+  }
   setFocusProxy(timeline);
 }
 
 // The widgets refer to the document and to the state, which are destroyed before what ~QWidget destroys.
 RunPage::~RunPage() { qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)); }
+
+// A low window has no room for the panels at the bottom. Ctrl+P still shows them.
+void RunPage::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  constexpr int least_height = 560;
+  const bool room = height() >= least_height;
+  if (room != std::exchange(room_for_panels_, room)) state_.set_panels_shown(room);
+}
 
 // "resnet18-n4   4 ranks on node01, node02   5.600 s"
 QString RunPage::heading() const {
@@ -117,7 +157,7 @@ QString RunPage::status() const {
     parts << duration_text(static_cast<std::int64_t>(range->length())) + " selected";
   }
   const auto& ranks = run().trace.ranks;
-  parts << QString("%1, %2 slices").arg(run().ranks_text(), count_text(run().slices));
+  parts << QString("%1, %2").arg(run().ranks_text(), plural_text(run().slices, "slice", "slices"));
   if (ranks.size() > 1 && run().clock_error_ns > 0) {
     parts << "clock error at most " + duration_text(std::llround(run().clock_error_ns));
   }
@@ -131,7 +171,7 @@ void RunPage::select_name(const QString& name, std::function<void(bool)> done) {
   selecting_.start([run = document_.shared_run(), id, view = state_.axis().visible()](
                        const Ticket& ticket) { return run_page::first_named(*run, id, view, ticket); },
                    [this, done](std::optional<SliceRef> found) {
-                     if (found) state_.reveal(*found);
+                     if (found) state_.reveal_closely(*found);
                      done(found.has_value());
                    });
 }

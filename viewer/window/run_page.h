@@ -1,6 +1,7 @@
 // One run on screen: the timeline with the panels around it.
 #pragma once
 
+#include <QSplitter>
 #include <QWidget>
 #include <functional>
 #include <memory>
@@ -14,7 +15,7 @@ class RunPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit RunPage(std::shared_ptr<const Run> run);
+  explicit RunPage(std::shared_ptr<const Run> opened);
   ~RunPage() override;
 
   Document& document() { return document_; }
@@ -31,12 +32,17 @@ class RunPage : public QWidget {
  Q_SIGNALS:
   void status_changed();
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   QString heading() const;
 
   Document document_;
   ViewState state_;
   Task selecting_;
+  QSplitter* bottom_;
+  bool room_for_panels_ = true;
 };
 
 }  // namespace paceline::viewer

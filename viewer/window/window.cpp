@@ -6,8 +6,8 @@
 #include <QFileInfo>
 #include <QLabel>
 #include <QMenuBar>
-#include <QProgressBar>
 #include <QPushButton>
+#include <QScreen>
 #include <QStatusBar>
 #include <QTabBar>
 #include <QVBoxLayout>
@@ -16,6 +16,7 @@
 
 #include "viewer/session/actions.h"
 #include "viewer/session/loader.h"
+#include "viewer/window/loading_page.h"
 #include "viewer/window/shortcuts.h"
 
 namespace paceline::viewer {
@@ -43,7 +44,7 @@ QWidget* message_page(const QString& title, const QString& text) {
 
 Window::Window() {
   setWindowTitle("Paceline");
-  resize(1600, 900);
+  resize(fitting({1600, 900}, screen()->availableSize()));
   tabs_ = new QTabWidget;
   tabs_->setDocumentMode(true);
   tabs_->setTabsClosable(true);
@@ -51,12 +52,18 @@ Window::Window() {
   setCentralWidget(tabs_);
   status_ = new QLabel;
   status_->setContentsMargins(8, 0, 8, 0);
+  status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // a long text does not widen the window
   statusBar()->addWidget(status_, 1);
   statusBar()->setSizeGripEnabled(false);
   connect(tabs_, &QTabWidget::currentChanged, this, [this] { page_changed(); });
   connect(tabs_, &QTabWidget::tabCloseRequested, this, [this](int index) { close_tab(index); });
   make_menus();
   make_empty_page();
+}
+
+QSize Window::fitting(QSize wanted, QSize screen) {
+  constexpr int frame = 40;  // of the window and its title
+  return wanted.boundedTo({screen.width(), screen.height() - frame});
 }
 
 RunPage* Window::current_page() const { return qobject_cast<RunPage*>(tabs_->currentWidget()); }
@@ -123,21 +130,14 @@ void Window::make_empty_page() {
 
 void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
   const QString title = QFileInfo(QDir::cleanPath(path)).fileName();
-  auto* page = new QWidget;
-  auto* layout = centred(page);
-  layout->addWidget(new QLabel("Opening " + path.toHtmlEscaped()));
-  auto* bar = new QProgressBar;
-  bar->setMinimumWidth(420);
-  layout->addWidget(bar);
-  auto* cancel = new QPushButton("Cancel");
-  layout->addWidget(cancel, 0, Qt::AlignRight);
-
+  auto* page = new LoadingPage(path);
   auto* loader = new Loader(path, page);  // ends with the page
-  connect(cancel, &QPushButton::clicked, this, [this, page, loader] {
+  connect(page, &LoadingPage::cancelled, this, [this, page, loader] {
     loader->cancel();
     close_tab(tabs_->indexOf(page));
   });
-  connect(loader, &Loader::progressed, bar, &QProgressBar::setValue);
+  connect(loader, &Loader::progressed, page, &LoadingPage::show_progress);
+  connect(loader, &Loader::rank_progressed, page, &LoadingPage::show_rank);
   // The page is the context, so that signals that arrive after it is closed are dropped.
   connect(loader, &Loader::loaded, page, [this, page, opened](std::shared_ptr<const Run> run) {
     RunPage* shown = show_run(std::move(run), page);

@@ -18,6 +18,10 @@ class Window : public QMainWindow {
  public:
   Window();
 
+  // The size for a window that is to be `wanted`, but not larger than the room on the screen. On a screen with a scale
+  // of 2, both count its large pixels.
+  static QSize fitting(QSize wanted, QSize screen);
+
   // Loads beside the UI thread. A new tab shows the progress, then the run or the reason why it cannot be opened. Then
   // `opened` is called with the run's page; the message of its exception is shown in the status bar.
   void open(const QString& path, std::function<void(RunPage&)> opened = {});

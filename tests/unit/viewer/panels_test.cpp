@@ -80,9 +80,13 @@ TEST(BreakdownPanel, ShowsThePhasesOfTheWholeRun) {
 TEST(BreakdownPanel, ShowsOnlyTheSelectedRange) {
   Open open(simulated());
   const BreakdownPanel panel(open.document, open.state);
-  const auto& iteration = simulated()->ranks[0].iterations[2];
+  const analysis::PhaseTable& phases = *simulated()->phase_table;
+  const analysis::Rank& rank = simulated()->trace.ranks[0];
+  const auto iteration = analysis::iterations_of(phases, rank, analysis::phases_of(phases, rank))[2];
   const auto begin = double(iteration.start_ns), end = double(iteration.start_ns + iteration.duration_ns);
   open.state.select_range(TimeRange{begin, end});
+  EXPECT_EQ(panel.title(), "Phases of each rank, whole run") << "a range is computed beside the UI thread";
+  open.finish();
   const auto& table = panel.table();
   EXPECT_EQ(header_of(table, 1), "Selected");
   EXPECT_EQ(cell(table, 0, 1), duration_text(iteration.duration_ns));

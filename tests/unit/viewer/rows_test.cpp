@@ -149,32 +149,43 @@ TEST(Losses, AreHatchedInGreyAndBelongToNoPhase) {
   EXPECT_EQ(colours(400, 600), (std::set<QRgb>{theme.background, theme.faint_text}));
   EXPECT_EQ(colours(202, 599).count(phase_colour(analysis::Phase::startup, theme)), 0u);
   EXPECT_EQ(colours(601, 799).count(phase_colour(analysis::Phase::other, theme)), 1u) << "no start-up after a loss";
-  EXPECT_EQ(loss_text(run->ranks[0].losses.at(0)), "12,345 events lost");
+  EXPECT_EQ(run->ranks[0].unrecorded.at(0).text, "12,345 events lost");
 }
 
-TEST(MpiRow, SelectsTheThreadsSliceAndStepsFromCallToCall) {
+TEST(MpiCalls, AreDrawnOnceAmongTheSlicesOfTheirThread) {
   analysis::TraceBuilder builder;
   analysis::TrackBuilder& main = builder.add_rank(0).add_main_thread();
   main.add_slice(0, 1000, "step");
   main.add_slice(100, 200, "MPI_Send", "mpi", "point-to-point");
-  main.add_slice(300, 400, "pack");
-  main.add_slice(500, 900, "MPI_Recv", "mpi", "point-to-point");
   const auto run = index_run("calls", builder.finish());
+  Document document(run);
+  ViewState state(*run);
+  const RowLayout rows(document, state);
+  EXPECT_EQ(rows.rows_of(0).size(), 2u) << "the phases and the thread";
+}
+
+TEST(Threads, ThatNeverRunAtTheSameTimeShareARow) {
+  analysis::TraceBuilder builder;
+  analysis::RankBuilder& rank = builder.add_rank(0);
+  rank.add_main_thread().add_slice(0, 1000, "step");
+  rank.add_track(analysis::TrackKind::thread, "first", 2).add_slice(100, 200, "work");
+  rank.add_track(analysis::TrackKind::thread, "second", 3).add_slice(200, 300, "later");
+  rank.add_track(analysis::TrackKind::thread, "third", 4).add_slice(250, 400, "beside it");
+  const auto run = index_run("threads", builder.finish());
   Document document(run);
   ViewState state(*run);
   TimelineWidget timeline(document, state);
   timeline.resize(header_width + 1000, 300);
   timeline.show();
-  ASSERT_EQ(timeline.rows().rows_of(0).size(), 3u) << "the phases, the thread and its MPI calls";
-  const PlacedRow& calls = timeline.rows().rows_of(0)[2];
-  const int x = header_width + static_cast<int>(state.axis().x_of(150));
-  QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, {x, ruler_height + calls.y + 5});
-  const SliceRef send{.rank = 0, .track = 0, .slice = 1, .mark = false, .mpi_row = true};
-  ASSERT_EQ(state.selected(), send);
-  QTest::keyClick(&timeline, Qt::Key_Right);
-  EXPECT_EQ(state.selected()->slice, 3u) << "the next MPI call, not the next slice";
-  QTest::keyClick(&timeline, Qt::Key_Up);
-  EXPECT_EQ(state.selected()->slice, 3u) << "calls are outermost in their row";
+  const auto rows = timeline.rows().rows_of(0);
+  ASSERT_EQ(rows.size(), 4u) << "the phases, the main thread, two threads in one row, and the third one";
+  for (const auto& [time, track] : {std::pair(150, 1u), std::pair(240, 2u)}) {
+    const QPoint at(header_width + static_cast<int>(state.axis().x_of(time)), ruler_height + rows[2].y + 5);
+    const auto slice = timeline.slice_at(at);
+    ASSERT_TRUE(slice) << time;
+    EXPECT_EQ(slice->track, track);
+    EXPECT_EQ(timeline.rows().row_of(*slice), &rows[2]);
+  }
 }
 
 // A large job: 1,000 ranks with 20 rows each.
@@ -192,6 +203,7 @@ TEST(RowLayout, FindsTheVisibleRowsOfAThousandRanks) {
   const auto run = index_run("large", builder.finish());
   Document document(run);
   ViewState state(*run);
+  state.set_all_collapsed(false);
   RowLayout rows(document, state);
   ASSERT_EQ(rows.rows().size(), 20'000u);
   // Against a walk over all rows.
@@ -223,7 +235,7 @@ TEST(RowLayout, FindsTheVisibleRowsOfAThousandRanks) {
   EXPECT_EQ(folded.count(), 1);
   rows.place(0);
   EXPECT_EQ(rows.rows().size(), 1000u);
-  EXPECT_EQ(rows.height(), 1000 * (RowLayout::lowest_level + 6 + 2 * RowLayout::margin));
+  EXPECT_EQ(rows.height(), 1000 * RowLayout::lowest_folded);
 }
 
 TEST(RowLayout, UsesRoomToSpareForTallerLevels) {

@@ -37,10 +37,14 @@ TEST(Actions, OfTheTimelineAreFoundByTheirKey) {
   for (const Action& action : action_table()) {
     if (action.input != Action::Input::timeline) continue;
     for (const QString& key : QString(action.keys).split(' ')) {
-      EXPECT_EQ(timeline_action(QKeySequence(key)[0].key()), &action) << key.toStdString();
+      EXPECT_EQ(timeline_action(QKeySequence(key)[0]), &action) << key.toStdString();
     }
   }
-  EXPECT_EQ(timeline_action(Qt::Key_F35), nullptr);
+  EXPECT_EQ(timeline_action(QKeyCombination(Qt::Key_F35)), nullptr);
+  EXPECT_EQ(timeline_action(Qt::AltModifier | Qt::Key_BracketRight),
+            timeline_action(QKeyCombination(Qt::Key_BracketRight)))
+      << "keyboards on which a bracket needs a modifier";
+  EXPECT_NE(timeline_action(Qt::ShiftModifier | Qt::Key_Down), timeline_action(QKeyCombination(Qt::Key_Down)));
 }
 
 TEST(Background, DeliversOnlyTheLatestAnswer) {

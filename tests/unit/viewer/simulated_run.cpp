@@ -47,7 +47,7 @@ analysis::Trace simulate(const SimulatedRun& what) {
   std::vector<RankState> states;
   for (int r = 0; r < what.ranks; ++r) {
     RankBuilder& rank = builder.add_rank(r, what.ranks);
-    rank.info().host = r * 2 < what.ranks ? "node01" : "node02";
+    rank.info().host = "node0" + std::to_string(1 + r * what.hosts / what.ranks);
     rank.info().pid = 4710 + r;
     rank.info().command = {"paceline-train", "--model", "resnet18", "--data", "cifar-10", "--batch-size", "64"};
     rank.info().clock_source = "tsc";
@@ -75,6 +75,7 @@ analysis::Trace simulate(const SimulatedRun& what) {
       state.now += took;
     }
   };
+  int sequence = 0;
   const auto meet = [&](const char* call, double transfer_ns, double bytes) {
     std::int64_t last = 0;
     for (RankState& state : states) last = std::max(last, state.now);
@@ -83,8 +84,10 @@ analysis::Trace simulate(const SimulatedRun& what) {
       state.main->add_slice(state.now, end, call, "mpi", "collective");
       state.main->argument("bytes", bytes);
       state.main->text_argument("communicator", "world");
+      state.main->argument("sequence", sequence);
       state.now = end;
     }
+    ++sequence;
   };
 
   int iteration = 0;
@@ -101,7 +104,9 @@ analysis::Trace simulate(const SimulatedRun& what) {
         run_layers(state, false, 18e6);
         state.main->pop(state.now += about(5e4, 0.1));
         state.main->push(state.now, "backward", domain, "backward");
-        run_layers(state, true, 36e6 * (state.rank->info().rank == 1 ? 1.08 : 1.0));
+        run_layers(state, true,
+                   36e6 * (state.rank->info().rank == what.slow_rank ? what.slowness : 1.0) *
+                       (iteration == what.slow_iteration ? 2 : 1));
         state.main->pop(state.now += about(5e4, 0.1));
         state.main->push(state.now, "allreduce", domain, "allreduce");
         state.main->argument("payload", 44'689'440);

@@ -9,6 +9,10 @@ namespace paceline::viewer {
 struct SimulatedRun {
   int ranks = 2, iterations = 20, epochs = 1;
   bool layers = true;  // a range for each layer in forward and backward
+  int hosts = 2;
+  int slow_rank = 1;        // whose backward takes 1.08 times as long …
+  double slowness = 1.08;   // … or this
+  int slow_iteration = -1;  // whose backward takes twice as long on all ranks; -1: none
 };
 
 analysis::Trace simulate(const SimulatedRun& what);

@@ -239,6 +239,8 @@ TEST_F(TimelineTest, PhasesHaveTheirColoursWhereTheyAre) {
       if (from < 0 || to > state.axis().width() || to - from < 6) continue;
       // Below the labels, in the middle and near both ends.
       for (const double x : {from + 2, (from + to) / 2, to - 2}) {
+        // Communication begins with waiting, which is pale.
+        if (interval.phase == analysis::Phase::communication && x != to - 2) continue;
         const QPoint at(header + static_cast<int>(x), ruler + strip.end_y - 2);
         EXPECT_EQ(picture.pixelColor(at).rgb(), phase_colour(interval.phase, theme)) << "rank " << rank << " at " << x;
       }

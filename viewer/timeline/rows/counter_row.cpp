@@ -16,7 +16,7 @@ class CounterRow : public Row {
   CounterRow(Document& document, std::size_t rank, std::size_t track, bool first)
       : Row(document, rank, first ? Hidden::with_rank : Hidden::with_counters), track_(track), first_(first) {}
 
-  Height height() const override { return {1, 6}; }
+  Height height() const override { return {1, 4}; }
 
   void paint(RowCanvas& canvas) override {
     const auto columns = canvas.axis.columns();
@@ -45,17 +45,21 @@ class CounterRow : public Row {
 
   void paint_header(RowCanvas& canvas, const ViewState& state) override {
     if (first_) canvas.arrow(9, canvas.y + canvas.height / 2, !state.counters_unfolded(rank()));
-    QRect box(header_left, canvas.y, header_width - header_left - header_margin, canvas.height);
+    QRect box = canvas.name_box();
     const QString top = quantity(graph().top);  // the value at the row's upper edge
     canvas.painter.setFont(canvas.small);
     canvas.painter.setPen(QColor(canvas.theme.faint_text));
     canvas.painter.drawText(box, Qt::AlignTop | Qt::AlignRight, top);
     box.setRight(box.right() - QFontMetrics(canvas.small).horizontalAdvance(top) - 6);
-    paint_track_label(canvas, QString::fromStdString(track().label), false, box);
+    paint_track_label(canvas, shown_name(track().label), false, box);
   }
 
   void header_clicked(ViewState& state) const override {
     if (first_) state.set_counters_unfolded(rank(), !state.counters_unfolded(rank()));
+  }
+
+  QString header_tooltip(const ViewState&) const override {
+    return viewer::tooltip(shown_name(track().label), tooltip_line("upper edge", quantity(graph().top)));
   }
 
   QString tooltip(const RowPoint& point) override {
@@ -70,9 +74,7 @@ class CounterRow : public Row {
  private:
   const analysis::Track& track() const { return model().tracks[track_]; }
   const CounterGraph& graph() const { return index().graphs[track_]; }
-  QString quantity(double value) const {
-    return QString::fromStdString(analysis::quantity(value, graph().curve.unit));
-  }
+  QString quantity(double value) const { return QString::fromStdString(analysis::quantity(value, graph().curve.unit)); }
 
   std::size_t track_;
   bool first_;

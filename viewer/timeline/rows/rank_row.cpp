@@ -1,5 +1,8 @@
-// The first row of each rank: the strip of its phases, beside the rank's name and host.
+// The first row of each rank: the strip of its phases, beside the rank's name and host, a warning sign if the trace
+// does not hold everything, and a bar for how long the others waited for it.
 #include <QFontMetrics>
+#include <algorithm>
+#include <cmath>
 
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/drawing/time_text.h"
@@ -8,46 +11,95 @@
 namespace paceline::viewer {
 namespace {
 
+constexpr int least_text_height = 12, lateness_width = 40;
+constexpr QRgb warning_colour = 0xffe6a100;
+
 class RankRow : public Row {
  public:
   RankRow(Document& document, std::size_t rank) : Row(document, rank, Hidden::never) {}
 
-  Height height() const override { return {1, 6}; }
+  Height height() const override { return {1, 4}; }
 
   void paint(RowCanvas& canvas) override {
     canvas.painter.setFont(canvas.small);
-    const QRect strip(0, canvas.y, canvas.axis.width(), canvas.height);
-    canvas.counts += paint_phases(canvas.painter, index(), canvas.axis, strip, canvas.theme, true);
+    const int gap = canvas.height >= 8 ? 1 : 0;  // between the strips of folded ranks
+    const QRect strip(0, canvas.y, canvas.axis.width(), canvas.height - gap);
+    const bool labels = canvas.height >= least_text_height;
+    canvas.counts += paint_phases(canvas.painter, index(), waits(), canvas.axis, strip, canvas.theme, labels);
   }
 
   void paint_header(RowCanvas& canvas, const ViewState& state) override {
-    canvas.arrow(9, canvas.y + canvas.height / 2, state.collapsed(rank()));
+    QPainter& painter = canvas.painter;
+    QRect box = canvas.name_box();
+    if (state.pinned(rank())) painter.fillRect(0, canvas.y, 4, canvas.height, QColor(canvas.theme.selection));
+    if (const auto most = state.most_waiting_caused_ns(); most > 0) {
+      const int width = static_cast<int>(lateness_width * double(state.waiting_caused_ns(rank())) / double(most) + 0.5);
+      const int height = std::min(canvas.height - 1, 10);
+      const QRect bar(box.right() - lateness_width, canvas.y + (canvas.height - height) / 2, lateness_width, height);
+      painter.fillRect(bar, QColor(canvas.theme.row_line));
+      painter.fillRect(bar.x(), bar.y(), width, height,
+                       QColor(phase_colour(analysis::Phase::communication, canvas.theme)));
+      box.setRight(bar.left() - 8);
+    }
+    if (index().incomplete) {
+      const int size = std::min(canvas.height - 1, 12);
+      paint_warning(painter, {box.right() - size, canvas.y + (canvas.height - size) / 2}, size, warning_colour);
+      box.setRight(box.right() - size - 6);
+    }
     const QString name = QString("Rank %1").arg(model().rank);
-    const QRect line(header_left, canvas.y, header_width - header_left - header_margin, canvas.height);
-    canvas.painter.setFont(canvas.bold);
-    canvas.painter.setPen(QColor(canvas.theme.header_text));
-    canvas.painter.drawText(line, Qt::AlignVCenter | Qt::AlignLeft, name);
-    const QRect rest = line.adjusted(QFontMetrics(canvas.bold).horizontalAdvance(name) + 10, 0, 0, 0);
-    canvas.painter.setFont(canvas.small);
-    canvas.painter.setPen(QColor(canvas.theme.faint_text));
-    const QString host = QString::fromStdString(model().host);
-    canvas.painter.drawText(rest, Qt::AlignVCenter | Qt::AlignRight,
-                            QFontMetrics(canvas.small).elidedText(host, Qt::ElideRight, rest.width()));
+    painter.setPen(QColor(canvas.theme.header_text));
+    if (canvas.height < least_text_height) {
+      // Rows are lower than a line of text: every other name, or every third one, is written.
+      const auto step = static_cast<std::size_t>((least_text_height + canvas.height - 1) / canvas.height);
+      if (canvas.order % step != 0) return;
+      painter.setFont(canvas.small);
+      painter.drawText(box.adjusted(0, -6, 0, 6), Qt::AlignVCenter | Qt::AlignLeft, name);
+      return;
+    }
+    canvas.arrow(9, canvas.y + canvas.height / 2, state.collapsed(rank()));
+    painter.setFont(canvas.bold);
+    painter.drawText(box, Qt::AlignVCenter | Qt::AlignLeft, name);
+    const QRect rest = box.adjusted(QFontMetrics(canvas.bold).horizontalAdvance(name) + 10, 0, 0, 0);
+    painter.setFont(canvas.small);
+    painter.setPen(QColor(canvas.theme.faint_text));
+    const QString host = shown_name(model().host);
+    painter.drawText(rest, Qt::AlignVCenter | Qt::AlignRight,
+                     QFontMetrics(canvas.small).elidedText(host, Qt::ElideMiddle, rest.width()));
+  }
+
+  QString header_tooltip(const ViewState& state) const override {
+    QString lines = tooltip_line("host", QString::fromStdString(model().host)) +
+                    tooltip_line("process", QString::number(model().pid)) +
+                    tooltip_line("clock", QString("%1, error at most %2")
+                                              .arg(QString::fromStdString(model().clock_source),
+                                                   duration_text(std::llround(model().clock_error_ns))));
+    if (state.most_waiting_caused_ns() > 0) {
+      lines += tooltip_line("made others wait", duration_text(state.waiting_caused_ns(rank())));
+    }
+    if (model().damaged) lines += tooltip_line("damaged", QString::fromStdString(model().damage));
+    for (const auto& [cause, count] : model().dropped) {
+      lines += tooltip_line("lost", QString("%L1 (%2)").arg(count).arg(QString::fromStdString(cause)));
+    }
+    return viewer::tooltip(QString("Rank %1 of %2").arg(model().rank).arg(model().world_size), lines);
   }
 
   void header_clicked(ViewState& state) const override { state.set_collapsed(rank(), !state.collapsed(rank())); }
 
   QString tooltip(const RowPoint& point) override {
     const auto time = static_cast<std::int64_t>(point.time_ns);
-    for (const analysis::Gap& gap : model().gaps) {
-      if (time < gap.start_ns || time >= gap.end_ns) continue;
-      return viewer::tooltip(QString::fromStdString(gap.reason),
-                             tooltip_line("duration", duration_text(gap.end_ns - gap.start_ns)));
+    for (const Unrecorded& stretch : index().unrecorded) {
+      if (time < stretch.start_ns || time >= stretch.end_ns) continue;
+      return viewer::tooltip(stretch.text, tooltip_line("duration", duration_text(stretch.end_ns - stretch.start_ns)));
     }
     const auto interval = interval_at(point.time_ns);
     if (!interval) return {};
-    return viewer::tooltip(phase_text(interval->phase),
-                           tooltip_line("duration", duration_text(interval->end_ns - interval->start_ns)));
+    QString lines = tooltip_line("duration", duration_text(interval->end_ns - interval->start_ns));
+    if (interval->phase == analysis::Phase::communication && waits() != nullptr) {
+      for (const Wait& wait : waits()->between(point.time_ns, point.time_ns + point.ns_per_pixel)) {
+        lines += tooltip_line("waited", waited_text(run(), wait));
+      }
+    }
+    return viewer::tooltip(phase_text(interval->phase), lines);
   }
 
   std::optional<TimeRange> range_at(double time_ns) const override {

@@ -22,6 +22,8 @@ void RowCanvas::arrow(int x, int y_middle, bool folded) {
   painter.restore();
 }
 
+QRect RowCanvas::name_box() const { return {header_left, y, names_width - header_left - header_margin, height}; }
+
 void paint_track_label(RowCanvas& canvas, const QString& label, bool main, const QRect& box) {
   canvas.painter.setFont(canvas.small);
   canvas.painter.setPen(QColor(main ? canvas.theme.header_text : canvas.theme.faint_text));

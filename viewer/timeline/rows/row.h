@@ -26,9 +26,11 @@ struct RowCanvas {
   SliceColours& colours;
   QFont bold, small;
   std::optional<analysis::NameId> marked;  // slices of this name are underlined
+  int names_width = 0;                     // of the column of names
   int level_height = 0;                    // of a level of nesting
   int top = 0, bottom = 0;                 // what is visible
   int y = 0, height = 0;                   // of the row
+  std::size_t order = 0;                   // of its rank among the ranks on screen
   DrawCounts counts;
   // Reused from row to row.
   std::vector<analysis::LevelOfDetail::Item> items;
@@ -38,6 +40,8 @@ struct RowCanvas {
   QImage& blank(int width, int image_height);
   // A triangle beside a header's text: whether what it heads is folded.
   void arrow(int x, int y_middle, bool folded);
+  // Where a header's text is.
+  QRect name_box() const;
 };
 
 // A point in a row.
@@ -59,8 +63,12 @@ class Row {
 
   std::size_t rank() const { return rank_; }
   Hidden hidden() const { return hidden_; }
-  // May change with Document::row_ready().
+  // May change with Document::row_ready() and with the filter.
   virtual Height height() const = 0;
+  // Slices of other kinds are not shown from now on; nullptr: all are.
+  virtual void set_filter(const KindSet&) {}
+  // Whether the filter leaves anything to be shown.
+  virtual bool shown() const { return true; }
 
   virtual void paint(RowCanvas& canvas) = 0;
   // In the column of names, whose painter's origin is the left edge of the window.
@@ -69,14 +77,18 @@ class Row {
   virtual void header_clicked(ViewState&) const {}
   // HTML for what is at this point; empty if there is nothing.
   virtual QString tooltip(const RowPoint&) { return {}; }
+  // The same for the header.
+  virtual QString header_tooltip(const ViewState&) const { return {}; }
   // The range of time that a double click on something other than a slice shows.
   virtual std::optional<TimeRange> range_at(double /*time_ns*/) const { return std::nullopt; }
 
   // Of rows that show slices. They find nothing while the row's index is being computed.
   // The slice at this point; narrow slices and marks are found within 3 pixels.
   virtual std::optional<SliceRef> slice_at(const RowPoint&) { return std::nullopt; }
-  // An outermost slice within `slack_ns` of this time.
-  virtual std::optional<SliceRef> slice_near(double /*time_ns*/, double /*slack_ns*/) { return std::nullopt; }
+  // A slice within `slack_ns` of this time, on this level or the nearest one further out that has one.
+  virtual std::optional<SliceRef> slice_near(double /*time_ns*/, double /*slack_ns*/, unsigned /*level*/ = 0) {
+    return std::nullopt;
+  }
   virtual std::optional<SliceRef> neighbour(const SliceRef&, ViewState::Step) { return std::nullopt; }
   // Top and bottom of a slice; nothing if this row does not show it.
   virtual std::optional<std::pair<int, int>> place_of(const SliceRef&, int /*level_height*/) { return std::nullopt; }
@@ -85,6 +97,8 @@ class Row {
   const Run& run() const { return document_.run(); }
   const analysis::Rank& model() const { return run().trace.ranks[rank_]; }
   const RankIndex& index() const { return run().ranks[rank_]; }
+  // nullptr until the run is analysed.
+  const WaitTimeline* waits() const { return document_.insight() ? &document_.insight()->waits[rank_] : nullptr; }
 
   Document& document_;
 

@@ -17,6 +17,9 @@ using AddRows = void(Document& document, std::size_t rank, Rows& rows);
 AddRows add_rank_row, add_main_thread_row, add_mpi_rows, add_nccl_rows, add_stream_rows, add_copy_rows, add_thread_rows,
     add_counter_rows;
 
+// The heading of a host, with the phases of its ranks while they are folded.
+std::unique_ptr<Row> make_host_row(Document& document, const RankGroup& group);
+
 // All rows of a rank, whether shown or hidden. Cost: linear in its tracks.
 void add_rows(Document& document, std::size_t rank, Rows& rows);
 

@@ -2,26 +2,63 @@
 
 #include <QFontMetrics>
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 
-SliceRow::SliceRow(Document& document, std::size_t rank, std::size_t track, unsigned mpi_depths)
-    : Row(document, rank, Hidden::with_rank), track_(track), mpi_depths_(mpi_depths), index_(document) {}
+SliceRow::SliceRow(Document& document, std::size_t rank, std::vector<std::size_t> tracks)
+    : Row(document, rank, Hidden::with_rank), tracks_(std::move(tracks)), indexes_(document) {}
 
-Row::Height SliceRow::height() const {
-  const int depths = static_cast<int>(of_mpi() ? mpi_depths_ : track().depths);
-  return {std::max(depths, 1), has_marks() ? mark_lane : 0};
+bool SliceRow::has_marks() const {
+  return !kinds_ && std::ranges::any_of(tracks_, [&](std::size_t t) { return track(t).marks.size() > 0; });
 }
 
-const SliceRow::Index* SliceRow::find_index() {
-  const auto make = [&run = run(), &track = track(), mpi = of_mpi()]() -> Index {
-    if (mpi) return {analysis::LevelOfDetail(track.slices, mpi_kinds(run.trace)), {}};
-    return {analysis::LevelOfDetail(track.slices), analysis::LevelOfDetail(track.marks)};
-  };
-  return index_.get(slices().size() + track().marks.size(), make);
+Row::Height SliceRow::height() const {
+  int levels = 1;
+  const Indexes* made = kinds_ ? indexes_.made() : nullptr;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    const unsigned depths = made != nullptr ? (*made)[i].slices.depths() : track(tracks_[i]).depths;
+    levels = std::max(levels, static_cast<int>(depths));
+  }
+  return {levels, has_marks() ? mark_lane : 0};
+}
+
+void SliceRow::set_filter(const KindSet& kinds) {
+  kinds_ = kinds;
+  indexes_.reset();
+}
+
+bool SliceRow::shown() const {
+  if (!kinds_) return true;
+  return std::ranges::any_of(tracks_, [&](std::size_t t) {
+    return std::ranges::any_of(index().kinds[t], [&](analysis::KindId kind) { return (*kinds_)[kind]; });
+  });
+}
+
+const SliceRow::Indexes* SliceRow::find_indexes() {
+  std::size_t slices = 0;
+  for (const std::size_t t : tracks_) slices += track(t).slices.size() + track(t).marks.size();
+  return indexes_.get(slices, [&rank = model(), tracks = tracks_, kinds = kinds_] {
+    Indexes indexes;
+    for (const std::size_t t : tracks) {
+      const analysis::Track& track = rank.tracks[t];
+      using Detail = analysis::LevelOfDetail;
+      indexes.push_back({t, kinds ? Detail(track.slices, *kinds) : Detail(track.slices), Detail(track.marks)});
+    }
+    return indexes;
+  });
+}
+
+const SliceRow::Index* SliceRow::index_of(const SliceRef& ref) {
+  const auto at = std::ranges::find(tracks_, ref.track);
+  if (ref.rank != rank() || at == tracks_.end()) return nullptr;
+  const Indexes* indexes = find_indexes();
+  return indexes != nullptr ? &(*indexes)[static_cast<std::size_t>(at - tracks_.begin())] : nullptr;
 }
 
 std::optional<unsigned> SliceRow::level_of(const Index& index, std::uint32_t slice) const {
@@ -32,31 +69,38 @@ std::optional<unsigned> SliceRow::level_of(const Index& index, std::uint32_t sli
   return std::nullopt;
 }
 
+const Wait* SliceRow::wait_in(const SliceRef& ref) const {
+  if (ref.mark || waits() == nullptr) return nullptr;
+  return waits()->of_call(ref.track, ref.slice, slices_of(run(), ref).start_ns[ref.slice]);
+}
+
 void SliceRow::paint(RowCanvas& canvas) {
-  const Index* index = find_index();
+  const Indexes* indexes = find_indexes();
   canvas.painter.setFont(canvas.small);
-  if (index == nullptr) {
+  if (indexes == nullptr) {
     const QRect row(0, canvas.y, canvas.axis.width(), canvas.height);
     canvas.painter.setPen(QColor(canvas.theme.faint_text));
     canvas.painter.drawText(row.adjusted(12, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, "computing…");
     ++canvas.counts.labels;
     return;
   }
-  if (has_marks()) paint_marks(canvas, *index);
   const int levels_y = canvas.y + height().pixels;
-  for (unsigned depth = 0; depth < index->slices.depths(); ++depth) {
-    const int y = levels_y + static_cast<int>(depth) * canvas.level_height;
-    if (y + canvas.level_height > canvas.top && y < canvas.bottom) paint_level(canvas, *index, depth, y);
-  }
-  if (!of_mpi() && index->slices.depths() > 0) {
+  for (const Index& index : *indexes) {
+    if (has_marks()) paint_marks(canvas, index);
+    for (unsigned depth = 0; depth < index.slices.depths(); ++depth) {
+      const int y = levels_y + static_cast<int>(depth) * canvas.level_height;
+      if (y + canvas.level_height > canvas.top && y < canvas.bottom) paint_level(canvas, index, depth, y);
+    }
+    if (track(index.track).lost.empty()) continue;
     const QRect all(0, levels_y, canvas.axis.width(), canvas.y + canvas.height - levels_y - 1);
-    canvas.counts += paint_losses(canvas.painter, track().lost, canvas.axis, all, canvas.theme, false);
+    canvas.counts +=
+        paint_unrecorded(canvas.painter, unrecorded_of(track(index.track).lost), canvas.axis, all, canvas.theme, false);
   }
 }
 
 void SliceRow::paint_level(RowCanvas& canvas, const Index& index, unsigned depth, int y) {
   const auto columns = canvas.axis.columns();
-  const auto& slices = this->slices();
+  const auto& slices = this->slices(index);
   index.slices.items(slices, depth, columns, canvas.items);
   const auto own_colour = [&](std::uint32_t slice) { return canvas.colours.of(slices.kind[slice]); };
   // A fold takes the colour of its longest slice if that fills most of the column. Else it takes the colour of the
@@ -84,13 +128,22 @@ void SliceRow::paint_level(RowCanvas& canvas, const Index& index, unsigned depth
     const QRect box(left, y, right - left - 1, canvas.level_height - 1);
     canvas.painter.fillRect(box, QColor(colour));
     ++canvas.counts.rectangles;
+    const SliceRef ref = ref_to(index, item.slice);
+    QRect for_label = box;
+    if (const Wait* wait = item.count == 1 ? wait_in(ref) : nullptr) {
+      const auto to = std::clamp(columns.x(wait->until_ns), double(left), double(left + box.width()));
+      const QRect waited(left, y, static_cast<int>(std::lround(to)) - left, box.height());
+      paint_waiting(canvas.painter, waited, canvas.theme);
+      ++canvas.counts.rectangles;
+      for_label.setLeft(waited.right() + 1);
+    }
     if (canvas.marked == run().trace.kind_of(slices, item.slice).name) {
       canvas.painter.fillRect(box.left(), box.bottom() - 1, box.width(), 2, QColor(canvas.theme.selection));
       ++canvas.counts.rectangles;
     }
-    if (box.width() < 20) continue;
-    const QString label = label_of(canvas, item.slice, box.width());
-    if (paint_label(canvas.painter, box, label, colour)) ++canvas.counts.labels;
+    if (for_label.width() < 20) continue;
+    const QString label = label_of(canvas, ref, for_label.width());
+    if (paint_label(canvas.painter, for_label, label, colour)) ++canvas.counts.labels;
   }
   if (narrow != nullptr) {
     canvas.painter.drawImage(QRect(0, y, columns.count, canvas.level_height - 1), *narrow);
@@ -104,7 +157,7 @@ void SliceRow::paint_marks(RowCanvas& canvas, const Index& index) {
   canvas.painter.setPen(Qt::NoPen);
   canvas.painter.setBrush(QColor(canvas.theme.faint_text));
   for (unsigned depth = 0; depth < index.marks.depths(); ++depth) {
-    index.marks.items(track().marks, depth, canvas.axis.columns(), canvas.items);
+    index.marks.items(track(index.track).marks, depth, canvas.axis.columns(), canvas.items);
     for (const auto& item : canvas.items) {
       const double x = item.first + 0.5, y = canvas.y + 2;
       const QPointF flag[] = {{x - 4, y}, {x + 4, y}, {x, y + 7}};
@@ -115,27 +168,43 @@ void SliceRow::paint_marks(RowCanvas& canvas, const Index& index) {
   canvas.painter.restore();
 }
 
-QString SliceRow::label_of(const RowCanvas& canvas, std::uint32_t slice, int width) const {
+QString SliceRow::label_of(const RowCanvas& canvas, const SliceRef& ref, int width) const {
   const QFontMetrics metrics(canvas.small);
   const auto fits = [&](const QString& text) { return metrics.horizontalAdvance(text) + 12 <= width; };
-  const SliceRef ref{.rank = rank(), .track = track_, .slice = slice};
   const QString title = slice_title(run(), ref);
   // The duration follows if there is room. If there is not even room for the title, an iteration is labelled with its
   // number, which is more useful than the beginning of its name.
   if (width >= 110) {
-    const QString longer = title + "   " + duration_text(track().slices.duration_ns[slice]);
+    const QString longer = title + "   " + duration_text(slices_of(run(), ref).duration_ns[ref.slice]);
     if (fits(longer)) return longer;
   }
-  if (fits(title) || category_of(run(), ref) != "iteration") return title;
-  const QString number = title.mid(title.lastIndexOf(' ') + 1);
-  return number.size() < title.size() && fits(number) ? number : QString();
+  if (fits(title)) return title;
+  const analysis::Iteration* iteration = iteration_of(run(), ref);
+  if (iteration == nullptr) return title;
+  const QString number = QString::number(iteration->number);
+  return fits(number) ? number : QString();
+}
+
+QString SliceRow::name() const {
+  const QString first = shown_name(track(tracks_.front()).label);
+  return tracks_.size() == 1 ? first : QString("%1, %2 more").arg(first).arg(tracks_.size() - 1);
 }
 
 void SliceRow::paint_header(RowCanvas& canvas, const ViewState&) {
-  const QRect box(header_left, canvas.y + height().pixels, header_width - header_left - header_margin,
-                  canvas.level_height);
-  paint_track_label(canvas, of_mpi() ? QString("MPI") : QString::fromStdString(track().label),
-                    track().main && !of_mpi(), box);
+  QRect box = canvas.name_box();
+  box.setTop(canvas.y + height().pixels);
+  box.setHeight(canvas.level_height);
+  paint_track_label(canvas, name(), track(tracks_.front()).main, box);
+}
+
+QString SliceRow::header_tooltip(const ViewState&) const {
+  constexpr std::size_t most = 20;
+  QString lines;
+  for (std::size_t i = 0; i < std::min(most, tracks_.size()); ++i) {
+    const auto& one = track(tracks_[i]);
+    lines += tooltip_line("slices of " + shown_name(one.label).toHtmlEscaped(), count_text(one.slices.size()));
+  }
+  return viewer::tooltip(name(), lines);
 }
 
 QString SliceRow::tooltip(const RowPoint& point) {
@@ -147,6 +216,10 @@ QString SliceRow::tooltip(const RowPoint& point) {
     if (!value.isEmpty()) lines += tooltip_line(key, value);
   };
   if (!ref->mark) add("duration", duration_text(slices.duration_ns[ref->slice]));
+  if (const Wait* wait = wait_in(*ref)) {
+    add("waited", waited_text(run(), *wait));
+    add("transfer", duration_text(wait->end_ns - wait->until_ns));
+  }
   add("start", time_text(double(slices.start_ns[ref->slice]), point.ns_per_pixel, point.end_ns));
   add("category", category_of(run(), *ref));
   add("domain", domain_of(run(), *ref));
@@ -157,42 +230,49 @@ QString SliceRow::tooltip(const RowPoint& point) {
 }
 
 std::optional<SliceRef> SliceRow::slice_at(const RowPoint& point) {
-  const Index* index = find_index();
-  if (index == nullptr) return std::nullopt;
+  const Indexes* indexes = find_indexes();
+  if (indexes == nullptr) return std::nullopt;
   const int lane = height().pixels;
   const double time = point.time_ns + 0.5 * point.ns_per_pixel;
   for (const double slack : {0.5 * point.ns_per_pixel, 3 * point.ns_per_pixel}) {
-    if (point.y >= lane) {
-      const auto depth = static_cast<unsigned>((point.y - lane) / point.level_height);
-      const auto slice = index->slices.slice_at(slices(), depth, time, slack);
-      if (slice) return ref_to(*slice);
-    }
-    // Marks share one lane, whatever their depth.
-    for (unsigned depth = 0; point.y < lane && depth < index->marks.depths(); ++depth) {
-      const auto mark = index->marks.slice_at(track().marks, depth, time, slack);
-      if (mark) return SliceRef{.rank = rank(), .track = track_, .slice = *mark, .mark = true};
+    for (const Index& index : *indexes) {
+      if (point.y >= lane) {
+        const auto depth = static_cast<unsigned>((point.y - lane) / point.level_height);
+        const auto slice = index.slices.slice_at(slices(index), depth, time, slack);
+        if (slice) return ref_to(index, *slice);
+      }
+      // Marks share one lane, whatever their depth.
+      for (unsigned depth = 0; point.y < lane && depth < index.marks.depths(); ++depth) {
+        const auto mark = index.marks.slice_at(track(index.track).marks, depth, time, slack);
+        if (mark) return ref_to(index, *mark, true);
+      }
     }
   }
   return std::nullopt;
 }
 
-std::optional<SliceRef> SliceRow::slice_near(double time_ns, double slack_ns) {
-  const Index* index = find_index();
-  if (index == nullptr) return std::nullopt;
-  const auto slice = index->slices.slice_at(slices(), 0, time_ns, slack_ns);
-  return slice ? std::optional(ref_to(*slice)) : std::nullopt;
+std::optional<SliceRef> SliceRow::slice_near(double time_ns, double slack_ns, unsigned level) {
+  const Indexes* indexes = find_indexes();
+  for (unsigned depth = level + 1; indexes != nullptr && depth-- > 0;) {
+    for (const Index& index : *indexes) {
+      if (const auto slice = index.slices.slice_at(slices(index), depth, time_ns, slack_ns))
+        return ref_to(index, *slice);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<SliceRef> SliceRow::neighbour(const SliceRef& from, ViewState::Step step) {
   using Step = ViewState::Step;
-  const Index* found = find_index();
+  const Index* found = index_of(from);
   const auto level = found ? level_of(*found, from.slice) : std::nullopt;
   if (!level) return std::nullopt;
+  const analysis::Slices& slices = this->slices(*found);
   const analysis::LevelOfDetail& index = found->slices;
   if (step == Step::outward) {
     if (*level == 0) return std::nullopt;
-    const auto around = index.slice_at(slices(), *level - 1, static_cast<double>(slices().start_ns[from.slice]), 0);
-    return around ? std::optional(ref_to(*around)) : std::nullopt;
+    const auto around = index.slice_at(slices, *level - 1, static_cast<double>(slices.start_ns[from.slice]), 0);
+    return around ? std::optional(ref_to(*found, *around)) : std::nullopt;
   }
   const unsigned depth = step == Step::inward ? *level + 1 : *level;
   std::size_t at = index.position(depth, from.slice);
@@ -200,16 +280,16 @@ std::optional<SliceRef> SliceRow::neighbour(const SliceRef& from, ViewState::Ste
   if (step != Step::inward) at += step == Step::next ? 1 : std::size_t(-1);
   if (at >= index.count(depth)) return std::nullopt;
   const std::uint32_t to = index.slice(depth, at);
-  if (step == Step::inward && slices().start_ns[to] >= slices().end_ns(from.slice)) return std::nullopt;
-  return ref_to(to);
+  if (step == Step::inward && slices.start_ns[to] >= slices.end_ns(from.slice)) return std::nullopt;
+  return ref_to(*found, to);
 }
 
 std::optional<std::pair<int, int>> SliceRow::place_of(const SliceRef& ref, int level_height) {
-  if (ref.rank != rank() || ref.track != track_ || ref.mpi_row != of_mpi()) return std::nullopt;
-  if (ref.mark) return std::pair(0, mark_lane);
-  std::optional<unsigned> level = slices().depth[ref.slice];
-  if (of_mpi()) {
-    const Index* index = find_index();
+  if (ref.rank != rank() || std::ranges::find(tracks_, ref.track) == tracks_.end()) return std::nullopt;
+  if (ref.mark) return has_marks() ? std::optional(std::pair(0, mark_lane)) : std::nullopt;
+  std::optional<unsigned> level = slices_of(run(), ref).depth[ref.slice];
+  if (kinds_) {
+    const Index* index = index_of(ref);
     level = index ? level_of(*index, ref.slice) : std::nullopt;
   }
   if (!level) return std::nullopt;
@@ -217,13 +297,40 @@ std::optional<std::pair<int, int>> SliceRow::place_of(const SliceRef& ref, int l
   return std::pair(top, top + level_height);
 }
 
+namespace slice_rows {
+
+// From the first start to the last end; slices of one track nest, so the last outermost one ends last.
+std::pair<std::int64_t, std::int64_t> extent_of(const analysis::Track& track) {
+  std::pair extent(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min());
+  for (const analysis::Slices* slices : {&track.slices, &track.marks}) {
+    if (slices->size() == 0) continue;
+    std::size_t last = slices->size() - 1;
+    while (last > 0 && slices->depth[last] > 0) --last;
+    extent = {std::min(extent.first, slices->start_ns.front()), std::max(extent.second, slices->end_ns(last))};
+  }
+  return extent;
+}
+
+}  // namespace slice_rows
+
 void add_slice_rows(Document& document, std::size_t rank, analysis::TrackKind kind, bool main, Rows& rows) {
   const auto& tracks = document.run().trace.ranks[rank].tracks;
+  struct Shared {
+    std::vector<std::size_t> tracks;
+    std::int64_t end_ns = 0;
+  };
+  std::vector<Shared> shared;
   for (std::size_t t = 0; t < tracks.size(); ++t) {
     const bool empty = tracks[t].slices.size() == 0 && tracks[t].marks.size() == 0;
     if (tracks[t].kind != kind || tracks[t].main != main || empty) continue;
-    rows.push_back(std::make_unique<SliceRow>(document, rank, t));
+    const auto [begin_ns, end_ns] = slice_rows::extent_of(tracks[t]);
+    // Only threads: a stream or a communicator is looked for under its own name.
+    const bool may_share = kind == analysis::TrackKind::thread && !shared.empty() && shared.back().end_ns <= begin_ns;
+    if (!may_share) shared.emplace_back();
+    shared.back().tracks.push_back(t);
+    shared.back().end_ns = end_ns;
   }
+  for (Shared& row : shared) rows.push_back(std::make_unique<SliceRow>(document, rank, std::move(row.tracks)));
 }
 
 }  // namespace paceline::viewer

@@ -1,8 +1,11 @@
-// A row of slices: a lane of marks, if there are any, and a level for each depth of nesting.
+// A row of slices: a lane of marks, if there are any, and a level for each depth of nesting. Threads that never run at
+// the same time share a row.
 //
 // The index for drawing is made when the row is first painted. No pixel column is drawn twice: the index folds slices
 // that are narrower than a pixel, so a frame costs columns times visible levels, however many slices there are.
 #pragma once
+
+#include <vector>
 
 #include "analysis/index/level_of_detail.h"
 #include "viewer/timeline/rows/rows.h"
@@ -13,43 +16,51 @@ constexpr int mark_lane = 12;  // its height in pixels
 
 class SliceRow : public Row {
  public:
-  // The slices of a track, or only a thread's MPI calls, whose nesting then has `mpi_depths` levels.
-  SliceRow(Document& document, std::size_t rank, std::size_t track, unsigned mpi_depths = 0);
+  // The slices of these tracks, at least one. No two of them have slices at the same time.
+  SliceRow(Document& document, std::size_t rank, std::vector<std::size_t> tracks);
 
   Height height() const override;
+  void set_filter(const KindSet& kinds) override;
+  bool shown() const override;
   void paint(RowCanvas& canvas) override;
   void paint_header(RowCanvas& canvas, const ViewState& state) override;
   QString tooltip(const RowPoint& point) override;
+  QString header_tooltip(const ViewState& state) const override;
   std::optional<SliceRef> slice_at(const RowPoint& point) override;
-  std::optional<SliceRef> slice_near(double time_ns, double slack_ns) override;
+  std::optional<SliceRef> slice_near(double time_ns, double slack_ns, unsigned level) override;
   std::optional<SliceRef> neighbour(const SliceRef& from, ViewState::Step step) override;
   std::optional<std::pair<int, int>> place_of(const SliceRef& ref, int level_height) override;
 
  private:
+  // Of one track. The levels count only slices that the filter shows.
   struct Index {
+    std::size_t track = 0;
     analysis::LevelOfDetail slices, marks;
   };
+  using Indexes = std::vector<Index>;
 
-  bool of_mpi() const { return mpi_depths_ > 0; }
-  bool has_marks() const { return !of_mpi() && track().marks.size() > 0; }
-  const analysis::Track& track() const { return model().tracks[track_]; }
-  const analysis::Slices& slices() const { return track().slices; }
-  const Index* find_index();
+  bool has_marks() const;
+  const analysis::Track& track(std::size_t t) const { return model().tracks[t]; }
+  const analysis::Slices& slices(const Index& index) const { return track(index.track).slices; }
+  const Indexes* find_indexes();
+  const Index* index_of(const SliceRef& ref);
   // The level of a slice in this row; nothing if the row does not show it.
   std::optional<unsigned> level_of(const Index& index, std::uint32_t slice) const;
-  SliceRef ref_to(std::uint32_t slice) const {
-    return {.rank = rank(), .track = track_, .slice = slice, .mark = false, .mpi_row = of_mpi()};
+  SliceRef ref_to(const Index& index, std::uint32_t slice, bool mark = false) const {
+    return {.rank = rank(), .track = index.track, .slice = slice, .mark = mark};
   }
+  const Wait* wait_in(const SliceRef& ref) const;
   void paint_level(RowCanvas& canvas, const Index& index, unsigned depth, int y);
   void paint_marks(RowCanvas& canvas, const Index& index);
-  QString label_of(const RowCanvas& canvas, std::uint32_t slice, int width) const;
+  QString label_of(const RowCanvas& canvas, const SliceRef& ref, int width) const;
+  QString name() const;
 
-  std::size_t track_;
-  unsigned mpi_depths_;
-  OnDemand<Index> index_;
+  std::vector<std::size_t> tracks_;
+  KindSet kinds_;
+  OnDemand<Indexes> indexes_;
 };
 
-// Appends a row for each track of this kind that shows something.
+// Appends rows for the tracks of this kind that show something.
 void add_slice_rows(Document& document, std::size_t rank, analysis::TrackKind kind, bool main, Rows& rows);
 
 }  // namespace paceline::viewer

@@ -21,12 +21,9 @@ void add_copy_rows(Document& document, std::size_t rank, Rows& rows) {
   add_slice_rows(document, rank, TrackKind::copy, false, rows);
 }
 
-// The MPI calls of each thread in a row of their own; other tools' traces may have MPI tracks beside the threads.
+// MPI calls are slices of their thread; other tools' traces may have tracks of their own for them.
 void add_mpi_rows(Document& document, std::size_t rank, Rows& rows) {
   add_slice_rows(document, rank, TrackKind::mpi, false, rows);
-  for (const MpiThread& thread : document.run().ranks[rank].mpi_threads) {
-    rows.push_back(std::make_unique<SliceRow>(document, rank, thread.track, thread.depths));
-  }
 }
 
 }  // namespace paceline::viewer

@@ -1,0 +1,32 @@
+// Writes the .pace files of a simulated run, for pictures and for trying the viewer.
+//
+// usage: make_viewer_run DIRECTORY [RANKS [HOSTS [ITERATIONS]]]
+//
+// With at least 9 ranks one of them is slow, and one iteration takes twice as long.
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/unit/analysis/rank_file.h"
+#include "tests/unit/viewer/simulated_run.h"
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 5) {
+    std::cerr << "usage: make_viewer_run DIRECTORY [RANKS [HOSTS [ITERATIONS]]]\n";
+    return 2;
+  }
+  const auto number = [&](int at, int otherwise) { return argc > at ? std::atoi(argv[at]) : otherwise; };
+  const int ranks = number(2, 64), iterations = number(4, 40);
+  const bool many = ranks >= 9;
+  const paceline::viewer::SimulatedRun what{.ranks = ranks,
+                                            .iterations = iterations,
+                                            .hosts = number(3, many ? ranks / 8 : 1),
+                                            .slow_rank = many ? ranks * 37 / 64 : 1,
+                                            .slowness = many ? 1.3 : 1.08,
+                                            .slow_iteration = iterations * 23 / 40};
+  try {
+    paceline::analysis::write_run(paceline::viewer::simulate(what), argv[1]);
+  } catch (const std::exception& error) {
+    std::cerr << "make_viewer_run: " << error.what() << '\n';
+    return 1;
+  }
+}

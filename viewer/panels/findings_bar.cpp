@@ -1,0 +1,110 @@
+#include "viewer/panels/findings_bar.h"
+
+#include <QMenu>
+#include <QPainter>
+#include <algorithm>
+
+#include "viewer/drawing/labels.h"
+#include "viewer/drawing/palette.h"
+
+namespace paceline::viewer {
+namespace findings_bar {
+
+constexpr int icon_size = 12;
+
+QIcon icon_of(const ShownFinding& finding) {
+  QPixmap icon(2 * icon_size, 2 * icon_size);  // sharp on screens with two pixels for one
+  icon.fill(Qt::transparent);
+  QPainter painter(&icon);
+  paint_warning(painter, {0, 0}, icon.width(),
+                finding.severity == analysis::Severity::problem ? 0xffc62828 : 0xffe6a100);
+  return icon;
+}
+
+// As a tooltip: lines of a readable length.
+QString paragraph(const QString& text) { return QString("<p>%1</p>").arg(text.toHtmlEscaped()); }
+
+}  // namespace findings_bar
+
+FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(document), state_(state) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setAccessibleName("Findings of the report");
+  layout_ = new QHBoxLayout(this);
+  layout_->setContentsMargins(8, 0, 8, 1);
+  layout_->setSpacing(4);
+  all_ = new QToolButton;
+  all_->setAutoRaise(true);
+  all_->setPopupMode(QToolButton::InstantPopup);
+  all_->setMenu(new QMenu(all_));
+  all_->hide();
+  layout_->addWidget(all_);
+  layout_->addStretch(1);
+  status_ = "Analysing the run…";
+  connect(&document, &Document::analysed, this, &FindingsBar::fill);
+}
+
+void FindingsBar::fill() {
+  const auto& findings = document_.insight()->findings;
+  status_ = findings.empty() ? "No findings" : "";
+  for (const ShownFinding& finding : findings) {
+    auto* button = new QToolButton;
+    button->setAutoRaise(true);
+    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    button->setIcon(findings_bar::icon_of(finding));
+    button->setIconSize({findings_bar::icon_size, findings_bar::icon_size});
+    button->setText(button->fontMetrics().elidedText(finding.text, Qt::ElideRight, 420).replace("&", "&&"));
+    button->setToolTip(findings_bar::paragraph(finding.details));
+    button->setAccessibleName(finding.text);
+    button->setAccessibleDescription(finding.details);
+    button->hide();
+    connect(button, &QToolButton::clicked, this, [this, &finding] { go_to(finding); });
+    layout_->insertWidget(static_cast<int>(findings_.size()), button);
+    findings_.push_back(button);
+    auto* entry = all_->menu()->addAction(button->icon(), QString(finding.text).replace("&", "&&"));
+    connect(entry, &QAction::triggered, this, [this, &finding] { go_to(finding); });
+  }
+  fit();
+  update();
+}
+
+void FindingsBar::fit() {
+  const int room = width() - 16, for_all = fontMetrics().horizontalAdvance("99 findings") + 40;
+  int used = 0;
+  std::size_t shown = 0;
+  while (shown < findings_.size()) {
+    const int needed = findings_[shown]->sizeHint().width() + layout_->spacing();
+    if (used + needed + (shown + 1 < findings_.size() ? for_all : 0) > room) break;
+    used += needed;
+    ++shown;
+  }
+  for (std::size_t i = 0; i < findings_.size(); ++i) findings_[i]->setVisible(i < shown);
+  all_->setVisible(shown < findings_.size());
+  const std::size_t more = findings_.size() - shown;
+  const QString text = plural_text(more, "finding", "findings");
+  all_->setText(shown == 0 ? text : QString("%1 more").arg(more));
+  all_->setAccessibleName("All findings");
+}
+
+void FindingsBar::go_to(const ShownFinding& finding) {
+  if (finding.rank) {
+    state_.set_host_folded(QString::fromStdString(document_.run().trace.ranks[*finding.rank].host), false);
+    state_.set_pinned(*finding.rank, true);
+  }
+  if (finding.range) state_.jump_to(*finding.range);
+  if (finding.rank) Q_EMIT state_.rank_wanted(*finding.rank);
+  Q_EMIT state_.timeline_wanted();
+}
+
+void FindingsBar::resizeEvent(QResizeEvent*) { fit(); }
+
+void FindingsBar::paintEvent(QPaintEvent*) {
+  const Theme theme = Theme::of(palette());
+  QPainter painter(this);
+  painter.fillRect(rect(), QColor(theme.ruler));
+  painter.fillRect(0, height() - 1, width(), 1, QColor(theme.row_line));
+  painter.setFont(with_size(font(), 11));
+  painter.setPen(QColor(theme.faint_text));
+  painter.drawText(rect().adjusted(12, 0, -12, 0), Qt::AlignVCenter | Qt::AlignLeft, status_);
+}
+
+}  // namespace paceline::viewer

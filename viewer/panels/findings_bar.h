@@ -1,0 +1,41 @@
+// The findings of the report in one line above the timeline. A click on one goes to its place, and pins and selects its
+// rank.
+#pragma once
+
+#include <QHBoxLayout>
+#include <QToolButton>
+#include <QWidget>
+#include <vector>
+
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
+
+namespace paceline::viewer {
+
+class FindingsBar : public QWidget {
+  Q_OBJECT
+
+ public:
+  FindingsBar(Document& document, ViewState& state);
+
+  QSize sizeHint() const override { return {600, 28}; }
+  QSize minimumSizeHint() const override { return {100, sizeHint().height()}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  void fill();
+  void fit();  // hides the findings that have no room; the last button lists all
+  void go_to(const ShownFinding& finding);
+
+  Document& document_;
+  ViewState& state_;
+  QHBoxLayout* layout_;
+  std::vector<QToolButton*> findings_;
+  QToolButton* all_;
+  QString status_;
+};
+
+}  // namespace paceline::viewer

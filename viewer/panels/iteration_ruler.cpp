@@ -1,0 +1,111 @@
+#include "viewer/panels/iteration_ruler.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/metrics/statistics.h"
+#include "viewer/drawing/labels.h"
+#include "viewer/drawing/palette.h"
+#include "viewer/drawing/time_text.h"
+
+namespace paceline::viewer {
+
+IterationRuler::IterationRuler(Document& document, ViewState& state)
+    : state_(state), iterations_(run_iterations(document.run())) {
+  std::vector<std::int64_t> durations;
+  for (const RunIteration& iteration : iterations_) durations.push_back(iteration.duration_ns);
+  if (!durations.empty()) slow_ns_ = analysis::quantile(durations, 0.95);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setAccessibleName("Iterations");
+  setVisible(!iterations_.empty());
+  connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
+  connect(&state, &ViewState::range_changed, this, qOverload<>(&QWidget::update));
+}
+
+const RunIteration* IterationRuler::at(double x) const {
+  const double time = state_.axis().time_at(x - state_.names_width());
+  if (x < state_.names_width()) return nullptr;
+  // The last one that has begun: ends of ranks may reach into the next iteration.
+  const auto after =
+      std::ranges::partition_point(iterations_, [&](const RunIteration& one) { return double(one.start_ns) <= time; });
+  return after == iterations_.begin() || double((after - 1)->end_ns) < time ? nullptr : &*(after - 1);
+}
+
+void IterationRuler::paintEvent(QPaintEvent*) {
+  const Theme theme = Theme::of(palette());
+  const TimeAxis& axis = state_.axis();
+  const int names = state_.names_width();
+  QPainter painter(this);
+  painter.fillRect(rect(), QColor(theme.ruler));
+  painter.fillRect(0, 0, names, height(), QColor(theme.header));
+  painter.setFont(with_size(font(), 11));
+  painter.setPen(QColor(theme.faint_text));
+  painter.drawText(QRect(12, 0, names - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, "Iterations");
+  painter.setClipRect(names, 0, width() - names, height());
+  const QRgb slow = blend(theme.text, theme.background, 45);
+  int drawn_to = 0;
+  auto one = std::ranges::partition_point(
+      iterations_, [&](const RunIteration& i) { return double(i.end_ns) < axis.visible().begin_ns; });
+  for (; one != iterations_.end() && double(one->start_ns) < axis.visible().end_ns; ++one) {
+    // Iterations touch: one ends where the next one begins.
+    const double end =
+        one + 1 != iterations_.end() ? std::min(double(one->end_ns), double((one + 1)->start_ns)) : double(one->end_ns);
+    const int left =
+        std::max(drawn_to, static_cast<int>(std::lround(std::max(axis.x_of(double(one->start_ns)), -1.0))));
+    const int right = static_cast<int>(std::lround(std::min(axis.x_of(end), axis.width() + 1.0)));
+    if (right <= left) continue;
+    const QRgb colour = one->duration_ns > slow_ns_ ? slow : theme.container;
+    const QRect box(names + left, 1, std::max(right - left - 1, 1), height() - 2);
+    painter.fillRect(box, QColor(colour));
+    drawn_to = right;
+    const QString number = QString::number(one->number);
+    const QString longer = number + "   " + duration_text(one->duration_ns);
+    const auto fits = [&](const QString& text) {
+      return painter.fontMetrics().horizontalAdvance(text) + 8 <= box.width();
+    };
+    if (fits(longer) || fits(number)) paint_label(painter, box, fits(longer) ? longer : number, colour);
+  }
+  painter.setClipping(false);
+  painter.fillRect(0, height() - 1, width(), 1, QColor(theme.row_line));
+  painter.fillRect(names - 1, 0, 1, height(), QColor(theme.row_line));
+}
+
+bool IterationRuler::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const RunIteration* iteration = at(help->pos().x());
+  if (iteration == nullptr) {
+    QToolTip::hideText();
+  } else {
+    QToolTip::showText(help->globalPos(),
+                       tooltip(QString("Iteration %1").arg(iteration->number),
+                               tooltip_line("mean over the ranks", duration_text(iteration->duration_ns)) +
+                                   tooltip_line("95th percentile", duration_text(slow_ns_))));
+  }
+  return true;
+}
+
+void IterationRuler::mousePressEvent(QMouseEvent* event) {
+  const RunIteration* iteration = at(event->position().x());
+  state_.select_range(iteration ? std::optional(TimeRange{double(iteration->start_ns), double(iteration->end_ns)})
+                                : std::nullopt);
+}
+
+void IterationRuler::mouseDoubleClickEvent(QMouseEvent* event) {
+  const RunIteration* iteration = at(event->position().x());
+  if (iteration == nullptr) return;
+  const double begin = double(iteration->start_ns), length = double(iteration->end_ns) - begin;
+  state_.jump_to({begin - 0.03 * length, begin + 1.03 * length});
+}
+
+void IterationRuler::wheelEvent(QWheelEvent* event) {
+  state_.turn_wheel(*event, event->position().x() - state_.names_width());
+  event->accept();
+}
+
+}  // namespace paceline::viewer
