@@ -37,6 +37,7 @@ ROOMS = {
         "load",
         "exporters",
         "run",
+        "query",
         "report",
         "compare",
         "cli",

@@ -1,0 +1,57 @@
+// Point-to-point messages across ranks: which send belongs to which receive.
+//
+// MPI does not let messages overtake each other: of two sends from one rank to another on one communicator, the first
+// is received by the first receive that fits both. So sends and receives are matched in the order in which they were
+// begun, by communicator, sender, receiver and tag. NCCL's sends and receives have no tag.
+//
+// A receive from any source names no sender in a trace, and neither does the receiving half of MPI_Sendrecv. It is
+// matched where only one rank has a message that fits and was sent before the receive ended. Where several ranks have
+// one, the receive stays unmatched, and so do the later receives of those messages' kinds, because the order does not
+// decide them any more. After events were lost on a rank, its messages stay unmatched, and so do all receives from any
+// source; where the files of some ranks are missing, these are never matched.
+//
+// A non-blocking send or receive ends with the wait or test that completed its request.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analysis/trace/trace.h"
+
+namespace paceline::analysis {
+
+constexpr std::uint32_t no_rank = ~std::uint32_t{0};
+
+// One side of a message.
+struct MessageCall {
+  std::uint32_t rank = 0;              // index into Trace::ranks
+  std::uint32_t track = 0, slice = 0;  // the call that began it: index into Rank::tracks, and of its slices
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::int64_t blocked_from_ns = 0;  // its start; without blocking, the start of the call that completed it
+  bool completed = true;             // false: the end is not known, and is that of the call that began it
+  std::uint64_t bytes = 0;           // sent; of a receive the room for it
+  std::int32_t tag = -1;             // -1: any, or not known
+};
+
+// At least one side is known.
+struct Message {
+  std::uint32_t sender = no_rank, receiver = no_rank;  // indices into Trace::ranks; no_rank where not known
+  NameId communicator = 0;                             // its text; 0: not known
+  std::optional<MessageCall> send, receive;
+
+  bool matched() const { return send && receive; }
+  // How long the receiver was blocked before the send began. 0 unless matched.
+  std::int64_t late_sender_ns() const;
+};
+
+struct Messages {
+  std::vector<Message> all;  // by the start of the send, or of the receive where there is no send
+  std::uint64_t matched = 0, unmatched_sends = 0, unmatched_receives = 0;
+};
+
+// Cost: n log n in the calls, linear in the slices; a receive from any source is linear in the senders.
+Messages match_messages(const Trace& trace);
+
+}  // namespace paceline::analysis
