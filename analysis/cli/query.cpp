@@ -125,10 +125,9 @@ void add_query(CLI::App& app, Command& chosen) {
       constexpr const char* example =
           "paceline query RUN 'SELECT name, count(*) FROM slices GROUP BY name', or --file QUERY.sql; "
           "paceline query --schema lists the tables";
-      if (options->run.empty()) throw CLI::ValidationError("query", fmt::format("the run is missing: {}", example));
+      if (options->run.empty()) throw CLI::ValidationError(fmt::format("the run is missing: {}", example));
       if (options->sql.empty() == options->file.empty()) {
         throw CLI::ValidationError(
-            "query",
             fmt::format("{}: {}", options->sql.empty() ? "the SQL is missing" : "the SQL is given twice", example));
       }
     }

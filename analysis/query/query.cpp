@@ -84,6 +84,10 @@ std::vector<std::string> near(const std::string& wanted, const std::vector<std::
   return nearest;
 }
 
+std::string near_text(const std::vector<std::string>& names) {
+  return fmt::format("near {} {}", names.size() == 1 ? "is" : "are", list_text(names));
+}
+
 std::string after(const std::string& message, std::string_view begin) {
   return message.starts_with(begin) ? message.substr(begin.size()) : std::string();
 }
@@ -102,6 +106,8 @@ struct QueryRunner::State {
     for (const auto& table : tables) add_table(database, *table);
     add_functions(database, data);
     sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    // A name in double quotes that is no column is an error, not a text.
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
     sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_set_authorizer(database, query_running::authorize, nullptr);
   }
@@ -135,24 +141,19 @@ struct QueryRunner::State {
       for (const std::string& name : near(wanted, names)) {
         texts.push_back(fmt::format("{} (of {})", name, list_text(tables_of[name])));
       }
-      return texts.empty() ? fmt::format("{}; text is written in single quotes", schema)
-                           : fmt::format("near are {}", list_text(texts));
+      return texts.empty() ? fmt::format("{}; text is written in single quotes", schema) : near_text(texts);
     }
     if (wanted = after(message, "no such table: "); !wanted.empty()) {
       for (const auto& table : tables) names.emplace_back(table->name());
       const auto nearest = near(wanted, names);
-      return fmt::format("{} {}",
-                         nearest.empty()       ? "the tables are"
-                         : nearest.size() == 1 ? "near is"
-                                               : "near are",
-                         list_text(nearest.empty() ? names : nearest));
+      return nearest.empty() ? "the tables are " + list_text(names) : near_text(nearest);
     }
     if (wanted = after(message, "no such function: "); !wanted.empty()) {
       for (const QueryFunction& of : query_functions()) {
         names.push_back(std::string(of.call).substr(0, std::string_view(of.call).find('(')));
       }
       const auto nearest = near(wanted, names);
-      return nearest.empty() ? schema : fmt::format("near is {}", list_text(nearest));
+      return nearest.empty() ? schema : near_text(nearest);
     }
     return schema;
   }
@@ -164,7 +165,10 @@ struct QueryRunner::State {
     if (code == SQLITE_AUTH || message == "not authorized") {
       throw Error("the SQL changes something: traces are only read, so write a SELECT");
     }
-    const int at = sqlite3_error_offset(database);
+    int at = sqlite3_error_offset(database);
+    // SQLite does not give the place of a table.
+    const std::string table = query_running::after(message, "no such table: ");
+    if (at < 0 && !table.empty()) at = static_cast<int>(static_cast<std::ptrdiff_t>(sql.find(table)));
     std::ranges::replace(message, '\n', ' ');
     const std::string where = at < 0 ? std::string("the SQL") : place(sql, offset + static_cast<std::size_t>(at));
     throw Error(fmt::format("{}: {}; {}", where, message, remedy(message)));

@@ -33,7 +33,7 @@ constexpr const char* values =
 TEST(QueryOutput, TableHasNumbersOnTheRight) {
   EXPECT_EQ(output_of(QueryFormat::table, values),
             "  n  t       none       x\n"
-            "  1  a, \"b\"             2.5\n"
+            "  1  a, \"b\"           2.5\n"
             "-20  ü          3  1e+300\n");
 }
 
