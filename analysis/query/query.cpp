@@ -109,11 +109,24 @@ struct QueryRunner::State {
     // A name in double quotes that is no column is an error, not a text.
     sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
     sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
+    declare_tables();
     sqlite3_set_authorizer(database, query_running::authorize, nullptr);
   }
   ~State() { sqlite3_close(database); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+
+  // A table's first use declares it, by a CREATE TABLE of its own, which the authorizer would refuse.
+  void declare_tables() {
+    for (const auto& table : tables) {
+      const std::string sql = fmt::format("SELECT * FROM \"{}\"", table->name());
+      sqlite3_stmt* statement = nullptr;
+      if (sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+        throw Error(fmt::format("SQLite could not declare the table {}: {}", table->name(), sqlite3_errmsg(database)));
+      }
+      sqlite3_finalize(statement);
+    }
+  }
 
   // The line and column of a place in the text, from 1.
   static std::string place(std::string_view sql, std::size_t offset) {
