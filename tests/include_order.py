@@ -29,10 +29,10 @@ ROOMS = {
     "analysis": [
         "trace",
         "index",
-        "clocks",
         "scaling",
         "text",
         "metrics",
+        "clocks",
         "importers",
         "load",
         "exporters",

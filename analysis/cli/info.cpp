@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/cli/commands.h"
+#include "analysis/clocks/alignment.h"
 #include "analysis/importers/pace/import.h"
 #include "analysis/load/load.h"
 #include "analysis/metrics/hangs.h"
@@ -73,23 +74,40 @@ std::vector<format::TraceFile> files_of(std::vector<format::TraceSummary> summar
   return files;
 }
 
+// From the headers and summaries of .pace files where these suffice.
+void add_pace_runs(const analysis::RunFiles& files, Found& found) {
+  std::map<std::string, std::vector<format::TraceSummary>> jobs;
+  for (const analysis::TraceFile& file : files.files) {
+    try {
+      format::TraceSummary read = format::read_trace_summary(file.path);
+      const std::string job = read.file.job;
+      jobs[job].push_back(std::move(read));
+    } catch (const Error& error) {
+      found.failures.push_back(files.with_names(error.what()));
+    }
+  }
+  for (auto& [job, summaries] : jobs) {
+    Trace& run = found.runs.emplace_back(analysis::import_pace(files_of(std::move(summaries))));
+    for (Rank& rank : run.ranks) rank.path = files.with_names(std::move(rank.path));
+    for (std::string& note : run.notes) note = files.with_names(std::move(note));
+    run.notes.insert(run.notes.begin(), files.notes.begin(), files.notes.end());
+  }
+}
+
 Found find_runs(const std::string& path) {
   Found found;
-  std::map<std::string, std::vector<format::TraceSummary>> jobs;
-  try {
-    for (const analysis::TraceFile& file : analysis::trace_files(path)) {
-      try {
-        format::TraceSummary read = format::read_trace_summary(file.path);
-        const std::string job = read.file.job;
-        jobs[job].push_back(std::move(read));
-      } catch (const Error& error) {
-        found.failures.emplace_back(error.what());
+  interruptible([&](const analysis::Progress& progress) {
+    try {
+      const analysis::RunFiles files = analysis::find_run_files(path, progress);
+      if (files.reader == &analysis::pace_reader) {
+        add_pace_runs(files, found);
+      } else {
+        found.runs.push_back(analysis::load_files(files, progress));
       }
+    } catch (const Error& error) {
+      found.failures.emplace_back(error.what());
     }
-  } catch (const Error& error) {
-    found.failures.emplace_back(error.what());
-  }
-  for (auto& [job, summaries] : jobs) found.runs.push_back(analysis::import_pace(files_of(std::move(summaries))));
+  });
   return found;
 }
 
@@ -152,7 +170,9 @@ ordered_json json_of(const Rank& rank) {
   return trace;
 }
 
-std::string clock_error(double ns) {
+std::string clock_error(const Rank& rank) {
+  const double ns = rank.clock_error_ns;
+  if (ns >= analysis::unset_utc_error_ns && rank.format != "pace") return "unknown";
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
   return ns < 1e6 ? fmt::format("{:.1f} µs", ns * 1e-3) : fmt::format("{:.1f} ms", ns * 1e-6);
 }
@@ -230,8 +250,14 @@ void print_clock_errors(const Trace& run) {
 void print_text(const std::string& path, const Trace& run) {
   std::set<std::string> hosts;
   for (const Rank& rank : run.ranks) hosts.insert(rank.host);
-  fmt::print("{}: {} rank{} on {} host{}, {}\n", path, run.ranks.size(), run.ranks.size() == 1 ? "" : "s", hosts.size(),
-             hosts.size() == 1 ? "" : "s", analysis::point_in_time(run.span_ns()));
+  hosts.erase("");  // not every format has it
+  const std::string on_hosts =
+      hosts.empty() ? "" : fmt::format(" on {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s");
+  fmt::print("{}: {} rank{}{}, {}\n", path, run.ranks.size(), run.ranks.size() == 1 ? "" : "s", on_hosts,
+             analysis::point_in_time(run.span_ns()));
+  if (!run.ranks.empty() && run.ranks.front().format != "pace") {
+    fmt::print("  format   {}\n", run.ranks.front().format);
+  }
   if (!run.ranks.empty() && !run.ranks.front().command.empty()) {
     fmt::print("  command  {}\n", fmt::join(run.ranks.front().command, " "));
   }
@@ -241,9 +267,10 @@ void print_text(const std::string& path, const Trace& run) {
              "pid", "span", "NVTX", "MPI", "counter", "dropped");
   for (const Rank& rank : run.ranks) {
     fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
-               fmt::format("{} of {}", rank.rank, rank.world_size), rank.host, host_width, rank.pid,
+               fmt::format("{} of {}", rank.rank, rank.world_size), rank.host.empty() ? "-" : rank.host, host_width,
+               rank.pid > 0 ? fmt::format("{}", rank.pid) : "-",
                analysis::point_in_time(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events,
-               rank.counter_events, dropped_of(rank), rank.clock_source, clock_error(rank.clock_error_ns));
+               rank.counter_events, dropped_of(rank), rank.clock_source, clock_error(rank));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
     print_coverage(rank);
     if (rank.cuda_events + rank.nccl_events > 0) {

@@ -67,7 +67,8 @@ analysis::Report read_and_build(const std::vector<std::string>& paths, const ana
       if (!given.insert(fs::weakly_canonical(path, error)).second && !error) {
         throw Error(fmt::format("{}: is given twice; give each repeated measurement as its own run", path));
       }
-      const analysis::Trace trace = analysis::load_run(path);  // one trace in memory at a time
+      analysis::Trace trace;  // one trace in memory at a time
+      interruptible([&](const auto& progress) { trace = analysis::load_run(path, progress); });
       for (const std::string& note : trace.notes) fmt::print(stderr, "paceline report: {}\n", note);
       runs.push_back(analysis::analyse_run(trace, path));
     }

@@ -30,10 +30,13 @@ struct TraceReader {
   // be read are left out and noted (Trace::notes) as long as another one can be read. Throws Error, naming the file and
   // the remedy, where nothing can be read, or where `progress` returned false.
   //
-  // A reader that puts the ranks on one clock sets Rank::clock_source and Rank::clock_error_ns. A reader whose format
-  // has no means for that leaves clock_source empty and sets Rank::utc_of_zero_ns where the file has it. A reader that
-  // does not know a rank's number sets Rank::rank to unknown_rank.
+  // What whole_runs leaves to the loader: a reader that puts the ranks on one clock sets Rank::clock_source and
+  // Rank::clock_error_ns. A reader whose format has no means for that leaves clock_source empty and sets
+  // Rank::utc_of_zero_ns where the file has it. A reader that does not know a rank's number sets Rank::rank to
+  // unknown_rank.
   Trace (*read)(std::span<const TraceFile> files, const Progress& progress);
+  // read() numbers all ranks and puts them on one clock; else the loader does, and finds ranks that are given twice.
+  bool whole_runs = false;
 };
 
 #define PACELINE_READER(name) extern const TraceReader name##_reader;

@@ -1,74 +1,42 @@
 #include "analysis/load/load.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <iterator>
-
+#include "analysis/clocks/trace_alignment.h"
+#include "analysis/load/rank_numbers.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
 
-namespace fs = std::filesystem;
+namespace loading {
 
-namespace run_files {
+constexpr double unpacking_share = 0.3;  // of the time, where files are unpacked
 
-struct Recognised {
-  const TraceReader* reader = nullptr;
-  std::vector<TraceFile> files;  // sorted by name
-};
-
-// The regular files directly in the directory.
-std::vector<TraceFile> regular_files(const fs::path& directory) {
-  std::vector<TraceFile> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->is_regular_file(ignored)) files.push_back({entry->path(), entry->path().string()});
-  }
-  if (error) throw Error(fmt::format("{}: {}", directory.string(), error.message()));
-  std::ranges::sort(files, {}, &TraceFile::path);
-  return files;
+// Progress that covers the shares from `begin` to `end` of the whole.
+Progress part(const Progress& whole, double begin, double end) {
+  if (!whole) return {};
+  return [&whole, begin, end](double share) { return whole(begin + (end - begin) * share); };
 }
 
-// The files of a run have one format: that of the first reader in the table that recognises any of them.
-Recognised recognise(const fs::path& path, TraceReaders readers) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    throw Error(fmt::format("{}: no such file or directory", path.string()));
+}  // namespace loading
+
+Trace load_files(const RunFiles& run, const Progress& progress) {
+  try {
+    Trace trace = run.reader->read(run.files, progress);
+    for (Rank& rank : trace.ranks) rank.path = run.with_names(std::move(rank.path));
+    for (std::string& note : trace.notes) note = run.with_names(std::move(note));
+    if (!run.reader->whole_runs) {
+      number_ranks(trace);
+      align_ranks(trace);
+    }
+    trace.notes.insert(trace.notes.begin(), run.notes.begin(), run.notes.end());
+    return trace;
+  } catch (const Error& error) {
+    throw Error(run.with_names(error.what()));
   }
-  if (error) throw Error(fmt::format("{}: {}", path.string(), error.message()));
-  const bool is_directory = fs::is_directory(status);
-  if (!is_directory && !fs::is_regular_file(status)) {
-    throw Error(
-        fmt::format("{}: is neither a directory nor a regular file: give what paceline record made", path.string()));
-  }
-  const std::vector<TraceFile> candidates =
-      is_directory ? regular_files(path) : std::vector<TraceFile>{{path, path.string()}};
-  for (const TraceReader* reader : readers) {
-    Recognised found{reader, {}};
-    std::ranges::copy_if(candidates, std::back_inserter(found.files), reader->recognises);
-    if (!found.files.empty()) return found;
-  }
-  if (!is_directory) {
-    throw Error(fmt::format("{}: not a trace file: give a directory or file made by paceline record", path.string()));
-  }
-  throw Error(
-      fmt::format("no traces in {0}: record some with paceline record -o {0} (a process makes one when it first "
-                  "calls NVTX or MPI)",
-                  path.string()));
 }
 
-}  // namespace run_files
-
-std::vector<TraceFile> trace_files(const fs::path& path, TraceReaders readers) {
-  return run_files::recognise(path, readers).files;
-}
-
-Trace load_run(const fs::path& path, const Progress& progress, TraceReaders readers) {
-  const auto [reader, files] = run_files::recognise(path, readers);
-  return reader->read(files, progress);
+Trace load_run(const std::filesystem::path& path, const Progress& progress, TraceReaders readers) {
+  const RunFiles run = find_run_files(path, loading::part(progress, 0, loading::unpacking_share), readers);
+  return load_files(run, loading::part(progress, run.unpacked.empty() ? 0 : loading::unpacking_share, 1));
 }
 
 }  // namespace paceline::analysis

@@ -136,7 +136,7 @@ std::size_t bytes_of(const analysis::Trace& trace) {
 void decode(benchmark::State& state, const fs::path& run) {
   std::uint64_t slices = 0;
   for (auto _ : state) {
-    for (const analysis::TraceFile& file : analysis::trace_files(run)) {
+    for (const analysis::TraceFile& file : analysis::find_run_files(run).files) {
       const format::TraceFileReader reader(file.path);
       format::BlockCursor cursor(reader);
       for (const format::BlockEntry& block : reader.blocks()) {

@@ -39,6 +39,6 @@ Trace read(std::span<const TraceFile> inputs, const Progress& progress) {
 
 }  // namespace pace_files
 
-const TraceReader pace_reader{"pace", pace_files::recognises, pace_files::read};
+const TraceReader pace_reader{"pace", pace_files::recognises, pace_files::read, true};
 
 }  // namespace paceline::analysis
