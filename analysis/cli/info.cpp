@@ -268,9 +268,9 @@ void print_text(const std::string& path, const Trace& run) {
   for (const Rank& rank : run.ranks) {
     fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
                fmt::format("{} of {}", rank.rank, rank.world_size), rank.host.empty() ? "-" : rank.host, host_width,
-               rank.pid > 0 ? fmt::format("{}", rank.pid) : "-",
-               analysis::point_in_time(rank.end_ns - rank.start_ns), rank.nvtx_events, rank.mpi_events,
-               rank.counter_events, dropped_of(rank), rank.clock_source, clock_error(rank));
+               rank.pid > 0 ? fmt::format("{}", rank.pid) : "-", analysis::point_in_time(rank.end_ns - rank.start_ns),
+               rank.nvtx_events, rank.mpi_events, rank.counter_events, dropped_of(rank), rank.clock_source,
+               clock_error(rank));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
     print_coverage(rank);
     if (rank.cuda_events + rank.nccl_events > 0) {

@@ -337,7 +337,8 @@ std::string agreeing(const Agreement& found, const std::vector<Placed>& placed) 
 void note_method(Trace& trace, const std::vector<Placed>& placed, const Agreement& found, bool contradicted) {
   const std::string by_collectives = ranks_with(trace, placed, "collectives");
   if (!by_collectives.empty()) {
-    trace.notes.push_back(fmt::format("clocks: {} aligned by collectives: {}{}", by_collectives, agreeing(found, placed),
+    trace.notes.push_back(fmt::format("clocks: {} aligned by collectives: {}{}", by_collectives,
+                                      agreeing(found, placed),
                                       contradicted ? "; the UTC times in the files contradict them" : ""));
   }
   if (const std::string ranks = ranks_with(trace, placed, "utc"); !ranks.empty()) {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <set>
 
+#include "analysis/text/lists.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
@@ -88,19 +89,6 @@ void number_the_unknown(std::vector<Rank>& ranks) {
   for (std::size_t i = 0; i < nameless.size(); ++i) nameless[i]->rank = numbers[i];
 }
 
-// "0 to 3, 8"
-std::string ranges_text(const std::vector<int>& sorted) {
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t last = i;
-    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
-    ranges.push_back(last == i ? fmt::format("{}", sorted[i])
-                               : fmt::format("{}{}{}", sorted[i], last == i + 1 ? ", " : " to ", sorted[last]));
-    i = last + 1;
-  }
-  return fmt::format("{}", fmt::join(ranges, ", "));
-}
-
 }  // namespace rank_numbering
 
 std::optional<int> rank_in_name(std::string_view path) {
@@ -146,7 +134,7 @@ std::vector<int> numbers_that_differ(const std::vector<std::string>& paths) {
 void number_ranks(Trace& trace) {
   rank_numbering::number_the_unknown(trace.ranks);
   std::ranges::stable_sort(trace.ranks, {}, &Rank::rank);
-  std::vector<int> present;
+  std::vector<std::int64_t> present;
   int world_size = static_cast<int>(trace.ranks.size());
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
     const Rank& rank = trace.ranks[r];
@@ -161,7 +149,7 @@ void number_ranks(Trace& trace) {
   for (Rank& rank : trace.ranks) rank.world_size = world_size;
   if (present.size() > 1 && static_cast<std::size_t>(world_size) > present.size()) {
     trace.notes.push_back(fmt::format("{} of {} ranks were given ({}): no figure covers the others", present.size(),
-                                      world_size, rank_numbering::ranges_text(present)));
+                                      world_size, number_list(present)));
   }
 }
 

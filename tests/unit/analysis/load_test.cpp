@@ -55,8 +55,8 @@ TEST_F(Load, ReadsAFormatThatOneRowAdds) {
 
 TEST_F(Load, RecognisesAFormatByItsContentOnly) {
   write("run.pace", "spans 1\n0 0 20 forward\n");
-  EXPECT_EQ(trace_files(directory, both).size(), 1U);
-  EXPECT_THROW(trace_files(directory), Error);
+  EXPECT_EQ(find_run_files(directory, {}, both).files.size(), 1U);
+  EXPECT_THROW(find_run_files(directory), Error);
   EXPECT_THROW(load_run(directory / "run.pace"), Error);
 }
 
