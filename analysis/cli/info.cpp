@@ -332,7 +332,12 @@ void add_info(CLI::App& app, Command& chosen) {
   command->add_option("--format", options->format, "text (default) or json")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}));
-  command->add_option("PATH", options->paths, "Run directories or trace files")->required()->type_name("");
+  command
+      ->add_option("PATH", options->paths,
+                   "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "
+                   ".pace, PyTorch and Chrome JSON, Nsight Systems SQLite, nvprof, OTF2; compressed or not")
+      ->required()
+      ->type_name("");
   command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });
 }
 

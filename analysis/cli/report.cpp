@@ -133,7 +133,8 @@ void add_report(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(1e-6, 1000.0));
   command
       ->add_option("RUN", options->runs,
-                   "Run directories, trace files, or tables of runs (CSV: ranks,epochs,images,seconds)")
+                   "Run directories, trace files, archives, quoted patterns, or tables of runs (CSV: "
+                   "ranks,epochs,images,seconds)")
       ->type_name("")
       ->required();
   command->callback([options, &chosen] {
