@@ -20,8 +20,9 @@ void SentenceList::say(const char* kind, Severity severity, std::string text) {
 
 void SentenceList::finish() {
   if (left_out_ == 0) return;
-  out_.push_back({Severity::info, fmt::format("{} of the kinds above {} left out here. --format json has all figures.",
-                                              plural(left_out_, "sentence", "sentences"), left_out_ == 1 ? "is" : "are")});
+  out_.push_back(
+      {Severity::info, fmt::format("{} of the kinds above {} left out here. --format json has all figures.",
+                                   plural(left_out_, "sentence", "sentences"), left_out_ == 1 ? "is" : "are")});
 }
 
 std::string run_summary(const RunAnalysis& run) {
@@ -33,7 +34,8 @@ std::string run_summary(const RunAnalysis& run) {
   };
   from_config("program");
   from_config("model");
-  parts.push_back(plural(static_cast<std::size_t>(run.ranks), "rank", "ranks") + " on " + list_text(run.hosts));
+  parts.push_back(plural(static_cast<std::size_t>(run.ranks), "rank", "ranks") +
+                  (run.hosts.empty() ? "" : " on " + list_text(run.hosts)));
   from_config("batch_per_rank", "batch ", " per rank");
   from_config("dtype");
   from_config("communicator", "communicator ");

@@ -36,6 +36,16 @@ std::string with_range(const std::optional<double>& value, const std::optional<I
   return fmt::format("{} [{}–{}]", write(*value), write(ci95->low), write(ci95->high));
 }
 
+// How a program marks stretches of its time for the tool that recorded the run.
+inline const char* range_name(const RunAnalysis& run) {
+  if (run.format == "kineto") return "a torch.profiler.record_function range";
+  return run.format == "otf2" ? "a user region" : "an NVTX range";
+}
+inline const char* ranges_name(const RunAnalysis& run) {
+  if (run.format == "kineto") return "Ranges of torch.profiler.record_function";
+  return run.format == "otf2" ? "User regions" : "NVTX ranges";
+}
+
 // Keeps the first rows of a long table and adds how many were left out.
 void limit_rows(Table& table);
 

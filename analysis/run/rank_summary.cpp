@@ -95,6 +95,7 @@ RankSummary identity_of(const Rank& rank) {
                       .ended = rank.ended,
                       .damaged = rank.damaged,
                       .damage = rank.damage,
+                      .clock_source = rank.clock_source,
                       .clock_error_ns = rank.clock_error_ns,
                       .set = rank.set,
                       .facts = rank.facts,

@@ -45,6 +45,7 @@ struct RankSummary {
   std::int64_t span_ns = 0;               // the whole time between them
   bool ended = true, damaged = false;
   std::string damage;
+  std::string clock_source = {};
   double clock_error_ns = 0;
   std::map<std::string, std::string> set, facts;  // as in Rank
   std::map<std::string, std::uint64_t> dropped;   // lost and incomplete events by cause

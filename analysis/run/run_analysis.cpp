@@ -173,7 +173,8 @@ void add_ranks(RunAnalysis& run) {
   for (const RankSummary& rank : run.per_rank) {
     run.ranks = std::max(run.ranks, rank.world_size);
     if (run.format.empty()) run.format = rank.format;
-    if (std::ranges::find(run.hosts, rank.host) == run.hosts.end()) run.hosts.push_back(rank.host);
+    const bool new_host = std::ranges::find(run.hosts, rank.host) == run.hosts.end();
+    if (new_host && !rank.host.empty()) run.hosts.push_back(rank.host);
     run.span_ns = std::max(run.span_ns, rank.end_ns);
     run.wall_ns = std::max(run.wall_ns, rank.wall_ns);
     for (const auto& [cause, lost] : rank.dropped) {

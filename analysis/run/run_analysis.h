@@ -72,6 +72,8 @@ inline bool any_timed(const std::vector<CollectiveRow>& rows) {
 
 struct RunAnalysis {
   std::string path, name, format;
+  // Another tool's trace, to which advice about `paceline record` does not apply.
+  bool foreign() const { return !format.empty() && format != "pace"; }
   int ranks = 0;                                        // of the job; per_rank has fewer where files are missing
   std::vector<std::string> hosts;                       // different ones
   std::int64_t span_ns = 0;                             // from the run's zero to the last event of any rank

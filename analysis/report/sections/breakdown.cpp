@@ -73,10 +73,10 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   }
   const PhaseSum other = sum_of(run, Phase::other);
   if (run.iterations.count > 0 && other.of_wall() > 0.02) {
-    out.push_back({Severity::warning,
-                   fmt::format("{} of the time ({}) belongs to no known phase. NVTX ranges around that code would name "
-                               "its phases.",
-                               percent(other.of_wall()), mean_duration(other, run))});
+    out.push_back(
+        {Severity::warning,
+         fmt::format("{} of the time ({}) belongs to no known phase. {} around that code would name its phases.",
+                     percent(other.of_wall()), mean_duration(other, run), ranges_name(run))});
   }
 }
 

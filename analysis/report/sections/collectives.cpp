@@ -7,11 +7,14 @@ namespace collectives_section {
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (!run.communication_observed) {
-    out.push_back(
-        {Severity::warning,
-         "Communication was not observed: no source recorded any, so its time is part of other phases. The "
-         "recorder sees MPI calls and NVTX ranges, and PyTorch's collectives with `paceline record --pytorch`. "
-         "Put a range named \"allreduce\" around the calls of other libraries."});
+    const char* const sees =
+        run.foreign() ? ""
+                      : "The recorder sees MPI calls and NVTX ranges, and PyTorch's collectives with `paceline "
+                        "record --pytorch`. ";
+    out.push_back({Severity::warning,
+                   fmt::format("Communication was not observed: no source recorded any, so its time is part of other "
+                               "phases. {}Put a range named \"allreduce\" around the calls of other libraries.",
+                               sees)});
   }
   if (run.unmatched_calls > 0 && run.ranks > 1) {
     out.push_back(
@@ -26,8 +29,9 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (enqueued > 0) {
     out.push_back({Severity::warning,
                    fmt::format("{} recorded when enqueued, but not when running on the device, so waits and transfers "
-                               "are not known. Record CUDA as well, or record with --nccl-kernel-channels.",
-                               plural(enqueued, "NCCL collective was", "NCCL collectives were"))});
+                               "are not known. Record CUDA as well{}.",
+                               plural(enqueued, "NCCL collective was", "NCCL collectives were"),
+                               run.foreign() ? "" : ", or record with --nccl-kernel-channels")});
   }
 }
 

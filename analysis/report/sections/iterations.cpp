@@ -37,10 +37,12 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (run.iterations.count == 0 && !run.refused()) {
-    out.push_back({Severity::warning,
-                   "No iterations were seen. Put an NVTX range named \"iteration\" around a training step to get step "
-                   "times, throughput and the time that shrinks with ranks."});
-  } else if (!run.images && run.can_be_compared()) {
+    out.push_back(
+        {Severity::warning,
+         fmt::format("No iterations were seen. Put {} named \"iteration\" around a training step to get step times, "
+                     "throughput and the time that shrinks with ranks.",
+                     range_name(run))});
+  } else if (!run.images && !run.foreign() && run.can_be_compared()) {
     out.push_back({Severity::warning,
                    "The number of images is not known. Record with `--set images_per_iteration=N` to get images/s and "
                    "speed-ups."});

@@ -1,6 +1,7 @@
 // The main figures of a run in one table. Their JSON keys are those of the sections that they come from.
 #include <algorithm>
 
+#include "analysis/clocks/alignment.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
 
@@ -27,6 +28,21 @@ void add_iterations(const RunAnalysis& run, Table& table) {
   table.rows.push_back({"iteration, 95th percentile", duration(it.p95_ns)});
 }
 
+// The loader put the ranks of other tools' traces on one clock: by which means, and with which error.
+std::string clock_error(const RunAnalysis& run) {
+  const auto any = [&](std::string_view source) {
+    return std::ranges::any_of(run.per_rank, [&](const auto& rank) { return rank.clock_source == source; });
+  };
+  const std::string error = seconds(run.clock_error_ns * 1e-9);
+  if (!run.foreign()) return error;
+  if (any("none")) return "not known: some ranks share neither UTC nor collectives with the others";
+  if (run.clock_error_ns >= unset_utc_error_ns) {
+    return any("utc") ? "not known: aligned by UTC alone" : "not known: aligned by the tool that recorded them";
+  }
+  if (any("collectives")) return error + ", by the ends of collectives";
+  return any("utc") ? error + ", by UTC" : error;
+}
+
 void tables(const RunAnalysis& run, std::vector<Table>& out) {
   Table table{.id = "figures", .title = "Main figures", .columns = {"figure", "value"}};
   const bool in_part = std::ranges::any_of(run.per_rank, [](const auto& rank) { return rank.span_ns > rank.wall_ns; });
@@ -42,7 +58,7 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
                           run.seconds_to_accuracy ? seconds(*run.seconds_to_accuracy) : "not reached"});
   }
   if (run.per_rank.size() > 1) {
-    table.rows.push_back({"clock error between ranks, at most", seconds(run.clock_error_ns * 1e-9)});
+    table.rows.push_back({"clock error between ranks, at most", clock_error(run)});
   }
   out.push_back(std::move(table));
 }
