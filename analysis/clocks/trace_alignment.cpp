@@ -74,17 +74,21 @@ bool synchronises(std::string_view operation) {
   return is("barrier") || is("allreduce") || is("allgather") || is("alltoall") || is("reducescatter");
 }
 
-// The first rank of each collective is tied to the others.
-Ties ties_of(const Collectives& collectives) {
-  std::vector<bool> wanted;
-  for (const std::string& operation : collectives.operations) wanted.push_back(synchronises(operation));
+// The first rank of each collective is tied to the others. Calls without a communicator were matched by their order
+// alone: they may belong to different groups of ranks.
+Ties ties_of(const Collectives& collectives, bool without_communicator) {
+  std::vector<bool> synchronising;
+  for (const std::string& operation : collectives.operations) synchronising.push_back(synchronises(operation));
+  const auto wanted = [&](const Collective& one) {
+    return one.timed && synchronising[one.operation] && (one.communicator != 0 || without_communicator);
+  };
   std::size_t calls = 0;
-  for (const Collective& one : collectives.matched) calls += wanted[one.operation] ? one.calls.size() : 0;
+  for (const Collective& one : collectives.matched) calls += wanted(one) ? one.calls.size() : 0;
   const std::size_t stride = calls / most_ties + 1;
   Ties ties;
   for (std::size_t c = 0; c < collectives.matched.size(); c += stride) {
     const Collective& one = collectives.matched[c];
-    if (!wanted[one.operation] || !one.timed) continue;
+    if (!wanted(one)) continue;
     const MemberCall* first = nullptr;
     for (const MemberCall& call : one.calls) {
       if (call.blocked_from_ns != call.start_ns) continue;  // its end is when somebody looked
@@ -334,12 +338,46 @@ std::string agreeing(const Agreement& found, const std::vector<Placed>& placed) 
   return fmt::format("the ends of {} collectives agree within {} (95 %)", found.ties, seconds(error_ns * 1e-9));
 }
 
-void note_method(Trace& trace, const std::vector<Placed>& placed, const Agreement& found, bool contradicted) {
+// How the ranks were put on one clock.
+struct Method {
+  std::vector<Placed> placed;
+  Agreement found;
+  const char* remark = "";
+};
+
+Method method_for(const Trace& trace, bool all_have_utc) {
+  const std::size_t ranks = trace.ranks.size();
+  if (ranks == 1) return {{{{}, 0, all_have_utc ? "utc" : "none", 0}}, {}, ""};
+  const Ties ties = ties_of(match_collectives(trace), !all_have_utc);
+  Method utc;
+  if (all_have_utc) {
+    utc.placed = by_utc(trace);
+    utc.found = agreement(ties, clocks_of(utc.placed));
+    if (!utc.found.contradicted) {
+      add_utc_errors(trace, utc.found, utc.placed);
+      return utc;
+    }
+  }
+  Method collectives{grow_trees(ties, ranks), {}, all_have_utc ? "; the UTC times in the files contradict them" : ""};
+  join_trees(trace, collectives.placed);
+  collectives.found = agreement(ties, clocks_of(collectives.placed));
+  if (!collectives.found.contradicted) return collectives;
+  // No clocks make these collectives possible: different ones were matched, because ranks recorded different parts.
+  if (!all_have_utc) {
+    utc.placed = grow_trees({}, ranks);
+    join_trees(trace, utc.placed);
+  }
+  utc.found = {};
+  utc.remark = "; the collectives of the ranks do not belong together";
+  return utc;
+}
+
+void note_method(Trace& trace, const Method& method) {
+  const auto& [placed, found, remark] = method;
   const std::string by_collectives = ranks_with(trace, placed, "collectives");
   if (!by_collectives.empty()) {
-    trace.notes.push_back(fmt::format("clocks: {} aligned by collectives: {}{}", by_collectives,
-                                      agreeing(found, placed),
-                                      contradicted ? "; the UTC times in the files contradict them" : ""));
+    trace.notes.push_back(
+        fmt::format("clocks: {} aligned by collectives: {}{}", by_collectives, agreeing(found, placed), remark));
   }
   if (const std::string ranks = ranks_with(trace, placed, "utc"); !ranks.empty()) {
     const bool known = std::ranges::all_of(placed, [](const auto& one) { return one.error_ns < unset_utc_error_ns; });
@@ -349,13 +387,13 @@ void note_method(Trace& trace, const std::vector<Placed>& placed, const Agreemen
     } else if (known) {
       how_good = "all ran on one host";
     }
-    trace.notes.push_back(fmt::format("clocks: {} aligned by UTC: {}", ranks, how_good));
+    trace.notes.push_back(fmt::format("clocks: {} aligned by UTC: {}{}", ranks, how_good, remark));
   }
   if (const std::string ranks = ranks_with(trace, placed, "none"); !ranks.empty()) {
-    trace.notes.push_back(
-        fmt::format("clocks: {} could not be aligned (no date and no common collectives in the files): "
-                    "do not compare times with other ranks",
-                    ranks));
+    trace.notes.push_back(fmt::format(
+        "clocks: {} could not be aligned (no date and no common collectives in the files{}): do not compare "
+        "times with other ranks",
+        ranks, remark));
   }
 }
 
@@ -367,25 +405,9 @@ void align_ranks(Trace& trace) {
   if (ranks.empty() || std::ranges::none_of(ranks, [](const Rank& rank) { return rank.clock_source.empty(); })) return;
   const bool all_have_utc =
       std::ranges::all_of(ranks, [](const Rank& rank) { return rank.utc_of_zero_ns.has_value(); });
-  std::vector<Placed> placed;
-  if (ranks.size() == 1) {
-    placed = {{{}, 0, all_have_utc ? "utc" : "none", 0}};
-  } else {
-    const Ties ties = ties_of(match_collectives(trace));
-    Agreement found;
-    if (all_have_utc) {
-      placed = by_utc(trace);
-      found = agreement(ties, clocks_of(placed));
-      add_utc_errors(trace, found, placed);
-    }
-    const bool contradicted = found.contradicted;
-    if (!all_have_utc || contradicted) {
-      placed = grow_trees(ties, ranks.size());
-      join_trees(trace, placed);
-      found = agreement(ties, clocks_of(placed));
-    }
-    note_method(trace, placed, found, contradicted);
-  }
+  Method method = method_for(trace, all_have_utc);
+  std::vector<Placed>& placed = method.placed;
+  if (ranks.size() > 1) note_method(trace, method);
   std::int64_t first = longest_time_ns;
   for (std::size_t r = 0; r < ranks.size(); ++r) first = std::min(first, placed[r].clock(ranks[r].start_ns));
   for (Placed& one : placed) one.clock.shift_ns = bounded_difference(one.clock.shift_ns, first);

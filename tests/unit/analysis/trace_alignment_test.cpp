@@ -30,6 +30,7 @@ struct Simulation {
   double period_ns = 5e6;
   double noise_ns = 3e3;  // standard deviation of the ends
   const char* operation = "MPI_Allreduce";
+  const char* communicator = "MPI_COMM_WORLD";
   std::vector<int> without = {};          // ranks that take part in no collective
   std::vector<double> utc_error_ns = {};  // empty: no dates
 };
@@ -58,6 +59,7 @@ Trace simulate(const std::vector<SimulatedClock>& clocks, const Simulation& what
       const double entered = begin + late(random), left = end + noise(random);
       if (std::ranges::find(what.without, static_cast<int>(r)) != what.without.end()) continue;
       threads[r]->add_slice(clocks[r](entered), clocks[r](left), what.operation, "mpi", "collective");
+      if (what.communicator != nullptr) threads[r]->text_argument("communicator", what.communicator);
     }
   }
   const double middle = 0.5 * what.period_ns * what.collectives + 0.5 * what.period_ns;
@@ -158,6 +160,29 @@ TEST(TraceAlignment, UsesCollectivesWhereUtcContradictsThem) {
   EXPECT_EQ(trace.ranks[1].clock_source, "collectives");
   EXPECT_LT(error_at_middle(trace, 1), 1000);
   EXPECT_THAT(trace.notes, Contains(HasSubstr("the UTC times in the files contradict them")));
+}
+
+TEST(TraceAlignment, DoesNotBelieveCollectivesThatNoClocksMakePossible) {
+  Simulation what{.utc_error_ns = {0, 0}};
+  Trace trace = simulate({{0, 0}, {9e9, 0}}, what);
+  // The second rank's recording lacks every third collective, so that matching by order joins different ones.
+  Slices& slices = trace.ranks[1].tracks.front().slices;
+  const auto kind = slices.kind.front();
+  for (std::size_t i = 1; i + 1 < slices.size(); i += 3) slices.kind[i] = kind;
+  align_ranks(trace);
+  EXPECT_EQ(trace.ranks[1].clock_source, "utc");
+  EXPECT_EQ(error_at_middle(trace, 1), 0);
+  EXPECT_EQ(trace.ranks[1].clock_error_ns, unset_utc_error_ns);
+  EXPECT_THAT(trace.notes, Contains(HasSubstr("the collectives of the ranks do not belong together")));
+}
+
+TEST(TraceAlignment, BelievesUtcMoreThanCollectivesWithoutCommunicators) {
+  Trace trace = simulate({{0, 0}, {9e9, 0}}, {.communicator = nullptr, .utc_error_ns = {0, 3600e9}});
+  align_ranks(trace);
+  EXPECT_EQ(trace.ranks[1].clock_source, "utc");
+  Trace without_dates = simulate({{0, 0}, {9e9, 0}}, {.communicator = nullptr});
+  align_ranks(without_dates);
+  EXPECT_EQ(without_dates.ranks[1].clock_source, "collectives");
 }
 
 TEST(TraceAlignment, UsesUtcAloneWithoutCollectives) {
