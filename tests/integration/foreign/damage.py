@@ -83,8 +83,8 @@ def insert(data, random):
 
 def hostile_numbers(data, random):
     """Digits become digits that mean something extreme: for texts and for what is stored as text in databases."""
-    digits = [i for i in range(max(0, (at := random.randrange(len(data))) - 5000), min(len(data), at + 5000))
-              if 48 <= data[i] <= 57]
+    at = random.randrange(len(data))
+    digits = [i for i in range(max(0, at - 5000), min(len(data), at + 5000)) if 48 <= data[i] <= 57]
     for i in random.sample(digits, min(len(digits), 20)):
         data[i:i + 1] = random.choice([b"9" * 12, b"-", b"1e300", b"9", b"0", b"\""])
 
