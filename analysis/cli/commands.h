@@ -12,6 +12,7 @@
 #include <string>
 
 #include "analysis/trace/progress.h"
+#include "analysis/trace/trace.h"
 
 namespace paceline::cli {
 
@@ -30,6 +31,8 @@ void make_output(const std::string& path, const std::function<void(const std::fi
 // Calls the work with a Progress that stops it after an interrupt (SIGINT, SIGTERM, SIGHUP), so that the files that it
 // unpacked are removed. The signal then ends the program as it would have without this.
 void interruptible(const std::function<void(const analysis::Progress&)>& work);
+// Loads a RUN in this way.
+analysis::Trace load_run(const std::string& path);
 
 void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);

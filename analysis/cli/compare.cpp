@@ -6,7 +6,6 @@
 #include "analysis/cli/commands.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/render.h"
-#include "analysis/load/load.h"
 #include "profiler/format/error.h"
 
 namespace paceline::cli {
@@ -23,7 +22,7 @@ constexpr int became_slower = 1;
 std::vector<analysis::RunProfile> profiles_of(const std::vector<std::string>& paths) {
   std::vector<analysis::RunProfile> profiles;
   for (const std::string& path : paths) {
-    const analysis::Trace trace = analysis::load_run(path);  // one trace in memory at a time
+    const analysis::Trace trace = load_run(path);  // one trace in memory at a time
     for (const std::string& note : trace.notes) fmt::print(stderr, "paceline compare: {}\n", note);
     profiles.push_back(analysis::profile_run(trace, path));
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "analysis/cli/commands.h"
+#include "analysis/load/load.h"
 
 namespace paceline::cli {
 namespace interrupts {
@@ -44,6 +45,12 @@ class Handlers {
 void interruptible(const std::function<void(const analysis::Progress&)>& work) {
   const interrupts::Handlers handlers;
   work([](double) { return interrupts::received == 0; });
+}
+
+analysis::Trace load_run(const std::string& path) {
+  analysis::Trace trace;
+  interruptible([&](const analysis::Progress& progress) { trace = analysis::load_run(path, progress); });
+  return trace;
 }
 
 }  // namespace paceline::cli

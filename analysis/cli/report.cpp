@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "analysis/cli/commands.h"
-#include "analysis/load/load.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/scaling/runs_table.h"
@@ -67,8 +66,7 @@ analysis::Report read_and_build(const std::vector<std::string>& paths, const ana
       if (!given.insert(fs::weakly_canonical(path, error)).second && !error) {
         throw Error(fmt::format("{}: is given twice; give each repeated measurement as its own run", path));
       }
-      analysis::Trace trace;  // one trace in memory at a time
-      interruptible([&](const auto& progress) { trace = analysis::load_run(path, progress); });
+      const analysis::Trace trace = load_run(path);  // one trace in memory at a time
       for (const std::string& note : trace.notes) fmt::print(stderr, "paceline report: {}\n", note);
       runs.push_back(analysis::analyse_run(trace, path));
     }
