@@ -72,6 +72,9 @@ class TrackBuilder {
     Slices& marks = track_.marks;
     marks.record[mark] = marks.records.with(marks.record[mark], argument);
   }
+  bool has_arguments(std::uint32_t slice) const { return track_.slices.record[slice] != 0; }
+  // Gives a slice without arguments all arguments of a record of records(), which must be shared (records.h).
+  void set_record(std::uint32_t slice, RecordId record) { track_.slices.record[slice] = record; }
   template <class Number>
   void argument(std::uint32_t slice, NameId key, Number value) {
     add_argument(slice, make_argument(key, value));

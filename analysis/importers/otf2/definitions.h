@@ -1,0 +1,103 @@
+// The definitions of an OTF2 archive: what its events refer to by number.
+#pragma once
+
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace paceline::analysis {
+
+// A reader of the C library, closed with its owner. Errors of the library do not go to stderr: the latest one of this
+// thread is otf2_error().
+struct Otf2Close {
+  void operator()(OTF2_Reader* reader) const;
+};
+using Otf2Reader = std::unique_ptr<OTF2_Reader, Otf2Close>;
+
+// nullptr where the archive cannot be opened. `anchor` is the file that names the archive; the .def file and the folder
+// of events stand beside it.
+Otf2Reader open_otf2(const std::filesystem::path& anchor);
+
+// Why the last call of the library failed, for people; empty if none did. Reading it clears it.
+std::string take_otf2_error();
+
+struct Otf2Definitions {
+  struct Region {
+    OTF2_StringRef name = 0;
+    OTF2_RegionRole role = OTF2_REGION_ROLE_UNKNOWN;
+    OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
+  };
+  struct LocationGroup {
+    OTF2_StringRef name = 0;
+    OTF2_LocationGroupType type = OTF2_LOCATION_GROUP_TYPE_UNKNOWN;
+    OTF2_SystemTreeNodeRef node = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    OTF2_LocationGroupRef creator = OTF2_UNDEFINED_LOCATION_GROUP;
+  };
+  struct Location {
+    OTF2_LocationRef id = 0;
+    OTF2_StringRef name = 0;
+    OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
+    std::uint64_t events = 0;
+    OTF2_LocationGroupRef group = OTF2_UNDEFINED_LOCATION_GROUP;
+  };
+  struct Node {
+    OTF2_StringRef name = 0, class_name = 0;
+    OTF2_SystemTreeNodeRef parent = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    bool shares_memory = false;
+  };
+  struct Group {
+    OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
+    OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
+    std::vector<std::uint64_t> members;
+  };
+  struct Communicator {
+    OTF2_StringRef name = OTF2_UNDEFINED_STRING;
+    OTF2_GroupRef group = OTF2_UNDEFINED_GROUP;
+  };
+  struct MetricMember {
+    OTF2_StringRef name = 0, unit = 0;
+    OTF2_MetricMode mode = 0;
+    OTF2_Base base = OTF2_BASE_DECIMAL;
+    std::int64_t exponent = 0;
+  };
+
+  std::uint64_t resolution = 1'000'000'000, offset = 0;  // ticks per second; ticks of the zero
+  std::optional<std::int64_t> utc_of_zero_ns;
+  std::unordered_map<OTF2_StringRef, std::string> strings;
+  std::unordered_map<OTF2_RegionRef, Region> regions;
+  std::map<OTF2_LocationGroupRef, LocationGroup> location_groups;
+  std::vector<Location> locations;
+  std::unordered_map<OTF2_SystemTreeNodeRef, Node> nodes;
+  std::unordered_map<OTF2_GroupRef, Group> groups;
+  std::map<OTF2_CommRef, Communicator> communicators;
+  std::unordered_map<OTF2_MetricMemberRef, MetricMember> metric_members;
+  std::unordered_map<OTF2_MetricRef, std::vector<OTF2_MetricMemberRef>> metric_classes;
+  std::unordered_map<OTF2_MetricRef, OTF2_MetricRef> metric_instances;  // to their class
+  std::unordered_map<OTF2_AttributeRef, OTF2_StringRef> attributes;     // to their names
+  bool complete = true;                                                 // else the reading ended with an error
+
+  const std::string& string(OTF2_StringRef id) const;
+  // The name of the machine that a location group ran on, or "".
+  std::string host_of(OTF2_LocationGroupRef group) const;
+  // The process that a location belongs to: of a GPU's streams the one that uses the GPU.
+  OTF2_LocationGroupRef process_of(const Location& location) const;
+  // The MPI rank of each process; without MPI the number in its name ("MPI Rank 3", "Process 3") where all processes
+  // have different ones, else its place.
+  std::map<OTF2_LocationGroupRef, int> ranks() const;
+  // The locations that are the ranks' main threads in MPI's own list.
+  std::vector<OTF2_LocationRef> rank_locations() const;
+  // Nanoseconds from the zero.
+  std::int64_t time_ns(OTF2_TimeStamp ticks) const;
+};
+
+// The definitions of the archive. `reader` must be fresh. Throws Error where the library can read nothing.
+Otf2Definitions read_otf2_definitions(OTF2_Reader* reader, const std::string& name);
+
+}  // namespace paceline::analysis
