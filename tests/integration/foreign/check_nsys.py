@@ -1,0 +1,63 @@
+"""usage: check_nsys.py PACELINE EXPORT: compares what Paceline reads from an export of Nsight Systems with the tables."""
+import collections
+import sqlite3
+import sys
+
+from model import Comparison, export, sample, spans, summary
+
+program, path = sys.argv[1], sample(sys.argv[2])
+database = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+rows = export(program, path)
+check = Comparison()
+
+
+def of(table, columns, rest=""):
+    return list(database.execute(f"SELECT {columns} FROM {table} {rest}")) if table in tables else []
+
+
+def plain(name):
+    return name.split("_v")[0].split("_ptsz")[0]
+
+
+slices = [row for row in rows if row["kind"] == "slice"]
+for category, table in [("kernel", "CUPTI_ACTIVITY_KIND_KERNEL"), ("memcpy", "CUPTI_ACTIVITY_KIND_MEMCPY"),
+                        ("memset", "CUPTI_ACTIVITY_KIND_MEMSET")]:
+    ours = [row for row in slices if row["category"] == category]
+    check.equal(category, summary(spans(ours)), summary(of(table, "start, end")))
+    if category == "memcpy":
+        check.equal("bytes copied", sum(row["args"]["bytes"] for row in ours),
+                    sum(size for (size,) in of(table, "bytes")))
+names = collections.Counter(name for (name,) in of(
+    "CUPTI_ACTIVITY_KIND_KERNEL", "value", "JOIN StringIds ON StringIds.id = demangledName"))
+check.equal("kernels", collections.Counter(row["name"] for row in slices if row["category"] == "kernel"), names)
+
+# A call with a call chain has two rows with one correlation; CUPTI's row (class 0 or 1) counts.
+calls = of("CUPTI_ACTIVITY_KIND_RUNTIME", "start, end, eventClass, correlationId, value",
+           "JOIN StringIds ON StringIds.id = nameId")
+of_cupti = {correlation for _, _, event_class, correlation, _ in calls if event_class in (0, 1)}
+kept = [call for call in calls if call[2] in (0, 1) or call[3] not in of_cupti]
+ours = [row for row in slices if row["category"] in ("runtime", "driver", "synchronization")]
+check.equal("CUDA calls", summary(spans(ours)), summary((start, end) for start, end, *_ in kept))
+check.equal("CUDA functions", collections.Counter(row["name"] for row in ours),
+            collections.Counter(plain(call[4]) for call in kept))
+
+domains = {(tid >> 24, domain): text for tid, domain, text in of(
+    "NVTX_EVENTS", "globalTid, domainId, COALESCE(text, (SELECT value FROM StringIds WHERE id = textId))",
+    "WHERE eventType = 75")}
+ranges = of("NVTX_EVENTS", "start, end, globalTid, domainId, COALESCE(text, (SELECT value FROM StringIds WHERE id = "
+            "textId))", "WHERE eventType IN (59, 60, 70, 71) AND end IS NOT NULL")
+mpi = [row for row in ranges if domains.get((row[2] >> 24, row[3])) == "MPI"]
+for table in ("MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS"):
+    mpi += set(of(table, "start, end, globalTid, 0, value", "JOIN StringIds ON StringIds.id = textId"))
+user = [row for row in ranges if domains.get((row[2] >> 24, row[3])) != "MPI"]
+ours = [row for row in slices if row["name"].startswith("MPI_")]
+check.equal("MPI calls", summary(spans(ours)), summary((row[0], row[1]) for row in mpi))
+check.equal("MPI functions", collections.Counter(row["name"] for row in ours),
+            collections.Counter(row[4] for row in mpi))
+others = {"kernel", "memcpy", "memset", "graph", "runtime", "driver", "synchronization", "overhead"}
+ours = [row for row in slices if not row["name"].startswith("MPI_") and row["category"] not in others]
+check.equal("NVTX ranges", summary(spans(ours)), summary((row[0], row[1]) for row in user))
+ours = [row for row in slices if row["category"] == "overhead"]
+check.equal("overhead of the profiler", summary(spans(ours)), summary(of("PROFILER_OVERHEAD", "start, end")))
+check.end()
