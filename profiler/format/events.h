@@ -19,22 +19,22 @@ namespace paceline::format {
 static_assert(std::endian::native == std::endian::little);
 
 template <class Event>
-using Words = std::array<std::uint64_t, sizeof(Event) / sizeof(std::uint64_t)>;
+using EventWords = std::array<std::uint64_t, sizeof(Event) / sizeof(std::uint64_t)>;
 
 // The event's words.
 template <class Event>
-constexpr Words<Event> words_of(const Event& event) {
-  return std::bit_cast<Words<Event>>(event);
+constexpr EventWords<Event> words_of(const Event& event) {
+  return std::bit_cast<EventWords<Event>>(event);
 }
 
 // The slots of the event; of a type with bytes the head alone.
 template <class Event>
-using Packed = std::array<Slot, (std::tuple_size_v<Words<Event>> + 1) / 2>;
+using Packed = std::array<Slot, (std::tuple_size_v<EventWords<Event>> + 1) / 2>;
 
 // `ticks` are relative to the header's start_ticks.
 template <class Event>
 constexpr Packed<Event> pack(std::uint64_t ticks, const Event& event) {
-  const Words<Event> words = words_of(event);
+  const EventWords<Event> words = words_of(event);
   Packed<Event> slots{Slot{pack_high(ticks, Event::type), words[0]}};
   for (std::size_t i = 1; i < slots.size(); ++i) slots[i] = {words[2 * i - 1], words[2 * i]};
   return slots;
@@ -43,7 +43,7 @@ constexpr Packed<Event> pack(std::uint64_t ticks, const Event& event) {
 // The event at `head`, which has the type of `Event` and is followed by its extension slots.
 template <class Event>
 constexpr Event unpack(const Slot* head) {
-  Words<Event> words{head->low};
+  EventWords<Event> words{head->low};
   for (std::size_t i = 1; i < words.size(); i += 2) {
     ++head;
     words[i] = head->high;
