@@ -11,11 +11,11 @@
 namespace paceline::analysis {
 namespace step_change_parts {
 
-constexpr double block_times = 3;         // length of a block, in autocorrelation times
+constexpr double change_block_times = 3;  // length of a block, in autocorrelation times
 constexpr std::size_t fewest_beside = 5;  // iterations on each side of a jump
-constexpr std::size_t most_permutations = 999, fewest_permutations = 199;
-constexpr double jump_advantage = 3;  // times the variance of the mean's noise
-constexpr double work_limit = 2e7;    // iterations visited by all permutations
+constexpr std::size_t most_change_permutations = 999, fewest_change_permutations = 199;
+constexpr double jump_advantage = 3;       // times the variance of the mean's noise
+constexpr double change_work_limit = 2e7;  // iterations visited by all permutations
 
 // The clearest jump and the drift of a series. The statistics are sums of squares that each explains, so they can be
 // compared with each other.
@@ -112,12 +112,13 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
   const std::vector<double> rest = residuals(values, change);
   test.autocorrelation_time = autocorrelation_time(rest, 2);
   if (static_cast<double>(n) < least_step_change_times * test.autocorrelation_time) return test;
-  test.block = static_cast<std::size_t>(std::ceil(block_times * test.autocorrelation_time));
+  test.block = static_cast<std::size_t>(std::ceil(change_block_times * test.autocorrelation_time));
   test.judged = true;
   change = describe(values, fit, is_jump(fit, variance_sum(rest) / static_cast<double>(n) * test.autocorrelation_time));
   if (std::abs(change.after - change.before) < least_change) return test;
-  const auto permutations = static_cast<std::size_t>(
-      std::clamp(work_limit / static_cast<double>(n), double{fewest_permutations}, double{most_permutations}));
+  const auto permutations =
+      static_cast<std::size_t>(std::clamp(change_work_limit / static_cast<double>(n),
+                                          double{fewest_change_permutations}, double{most_change_permutations}));
   const std::size_t clearer = clearer_by_chance(values, test.block, fit.clearest(), permutations);
   change.p = static_cast<double>(clearer + 1) / static_cast<double>(permutations + 1);
   if (change.p < step_change_level) test.change = change;
