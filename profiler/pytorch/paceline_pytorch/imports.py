@@ -8,6 +8,7 @@ _HOOKED = {
     "torch": "torch_hooks",
     "transformers.trainer": "transformers_hooks",
     "safetensors.torch": "safetensors_hooks",
+    "torch._dynamo": "compiled_hooks",
 }
 # The same before it is imported.
 _PREPARED = {"torch._dynamo": "compile_hooks"}
