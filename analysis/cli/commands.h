@@ -11,9 +11,6 @@
 #include <functional>
 #include <string>
 
-#include "analysis/trace/progress.h"
-#include "analysis/trace/trace.h"
-
 namespace paceline::cli {
 
 using Command = std::function<int()>;
@@ -28,12 +25,6 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
 // The same for a file or folder that `make` makes under the name that it is given. A folder never takes the place of
 // what exists. Throws Error.
 void make_output(const std::string& path, const std::function<void(const std::filesystem::path&)>& make);
-// Calls the work with a Progress that stops it after an interrupt (SIGINT, SIGTERM, SIGHUP), so that the files that it
-// unpacked are removed. The signal then ends the program as it would have without this.
-void interruptible(const std::function<void(const analysis::Progress&)>& work);
-// Loads a RUN in this way.
-analysis::Trace load_run(const std::string& path);
-
 void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
 void add_compare(CLI::App& app, Command& chosen);

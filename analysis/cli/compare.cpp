@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "analysis/cli/commands.h"
+#include "analysis/cli/interruption.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/render.h"
 #include "profiler/format/error.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/cli/commands.h"
+#include "analysis/cli/interruption.h"
 #include "analysis/clocks/alignment.h"
 #include "analysis/importers/pace/import.h"
 #include "analysis/load/load.h"

@@ -1,5 +1,8 @@
 #include "analysis/cli/interruption.h"
 
+#include "analysis/load/load.h"
+#include "profiler/format/error.h"
+
 namespace paceline::cli {
 namespace interruption_state {
 
@@ -24,5 +27,24 @@ Interruption::~Interruption() {
 }
 
 int Interruption::signal() { return interruption_state::signal; }
+
+void interruptible(const std::function<void(const analysis::Progress&)>& work) {
+  try {
+    const Interruption interruption;
+    work([](double) { return Interruption::signal() == 0; });
+  } catch (const Error&) {
+    if (Interruption::signal() == 0) throw;
+  }
+  if (const int signal = Interruption::signal()) {
+    std::raise(signal);
+    throw Error("interrupted");
+  }
+}
+
+analysis::Trace load_run(const std::string& path) {
+  analysis::Trace trace;
+  interruptible([&](const analysis::Progress& progress) { trace = analysis::load_run(path, progress); });
+  return trace;
+}
 
 }  // namespace paceline::cli

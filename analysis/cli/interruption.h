@@ -2,7 +2,12 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <iterator>
+#include <string>
+
+#include "analysis/trace/progress.h"
+#include "analysis/trace/trace.h"
 
 namespace paceline::cli {
 
@@ -21,5 +26,12 @@ class Interruption {
   static constexpr int signals_[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction before_[std::size(signals_)];
 };
+
+// Calls the work with a Progress that stops it after such a signal, so that the files that it unpacked are removed. The
+// signal then ends the program as it would have without this.
+void interruptible(const std::function<void(const analysis::Progress&)>& work);
+
+// Loads a RUN in this way.
+analysis::Trace load_run(const std::string& path);
 
 }  // namespace paceline::cli

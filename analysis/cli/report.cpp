@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analysis/cli/commands.h"
+#include "analysis/cli/interruption.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/scaling/runs_table.h"
