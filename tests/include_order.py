@@ -38,6 +38,7 @@ ROOMS = {
         "exporters",
         "run",
         "query",
+        "exporters/sqlite.cpp",
         "report",
         "compare",
         "cli",

@@ -148,7 +148,7 @@ TEST_F(PacelineCommand, AnExportThatCannotBeWrittenFailsAndLeavesNothing) {
 TEST_F(PacelineCommand, EveryFormatIsExported) {
   write_rank(0, 3);
   write_rank(1, 3);
-  for (const char* format : {"chrome", "perfetto", "csv", "arrow", "otf2"}) {
+  for (const char* format : {"chrome", "perfetto", "csv", "arrow", "sqlite", "otf2"}) {
     const Outcome outcome = paceline(std::string("export --to ") + format + " -o out." + format + " run");
     EXPECT_EQ(outcome.status, 0) << outcome.errors;
     EXPECT_TRUE(fs::exists(directory_ / (std::string("out.") + format))) << format;
@@ -157,6 +157,9 @@ TEST_F(PacelineCommand, EveryFormatIsExported) {
   EXPECT_TRUE(fs::exists(directory_ / "out.otf2" / "traces.otf2"));
   expect_refused("export --to otf2 -o out.otf2 run", 1, "out.otf2: exists and is not a regular file: give a new name");
   expect_refused("export --to otf2 -o out.csv run", 1, "out.csv: exists, and the export is a directory");
+  expect_refused("export --to sqlite -o /dev/full run", 1, "/dev/full: exists and is not a regular file");
+  EXPECT_TRUE(text_of(directory_ / "out.sqlite").starts_with("SQLite format 3"));
+  EXPECT_EQ(paceline("export --to sqlite -o out.sqlite --ranks 1 run").status, 0);  // takes the file's place
   expect_refused("export --to otf2 run", 2, "otf2 cannot be written to standard output; give a name");
   expect_refused("export --to otf2 -o missing/out run", 1, "missing/out: cannot be written: No such file or directory");
   EXPECT_FALSE(fs::exists(directory_ / "missing"));
