@@ -12,7 +12,7 @@
 #include <string>
 
 #include "analysis/cli/commands.h"
-#include "analysis/load/load.h"
+#include "analysis/cli/interruption.h"
 #include "analysis/query/output.h"
 #include "profiler/format/error.h"
 
@@ -86,7 +86,7 @@ int query(const QueryOptions& options) {
   const std::string sql = options.sql.empty()  ? read_sql(options.file)
                           : options.sql == "-" ? read_sql("-")
                                                : options.sql;
-  const analysis::Trace trace = analysis::load_run(options.run);
+  const analysis::Trace trace = load_run(options.run);
   for (const std::string& note : trace.notes) fmt::print(stderr, "paceline query: {}\n", note);
   analysis::QueryRunner runner(trace);
   const EndOnInterrupt guard(runner);

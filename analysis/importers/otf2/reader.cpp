@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/clocks/alignment.h"
 #include "analysis/importers/otf2/process.h"
 #include "analysis/importers/reader.h"
 #include "analysis/trace/parallel.h"
@@ -55,6 +56,7 @@ std::vector<Process> processes_of(const Otf2Definitions& definitions, const std:
     info.host = definitions.host_of(group);
     info.utc_of_zero_ns = definitions.utc_of_zero_ns;
     info.clock_source = "otf2";  // the recorder put all processes on one clock, with an error that it does not name
+    info.clock_error_ns = unset_utc_error_ns;
     process.group = group;
     process.rank = &run.add_rank(std::move(info));
     processes.push_back(std::move(process));
