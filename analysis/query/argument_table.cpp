@@ -146,11 +146,11 @@ void ArgumentTable::plan(QueryPlan& plan) const {
   using namespace argument_tables;
   bool one = false, some_keys = false;
   for (const QueryPlan::Offer& offer : plan.offers()) {
-    if (offer.column == argument_id && offer.comparison == Comparison::equal) {
+    if (offer.column == argument_id && offer.comparison == Operator::equal) {
       plan.take(offer, true);
       one = true;
     } else if (offer.column == argument_key &&
-               (offer.comparison == Comparison::equal ? offer.binary : !is_range(offer.comparison))) {
+               (offer.comparison == Operator::equal ? offer.binary : !is_range(offer.comparison))) {
       plan.take(offer, false);
       some_keys = true;
     }

@@ -9,25 +9,25 @@ namespace integer_conditions {
 constexpr double too_high = 0x1p63;
 
 // Intersects the range with `comparison` number.
-void limit_by(IntegerRange& range, Comparison comparison, std::int64_t number) {
+void limit_by(IntegerRange& range, Operator comparison, std::int64_t number) {
   const auto none = [&] { range.low = IntegerRange::highest, range.high = IntegerRange::lowest; };
   switch (comparison) {
-    case Comparison::equal:
+    case Operator::equal:
       range.low = std::max(range.low, number);
       range.high = std::min(range.high, number);
       break;
-    case Comparison::less:
+    case Operator::less:
       if (number == IntegerRange::lowest) return none();
       range.high = std::min(range.high, number - 1);
       break;
-    case Comparison::at_most:
+    case Operator::at_most:
       range.high = std::min(range.high, number);
       break;
-    case Comparison::greater:
+    case Operator::greater:
       if (number == IntegerRange::highest) return none();
       range.low = std::max(range.low, number + 1);
       break;
-    case Comparison::at_least:
+    case Operator::at_least:
       range.low = std::max(range.low, number);
       break;
     default:
@@ -35,12 +35,12 @@ void limit_by(IntegerRange& range, Comparison comparison, std::int64_t number) {
   }
 }
 
-bool upwards(Comparison comparison) { return comparison == Comparison::greater || comparison == Comparison::at_least; }
-bool downwards(Comparison comparison) { return comparison == Comparison::less || comparison == Comparison::at_most; }
+bool upwards(Operator comparison) { return comparison == Operator::greater || comparison == Operator::at_least; }
+bool downwards(Operator comparison) { return comparison == Operator::less || comparison == Operator::at_most; }
 
 }  // namespace integer_conditions
 
-void IntegerRange::limit(Comparison comparison, sqlite3_value* value) {
+void IntegerRange::limit(Operator comparison, sqlite3_value* value) {
   using namespace integer_conditions;
   const auto none = [&] { low = highest, high = lowest; };
   const int type = sqlite3_value_numeric_type(value);
@@ -52,15 +52,15 @@ void IntegerRange::limit(Comparison comparison, sqlite3_value* value) {
     if (number < -too_high) return upwards(comparison) ? void() : none();
     const double below = std::floor(number);
     if (below == number) return limit_by(*this, comparison, static_cast<std::int64_t>(number));
-    if (comparison == Comparison::equal) return none();
-    return limit_by(*this, upwards(comparison) ? Comparison::greater : Comparison::at_most,
+    if (comparison == Operator::equal) return none();
+    return limit_by(*this, upwards(comparison) ? Operator::greater : Operator::at_most,
                     static_cast<std::int64_t>(below));
   }
   // Text that is no number, and bytes, are greater than all numbers.
   if (!downwards(comparison)) none();
 }
 
-TextCondition::TextCondition(Comparison comparison, sqlite3_value* value) : comparison_(comparison) {
+TextCondition::TextCondition(Operator comparison, sqlite3_value* value) : comparison_(comparison) {
   if (sqlite3_value_type(value) != SQLITE_TEXT) return;
   decides_ = true;
   pattern_.assign(reinterpret_cast<const char*>(sqlite3_value_text(value)),
@@ -70,11 +70,11 @@ TextCondition::TextCondition(Comparison comparison, sqlite3_value* value) : comp
 bool TextCondition::accepts(const std::string& text) const {
   if (!decides_) return true;
   switch (comparison_) {
-    case Comparison::equal:
+    case Operator::equal:
       return text == pattern_;
-    case Comparison::like:
+    case Operator::like:
       return sqlite3_strlike(pattern_.c_str(), text.c_str(), 0) == 0;
-    case Comparison::glob:
+    case Operator::glob:
       return sqlite3_strglob(pattern_.c_str(), text.c_str()) == 0;
     default:
       return true;

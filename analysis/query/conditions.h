@@ -17,7 +17,7 @@ struct IntegerRange {
   static constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
   std::int64_t low = lowest, high = highest;
 
-  void limit(Comparison comparison, sqlite3_value* value);
+  void limit(Operator comparison, sqlite3_value* value);
   bool contains(std::int64_t value) const { return value >= low && value <= high; }
   bool empty() const { return low > high; }
   bool limited() const { return low != lowest || high != highest; }
@@ -28,18 +28,18 @@ struct IntegerRange {
 // A text that has to be equal to, LIKE or GLOB a value. A value that is not text leaves the decision to SQLite.
 class TextCondition {
  public:
-  TextCondition(Comparison comparison, sqlite3_value* value);
+  TextCondition(Operator comparison, sqlite3_value* value);
   bool accepts(const std::string& text) const;
 
  private:
-  Comparison comparison_;
+  Operator comparison_;
   bool decides_ = false;
   std::string pattern_;
 };
 
 // True for the comparisons of a range: =, <, <=, > and >=.
-constexpr bool is_range(Comparison comparison) {
-  return comparison != Comparison::like && comparison != Comparison::glob && comparison != Comparison::none;
+constexpr bool is_range(Operator comparison) {
+  return comparison != Operator::like && comparison != Operator::glob && comparison != Operator::none;
 }
 
 }  // namespace paceline::analysis

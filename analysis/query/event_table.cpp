@@ -44,11 +44,11 @@ constexpr FieldColumn mark_columns[] = {
 struct Taken {
   bool equal[field_self + 1] = {}, above[field_self + 1] = {}, below[field_self + 1] = {}, pattern[field_self + 1] = {};
 
-  void add(int field, Comparison comparison) {
-    equal[field] |= comparison == Comparison::equal;
-    above[field] |= comparison == Comparison::greater || comparison == Comparison::at_least;
-    below[field] |= comparison == Comparison::less || comparison == Comparison::at_most;
-    pattern[field] |= comparison == Comparison::like || comparison == Comparison::glob;
+  void add(int field, Operator comparison) {
+    equal[field] |= comparison == Operator::equal;
+    above[field] |= comparison == Operator::greater || comparison == Operator::at_least;
+    below[field] |= comparison == Operator::less || comparison == Operator::at_most;
+    pattern[field] |= comparison == Operator::like || comparison == Operator::glob;
   }
 };
 
@@ -56,8 +56,8 @@ bool is_text(int field) { return field == field_name || field == field_domain ||
 
 // True if the condition helps to find the rows. An id is only looked up.
 bool is_useful(int field, const QueryPlan::Offer& offer) {
-  if (is_text(field)) return offer.comparison == Comparison::equal ? offer.binary : !is_range(offer.comparison);
-  if (field == field_id) return offer.comparison == Comparison::equal;
+  if (is_text(field)) return offer.comparison == Operator::equal ? offer.binary : !is_range(offer.comparison);
+  if (field == field_id) return offer.comparison == Operator::equal;
   return field <= field_kind && is_range(offer.comparison);
 }
 

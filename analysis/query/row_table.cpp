@@ -101,7 +101,7 @@ void RowTable::plan(QueryPlan& plan) const {
     if (offer.column < 0 || !is_range(offer.comparison)) continue;
     const RowColumn& column = columns_[static_cast<std::size_t>(offer.column)];
     if (column.lookup == Lookup::none) continue;
-    const double rows = offer.comparison == Comparison::equal
+    const double rows = offer.comparison == Operator::equal
                             ? std::max(1.0, 1 / std::max(column.different, 1 / estimate_))
                             : estimate_ * 0.2;
     if (best >= 0 && rows >= best_rows) continue;

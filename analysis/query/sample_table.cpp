@@ -129,9 +129,9 @@ void SampleTable::plan(QueryPlan& plan) const {
     const bool number = offer.column == sample_rank || offer.column == sample_track || offer.column == sample_time;
     if (number && is_range(offer.comparison)) {
       plan.take(offer, true);
-      rows *= offer.comparison == Comparison::equal ? 0.1 : 0.3;
+      rows *= offer.comparison == Operator::equal ? 0.1 : 0.3;
     } else if (offer.column == sample_name &&
-               (offer.comparison == Comparison::equal ? offer.binary : !is_range(offer.comparison))) {
+               (offer.comparison == Operator::equal ? offer.binary : !is_range(offer.comparison))) {
       plan.take(offer, false);
       rows *= 0.1;
     }

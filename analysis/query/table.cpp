@@ -12,24 +12,24 @@ namespace sqlite_tables {
 
 constexpr char first_column = '0';  // of the characters that stand for columns
 
-Comparison comparison_of(unsigned char op) {
+Operator operator_of(unsigned char op) {
   switch (op) {
     case SQLITE_INDEX_CONSTRAINT_EQ:
-      return Comparison::equal;
+      return Operator::equal;
     case SQLITE_INDEX_CONSTRAINT_LT:
-      return Comparison::less;
+      return Operator::less;
     case SQLITE_INDEX_CONSTRAINT_LE:
-      return Comparison::at_most;
+      return Operator::at_most;
     case SQLITE_INDEX_CONSTRAINT_GT:
-      return Comparison::greater;
+      return Operator::greater;
     case SQLITE_INDEX_CONSTRAINT_GE:
-      return Comparison::at_least;
+      return Operator::at_least;
     case SQLITE_INDEX_CONSTRAINT_LIKE:
-      return Comparison::like;
+      return Operator::like;
     case SQLITE_INDEX_CONSTRAINT_GLOB:
-      return Comparison::glob;
+      return Operator::glob;
     default:
-      return Comparison::none;
+      return Operator::none;
   }
 }
 
@@ -109,7 +109,7 @@ int filter(sqlite3_vtab_cursor* cursor, int mode, const char* taken, int count, 
   return guarded(cursor->pVtab, [&] {
     std::vector<Condition> conditions;
     for (int i = 0; i < count; ++i) {
-      conditions.push_back({taken[2 * i] - first_column, static_cast<Comparison>(taken[2 * i + 1]), values[i]});
+      conditions.push_back({taken[2 * i] - first_column, static_cast<Operator>(taken[2 * i + 1]), values[i]});
     }
     cursor_of(cursor).filter(mode, conditions);
   });
@@ -153,8 +153,8 @@ std::vector<QueryPlan::Offer> QueryPlan::offers() const {
   std::vector<Offer> offers;
   for (int i = 0; i < info_.nConstraint; ++i) {
     const auto& constraint = info_.aConstraint[i];
-    const Comparison comparison = sqlite_tables::comparison_of(constraint.op);
-    if (constraint.usable == 0 || comparison == Comparison::none) continue;
+    const Operator comparison = sqlite_tables::operator_of(constraint.op);
+    if (constraint.usable == 0 || comparison == Operator::none) continue;
     offers.push_back(
         {i, constraint.iColumn, comparison, std::string_view(sqlite3_vtab_collation(&info_, i)) == "BINARY"});
   }

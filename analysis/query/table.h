@@ -23,7 +23,7 @@ struct QueryColumn {
   const char* meaning;
 };
 
-enum class Comparison : char {
+enum class Operator : char {
   equal = '=',
   less = '<',
   at_most = '(',
@@ -37,7 +37,7 @@ enum class Comparison : char {
 // A condition of the statement that a table has taken: COLUMN comparison value. Column -1 is the row id.
 struct Condition {
   int column = 0;
-  Comparison comparison = Comparison::equal;
+  Operator comparison = Operator::equal;
   sqlite3_value* value = nullptr;
 };
 
@@ -49,7 +49,7 @@ class QueryPlan {
   // The conditions that the statement offers. `text` is true where the column may be compared as bytes.
   struct Offer {
     int index = 0, column = 0;
-    Comparison comparison = Comparison::none;
+    Operator comparison = Operator::none;
     bool binary = true;
   };
   std::vector<Offer> offers() const;

@@ -12,6 +12,7 @@
 #include <vector>
 
 namespace paceline::analysis {
+namespace step_change_simulation {
 namespace {
 
 struct SimulatedSteps {
@@ -123,4 +124,5 @@ TEST(StepChanges, OneSlowIterationIsNoChange) {
 }
 
 }  // namespace
+}  // namespace step_change_simulation
 }  // namespace paceline::analysis
