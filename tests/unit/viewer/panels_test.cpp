@@ -14,6 +14,7 @@
 
 #include "analysis/trace/builder.h"
 #include "profiler/format/writer.h"
+#include "tests/unit/analysis/rank_phases.h"
 #include "tests/unit/viewer/simulated_run.h"
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/breakdown_panel.h"
