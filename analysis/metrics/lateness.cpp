@@ -68,7 +68,7 @@ std::vector<double> column_means(const std::vector<double>& values, std::size_t 
 }
 
 // Over all ranks together: each one's lateness about its own mean.
-double autocorrelation_time(const LatenessTable& table) {
+double lateness_autocorrelation_time(const LatenessTable& table) {
   const std::size_t n = table.iterations(), ranks = table.ranks;
   std::vector<double> centred = table.late_ns;
   const std::vector<double> means = column_means(centred, ranks);
@@ -159,7 +159,7 @@ LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns) {
   LatenessTest test;
   test.iterations = table.iterations();
   if (table.ranks < 2 || test.iterations < 2) return test;
-  test.autocorrelation_time = autocorrelation_time(table);
+  test.autocorrelation_time = lateness_autocorrelation_time(table);
   const auto n = static_cast<double>(test.iterations);
   if (n < least_lateness_times * test.autocorrelation_time) return test;
   test.block = static_cast<std::size_t>(std::ceil(block_times * test.autocorrelation_time));

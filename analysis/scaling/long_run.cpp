@@ -32,7 +32,7 @@ double autocovariance(std::span<const double> centred, std::size_t lag) {
 // 3.3): autocovariances are summed in pairs for as long as the pairs are positive. The deviations are from the sample's
 // own mean, which makes every autocovariance too small by the variance of that mean; it is added back. Infinity where
 // the sum does not end within a third of the series.
-double autocorrelation_time(std::span<const double> centred) {
+double geyer_autocorrelation_time(std::span<const double> centred) {
   const double variance = autocovariance(centred, 0);
   if (variance <= 0) return 1;
   const auto n = static_cast<double>(centred.size());
@@ -68,7 +68,7 @@ std::optional<MeanSpread> mean_spread(std::span<const double> values) {
   spread.mean = mean_of(values);
   const double centre = mean_of(series);
   for (double& value : series) value -= centre;
-  spread.autocorrelation_time = autocorrelation_time(series);
+  spread.autocorrelation_time = geyer_autocorrelation_time(series);
   const auto n = static_cast<double>(series.size());
   const double times = n / spread.autocorrelation_time;
   if (!(times >= least_autocorrelation_times)) return std::nullopt;
