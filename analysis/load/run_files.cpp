@@ -198,6 +198,7 @@ class Search {
 
 // Keeps the files of one reader, and notes the others.
 void keep_one_format(std::vector<Recognised> found, TraceReaders readers, RunFiles& run) {
+  std::ranges::sort(found, {}, [](const Recognised& one) -> const std::string& { return one.file.name; });
   std::size_t chosen = readers.size();
   for (const Recognised& one : found) chosen = std::min(chosen, one.reader);
   run.reader = readers[chosen];
@@ -210,7 +211,6 @@ void keep_one_format(std::vector<Recognised> found, TraceReaders readers, RunFil
       first[one.reader] = &one;
     }
   }
-  std::ranges::sort(run.files, {}, &TraceFile::name);
   for (std::size_t r = 0; r < readers.size(); ++r) {
     if (others[r] == 0) continue;
     run.notes.push_back(fmt::format(

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "profiler/format/error.h"
 
@@ -65,6 +67,38 @@ std::string error_of(archive* input) {
   return text != nullptr ? text : "unknown format";
 }
 
+// The contents of the member at which an input stands, block by block. archive_read_data would drop what it has read of
+// a block before it meets damage.
+class Blocks {
+ public:
+  explicit Blocks(archive* input) : input_(input) {}
+
+  enum class Outcome { block, end, damage };
+  // The next stretch of the contents. Holes of sparse files come as stretches of zeros.
+  Outcome next(std::string_view& bytes) {
+    static constexpr char zeros[4096] = {};
+    while (position_ >= at_ && rest_.empty()) {
+      const void* block = nullptr;
+      std::size_t size = 0;
+      const int got = archive_read_data_block(input_, &block, &size, &at_);
+      if (got == ARCHIVE_RETRY) continue;
+      if (got == ARCHIVE_EOF) return Outcome::end;
+      if (got < ARCHIVE_WARN) return Outcome::damage;
+      rest_ = {static_cast<const char*>(block), size};
+    }
+    const std::int64_t hole = std::max<std::int64_t>(at_ - position_, 0);
+    bytes = hole > 0 ? std::string_view(zeros, static_cast<std::size_t>(std::min<std::int64_t>(hole, sizeof zeros)))
+                     : std::exchange(rest_, {});
+    position_ += static_cast<std::int64_t>(bytes.size());
+    return Outcome::block;
+  }
+
+ private:
+  archive* input_;
+  std::string_view rest_ = {};
+  std::int64_t at_ = 0, position_ = 0;  // of the rest, and of what was returned
+};
+
 // The member's path below the folder of the archive, or nothing where it leads out of that.
 std::optional<fs::path> inner_path(std::string_view name) {
   fs::path inner;
@@ -104,16 +138,15 @@ class UnpackedFile {
   // Writes the contents of the member at which `input` stands. `total` counts what the packed file has unpacked to.
   // Returns the damage that ended them early, or "".
   std::string fill(archive* input, std::uint64_t& total) {
-    std::vector<char> buffer(unpacking::read_bytes);
+    unpacking::Blocks blocks(input);
     std::int64_t consumed = archive_filter_bytes(input, -1);
-    for (;;) {
-      const la_ssize_t got = archive_read_data(input, buffer.data(), buffer.size());
-      if (got == ARCHIVE_RETRY) continue;
-      if (got == 0) return "";
-      if (got < 0) return unpacking::error_of(input);
-      total += static_cast<std::uint64_t>(got);
-      check(static_cast<std::uint64_t>(got), total);
-      write_all(buffer.data(), static_cast<std::size_t>(got));
+    for (std::string_view bytes;;) {
+      const auto outcome = blocks.next(bytes);
+      if (outcome == unpacking::Blocks::Outcome::end) return "";
+      if (outcome == unpacking::Blocks::Outcome::damage) return unpacking::error_of(input);
+      total += bytes.size();
+      check(bytes.size(), total);
+      write_all(bytes.data(), bytes.size());
       const std::int64_t now = archive_filter_bytes(input, -1);
       if (now > consumed) unpacker_.counter_.add(static_cast<std::uint64_t>(now - consumed));
       consumed = now;
@@ -172,17 +205,15 @@ PackedHead packed_head(const fs::path& file) {
     head.damage = unpacking::error_of(opened.get());
     return head;
   }
-  head.bytes.resize(head_bytes);
-  std::size_t size = 0;
-  while (size < head.bytes.size()) {
-    const la_ssize_t got = archive_read_data(opened.get(), &head.bytes[size], head.bytes.size() - size);
-    if (got == ARCHIVE_RETRY) continue;
-    if (got < 0) head.damage = unpacking::error_of(opened.get());
-    head.whole = got == 0;
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
+  unpacking::Blocks blocks(opened.get());
+  while (head.bytes.size() < head_bytes) {
+    std::string_view bytes;
+    const auto outcome = blocks.next(bytes);
+    if (outcome == unpacking::Blocks::Outcome::damage) head.damage = unpacking::error_of(opened.get());
+    head.whole = outcome == unpacking::Blocks::Outcome::end;
+    if (outcome != unpacking::Blocks::Outcome::block) break;
+    head.bytes += bytes.substr(0, head_bytes - head.bytes.size());
   }
-  head.bytes.resize(size);
   if (unpacking::is_tar(head.bytes)) head.packing = Packing::archive;
   return head;
 }

@@ -238,7 +238,9 @@ TEST_F(RunFilesTest, ReadsWhatPrecedesTheDamageOfACompressedFile) {
   const Trace trace = load_run(file, {}, both);
   EXPECT_THAT(trace.notes, ElementsAre(HasSubstr("a.gz: its compression is damaged: ")));
   EXPECT_GE(trace.ranks[0].tracks[0].slices.size(), 1U);
-  write("b.gz", "\x1f\x8b broken");
+  write("b.gz",
+        "\x1f\x8b\x08\x01\x01\x01\x01\x01\x01\x03\xff\xff"
+        " is no stream of deflate");
   EXPECT_THAT(error_of(directory / "b.gz"), HasSubstr("b.gz: its compression is damaged: "));
   expect_nothing_left();
 }
