@@ -171,11 +171,17 @@ ordered_json json_of(const Rank& rank) {
   return trace;
 }
 
-std::string clock_error(const Rank& rank) {
+// Where a rank's clock is from, and its error against the other ranks.
+std::string clock_text(const Rank& rank, std::size_t ranks) {
   const double ns = rank.clock_error_ns;
-  if (ns >= analysis::unset_utc_error_ns && rank.format != "pace") return "unknown";
-  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
-  return ns < 1e6 ? fmt::format("{:.1f} µs", ns * 1e-3) : fmt::format("{:.1f} ms", ns * 1e-6);
+  const std::string& source = rank.clock_source;
+  if (rank.format != "pace") {
+    if (ranks == 1) return source;
+    if (ns == 0) return source + " (reference)";
+    if (ns >= analysis::unset_utc_error_ns) return source + " ± unknown";
+  }
+  if (ns < 1e3) return fmt::format("{} ± {:.0f} ns", source, ns);
+  return ns < 1e6 ? fmt::format("{} ± {:.1f} µs", source, ns * 1e-3) : fmt::format("{} ± {:.1f} ms", source, ns * 1e-6);
 }
 
 // What of a rank's time is in its file, where that is not all.
@@ -267,11 +273,11 @@ void print_text(const std::string& path, const Trace& run) {
   fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  clock\n", "rank", "host", host_width,
              "pid", "span", "NVTX", "MPI", "counter", "dropped");
   for (const Rank& rank : run.ranks) {
-    fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {} ± {}\n",
+    fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {}\n",
                fmt::format("{} of {}", rank.rank, rank.world_size), rank.host.empty() ? "-" : rank.host, host_width,
                rank.pid > 0 ? fmt::format("{}", rank.pid) : "-", analysis::point_in_time(rank.end_ns - rank.start_ns),
-               rank.nvtx_events, rank.mpi_events, rank.counter_events, dropped_of(rank), rank.clock_source,
-               clock_error(rank));
+               rank.nvtx_events, rank.mpi_events, rank.counter_events, dropped_of(rank),
+               clock_text(rank, run.ranks.size()));
     if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
     print_coverage(rank);
     if (rank.cuda_events + rank.nccl_events > 0) {

@@ -126,17 +126,23 @@ double resistant_slope(const std::vector<double>& x, const std::vector<double>& 
   const std::size_t third = x.size() / 3;
   if (x.size() < least_ties_for_drift) return 0;
   const auto left = static_cast<std::ptrdiff_t>(third), right = static_cast<std::ptrdiff_t>(x.size() - third);
-  const std::vector<double> y_left(y.begin(), y.begin() + left), y_right(y.begin() + right, y.end());
   const double run = median({x.begin() + right, x.end()}) - median({x.begin(), x.begin() + left});
-  const double low = median(y_left), high = median(y_right);
   if (run <= 0) return 0;
-  const double slope = (high - low) / run;
+  // A slope spreads the points of a third, which makes its median less exact. The medians are therefore taken again
+  // from what the slope leaves.
+  double slope = 0;
+  std::vector<double> rest = y;
+  for (int pass = 0; pass < 3; ++pass) {
+    const double more =
+        (median({rest.begin() + right, rest.end()}) - median({rest.begin(), rest.begin() + left})) / run;
+    slope += more;
+    for (std::size_t i = 0; i < x.size(); ++i) rest[i] -= more * x[i];
+  }
   // The median absolute deviation from the line, from which follows the standard error of the medians.
-  std::vector<double> deviations;
-  const double middle = median(y), x_middle = median(x);
-  for (std::size_t i = 0; i < x.size(); ++i) deviations.push_back(std::abs(y[i] - middle - slope * (x[i] - x_middle)));
-  const double standard_error = 1.2533 * 1.4826 * median(deviations) * std::sqrt(2.0 / static_cast<double>(third));
-  return std::abs(slope) <= drift_bound && std::abs(high - low) > 4 * standard_error ? slope : 0;
+  const double middle = median(rest);
+  for (double& value : rest) value = std::abs(value - middle);
+  const double standard_error = 1.2533 * 1.4826 * median(rest) * std::sqrt(2.0 / static_cast<double>(third));
+  return std::abs(slope) <= drift_bound && std::abs(slope * run) > 4 * standard_error ? slope : 0;
 }
 
 Fit fit(std::vector<Tie> ties) {
@@ -184,20 +190,40 @@ struct Placed {
   Clock clock;
   double error_ns = unset_utc_error_ns;
   const char* source = "none";
-  std::size_t tree = 0;  // ranks of one tree are connected by collectives
+  std::size_t tree = 0;  // ranks of one tree are connected by collectives and by files
 };
 
-// Grows trees over the pairs with the most common collectives. Each rank gets the clock that leads to its tree's root.
-std::vector<Placed> grow_trees(const Ties& ties, std::size_t ranks) {
+// Ranks of one file share its clock. Its error is known if they ran on one host.
+double error_in_file(const Rank& a, const Rank& b) {
+  return !a.host.empty() && a.host == b.host ? same_clock_error_ns : unset_utc_error_ns;
+}
+
+// Grows trees over the ranks of one file and the pairs with the most common collectives. Each rank gets the clock that
+// leads to its tree's root.
+std::vector<Placed> grow_trees(const Ties& ties, const std::vector<Rank>& of_run) {
+  const std::size_t ranks = of_run.size();
+  std::map<std::string_view, std::vector<std::size_t>> of_file;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    if (!of_run[r].path.empty()) of_file[of_run[r].path].push_back(r);
+  }
   std::vector<std::pair<Pair, const std::vector<Tie>*>> edges;
   for (const auto& [pair, of_pair] : ties) edges.emplace_back(pair, &of_pair);
   std::ranges::stable_sort(edges, std::ranges::greater{}, [](const auto& edge) { return edge.second->size(); });
   std::vector<Placed> placed(ranks);
   std::vector<bool> reached(ranks);
+  const auto reach = [&](std::size_t rank, const Placed& at) {
+    reached[rank] = true;
+    placed[rank] = at;
+    if (of_run[rank].path.empty()) return;
+    for (const std::size_t other : of_file[of_run[rank].path]) {
+      if (reached[other]) continue;
+      reached[other] = true;
+      placed[other] = {at.clock, at.error_ns + error_in_file(of_run[rank], of_run[other]), "file", at.tree};
+    }
+  };
   for (std::size_t root = 0; root < ranks; ++root) {
     if (reached[root]) continue;
-    reached[root] = true;
-    placed[root] = {{}, 0, "none", root};
+    reach(root, {{}, 0, "none", root});
     for (bool grown = true; grown;) {
       grown = false;
       for (const auto& [pair, of_pair] : edges) {
@@ -206,9 +232,9 @@ std::vector<Placed> grow_trees(const Ties& ties, std::size_t ranks) {
         const std::uint32_t known = reached[low] ? low : high, fresh = reached[low] ? high : low;
         if (placed[known].tree != root) continue;
         const Fit line = fit(*of_pair);
-        placed[fresh] = {after(placed[known].clock, known == low ? line.clock : inverse(line.clock)),
-                         placed[known].error_ns + line.error_ns, "collectives", root};
-        reached[fresh] = grown = true;
+        reach(fresh, {after(placed[known].clock, known == low ? line.clock : inverse(line.clock)),
+                      placed[known].error_ns + line.error_ns, "collectives", root});
+        grown = true;
         break;
       }
     }
@@ -226,7 +252,10 @@ void join_trees(const Trace& trace, std::vector<Placed>& placed) {
   for (const auto& [tree, size] : sizes) {
     Placed& root = roots[tree];
     if (tree == reference) {
-      if (size > 1) placed[tree].source = "collectives";
+      const bool by_collectives = std::ranges::any_of(placed, [&](const Placed& one) {
+        return one.tree == reference && std::string_view(one.source) == "collectives";
+      });
+      if (size > 1) placed[tree].source = by_collectives ? "collectives" : "file";
       continue;
     }
     const auto &own = trace.ranks[tree].utc_of_zero_ns, &other = trace.ranks[reference].utc_of_zero_ns;
@@ -358,13 +387,14 @@ Method method_for(const Trace& trace, bool all_have_utc) {
       return utc;
     }
   }
-  Method collectives{grow_trees(ties, ranks), {}, all_have_utc ? "; the UTC times in the files contradict them" : ""};
+  Method collectives{
+      grow_trees(ties, trace.ranks), {}, all_have_utc ? "; the UTC times in the files contradict them" : ""};
   join_trees(trace, collectives.placed);
   collectives.found = agreement(ties, clocks_of(collectives.placed));
   if (!collectives.found.contradicted) return collectives;
   // No clocks make these collectives possible: different ones were matched, because ranks recorded different parts.
   if (!all_have_utc) {
-    utc.placed = grow_trees({}, ranks);
+    utc.placed = grow_trees({}, trace.ranks);
     join_trees(trace, utc.placed);
   }
   utc.found = {};
@@ -388,6 +418,9 @@ void note_method(Trace& trace, const Method& method) {
       how_good = "all ran on one host";
     }
     trace.notes.push_back(fmt::format("clocks: {} aligned by UTC: {}{}", ranks, how_good, remark));
+  }
+  if (const std::string ranks = ranks_with(trace, placed, "file"); !ranks.empty()) {
+    trace.notes.push_back(fmt::format("clocks: {} aligned by the clock of the file", ranks));
   }
   if (const std::string ranks = ranks_with(trace, placed, "none"); !ranks.empty()) {
     trace.notes.push_back(fmt::format(

@@ -5,7 +5,8 @@
 // all leave it at about the same time. The offset between two ranks is the median of the differences of these ends,
 // which ignores single late ends. With enough collectives the drift is the slope of Tukey's resistant line: through
 // the medians of the first and the last third (J. W. Tukey, "Exploratory Data Analysis", 1977, chapter 5). Pairs of
-// ranks with the most common collectives form a tree, along which the offsets are added.
+// ranks with the most common collectives form a tree, along which the offsets are added. Ranks of one file share its
+// clock.
 //
 // UTC is contradicted if by it ranks would leave collectives before others enter them.
 #pragma once
@@ -15,7 +16,7 @@
 namespace paceline::analysis {
 
 // Shifts all times of the ranks so that they are on the clock of the first one and the earliest is 0. Sets their
-// clock_source to "utc", "collectives" or "none", and clock_error_ns to the bound of 95 % of the differences between
+// clock_source to "utc", "collectives", "file" or "none", and clock_error_ns to the bound of 95 % of the differences between
 // the ends of collectives; without collectives to unset_utc_error_ns (alignment.h), on one host to same_clock_error_ns.
 // Notes the method and its error. Does nothing where the reader aligned all ranks. Ranks have their numbers and world
 // sizes. Cost: that of match_collectives(), and linear in the slices.

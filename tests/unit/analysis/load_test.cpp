@@ -50,7 +50,18 @@ TEST_F(Load, ReadsAFormatThatOneRowAdds) {
   EXPECT_EQ(trace.names[trace.kinds[slices.kind[0]].name], "forward");
   EXPECT_EQ(slices.duration_ns[1], 5);
   ASSERT_EQ(trace.ranks[1].tracks[0].slices.size(), 1U);
+  // The files share no clock.
+  EXPECT_EQ(trace.ranks[1].tracks[0].slices.start_ns[0], 0);
+  EXPECT_EQ(trace.ranks[1].clock_source, "none");
+}
+
+TEST_F(Load, KeepsTheOffsetBetweenTheRanksOfOneFile) {
+  write("a.txt", "spans 1\n0 100 120 forward\n1 110 130 backward\n");
+  const Trace trace = load_run(directory, {}, both);
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  EXPECT_EQ(trace.ranks[0].tracks[0].slices.start_ns[0], 0);
   EXPECT_EQ(trace.ranks[1].tracks[0].slices.start_ns[0], 10);
+  EXPECT_EQ(trace.ranks[1].clock_source, "file");
 }
 
 TEST_F(Load, RecognisesAFormatByItsContentOnly) {
