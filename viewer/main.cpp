@@ -37,14 +37,18 @@ void apply_view(RunPage& page, const Options& options, std::function<void(const 
                     .arg(options.iterations->second)
                     .toStdString());
   }
+  TimeRange wanted = state.axis().visible();
+  if (options.iterations) {  // without the margin around them, where slices of other iterations are
+    wanted = state.range_of_iterations(options.iterations->first, options.iterations->second).value_or(wanted);
+  }
   if (options.from_ns || options.to_ns) {
     const TimeRange view = options.iterations ? state.axis().visible() : state.axis().whole();
-    const TimeRange wanted{options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
+    wanted = {options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
     if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it starts");
     state.jump_to(wanted);
   }
   if (options.select.isEmpty()) return;
-  page.select_name(options.select,
+  page.select_name(options.select, wanted,
                    [message = QString("--select: %1 has no slice named '%2'").arg(page.run().path, options.select),
                     missing = std::move(missing)](bool found) {
                      if (!found) missing(message);

@@ -51,12 +51,18 @@ QString duration_text(std::int64_t ns) {
 
 QString time_text(double time_ns, double step_ns, double span_ns) {
   if (span_ns >= hour_ns) {
-    const double sign = time_ns < 0 ? -1 : 1, size = std::round(std::abs(time_ns) / step_ns) * step_ns;
-    const double hours = std::floor(size / hour_ns), minutes = std::floor((size - hours * hour_ns) / minute_ns);
-    const QString text = QString("%1 h %2 min").arg(sign * hours, 0, 'f', 0).arg(minutes, 2, 'f', 0, QChar('0'));
-    if (step_ns >= minute_ns) return text;
-    const double left = (size - hours * hour_ns - minutes * minute_ns) / 1e9;
+    const bool in_minutes = step_ns >= minute_ns;
     const int decimals = std::max(0, static_cast<int>(std::ceil(std::log10(1e9 / step_ns) - 1e-9)));
+    // Rounded to the last digit that is written, not to the step: a step of 5 min does not move 26 h 23 min.
+    const double digit_ns = in_minutes ? minute_ns : 1e9 / std::pow(10, decimals);
+    const double size = std::round(std::abs(time_ns) / digit_ns) * digit_ns;
+    const double hours = std::floor(size / hour_ns), minutes = std::floor((size - hours * hour_ns) / minute_ns);
+    const QString text = QString("%1%2 h %3 min")
+                             .arg(time_ns < 0 && size > 0 ? "-" : "")
+                             .arg(hours, 0, 'f', 0)
+                             .arg(minutes, 2, 'f', 0, QChar('0'));
+    if (in_minutes) return text;
+    const double left = (size - hours * hour_ns - minutes * minute_ns) / 1e9;
     return QString("%1 %2 s").arg(text).arg(left, decimals > 0 ? decimals + 3 : 2, 'f', decimals, QChar('0'));
   }
   const Unit& unit = unit_for(span_ns);

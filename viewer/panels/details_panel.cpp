@@ -140,9 +140,7 @@ QString DetailsPanel::run_text() const {
         .add("format", text_of(ranks.front().format))
         .add("slices", count_text(run().slices))
         .add("clock", text_of(ranks.front().clock_source))
-        .add("clock error", ranks.size() > 1 && run().clock_error_ns > 0
-                                ? "at most " + duration_text(std::llround(run().clock_error_ns))
-                                : QString());
+        .add("clock error", clock_error_text(run()));
     if (const Insight* insight = document_.insight(); insight && insight->figures.losses.events > 0) {
       facts.add("events lost", count_text(insight->figures.losses.events));
     }

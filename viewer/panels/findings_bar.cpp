@@ -10,13 +10,13 @@
 namespace paceline::viewer {
 namespace findings_bar {
 
-constexpr int icon_size = 12;
+constexpr int icon_size = 12, icon_gap = 4;  // the gap is to the text
 
 QIcon icon_of(const ShownFinding& finding) {
-  QPixmap icon(2 * icon_size, 2 * icon_size);  // sharp on screens with two pixels for one
+  QPixmap icon(2 * (icon_size + icon_gap), 2 * icon_size);  // sharp on screens with two pixels for one
   icon.fill(Qt::transparent);
   QPainter painter(&icon);
-  paint_warning(painter, {0, 0}, icon.width(),
+  paint_warning(painter, {0, 0}, icon.height(),
                 finding.severity == analysis::Severity::problem ? 0xffc62828 : 0xffe6a100);
   return icon;
 }
@@ -35,6 +35,7 @@ FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(docum
   all_ = new QToolButton;
   all_->setAutoRaise(true);
   all_->setPopupMode(QToolButton::InstantPopup);
+  all_->setStyleSheet("QToolButton::menu-indicator { image: none; }");  // its text has an arrow, which is not cut
   all_->setMenu(new QMenu(all_));
   all_->hide();
   layout_->addWidget(all_);
@@ -51,7 +52,7 @@ void FindingsBar::fill() {
     button->setAutoRaise(true);
     button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     button->setIcon(findings_bar::icon_of(finding));
-    button->setIconSize({findings_bar::icon_size, findings_bar::icon_size});
+    button->setIconSize({findings_bar::icon_size + findings_bar::icon_gap, findings_bar::icon_size});
     button->setText(button->fontMetrics().elidedText(finding.text, Qt::ElideRight, 420).replace("&", "&&"));
     button->setToolTip(findings_bar::paragraph(finding.details));
     button->setAccessibleName(finding.text);
@@ -81,7 +82,7 @@ void FindingsBar::fit() {
   all_->setVisible(shown < findings_.size());
   const std::size_t more = findings_.size() - shown;
   const QString text = plural_text(more, "finding", "findings");
-  all_->setText(shown == 0 ? text : QString("%1 more").arg(more));
+  all_->setText((shown == 0 ? text : QString("%1 more").arg(more)) + " ▾");
   all_->setAccessibleName("All findings");
 }
 

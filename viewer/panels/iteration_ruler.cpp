@@ -1,5 +1,6 @@
 #include "viewer/panels/iteration_ruler.h"
 
+#include <QFontMetrics>
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
@@ -7,6 +8,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "analysis/metrics/statistics.h"
 #include "viewer/drawing/labels.h"
@@ -14,6 +16,25 @@
 #include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
+namespace iteration_ruler {
+
+// Where the numbers do not fit into their iterations, every second, fifth, tenth … is written. Returns that step; 1
+// where they fit, 0 where the iterations are too narrow to be told apart.
+std::int64_t numbered(const std::vector<RunIteration>& iterations, const TimeAxis& axis, const QFontMetrics& metrics) {
+  constexpr double narrowest = 5;
+  if (iterations.empty()) return 0;
+  const double all_ns = double(iterations.back().end_ns - iterations.front().start_ns);
+  const double width = all_ns / double(iterations.size()) / axis.ns_per_pixel();
+  if (width < narrowest) return 0;
+  const int needed = metrics.horizontalAdvance(QString::number(iterations.back().number)) + 12;
+  for (std::int64_t power = 1;; power *= 10) {
+    for (const std::int64_t step : {power, 2 * power, 5 * power}) {
+      if (double(step) * width >= needed) return step;
+    }
+  }
+}
+
+}  // namespace iteration_ruler
 
 IterationRuler::IterationRuler(Document& document, ViewState& state)
     : state_(state), iterations_(run_iterations(document.run())) {
@@ -48,6 +69,8 @@ void IterationRuler::paintEvent(QPaintEvent*) {
   painter.drawText(QRect(12, 0, names - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, "Iterations");
   painter.setClipRect(names, 0, width() - names, height());
   const QRgb slow = blend(theme.text, theme.background, 45);
+  const std::int64_t every = iteration_ruler::numbered(iterations_, axis, painter.fontMetrics());
+  std::vector<std::pair<QRect, QString>> wider;  // numbers that reach into the next iterations, which are drawn later
   int drawn_to = 0;
   auto one = std::ranges::partition_point(
       iterations_, [&](const RunIteration& i) { return double(i.end_ns) < axis.visible().begin_ns; });
@@ -68,8 +91,13 @@ void IterationRuler::paintEvent(QPaintEvent*) {
     const auto fits = [&](const QString& text) {
       return painter.fontMetrics().horizontalAdvance(text) + 8 <= box.width();
     };
-    if (fits(longer) || fits(number)) paint_label(painter, box, fits(longer) ? longer : number, colour);
+    if (fits(longer) || fits(number)) {
+      paint_label(painter, box, fits(longer) ? longer : number, colour);
+    } else if (every > 1 && one->number % every == 0) {
+      wider.emplace_back(QRect(box.left(), box.top(), width(), box.height()), number);
+    }
   }
+  for (const auto& [box, number] : wider) paint_label(painter, box, number, theme.container);
   painter.setClipping(false);
   painter.fillRect(0, height() - 1, width(), 1, QColor(theme.row_line));
   painter.fillRect(names - 1, 0, 1, height(), QColor(theme.row_line));

@@ -1,6 +1,7 @@
 #include "viewer/panels/legend.h"
 
 #include <QPainter>
+#include <functional>
 
 #include "analysis/metrics/phase_rules.h"
 #include "viewer/drawing/phase_strip.h"
@@ -63,26 +64,37 @@ void Legend::paintEvent(QPaintEvent*) {
   painter.setFont(with_size(font(), 11));
   painter.setPen(QColor(theme.faint_text));
   painter.drawText(QRect(12, 0, 180, height()), Qt::AlignVCenter | Qt::AlignLeft, "Phases");
-  int x = state_.names_width();
-  // Draws a box and a text behind it. Returns false if there is no room.
-  const auto add = [&](const QString& text, auto paint_box) {
-    const int text_width = painter.fontMetrics().horizontalAdvance(text);
-    if (x + 18 + text_width > width()) return false;
-    paint_box(QRect(x, (height() - 12) / 2, 12, 12));
-    painter.setPen(QColor(theme.text));
-    painter.drawText(QRect(x + 18, 0, text_width + 4, height()), Qt::AlignVCenter | Qt::AlignLeft, text);
-    x += 18 + text_width + 22;
-    return true;
+  struct Entry {
+    QString text;
+    std::function<void(const QRect&)> paint_box;
   };
+  std::vector<Entry> entries;
   for (const analysis::Phase phase : phases_) {
-    const auto fill = [&](const QRect& box) { painter.fillRect(box, QColor(phase_colour(phase, theme))); };
-    if (!add(phase_text(phase), fill)) return;
+    entries.push_back({phase_text(phase),
+                       [&, phase](const QRect& box) { painter.fillRect(box, QColor(phase_colour(phase, theme))); }});
   }
-  const bool waits = document_.insight() != nullptr && analysis::any_timed(document_.insight()->figures.collectives);
-  if (waits && !add("waiting", [&](const QRect& box) { paint_waiting(painter, box, theme); })) return;
-  if (unrecorded_ && !add("not recorded", [&](const QRect& box) { paint_hatching(painter, box, theme); })) return;
+  if (document_.insight() != nullptr && analysis::any_timed(document_.insight()->figures.collectives)) {
+    entries.push_back({"waiting", [&](const QRect& box) { paint_waiting(painter, box, theme); }});
+  }
+  if (unrecorded_) {
+    entries.push_back({"not recorded", [&](const QRect& box) { paint_hatching(painter, box, theme); }});
+  }
+  // The entries begin below the rows' left edge. In a narrow window they move together and to the left.
+  constexpr int box_size = 12;
+  const QFontMetrics metrics = painter.fontMetrics();
+  int x = state_.names_width(), to_text = 18, gap = 22, needed = 0;
+  for (const Entry& entry : entries) needed += to_text + metrics.horizontalAdvance(entry.text) + gap;
+  if (x + needed - gap > width()) x = 12 + metrics.horizontalAdvance("Phases") + 12, to_text = 15, gap = 8;
+  for (const auto& [text, paint_box] : entries) {
+    const int text_width = metrics.horizontalAdvance(text);
+    if (x + to_text + text_width > width()) return;
+    paint_box(QRect(x, (height() - box_size) / 2, box_size, box_size));
+    painter.setPen(QColor(theme.text));
+    painter.drawText(QRect(x + to_text, 0, text_width + 4, height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+    x += to_text + text_width + gap;
+  }
   const QString rest = "soft colours: by name";  // kernels, and ranges that no rule knows
-  if (x + painter.fontMetrics().horizontalAdvance(rest) > width()) return;
+  if (x + metrics.horizontalAdvance(rest) > width()) return;
   painter.setPen(QColor(theme.faint_text));
   painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignVCenter | Qt::AlignLeft, rest);
 }

@@ -5,11 +5,14 @@
 #include <QLocale>
 #include <QSet>
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "analysis/clocks/alignment.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"
+#include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 
@@ -147,6 +150,15 @@ std::vector<RunIteration> run_iterations(const Run& run) {
   }
   std::ranges::stable_sort(iterations, {}, &RunIteration::start_ns);
   return iterations;
+}
+
+QString clock_error_text(const Run& run) {
+  const auto& ranks = run.trace.ranks;
+  if (ranks.size() < 2 || run.clock_error_ns <= 0) return {};
+  // Other tools' files do not hold a bound.
+  const bool foreign = std::ranges::any_of(ranks, [](const analysis::Rank& rank) { return rank.format != "pace"; });
+  if (foreign && run.clock_error_ns >= analysis::unset_utc_error_ns) return "not known";
+  return "at most " + duration_text(std::llround(run.clock_error_ns));
 }
 
 QString shown_name(const std::string& name, int longest) {

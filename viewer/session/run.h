@@ -77,6 +77,9 @@ struct RunIteration {
 // By start. Cost: n log n in the iterations of all ranks.
 std::vector<RunIteration> run_iterations(const Run& run);
 
+// How exactly the clocks of the ranks agree: "at most 1.900 µs", "not known"; empty for one rank or one clock.
+QString clock_error_text(const Run& run);
+
 // "1 slice", "2,000 slices".
 QString plural_text(std::size_t count, const char* one, const char* many);
 

@@ -52,7 +52,7 @@ void ViewState::jump_to_iteration(int steps) {
   }
 }
 
-bool ViewState::show_iterations(std::int64_t first, std::int64_t last) {
+std::optional<TimeRange> ViewState::range_of_iterations(std::int64_t first, std::int64_t last) const {
   for (const RankIndex& rank : run_.ranks) {
     std::optional<TimeRange> range;
     for (const auto& iteration : rank.iterations) {
@@ -61,11 +61,15 @@ bool ViewState::show_iterations(std::int64_t first, std::int64_t last) {
       const double end = begin + static_cast<double>(iteration.duration_ns);
       range = range ? TimeRange{std::min(range->begin_ns, begin), std::max(range->end_ns, end)} : TimeRange{begin, end};
     }
-    if (!range) continue;
-    jump_to({range->begin_ns - 0.02 * range->length(), range->end_ns + 0.02 * range->length()});
-    return true;
+    if (range) return range;
   }
-  return false;
+  return std::nullopt;
+}
+
+bool ViewState::show_iterations(std::int64_t first, std::int64_t last) {
+  const auto range = range_of_iterations(first, last);
+  if (range) jump_to({range->begin_ns - 0.02 * range->length(), range->end_ns + 0.02 * range->length()});
+  return range.has_value();
 }
 
 void ViewState::zoom_to(const SliceRef& ref) {

@@ -51,7 +51,9 @@ class ViewState : public QObject {
   void show_previous();
   // Iterations are those of the first rank that has any; `steps` is counted from the one in the middle of the view.
   void jump_to_iteration(int steps);
-  // Zooms to the iterations numbered first … last; false if there are none.
+  // From the begin of iteration `first` to the end of `last`, of the first rank that has any of them.
+  std::optional<TimeRange> range_of_iterations(std::int64_t first, std::int64_t last) const;
+  // Zooms to them, with a margin; false if there are none.
   bool show_iterations(std::int64_t first, std::int64_t last);
   // Zooms so that the slice takes two thirds of the width.
   void zoom_to(const SliceRef& slice);

@@ -122,11 +122,20 @@ void TimelineWidget::step(ViewState::Step step) {
   }
 }
 
-// Selects the slice of another row that is at the time and on the level of this one, or nearest to that.
+// Selects the slice of another row that is at the time and on the level of this one, or nearest to that. One of the
+// same name comes first: ranks do the same work at slightly different times.
 bool TimelineWidget::reveal_near(const SliceRef& from, const PlacedRow& row) {
-  const auto& slices = slices_of(document_.run(), from);
-  const double middle = (double(slices.start_ns[from.slice]) + double(slices.end_ns(from.slice))) / 2;
+  const Run& run = document_.run();
+  const auto& slices = slices_of(run, from);
+  const double start = double(slices.start_ns[from.slice]), end = double(slices.end_ns(from.slice));
+  const double middle = (start + end) / 2;
   const unsigned level = from.mark ? 0 : slices.depth[from.slice];
+  for (const double time : {middle, start, end}) {
+    const auto slice = row.row->slice_near(time, 0, level);
+    if (!slice || kind_of(run, *slice).name != kind_of(run, from).name) continue;
+    state_.reveal(*slice);
+    return true;
+  }
   for (const double slack : {0.0, state_.axis().visible().length() / 2, state_.axis().whole().length()}) {
     if (const auto slice = row.row->slice_near(middle, slack, level)) {
       state_.reveal(*slice);

@@ -44,6 +44,7 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
   const auto place = [&](const PlacedRow& placed) {
     canvas.y = placed.y;
     canvas.height = placed.end_y - placed.y;
+    canvas.folded = placed.folded;
     canvas.order = placed.order;
   };
   painter.setClipRect(0, top, names_width, bottom - top);

@@ -23,9 +23,9 @@ Layout* without_margins(Layout* layout) {
   return layout;
 }
 
-// The first slice of this name that begins in the view, else the first in the run.
-std::optional<SliceRef> first_named(const Run& run, analysis::NameId name, TimeRange view, const Ticket& ticket) {
-  std::optional<SliceRef> first, in_view;
+// The first slice of this name that begins in the range, else the first in the run.
+std::optional<SliceRef> first_named(const Run& run, analysis::NameId name, TimeRange range, const Ticket& ticket) {
+  std::optional<SliceRef> first, in_range;
   const auto start_of = [&](const SliceRef& ref) { return slices_of(run, ref).start_ns[ref.slice]; };
   for (std::size_t rank = 0; rank < run.trace.ranks.size() && !ticket.cancelled(); ++rank) {
     for (std::size_t track = 0; track < run.trace.ranks[rank].tracks.size(); ++track) {
@@ -35,11 +35,11 @@ std::optional<SliceRef> first_named(const Run& run, analysis::NameId name, TimeR
         const SliceRef ref{.rank = rank, .track = track, .slice = i};
         const auto start = static_cast<double>(slices.start_ns[i]);
         if (!first || slices.start_ns[i] < start_of(*first)) first = ref;
-        if (!in_view && start >= view.begin_ns && start < view.end_ns) in_view = ref;
+        if (!in_range && start >= range.begin_ns && start < range.end_ns) in_range = ref;
       }
     }
   }
-  return in_view ? in_view : first;
+  return in_range ? in_range : first;
 }
 
 QString empty_text(const Run& run) {
@@ -158,18 +158,16 @@ QString RunPage::status() const {
   }
   const auto& ranks = run().trace.ranks;
   parts << QString("%1, %2").arg(run().ranks_text(), plural_text(run().slices, "slice", "slices"));
-  if (ranks.size() > 1 && run().clock_error_ns > 0) {
-    parts << "clock error at most " + duration_text(std::llround(run().clock_error_ns));
-  }
+  if (const QString error = clock_error_text(run()); !error.isEmpty()) parts << "clock error " + error;
   if (std::ranges::any_of(ranks, &analysis::Rank::damaged)) parts << "damaged trace: see its details";
   return parts.join("    ");
 }
 
-void RunPage::select_name(const QString& name, std::function<void(bool)> done) {
+void RunPage::select_name(const QString& name, TimeRange range, std::function<void(bool)> done) {
   const auto id = run().trace.names.find(name.toStdString());
   if (id == 0) return done(false);
-  selecting_.start([run = document_.shared_run(), id, view = state_.axis().visible()](
-                       const Ticket& ticket) { return run_page::first_named(*run, id, view, ticket); },
+  selecting_.start([run = document_.shared_run(), id,
+                    range](const Ticket& ticket) { return run_page::first_named(*run, id, range, ticket); },
                    [this, done](std::optional<SliceRef> found) {
                      if (found) state_.reveal_closely(*found);
                      done(found.has_value());

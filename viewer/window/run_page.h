@@ -25,9 +25,9 @@ class RunPage : public QWidget {
   // The view, and how exactly the ranks' clocks agree: for the status bar.
   QString status() const;
 
-  // Selects the first slice of this name that begins in the view, else the first in the run. Searches beside the UI
+  // Selects the first slice of this name that begins in the range, else the first in the run. Searches beside the UI
   // thread, and then calls `done` with whether there is one.
-  void select_name(const QString& name, std::function<void(bool)> done);
+  void select_name(const QString& name, TimeRange range, std::function<void(bool)> done);
 
  Q_SIGNALS:
   void status_changed();

@@ -51,6 +51,7 @@ class RankFile {
     facts.host = rank.host.c_str();
     facts.boot_id = rank.host.c_str();
     facts.job = "7";
+    if (rank.clock_error_ns > 0) facts.utc_error_us = static_cast<std::int64_t>(rank.clock_error_ns / 1e3);
     return facts;
   }
 

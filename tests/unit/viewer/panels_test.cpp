@@ -277,7 +277,8 @@ TEST_F(WindowTest, LoadsBesideTheUiThreadAndThenShowsTheRun) {
   EXPECT_TRUE(window.current_page()->status().contains("2 ranks, 2 slices"));
   for (const auto& [name, expected] : {std::pair("forward", true), std::pair("sideward", false)}) {
     std::optional<bool> found;
-    window.current_page()->select_name(name, [&](bool is_there) { found = is_there; });
+    window.current_page()->select_name(name, window.current_page()->state().axis().visible(),
+                                       [&](bool is_there) { found = is_there; });
     window.current_page()->document().background().finish();
     EXPECT_EQ(found, expected) << name;
   }

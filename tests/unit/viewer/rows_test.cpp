@@ -118,9 +118,10 @@ TEST(Counters, ShowValueAndUnitInTheTooltip) {
   const PlacedRow& cpu = timeline.rows().rows_of(0)[2];
   const int left = header_width + state.axis().width() * 45 / 90;
   EXPECT_TRUE(timeline.tooltip_at({left, ruler_height + cpu.y + 5}).contains("<td>40 %</td>"));
-  EXPECT_TRUE(
-      timeline.tooltip_at({left, ruler_height + timeline.rows().rows_of(0)[0].y + 2}).startsWith("<b>other</b>"));
-  EXPECT_EQ(timeline.tooltip_at({left, ruler_height + 2}), "") << "the margin above the first row";
+  const PlacedRow& first = timeline.rows().rows_of(0)[0];
+  ASSERT_GT(first.y, 0);
+  EXPECT_TRUE(timeline.tooltip_at({left, ruler_height + first.y}).startsWith("<b>other</b>"));
+  EXPECT_EQ(timeline.tooltip_at({left, ruler_height + first.y - 1}), "") << "the margin above the first row";
 }
 
 TEST(Losses, AreHatchedInGreyAndBelongToNoPhase) {

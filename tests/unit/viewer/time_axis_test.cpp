@@ -129,6 +129,9 @@ TEST(TimeText, PointsInTimeHaveTheDigitsThatTheirStepNeeds) {
   EXPECT_EQ(time_text(-1e-9, 100, 1e3), "0.0 µs");
   EXPECT_EQ(time_text(3.99821e9, 1e4, 4e9), "3.99821 s");
   EXPECT_EQ(time_text(95e12, 3e11, 95e12), "26 h 23 min");
+  EXPECT_EQ(time_text(-1800e9, 3e11, 95e12), "-0 h 30 min");
+  EXPECT_EQ(time_text(-1e9, 3e11, 95e12), "0 h 00 min");
+  EXPECT_EQ(time_text(3599.996e9, 1e7, 95e12), "1 h 00 min 00.00 s");
   EXPECT_EQ(time_text(3905.25e9, 1e9, 95e12), "1 h 05 min 05 s");
   EXPECT_EQ(time_text(3905.25e9, 1e7, 95e12), "1 h 05 min 05.25 s");
 }

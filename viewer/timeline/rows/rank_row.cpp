@@ -22,7 +22,7 @@ class RankRow : public Row {
 
   void paint(RowCanvas& canvas) override {
     canvas.painter.setFont(canvas.small);
-    const int gap = canvas.height >= 8 ? 1 : 0;  // between the strips of folded ranks
+    const int gap = canvas.folded && canvas.height >= 8 ? 1 : 0;  // between the strips of folded ranks
     const QRect strip(0, canvas.y, canvas.axis.width(), canvas.height - gap);
     const bool labels = canvas.height >= least_text_height;
     canvas.counts += paint_phases(canvas.painter, index(), waits(), canvas.axis, strip, canvas.theme, labels);

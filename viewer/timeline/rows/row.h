@@ -30,6 +30,7 @@ struct RowCanvas {
   int level_height = 0;                    // of a level of nesting
   int top = 0, bottom = 0;                 // what is visible
   int y = 0, height = 0;                   // of the row
+  bool folded = false;                     // whether the row stands for its rank, with no margin around it
   std::size_t order = 0;                   // of its rank among the ranks on screen
   DrawCounts counts;
   // Reused from row to row.
