@@ -51,7 +51,7 @@ class ChromeWriter {
 
  private:
   void write(const Rank& rank) {
-    metadata("process_name", rank.rank, 0, json_string(fmt::format("rank {} ({})", rank.rank, rank.host)));
+    metadata("process_name", rank.rank, 0, json_string(process_name(rank)));
     metadata("process_sort_index", rank.rank, 0, std::to_string(rank.rank));
     threads_.assign(rank.tracks.size(), 0);
     int thread = 0;

@@ -1,5 +1,7 @@
 #include "analysis/exporters/exporter.h"
 
+#include <fmt/format.h>
+
 namespace paceline::analysis {
 
 ExportJob::ExportJob(const Trace& trace, const Selection& selection, Progress progress)
@@ -39,6 +41,10 @@ std::int64_t ExportJob::earliest_ns() const {
     }
   }
   return ranks_.empty() ? 0 : earliest;
+}
+
+std::string process_name(const Rank& rank) {
+  return rank.host.empty() ? fmt::format("rank {}", rank.rank) : fmt::format("rank {} ({})", rank.rank, rank.host);
 }
 
 std::span<const Exporter* const> exporters() {

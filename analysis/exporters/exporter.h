@@ -65,6 +65,9 @@ class ExportJob {
   mutable std::unique_ptr<ProgressCounter> counter_;
 };
 
+// "rank 3 (node17)", or "rank 3" where the host is not known.
+std::string process_name(const Rank& rank);
+
 struct Exporter {
   enum class Target { stream, file, folder };
 

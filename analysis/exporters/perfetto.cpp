@@ -128,7 +128,7 @@ class PerfettoWriter {
     ProtoMessage process, descriptor;
     process.integer(1, number);
     for (const std::string& word : rank.command) process.text(2, valid_utf8(word));
-    process.text(6, valid_utf8(fmt::format("rank {} ({})", rank.rank, rank.host)));
+    process.text(6, valid_utf8(process_name(rank)));
     process.text(8, fmt::format("pid {}", rank.pid));
     descriptor.integer(descriptor_fields::uuid, process_uuid);
     descriptor.message(descriptor_fields::process, process);

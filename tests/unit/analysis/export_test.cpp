@@ -64,6 +64,14 @@ TEST(ExportChrome, IsJsonEvenWithBytesThatAreNotUtf8AndNumbersThatAreNotFinite) 
   EXPECT_TRUE(document["traceEvents"].back()["args"]["payload"].is_null());
 }
 
+TEST(Exporters, NameAProcessWithAndWithoutItsHost) {
+  Rank rank;
+  rank.rank = 3;
+  EXPECT_EQ(process_name(rank), "rank 3");
+  rank.host = "node17";
+  EXPECT_EQ(process_name(rank), "rank 3 (node17)");
+}
+
 TEST(ExportCsv, IsTheTextWrittenHere) {
   EXPECT_EQ(exported(csv_exporter, small_run()),
             "rank,host,pid,track,kind,name,category,start_ns,duration_ns,depth,args\n"
