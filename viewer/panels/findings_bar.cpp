@@ -53,7 +53,6 @@ void FindingsBar::fill() {
     button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     button->setIcon(findings_bar::icon_of(finding));
     button->setIconSize({findings_bar::icon_size + findings_bar::icon_gap, findings_bar::icon_size});
-    button->setText(button->fontMetrics().elidedText(finding.text, Qt::ElideRight, 420).replace("&", "&&"));
     button->setToolTip(findings_bar::paragraph(finding.details));
     button->setAccessibleName(finding.text);
     button->setAccessibleDescription(finding.details);
@@ -68,8 +67,21 @@ void FindingsBar::fill() {
   update();
 }
 
+void FindingsBar::cut_texts(int most) {
+  for (QToolButton* button : findings_) {
+    const QString text = button->fontMetrics().elidedText(button->accessibleName(), Qt::ElideRight, most);
+    button->setText(QString(text).replace("&", "&&"));
+  }
+}
+
+// Long findings are cut where not all of them fit, so that more of them are seen.
 void FindingsBar::fit() {
+  constexpr int most_if_cut = 420;
   const int room = width() - 16, for_all = fontMetrics().horizontalAdvance("99 findings") + 40;
+  cut_texts(room);
+  int needed_for_all = 0;
+  for (const QToolButton* button : findings_) needed_for_all += button->sizeHint().width() + layout_->spacing();
+  if (needed_for_all > room) cut_texts(most_if_cut);
   int used = 0;
   std::size_t shown = 0;
   while (shown < findings_.size()) {

@@ -27,7 +27,8 @@ class FindingsBar : public QWidget {
 
  private:
   void fill();
-  void fit();  // hides the findings that have no room; the last button lists all
+  void cut_texts(int most);  // to this number of pixels
+  void fit();                // hides the findings that have no room; the last button lists all
   void go_to(const ShownFinding& finding);
 
   Document& document_;

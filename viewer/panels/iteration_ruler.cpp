@@ -91,9 +91,8 @@ void IterationRuler::paintEvent(QPaintEvent*) {
     const auto fits = [&](const QString& text) {
       return painter.fontMetrics().horizontalAdvance(text) + 8 <= box.width();
     };
-    if (fits(longer) || fits(number)) {
-      paint_label(painter, box, fits(longer) ? longer : number, colour);
-    } else if (every > 1 && one->number % every == 0) {
+    const bool inside = fits(number) && paint_label(painter, box, fits(longer) ? longer : number, colour);
+    if (!inside && every > 1 && one->number % every == 0) {
       wider.emplace_back(QRect(box.left(), box.top(), width(), box.height()), number);
     }
   }

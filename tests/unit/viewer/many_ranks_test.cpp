@@ -312,6 +312,26 @@ TEST_F(LowWindow, LeavesTheRoomToTheTimeline) {
   EXPECT_TRUE(page->findChild<BreakdownPanel*>()->isVisible());
 }
 
+TEST_F(LowWindow, NumbersSomeIterationsWhereNotAllNumbersFit) {
+  auto* ruler = page->findChild<IterationRuler*>();
+  // How many pixels of text are where the number of this iteration begins.
+  const auto ink_of = [&](std::size_t i) {
+    const QImage picture = ruler->grab().toImage();
+    const double start = double(run_iterations(page->run())[i].start_ns);
+    const int left = state().names_width() + static_cast<int>(state().axis().x_of(start));
+    int ink = 0;
+    for (int x = left + 3; x < left + 10; ++x) {
+      for (int y = 2; y < 16; ++y) ink += qGray(picture.pixel(x, y)) < 100;
+    }
+    return ink;
+  };
+  EXPECT_GT(ink_of(10), 5);
+  EXPECT_GT(ink_of(11), 5);
+  state().set_names_width(400);  // less than 20 pixels for each iteration
+  EXPECT_GT(ink_of(10), 5);
+  EXPECT_EQ(ink_of(11), 0);
+}
+
 TEST(WindowSize, IsAtMostThatOfTheScreen) {
   EXPECT_EQ(Window::fitting({1600, 900}, {1920, 1080}), QSize(1600, 900));
   EXPECT_EQ(Window::fitting({1600, 900}, {960, 540}), QSize(960, 500)) << "a scale of 2";

@@ -210,6 +210,9 @@ TEST_F(TimelineTest, BracketsStepThroughIterations) {
   EXPECT_GT(state.axis().visible().end_ns, double(next.start_ns + next.duration_ns));
   EXPECT_LT(state.axis().visible().length(), 1.1 * double(next.duration_ns));
   EXPECT_FALSE(state.show_iterations(1000, 2000));
+  EXPECT_EQ(state.range_of_iterations(5, 5),
+            (TimeRange{double(next.start_ns), double(next.start_ns + next.duration_ns)}));
+  EXPECT_FALSE(state.range_of_iterations(1000, 2000));
 }
 
 TEST_F(TimelineTest, ClickOnARanksNameFoldsItsTracks) {
