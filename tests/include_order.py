@@ -58,6 +58,7 @@ ROOMS = {
         "main.cpp",
     ],
     "viewer": [
+        "drawing/time_text.h drawing/time_text.cpp",  # text alone, which the session writes, too
         "session",
         "drawing",
         "panels",

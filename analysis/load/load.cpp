@@ -10,12 +10,6 @@ namespace loading {
 
 constexpr double unpacking_share = 0.3;  // of the time, where files are unpacked
 
-// Progress that covers the shares from `begin` to `end` of the whole.
-Progress part(const Progress& whole, double begin, double end) {
-  if (!whole) return {};
-  return [&whole, begin, end](double share) { return whole(begin + (end - begin) * share); };
-}
-
 }  // namespace loading
 
 Trace load_files(const RunFiles& run, const Progress& progress) {
@@ -35,8 +29,8 @@ Trace load_files(const RunFiles& run, const Progress& progress) {
 }
 
 Trace load_run(const std::filesystem::path& path, const Progress& progress, TraceReaders readers) {
-  const RunFiles run = find_run_files(path, loading::part(progress, 0, loading::unpacking_share), readers);
-  return load_files(run, loading::part(progress, run.unpacked.empty() ? 0 : loading::unpacking_share, 1));
+  const RunFiles run = find_run_files(path, progress.from_to(0, loading::unpacking_share), readers);
+  return load_files(run, progress.from_to(run.unpacked.empty() ? 0 : loading::unpacking_share, 1));
 }
 
 }  // namespace paceline::analysis

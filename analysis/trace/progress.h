@@ -46,7 +46,7 @@ class Progress {
 // time.
 class ProgressCounter {
  public:
-  ProgressCounter(const Progress& progress, std::uint64_t total) : progress_(progress), total_(total) {}
+  ProgressCounter(Progress progress, std::uint64_t total) : progress_(std::move(progress)), total_(total) {}
 
   // Throws Error where the work is to stop.
   void add(std::uint64_t done) {
@@ -67,7 +67,7 @@ class ProgressCounter {
   }
 
  private:
-  const Progress& progress_;
+  const Progress progress_;
   const std::uint64_t total_;
   std::mutex mutex_;
   std::uint64_t done_ = 0, reported_ = 0;

@@ -103,7 +103,7 @@ TEST_F(QueryCommand, AFailedQueryLeavesAnOlderFileAlone) {
 TEST_F(QueryCommand, EndsOnCtrlC) {
   const std::string endless =
       "'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i % 7) FROM n'";
-  const std::string command = "cd '" + directory_.string() + "' && timeout --preserve-status -s INT 3 '" +
+  const std::string command = "cd '" + directory_.string() + "' && timeout --foreground --preserve-status -s INT 3 '" +
                               PACELINE_PROGRAM + "' query run " + endless + " 2>errors";
   const int status = std::system(command.c_str());
   ASSERT_TRUE(WIFEXITED(status));
