@@ -76,17 +76,18 @@ TimeRange range_of(const Collective& collective) {
   return around(begin, end, 0.3);
 }
 
-// The report names ranks that are late beyond chance. In a run too short for that test, it is the rank that caused most
-// of the waiting.
+// The report names ranks that are late beyond chance. In a run too short for that test, a rank is named only if it was the
+// last in, and caused, at least four fifths of the waiting, which chance does not do.
 std::vector<std::uint32_t> slow_ranks(const RunAnalysis& run) {
   std::vector<std::uint32_t> slow;
   for (const auto& late : run.lateness.late) slow.push_back(late.rank);
   if (run.lateness.judged || run.per_rank.size() < 2) return slow;
   std::int64_t caused = 0, wall = 0;
-  for (const auto& waits : run.waits) caused += waits.caused_ns;
+  std::uint64_t last = 0;
+  for (const auto& waits : run.waits) caused += waits.caused_ns, last += waits.last_count;
   for (const auto& rank : run.per_rank) wall += rank.wall_ns;
   const auto worst = std::ranges::max_element(run.waits, {}, &analysis::RankWaits::caused_ns);
-  if (2 * worst->caused_ns > caused && 50 * caused > wall) {
+  if (5 * worst->caused_ns > 4 * caused && 5 * worst->last_count > 4 * last && 50 * caused > wall) {
     slow.push_back(static_cast<std::uint32_t>(worst - run.waits.begin()));
   }
   return slow;
@@ -113,14 +114,14 @@ void add_slow_ranks(const RunAnalysis& run, const analysis::Collectives& collect
   }
 }
 
-// Iterations that took at least 1.3 times the median, the longest first. The warm-up does not count.
+// Iterations that took at least 1.5 times the median, the longest first. The warm-up does not count.
 void add_slow_iterations(const Run& run, const RunAnalysis& figures, std::vector<ShownFinding>& out) {
   constexpr std::size_t most = 3;
   const std::int64_t median = figures.iterations.steady_median_ns;
   std::vector<RunIteration> slow = run_iterations(run);
   slow.erase(slow.begin(), slow.begin() + std::ptrdiff_t(std::min(slow.size(), figures.iterations.warmup)));
   const auto times = [&](const RunIteration& one) { return double(one.duration_ns) / double(median); };
-  std::erase_if(slow, [&](const RunIteration& one) { return median <= 0 || times(one) < 1.3; });
+  std::erase_if(slow, [&](const RunIteration& one) { return median <= 0 || times(one) < 1.5; });
   std::ranges::stable_sort(slow, std::greater(), &RunIteration::duration_ns);
   slow.resize(std::min(most, slow.size()));
   for (const RunIteration& one : slow) {
