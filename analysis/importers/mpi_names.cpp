@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "profiler/format/mpi_functions.h"
-
 namespace paceline::analysis {
 
-std::string_view mpi_category(std::string_view function) {
-  if (function.starts_with("PMPI_")) function.remove_prefix(1);
-  const auto* const found = std::ranges::find(format::mpi_functions, function, &format::MpiFunction::name);
-  if (found == std::end(format::mpi_functions)) return function.starts_with("MPI_File_") ? "file" : "";
-  switch (found->kind) {
+std::string_view mpi_category(format::MpiKind kind) {
+  switch (kind) {
     case format::MpiKind::management:
       return "management";
     case format::MpiKind::point_to_point:
@@ -26,6 +21,13 @@ std::string_view mpi_category(std::string_view function) {
       return "file";
   }
   return "";
+}
+
+std::string_view mpi_category(std::string_view function) {
+  if (function.starts_with("PMPI_")) function.remove_prefix(1);
+  const auto* const found = std::ranges::find(format::mpi_functions, function, &format::MpiFunction::name);
+  if (found == std::end(format::mpi_functions)) return function.starts_with("MPI_File_") ? "file" : "";
+  return mpi_category(found->kind);
 }
 
 std::uint64_t name_identity(std::string_view name) {

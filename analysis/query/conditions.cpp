@@ -56,7 +56,7 @@ void IntegerRange::limit(Operator comparison, sqlite3_value* value) {
     return limit_by(*this, upwards(comparison) ? Operator::greater : Operator::at_most,
                     static_cast<std::int64_t>(below));
   }
-  // Text that is no number, and bytes, are greater than all numbers.
+  // Bytes, and text that does not parse as a number, sort after all numbers.
   if (!downwards(comparison)) none();
 }
 

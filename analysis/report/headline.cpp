@@ -53,8 +53,7 @@ std::string scaling_text(const Scaling& scaling) {
 }
 
 std::string one_run_text(const RunAnalysis& run) {
-  const std::string ran =
-      fmt::format("{} ran {}", plural(static_cast<std::size_t>(run.ranks), "rank", "ranks"), duration(run.span_ns));
+  const std::string ran = fmt::format("{} ran {}", ranks_text(run), duration(run.span_ns));
   if (run.refused()) return ran + "; where the time went is not known, because events were lost.";
   if (run.breakdown) return breakdown_sentence(run);
   return ran + "; no iterations were seen, so there is no breakdown and no throughput.";

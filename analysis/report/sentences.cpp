@@ -25,6 +25,12 @@ void SentenceList::finish() {
                                    plural(left_out_, "sentence", "sentences"), left_out_ == 1 ? "is" : "are")});
 }
 
+std::string ranks_text(const RunAnalysis& run) {
+  const std::string all = plural(static_cast<std::size_t>(run.ranks), "rank", "ranks");
+  const std::size_t given = run.per_rank.size();
+  return given == 0 || given >= static_cast<std::size_t>(run.ranks) ? all : fmt::format("{} of {}", given, all);
+}
+
 std::string run_summary(const RunAnalysis& run) {
   std::vector<std::string> parts;
   const auto from_config = [&](const char* key, const char* before = "", const char* after = "") {
@@ -34,8 +40,7 @@ std::string run_summary(const RunAnalysis& run) {
   };
   from_config("program");
   from_config("model");
-  parts.push_back(plural(static_cast<std::size_t>(run.ranks), "rank", "ranks") +
-                  (run.hosts.empty() ? "" : " on " + list_text(run.hosts)));
+  parts.push_back(ranks_text(run) + (run.hosts.empty() ? "" : " on " + list_text(run.hosts)));
   from_config("batch_per_rank", "batch ", " per rank");
   from_config("dtype");
   from_config("communicator", "communicator ");

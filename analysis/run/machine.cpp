@@ -103,13 +103,14 @@ std::vector<std::string> machine_lines(std::span<const RankSummary> ranks) {
   std::set<std::string> known;
   for (const RankSummary& rank : ranks) {
     if (rank.facts.empty() || !known.insert(machine_of(rank)).second) continue;
-    if (const std::string text = host_text(rank); !text.empty()) lines.push_back(rank.host + ": " + text);
+    const std::string host = rank.host.empty() ? "" : rank.host + ": ";
+    if (const std::string text = host_text(rank); !text.empty()) lines.push_back(host + text);
     for (const auto& [key, value] : rank.facts) {
       for (const char* kind : {"nic.", "hca.", "gpu.", "gpu_link."}) {
         if (key.starts_with(kind)) {
           std::string name = key;
           name[name.find('.')] = ' ';
-          lines.push_back(fmt::format("{}: {}: {}", rank.host, name, value));
+          lines.push_back(fmt::format("{}{}: {}", host, name, value));
         }
       }
     }

@@ -99,7 +99,7 @@ class BlockList {
   }
 
  private:
-  // Adds the block at `at` and returns its length in bytes, or 0 if there is no whole block.
+  // Adds the block that starts at offset `at`. Returns its length in bytes, or 0 if the file ends inside it.
   std::uint64_t read_block(FileWindow& window, std::uint64_t at) {
     BlockEntry entry;
     BlockHeader& block = entry.header;

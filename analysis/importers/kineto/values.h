@@ -15,7 +15,7 @@ namespace paceline::analysis::kineto {
 inline constexpr std::int64_t largest_ns = 2'300'000'000'000'000'000;
 
 // A decimal number of microseconds as nanoseconds, rounded once, half away from zero: "12.0345" is 12035. Exact for any
-// number of digits. Nothing where the text is no number, or where its value is beyond largest_ns.
+// number of digits. Returns nothing if the text does not parse as a number or its value exceeds largest_ns.
 std::optional<std::int64_t> nanoseconds(std::string_view microseconds);
 
 // The whole number that the text is; nothing where it is none or does not fit.

@@ -5,30 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "profiler/format/mpi_functions.h"
+#include "analysis/importers/mpi_names.h"
 
 namespace paceline::analysis {
-namespace {
-
-constexpr std::string_view category_of(format::MpiKind kind) {
-  switch (kind) {
-    case format::MpiKind::management:
-      return "management";
-    case format::MpiKind::point_to_point:
-      return "point-to-point";
-    case format::MpiKind::wait:
-      return "wait";
-    case format::MpiKind::collective:
-      return "collective";
-    case format::MpiKind::one_sided:
-      return "one-sided";
-    case format::MpiKind::file:
-      return "file";
-  }
-  return "";
-}
-
-}  // namespace
 
 void CommunicatorTexts::add(std::uint64_t identity, std::string_view name) {
   const auto [text, fresh] = texts_.try_emplace(identity);
@@ -64,7 +43,7 @@ KindId PaceVocabulary::look_up(std::uint32_t function) {
   const auto known = std::ranges::find(format::mpi_functions, function,
                                        [](const auto& candidate) { return static_cast<std::uint32_t>(candidate.id); });
   mpi_[function] = known != std::end(format::mpi_functions)
-                       ? rank_.kind(known->name, "mpi", category_of(known->kind))
+                       ? rank_.kind(known->name, "mpi", mpi_category(known->kind))
                        : rank_.kind(fmt::format("MPI function {}", function), "mpi");
   return mpi_[function];
 }

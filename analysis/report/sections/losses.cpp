@@ -110,11 +110,10 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
                                damage)});
   }
   if (static_cast<int>(run.per_rank.size()) < run.ranks) {
-    out.push_back(
-        {Severity::problem,
-         fmt::format("Only {} of {} ranks have a trace here. Collect the files of the other ranks in the same "
-                     "directory.",
-                     run.per_rank.size(), run.ranks)});
+    out.push_back({Severity::problem,
+                   fmt::format("Only {} of {} ranks {} a trace here. Collect the files of the other ranks in the same "
+                               "directory.",
+                               run.per_rank.size(), run.ranks, run.per_rank.size() == 1 ? "has" : "have")});
   }
 }
 
