@@ -14,6 +14,7 @@
 
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/text_output.h"
+#include "analysis/importers/own_exports.h"
 
 namespace paceline::analysis {
 namespace otf2_writer {
@@ -105,7 +106,7 @@ class Otf2Writer {
                                                .otf2_post_flush = nullptr};
     check(OTF2_Archive_SetFlushCallbacks(archive_, &flush, nullptr));
     check(OTF2_Archive_SetSerialCollectiveCallbacks(archive_));
-    check(OTF2_Archive_SetCreator(archive_, "paceline export"));
+    check(OTF2_Archive_SetCreator(archive_, otf2_creator.data()));
     find_communicators();
     check(OTF2_Archive_OpenEvtFiles(archive_));
     each_location([&](const Rank& rank, const Track& track, std::uint64_t location) { events(rank, track, location); });

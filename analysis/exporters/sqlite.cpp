@@ -1,6 +1,7 @@
 // A SQLite database with the tables of `paceline query`, so the same SQL runs on it and the ids are equal. Slices and
-// marks are in slice_rows and mark_rows without their texts; the views slices and marks have all columns. A slice that
-// the selection clipped names the edge in `clipped`, a column that `paceline query` does not have.
+// marks are in slice_rows and mark_rows without their texts and arguments; the views slices, marks and arguments have
+// all columns. Slices with equal arguments share the rows of one set. A slice that the selection clipped names the edge
+// in `clipped`, a column that `paceline query` does not have.
 //
 // ranks, tracks and kinds describe the whole run. Iterations, collectives and messages that overlap the window are
 // exported as the whole run has them, not clipped.
@@ -9,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <unordered_map>
 
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/text_output.h"
@@ -23,9 +25,11 @@ namespace sqlite_writer {
 constexpr const char* schema = R"(
   CREATE TABLE file.slice_rows (id INTEGER PRIMARY KEY, rank INTEGER, track INTEGER, start_ns INTEGER, end_ns INTEGER,
                                 duration_ns INTEGER, depth INTEGER, kind INTEGER, parent INTEGER, self_ns INTEGER,
-                                clipped TEXT);
-  CREATE TABLE file.mark_rows (id INTEGER PRIMARY KEY, rank INTEGER, track INTEGER, time_ns INTEGER, kind INTEGER);
-  CREATE TABLE file.arguments (id INTEGER, key TEXT, value);
+                                clipped TEXT, arguments INTEGER);
+  CREATE TABLE file.mark_rows (id INTEGER PRIMARY KEY, rank INTEGER, track INTEGER, time_ns INTEGER, kind INTEGER,
+                               arguments INTEGER);
+  CREATE TABLE file.argument_rows (arguments INTEGER, place INTEGER, key TEXT, value,
+                                   PRIMARY KEY (arguments, place)) WITHOUT ROWID;
 )";
 
 constexpr const char* views_and_indexes = R"(
@@ -35,9 +39,11 @@ constexpr const char* views_and_indexes = R"(
     FROM slice_rows JOIN kinds USING (kind);
   CREATE VIEW file.marks AS
     SELECT id, rank, track, time_ns, kind, name, domain, category FROM mark_rows JOIN kinds USING (kind);
+  CREATE VIEW file.arguments AS
+    SELECT id, key, value FROM slice_rows JOIN argument_rows USING (arguments)
+    UNION ALL SELECT id, key, value FROM mark_rows JOIN argument_rows USING (arguments);
   CREATE UNIQUE INDEX file.kinds_by_kind ON kinds (kind);
   CREATE INDEX file.slices_by_kind ON slice_rows (kind);
-  CREATE INDEX file.arguments_by_id ON arguments (id);
 )";
 
 class Statement {
@@ -92,7 +98,8 @@ class SqliteWriter {
  public:
   SqliteWriter(const ExportJob& job, const std::filesystem::path& path)
       : job_(job), data_(job.trace()), texts_(job.trace()) {
-    if (sqlite3_open(":memory:", &database_) != SQLITE_OK) throw Error("SQLite could not start");
+    constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(":memory:", &database_, flags, nullptr) != SQLITE_OK) throw Error("SQLite could not start");
     sqlite3_create_function(database_, "valid_utf8", 1, SQLITE_UTF8, nullptr, clean, nullptr, nullptr);
     // An export that fails is removed, so no journal is needed.
     Statement(database_, "ATTACH ? AS file").bind(1, path.string()).run();
@@ -108,9 +115,9 @@ class SqliteWriter {
   void write() {
     run("BEGIN");
     run(schema);
-    insert_slice_.emplace(database_, "INSERT INTO file.slice_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    insert_mark_.emplace(database_, "INSERT INTO file.mark_rows VALUES (?, ?, ?, ?, ?)");
-    insert_argument_.emplace(database_, "INSERT INTO file.arguments VALUES (?, ?, ?)");
+    insert_slice_.emplace(database_, "INSERT INTO file.slice_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    insert_mark_.emplace(database_, "INSERT INTO file.mark_rows VALUES (?, ?, ?, ?, ?, ?)");
+    insert_argument_.emplace(database_, "INSERT INTO file.argument_rows VALUES (?, ?, ?, ?)");
     const std::string of_ranks = ranks("rank"), in_window = "start_ns < ?1 AND (end_ns > ?2 OR start_ns >= ?2)";
     copy(*ranks_table(data_), of_ranks);
     copy(*tracks_table(data_), of_ranks);
@@ -186,73 +193,101 @@ class SqliteWriter {
 
   struct Open {
     SelectedSlice slice;
-    std::int64_t self_ns = 0;
+    std::size_t number = 0;  // of the slice among the track's selected ones
   };
 
-  // A row is written when its slice ends, because its own time is known then.
-  void slices(const Rank& rank, const Slices& slices, TrackNumber track) {
-    open_.clear();
-    job_.each(slices, [&](const SelectedSlice& slice) {
-      while (!open_.empty() && open_.back().slice.end_ns() <= slice.start_ns) close(rank, slices, track);
-      if (!open_.empty()) open_.back().self_ns -= slice.duration_ns;
-      open_.push_back({slice, slice.duration_ns});
-    });
-    while (!open_.empty()) close(rank, slices, track);
+  // Keeps in open_ what the time is in.
+  void leave_before(std::int64_t time_ns) {
+    while (!open_.empty() && open_.back().slice.end_ns() <= time_ns) open_.pop_back();
   }
 
-  void close(const Rank& rank, const Slices& slices, TrackNumber track) {
-    const auto [slice, self_ns] = open_.back();
-    open_.pop_back();
-    const std::int64_t id = slice_id(track, slice.index);
-    insert_slice_->bind(1, id)
-        .bind(2, std::int64_t{rank.rank})
-        .bind(3, std::int64_t{track})
-        .bind(4, slice.start_ns)
-        .bind(5, slice.end_ns())
-        .bind(6, slice.duration_ns)
-        .bind(7, std::int64_t{slices.depth[slice.index]})
-        .bind(8, std::int64_t{slices.kind[slice.index]});
-    if (open_.empty()) {
-      insert_slice_->bind_nothing(9);
-    } else {
-      insert_slice_->bind(9, slice_id(track, open_.back().slice.index));
+  // Rows come in the order of their ids, which is the fastest for SQLite. So the own times are computed before.
+  void compute_self_times(const Slices& slices) {
+    self_ns_.clear(), open_.clear();
+    for (std::uint32_t i = 0; i < job_.selection().end_of(slices); ++i) {
+      const auto slice = job_.selection().slice(slices, i);
+      if (!slice) continue;
+      leave_before(slice->start_ns);
+      if (!open_.empty()) self_ns_[open_.back().number] -= slice->duration_ns;
+      open_.push_back({*slice, self_ns_.size()});
+      self_ns_.push_back(slice->duration_ns);
     }
-    insert_slice_->bind(10, self_ns);
-    if (slice.clipped == Clipped::no) {
-      insert_slice_->bind_nothing(11);
-    } else {
-      insert_slice_->bind(11, clipped_text(slice.clipped));
-    }
-    insert_slice_->run();
-    arguments(slices, slice.index, id);
+    open_.clear();
+  }
+
+  void slices(const Rank& rank, const Slices& slices, TrackNumber track) {
+    compute_self_times(slices);
+    std::size_t number = 0;
+    sets_.clear();
+    insert_slice_->bind(2, std::int64_t{rank.rank}).bind(3, std::int64_t{track});
+    job_.each(slices, [&](const SelectedSlice& slice) {
+      leave_before(slice.start_ns);
+      insert_slice_->bind(1, slice_id(track, slice.index))
+          .bind(4, slice.start_ns)
+          .bind(5, slice.end_ns())
+          .bind(6, slice.duration_ns)
+          .bind(7, std::int64_t{slices.depth[slice.index]})
+          .bind(8, std::int64_t{slices.kind[slice.index]});
+      if (open_.empty()) {
+        insert_slice_->bind_nothing(9);
+      } else {
+        insert_slice_->bind(9, slice_id(track, open_.back().slice.index));
+      }
+      insert_slice_->bind(10, self_ns_[number]);
+      if (slice.clipped == Clipped::no) {
+        insert_slice_->bind_nothing(11);
+      } else {
+        insert_slice_->bind(11, clipped_text(slice.clipped));
+      }
+      bind_arguments(*insert_slice_, 12, slices, slice.index);
+      insert_slice_->run();
+      open_.push_back({slice, number++});
+    });
+    open_.clear();
   }
 
   void marks(const Rank& rank, const Slices& marks, TrackNumber track) {
+    sets_.clear();
     job_.each(marks, [&](const SelectedSlice& mark) {
-      const std::int64_t id = mark_id(track, mark.index);
-      insert_mark_->bind(1, id)
+      insert_mark_->bind(1, mark_id(track, mark.index))
           .bind(2, std::int64_t{rank.rank})
           .bind(3, std::int64_t{track})
           .bind(4, mark.start_ns)
-          .bind(5, std::int64_t{marks.kind[mark.index]})
-          .run();
-      arguments(marks, mark.index, id);
+          .bind(5, std::int64_t{marks.kind[mark.index]});
+      bind_arguments(*insert_mark_, 6, marks, mark.index);
+      insert_mark_->run();
     });
   }
 
-  void arguments(const Slices& of, std::uint32_t index, std::int64_t id) {
+  // Binds the number of the slice's set of arguments, and writes the set where it is a new one.
+  void bind_arguments(Statement& statement, int place, const Slices& of, std::uint32_t index) {
+    const RecordId record = of.record[index];
+    if (record == 0) {
+      statement.bind_nothing(place);
+    } else if (!Records::is_shared(record)) {
+      statement.bind(place, ++last_set_);
+      arguments(of, index, last_set_);
+    } else {
+      const auto [set, fresh] = sets_.try_emplace(record, last_set_ + 1);
+      if (fresh) arguments(of, index, ++last_set_);
+      statement.bind(place, set->second);
+    }
+  }
+
+  void arguments(const Slices& of, std::uint32_t index, std::int64_t set) {
+    std::int64_t place = 0;
     of.each_argument(index, [&](const Argument& argument) {
-      insert_argument_->bind(1, id).bind(2, texts_[argument.key]);
+      insert_argument_->bind(1, set).bind(2, place++).bind(3, texts_[argument.key]);
       std::string digits;
       if (argument.is_text()) {
-        insert_argument_->bind(3, texts_[argument.text()]);
+        insert_argument_->bind(4, texts_[argument.text()]);
       } else if (argument.type == ValueType::real) {
-        insert_argument_->bind(3, argument.number());
+        insert_argument_->bind(4, argument.number());
       } else if (argument.type == ValueType::signed_integer || argument.bits >> 63 == 0) {
-        insert_argument_->bind(3, static_cast<std::int64_t>(argument.bits));
+        insert_argument_->bind(4, static_cast<std::int64_t>(argument.bits));
       } else {  // SQLite has no such integers
         digits = std::to_string(argument.bits);
-        insert_argument_->bind(3, digits);
+        insert_argument_->bind(4, digits);
       }
       insert_argument_->run();
     });
@@ -262,7 +297,10 @@ class SqliteWriter {
   RunData data_;
   CleanNames texts_;
   sqlite3* database_ = nullptr;
-  std::vector<Open> open_;  // the slices around the present one
+  std::vector<Open> open_;                           // the slices around the present one
+  std::vector<std::int64_t> self_ns_;                // by the number of a slice among the track's selected ones
+  std::unordered_map<RecordId, std::int64_t> sets_;  // the sets of arguments that the track has written
+  std::int64_t last_set_ = 0;
   std::optional<Statement> insert_slice_, insert_mark_, insert_argument_;
 };
 

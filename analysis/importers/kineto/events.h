@@ -95,7 +95,7 @@ class EventParser {
   Piece& piece() { return piece_; }
 
   // Compound keys, see fields_of().
-  const Interner& kinds() const { return kinds_; }        // category, name
+  const Interner& kinds() const { return kinds_; }        // category, name, and the domain where it has one
   const Interner& threads() const { return threads_; }    // process, thread, as texts
   const Interner& keys() const { return keys_; }          // an argument's name
   const Interner& sets() const { return sets_; }          // for each argument: key, type ('"', '{', '0'), value

@@ -92,15 +92,18 @@ std::size_t next_event(std::string_view text, std::size_t from, bool behind_even
   return text.npos;
 }
 
-Outcome repaired(std::string_view text, std::size_t begin, std::vector<std::uint32_t>& tokens, std::size_t& end) {
+Outcome repaired(std::string_view text, std::size_t begin, std::size_t most, std::vector<std::uint32_t>& tokens,
+                 std::size_t& end) {
   // An event that seems to begin inside this one is an argument, or this one lacks a bracket. An argument's end is
   // near.
   constexpr std::size_t most_inside = 4096;
   tokens.clear();
   std::uint64_t depth = 0;
   std::size_t inside = text.npos;  // where another event seems to begin
-  for (std::size_t at = begin; at < text.size();) {
+  const std::size_t bound = begin + std::min(most, text.size() - begin);
+  for (std::size_t at = begin; at < bound;) {
     const char c = text[at];
+    end = at;
     if (Tokens::is_space(c)) {
       ++at;
       continue;
@@ -136,6 +139,8 @@ Outcome repaired(std::string_view text, std::size_t begin, std::vector<std::uint
         }
     }
   }
+  end = bound;
+  if (bound < text.size()) return Outcome::malformed;
   return inside == text.npos || text.size() - inside <= most_inside ? Outcome::incomplete : Outcome::malformed;
 }
 

@@ -45,9 +45,11 @@ class Tokenizer {
 enum class Outcome : std::uint8_t { whole, incomplete, malformed };
 
 // The tokens of the object that begins at text[begin], which is '{', guessed: a quote ends a string only if a colon, a
-// comma or a closing bracket follows that fits. `end` becomes the place behind the object. Malformed where it seems to
-// lack a bracket, because other events begin inside it. Linear, without recursion.
-Outcome repaired(std::string_view text, std::size_t begin, std::vector<std::uint32_t>& tokens, std::size_t& end);
+// comma or a closing bracket follows that fits. `end` becomes the place behind the object, or how far the reading came.
+// Malformed where it seems to lack a bracket, because other events begin inside it, and where it is longer than `most`
+// bytes. Linear, without recursion.
+Outcome repaired(std::string_view text, std::size_t begin, std::size_t most, std::vector<std::uint32_t>& tokens,
+                 std::size_t& end);
 
 // True if an event begins at text[brace]: a '{' followed by a key that events begin with.
 bool event_begins(std::string_view text, std::size_t brace);

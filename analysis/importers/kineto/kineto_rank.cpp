@@ -74,7 +74,12 @@ KinetoRank::KindInfo KinetoRank::kind_info(std::string_view compound, EventClass
         return {"", category};
     }
   };
-  const auto [domain, model_category] = domain_and_category();
+  auto [domain, model_category] = domain_and_category();
+  const bool own = fields.size() > 2;  // Paceline's export: the category is the domain where there is none
+  own_ = own_ || own;
+  const std::string own_domain = own ? plain_text(fields[2]) : "";
+  if (own) domain = own_domain.c_str();
+  if (own && event_class == EventClass::other && model_category == own_domain) model_category.clear();
   if (event_class == EventClass::kernel) {
     name = demangled(name);
     info.nccl = name.find("nccl") != std::string::npos;
@@ -96,7 +101,7 @@ KinetoRank::KindInfo KinetoRank::kind_info(std::string_view compound, EventClass
     info.communication = name == "record_param_comms";
     info.gloo = name.starts_with("gloo:");
   }
-  of_pytorch_ = of_pytorch_ || event_class != EventClass::other;
+  of_pytorch_ = of_pytorch_ || (event_class != EventClass::other && !own);
   info.kind = rank_.kind(name, domain, model_category);
   return info;
 }
@@ -376,6 +381,11 @@ void KinetoRank::add_counters() {
     std::ranges::stable_sort(samples, {}, &std::pair<std::int64_t, double>::first);
     const std::vector<std::string_view> fields = fields_of(counters_[c]);
     const std::string process = plain_text(fields[0]), name = plain_text(fields[1]), series = plain_text(fields[2]);
+    if (own_) {
+      add_own_counter(name, series == "value" ? "" : series, samples);
+      samples = {};
+      continue;
+    }
     const bool only_value = series.empty() || series == name || series == "value";
     const bool of_device = !fields[3].empty();
     TrackBuilder& track = rank_.add_counter(only_value ? name : name + " " + series, std::string(fields[3]),
@@ -386,12 +396,21 @@ void KinetoRank::add_counters() {
   }
 }
 
+// Paceline's export names a counter "DEVICE: NAME", and its series after the unit.
+void KinetoRank::add_own_counter(const std::string& label, const std::string& unit, const Samples& samples) {
+  const std::size_t colon = label.find(": ");
+  const std::string device = colon == label.npos ? "" : label.substr(0, colon);
+  TrackBuilder& track = rank_.add_counter(colon == label.npos ? label : label.substr(colon + 2), unit, device, false);
+  for (const auto& [time_ns, value] : samples) track.add_sample(time_ns, value);
+  rank_.info().counter_events += samples.size();
+}
+
 // The main thread is the one that iterates, else the process's first thread, else the one with the most slices.
 void KinetoRank::label_tracks() {
   const auto rating = [](const Thread& thread) {
     const TrackState& track = thread.tracks[host];
     const bool first = !thread.thread.empty() && thread.process == thread.thread && track.builder != nullptr;
-    return std::tuple(track.iterations, first, track.events);
+    return std::tuple(thread.name == "main thread", track.iterations, first, track.events);
   };
   const auto main = std::ranges::max_element(thread_infos_, {}, rating);
   if (main != thread_infos_.end()) rank_.info().pid = whole_number(main->process).value_or(0);
@@ -408,7 +427,7 @@ void KinetoRank::label_tracks() {
         thread.tracks[group].builder->describe(text, is_main && group == host);
     };
     describe(host, is_main ? "main thread" : label);
-    describe(stream, of_gpu);
+    describe(stream, own_ && !thread.name.empty() ? thread.name : of_gpu);
     describe(annotations, of_gpu + " annotations");
     describe(waits, of_gpu + " waits");
   }

@@ -89,7 +89,9 @@ class KinetoRank {
                 std::span<const VaryingValue> values, const Seen& seen);
   void add_brackets();
   void add_flows();
+  using Samples = std::vector<std::pair<std::int64_t, double>>;
   void add_counters();
+  void add_own_counter(const std::string& label, const std::string& unit, const Samples& samples);
   void label_tracks();
 
   static constexpr RecordId unknown = ~RecordId{0};
@@ -100,14 +102,15 @@ class KinetoRank {
   std::vector<KindInfo> kind_infos_;
   std::deque<SetInfo> set_infos_;  // the collectives point into it
   std::deque<Thread> thread_infos_;
-  std::vector<std::vector<std::pair<std::int64_t, double>>> samples_;  // by counter
-  std::unordered_map<std::uint64_t, std::uint32_t> copy_sets_;         // by set and kind
-  std::vector<VaryingValue> bracket_values_;                           // keys are names of this rank
+  std::vector<Samples> samples_;                                // by counter
+  std::unordered_map<std::uint64_t, std::uint32_t> copy_sets_;  // by set and kind
+  std::vector<VaryingValue> bracket_values_;                    // keys are names of this rank
   std::vector<Flow> flows_;
   std::map<std::string, std::string> process_names_;
   Collectives collectives_;
   std::uint64_t damaged_ = 0, left_out_ = 0;
   bool of_pytorch_ = false;
+  bool own_ = false;  // Paceline's export
   const NameId correlation_, sequence_key_;
 };
 

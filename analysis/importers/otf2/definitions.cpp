@@ -4,117 +4,144 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <cstdarg>
-#include <cstdio>
-#include <mutex>
 #include <set>
 #include <utility>
 
+#include "analysis/importers/own_exports.h"
 #include "profiler/format/error.h"
 
 namespace paceline::analysis {
 namespace otf2_definitions {
 
-thread_local std::string last_error;
+// The types of the records, and their fields in order. Fields behind a check of left() came with a later version.
+enum Type : std::uint8_t {
+  clock_properties = 5,
+  string = 10,
+  attribute = 11,
+  node = 12,
+  location_group = 13,
+  location = 14,
+  region = 15,
+  group = 18,
+  metric_member = 19,
+  metric_class = 20,
+  metric_instance = 21,
+  communicator = 22,
+  node_domain = 27,
+  inter_communicator = 43
+};
 
-OTF2_ErrorCode remember_error(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char* format,
-                              va_list values) {
-  char text[512] = {};
-  if (format != nullptr) std::vsnprintf(text, sizeof text, format, values);
-  last_error = *text != '\0' ? fmt::format("{}: {}", OTF2_Error_GetDescription(code), text)
-                             : std::string(OTF2_Error_GetDescription(code));
-  return code;
-}
-
-Otf2Definitions& of(void* user) { return *static_cast<Otf2Definitions*>(user); }
-
-OTF2_CallbackCode clock(void* user, std::uint64_t resolution, std::uint64_t offset, std::uint64_t, std::uint64_t utc) {
-  Otf2Definitions& definitions = of(user);
-  if (resolution > 0) definitions.resolution = resolution;
-  definitions.offset = offset;
+void add_clock(Otf2Bytes& from, Otf2Definitions& to) {
+  const std::uint64_t resolution = from.number();
+  if (resolution > 0) to.resolution = resolution;
+  to.offset = from.number();
+  from.number();  // the trace's length
+  const std::uint64_t utc = from.left() > 0 ? from.number() : 0;
   constexpr std::uint64_t latest_ns = 4'000'000'000'000'000'000;
-  if (utc != OTF2_UNDEFINED_TIMESTAMP && utc > 0 && utc < latest_ns) {
-    definitions.utc_of_zero_ns = static_cast<std::int64_t>(utc);
+  if (utc > 0 && utc < latest_ns) to.utc_of_zero_ns = static_cast<std::int64_t>(utc);
+}
+
+void add_region(Otf2Bytes& from, Otf2Definitions& to) {
+  const OTF2_RegionRef id = from.number32();
+  Otf2Definitions::Region made;
+  made.name = from.number32();
+  made.description = from.number32();
+  const std::uint8_t old_type = from.byte();
+  for (int i = 0; i < 3; ++i) from.number32();  // the source file and the lines
+  if (from.left() > 0) {
+    from.number32();  // the name as the linker has it
+    made.role = from.byte();
+    made.paradigm = from.byte();
+  } else if (old_type >= 22 && old_type <= 26) {  // before version 1.1: collectives of MPI
+    made.role = OTF2_REGION_ROLE_COLL_OTHER;
+    made.paradigm = OTF2_PARADIGM_MPI;
   }
-  return OTF2_CALLBACK_SUCCESS;
+  if (!from.failed()) to.regions[id] = made;
 }
 
-OTF2_CallbackCode string(void* user, OTF2_StringRef id, const char* text) {
-  of(user).strings[id] = text != nullptr ? text : "";
-  return OTF2_CALLBACK_SUCCESS;
+void add_group(Otf2Bytes& from, Otf2Definitions& to) {
+  const OTF2_GroupRef id = from.number32();
+  from.number32();  // its name
+  const std::uint8_t old_type = from.byte();
+  Otf2Definitions::Group made;
+  const std::uint32_t count = from.number32();
+  for (std::uint32_t i = 0; i < count && !from.failed(); ++i) made.members.push_back(from.number());
+  if (from.left() > 0) {
+    made.type = from.byte();
+    made.paradigm = from.byte();
+  } else if (old_type >= 4 && old_type <= 6) {  // before version 1.2: groups of MPI
+    constexpr OTF2_GroupType types[] = {OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_SELF,
+                                        OTF2_GROUP_TYPE_COMM_LOCATIONS};
+    made.type = types[old_type - 4];
+    made.paradigm = OTF2_PARADIGM_MPI;
+  }
+  if (!from.failed()) to.groups[id] = std::move(made);
 }
 
-OTF2_CallbackCode region(void* user, OTF2_RegionRef id, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
-                         OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
-                         std::uint32_t) {
-  of(user).regions[id] = {name, role, paradigm};
-  return OTF2_CALLBACK_SUCCESS;
+void add_metric_member(Otf2Bytes& from, Otf2Definitions& to) {
+  const OTF2_MetricMemberRef id = from.number32();
+  Otf2Definitions::MetricMember made;
+  made.name = from.number32();
+  made.description = from.number32();
+  from.byte();  // where the metric comes from
+  made.mode = from.byte();
+  from.byte();  // the type, which each sample repeats
+  made.base = from.byte();
+  made.exponent = static_cast<std::int64_t>(from.number());
+  made.unit = from.number32();
+  if (!from.failed()) to.metric_members[id] = made;
 }
 
-OTF2_CallbackCode location_group(void* user, OTF2_LocationGroupRef id, OTF2_StringRef name, OTF2_LocationGroupType type,
-                                 OTF2_SystemTreeNodeRef node, OTF2_LocationGroupRef creator) {
-  of(user).location_groups[id] = {name, type, node, creator};
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode location(void* user, OTF2_LocationRef id, OTF2_StringRef name, OTF2_LocationType type,
-                           std::uint64_t events, OTF2_LocationGroupRef group) {
-  of(user).locations.push_back({id, name, type, events, group});
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode node(void* user, OTF2_SystemTreeNodeRef id, OTF2_StringRef name, OTF2_StringRef class_name,
-                       OTF2_SystemTreeNodeRef parent) {
-  of(user).nodes[id] = {name, class_name, parent, false};
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode node_domain(void* user, OTF2_SystemTreeNodeRef id, OTF2_SystemTreeDomain domain) {
-  if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) of(user).nodes[id].shares_memory = true;
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode group(void* user, OTF2_GroupRef id, OTF2_StringRef, OTF2_GroupType type, OTF2_Paradigm paradigm,
-                        OTF2_GroupFlag, std::uint32_t count, const std::uint64_t* members) {
-  of(user).groups[id] = {type, paradigm, {members, members + count}};
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode communicator(void* user, OTF2_CommRef id, OTF2_StringRef name, OTF2_GroupRef group, OTF2_CommRef,
-                               OTF2_CommFlag) {
-  of(user).communicators[id] = {name, group};
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode inter_communicator(void* user, OTF2_CommRef id, OTF2_StringRef name, OTF2_GroupRef, OTF2_GroupRef,
-                                     OTF2_CommRef, OTF2_CommFlag) {
-  of(user).communicators[id] = {name, OTF2_UNDEFINED_GROUP};
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode metric_member(void* user, OTF2_MetricMemberRef id, OTF2_StringRef name, OTF2_StringRef,
-                                OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type, OTF2_Base base, std::int64_t exponent,
-                                OTF2_StringRef unit) {
-  of(user).metric_members[id] = {name, unit, mode, base, exponent};
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode metric_class(void* user, OTF2_MetricRef id, std::uint8_t count, const OTF2_MetricMemberRef* members,
-                               OTF2_MetricOccurrence, OTF2_RecorderKind) {
-  of(user).metric_classes[id] = {members, members + count};
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode metric_instance(void* user, OTF2_MetricRef id, OTF2_MetricRef of_class, OTF2_LocationRef,
-                                  OTF2_MetricScope, std::uint64_t) {
-  of(user).metric_instances[id] = of_class;
-  return OTF2_CALLBACK_SUCCESS;
-}
-
-OTF2_CallbackCode attribute(void* user, OTF2_AttributeRef id, OTF2_StringRef name, OTF2_StringRef, OTF2_Type) {
-  of(user).attributes[id] = name;
-  return OTF2_CALLBACK_SUCCESS;
+void add(std::uint8_t type, Otf2Bytes& from, Otf2Definitions& to) {
+  if (type == clock_properties) return add_clock(from, to);
+  if (type == region) return add_region(from, to);
+  if (type == group) return add_group(from, to);
+  if (type == metric_member) return add_metric_member(from, to);
+  constexpr Type others[] = {string,       attribute,       node,         location_group, location,
+                             metric_class, metric_instance, communicator, node_domain,    inter_communicator};
+  if (std::ranges::find(others, type) == std::end(others)) return;
+  const std::uint64_t id = from.number();
+  const auto id32 = static_cast<std::uint32_t>(id);
+  if (type == string) {
+    to.strings[id32] = from.text();
+  } else if (type == attribute) {
+    to.attributes[id32] = from.number32();
+  } else if (type == node) {
+    Otf2Definitions::Node made;
+    made.name = from.number32();
+    made.class_name = from.number32();
+    made.parent = from.number32();
+    if (!from.failed()) to.nodes[id32] = made;
+  } else if (type == node_domain) {
+    if (from.byte() == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) to.nodes[id32].shares_memory = true;
+  } else if (type == location_group) {
+    Otf2Definitions::LocationGroup made;
+    made.name = from.number32();
+    made.type = from.byte();
+    made.node = from.number32();
+    if (from.left() > 0) made.creator = from.number32();
+    if (!from.failed()) to.location_groups[id32] = made;
+  } else if (type == location) {
+    Otf2Definitions::Location made;
+    made.id = id;
+    made.name = from.number32();
+    made.type = from.byte();
+    made.events = from.number();
+    made.group = from.number32();
+    if (!from.failed()) to.locations.push_back(made);
+  } else if (type == communicator || type == inter_communicator) {
+    Otf2Definitions::Communicator made;
+    made.name = from.number32();
+    if (type == communicator) made.group = from.number32();
+    if (!from.failed()) to.communicators[id32] = made;
+  } else if (type == metric_class) {
+    const std::uint8_t count = from.byte();
+    std::vector<OTF2_MetricMemberRef> members;
+    for (std::uint8_t i = 0; i < count && !from.failed(); ++i) members.push_back(from.number32());
+    if (!from.failed()) to.metric_classes[id32] = std::move(members);
+  } else if (type == metric_instance) {
+    to.metric_instances[id32] = from.number32();
+  }
 }
 
 std::optional<int> number_at_end(const std::string& name) {
@@ -127,53 +154,79 @@ std::optional<int> number_at_end(const std::string& name) {
 
 }  // namespace otf2_definitions
 
-void Otf2Close::operator()(OTF2_Reader* reader) const { OTF2_Reader_Close(reader); }
-
-Otf2Reader open_otf2(const std::filesystem::path& anchor) {
-  static std::once_flag once;
-  std::call_once(once, [] { OTF2_Error_RegisterCallback(otf2_definitions::remember_error, nullptr); });
-  Otf2Reader reader(OTF2_Reader_Open(anchor.c_str()));
-  if (reader != nullptr) OTF2_Reader_SetSerialCollectiveCallbacks(reader.get());
-  return reader;
+std::filesystem::path Otf2Files::events_of(OTF2_LocationRef location) const {
+  return folder / fmt::format("{}.evt", location);
+}
+std::filesystem::path Otf2Files::definitions_of(OTF2_LocationRef location) const {
+  return folder / fmt::format("{}.def", location);
 }
 
-std::string take_otf2_error() { return std::exchange(otf2_definitions::last_error, {}); }
+// The anchor file is one chunk without numbers of events.
+Otf2Files read_otf2_anchor(const std::filesystem::path& anchor, const std::string& name) {
+  constexpr std::size_t most_bytes = 1 << 20;  // what stands behind the creator may be long
+  std::vector<std::uint8_t> bytes(most_bytes);
+  std::ifstream file(anchor, std::ios::binary);
+  file.read(reinterpret_cast<char*>(bytes.data()), most_bytes);
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  Otf2Bytes from(bytes, bytes.size() > 1 && bytes[1] == 'L');
+  from.fixed(2);
+  from.text();    // "OTF2"
+  from.fixed(5);  // versions of the anchor file, of the format and of the library
+  Otf2Files files;
+  files.event_chunk_bytes = from.fixed(8);
+  files.definition_chunk_bytes = from.fixed(8);
+  const std::uint8_t substrate = from.byte();
+  from.byte();    // the compression, which no version of the library has
+  from.fixed(8);  // how many locations
+  from.fixed(8);  // how many definitions
+  from.text();    // the machine
+  files.creator = from.text();
+  if (from.failed()) throw Error(fmt::format("{}: the anchor file is damaged: give an archive that was closed", name));
+  if (substrate != OTF2_SUBSTRATE_POSIX) {
+    throw Error(fmt::format("{}: the archive is not in plain files: record it again without SIONlib", name));
+  }
+  files.folder = files.definitions = anchor;
+  files.folder.replace_extension();  // "traces" beside "traces.otf2"
+  files.definitions.replace_extension(".def");
+  return files;
+}
 
-Otf2Definitions read_otf2_definitions(OTF2_Reader* reader, const std::string& name) {
+bool each_otf2_definition(const std::filesystem::path& file, std::uint64_t chunk_bytes,
+                          const std::function<void(std::uint8_t, Otf2Bytes&)>& visit) {
+  Otf2Chunks chunks(file, chunk_bytes);
+  bool complete = true, ended = false;
+  while (!ended && chunks.next()) {
+    Otf2Bytes& from = chunks.bytes();
+    while (true) {
+      const std::uint8_t type = from.byte();
+      if (type == static_cast<std::uint8_t>(Otf2Mark::end_of_chunk)) break;
+      ended = type == static_cast<std::uint8_t>(Otf2Mark::end_of_file);
+      if (ended) break;
+      Otf2Bytes record = from.record();
+      if (from.failed()) break;
+      visit(type, record);
+      complete = complete && !record.failed();
+    }
+    complete = complete && !from.failed();
+  }
+  return complete && ended && chunks.bad_heads() == 0;
+}
+
+Otf2Definitions read_otf2_definitions(const Otf2Files& files, const std::string& name) {
+  std::error_code error;
+  if (!std::filesystem::exists(files.definitions, error)) {
+    throw Error(fmt::format("{}: there is no file of definitions: keep {} beside the anchor file", name,
+                            files.definitions.filename().string()));
+  }
   Otf2Definitions definitions;
-  take_otf2_error();
-  OTF2_GlobalDefReader* global = OTF2_Reader_GetGlobalDefReader(reader);
-  if (global == nullptr) {
-    throw Error(fmt::format("{}: the definitions cannot be read ({}): keep the .def file beside the anchor file", name,
-                            take_otf2_error()));
-  }
-  const std::unique_ptr<OTF2_GlobalDefReaderCallbacks, void (*)(OTF2_GlobalDefReaderCallbacks*)> callbacks(
-      OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
-  OTF2_GlobalDefReaderCallbacks* all = callbacks.get();
-  OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(all, otf2_definitions::clock);
-  OTF2_GlobalDefReaderCallbacks_SetStringCallback(all, otf2_definitions::string);
-  OTF2_GlobalDefReaderCallbacks_SetRegionCallback(all, otf2_definitions::region);
-  OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(all, otf2_definitions::location_group);
-  OTF2_GlobalDefReaderCallbacks_SetLocationCallback(all, otf2_definitions::location);
-  OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(all, otf2_definitions::node);
-  OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback(all, otf2_definitions::node_domain);
-  OTF2_GlobalDefReaderCallbacks_SetGroupCallback(all, otf2_definitions::group);
-  OTF2_GlobalDefReaderCallbacks_SetCommCallback(all, otf2_definitions::communicator);
-  OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(all, otf2_definitions::inter_communicator);
-  OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(all, otf2_definitions::metric_member);
-  OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(all, otf2_definitions::metric_class);
-  OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback(all, otf2_definitions::metric_instance);
-  OTF2_GlobalDefReaderCallbacks_SetAttributeCallback(all, otf2_definitions::attribute);
-  OTF2_Reader_RegisterGlobalDefCallbacks(reader, global, all, &definitions);
-  std::uint64_t read = 0;
-  const OTF2_ErrorCode result = OTF2_Reader_ReadAllGlobalDefinitions(reader, global, &read);
-  definitions.complete = result == OTF2_SUCCESS;
+  definitions.own = files.creator == otf2_creator;
+  definitions.complete =
+      each_otf2_definition(files.definitions, files.definition_chunk_bytes,
+                           [&](std::uint8_t type, Otf2Bytes& from) { otf2_definitions::add(type, from, definitions); });
   if (definitions.locations.empty()) {
-    const std::string reason = take_otf2_error();
     throw Error(fmt::format("{}: the archive has no locations{}: record the trace again", name,
-                            reason.empty() ? "" : fmt::format(" ({})", reason)));
+                            definitions.complete ? "" : " (its definitions are damaged)"));
   }
-  OTF2_Reader_CloseGlobalDefReader(reader, global);
   return definitions;
 }
 

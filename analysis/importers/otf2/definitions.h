@@ -5,32 +5,35 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/importers/otf2/bytes.h"
+
 namespace paceline::analysis {
 
-// A reader of the C library, closed with its owner. Errors of the library do not go to stderr: the latest one of this
-// thread is otf2_error().
-struct Otf2Close {
-  void operator()(OTF2_Reader* reader) const;
+// What the anchor file says: where the archive's files stand, and the size of their chunks.
+struct Otf2Files {
+  std::filesystem::path definitions;  // the file of all locations' definitions
+  std::filesystem::path folder;       // has the files of single locations
+  std::uint64_t event_chunk_bytes = 0, definition_chunk_bytes = 0;
+  std::string creator;  // the program that wrote the archive
+
+  std::filesystem::path events_of(OTF2_LocationRef location) const;
+  std::filesystem::path definitions_of(OTF2_LocationRef location) const;
 };
-using Otf2Reader = std::unique_ptr<OTF2_Reader, Otf2Close>;
 
-// nullptr where the archive cannot be opened. `anchor` is the file that names the archive; the .def file and the folder
-// of events stand beside it.
-Otf2Reader open_otf2(const std::filesystem::path& anchor);
-
-// Why the last call of the library failed, for people; empty if none did. Reading it clears it.
-std::string take_otf2_error();
+// Throws Error, with `name` for the archive, where the anchor file is damaged or the archive is kept in a way that
+// cannot be read.
+Otf2Files read_otf2_anchor(const std::filesystem::path& anchor, const std::string& name);
 
 struct Otf2Definitions {
   struct Region {
-    OTF2_StringRef name = 0;
+    OTF2_StringRef name = 0, description = 0;
     OTF2_RegionRole role = OTF2_REGION_ROLE_UNKNOWN;
     OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
   };
@@ -62,7 +65,7 @@ struct Otf2Definitions {
     OTF2_GroupRef group = OTF2_UNDEFINED_GROUP;
   };
   struct MetricMember {
-    OTF2_StringRef name = 0, unit = 0;
+    OTF2_StringRef name = 0, description = 0, unit = 0;
     OTF2_MetricMode mode = 0;
     OTF2_Base base = OTF2_BASE_DECIMAL;
     std::int64_t exponent = 0;
@@ -81,7 +84,8 @@ struct Otf2Definitions {
   std::unordered_map<OTF2_MetricRef, std::vector<OTF2_MetricMemberRef>> metric_classes;
   std::unordered_map<OTF2_MetricRef, OTF2_MetricRef> metric_instances;  // to their class
   std::unordered_map<OTF2_AttributeRef, OTF2_StringRef> attributes;     // to their names
-  bool complete = true;                                                 // else the reading ended with an error
+  bool complete = true;                                                 // else some could not be read
+  bool own = false;  // Paceline's export wrote the archive: regions are described as "domain / category"
 
   const std::string& string(OTF2_StringRef id) const;
   // The name of the machine that a location group ran on, or "".
@@ -97,7 +101,12 @@ struct Otf2Definitions {
   std::int64_t time_ns(OTF2_TimeStamp ticks) const;
 };
 
-// The definitions of the archive. `reader` must be fresh. Throws Error where the library can read nothing.
-Otf2Definitions read_otf2_definitions(OTF2_Reader* reader, const std::string& name);
+// The definitions of the archive. Throws Error where there are no locations.
+Otf2Definitions read_otf2_definitions(const Otf2Files& files, const std::string& name);
+
+// Calls visit(type, record) for each definition of a file. A record whose contents end too early sets failed(). Returns
+// false where the file or some of its definitions cannot be read.
+bool each_otf2_definition(const std::filesystem::path& file, std::uint64_t chunk_bytes,
+                          const std::function<void(std::uint8_t, Otf2Bytes&)>& visit);
 
 }  // namespace paceline::analysis

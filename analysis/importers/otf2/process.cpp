@@ -79,6 +79,13 @@ std::string_view stream_category(std::string_view name, OTF2_RegionRole role) {
   return role == OTF2_REGION_ROLE_DATA_TRANSFER || contains("memcpy", "Memcpy") ? "memcpy" : "kernel";
 }
 
+// Where the calls of a domain are counted.
+std::uint64_t Rank::*count_of(std::string_view domain) {
+  if (domain == "mpi") return &Rank::mpi_events;
+  if (domain == "cuda") return &Rank::cuda_events;
+  return domain == "nccl" ? &Rank::nccl_events : nullptr;
+}
+
 }  // namespace otf2_process
 
 Otf2Process::Otf2Process(RankBuilder& rank, const Otf2Definitions& definitions)
@@ -89,6 +96,7 @@ Otf2Process::Otf2Process(RankBuilder& rank, const Otf2Definitions& definitions)
       peer(rank.names().intern("peer")),
       tag(rank.names().intern("tag")),
       request(rank.names().intern("request")),
+      unfinished(rank.names().intern("unfinished")),
       rank_(rank),
       definitions_(definitions) {
   add_communicators();
@@ -108,19 +116,43 @@ const Otf2Process::Kind& Otf2Process::kind(OTF2_RegionRef region, bool on_stream
 
 Otf2Process::Kind Otf2Process::make_kind(OTF2_RegionRef id, bool on_stream) {
   const auto found = definitions_.regions.find(id);
-  if (found == definitions_.regions.end()) return {rank_.kind(fmt::format("region {}", id)), false, false, false};
+  if (found == definitions_.regions.end()) return {rank_.kind(fmt::format("region {}", id)), nullptr, false};
   const Otf2Definitions::Region& region = found->second;
+  if (definitions_.own) return own_kind(region);
   std::string name = definitions_.string(region.name);
   if (name.empty()) name = fmt::format("region {}", id);
   if (on_stream) {
-    if (region.role == OTF2_REGION_ROLE_ARTIFICIAL) return {0, false, false, true};
-    return {rank_.kind(demangled(name), "cuda", otf2_process::stream_category(name, region.role)), false, true, false};
+    if (region.role == OTF2_REGION_ROLE_ARTIFICIAL) return {0, nullptr, true};
+    const std::string_view category = otf2_process::stream_category(name, region.role);
+    return {rank_.kind(demangled(name), "cuda", category), &Rank::cuda_events, false};
   }
-  const bool mpi = region.paradigm == OTF2_PARADIGM_MPI, cuda = region.paradigm == OTF2_PARADIGM_CUDA;
-  const std::string_view category = mpi    ? otf2_process::mpi_category_of(name, region.role)
-                                    : cuda ? otf2_process::cuda_category(name)
-                                           : "";
-  return {rank_.kind(name, otf2_process::domain_of(region.paradigm), category), mpi, cuda, false};
+  const std::string_view domain = otf2_process::domain_of(region.paradigm);
+  const std::string_view category = domain == "mpi"    ? otf2_process::mpi_category_of(name, region.role)
+                                    : domain == "cuda" ? otf2_process::cuda_category(name)
+                                                       : "";
+  return {rank_.kind(name, domain, category), otf2_process::count_of(domain), false};
+}
+
+// Paceline's export describes regions as "domain / category".
+Otf2Process::Kind Otf2Process::own_kind(const Otf2Definitions::Region& region) {
+  const std::string_view description = definitions_.string(region.description);
+  const std::size_t slash = std::min(description.find(" / "), description.size());
+  const std::string_view domain = description.substr(0, slash);
+  const std::string_view category = description.substr(std::min(slash + 3, description.size()));
+  return {rank_.kind(definitions_.string(region.name), domain, category), otf2_process::count_of(domain), false};
+}
+
+NameId Otf2Process::attribute(OTF2_AttributeRef id) {
+  const auto [found, fresh] = attributes_.try_emplace(id);
+  const auto defined = definitions_.attributes.find(id);
+  if (fresh && defined != definitions_.attributes.end()) found->second = text(defined->second);
+  return found->second;
+}
+
+NameId Otf2Process::text(OTF2_StringRef id) {
+  const auto [found, fresh] = texts_.try_emplace(id);
+  if (fresh) found->second = rank_.names().intern(definitions_.string(id));
+  return found->second;
 }
 
 // All processes of the archive refer to a communicator by one number, and its text is the same in all of them.
@@ -181,8 +213,9 @@ std::vector<Otf2Process::Counter>& Otf2Process::counters(OTF2_MetricRef metric,
       if (!std::isfinite(counter.factor)) counter.factor = 1;
       const std::string& unit = definitions_.string(of.unit);
       const bool is_sum = (of.mode & OTF2_METRIC_VALUE_MASK) == OTF2_METRIC_VALUE_ACCUMULATED;
+      const OTF2_StringRef device = definitions_.own ? of.description : location.name;
       counter.track = &rank_.add_counter(definitions_.string(of.name), unit == "#" ? "" : unit,
-                                         definitions_.string(location.name), is_sum);
+                                         definitions_.string(device), is_sum);
     }
     found->second.push_back(counter);
   }

@@ -22,8 +22,8 @@ class Otf2Process {
   // What a region is on a thread or on a stream.
   struct Kind {
     KindId kind = 0;
-    bool mpi = false, cuda = false;
-    bool skipped = false;  // a stream's idle time, which is not work
+    std::uint64_t Rank::*count = nullptr;  // of calls of MPI, CUDA or NCCL, or nullptr
+    bool skipped = false;                  // a stream's idle time, which is not work
   };
   const Kind& kind(OTF2_RegionRef region, bool on_stream);
 
@@ -40,10 +40,16 @@ class Otf2Process {
   };
   std::vector<Counter>& counters(OTF2_MetricRef metric, const Otf2Definitions::Location& location);
 
-  const NameId bytes, communicator_key, members, root, peer, tag, request;
+  // The name of an attribute, or 0 where the archive has none with this number.
+  NameId attribute(OTF2_AttributeRef id);
+  // One of the archive's strings as one of the rank's names.
+  NameId text(OTF2_StringRef id);
+
+  const NameId bytes, communicator_key, members, root, peer, tag, request, unfinished;
 
  private:
   Kind make_kind(OTF2_RegionRef region, bool on_stream);
+  Kind own_kind(const Otf2Definitions::Region& region);
   void add_communicators();
 
   RankBuilder& rank_;
@@ -51,13 +57,15 @@ class Otf2Process {
   std::vector<Kind> kinds_[2];                               // by region, for small numbers; 0: not made yet
   std::unordered_map<OTF2_RegionRef, Kind> large_kinds_[2];  // for other regions
   std::unordered_map<OTF2_CommRef, Communicator> communicators_;
+  std::unordered_map<OTF2_AttributeRef, NameId> attributes_;
+  std::unordered_map<OTF2_StringRef, NameId> texts_;
   std::map<std::pair<OTF2_MetricRef, OTF2_LocationRef>, std::vector<Counter>> counters_;
 };
 
-// Reads the events of the locations of a process, which `reader` was opened for, onto tracks. Returns what went wrong,
-// one line for each location; the events before it count. `event_folder` has the files of events.
-std::vector<std::string> read_otf2_process(OTF2_Reader* reader, Otf2Process& process,
+// Reads the events of the locations of a process onto tracks. Returns what went wrong, one line for each location; all
+// events that can be read count.
+std::vector<std::string> read_otf2_process(const Otf2Files& files, Otf2Process& process,
                                            const std::vector<const Otf2Definitions::Location*>& locations,
-                                           OTF2_LocationRef main_location, const std::filesystem::path& event_folder);
+                                           OTF2_LocationRef main_location);
 
 }  // namespace paceline::analysis

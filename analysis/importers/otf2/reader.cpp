@@ -1,5 +1,5 @@
-// Reads OTF2 archives through the C library: those of Score-P, TAU, lo2s and others. The anchor file names the archive.
-// Its file of definitions and its folder of events stand beside it.
+// Reads OTF2 archives: those of Score-P, TAU, lo2s and others. The anchor file names the archive. Its file of
+// definitions and its folder of events stand beside it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,27 +69,17 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
     throw Error(fmt::format("{} and {}: two OTF2 archives: give the anchor file of one", files[0].name, files[1].name));
   }
   const TraceFile& file = files.front();
-  const auto open = [&] {
-    Otf2Reader reader = open_otf2(file.path);
-    if (reader == nullptr) {
-      throw Error(fmt::format("{}: {}: give an archive that was closed", file.name, take_otf2_error()));
-    }
-    return reader;
-  };
-  const Otf2Definitions definitions = read_otf2_definitions(open().get(), file.name);
+  const Otf2Files archive = read_otf2_anchor(file.path, file.name);
+  const Otf2Definitions definitions = read_otf2_definitions(archive, file.name);
   TraceBuilder run;
   std::vector<Process> processes = processes_of(definitions, file.name, run);
   std::uint64_t events = 0;
   for (const Process& process : processes) events += process.events + 1;
   ProgressCounter counter(progress, events);
-  std::filesystem::path event_folder = file.path;
-  event_folder.replace_extension();  // "traces" beside "traces.otf2"
-  // Each process has a reader of its own, because one reader cannot be used by several threads.
   parallel_for(processes.size(), [&](std::size_t i) {
     Process& process = processes[i];
     Otf2Process import(*process.rank, definitions);
-    std::vector<std::string> problems =
-        read_otf2_process(open().get(), import, process.locations, process.main_location, event_folder);
+    std::vector<std::string> problems = read_otf2_process(archive, import, process.locations, process.main_location);
     Rank& info = process.rank->info();
     if (!definitions.complete) problems.insert(problems.begin(), "the definitions are incomplete");
     info.damaged = !problems.empty();

@@ -5,6 +5,7 @@ Damages traces of other tools in N ways each and gives each damaged one to `pace
 json`. A SAMPLE is a trace file, compressed or not, or the folder of an OTF2 archive. Each run must end within a time
 limit, by itself, with at most 64 MB plus ten times the size of its input in memory. It must write JSON, or one line that
 names the input with status 1. Of packed samples, every other variant damages the contents instead of the packed bytes.
+The definitions of each OTF2 archive also make one whose files of events have several chunks, which is a sample as well.
 Prints one line for each failure, and a summary for each sample. Exit status 1 after failures, 77 without samples.
 """
 import argparse
@@ -20,6 +21,7 @@ import random
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -150,6 +152,33 @@ class Sample:
         return len(data)
 
 
+def write_chunked_otf2(archive, folder, chunk_bytes=1 << 18, chunks=3):
+    """Writes an archive with the definitions of `archive` and several chunks of events for each location."""
+    anchor = next(archive.glob("*.otf2"))
+    copy = folder / f"{archive.name}-chunks"
+    shutil.copytree(archive, copy)
+    for path in [copy, *copy.rglob("*")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    data = bytearray((copy / anchor.name).read_bytes())
+    struct.pack_into("<Q", data, 12, chunk_bytes)
+    (copy / anchor.name).write_bytes(data)
+    for path in copy.rglob("*.evt"):
+        number, time, out = 0, struct.unpack_from("<Q", path.read_bytes(), 19)[0], b""
+        for chunk in range(chunks):
+            events = b""
+            first = number + 1
+            while len(events) < chunk_bytes - 100:
+                for record in (12, 13):  # a region begins, and ends
+                    time += 100
+                    events += struct.pack("<BQ", 5, time) + bytes([record, 1, number // 2 % 3])
+                    number += 1
+            head = struct.pack("<BcQQ", 3, b"B", first, number)
+            last = chunk + 1 == chunks
+            out += head + (events + b"\2\1" if last else events.ljust(chunk_bytes - len(head), b"\0"))
+        path.write_bytes(out)
+    return copy
+
+
 def run(program, arguments, folder, limit_bytes):
     """Runs the program. Returns (what went wrong or None, status, output, errors, peak memory)."""
     def limits():
@@ -223,10 +252,18 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first variant's number")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for the variants that failed")
     options = parser.parse_args()
-    samples = [Sample(path) for path in options.samples if path.exists()]
-    if not samples:
-        print("left out: no sample is there")
-        return 77
+    with tempfile.TemporaryDirectory() as temporary:
+        paths = [path for path in options.samples if path.exists()]
+        chunked = [write_chunked_otf2(path, pathlib.Path(temporary)) for path in paths if path.is_dir()]
+        samples = [Sample(path) for path in paths + chunked]
+        if not samples:
+            print("left out: no sample is there")
+            return 77
+        return sweep(samples, options)
+
+
+def sweep(samples, options):
+    """Runs the variants of all samples. Returns the exit status."""
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for sample in samples:
@@ -245,5 +282,3 @@ def main():
     return 1 if failed else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())

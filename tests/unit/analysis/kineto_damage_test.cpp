@@ -34,6 +34,17 @@ TEST_F(KinetoDamage, UnescapedQuotesInANameAreKept) {
               ElementsAre("first", "one \" quote", "third"));
 }
 
+// Each of these events seems to go on to the end of the file. A reader that reads that far for each one of them would
+// need half a minute.
+TEST_F(KinetoDamage, EventsWithoutEndsTakeLinearTime) {
+  std::string events;
+  constexpr int count = 20'000;
+  for (int i = 0; i < count; ++i) events += R"(, {"ph": "X", "name": "no end", "ts": )";
+  const Trace trace = files.read({kineto_file(first + events + ", " + third)});
+  EXPECT_EQ(trace.ranks.at(0).dropped.at("damage"), std::uint64_t{count});
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks.at(0)), ElementsAre("first", "third"));
+}
+
 TEST_F(KinetoDamage, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_THAT(names_around(operator_event("bad \xff\xfe", "10", "1"), 0),
               ElementsAre("first", "bad \xef\xbf\xbd\xef\xbf\xbd", "third"));

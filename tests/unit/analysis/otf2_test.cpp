@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "analysis/importers/otf2/local_definitions.h"
 #include "profiler/format/error.h"
 #include "tests/otf2_archive.h"
 #include "tests/unit/analysis/sqlite_file.h"
@@ -233,6 +234,58 @@ TEST_F(Otf2, AFileOfEventsThatIsCutKeepsItsFirstEvents) {
   ASSERT_NE(main, nullptr);
   EXPECT_GT(main->slices.size(), 10'000U);
   EXPECT_LT(main->slices.size(), 200'000U);
+}
+
+TEST_F(Otf2, ADamagedChunkLosesOnlyItself) {
+  constexpr int regions = 200'000;
+  constexpr std::streamoff chunk_bytes = 1 << 20;
+  const auto anchor = simple(regions);
+  {
+    std::fstream events(folder_ / "traces" / "0.evt", std::ios::binary | std::ios::in | std::ios::out);
+    events.seekp(chunk_bytes) << "no head";
+    events.seekp(3 * chunk_bytes + 5'000) << std::string(100, '\7');  // no event has this type
+  }
+  const Trace trace = read(anchor);
+  const Rank& rank = trace.ranks[0];
+  const Track* main = find_track(rank, "main thread");
+  ASSERT_NE(main, nullptr);
+  // Each region has two events of eleven bytes.
+  const std::uint64_t lost = rank.dropped.at("damage");
+  EXPECT_NEAR(static_cast<double>(lost), 2.0 * chunk_bytes / 11, 1'000);
+  EXPECT_NEAR(static_cast<double>(main->slices.size()), regions - static_cast<double>(lost) / 2, 3);
+  EXPECT_EQ(rank.damage, "location 0 after " + std::to_string(2 * regions - lost) + " events: " + std::to_string(lost) +
+                             " could not be read");
+  ASSERT_THAT(main->lost, SizeIs(2));
+  EXPECT_EQ(main->lost[0].cause, "damage");
+  EXPECT_EQ(main->lost[0].events + main->lost[1].events, lost);
+  EXPECT_NEAR(static_cast<double>(main->lost[0].start_ns), 10.0 * chunk_bytes / 22, 100);
+  EXPECT_NEAR(static_cast<double>(main->lost[0].end_ns), 20.0 * chunk_bytes / 22, 100);
+}
+
+TEST_F(Otf2, NumbersAndTimesOfALocationBecomeThoseOfTheArchive) {
+  const auto file = folder_ / "0.def";
+  const std::string head("\3B\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18);
+  const std::string dense("\5\7\3\1\2\0\1\11\0", 9);      // regions 0 and 1 are 9 and 0
+  const std::string sparse("\5\10\6\1\1\1\1\4\1\5", 10);  // communicator 4 is 5
+  std::string offsets;                                    // at 100 by 10 ticks, at 200 by 20
+  for (const char step : {'\1', '\2'}) {
+    offsets += std::string("\6\22", 2) + static_cast<char>(100 * step) + std::string(7, '\0') + '\1' +
+               static_cast<char>(10 * step) + std::string(8, '\0');
+  }
+  std::ofstream(file, std::ios::binary) << head << dense << sparse << offsets << "\2\1";
+  Otf2LocalDefinitions local(file, 1 << 20);
+  EXPECT_TRUE(local.complete());
+  EXPECT_EQ(local.global(OTF2_MAPPING_REGION, 0), 9U);
+  EXPECT_EQ(local.global(OTF2_MAPPING_REGION, 1), 0U);
+  EXPECT_EQ(local.global(OTF2_MAPPING_REGION, 2), 2U);
+  EXPECT_EQ(local.global(OTF2_MAPPING_COMM, 4), 5U);
+  EXPECT_EQ(local.global(OTF2_MAPPING_COMM, 3), 3U);
+  EXPECT_EQ(local.time(90), 99U);
+  EXPECT_EQ(local.time(150), 165U);
+  EXPECT_EQ(local.time(300), 330U);
+  EXPECT_TRUE(Otf2LocalDefinitions(folder_ / "absent.def", 1 << 20).complete());
+  std::ofstream(file, std::ios::binary) << head << dense.substr(0, 5);
+  EXPECT_FALSE(Otf2LocalDefinitions(file, 1 << 20).complete());
 }
 
 TEST_F(Otf2, WithoutDefinitionsOrEventsThereIsOneClearError) {
