@@ -282,3 +282,5 @@ def sweep(samples, options):
     return 1 if failed else 0
 
 
+if __name__ == "__main__":
+    sys.exit(main())
