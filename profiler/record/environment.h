@@ -22,6 +22,9 @@ inline constexpr char env_force[] = "PACELINE_FORCE";
 // Directory that files are written to, and moved from at the end. Unset: the output directory.
 inline constexpr char env_stage[] = "PACELINE_STAGE";
 
+// The file in the output directory that names the job which records there (job_marker.h).
+inline constexpr char job_marker_name[] = ".paceline-job";
+
 // --- description of the run
 
 // The values of --set: lines KEY=VALUE, separated by '\n', in the order given; the last of equal keys counts. They go

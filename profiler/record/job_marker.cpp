@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profiler/format/error.h"
+#include "profiler/record/environment.h"
 #include "profiler/record/launcher.h"
 
 namespace paceline::record {
@@ -21,8 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char marker_name[] = ".paceline-job";
-// A marker of another host counts as current for this time.
+// A marker or a trace of another host counts as current for this time. A recorder renews both every minute.
 constexpr double fresh_s = 600;
 
 struct Command {
@@ -97,7 +97,7 @@ std::string who_runs(const Marker& marker, const fs::path& path) {
 
 // A file of this process beside the marker, which is then linked or renamed.
 fs::path own_file(const fs::path& directory, const char* what) {
-  return directory / fmt::format("{}.{}.{}.{}", marker_name, host_name(), getpid(), what);
+  return directory / fmt::format("{}.{}.{}.{}", job_marker_name, host_name(), getpid(), what);
 }
 
 [[noreturn]] void fail(const fs::path& path) {
@@ -138,7 +138,8 @@ void remove_stale(const fs::path& marker, const fs::path& aside, const std::stri
 }  // namespace
 
 void mark_job(const fs::path& directory, const std::string& job) {
-  const fs::path path = directory / marker_name, own = own_file(directory, "new"), aside = own_file(directory, "old");
+  const fs::path path = directory / job_marker_name, own = own_file(directory, "new"),
+                 aside = own_file(directory, "old");
   write_file(own, fmt::format("{}\n{}", job, own_line()), O_CREAT | O_TRUNC);
   try {
     constexpr int attempts = 1000;
@@ -169,7 +170,7 @@ void mark_job(const fs::path& directory, const std::string& job) {
 }
 
 void unmark_job(const fs::path& directory) {
-  const fs::path path = directory / marker_name;
+  const fs::path path = directory / job_marker_name;
   Marker marker;
   if (read_marker(path, marker) && marker.commands.size() == 1 &&
       marker.text.ends_with(fmt::format("\n{}", own_line()))) {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "trainer/cli/option_table.h"
 
@@ -46,14 +47,17 @@ std::string unknown(const CLI::App& app) {
 
 std::string suggestion(const std::string& key, const CLI::App& app, const char* dashes) {
   std::string best;
-  std::size_t least = 3;  // from this distance on it is another word
+  // From the first number on it is another word. Names that begin alike count as close; the distance decides among
+  // them.
+  std::pair<std::size_t, std::size_t> least{3, 0};
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
       const bool in_file = *dashes == '\0';
       const OptionRow* row = find_option(name);
       if (in_file && row != nullptr && row->command_line_only) continue;
       const bool begun = key.size() > 2 && (name.starts_with(key) || key.starts_with(name));
-      const std::size_t away = begun ? 1 : distance(key, name);
+      const std::size_t letters = distance(key, name);
+      const std::pair<std::size_t, std::size_t> away{begun ? 1 : letters, letters};
       if (away >= least) continue;
       least = away;
       best = name;

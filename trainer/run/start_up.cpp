@@ -216,7 +216,7 @@ void announce(const Job& job) {
   if (static_cast<std::uint64_t>(warm_up) > job.iterations) {
     job.journal->line(
         fmt::format("the warm-up of {} iterations is longer than the run of {}: the learning rate stays below its "
-                    "full value (shorten the warm-up, or leave it out)",
+                    "full value (shorten it with --warmup-epochs, or leave it out with --warmup none)",
                     warm_up, job.iterations));
   }
   for (const std::string& note : job.resume_notes) job.journal->line(note);

@@ -42,6 +42,7 @@ void announce_control() {
 }
 
 void set_pause(format::PauseReason reason, bool paused) {
+  const Making making;
   pthread_mutex_lock(&changing);
   const std::uint32_t before = reasons.load(std::memory_order_relaxed);
   const std::uint32_t after = paused ? before | reason : before & ~std::uint32_t{reason};

@@ -80,7 +80,7 @@ std::int64_t tick_sources() {
 }
 
 void* run(void*) {
-  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t second = 1'000'000'000, minute = 60 * second;
   pthread_setname_np(pthread_self(), "paceline");
   this_is_the_drain = true;
   // Taken now, because no chunk may be free when the file reaches its largest size and that must be recorded.
@@ -92,7 +92,7 @@ void* run(void*) {
     run_control(monotonic_ns());
     drain_full_chunks();
   }
-  std::int64_t next_pair = monotonic_ns() + second;
+  std::int64_t next_pair = monotonic_ns() + second, next_renewal = monotonic_ns() + 2 * second;
   while (!finishing.load(std::memory_order_acquire)) {
     const std::int64_t next_control = run_control(monotonic_ns());
     sleep_until(std::min({next_control, next_pair, tick_sources()}));
@@ -108,6 +108,10 @@ void* run(void*) {
     if (now >= next_pair) {
       record_clock_pair();
       next_pair = now + second;
+    }
+    if (now >= next_renewal) {
+      renew_output(session.file);
+      next_renewal = now + minute;
     }
   }
   serve_trigger();  // a trigger right before the end

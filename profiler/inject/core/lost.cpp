@@ -91,20 +91,21 @@ void start_lost() {
   for (std::uint32_t entry = common + 1; entry < format::lost_entries; ++entry) free_entries.insert(entry);
 }
 
-void note_lost(std::uint64_t events) {
+void note_lost(std::uint64_t events, std::uint64_t first) {
   const std::uint64_t now = ticks() - start_ticks;
+  const std::uint64_t began = first != 0 ? first - start_ticks : now;
   if (writer.lost != nullptr) {
     add(*writer.lost, now, events);
     return;
   }
   const std::uint32_t number = free_entries.take(format::lost_entries);
   if (number == LostSet::none) {
-    add_to_common(0, now, now, events);
+    add_to_common(0, began, now, events);
     return;
   }
   know_thread();
   writer.lost = &table()[number];
-  begin(*writer.lost, writer.track, writer.thread_id, 0, now, now, events);
+  begin(*writer.lost, writer.track, writer.thread_id, 0, began, now, events);
 }
 
 void record_lost(std::uint64_t now) {

@@ -113,6 +113,7 @@ std::uint32_t intern(std::string_view text) {
   if (const Entry* in = table.load(std::memory_order_acquire)) {
     if (const Name* name = find(in, hash, text)) return name->id;
   }
+  const Making making;  // no signal handler of this thread may wait for the lock
   pthread_mutex_lock(&insertion);
   std::uint32_t id = 0;
   const bool fits = count + 1 < most_names && (arena_bytes < settings.names_bytes || text.size() + 64 < arena_left);

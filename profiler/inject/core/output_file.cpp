@@ -399,6 +399,14 @@ bool restore_live_area(OutputFile& file) {
                                           static_cast<off_t>(file.header->live_bytes)) == 0;
 }
 
+void renew_output(OutputFile& file) {
+  if (!is_ours(file)) return;
+  futimens(file.descriptor.number(), nullptr);
+  static char marker[sizeof file.directory + sizeof record::job_marker_name];
+  snprintf(marker, sizeof marker, "%s/%s", file.directory, record::job_marker_name);
+  utimensat(AT_FDCWD, marker, nullptr, 0);
+}
+
 void close_output(OutputFile& file, bool all_written, bool quickly) {
   constexpr std::uint64_t quickly_copied = std::uint64_t{64} << 20;
   if (was_cut(file)) {

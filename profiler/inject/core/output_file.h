@@ -50,6 +50,10 @@ void note_that_file_is_cut();
 // EFBIG if the file has its largest size (--max-size), and ESTALE if another program has truncated it.
 bool append_block(OutputFile& file, std::span<const std::byte> block);
 
+// Renews the times of the file and of the job's marker, by which `paceline record` on another host knows that the job
+// still runs. Writes to the mapping do not always do that.
+void renew_output(OutputFile& file);
+
 // Closes the file. If all events are in blocks, a copy without the live area replaces the file. The copy lies in the
 // output directory even if the file was staged. If the copy fails, the file is closed as it is, where it is. A file
 // that was removed or truncated meanwhile stays as it is, and one line reports that. `quickly`: a long file is not

@@ -49,6 +49,7 @@ void retire_chunk() {
 // Drains the chunk of a thread that ends, so that a program with many short threads does not use up the live area.
 void thread_ended(void*) {
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  const Making making;
   leave_lost();
   if (writer.chunk != nullptr) retire_chunk();
 }
@@ -88,6 +89,20 @@ void lose_event() {
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
   note_lost(1);
   count_dropped(format::DropCause::no_free_chunk);
+}
+
+void lose_interrupted() {
+  if (gate.on.load(std::memory_order_relaxed) == 0) return;
+  if (writer.interrupted == 0) writer.interrupted_at = ticks();
+  ++writer.interrupted;
+}
+
+void settle_interrupted() {
+  const std::uint32_t events = writer.interrupted;
+  writer.interrupted = 0;
+  if (gate.accepting.load(std::memory_order_acquire) == 0) return;
+  note_lost(events, writer.interrupted_at);
+  count_dropped(format::DropCause::no_free_chunk, events);
 }
 
 std::uint64_t take_chunk_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
@@ -187,6 +202,7 @@ std::uint32_t wait_for_chunk(std::uint32_t slots, std::int64_t longest_ns) {
 }  // namespace
 
 Slot* next_chunk(std::uint32_t slots, Need need, bool may_wait) {
+  const Making making;
   constexpr std::int64_t a_minute = 60'000'000'000, a_moment = 200'000'000;
   if (gate.accepting.load(std::memory_order_acquire) == 0 || slots > format::slots_per_chunk) return nullptr;
   if (writer.end != nullptr) retire_chunk();  // but not a page of the reserve
@@ -237,6 +253,7 @@ Slot* claim_surely(std::uint32_t slots) {
 }
 
 bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extension) {
+  const Making making;
   remember_definition(type, low, extension);
   const auto slots = static_cast<std::uint32_t>(1 + extension.size());
   Slot* slot = claim_surely(slots);
@@ -261,6 +278,7 @@ bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& ex
 }
 
 bool emit_text(EventType type, std::uint64_t low, std::string_view text) {
+  const Making making;
   const auto slots = static_cast<std::uint32_t>(1 + (text.size() + sizeof(Slot) - 1) / sizeof(Slot));
   Slot* slot = claim_surely(slots);
   if (slot == nullptr) return false;

@@ -61,8 +61,39 @@ struct ThreadWriter {
   std::uint16_t owed_pop[32] = {};    // their domains
   std::uint64_t owed_mpi_end = 0;     // `low` of the event; 0 = none
   format::LostEntry* lost = nullptr;  // what was lost since the latest chunk; null: nothing
+  bool making = false;                // it is in the middle of an event (Making)
+  std::uint32_t interrupted = 0;      // events of signal handlers that interrupted it there and were dropped
+  std::uint64_t interrupted_at = 0;   // ticks of the first of them
 };
 extern thread_local constinit ThreadWriter writer __attribute__((tls_model("initial-exec")));
+
+// Counts the events in `writer.interrupted` as lost.
+void settle_interrupted();
+
+// While this object lives, the calling thread is in the middle of an event, or waits for room or for a lock of the
+// recorder. A signal handler that emits an event at this moment must neither write into the thread's chunk nor wait for
+// the same lock: it finds interrupts() true, calls lose_interrupted() and returns.
+class Making {
+ public:
+  Making() : interrupts_(writer.making) {
+    writer.making = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~Making() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (interrupts_) return;
+    if (writer.interrupted != 0) [[unlikely]]
+      settle_interrupted();
+    writer.making = false;
+  }
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+
+  bool interrupts() const { return interrupts_; }
+
+ private:
+  bool interrupts_;
+};
 
 // The absolute ticks of the file's time zero.
 extern std::uint64_t start_ticks;
@@ -148,6 +179,8 @@ void record_clock_pair();
 void count_dropped(format::DropCause cause, std::uint64_t events = 1);
 // Notes that the calling thread found no room for an event.
 void lose_event();
+// The same for an event of a signal handler that interrupted the making of another event.
+void lose_interrupted();
 
 inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64_t low, std::uint64_t at) {
   slot->low = low;

@@ -1,4 +1,6 @@
 // The program for tests of recording options: control MODE [ARGUMENT]. It knows nothing of Paceline.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>
 #include <signal.h>
@@ -6,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,6 +90,43 @@ static void overload(int count) {
     nvtxRangePop();
     nvtxRangePop();
   }
+}
+
+// Iterations around ranges of a library in a namespace of its own, which loads a recorder of its own.
+static int use_namespace(const char* path) {
+  void* library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+  if (library == NULL) return 1;
+  void (*make_ranges)(const char*, int) = NULL;
+  *(void**)&make_ranges = dlsym(library, "make_ranges");
+  for (int i = 0; i < 10; ++i) {
+    nvtxRangePushA("iteration");
+    make_ranges("inside", 3);
+    nvtxRangePop();
+  }
+  return 0;
+}
+
+// The handler of a timer emits ranges while the main thread does, also where that one is in the middle of a range or
+// waits for the recorder. Prints the number of the handler's ranges.
+static volatile sig_atomic_t handled = 0;
+static void on_timer(int number) {
+  (void)number;
+  ranges("handler", 5);
+  handled += 5;
+}
+static void interrupted(int count) {
+  struct itimerval timer = {{0, 300}, {0, 300}};
+  nvtxMarkA("start");
+  signal(SIGALRM, on_timer);
+  setitimer(ITIMER_REAL, &timer, NULL);
+  char name[32];
+  for (int i = 0; i < count; ++i) {
+    if (i % 1000 == 0) snprintf(name, sizeof name, "inner %d", i / 1000);
+    ranges(name, 1);
+  }
+  memset(&timer, 0, sizeof timer);
+  setitimer(ITIMER_REAL, &timer, NULL);
+  printf("%d\n", (int)handled);
 }
 
 static long resident_kib(void) {
@@ -216,6 +256,13 @@ int main(int argc, char** argv) {
     }
   } else if (strcmp(mode, "overload") == 0 && argc > 2) {
     overload(atoi(argv[2]));
+  } else if (strcmp(mode, "interrupted") == 0 && argc > 2) {
+    interrupted(atoi(argv[2]));
+  } else if (strcmp(mode, "quiet") == 0 && argc > 2) {
+    nvtxMarkA("here");
+    while (access(argv[2], F_OK) != 0) usleep(10000);
+  } else if (strcmp(mode, "namespace") == 0 && argc > 2) {
+    return use_namespace(argv[2]);
   } else if (strcmp(mode, "ranges") == 0) {
     ranges("successor", 7);
   } else if (strcmp(mode, "fork") == 0 || strcmp(mode, "fork-exec") == 0 || strcmp(mode, "worker") == 0) {

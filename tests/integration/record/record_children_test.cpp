@@ -88,6 +88,20 @@ TEST_F(RecordChildren, AProgramAfterExecHasASuffixAndTheFirstFileStaysWhole) {
   EXPECT_EQ(both[0].file.header.pid, both[1].file.header.pid);
 }
 
+// Each namespace has its own recorder and its own file.
+TEST_F(RecordChildren, ALibraryInANamespaceOfItsOwnBelongsToTheSameRank) {
+  const auto both = recorded_files("", CONTROL " namespace " RANGES_LIBRARY);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].file.header.pid, both[1].file.header.pid);
+  const Ended info = run(PACELINE " info --format json run");
+  EXPECT_EQ(nlohmann::json::parse(info.out)["traces"].size(), 1u) << info.out;
+  const Ended own =
+      run(PACELINE " export --to csv -o slices.csv run && grep -c \",main thread,slice,iteration,\" slices.csv");
+  EXPECT_EQ(own.out, "10\n") << own.err;
+  const std::string helper = "^0,.*,process " + std::to_string(both[0].file.header.pid) + ": main thread,slice,inside,";
+  EXPECT_EQ(run("grep -c \"" + helper + "\" slices.csv").out, "30\n");
+}
+
 TEST_F(RecordChildren, PythonsWorkersAreRecorded) {
   for (const std::string way : {"fork", "spawn"}) {
     const std::string script = "/usr/bin/python3 " SCRIPTS "/processes.py " RANGES_LIBRARY " " + way;

@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "tests/integration/record/run.h"
 
@@ -124,6 +127,29 @@ TEST_F(RecordControl, NoThreadSpins) {
     for (const long ns : times) EXPECT_LT(ns, thread == "paceline-count" ? 20'000'000 : 1'000'000) << thread;
   }
   EXPECT_GT(used["paceline"][0], 0);
+}
+
+// `paceline record` on another host sees only the times of a job's files. A quiet job renews them after two seconds,
+// and then every minute.
+TEST_F(RecordControl, AQuietJobRenewsTheTimesOfItsFiles) {
+  namespace fs = std::filesystem;
+  const fs::path run_directory = directory / "run", stop = directory / "stop";
+  Ended ended;
+  std::thread job([&] { ended = record("", CONTROL " quiet " + stop.string()); });
+  wait_until([](const std::vector<RecordedFile>& files) { return !files.empty(); });
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  std::vector<fs::path> paths{run_directory / ".paceline-job"};
+  for (const auto& entry : fs::directory_iterator(run_directory)) {
+    if (entry.path().extension() == ".pace") paths.push_back(entry.path());
+  }
+  EXPECT_EQ(paths.size(), 2u);
+  for (const fs::path& path : paths) fs::last_write_time(path, old);
+  const auto renewed = [&](const fs::path& path) { return fs::last_write_time(path) > old + std::chrono::minutes(30); };
+  for (int wait = 0; wait < 300 && !std::ranges::all_of(paths, renewed); ++wait) usleep(10'000);
+  EXPECT_TRUE(std::ranges::all_of(paths, renewed));
+  std::ofstream(stop).put('x');
+  job.join();
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
 }
 
 TEST_F(RecordControl, MaxMemoryMakesTheBufferSmaller) {

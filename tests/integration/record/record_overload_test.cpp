@@ -1,4 +1,6 @@
 // More events than the recorder can write: which ones are kept, how the file reports the others, and --lossless.
+#include <sys/mount.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/record/run.h"
@@ -46,6 +48,50 @@ TEST_F(RecordOverload, WithLosslessNothingIsLostAndInfoShowsTheWaits) {
   EXPECT_EQ(file.named(EventType::push, "inner").size(), 20'000 * iterations);
   EXPECT_GT(info()["recorder_wait_ns"], 0);
   EXPECT_NE(run(PACELINE " info run").out.find("for the recorder in all"), std::string::npos);
+}
+
+// A signal handler emits ranges, also while its thread waits for the recorder. Of the thread's own ranges none is lost,
+// and those of the handler are recorded or counted.
+TEST_F(RecordOverload, ASignalHandlerThatEmitsRangesHarmsNoOthers) {
+  for (const bool lossless : {true, false}) {
+    const Ended ended = record(lossless ? "--buffer 256K --lossless" : "--buffer 256K", CONTROL " interrupted 60000");
+    EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+    const RecordedFile file = only_file();
+    EXPECT_FALSE(file.file.damaged) << file.file.damage;
+    const std::size_t own = file.of(EventType::push).size() - file.named(EventType::push, "handler").size() -
+                            file.named(EventType::push, "recorder wait").size();
+    const std::size_t of_handler = 2 * static_cast<std::size_t>(std::stoi(ended.out));
+    const std::size_t dropped = file.file.header.dropped[static_cast<int>(format::DropCause::no_free_chunk)];
+    EXPECT_GT(of_handler, 0u);
+    if (lossless) {
+      EXPECT_EQ(own, 60'000u);
+      EXPECT_EQ(2 * file.named(EventType::push, "handler").size() + dropped, of_handler);
+    }
+    const std::size_t waits = 2 * file.named(EventType::push, "recorder wait").size();
+    EXPECT_EQ(file.of(EventType::push).size(), file.of(EventType::pop).size());
+    EXPECT_EQ(file.of(EventType::push).size() * 2 - waits + dropped, 120'000u + of_handler);
+    std::uint64_t located = 0;
+    for (const format::LostStretch& lost : file.file.lost) located += lost.events;
+    EXPECT_EQ(located, dropped);
+    std::filesystem::remove_all(directory / "run");
+  }
+}
+
+// A full disk costs events, but neither the program nor the file, and no thread waits for the disk.
+TEST_F(RecordOverload, WithLosslessAFullDiskCostsEventsAlone) {
+  const std::filesystem::path small = directory / "run";
+  std::filesystem::create_directory(small);
+  if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=1100k") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  const Ended ended = record("--buffer 1M --lossless", CONTROL " overload 8000");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_NE(ended.err.find("No space left"), std::string::npos) << ended.err;
+  {
+    const RecordedFile file = only_file();
+    EXPECT_FALSE(file.file.damaged) << file.file.damage;
+    EXPECT_GT(file.file.header.dropped[static_cast<int>(format::DropCause::disk)], 0u);
+    EXPECT_EQ(file.file.header.dropped[static_cast<int>(format::DropCause::no_free_chunk)], 0u);
+  }
+  umount(small.c_str());
 }
 
 // None of these may make a thread wait without end or leave an unreadable file.

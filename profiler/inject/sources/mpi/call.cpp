@@ -155,9 +155,14 @@ int pass_on(void* function, const MpiRow& row, const Word* w, bool fortran) {
 }
 
 int call_in_full(void* function, const Arguments& call, RequestKeys keys) {
-  const Began begun = begin_call(call);
-  requests_before(call, begun, keys);
+  Began begun;
+  {
+    const Making making;
+    begun = begin_call(call);
+    requests_before(call, begun, keys);
+  }
   const int result = pass_on(function, call.row, call.words, call.fortran);
+  const Making making;
   if (call.succeeded(result)) {
     end_call(call);
     requests_after(call, begun, keys);
@@ -265,8 +270,13 @@ int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fort
   int result = 0;
   const Arguments call{row, words, fortran};
   if (depth == MpiDepth::times) {
-    const bool begun = recording() && emit(EventType::mpi_begin, function_low(row.id));
+    bool begun = false;
+    {
+      const Making making;
+      begun = recording() && emit(EventType::mpi_begin, function_low(row.id));
+    }
     result = pass_on(function, row, words, fortran);
+    const Making making;
     if (begun) emit_mpi_end(function_low(row.id));
   } else if (call.has(MpiRole::requests) && row.id != MpiId::Waitall && row.id != MpiId::Startall) {
     result = call_with_many_requests(function, call);

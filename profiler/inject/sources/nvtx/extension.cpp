@@ -13,10 +13,14 @@ namespace {
 constexpr std::uint16_t oldest_compatible = 0x0103;
 
 std::uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t* given) {
+  const Making making;
+  if (making.interrupts()) return 0;
   return given != nullptr && file_is_open() ? register_schema(number_of(domain_of(domain)), *given) : 0;
 }
 
 std::uint64_t enum_register(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t* given) {
+  const Making making;
+  if (making.interrupts()) return 0;
   return given != nullptr && file_is_open() ? register_enumeration(number_of(domain_of(domain)), *given) : 0;
 }
 
@@ -28,6 +32,8 @@ bool leaves_out(std::uint32_t domain) {
 
 void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
+  const Making making;
+  if (making.interrupts()) return lose_interrupted();
   if (leaves_out(domain) || !recording()) return;
   emit_with_payloads({data, count}, number_of(domain), EventType::mark, format::pack_scope(0, 0, number_of(domain)));
 }
@@ -35,6 +41,11 @@ void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std:
 // The name of such a range is in its payload, which the recorder does not read. So none of them counts as an iteration.
 int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
+  const Making making;
+  if (making.interrupts()) {
+    lose_interrupted();
+    return NVTX_NO_PUSH_POP_TRACKING;
+  }
   const std::uint64_t scope = format::pack_scope(0, 0, number_of(domain));
   const bool out = is_left_out(domain) || (filters_categories && leaves_out_push(number_of(domain), 0));
   if (watching()) watch_push(scope);
@@ -44,6 +55,11 @@ int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::
 
 int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
+  const Making making;
+  if (making.interrupts()) {
+    lose_interrupted();
+    return NVTX_NO_PUSH_POP_TRACKING;
+  }
   const bool out = is_left_out(domain) || (filters_categories && leaves_out_pop(number_of(domain)));
   if (!out) recording() ? emit_pop_with_payloads({data, count}, number_of(domain)) : skip_pop();
   if (watching()) watch_pop(number_of(domain));
@@ -52,7 +68,9 @@ int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::s
 
 nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* data, std::size_t count) {
   const std::uint32_t domain = domain_of(handle);
-  if (leaves_out(domain)) return left_out_range;
+  const Making making;
+  if (making.interrupts()) lose_interrupted();
+  if (making.interrupts() || leaves_out(domain)) return left_out_range;
   const std::uint64_t range = new_range();
   if (recording()) {
     emit_with_payloads({data, count}, number_of(domain), EventType::start, format::pack_scope(0, 0, number_of(domain)),
@@ -62,6 +80,8 @@ nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t* 
 }
 
 void end_payload(nvtxDomainHandle_t handle, nvtxRangeId_t range, const nvtxPayloadData_t* data, std::size_t count) {
+  const Making making;
+  if (making.interrupts()) return lose_interrupted();
   if ((range & left_out_range) == 0 && recording()) {
     emit_with_payloads({data, count}, number_of(domain_of(handle)), EventType::end, range);
   }

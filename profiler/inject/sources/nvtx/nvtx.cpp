@@ -85,7 +85,27 @@ bool left_out_pop(std::uint32_t domain) {
   return is_left_out(domain) || (filters_categories && leaves_out_pop(number_of(domain)));
 }
 
+// --- events of a signal handler that interrupts another event of its thread. They are dropped, a push and its pop
+// alike, and they change neither depths nor the filter's state.
+
+void lose_unless_left_out(std::uint32_t domain) {
+  if (!is_left_out(domain)) lose_interrupted();
+}
+int lose_interrupted_range(std::uint32_t domain) {
+  lose_unless_left_out(domain);
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+nvtxRangeId_t interrupted_start(std::uint32_t domain) {
+  lose_unless_left_out(domain);
+  return left_out_range;
+}
+void lose_interrupted_end(nvtxRangeId_t range) {
+  if ((range & left_out_range) == 0) lose_interrupted();
+}
+
 void mark(std::uint32_t domain, const nvtxEventAttributes_t* given) {
+  const Making making;
+  if (making.interrupts()) return lose_unless_left_out(domain);
   if (leaves_out(domain, category_of(given)) || !recording()) return;
   const Attributes read = read_attributes(domain, given);
   if (!read.extended.empty()) {
@@ -106,6 +126,8 @@ int skipped_push() {
 }
 
 int push(std::uint32_t domain, const nvtxEventAttributes_t* given) {
+  const Making making;
+  if (making.interrupts()) return lose_interrupted_range(domain);
   const bool out = left_out_push(domain, category_of(given));
   if ((out || !recording()) && !watching()) return out ? no_depth : skipped_push();
   const Attributes read = read_attributes(domain, given);
@@ -122,12 +144,16 @@ int push(std::uint32_t domain, const nvtxEventAttributes_t* given) {
 }
 
 int pop(std::uint32_t domain) {
+  const Making making;
+  if (making.interrupts()) return lose_interrupted_range(domain);
   if (!left_out_pop(domain)) recording() ? emit_pop(number_of(domain)) : skip_pop();
   if (watching()) watch_pop(number_of(domain));
   return no_depth;
 }
 
 nvtxRangeId_t start(std::uint32_t domain, const nvtxEventAttributes_t* given) {
+  const Making making;
+  if (making.interrupts()) return interrupted_start(domain);
   const bool out = leaves_out(domain, category_of(given));
   if (out && !watching()) return left_out_range;
   const std::uint64_t range = new_range() | (out ? left_out_range : 0);
@@ -147,6 +173,8 @@ nvtxRangeId_t start(std::uint32_t domain, const nvtxEventAttributes_t* given) {
 }
 
 void end(nvtxRangeId_t range) {
+  const Making making;
+  if (making.interrupts()) return lose_interrupted_end(range);
   if ((range & left_out_range) == 0 && recording()) emit(EventType::end, range);
   if (watching()) watch_end(range);
 }
@@ -155,10 +183,14 @@ void end(nvtxRangeId_t range) {
 
 template <class Text>
 void NVTX_API mark_text(const Text* text) {
+  const Making making;
+  if (making.interrupts()) return lose_unless_left_out(default_domain);
   if (!leaves_out(default_domain, 0) && recording()) emit(EventType::mark, format::pack_scope(intern_text(text), 0, 0));
 }
 template <class Text>
 int NVTX_API push_text(const Text* text) {
+  const Making making;
+  if (making.interrupts()) return lose_interrupted_range(default_domain);
   const bool out = left_out_push(default_domain, 0);
   if ((out || !recording()) && !watching()) return out ? no_depth : skipped_push();
   const std::uint64_t scope = format::pack_scope(intern_text(text), 0, 0);
@@ -169,6 +201,8 @@ int NVTX_API push_text(const Text* text) {
 }
 template <class Text>
 nvtxRangeId_t NVTX_API start_text(const Text* text) {
+  const Making making;
+  if (making.interrupts()) return interrupted_start(default_domain);
   const bool out = leaves_out(default_domain, 0);
   if (out && !watching()) return left_out_range;
   const std::uint64_t range = new_range() | (out ? left_out_range : 0);
@@ -207,7 +241,8 @@ void NVTX_API initialize(const void*) {}
 // mark when the thread releases it. The handle consists of the domain and the name.
 
 nvtxSyncUser_t NVTX_API create_lock(nvtxDomainHandle_t domain, const nvtxSyncUserAttributes_t* given) {
-  if (given == nullptr || !file_is_open()) return nullptr;
+  const Making making;
+  if (making.interrupts() || given == nullptr || !file_is_open()) return nullptr;
   constexpr std::uint64_t not_null = std::uint64_t{1} << 62;
   return reinterpret_cast<nvtxSyncUser_t>(not_null | std::uint64_t{domain_of(domain)} << 32 | message_of(*given));
 }

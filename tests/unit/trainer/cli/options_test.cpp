@@ -363,6 +363,7 @@ TEST(Options, AcceptFiniteNumbersWithinTheirRange) {
 TEST(Options, ThatDoNotExistAreRefusedWithASuggestion) {
   EXPECT_THAT(run({"--synthetic", "--batch", "4"}).error,
               HasSubstr("there is no option --batch (did you mean --batch-size?)"));
+  EXPECT_THAT(run({"--synthetic", "--warmup-epoch=4"}).error, HasSubstr("(did you mean --warmup-epochs?)"));
   EXPECT_THAT(run({"--synthetic", "--batch_size=4"}).error, HasSubstr("--batch_size (did you mean --batch-size?)"));
   EXPECT_THAT(run({"--synthetic", "--cookery", "4"}).error,
               AllOf(HasSubstr("there is no option --cookery"), Not(HasSubstr("mean"))));
