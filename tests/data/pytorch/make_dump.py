@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what PyTorch computes for narrow networks, for tests/unit/trainer/backend/cpu/pytorch_test.cpp to compare with.
 
-usage: make_dump.py [DIRECTORY]      DIRECTORY: default, this script's own
+usage: make_dump.py [DIRECTORY [NAME…]]      DIRECTORY: default, this script's own; NAME: of DUMPS, default all
 Needs: pip install torch numpy (CPU builds do; made with the version that the files name).
 
 Networks and formulas are written down here a second time, from their papers, with PyTorch's own modules: nothing is
@@ -20,7 +20,8 @@ PyTorch computes in float64, so that its own rounding is no part of a comparison
 and no maximum of the first step comes nearer to its kink than 3e-6: fp32 then sees the same side of all of them.
 
 A file is one line of JSON, then float32 values, little-endian, in the order of "tensors": the first step's logits, each
-parameter's gradient in the published layout, and the running statistics after it. "losses": mean loss of each of ten
+parameter's gradient in the published layout, and the running statistics after it. Of tensors with more than 4096 values
+each one at a multiple of "every" is there. "losses": mean loss of each of ten
 steps of momentum SGD.
 """
 import json
@@ -35,6 +36,7 @@ from torch import nn
 MASK = (1 << 64) - 1
 BATCH, SIZE, CLASSES, STEPS = 4, 32, 10, 10
 RATE, MOMENTUM, DECAY = 0.002, 0.9, 5e-4
+LARGE = 4096  # values; larger tensors are sampled
 
 
 def fnv(name):
@@ -155,7 +157,7 @@ def watch_kinks(model, distances):
             module.register_forward_hook(pool)
 
 
-def dump(name, make, directory):
+def dump(name, make, directory, every):
     for seed in range(1000):
         model = make().double().train()
         fill(model)
@@ -185,7 +187,8 @@ def dump(name, make, directory):
             tensors += [(n, b.clone()) for n, b in model.named_buffers() if "running" in n]
         optimizer.step()
 
-    header = {"model": name, "torch": torch.__version__, "seed": seed, "batch": BATCH, "rate": RATE,
+    tensors = [(n, t if t.numel() <= LARGE else t.flatten()[::every].contiguous()) for n, t in tensors]
+    header = {"model": name, "every": every, "torch": torch.__version__, "seed": seed, "batch": BATCH, "rate": RATE,
               "momentum": MOMENTUM, "weight_decay": DECAY, "losses": losses,
               "tensors": [{"name": n, "count": t.numel()} for n, t in tensors]}
     file = directory / f"{name}.dump"
@@ -196,9 +199,17 @@ def dump(name, make, directory):
     print(f"{file}: {file.stat().st_size} bytes, seed {seed}, nearest kink {nearest:.2g}, loss {losses[0]:.6f}")
 
 
+DUMPS = {
+    "resnet18": (lambda: ResNet18(4), 1),
+    "vgg16": (lambda: Vgg16(4), 1),
+    # So wide that the trainer computes its last stage by Winograd's algorithm.
+    "resnet18_wider": (lambda: ResNet18(8), 16),
+}
+
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
     target = target if target.is_dir() else target.parent
     torch.set_num_threads(1)
-    dump("resnet18", lambda: ResNet18(4), target)
-    dump("vgg16", lambda: Vgg16(4), target)
+    for name in sys.argv[2:] or DUMPS:
+        make, every = DUMPS[name]
+        dump(name, make, target, every)
