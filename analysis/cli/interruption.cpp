@@ -7,14 +7,21 @@ namespace paceline::cli {
 namespace interruption_state {
 
 volatile std::sig_atomic_t signal = 0;
+void (*on_signal)() = nullptr;
+
+void handle(int number) {
+  signal = number;
+  if (on_signal != nullptr) on_signal();
+}
 
 }  // namespace interruption_state
 
-Interruption::Interruption() {
+Interruption::Interruption(void (*on_signal)()) {
   interruption_state::signal = 0;
+  interruption_state::on_signal = on_signal;
   for (std::size_t i = 0; i < std::size(signals_); ++i) {
     struct sigaction action {};
-    action.sa_handler = [](int number) { interruption_state::signal = number; };
+    action.sa_handler = interruption_state::handle;
     action.sa_flags = SA_RESETHAND | SA_RESTART;
     sigaction(signals_[i], nullptr, &before_[i]);
     // A program under nohup goes on.

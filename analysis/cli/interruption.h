@@ -11,10 +11,11 @@
 
 namespace paceline::cli {
 
-// While one exists, SIGINT, SIGTERM and SIGHUP do not end the program. The second signal does.
+// While one exists, SIGINT, SIGTERM and SIGHUP do not end the program. The second signal does. One exists at a time.
 class Interruption {
  public:
-  Interruption();
+  // `on_signal`, if any, is called in the signal handler.
+  explicit Interruption(void (*on_signal)() = nullptr);
   ~Interruption();
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -19,7 +17,7 @@
 namespace paceline::cli {
 namespace {
 
-constexpr int interrupted_status = 130;  // as a shell reports SIGINT
+constexpr int first_signal_status = 128;  // a shell reports the end by a signal as this and its number
 
 struct QueryOptions {
   std::string run, sql, file, format = "table", output;
@@ -46,30 +44,7 @@ std::string read_sql(const std::string& path) {
   return text;
 }
 
-std::atomic<analysis::QueryRunner*> running{nullptr};
-
-// Ends the statement on SIGINT (Ctrl-C). A second one ends the program.
-class EndOnInterrupt {
- public:
-  explicit EndOnInterrupt(analysis::QueryRunner& runner) {
-    running = &runner;
-    struct sigaction action {};
-    action.sa_handler = [](int) {
-      if (analysis::QueryRunner* runner = running) runner->interrupt();
-    };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~EndOnInterrupt() {
-    sigaction(SIGINT, &before_, nullptr);
-    running = nullptr;
-  }
-  EndOnInterrupt(const EndOnInterrupt&) = delete;
-  EndOnInterrupt& operator=(const EndOnInterrupt&) = delete;
-
- private:
-  struct sigaction before_ {};
-};
+analysis::QueryRunner* running = nullptr;  // what a signal ends
 
 analysis::QueryFormat format_of(const std::string& name) {
   using analysis::QueryFormat;
@@ -89,7 +64,8 @@ int query(const QueryOptions& options) {
   const analysis::Trace trace = load_run(options.run);
   for (const std::string& note : trace.notes) fmt::print(stderr, "paceline query: {}\n", note);
   analysis::QueryRunner runner(trace);
-  const EndOnInterrupt guard(runner);
+  running = &runner;
+  const Interruption interruption([] { running->interrupt(); });
   const auto write = [&](std::FILE* file) {
     runner.run(sql, *analysis::query_output(format_of(options.format), file));
   };
@@ -102,7 +78,7 @@ int query(const QueryOptions& options) {
   } catch (const Error&) {
     if (!runner.was_interrupted()) throw;
     fmt::print(stderr, "paceline query: interrupted; the result is not complete\n");
-    return interrupted_status;
+    return first_signal_status + Interruption::signal();
   }
   return 0;
 }

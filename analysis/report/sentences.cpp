@@ -25,6 +25,8 @@ void SentenceList::finish() {
                                    plural(left_out_, "sentence", "sentences"), left_out_ == 1 ? "is" : "are")});
 }
 
+std::string on_host(const RankSummary& rank) { return rank.host.empty() ? "" : " on " + rank.host; }
+
 std::string ranks_text(const RunAnalysis& run) {
   const std::string all = plural(static_cast<std::size_t>(run.ranks), "rank", "ranks");
   const std::size_t given = run.per_rank.size();

@@ -30,6 +30,8 @@ class SentenceList {
   std::size_t left_out_ = 0;
 };
 
+// " on node17"; "" where the trace does not name the host.
+std::string on_host(const RankSummary& rank);
 // "2 ranks"; "1 of 2 ranks" if the files of some ranks are missing.
 std::string ranks_text(const RunAnalysis& run);
 // The description of a run in one line: "ResNet-18 …, 2 ranks on alice, batch 32 per rank".

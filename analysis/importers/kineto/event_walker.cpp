@@ -1,5 +1,7 @@
 #include "analysis/importers/kineto/event_walker.h"
 
+#include "analysis/importers/kineto/interner.h"
+
 namespace paceline::analysis::kineto {
 namespace {
 
@@ -84,17 +86,17 @@ class Walker {
 std::string_view* field_of(std::string_view key, EventFields& fields) {
   switch (key.size()) {
     case 2:
-      if (key == "ph") return &fields.phase;
-      if (key == "ts") return &fields.time;
-      return key == "id" ? &fields.id : nullptr;
+      if (same_text(key, "ph")) return &fields.phase;
+      if (same_text(key, "ts")) return &fields.time;
+      return same_text(key, "id") ? &fields.id : nullptr;
     case 3:
-      if (key == "pid") return &fields.process;
-      if (key == "tid") return &fields.thread;
-      if (key == "dur") return &fields.duration;
-      if (key == "id2") return &fields.id;
-      return key == "cat" ? &fields.category : nullptr;
+      if (same_text(key, "pid")) return &fields.process;
+      if (same_text(key, "tid")) return &fields.thread;
+      if (same_text(key, "dur")) return &fields.duration;
+      if (same_text(key, "id2")) return &fields.id;
+      return same_text(key, "cat") ? &fields.category : nullptr;
     default:
-      return key == "name" ? &fields.name : nullptr;
+      return same_text(key, "name") ? &fields.name : nullptr;
   }
 }
 
@@ -106,7 +108,7 @@ Outcome walk_event(const Tokens& tokens, std::size_t& i, EventFields& fields) {
   fields.argument_count = 0;
   Walker walker(tokens, i);
   return walker.object([&](std::string_view key) {
-    if (key == "args" && walker.first() == '{') {
+    if (same_text(key, "args") && walker.first() == '{') {
       return walker.object([&](std::string_view name) {
         EventFields::Argument argument{.key = name, .value = {}};
         const Outcome outcome = walker.value(argument.value, argument.type);

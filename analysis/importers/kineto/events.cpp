@@ -179,7 +179,7 @@ std::size_t EventParser::damaged_from(std::string_view text, std::size_t place, 
 std::string_view domain_of(const EventFields& fields) {
   if (fields.argument_count == 0) return {};
   const EventFields::Argument& first = fields.arguments[0];
-  return first.type == '"' && first.key == "domain" ? first.value : std::string_view();
+  return first.type == '"' && same_text(first.key, "domain") ? first.value : std::string_view();
 }
 
 std::uint32_t EventParser::kind_of(const EventFields& fields) {
@@ -211,7 +211,7 @@ std::uint32_t EventParser::key_of(std::string_view text) {
 
 std::uint32_t EventParser::key_at(EventClass event_class, std::size_t place, std::string_view text) {
   std::uint32_t& last = last_keys_[static_cast<std::size_t>(event_class)][place];
-  if (last >= keys_.size() || keys_[last] != text) last = key_of(text);
+  if (last >= keys_.size() || !same_text(keys_[last], text)) last = key_of(text);
   return last;
 }
 
@@ -230,7 +230,7 @@ void EventParser::add(const EventFields& fields) {
     case 'i':
     case 'I':
     case 'R': {
-      if (phase == 'i' && fields.name == "[memory]" && add_memory(fields, *time_ns)) return;
+      if (phase == 'i' && same_text(fields.name, "[memory]") && add_memory(fields, *time_ns)) return;
       Event event{.time_ns = *time_ns, .phase = phase};
       if (phase == 'X' && !fields.duration.empty()) {
         const std::optional<std::int64_t> duration_ns = nanoseconds(fields.duration);
@@ -253,7 +253,7 @@ void EventParser::add(const EventFields& fields) {
     case 't':
     case 'f':
       // From a call to the device work that it started: both have the argument "correlation".
-      if (fields.category == "ac2g" || fields.category == "async_cpu_to_gpu") return;
+      if (same_text(fields.category, "ac2g") || same_text(fields.category, "async_cpu_to_gpu")) return;
       piece_.flows.push_back({*time_ns, id_of(fields.id), kind_of(fields), thread_of(fields), phase});
       return;
     default:

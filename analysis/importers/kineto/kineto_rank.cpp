@@ -7,6 +7,7 @@
 #include <span>
 
 #include "analysis/importers/cuda_names.h"
+#include "analysis/importers/kineto/own_ranks.h"
 #include "analysis/importers/kineto/values.h"
 #include "profiler/format/iteration_rules.h"
 
@@ -382,7 +383,7 @@ void KinetoRank::add_counters() {
     const std::vector<std::string_view> fields = fields_of(counters_[c]);
     const std::string process = plain_text(fields[0]), name = plain_text(fields[1]), series = plain_text(fields[2]);
     if (own_) {
-      add_own_counter(name, series == "value" ? "" : series, samples);
+      add_own_counter(own_rank_prefix(process_names_[process]), name, series == "value" ? "" : series, samples);
       samples = {};
       continue;
     }
@@ -397,9 +398,10 @@ void KinetoRank::add_counters() {
 }
 
 // Paceline's export names a counter "DEVICE: NAME", and its series after the unit.
-void KinetoRank::add_own_counter(const std::string& label, const std::string& unit, const Samples& samples) {
+void KinetoRank::add_own_counter(const std::string& prefix, const std::string& label, const std::string& unit,
+                                 const Samples& samples) {
   const std::size_t colon = label.find(": ");
-  const std::string device = colon == label.npos ? "" : label.substr(0, colon);
+  const std::string device = prefix + (colon == label.npos ? "" : label.substr(0, colon));
   TrackBuilder& track = rank_.add_counter(colon == label.npos ? label : label.substr(colon + 2), unit, device, false);
   for (const auto& [time_ns, value] : samples) track.add_sample(time_ns, value);
   rank_.info().counter_events += samples.size();
@@ -410,16 +412,20 @@ void KinetoRank::label_tracks() {
   const auto rating = [](const Thread& thread) {
     const TrackState& track = thread.tracks[host];
     const bool first = !thread.thread.empty() && thread.process == thread.thread && track.builder != nullptr;
-    return std::tuple(thread.name == "main thread", track.iterations, first, track.events);
+    return std::tuple(track.iterations, first, track.events);
   };
   const auto main = std::ranges::max_element(thread_infos_, {}, rating);
   if (main != thread_infos_.end()) rank_.info().pid = whole_number(main->process).value_or(0);
   for (Thread& thread : thread_infos_) {
+    const std::string& process = process_names_[thread.process];
+    if (const std::string prefix = own_ ? own_rank_prefix(process) : ""; !prefix.empty()) {
+      describe_own(thread, prefix);
+      continue;
+    }
     const bool is_main = &thread == &*main && thread.tracks[host].builder != nullptr;
     const std::string of_gpu = fmt::format("GPU {} stream {}", thread.process, thread.thread);
     std::string label = thread.name.empty() ? "thread " + thread.thread : thread.name;
     if (thread.process != main->process) {
-      const std::string& process = process_names_[thread.process];
       label = (process.empty() ? "process " + thread.process : process) + " " + label;
     }
     const auto describe = [&](Group group, const std::string& text) {
@@ -427,9 +433,16 @@ void KinetoRank::label_tracks() {
         thread.tracks[group].builder->describe(text, is_main && group == host);
     };
     describe(host, is_main ? "main thread" : label);
-    describe(stream, own_ && !thread.name.empty() ? thread.name : of_gpu);
+    describe(stream, of_gpu);
     describe(annotations, of_gpu + " annotations");
     describe(waits, of_gpu + " waits");
+  }
+}
+
+// Paceline's export names tracks by their labels.
+void KinetoRank::describe_own(Thread& thread, const std::string& prefix) {
+  for (TrackState& track : thread.tracks) {
+    if (track.builder != nullptr) track.builder->describe(prefix + thread.name, thread.name == "main thread");
   }
 }
 

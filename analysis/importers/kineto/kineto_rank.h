@@ -91,7 +91,9 @@ class KinetoRank {
   void add_flows();
   using Samples = std::vector<std::pair<std::int64_t, double>>;
   void add_counters();
-  void add_own_counter(const std::string& label, const std::string& unit, const Samples& samples);
+  void add_own_counter(const std::string& prefix, const std::string& label, const std::string& unit,
+                       const Samples& samples);
+  void describe_own(Thread& thread, const std::string& prefix);
   void label_tracks();
 
   static constexpr RecordId unknown = ~RecordId{0};

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "analysis/importers/kineto/file_reader.h"
+#include "analysis/importers/kineto/own_ranks.h"
 #include "analysis/importers/kineto/values.h"
 #include "analysis/importers/reader.h"
 #include "analysis/trace/parallel.h"
@@ -113,7 +114,13 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
   if (failures.size() == files.size()) throw Error(failures.front());
   Trace trace = run.finish();
   std::erase_if(trace.ranks, [](const Rank& rank) { return rank.format.empty(); });  // of files that could not be read
-  for (Rank& rank : trace.ranks) begin_at_zero(rank);
+  std::vector<Rank> ranks;
+  for (Rank& rank : trace.ranks) {
+    begin_at_zero(rank);
+    kineto::split_own_ranks(std::move(rank), ranks);
+  }
+  trace.ranks = std::move(ranks);
+  std::ranges::stable_sort(trace.ranks, {}, &Rank::rank);
   trace.notes = std::move(failures);
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
   return trace;

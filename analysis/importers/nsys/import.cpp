@@ -47,7 +47,7 @@ NsysImport::NsysImport(Database& database, AddRank add_rank)
   }
 }
 
-void NsysImport::read(const std::function<void(double)>& progress) {
+void NsysImport::read(const ShareDone& done) {
   find_communicators();
   const std::function<void()> parts[] = {
       [&] { read_kernels(); },
@@ -67,11 +67,7 @@ void NsysImport::read(const std::function<void(double)>& progress) {
       [&] { read_overhead(); },
       [&] { read_gpu_metrics(); },
   };
-  std::size_t done = 0;
-  for (const auto& part : parts) {
-    part();
-    progress(static_cast<double>(++done) / static_cast<double>(std::size(parts)));
-  }
+  run_parts(parts, done);
   for (const auto& [global, process] : processes_) {
     if (process == nullptr) continue;
     process->nccl.finish();
@@ -84,9 +80,7 @@ void NsysImport::read(const std::function<void(double)>& progress) {
       info.rank = *capture_.environment_rank;
     }
     if (capture_.environment_size) info.world_size = *capture_.environment_size;
-    if (database_.damage().empty()) continue;
-    info.damaged = true;
-    for (const std::string& text : database_.damage()) info.damage += (info.damage.empty() ? "" : "; ") + text;
+    note_damage(database_, info);
   }
 }
 
@@ -175,6 +169,13 @@ bool NsysImport::read_times(const Rows& row, const char* table, std::int64_t& st
   return false;
 }
 
+NsysImport::Process* NsysImport::read_work(const Rows& row, const char* table, ProcessTracks::Work& work) {
+  if (!read_times(row, table, work.start_ns, work.end_ns)) return nullptr;
+  work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
+  work.correlation = row.integer(5);
+  return process(process_of(row, 6), true);
+}
+
 void NsysImport::read_kernels() {
   const char* table = nsys_import::kernel_table;
   Rows row =
@@ -183,11 +184,9 @@ void NsysImport::read_kernels() {
                              "blockZ", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory"});
   while (row.next()) {
     ProcessTracks::Work work;
-    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
-    Process* of = process(process_of(row, 6), true);
+    Process* of = read_work(row, table, work);
     if (of == nullptr) continue;
-    work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
-    work.correlation = row.integer(5), work.graph_node = row.integer(7);
+    work.graph_node = row.integer(7);
     const int name_column = row.is_null(8) ? 9 : 8;
     const auto [kind, fresh] = of->kernels.try_emplace(row.integer(name_column), 0);
     if (fresh) {
@@ -224,11 +223,9 @@ void NsysImport::read_copies() {
                              "graphNodeId", "bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId"});
   while (row.next()) {
     ProcessTracks::Work work;
-    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
-    Process* of = process(process_of(row, 6), true);
+    Process* of = read_work(row, table, work);
     if (of == nullptr) continue;
-    work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
-    work.correlation = row.integer(5), work.graph_node = row.integer(7);
+    work.graph_node = row.integer(7);
     const std::optional<std::string> label = copy_label(row.integer(9));
     ProcessTracks::Copy copy;
     copy.kind = row.integer(9) < 0 || label ? 0 : static_cast<std::uint32_t>(row.integer(9));
@@ -247,11 +244,9 @@ void NsysImport::read_sets() {
                                     "graphNodeId", "bytes", "memKind"});
   while (row.next()) {
     ProcessTracks::Work work;
-    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
-    Process* of = process(process_of(row, 6), true);
+    Process* of = read_work(row, table, work);
     if (of == nullptr) continue;
-    work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
-    work.correlation = row.integer(5), work.graph_node = row.integer(7);
+    work.graph_node = row.integer(7);
     const auto kind = row.is_null(9) ? std::nullopt : std::optional(nsys_import::memory_kind(row, 9));
     of->tracks.add_set(work, row.integer(8), kind);
     ++of->tracks.rank().info().cuda_events;
@@ -264,11 +259,8 @@ void NsysImport::read_graphs() {
       table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphId"});
   while (row.next()) {
     ProcessTracks::Work work;
-    if (!read_times(row, table, work.start_ns, work.end_ns)) continue;
-    Process* of = process(process_of(row, 6), true);
+    Process* of = read_work(row, table, work);
     if (of == nullptr) continue;
-    work.device = row.integer(2), work.context = row.integer(3), work.stream = row.integer(4);
-    work.correlation = row.integer(5);
     of->tracks.add_graph(work, row.integer(7));
     ++of->tracks.rank().info().cuda_events;
   }

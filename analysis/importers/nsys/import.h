@@ -17,6 +17,7 @@
 #include "analysis/importers/nsys/nccl.h"
 #include "analysis/importers/sqlite/database.h"
 #include "analysis/importers/sqlite/process_tracks.h"
+#include "analysis/importers/sqlite/read_files.h"
 
 namespace paceline::analysis {
 
@@ -26,8 +27,8 @@ class NsysImport {
 
   NsysImport(Database& database, AddRank add_rank);
 
-  // Reads all tables. `progress` is called with the share that is done, and throws where the work is to stop.
-  void read(const std::function<void(double)>& progress);
+  // Reads all tables.
+  void read(const ShareDone& done);
   // One line for each thing that was left out, for people.
   std::vector<std::string> notes() const;
 
@@ -57,6 +58,10 @@ class NsysImport {
   std::int64_t process_of(const Rows& row, int column);
   // The times in columns 0 and 1. Counts what cannot be used.
   bool read_times(const Rows& row, const char* table, std::int64_t& start_ns, std::int64_t& end_ns);
+
+  // start, end, deviceId, contextId, streamId, correlationId and globalPid, the first columns of GPU work. Returns
+  // its process; nullptr where the row cannot be used.
+  Process* read_work(const Rows& row, const char* table, ProcessTracks::Work& work);
 
   void read_kernels();
   void read_copies();

@@ -263,7 +263,7 @@ void NvprofImport::read_overhead() {
   }
 }
 
-void NvprofImport::read(const std::function<void(double)>& progress) {
+void NvprofImport::read(const ShareDone& done) {
   const std::function<void()> parts[] = {
       [&] { std::ranges::for_each(nvprof_import::kernel_tables, [&](const char* table) { read_kernels(table); }); },
       [&] { std::ranges::for_each(nvprof_import::copy_tables, [&](const char* table) { read_copies(table); }); },
@@ -274,15 +274,9 @@ void NvprofImport::read(const std::function<void(double)>& progress) {
       [&] { read_markers(); },
       [&] { read_overhead(); },
   };
-  std::size_t done = 0;
-  for (const auto& part : parts) {
-    part();
-    progress(static_cast<double>(++done) / static_cast<double>(std::size(parts)));
-  }
+  run_parts(parts, done);
   for (const auto& [pid, tracks] : processes_) tracks->finish();
-  Rank& info = rank_.info();
-  info.damaged = !database_.damage().empty();
-  for (const std::string& text : database_.damage()) info.damage += (info.damage.empty() ? "" : "; ") + text;
+  note_damage(database_, rank_.info());
 }
 
 std::vector<std::string> NvprofImport::notes() const {

@@ -13,6 +13,7 @@
 
 #include "analysis/importers/sqlite/database.h"
 #include "analysis/importers/sqlite/process_tracks.h"
+#include "analysis/importers/sqlite/read_files.h"
 
 namespace paceline::analysis {
 
@@ -20,8 +21,8 @@ class NvprofImport {
  public:
   NvprofImport(Database& database, RankBuilder& rank);
 
-  // Reads all tables. `progress` is called with the share that is done, and throws where the work is to stop.
-  void read(const std::function<void(double)>& progress);
+  // Reads all tables.
+  void read(const ShareDone& done);
   // One line for each thing that was left out, for people.
   std::vector<std::string> notes() const;
 

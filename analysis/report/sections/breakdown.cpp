@@ -97,7 +97,7 @@ void ranks_as_columns(const RunAnalysis& run, const std::vector<std::size_t>& ph
   table.columns.emplace_back("phase");
   std::vector<std::string> wall = {"wall time"}, lost = {"events lost, in no phase"};
   for (const auto& rank : run.per_rank) {
-    table.columns.push_back(fmt::format("rank {} on {}", rank.rank, rank.host));
+    table.columns.push_back(fmt::format("rank {}{}", rank.rank, on_host(rank)));
     wall.push_back(duration(rank.wall_ns));
     lost.push_back(time_of_losses(rank));
   }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "analysis/report/sections.h"
+#include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 #include "analysis/text/lists.h"
 
@@ -16,7 +17,7 @@ constexpr unsigned usual_open_files = 1024;
 void gpus(const RunAnalysis& run, std::vector<Finding>& out) {
   for (const RankSummary& rank : run.per_rank) {
     for (const GpuTrouble& gpu : rank.gpu_troubles) {
-      const std::string which = fmt::format("{} of rank {} on {}", gpu.device, rank.rank, rank.host);
+      const std::string which = fmt::format("{} of rank {}{}", gpu.device, rank.rank, on_host(rank));
       if (gpu.xid_error) {
         out.push_back(
             {Severity::problem,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/report/sections.h"
+#include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 
 namespace paceline::analysis {
@@ -71,9 +72,9 @@ std::string slow_ranks_text(const RunAnalysis& run) {
     const LateRank& late = test.late[i];
     const RankSummary& rank = run.per_rank[late.rank];
     text += fmt::format(
-        " Rank {} on {} arrived at the collectives of an iteration {} later than {} (mean over {}). That costs {} of a "
+        " Rank {}{} arrived at the collectives of an iteration {} later than {} (mean over {}). That costs {} of a "
         "step. In a balanced run, chance makes some rank this late in fewer than {} of 1,000 runs",
-        rank.rank, rank.host, seconds(1e-9 * late.behind_ns),
+        rank.rank, on_host(rank), seconds(1e-9 * late.behind_ns),
         run.per_rank.size() == 2 ? "the other rank" : "the median of the other ranks",
         plural(test.iterations, "iteration", "iterations"), percent(late.share_of_step),
         late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));

@@ -125,6 +125,14 @@ TEST(Csv, HasOneRowARunAndRankAndOneATablesRow) {
   }
 }
 
+TEST(Text, NamesNoHostWhereTheTraceHasNone) {
+  Trace trace = make_trace({.ranks = 2});
+  for (Rank& rank : trace.ranks) rank.host.clear();
+  const std::string text = render_text(build_report({analyse_run(trace, "run")}));
+  EXPECT_THAT(text, HasSubstr("rank 1"));
+  EXPECT_THAT(text, Not(HasSubstr("rank 1 on")));
+}
+
 TEST(Text, SaysTheHeadlineFirstAndAlignsColumns) {
   const std::string text = render_text(two_runs());
   EXPECT_TRUE(

@@ -68,6 +68,7 @@ class RoundTrip : public testing::Test {
     TrackBuilder& counter = rank.add_counter("memory", "bytes", "GPU 0", false);
     counter.add_sample(0, 1.5);
     counter.add_sample(100, 3e9);
+    rank.add_counter("temperature", "", "", false).add_sample(50, 40);
     const NameId world = rank.names().intern("MPI_COMM_WORLD");
     rank.add_communicator({world, 99, static_cast<std::uint32_t>(world_size)}, number);
   }
@@ -132,8 +133,8 @@ TEST_F(RoundTrip, ATraceComesBackFromOtf2) {
   EXPECT_EQ(after.communicators.find(after.names.find("MPI_COMM_WORLD"))->members, 2U);
 }
 
-TEST_F(RoundTrip, ARankComesBackFromChromeJson) {
-  const Trace before = run_of(1);
+TEST_F(RoundTrip, RanksComeBackFromChromeJson) {
+  const Trace before = run_of(2);
   const std::filesystem::path path = folder_ / "rank.json";
   std::FILE* file = std::fopen(path.c_str(), "wb");
   ASSERT_NE(file, nullptr);
@@ -142,8 +143,14 @@ TEST_F(RoundTrip, ARankComesBackFromChromeJson) {
   const std::vector<TraceFile> files{{path, "the file"}};
   const Trace after = kineto_reader.read(files, {});
   EXPECT_THAT(lines_of(after), ElementsAreArray(lines_of(before)));
-  ASSERT_EQ(after.ranks.size(), 1U);
-  EXPECT_EQ(after.ranks[0].utc_of_zero_ns, before.ranks[0].utc_of_zero_ns);
+  ASSERT_EQ(after.ranks.size(), 2U);
+  for (const Rank& rank : after.ranks) {
+    EXPECT_EQ(rank.host, "node17");
+    EXPECT_EQ(rank.utc_of_zero_ns, before.ranks[0].utc_of_zero_ns);
+    EXPECT_EQ(rank.cuda_events, 1U);
+    EXPECT_EQ(rank.counter_events, 3U);
+    EXPECT_EQ(rank.end_ns, 200);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+#include "analysis/importers/kineto/own_ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "analysis/importers/kineto/values.h"
+
+namespace paceline::analysis::kineto {
+namespace {
+
+constexpr char mark = '\x1f';  // around the name of the process; no label has it
+constexpr std::string_view rank_word = "rank ";
+
+struct OwnRank {
+  int number = 0;
+  std::string host;
+  bool operator<(const OwnRank& other) const { return number < other.number; }
+};
+
+// "rank 3 (node17)" or "rank 3".
+std::optional<OwnRank> own_rank_of(std::string_view process_name) {
+  if (!process_name.starts_with(rank_word)) return std::nullopt;
+  process_name.remove_prefix(rank_word.size());
+  const std::size_t space = std::min(process_name.find(' '), process_name.size());
+  const auto number = whole_number(process_name.substr(0, space));
+  std::string_view host = process_name.substr(space);
+  if (!number || *number < 0 || *number > 100'000'000) return std::nullopt;
+  if (!host.empty() && (!host.starts_with(" (") || !host.ends_with(')'))) return std::nullopt;
+  if (!host.empty()) host = host.substr(2, host.size() - 3);
+  return OwnRank{static_cast<int>(*number), std::string(host)};
+}
+
+// Takes the prefix off the text and returns the rank in it.
+std::optional<OwnRank> take_own_rank(std::string& text) {
+  if (text.empty() || text[0] != mark) return std::nullopt;
+  const std::size_t end = text.find(mark, 1);
+  if (end == text.npos) return std::nullopt;
+  const std::string process_name = text.substr(1, end - 1);
+  text.erase(0, end + 1);
+  return own_rank_of(process_name);
+}
+
+// What the rank has from its tracks alone.
+void count_events(Rank& rank) {
+  rank.nvtx_events = rank.cuda_events = rank.counter_events = 0;
+  bool any = false;
+  const auto extend = [&](std::int64_t start_ns, std::int64_t end_ns) {
+    rank.start_ns = any ? std::min(rank.start_ns, start_ns) : start_ns;
+    rank.end_ns = any ? std::max(rank.end_ns, end_ns) : end_ns;
+    any = true;
+  };
+  for (const Track& track : rank.tracks) {
+    (track.kind == TrackKind::stream ? rank.cuda_events : rank.nvtx_events) += track.slices.size();
+    rank.counter_events += track.samples.time_ns.size();
+    for (const Slices* slices : {&track.slices, &track.marks}) {
+      for (std::size_t i = 0; i < slices->size(); ++i) extend(slices->start_ns[i], slices->end_ns(i));
+    }
+    for (const std::int64_t time_ns : track.samples.time_ns) extend(time_ns, time_ns);
+  }
+}
+
+}  // namespace
+
+std::string own_rank_prefix(const std::string& process_name) {
+  return own_rank_of(process_name) ? mark + process_name + mark : "";
+}
+
+void split_own_ranks(Rank rank, std::vector<Rank>& ranks) {
+  std::map<OwnRank, std::vector<Track>> tracks;
+  std::vector<Track> others;
+  for (Track& track : rank.tracks) {
+    const auto own = take_own_rank(track.label);
+    take_own_rank(track.samples.device);
+    if (track.kind == TrackKind::counter && track.samples.device.empty()) track.label = track.samples.name;
+    (own ? tracks[*own] : others).push_back(std::move(track));
+  }
+  if (tracks.empty()) {
+    rank.tracks = std::move(others);
+    ranks.push_back(std::move(rank));
+    return;
+  }
+  std::ranges::move(others, std::back_inserter(tracks.begin()->second));
+  rank.tracks.clear();
+  rank.world_size = std::max(rank.world_size, tracks.rbegin()->first.number + 1);
+  const bool several = tracks.size() > 1;
+  for (auto& [own, of_rank] : tracks) {
+    Rank part = rank;
+    part.rank = own.number;
+    part.host = own.host;
+    part.tracks = std::move(of_rank);
+    if (several) count_events(part);
+    ranks.push_back(std::move(part));
+    rank.dropped.clear();  // of the whole file; they count once
+  }
+}
+
+}  // namespace paceline::analysis::kineto

@@ -1,0 +1,18 @@
+// Paceline's own export to Chrome JSON: a process named "rank 3 (node17)" for each rank, all in one file.
+#pragma once
+
+#include <string>
+
+#include "analysis/trace/trace.h"
+
+namespace paceline::analysis::kineto {
+
+// What the label of a track, or the device of a counter, begins with until split_own_ranks(). Empty where the process's
+// name is not one that the export writes.
+std::string own_rank_prefix(const std::string& process_name);
+
+// Makes ranks out of a rank whose tracks have such prefixes, and adds them to the list. Other ranks are added as they
+// are.
+void split_own_ranks(Rank rank, std::vector<Rank>& ranks);
+
+}  // namespace paceline::analysis::kineto
