@@ -38,6 +38,13 @@ constexpr std::array<std::string_view, 8> varying_arguments{
     "correlation", "Sequence number", "Seq",    "Comms Id",
     "Addr",        "Fwd thread id",   "handle", "wait_on_cuda_event_record_corr_id"};
 
+// The domain that Paceline's export writes as the first argument; no data where the event has none.
+std::string_view domain_of(const EventFields& fields) {
+  if (fields.argument_count == 0) return {};
+  const EventFields::Argument& first = fields.arguments[0];
+  return first.type == '"' && same_text(first.key, "domain") ? first.value : std::string_view();
+}
+
 // "0x7f10" and other texts as numbers: equal texts have equal numbers.
 std::uint64_t id_of(std::string_view text) {
   if (const auto value = number(text); value && value->type != ValueType::real) return value->bits;
@@ -173,13 +180,6 @@ std::size_t EventParser::damaged_from(std::string_view text, std::size_t place, 
     place = next == text.npos ? text.size() : next;
   }
   return place;
-}
-
-// The domain that Paceline's export writes as the first argument; no data where the event has none.
-std::string_view domain_of(const EventFields& fields) {
-  if (fields.argument_count == 0) return {};
-  const EventFields::Argument& first = fields.arguments[0];
-  return first.type == '"' && same_text(first.key, "domain") ? first.value : std::string_view();
 }
 
 std::uint32_t EventParser::kind_of(const EventFields& fields) {
