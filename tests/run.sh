@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything, runs all tests (and fuzzes the reader of trace files):
-# optimised, then what does not need a window or another program again under AddressSanitizer and
-# UndefinedBehaviorSanitizer. The last line counts the tests of all presets: N passed, N failed, N skipped.
+# Installs what is missing, builds everything and runs all tests: optimised, then what does not need a window or another
+# program again by clang under AddressSanitizer and UndefinedBehaviorSanitizer, with a fuzzer for each reader of files.
+# The last line counts the tests of all presets: N passed, N failed, N skipped.
 # usage: tests/run.sh [release|asan|tsan …]        default: release asan
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,8 +26,8 @@ for preset in "$@"; do
   printf '\n== %s: tests\n' "$preset"
   results+=("build/$preset/tests.xml")
   rm -f "build/$preset/tests.xml"
-  # The whole output of the programs goes to the file: tally.py reads GoogleTest's summaries in it.
-  ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" --output-junit tests.xml \
+  # Tests wait now and then, so one more than there are cores run at once. The whole output of the programs goes to the file: tally.py reads GoogleTest's summaries in it.
+  ctest --test-dir "build/$preset" --output-on-failure -j $(($(nproc) + 1)) --output-junit tests.xml \
     --test-output-size-passed 1000000 --test-output-size-failed 1000000 --test-output-truncation head ||
     failed+=("$preset")
 done

@@ -90,7 +90,8 @@ RecordId PaceMpi::collective_record(Records& records, const events::MpiBeginColl
 // Zero bytes, an unknown file and an offset of -1 (at a file pointer) are omitted.
 void PaceMpi::add_file(TrackBuilder& track, std::uint32_t slice, const events::MpiBeginFile& call) const {
   if (call.bytes > 0) track.argument(slice, context_.words.bytes, call.bytes);
-  if (const auto file = context_.definitions.mpi_files.find(call.file); file != context_.definitions.mpi_files.end()) {
+  const std::uint32_t id = call.file;  // a field without alignment: find() would take a reference to it
+  if (const auto file = context_.definitions.mpi_files.find(id); file != context_.definitions.mpi_files.end()) {
     track.text_argument(slice, context_.words.file,
                         context_.rank.names().intern(context_.definitions.name(file->second.path)));
   }

@@ -34,7 +34,8 @@ constexpr unsigned state_fresh = 0, state_started = 1;
 constexpr std::size_t callbacks_size = 16, version_size = 24;
 
 // Without the sanitizers, which do not allow reads between variables.
-[[gnu::no_sanitize("address"), gnu::no_sanitize("thread")]] void search_data(std::uintptr_t from, std::uintptr_t to) {
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) void search_data(std::uintptr_t from,
+                                                                                std::uintptr_t to) {
   for (std::uintptr_t at = from; at + sizeof(NvtxGlobals) <= to; at += sizeof(void*)) {
     const auto* globals = reinterpret_cast<const NvtxGlobals*>(at);
     if (globals->callbacks_size != callbacks_size || globals->version_size != version_size) continue;

@@ -58,8 +58,8 @@ TEST(Events, LieInTheDocumentedBits) {
   EXPECT_EQ(pack(0, events::ThreadName{.name = 3, .thread_id = 4})[0].low, std::uint64_t{3} << 32);
   EXPECT_EQ(pack(0, events::Enumerator{.value = 8, .domain = 2, .is_flag = 1})[1], (Slot{8, 2 | 1 << 16}));
   EXPECT_EQ(pack(0, events::Trigger{.cause = TriggerCause::hang, .number = 5})[0].low, 3U | 5U << 8);
-  static_assert(pack(1, events::Lost{.cause = 3, .scope = LostScope::any_thread, .events = 7})[0].low ==
-                (3 | 1 << 8 | 7 << 16));
+  EXPECT_EQ(pack(1, events::Lost{.cause = 3, .scope = LostScope::any_thread, .events = 7})[0].low,
+            3U | 1U << 8 | 7U << 16);
 }
 
 TEST(Events, AreOfTheTypesThatTheTestsKnow) {
