@@ -7,6 +7,7 @@ import sys
 _HOOKED = {
     "torch": "torch_hooks",
     "transformers.trainer": "transformers_hooks",
+    "accelerate.accelerator": "accelerate_hooks",
     "safetensors.torch": "safetensors_hooks",
     "torch._dynamo": "compiled_hooks",
 }

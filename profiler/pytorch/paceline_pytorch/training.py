@@ -275,6 +275,7 @@ def install_optimizers(torch):
     hooked(optimizer_class, "__init__", make_init)
     hooked(optimizer_class, "__setstate__", make_setstate)
     hooked(optimizer_class, "zero_grad", make_zero_grad)
+    hooked(torch.nn.Module, "zero_grad", make_zero_grad)
 
     # A step of a scaler counts, also if it skips the optimizer's because of an overflow.
     def make_scaler_step(original):
@@ -295,6 +296,27 @@ def _hook_step_of(optimizer_class, is_compiling):
         if "step" in vars(of):
             hooked(of, "step", lambda original: _step_hook(original, is_compiling))
             return
+
+
+# --- what a framework does around these calls, such as scaling a loss before its backward
+
+
+def phase_hook(slot, original, is_grad_enabled, new_batch=False):
+    """A function of a framework that is a part of training belongs to one phase as a whole."""
+
+    def call(*args, **kwargs):
+        if not is_grad_enabled() or (not kinds.ready and not attach()):
+            return original(*args, **kwargs)
+        iterations.work(new_batch)
+        counts = iterations.enter(get_ident())
+        getattr(kinds, slot)()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            pop()
+            iterations.depth -= counts
+
+    return call
 
 
 # --- checkpoints, and copies to the device

@@ -1,6 +1,7 @@
-"""Hugging Face's Trainer: the accuracy that an evaluation returns, as the mark `accuracy`."""
+"""Hugging Face's Trainer: the parts of a step and of a checkpoint that are its own work, and the accuracy that an evaluation
+returns, as the mark `accuracy`."""
 from . import ranges
-from .training import hooked
+from .training import checkpoint_hook, hooked, phase_hook
 
 
 def _make_evaluate(original):
@@ -18,4 +19,11 @@ def _make_evaluate(original):
 
 
 def install(module):
-    hooked(module.Trainer, "evaluate", _make_evaluate)
+    from torch import is_grad_enabled
+
+    trainer = module.Trainer
+    hooked(trainer, "evaluate", _make_evaluate)
+    hooked(trainer, "get_batch_samples", lambda original: phase_hook("preprocess", original, is_grad_enabled, new_batch=True))
+    hooked(trainer, "compute_loss", lambda original: phase_hook("forward", original, is_grad_enabled))
+    hooked(trainer, "_save_checkpoint", checkpoint_hook)
+    hooked(trainer, "save_model", checkpoint_hook)
