@@ -30,7 +30,8 @@ class Extraction {
     out_.complete = rank_.gaps.empty() && !lost;
     out_.complete_at_end = !lost && (rank_.gaps.empty() || rank_.gaps.back().end_ns < rank_.end_ns);
     for (const NameId text : rank_.communicators) identity_of(text);
-    for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) look_at(t, rank_.tracks[t].slices);
+    const std::vector<std::uint8_t> wanted = wanted_kinds();
+    for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) look_at(t, rank_.tracks[t].slices, wanted);
     name_persistent();
     complete();
     return std::move(out_);
@@ -57,13 +58,24 @@ class Extraction {
     return found->second;
   }
 
-  void look_at(std::uint32_t track, const Slices& slices) {
+  bool starts(const Kind& kind) const { return kind.name == start_ && start_ != 0; }
+  bool of_nccl(const Kind& kind) const { return kind.domain == nccl_ && nccl_ != 0; }
+  bool enqueued(const Kind& kind) const { return of_nccl(kind) && kind.category == enqueue_ && enqueue_ != 0; }
+
+  // Whether slices of each kind may be calls of collectives.
+  std::vector<std::uint8_t> wanted_kinds() const {
+    std::vector<std::uint8_t> wanted;
+    for (const Kind& kind : trace_.kinds) {
+      wanted.push_back(starts(kind) || enqueued(kind) || (kind.category == collective_ && collective_ != 0));
+    }
+    return wanted;
+  }
+
+  void look_at(std::uint32_t track, const Slices& slices, const std::vector<std::uint8_t>& wanted) {
     for (std::uint32_t i = 0; i < slices.size(); ++i) {
+      if (wanted[slices.kind[i]] == 0) continue;
       const Kind& kind = trace_.kind_of(slices, i);
-      const bool starts = kind.name == start_ && start_ != 0;
-      const bool of_nccl = kind.domain == nccl_ && nccl_ != 0;
-      const bool enqueued = of_nccl && kind.category == enqueue_ && enqueue_ != 0;
-      if (!starts && !enqueued && (kind.category != collective_ || collective_ == 0)) continue;
+      const bool starts = this->starts(kind), of_nccl = this->of_nccl(kind), enqueued = this->enqueued(kind);
       CollectiveCall call{.sequence = no_sequence,
                           .type = enqueued ? CallType::enqueued : CallType::plain,
                           .of_nccl = of_nccl,
@@ -180,6 +192,7 @@ class Extraction {
       if (main->slices.end_ns(i) >= rank_.end_ns && main->slices.number(i, unfinished_)) {
         return trace_.name_of(main->slices, i);
       }
+      if (main->slices.depth[i] == 0 && main->slices.end_ns(i) < rank_.end_ns) break;  // so do all before it
     }
     return "";
   }

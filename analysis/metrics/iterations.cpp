@@ -27,7 +27,7 @@ std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank) 
   const Trace& trace = table.trace();
   std::vector<Iteration> iterations;
   const Track* main = main_track(rank);
-  if (main == nullptr) return iterations;
+  if (main == nullptr || !table.any_iterations()) return iterations;
 
   const NameId payload = trace.names.find("payload"), unfinished = trace.names.find("unfinished");
   const Slices& slices = main->slices;
@@ -66,7 +66,7 @@ std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank) 
   return iterations;
 }
 
-void IterationPhases::add(const PhaseInterval& interval) {
+void IterationPhases::add_to(const PhaseInterval& interval) {
   const auto end_of = [](const Iteration& iteration) { return iteration.start_ns + iteration.duration_ns; };
   while (next_ < iterations_.size() && end_of(iterations_[next_]) <= interval.start_ns) ++next_;
   for (std::size_t i = next_; i < iterations_.size() && iterations_[i].start_ns < interval.end_ns; ++i) {

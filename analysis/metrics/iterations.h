@@ -31,9 +31,12 @@ std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank);
 class IterationPhases {
  public:
   explicit IterationPhases(std::vector<Iteration>& iterations) : iterations_(iterations) {}
-  void add(const PhaseInterval& interval);
+  void add(const PhaseInterval& interval) {
+    if (next_ < iterations_.size()) add_to(interval);
+  }
 
  private:
+  void add_to(const PhaseInterval& interval);
   std::vector<Iteration>& iterations_;
   std::size_t next_ = 0;  // the first that may end after the next interval's start
 };

@@ -6,10 +6,6 @@
 
 namespace paceline::analysis {
 
-bool is_compute(Phase phase) {
-  return phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
-}
-
 std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Intervals compute,
                                   const GpuActivity& gpu) {
   if (!gpu.communication.empty()) {

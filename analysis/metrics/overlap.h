@@ -20,11 +20,13 @@ struct Overlap {
   std::int64_t hidden_ns = 0;         // the part of it under compute
 };
 
-// Nothing if no communication runs beside the main thread. `compute`: the main thread's forward, backward and optimizer,
-// in order. Cost: n log n in the communication slices.
+// Nothing if no communication runs beside the main thread. `compute`: the main thread's forward, backward and
+// optimizer, in order. Cost: n log n in the communication slices.
 std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Intervals compute, const GpuActivity& gpu);
 
 // True of the phases that hide communication which other threads do.
-bool is_compute(Phase phase);
+inline bool is_compute(Phase phase) {
+  return phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
+}
 
 }  // namespace paceline::analysis

@@ -125,6 +125,7 @@ PhaseTable::PhaseTable(const Trace& trace) : trace_(trace) {
   for (const Kind& kind : trace.kinds) {
     const PhaseRule* rule = first_match(trace, kind);
     entries_.push_back({rule != nullptr ? rule->phase : std::nullopt, is_iteration(trace, kind)});
+    any_iterations_ = any_iterations_ || entries_.back().iteration;
   }
 }
 

@@ -36,6 +36,7 @@ class PhaseTable {
   // The phase of a slice of this kind; nothing where it takes that of the slice around it.
   std::optional<Phase> phase(KindId kind) const { return entries_[kind].phase; }
   bool iteration(KindId kind) const { return entries_[kind].iteration; }
+  bool any_iterations() const { return any_iterations_; }  // whether any kind is an iteration
 
  private:
   struct Entry {
@@ -44,6 +45,7 @@ class PhaseTable {
   };
   const Trace& trace_;
   std::vector<Entry> entries_;  // by kind
+  bool any_iterations_ = false;
 };
 
 }  // namespace paceline::analysis

@@ -5,9 +5,6 @@
 namespace paceline::analysis {
 namespace phase_walk_parts {
 
-bool holds_its_compute(Phase phase) {
-  return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
-}
 // The phases of CUDA calls, in which a thread copies to a device, launches work on it or waits for it.
 bool is_for_device(Phase phase) { return phase == Phase::copy || phase == Phase::launch || phase == Phase::idle; }
 bool computes(Phase phase) {
@@ -24,6 +21,7 @@ std::int64_t end_of_seen_startup(const PhaseTable& table, const Rank& rank, cons
     if (mpi != 0 && !end_of_init && trace.kind_of(slices, i).domain == mpi &&
         table.phase(slices.kind[i]) == Phase::startup) {
       end_of_init = slices.end_ns(i);
+      if (!table.any_iterations()) break;
     }
   }
   if (end_of_init) return *end_of_init;
@@ -53,9 +51,8 @@ PhaseWalk::PhaseWalk(const PhaseTable& table, const Rank& rank)
   exposed_ = without(gpu.communication, gpu.compute);
 }
 
-void PhaseWalk::open(Position& at) const {
+PhaseWalk::Position::Open PhaseWalk::opened_inside(const Position& at, Position::Open inner) const {
   using namespace phase_walk_parts;
-  Position::Open inner{slices_->end_ns(at.slice), table_.phase(slices_->kind[at.slice]), std::nullopt};
   if (!at.open.empty()) {
     const Position::Open& outer = at.open.back();
     inner.holder = outer.holder;
@@ -67,7 +64,7 @@ void PhaseWalk::open(Position& at) const {
     }
   }
   if (inner.phase && holds_its_compute(*inner.phase)) inner.holder = inner.phase;
-  at.open.push_back(inner);
+  return inner;
 }
 
 }  // namespace paceline::analysis

@@ -51,7 +51,15 @@ class PhaseWalk {
     for (; at.slice < slices.size() && slices.start_ns[at.slice] < until_ns; ++at.slice) {
       const std::int64_t start = slices.start_ns[at.slice];
       close(at, start, visit);
-      open(at);
+      const Position::Open inner = opened(at);
+      // Most slices end before the next one starts, and need no place among the open ones.
+      const bool is_last = at.slice + 1 == slices.size();
+      const std::int64_t next_ns = is_last ? until_ns : std::min(slices.start_ns[at.slice + 1], until_ns);
+      if (inner.end_ns > next_ns) {
+        at.open.push_back(inner);
+      } else {
+        cut(at, inner.end_ns, inner.phase, visit);
+      }
     }
     close(at, until_ns, visit);
   }
@@ -61,7 +69,18 @@ class PhaseWalk {
   const Slices& slices() const { return *slices_; }
 
  private:
-  void open(Position& at) const;
+  // The next slice, inside those that are open.
+  Position::Open opened(const Position& at) const {
+    const KindId kind = slices_->kind[at.slice];
+    const Position::Open inner{slices_->end_ns(at.slice), table_.phase(kind), std::nullopt};
+    if (at.open.empty() && !(inner.phase && holds_its_compute(*inner.phase))) return inner;
+    return opened_inside(at, inner);
+  }
+  Position::Open opened_inside(const Position& at, Position::Open inner) const;
+  // True for the phases to which the compute inside them belongs.
+  static bool holds_its_compute(Phase phase) {
+    return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
+  }
 
   // Gives the time up to `until`, and ends what ends by then.
   template <class Visit>
@@ -77,7 +96,7 @@ class PhaseWalk {
   void cut(Position& at, std::int64_t until, std::optional<Phase> phase, Visit&& visit) const {
     until = std::min(until, rank_.end_ns);
     if (phase) return give(at, until, *phase, visit);
-    give(at, std::min(until, startup_end_), Phase::startup, visit);
+    if (at.time_ns < startup_end_) give(at, std::min(until, startup_end_), Phase::startup, visit);
     give(at, until, Phase::other, visit);
   }
 

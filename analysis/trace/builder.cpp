@@ -1,6 +1,10 @@
 #include "analysis/trace/builder.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -10,14 +14,29 @@
 namespace paceline::analysis {
 namespace {
 
-std::uint32_t append(Slices& slices, std::int64_t start_ns, std::int64_t duration_ns, KindId kind, RecordId record) {
-  const std::size_t at = slices.size();
-  if (at == std::numeric_limits<std::uint32_t>::max()) throw Error("more than 4,294,967,295 slices in a track");
-  slices.start_ns.push_back(start_ns);
-  slices.duration_ns.push_back(duration_ns);
-  slices.kind.push_back(kind);
-  slices.record.push_back(record);
-  return static_cast<std::uint32_t>(at);
+// Asks for the memory of the elements from `begin` to `end` at once: a page fault for each page costs a third more.
+void populate(std::byte* begin, std::byte* end) {
+  constexpr std::uintptr_t page = 4096;
+  const auto first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
+  const auto last = reinterpret_cast<std::uintptr_t>(end) / page * page;
+  // A kernel that does not know the advice, or has no memory left, leaves the pages to the faults.
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
+}
+
+// Depths come later.
+void resize_columns(Slices& slices, std::size_t size) {
+  const auto resize = [&](auto& column) {
+    if (column.capacity() < size) column.reserve(std::max(size, 2 * column.size()));
+    if (size > column.size()) {
+      auto* const bytes = reinterpret_cast<std::byte*>(column.data());
+      populate(bytes + column.size() * sizeof(column[0]), bytes + size * sizeof(column[0]));
+    }
+    column.resize(size);
+  };
+  resize(slices.start_ns);
+  resize(slices.duration_ns);
+  resize(slices.kind);
+  resize(slices.record);
 }
 
 // Calls pick(column) for each column, one after the other, so that only one of them is in memory twice.
@@ -80,19 +99,24 @@ void sort_by_start(Slices& slices) {
 // slices are not sorted.
 std::optional<std::vector<std::uint32_t>> nest(Slices& slices, std::uint16_t& depths) {
   std::vector<std::uint32_t> crossing;
-  std::vector<std::int64_t> open_ends;
-  std::size_t deepest = 0;
-  for (std::uint32_t i = 0; i < slices.size(); ++i) {
-    if (i > 0 && begins_before(slices, i, i - 1)) return std::nullopt;
-    const std::int64_t end = slices.end_ns(i);
-    while (!open_ends.empty() && open_ends.back() <= slices.start_ns[i]) open_ends.pop_back();
-    if (!open_ends.empty() && end > open_ends.back()) {
+  std::vector<std::int64_t> open_ends(1);
+  std::size_t open = 0, deepest = 0;
+  std::int64_t last_start = std::numeric_limits<std::int64_t>::min(), last_duration = 0;
+  const auto size = static_cast<std::uint32_t>(slices.size());
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::int64_t start = slices.start_ns[i], duration = slices.duration_ns[i], end = start + duration;
+    if (start < last_start || (start == last_start && duration > last_duration)) return std::nullopt;
+    last_start = start;
+    last_duration = duration;
+    while (open > 0 && open_ends[open - 1] <= start) --open;
+    if (open > 0 && end > open_ends[open - 1]) {
       crossing.push_back(i);
       continue;
     }
-    slices.depth[i] = static_cast<std::uint16_t>(std::min<std::size_t>(open_ends.size(), 65535));
-    open_ends.push_back(end);
-    deepest = std::max(deepest, open_ends.size());
+    slices.depth[i] = static_cast<std::uint16_t>(std::min<std::size_t>(open, 65535));
+    if (open == open_ends.size()) open_ends.resize(2 * open);
+    open_ends[open++] = end;
+    deepest = std::max(deepest, open);
   }
   depths = static_cast<std::uint16_t>(std::min<std::size_t>(deepest, 65535));
   return crossing;
@@ -154,8 +178,24 @@ void TrackBuilder::reserve(std::size_t slices) {
   each_column(track_.slices, [&](auto& column) { column.reserve(slices); });
 }
 
+void TrackBuilder::add_room() {
+  constexpr std::uint32_t least = 16, most = 8192, limit = std::numeric_limits<std::uint32_t>::max();
+  if (size_ == limit) throw Error("more than 4,294,967,295 slices in a track");
+  room_ = size_ + std::min(std::clamp(size_, least, most), limit - size_);
+  // Where the number of slices was announced, the last piece ends with the memory.
+  const std::size_t reserved = track_.slices.start_ns.capacity();
+  if (reserved > size_) room_ = static_cast<std::uint32_t>(std::min<std::size_t>(room_, reserved));
+  resize_columns(track_.slices, room_);
+}
+
+void TrackBuilder::cut_room() {
+  if (room_ == size_) return;
+  room_ = size_;
+  resize_columns(track_.slices, room_);
+}
+
 std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns, KindId kind) {
-  return append(track_.slices, start_ns, std::max<std::int64_t>(end_ns - start_ns, 0), kind, 0);
+  return append(start_ns, std::max<std::int64_t>(end_ns - start_ns, 0), kind, 0);
 }
 
 std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns, std::string_view name,
@@ -163,13 +203,8 @@ std::uint32_t TrackBuilder::add_slice(std::int64_t start_ns, std::int64_t end_ns
   return add_slice(start_ns, end_ns, words_->kind(name, domain, category));
 }
 
-std::uint32_t TrackBuilder::begin_slice(std::int64_t start_ns, KindId kind, RecordId record) {
-  ++open_slices_;
-  return append(track_.slices, start_ns, still_open, kind, record);
-}
-
 void TrackBuilder::end_open_slices(std::int64_t end_ns) {
-  for (std::uint32_t i = 0; open_slices_ > 0 && i < track_.slices.size(); ++i) {
+  for (std::uint32_t i = 0; open_slices_ > 0 && i < size_; ++i) {
     if (!is_open(i)) continue;
     argument(i, words_->names.intern("unfinished"), 1);
     end_slice(i, end_ns);
@@ -190,7 +225,12 @@ bool TrackBuilder::pop(std::int64_t end_ns) {
 }
 
 std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, KindId kind) {
-  return append(track_.marks, time_ns, 0, kind, 0);
+  Slices& marks = track_.marks;
+  marks.start_ns.push_back(time_ns);
+  marks.duration_ns.push_back(0);
+  marks.kind.push_back(kind);
+  marks.record.push_back(0);
+  return static_cast<std::uint32_t>(marks.size() - 1);
 }
 
 std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, std::string_view name, std::string_view domain,
@@ -211,6 +251,7 @@ void TrackBuilder::add_sample(std::int64_t time_ns, double value) {
 }
 
 void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
+  cut_room();
   if (track_.slices.size() == 0 && track_.marks.size() == 0 && track_.samples.size() == 0 && track_.lost.empty() &&
       !track_.main) {
     return;
@@ -261,7 +302,8 @@ void RankBuilder::finish() {
   finished_ = true;
   if (rank_.end_ns <= rank_.start_ns) {
     std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
-    for (const TrackBuilder& track : tracks_) {
+    for (TrackBuilder& track : tracks_) {
+      track.cut_room();
       for (const Slices* slices : {&track.track_.slices, &track.track_.marks}) {
         for (std::size_t i = 0; i < slices->size(); ++i) {
           first = std::min(first, slices->start_ns[i]);

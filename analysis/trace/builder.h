@@ -34,7 +34,7 @@ class TrackBuilder {
  public:
   TrackBuilder(Vocabulary& words, TrackKind kind, std::string label, std::uint64_t thread_id, bool main);
 
-  // Announces how many slices will come. The memory is not resident before they come.
+  // Announces how many slices this track will have. The memory is not resident before they come.
   void reserve(std::size_t slices);
 
   // A whole slice. Returns its handle, for argument(). `kind` is one of this rank's.
@@ -44,8 +44,11 @@ class TrackBuilder {
 
   // A slice whose end is not known yet, and its end; what is never ended ends with the rank, "unfinished". `record` is
   // one of records().
-  std::uint32_t begin_slice(std::int64_t start_ns, KindId kind, RecordId record = 0);
-  void end_slice(std::uint32_t slice, std::int64_t end_ns) {
+  [[gnu::always_inline]] std::uint32_t begin_slice(std::int64_t start_ns, KindId kind, RecordId record = 0) {
+    ++open_slices_;
+    return append(start_ns, still_open, kind, record);
+  }
+  [[gnu::always_inline]] void end_slice(std::uint32_t slice, std::int64_t end_ns) {
     std::int64_t& duration_ns = track_.slices.duration_ns[slice];
     open_slices_ -= duration_ns == still_open;
     duration_ns = std::max<std::int64_t>(end_ns - track_.slices.start_ns[slice], 0);
@@ -117,8 +120,14 @@ class TrackBuilder {
   // Gives a slice another name.
   void rename(std::uint32_t slice, NameId name);
 
-  // What came so far, as it came: neither sorted nor nested. Slices that are open have no duration yet.
-  const Slices& slices() const { return track_.slices; }
+  // What came so far, as it came: neither sorted nor nested. Slices that are open have no duration yet. The next slice
+  // that comes changes it.
+  const Slices& slices() {
+    cut_room();
+    return track_.slices;
+  }
+  std::size_t size() const { return size_; }  // slices so far
+  std::int64_t end_ns(std::uint32_t slice) const { return track_.slices.end_ns(slice); }
   bool is_open(std::uint32_t slice) const { return track_.slices.duration_ns[slice] == still_open; }
   // Where records for begin_slice() come from.
   Records& records() { return track_.slices.records; }
@@ -126,12 +135,27 @@ class TrackBuilder {
  private:
   friend class RankBuilder;
   static constexpr std::int64_t still_open = std::numeric_limits<std::int64_t>::min();
-  std::uint32_t last_slice() const { return static_cast<std::uint32_t>(track_.slices.size() - 1); }
+  std::uint32_t last_slice() const { return size_ - 1; }
+  [[gnu::always_inline]] std::uint32_t append(std::int64_t start_ns, std::int64_t duration_ns, KindId kind,
+                                              RecordId record) {
+    if (size_ == room_) add_room();
+    Slices& slices = track_.slices;
+    slices.start_ns[size_] = start_ns;
+    slices.duration_ns[size_] = duration_ns;
+    slices.kind[size_] = kind;
+    slices.record[size_] = record;
+    return size_++;
+  }
+  // The columns of the slices are longer than the slices that came, so that most of these need no check of their own.
+  void add_room();
+  void cut_room();
   // Appends the finished track, and one more for each set of slices that cross it. What is still open ends at `end_ns`.
   void finish(std::int64_t end_ns, std::vector<Track>& tracks);
 
   Vocabulary* words_;
   Track track_;                      // its slices in the order they came; depths are filled in by finish()
+  std::uint32_t size_ = 0;           // slices that came
+  std::uint32_t room_ = 0;           // length of the columns, except for depths
   std::vector<std::uint32_t> open_;  // by push()
   std::size_t open_slices_ = 0;
 };

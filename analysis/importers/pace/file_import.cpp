@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -103,14 +104,23 @@ TrackBuilder& PaceFileImport::add_track(std::size_t index, bool is_main, bool is
   label = process_ + label;
   TrackBuilder& track =
       onto != nullptr ? *onto : context_.rank.add_track(TrackKind::thread, label, from.thread_id, is_rank_main);
-  track.reserve(track.slices().size() + from.ranges);
+  track.reserve(track.size() + from.ranges);
   mpi_.start_track();
 
   Open open;
   open.track_index = index;
   const std::vector<PaceGap> gaps = with_damage(from.id);
+  const auto end_of_gap = [&] {
+    return open.gap < gaps.size() ? gaps[open.gap].on : std::numeric_limits<std::uint64_t>::max();
+  };
+  std::uint64_t next_cut = end_of_gap();
+  const bool simple = cuda_.events() == 0 && !recorder_wait_;
   context_.events.each(index, PaceEvents::Part::everything, [&](const Slot& head) {
-    for (; open.gap < gaps.size() && ticks_of(head) >= gaps[open.gap].on; ++open.gap) cut(track, open, gaps[open.gap]);
+    if (ticks_of(head) >= next_cut) {
+      for (; ticks_of(head) >= end_of_gap(); ++open.gap) cut(track, open, gaps[open.gap]);
+      next_cut = end_of_gap();
+    }
+    if (simple && pending_.slots().empty() && simple_event(track, open, head)) return;
     if (pending_.take(head)) return;
     event(track, open, head);
     pending_.forget();
@@ -132,12 +142,36 @@ TrackBuilder& PaceFileImport::add_track(std::size_t index, bool is_main, bool is
   return track;
 }
 
+[[gnu::always_inline]] inline bool PaceFileImport::simple_event(TrackBuilder& track, Open& open, const Slot& head) {
+  switch (type_of(head)) {
+    case EventType::push:
+      if (!pending_.slots().empty()) return false;
+      ++context_.rank.info().nvtx_events;
+      nvtx_.simple_push(track, open.ranges, context_.time(ticks_of(head)), head);
+      return true;
+    case EventType::pop:
+      return pending_.slots().empty() && nvtx_.simple_pop(track, open.ranges, context_.time(ticks_of(head)), head);
+    case EventType::mpi_begin:
+      ++context_.rank.info().mpi_events;
+      open.calls.push_back(mpi_.begin_simple(track, context_.time(ticks_of(head)), head));
+      return true;
+    case EventType::mpi_end:
+      if (open.calls.empty()) return true;
+      track.end_slice(open.calls.back().slice, context_.time(ticks_of(head)));
+      open.calls.pop_back();
+      return true;
+    default:
+      return false;
+  }
+}
+
 void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
   const EventType type = type_of(head);
   const std::int64_t time_ns = context_.time(ticks_of(head));
   Rank& info = context_.rank.info();
   if (cuda_.events() > 0 && is_edge(type)) open.edges.push_back(time_ns);
   if (recorder_wait_) add_recorder_wait(open, time_ns, head);
+  if (simple_event(track, open, head)) return;
   switch (type) {
     case EventType::push:
     case EventType::push_payload:
@@ -164,7 +198,6 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
     case EventType::end:
       nvtx_.end(open.ranges, head);
       break;
-    case EventType::mpi_begin:
     case EventType::mpi_begin_peer:
     case EventType::mpi_begin_coll:
     case EventType::mpi_begin_file:
@@ -177,11 +210,6 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
       break;
     case EventType::mpi_completed:
       if (!open.calls.empty()) mpi_.request(track, open.calls.back(), unpack<events::MpiCompleted>(&head).request);
-      break;
-    case EventType::mpi_end:
-      if (open.calls.empty()) break;
-      track.end_slice(open.calls.back().slice, time_ns);
-      open.calls.pop_back();
       break;
     case EventType::sample:
       counters_.sample(head, info);

@@ -47,6 +47,9 @@ class PaceFileImport {
   };
 
   TrackBuilder& add_track(std::size_t index, bool is_main, bool is_rank_main, TrackBuilder* onto);
+  // Takes an event of the types that nearly all events have, if nothing else is to be done at its time. Returns false,
+  // and does nothing, where event() is needed.
+  bool simple_event(TrackBuilder& track, Open& open, const format::Slot& head);
   void event(TrackBuilder& track, Open& open, const format::Slot& head);
   void cut(TrackBuilder& track, Open& open, const PaceGap& gap);
   void add_recorder_wait(Open& open, std::int64_t time_ns, const format::Slot& head);

@@ -51,8 +51,7 @@ PaceMpi::Call PaceMpi::begin(TrackBuilder& track, std::int64_t time_ns, const Sl
       break;
     }
     default:
-      open.slice = track.begin_slice(time_ns, context_.words.mpi(unpack<events::MpiBegin>(&head).function));
-      break;
+      return begin_simple(track, time_ns, head);
   }
   return open;
 }

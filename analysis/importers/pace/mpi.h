@@ -21,7 +21,11 @@ class PaceMpi {
   // To be called before the events of another track.
   void start_track() { latest_.fill({}); }
 
-  // The begin of a call, as a slice of `track` that is still open.
+  // The begin of a call, as a slice of `track` that is still open. The first is for a call without arguments.
+  Call begin_simple(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head) {
+    const auto call = format::unpack<format::events::MpiBegin>(&head);
+    return {track.begin_slice(time_ns, context_.words.mpi(call.function)), ticks_of(head)};
+  }
   Call begin(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head);
 
   // The open call posted or completed that operation.

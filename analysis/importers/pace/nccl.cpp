@@ -287,7 +287,7 @@ void PaceNccl::add_untold_calls(const PaceCuda& cuda) {
     const bool message = name == "ncclSend" || name == "ncclRecv";
     work.type = message ? EventType::nccl_peer : EventType::nccl_collective;
     work.start_ns = call->start_ns;
-    if (!call->track->is_open(call->slice)) work.end_ns = call->track->slices().end_ns(call->slice);
+    if (!call->track->is_open(call->slice)) work.end_ns = call->track->end_ns(call->slice);
     if (const auto [found, fresh] = operations.try_emplace(call->name, static_cast<std::uint32_t>(names_.size()));
         fresh) {
       names_.push_back(name.substr(4));  // without "nccl"

@@ -39,7 +39,6 @@ void PaceNvtx::push(TrackBuilder& track, Thread& thread, std::int64_t time_ns, c
   }
   add_values(track, slice, extended);
   thread.pushes_.push_back({slice, domain_of(head), ticks_of(head)});
-  thread.nesting_.push_back(-1);
 }
 
 void PaceNvtx::pop(TrackBuilder& track, Thread& thread, std::int64_t time_ns, const Slot& head,
@@ -52,16 +51,14 @@ void PaceNvtx::pop(TrackBuilder& track, Thread& thread, std::int64_t time_ns, co
   const DecodedPayloads& extended = decode(payloads, domain);
   if (!extended.message.empty()) track.rename(push->slice, context_.rank.names().intern(extended.message));
   add_values(track, push->slice, extended);
-  auto pushes_above = push - thread.pushes_.rbegin();
+  const auto index = static_cast<std::size_t>(thread.pushes_.rend() - push) - 1;
   thread.pushes_.erase(std::next(push).base());
   // Ranges that began inside this push cross its end; pushes of other domains stay.
-  auto entry = std::prev(thread.nesting_.end());
-  for (; *entry != -1 || pushes_above-- > 0; --entry) {
-    if (*entry == -1) continue;
-    thread.ranges_[static_cast<std::size_t>(*entry)].crosses = true;
-    entry = thread.nesting_.erase(entry);
-  }
-  thread.nesting_.erase(entry);
+  std::erase_if(thread.open_ranges_, [&](const Thread::OpenRange& open) {
+    if (open.pushes <= index) return false;
+    thread.ranges_[open.range].crosses = true;
+    return true;
+  });
 }
 
 void PaceNvtx::mark(TrackBuilder& track, std::int64_t time_ns, const Slot& head, std::span<const Slot> payloads) {
@@ -99,7 +96,7 @@ void PaceNvtx::start(std::size_t track_index, Thread& thread, const Slot& head, 
     }
   }
   if (!range.crosses) {
-    thread.nesting_.push_back(static_cast<std::int64_t>(thread.ranges_.size()));
+    thread.open_ranges_.push_back({thread.ranges_.size(), thread.pushes_.size()});
     thread.range_of_id_[id] = thread.ranges_.size();
   }
   thread.ranges_.push_back(std::move(range));
@@ -108,12 +105,13 @@ void PaceNvtx::start(std::size_t track_index, Thread& thread, const Slot& head, 
 void PaceNvtx::end(Thread& thread, const Slot& head) {
   const auto found = thread.range_of_id_.find(unpack<events::End>(&head).range);
   if (found == thread.range_of_id_.end()) return;
-  const auto range = static_cast<std::int64_t>(found->second);
+  const std::size_t range = found->second;
   thread.range_of_id_.erase(found);
-  const auto at = std::find(thread.nesting_.rbegin(), thread.nesting_.rend(), range);
-  if (at == thread.nesting_.rend()) return;  // crossed a pop before
-  thread.ranges_[static_cast<std::size_t>(range)].crosses = at != thread.nesting_.rbegin();
-  thread.nesting_.erase(std::next(at).base());
+  const auto at = std::ranges::find(thread.open_ranges_, range, &Thread::OpenRange::range);
+  if (at == thread.open_ranges_.end()) return;  // crossed a pop before
+  const bool is_innermost = std::next(at) == thread.open_ranges_.end() && at->pushes == thread.pushes_.size();
+  thread.ranges_[range].crosses = !is_innermost;
+  thread.open_ranges_.erase(at);
 }
 
 const PaceNvtx::RangeEnds& PaceNvtx::range_ends() {
@@ -172,9 +170,8 @@ void PaceNvtx::cut(TrackBuilder& track, Thread& thread, const PaceGap& gap) {
     track.end_slice(push->slice, context_.time(std::max(gap.off, push->ticks)));
     track.argument(push->slice, context_.words.unfinished, 1);
   }
-  for (auto left = kept - thread.pushes_.begin(); left > 0; --left) {
-    thread.nesting_.erase(std::ranges::find(thread.nesting_, -1));
-  }
+  const auto cut = static_cast<std::size_t>(kept - thread.pushes_.begin());
+  for (Thread::OpenRange& open : thread.open_ranges_) open.pushes -= std::min(open.pushes, cut);
   thread.pushes_.erase(thread.pushes_.begin(), kept);
 }
 

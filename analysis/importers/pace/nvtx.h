@@ -35,15 +35,35 @@ class PaceNvtx {
       std::optional<Argument> payload;
       DecodedPayloads extended;
     };
+    // A range that has started. One that is not innermost when it ends, or that is open across the end of a push around
+    // it, crosses its neighbours.
+    struct OpenRange {
+      std::size_t range = 0;   // index
+      std::size_t pushes = 0;  // open ones around it
+    };
     std::vector<Push> pushes_;
     std::vector<Range> ranges_;
-    // What is open, the innermost last: ranges by index, and pushes as -1. A range that is not the innermost one when
-    // it ends, or that is open across the end of a push around it, crosses its neighbours.
-    std::vector<std::int64_t> nesting_;
+    std::vector<OpenRange> open_ranges_;  // the innermost last
     std::unordered_map<std::uint64_t, std::size_t> range_of_id_;
   };
 
-  // Each takes one event of a track, its time and the payloads before it.
+  // Each takes one event of a track, its time and the payloads before it. These two are for pushes and pops as most
+  // are: without payloads, and in the innermost range. simple_pop() returns false, and does nothing, where a pop is
+  // not.
+  [[gnu::always_inline]] void simple_push(TrackBuilder& track, Thread& thread, std::int64_t time_ns,
+                                          const format::Slot& head) {
+    const std::uint64_t scope = scope_of(head);
+    thread.pushes_.push_back(
+        {track.begin_slice(time_ns, context_.kind(scope)), parts_of(scope).domain, ticks_of(head)});
+  }
+  [[gnu::always_inline]] bool simple_pop(TrackBuilder& track, Thread& thread, std::int64_t time_ns,
+                                         const format::Slot& head) {
+    const std::uint16_t domain = format::unpack<format::events::Pop>(&head).domain;
+    if (thread.pushes_.empty() || thread.pushes_.back().domain != domain || !thread.open_ranges_.empty()) return false;
+    track.end_slice(thread.pushes_.back().slice, time_ns);
+    thread.pushes_.pop_back();
+    return true;
+  }
   void push(TrackBuilder& track, Thread& thread, std::int64_t time_ns, const format::Slot& head,
             std::span<const format::Slot> payloads);
   void pop(TrackBuilder& track, Thread& thread, std::int64_t time_ns, const format::Slot& head,
