@@ -60,7 +60,7 @@ class Otf2Location {
   // Of a receive that began earlier: after the request.
   void late_message(std::uint32_t peer, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
                     std::uint32_t slice) {
-    if (track_.slices().argument(slice, process_.bytes)) return;
+    if (track_.has_argument(slice, process_.bytes)) return;
     track_.argument(slice, process_.bytes, bytes);
     track_.text_argument(slice, process_.communicator_key, process_.communicator(communicator).text);
     track_.argument(slice, process_.peer, static_cast<std::int32_t>(peer));
@@ -70,7 +70,7 @@ class Otf2Location {
   void collective(OTF2_CommRef communicator, std::uint32_t root, std::uint64_t sent, std::uint64_t received,
                   std::uint32_t slice) {
     if (slice == no_slice) return;
-    if (track_.has_arguments(slice) && track_.slices().argument(slice, process_.communicator_key)) return;
+    if (track_.has_argument(slice, process_.communicator_key)) return;
     const Otf2Process::Communicator& of = process_.communicator(communicator);
     // The rank's own part: roots also count the parts of the others, on one of the two sides.
     const std::uint64_t bytes = sent == 0 || received == 0 ? std::max(sent, received) : std::min(sent, received);
