@@ -21,6 +21,7 @@
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/source.h"
 #include "profiler/inject/core/starts.h"
+#include "profiler/inject/core/trim.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/record/launcher.h"
@@ -71,6 +72,11 @@ void open_once() {
 void before_fork() {
   call_sources(&Source::before_fork);
   wait_for_starts();
+}
+
+void after_fork_in_parent() {
+  fork_is_over();
+  note_child();
 }
 
 void after_fork_in_child() {
@@ -126,7 +132,9 @@ void close_recorder() {
   record_clock_pair();
   emit_surely(events::ProcessEnd{});
   call_sources(&Source::closed);
+  const OutputFile file = session.file;  // a staged file is moved
   finish_drain(end_ticks);
+  trim_files_of_killed_children(file);
 }
 
 }  // namespace paceline::inject
@@ -137,7 +145,8 @@ __attribute__((constructor)) static void library_loaded() {
   paceline::inject::look_for_replaced_clock();
   paceline::inject::start_lineage();
   at_quick_exit(paceline::inject::end_at_once);
-  pthread_atfork(paceline::inject::before_fork, paceline::inject::fork_is_over, paceline::inject::after_fork_in_child);
+  pthread_atfork(paceline::inject::before_fork, paceline::inject::after_fork_in_parent,
+                 paceline::inject::after_fork_in_child);
 }
 
 // Runs after every exit handler and destructor of the program itself.

@@ -92,6 +92,25 @@ static void overload(int count) {
   }
 }
 
+// Two workers that a signal ends, as PyTorch's DataLoader ends workers that do not answer.
+static void end_workers(void) {
+  ranges("parent", 1);
+  for (int worker = 0; worker < 2; ++worker) {
+    int ready[2];
+    char byte = 0;
+    if (pipe(ready) != 0) return;
+    const pid_t child = fork();
+    if (child == 0) {
+      ranges("worker", 5000);
+      if (write(ready[1], &byte, 1) == 1) pause();
+      _exit(1);
+    }
+    if (read(ready[0], &byte, 1) != 1) return;
+    kill(child, SIGTERM);
+    waitpid(child, NULL, 0);
+  }
+}
+
 // Iterations around ranges of a library in a namespace of its own, which loads a recorder of its own.
 static int use_namespace(const char* path) {
   void* library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
@@ -258,6 +277,8 @@ int main(int argc, char** argv) {
     overload(atoi(argv[2]));
   } else if (strcmp(mode, "interrupted") == 0 && argc > 2) {
     interrupted(atoi(argv[2]));
+  } else if (strcmp(mode, "workers") == 0) {
+    end_workers();
   } else if (strcmp(mode, "quiet") == 0 && argc > 2) {
     nvtxMarkA("here");
     while (access(argv[2], F_OK) != 0) usleep(10000);

@@ -1,4 +1,6 @@
 // Which processes of a job are recorded: children, workers with a rank of their own, programs after exec.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -86,6 +88,21 @@ TEST_F(RecordChildren, AProgramAfterExecHasASuffixAndTheFirstFileStaysWhole) {
     EXPECT_EQ(file.named(EventType::push, successor ? "successor" : "predecessor").size(), successor ? 7u : 5u);
   }
   EXPECT_EQ(both[0].file.header.pid, both[1].file.header.pid);
+}
+
+// The recorder of the parent gives the empty part of their buffers back to the disk.
+TEST_F(RecordChildren, WorkersThatASignalEndsTakeLittleDiskSpace) {
+  const auto all = recorded_files("", CONTROL " workers");
+  ASSERT_EQ(all.size(), 3u);
+  for (int worker = 1; worker <= 2; ++worker) {
+    EXPECT_EQ(all[worker].named(EventType::push, "worker").size(), 5000u);
+    EXPECT_EQ(all[worker].of(EventType::pop).size(), 5000u);
+    EXPECT_EQ(all[worker].file.header.closed, 0u);
+    struct stat status {};
+    ASSERT_EQ(stat(all[worker].file.path.c_str(), &status), 0);
+    EXPECT_GT(status.st_size, 4 << 20);
+    EXPECT_LT(status.st_blocks * 512, 1 << 20);
+  }
 }
 
 // Each namespace has its own recorder and its own file.
