@@ -3,7 +3,7 @@
 //
 // After a first byte that is even, the input is a SQLite database. After an odd one, it is an OTF2 archive with one
 // location: two bytes with the length of the anchor file, two with the length of the definitions, and the anchor file,
-// the definitions and the events.
+// the definitions and the events. Where the first byte is 3 modulo 4, the definitions are also those of the location.
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,7 +74,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return rest.subspan(from, at - from);
   };
   const fs::path anchor = folder.write("a.otf2", take(rest[0] | std::size_t{rest[1]} << 8));
-  folder.write("a.def", take(rest[2] | std::size_t{rest[3]} << 8));
+  const std::span<const std::uint8_t> definitions = take(rest[2] | std::size_t{rest[3]} << 8);
+  folder.write("a.def", definitions);
+  folder.write("a/0.def", data[0] % 4 == 3 ? definitions : definitions.subspan(0, 0));
   folder.write("a/0.evt", take(rest.size()));
   read(analysis::otf2_reader, anchor);
   return 0;
