@@ -31,7 +31,14 @@ std::vector<std::string> resume_notes(const RunFacts& then, const RunFacts& now,
   const auto note = [&](const std::string& what, const std::string& here, const std::string& there) {
     notes.push_back(fmt::format("resumed with {} {}, where the checkpoint's run had {}", what, here, there));
   };
-  if (then.data_hash != now.data_hash) note("another data set:", now.data, then.data);
+  if (then.data_hash != now.data_hash) {
+    if (now.data != then.data) {
+      note("another data set:", now.data, then.data);
+    } else {
+      notes.push_back(fmt::format(
+          "resumed with another data set: {}, whose pictures differ from those of the checkpoint's run", now.data));
+    }
+  }
   auto here = settings_by_name(now.settings);
   const auto there = settings_by_name(then.settings);
   for (const auto& [name, value] : there) here.try_emplace(name, "");

@@ -68,7 +68,7 @@ resumes 0.020
 ! grep -q '^resumed' resumed || fail "said without a reason: $(cat resumed)"
 resumes 0.01 --momentum 0.8 --seed 2
 for line in 'with --lr 0.01, where the checkpoint.s run had 0.02' 'with --momentum 0.8, where .* had 0.9' \
-  'with --seed 2, where .* had 1' 'with another data set: synthetic 32 px, where'; do
+  'with --seed 2, where .* had 1' 'with another data set: synthetic 32 px, whose pictures differ'; do
   grep -q "^resumed $line" resumed || fail "not said: $line: $(cat resumed)"
 done
 [ "$(grep -c '^resumed' resumed)" -eq 4 ] || fail "$(cat resumed)"

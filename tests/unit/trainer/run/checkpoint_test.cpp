@@ -182,6 +182,11 @@ TEST(ResumeNotes, NameEachDifferenceInALine) {
   const RunFacts then{"--lr=0.1\n--seed=1\n--nesterov=true\n--optimizer=sgd\n", "digits", 1, 100, 2};
   RunFacts now{"--lr=0.10\n--seed=1\n--nesterov=true\n--optimizer=sgd\n", "elsewhere/digits", 1, 100, 2};
   EXPECT_THAT(resume_notes(then, now, true), testing::IsEmpty());
+  now = then;
+  now.data_hash = 2;
+  EXPECT_THAT(resume_notes(then, now, true),
+              testing::ElementsAre("resumed with another data set: digits, whose pictures differ from those of the "
+                                   "checkpoint's run"));
   now = {"--lr=0.2\n--seed=3\n--ghost-batch=8\n--optimizer=sgd\n", "letters", 2, 150, 4};
   EXPECT_THAT(
       resume_notes(then, now, true),
@@ -204,7 +209,9 @@ TEST(CheckpointEvery, TakesEpochsIterationsAndTimes) {
   EXPECT_EQ(parse_checkpoint_every("1.5min").seconds, 90);
   EXPECT_EQ(parse_checkpoint_every("2h").seconds, 7200);
   for (const char* wrong : {"", "0", "-1", "0m", "-5m", "1.5", "m", "10d", "nanm", "infm", "epochs", "10 m"}) {
-    EXPECT_THAT(message_of<Error>([&] { parse_checkpoint_every(wrong); }), HasSubstr("not a time to write checkpoints at")) << wrong;
+    EXPECT_THAT(message_of<Error>([&] { parse_checkpoint_every(wrong); }),
+                HasSubstr("not a time to write checkpoints at"))
+        << wrong;
   }
 }
 
@@ -249,8 +256,7 @@ TEST(MissingRanks, AreNamedWithTheirActivity) {
                     HasSubstr("; rank 2 on b, which does not answer: its process is stopped or its host is gone")));
   EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, earlier}, hosts),
               HasSubstr("is waiting in an earlier collective call"));
-  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits}, hosts),
-              HasSubstr("although all ranks have called it"));
+  EXPECT_THAT(missing_ranks("allreduce", 31, 0, {waits, waits}, hosts), HasSubstr("although all ranks have called it"));
   EXPECT_THAT(
       missing_ranks("allreduce", 31, 0, {waits, computes, computes, computes, computes, computes, computes}, hosts),
       AllOf(HasSubstr("rank 4 on c"), testing::Not(HasSubstr("rank 5")), HasSubstr("and 2 ranks more")));
