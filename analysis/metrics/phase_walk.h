@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,11 +36,13 @@ class PhaseWalk {
       std::optional<Phase> holder;  // the start-up, evaluation or checkpoint that it is, or is part of
     };
     std::size_t slice = 0, gap = 0;  // the next ones
+    std::int64_t gap_ns = 0;         // the start of that gap
     std::vector<Open> open;
   };
   Position start() const {
     Position position;
     position.time_ns = rank_.start_ns;
+    position.gap_ns = gap_start(0);
     return position;
   }
 
@@ -100,10 +103,14 @@ class PhaseWalk {
     give(at, until, Phase::other, visit);
   }
 
+  std::int64_t gap_start(std::size_t gap) const {
+    return gap < rank_.gaps.size() ? rank_.gaps[gap].start_ns : std::numeric_limits<std::int64_t>::max();
+  }
+
   // Time that was not recorded belongs to no phase.
   template <class Visit>
   void give(Position& at, std::int64_t until, Phase phase, Visit&& visit) const {
-    for (; at.gap < rank_.gaps.size() && rank_.gaps[at.gap].start_ns < until; ++at.gap) {
+    for (; at.gap_ns < until; at.gap_ns = gap_start(++at.gap)) {
       const Gap& gap = rank_.gaps[at.gap];
       give_recorded(at, gap.start_ns, phase, visit);
       at.time_ns = std::max(at.time_ns, std::min(gap.end_ns, until));
