@@ -1,10 +1,12 @@
 // Runs every distinct convolution of the models, and what stands between them, on memory between pages that nobody may
 // touch, under each set of instructions that this processor and oneDNN have. The tests run a few of them
-// (tests/unit/trainer/backend/cpu/guard_pages_test.cpp). All of them take long; few widths and sizes take minutes. Each fault is a
-// line, and the status is then 1.
+// (tests/unit/trainer/backend/cpu/guard_pages_test.cpp). All of them take long; few widths and sizes take minutes. Each
+// fault is a line, and the status is then 1.
 //
 //   guard_pages [isa=SSE41,AVX,AVX2,default] [models=…] [widths=…] [sizes=…] [batches=…] [threads=…] [reference=2e8]
 //               [convolutions]
+//
+// guard_sweep.py runs this program in pieces, with several versions of oneDNN.
 //
 // isa=default selects the best instruction set of the processor, or ONEDNN_MAX_CPU_ISA. A computation for which oneDNN
 // has only slow reference code is skipped if it has more than `reference` multiply-adds. `convolutions` skips all other
@@ -70,17 +72,15 @@ int main(int argc, char** argv) try {
     for (const std::string& width : parts(given["widths"])) {
       for (const std::string& batch : parts(given["batches"])) {
         for (const std::string& model : given["models"].empty() ? model_names() : parts(given["models"])) {
-          for (const bool cifar_stem : {true, false}) {
-            for (const bool v1 : {false, true}) {
-              ModelOptions options;
-              options.name = model;
-              options.image_size = std::stoi(size);
-              options.width = std::stod(width);
-              options.batch_size = std::stoi(batch);
-              options.cifar_stem = cifar_stem;
-              options.resnet_v1 = v1;
-              check.models.push_back(options);
-            }
+          for (const bool v1 : {false, true}) {
+            ModelOptions options;
+            options.name = model;
+            options.image_size = std::stoi(size);
+            options.width = std::stod(width);
+            options.batch_size = std::stoi(batch);
+            options.cifar_stem = options.image_size <= 64;  // as the trainer does
+            options.resnet_v1 = v1;
+            check.models.push_back(options);
           }
         }
       }
