@@ -122,8 +122,9 @@ def install_forward(torch, modules):
 
     hooked(torch.nn.Module, "__call__", make)
 
-    # torch.compile reads __call__ for modules with hooks, and cannot read get_ident(). Programs that do not use
-    # torch.compile save the further call.
+    # torch.compile reads __call__ for modules with hooks, and cannot read get_ident(). It treats functions by the file that
+    # they are in: it must read this one inside others, and never compile it alone, as it does with the function that is
+    # replaced. Programs that do not use torch.compile save the further call.
     def make_readable(original):
         def __call__(self, *args, **kwargs):
             if is_compiling() or get_ident() in inside:
@@ -132,6 +133,7 @@ def install_forward(torch, modules):
                 return self._call_impl(*args, **kwargs)
             return original(self, *args, **kwargs)
 
+        __call__.__code__ = __call__.__code__.replace(co_filename=torch.nn.modules.module.__file__)
         return __call__
 
     if is_torch_2(torch.nn.Module.__call__.__wrapped__) and not modules:
