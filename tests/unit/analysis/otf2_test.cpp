@@ -262,6 +262,26 @@ TEST_F(Otf2, ADamagedChunkLosesOnlyItself) {
   EXPECT_NEAR(static_cast<double>(main->lost[0].end_ns), 20.0 * chunk_bytes / 22, 100);
 }
 
+TEST(Otf2Bytes, ReadsBothByteOrdersAndStopsAtTheEnd) {
+  const std::vector<std::uint8_t> bytes{2, 0x12, 0x34, 0, 0xff, 0x01, 0x02, 'a', 'b', 0, 3, 9, 9, 9, 4, 7};
+  for (const bool big_endian : {false, true}) {
+    Otf2Bytes from(bytes, big_endian);
+    EXPECT_EQ(from.number(), big_endian ? 0x1234U : 0x3412U);
+    EXPECT_EQ(from.number(), 0U);
+    EXPECT_EQ(from.number32(), OTF2_UNDEFINED_UINT32);
+    EXPECT_EQ(from.fixed(2), big_endian ? 0x0102U : 0x0201U);
+    EXPECT_EQ(from.text(), "ab");
+    Otf2Bytes record = from.record();
+    EXPECT_EQ(record.left(), 3U);
+    EXPECT_FALSE(from.failed());
+    EXPECT_EQ(from.record().left(), 0U);  // it would reach past the end
+    EXPECT_TRUE(from.failed());
+    EXPECT_EQ(from.left(), 0U);
+    EXPECT_EQ(record.number(), 0U);  // more bytes than a number has
+    EXPECT_TRUE(record.failed());
+  }
+}
+
 TEST_F(Otf2, NumbersAndTimesOfALocationBecomeThoseOfTheArchive) {
   const auto file = folder_ / "0.def";
   const std::string head("\3B\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18);
