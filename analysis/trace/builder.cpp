@@ -14,6 +14,8 @@
 namespace paceline::analysis {
 namespace {
 
+constexpr std::uint32_t most_slices = std::numeric_limits<std::uint32_t>::max();  // in a track
+
 // Asks for the memory of the elements from `begin` to `end` at once: a page fault for each page costs a third more.
 void populate(std::byte* begin, std::byte* end) {
   constexpr std::uintptr_t page = 4096;
@@ -179,9 +181,9 @@ void TrackBuilder::reserve(std::size_t slices) {
 }
 
 void TrackBuilder::add_room() {
-  constexpr std::uint32_t least = 16, most = 8192, limit = std::numeric_limits<std::uint32_t>::max();
-  if (size_ == limit) throw Error("more than 4,294,967,295 slices in a track");
-  room_ = size_ + std::min(std::clamp(size_, least, most), limit - size_);
+  constexpr std::uint32_t least = 16, most = 8192;
+  if (size_ == most_slices) throw Error("more than 4,294,967,295 slices in a track");
+  room_ = size_ + std::min(std::clamp(size_, least, most), most_slices - size_);
   // Where the number of slices was announced, the last piece ends with the memory.
   const std::size_t reserved = track_.slices.start_ns.capacity();
   if (reserved > size_) room_ = static_cast<std::uint32_t>(std::min<std::size_t>(room_, reserved));
@@ -226,6 +228,7 @@ bool TrackBuilder::pop(std::int64_t end_ns) {
 
 std::uint32_t TrackBuilder::add_mark(std::int64_t time_ns, KindId kind) {
   Slices& marks = track_.marks;
+  if (marks.size() == most_slices) throw Error("more than 4,294,967,295 marks in a track");
   marks.start_ns.push_back(time_ns);
   marks.duration_ns.push_back(0);
   marks.kind.push_back(kind);
