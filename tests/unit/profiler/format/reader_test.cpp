@@ -113,7 +113,7 @@ TEST_F(Reader, GivesBackTheHeader) {
   facts.boot_id = "0b1c";
   const char command[] = "./a.out\0--name\0x \"y\"\\\n\xff\0";
   facts.command = {command, sizeof command - 1};
-  facts.directory = "/home/ä";
+  facts.directory = "/home/ä/\x1b[1m";
   facts.job = "slurm-1.0";
   const char environment[] = "OMP_NUM_THREADS=1\0EMPTY=\0";
   facts.environment = {environment, sizeof environment - 1};
@@ -136,7 +136,7 @@ TEST_F(Reader, GivesBackTheHeader) {
   EXPECT_EQ(trace.host, "node7");
   EXPECT_EQ(trace.boot_id, "0b1c");
   EXPECT_THAT(trace.command, ElementsAre("./a.out", "--name", "x \"y\"\\\n\xef\xbf\xbd"));
-  EXPECT_EQ(trace.directory, "/home/ä");
+  EXPECT_EQ(trace.directory, "/home/ä/\x1b[1m");
   EXPECT_EQ(trace.job, "slurm-1.0");
   EXPECT_THAT(trace.environment, UnorderedElementsAre(Pair("OMP_NUM_THREADS", "1"), Pair("EMPTY", "")));
   EXPECT_THAT(trace.set, UnorderedElementsAre(Pair("model", "vgg16"), Pair("note", "a=b, \"c\"")));
