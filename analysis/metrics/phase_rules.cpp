@@ -66,6 +66,9 @@ constexpr PhaseRule phase_table[] = {
     {"", "", "autograd::engine::*", Phase::backward},
     {"", "", "Optimizer.*", Phase::optimizer},
     {"", "", "*.zero_grad*", Phase::optimizer},
+    {"", "", "## forward*", Phase::forward},  // TorchRec's pipelines
+    {"", "", "## backward*", Phase::backward},
+    {"", "", "## optimizer*", Phase::optimizer},
     {"", "", "record_param_comms*", Phase::communication},
     {"", "", "c10d::*", Phase::communication},
     {"", "", "gloo:*", Phase::communication},

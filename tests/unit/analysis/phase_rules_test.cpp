@@ -54,6 +54,7 @@ TEST(PhaseRules, GiveEachKnownSliceItsPhase) {
       {"", "", "Optimizer.step#SGD.step", Phase::optimizer},
       {"", "", "Optimizer.zero_grad#SGD.zero_grad", Phase::optimizer},
       {"", "", "optimizer.step", Phase::optimizer},
+      {"torch", "user_annotation", "## backward ##", Phase::backward},
       {"", "", "DistributedDataParallel.forward", Phase::forward},
       {"", "", "forward", Phase::forward},
       {"", "", "Backward pass", Phase::backward},
