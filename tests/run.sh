@@ -26,7 +26,8 @@ for preset in "$@"; do
   printf '\n== %s: tests\n' "$preset"
   results+=("build/$preset/tests.xml")
   rm -f "build/$preset/tests.xml"
-  # Tests wait now and then, so one more than there are cores run at once. The whole output of the programs goes to the file: tally.py reads GoogleTest's summaries in it.
+  # Tests wait now and then, so one more than there are cores run at once. The whole output of the programs goes to the
+  # file: tally.py reads GoogleTest's summaries in it.
   ctest --test-dir "build/$preset" --output-on-failure -j $(($(nproc) + 1)) --output-junit tests.xml \
     --test-output-size-passed 1000000 --test-output-size-failed 1000000 --test-output-truncation head ||
     failed+=("$preset")
