@@ -30,13 +30,23 @@ def run(command, **more):
 
 
 def others_of(rows):
-    """For each rank, the share of its iterations that is in no range: the phase `other`."""
+    """For each rank, the share of its whole iterations that is in no range: the phase `other`. The batches after the last
+    step are an iteration that was not finished."""
     iterations, inside = {}, {}
     for row in rows:
-        if row["kind"] == "slice" and row["track"] == "main thread" and '"torch"' in row["args"]:
-            times = iterations if row["name"] == "iteration" else inside if row["depth"] == "1" else {}
-            times[row["rank"]] = times.get(row["rank"], 0) + int(row["duration_ns"])
-    return [1 - inside.get(rank, 0) / time for rank, time in iterations.items()] or [1]
+        if row["kind"] != "slice" or row["track"] != "main thread" or '"torch"' not in row["args"]:
+            continue
+        begin = int(row["start_ns"])
+        span = (begin, begin + int(row["duration_ns"]))
+        if row["name"] == "iteration" and '"unfinished"' not in row["args"]:
+            iterations.setdefault(row["rank"], []).append(span)
+        elif row["name"] != "iteration" and row["depth"] == "1":
+            inside.setdefault(row["rank"], []).append(span)
+    shares = []
+    for rank, spans in iterations.items():
+        covered = sum(end - begin for begin, end in inside.get(rank, []) if any(a <= begin < b for a, b in spans))
+        shares.append(1 - covered / sum(end - begin for begin, end in spans))
+    return shares or [1]
 
 
 def check_case(options, case, ranks):
