@@ -126,8 +126,10 @@ def install_forward(torch, modules):
     # they are in: it must read this one inside others, and never compile it alone, as it does with the function that is
     # replaced. Programs that do not use torch.compile save the further call.
     def make_readable(original):
+        is_read = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", is_compiling)  # costs less
+
         def __call__(self, *args, **kwargs):
-            if is_compiling() or get_ident() in inside:
+            if is_read() or get_ident() in inside:
                 if self._compiled_call_impl is not None:
                     return self._compiled_call_impl(*args, **kwargs)
                 return self._call_impl(*args, **kwargs)
