@@ -143,11 +143,12 @@ bool EventParser::closes(std::string_view text, std::size_t at) const {
   return at >= text.size() || text[at] == '}' || text[at] == ',';
 }
 
-// Reads the events from text[place] on one by one, each by repair. Slower, and it loses only what is damaged. Where
-// much was read in vain, events are taken to be short, so that the time stays linear in the text.
+// Reads the events from text[place] on one by one and repairs each. It is slower, and loses only what is damaged. After
+// many bytes were read without finding an event, it takes events to be short, so that its time stays linear in the
+// text.
 std::size_t EventParser::damaged_from(std::string_view text, std::size_t place, bool last) {
-  constexpr std::size_t vain_rounds = 8, short_event = 2048;
-  std::size_t in_vain = 0;  // bytes read of objects that are none
+  constexpr std::size_t wasted_rounds = 8, short_event = 2048;
+  std::size_t wasted = 0;  // bytes that were read and belong to no event
   while (place < text.size()) {
     if (Tokens::is_space(text[place]) || text[place] == ',') {
       ++place;
@@ -160,7 +161,7 @@ std::size_t EventParser::damaged_from(std::string_view text, std::size_t place, 
     std::size_t end = place;
     Outcome outcome = Outcome::malformed;
     if (text[place] == '{') {
-      const std::size_t most = in_vain / vain_rounds < text.size() ? text.size() : short_event;
+      const std::size_t most = wasted / wasted_rounds < text.size() ? text.size() : short_event;
       outcome = repaired(text, place, most, repaired_, end);
       if (outcome == Outcome::incomplete && !last) {
         piece_.incomplete = place;
@@ -173,7 +174,7 @@ std::size_t EventParser::damaged_from(std::string_view text, std::size_t place, 
         place = end;
         continue;
       }
-      in_vain += end - place;
+      wasted += end - place;
     }
     ++piece_.damaged;
     const std::size_t next = next_event(text, place + 1, false);

@@ -94,18 +94,18 @@ class Otf2Chunks {
   Otf2Chunks(const std::filesystem::path& path, std::uint64_t chunk_bytes);
 
   bool exists() const { return file_.is_open(); }
-  // Reads the next chunk with a good head; passes over others, and counts them. False at the end of the file.
+  // Reads the next chunk whose head is valid. Skips and counts the others. Returns false at the end of the file.
   bool next();
   Otf2Bytes& bytes() { return bytes_; }
-  // The numbers of the chunk's first and last event, from 1 on. Both are 0 where its head has none that can be.
+  // The numbers of the chunk's first and last event, counted from 1. Both are 0 if the head has no valid numbers.
   std::uint64_t first_event() const { return first_event_; }
   std::uint64_t last_event() const { return last_event_; }
-  // Chunks whose head is none.
+  // The number of chunks whose head is not valid.
   std::uint64_t bad_heads() const { return bad_heads_; }
 
  private:
   std::ifstream file_;
-  std::uint64_t bytes_of_file_ = 0, left_ = 0;  // those left are behind this chunk
+  std::uint64_t bytes_of_file_ = 0, left_ = 0;  // left_: bytes after this chunk
   std::vector<std::uint8_t> chunk_;
   Otf2Bytes bytes_;
   std::uint64_t first_event_ = 0, last_event_ = 0, bad_heads_ = 0;

@@ -26,7 +26,7 @@ class Otf2Location {
         ns_per_tick_(1e9 / static_cast<double>(process.definitions().resolution)),
         ticks_are_ns_(process.definitions().resolution == 1'000'000'000) {}
 
-  // Returns the slice, or no_slice where the region is none.
+  // Returns the slice, or no_slice if the region does not become a slice.
   std::uint32_t enter(OTF2_TimeStamp ticks, OTF2_RegionRef region) {
     const Otf2Process::Kind& kind = process_.kind(region, on_stream_);
     const std::uint32_t slice = kind.skipped ? no_slice : track_.begin_slice(time(ticks), kind.kind);
@@ -47,7 +47,7 @@ class Otf2Location {
     }
   }
 
-  // A call has one message at most: of MPI_Sendrecv the one that it sends.
+  // A call has at most one message. For MPI_Sendrecv it is the one that is sent.
   void message(std::uint32_t peer, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
                std::uint32_t slice) {
     if (slice == no_slice) return;

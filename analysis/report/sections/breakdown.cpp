@@ -51,8 +51,15 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   }
   if (run.communication_share_of_step) {
     const double s = *run.communication_share_of_step;
+    const bool has_gpus = std::ranges::any_of(run.per_rank, [](const auto& rank) { return rank.gpu.has_value(); });
     std::string text = fmt::format("Allreduce and other communication take {} of a step.", percent(s));
-    if (s >= least_bounding_share && run.can_be_compared()) {
+    if (has_gpus) {
+      // Their share is no serial share: GPUs communicate while the main threads go on.
+      text = fmt::format(
+          "The main threads spend {} of a step on allreduce and other communication. Communication that "
+          "runs on GPUs is not included.",
+          percent(s));
+    } else if (s >= least_bounding_share && run.can_be_compared()) {
       text += fmt::format(
           " Lectures read this as the serial share of Amdahl's law, which would limit the speed-up over one rank to "
           "{}. That holds only if the share stays the same as ranks are added.",

@@ -122,9 +122,9 @@ def install_forward(torch, modules):
 
     hooked(torch.nn.Module, "__call__", make)
 
-    # torch.compile reads __call__ for modules with hooks, and cannot read get_ident(). It treats functions by the file that
-    # they are in: it must read this one inside others, and never compile it alone, as it does with the function that is
-    # replaced. Programs that do not use torch.compile save the further call.
+    # torch.compile traces __call__ of modules with hooks, and cannot trace get_ident(). It decides by the file of a function
+    # whether to compile it alone. Like torch's own __call__, this one must only be traced inside other functions, so it
+    # gets the name of torch's file. Programs that do not use torch.compile are spared the additional call.
     def make_readable(original):
         is_read = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", is_compiling)  # costs less
 
@@ -302,6 +302,17 @@ def _hook_step_of(optimizer_class, is_compiling):
             return
 
 
+def in_range(begin, original, args, kwargs):
+    """Calls the original in a range."""
+    counts = iterations.enter(get_ident())
+    begin()
+    try:
+        return original(*args, **kwargs)
+    finally:
+        pop()
+        iterations.depth -= counts
+
+
 # --- what a framework does around these calls, such as scaling a loss before its backward
 
 
@@ -312,13 +323,7 @@ def phase_hook(slot, original, is_grad_enabled, new_batch=False):
         if not is_grad_enabled() or (not kinds.ready and not attach()):
             return original(*args, **kwargs)
         iterations.work(new_batch)
-        counts = iterations.enter(get_ident())
-        getattr(kinds, slot)()
-        try:
-            return original(*args, **kwargs)
-        finally:
-            pop()
-            iterations.depth -= counts
+        return in_range(getattr(kinds, slot), original, args, kwargs)
 
     return call
 
@@ -331,13 +336,7 @@ def checkpoint_hook(original):
         if not kinds.ready and not attach():
             return original(*args, **kwargs)
         iterations.interlude()
-        counts = iterations.enter(get_ident())
-        kinds.checkpoint()
-        try:
-            return original(*args, **kwargs)
-        finally:
-            pop()
-            iterations.depth -= counts
+        return in_range(kinds.checkpoint, original, args, kwargs)
 
     return save
 

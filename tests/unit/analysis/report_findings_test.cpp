@@ -297,6 +297,28 @@ TEST(Findings, DoNotCountUnobservedCommunicationAsZero) {
   }
 }
 
+// Amdahl's law is applied to the communication of the main threads only if nothing communicates on GPUs beside them.
+TEST(Findings, CommunicationBesideGpusIsNoSerialShare) {
+  for (const bool has_gpus : {false, true}) {
+    TraceBuilder builder;
+    for (int r = 0; r < 2; ++r) {
+      RankBuilder& rank = builder.add_rank(r, 2);
+      TrackBuilder& main = rank.add_main_thread();
+      for (int i = 0; i < 3; ++i) {
+        main.push(1000 * i, "step " + std::to_string(i));
+        main.add_slice(1000 * i, 1000 * i + 800, "forward");
+        main.add_slice(1000 * i + 800, 1000 * i + 1000, "MPI_Allreduce", "mpi", "collective");
+        main.pop(1000 * i + 1000);
+      }
+      if (has_gpus)
+        rank.add_track(TrackKind::stream, "GPU 0 stream 7", 7).add_slice(10, 500, "square", "cuda", "kernel");
+    }
+    const std::string said = sentences(build_report({analyse_run(builder.finish(), "run")}));
+    EXPECT_EQ(said.find("serial share of Amdahl's law") == said.npos, has_gpus) << said;
+    EXPECT_EQ(said.find("Communication that runs on GPUs is not included") != said.npos, has_gpus) << said;
+  }
+}
+
 // The same with one barrier: it was looked, and there was next to nothing.
 TEST(Findings, ASingleCollectiveIsCommunicationObserved) {
   TraceBuilder builder;
