@@ -1,0 +1,20 @@
+#include "analysis/run/run_links.h"
+
+namespace paceline::analysis {
+
+std::vector<LinkEnd> link_ends(const RunAnalysis& run) {
+  std::vector<LinkEnd> ends;
+  for (const RankSummary& rank : run.per_rank) {
+    ends.push_back({.machine = rank.host + "\n" + rank.boot_id, .host = rank.host, .facts = &rank.facts});
+  }
+  return ends;
+}
+
+std::optional<LinkRate> rated_link_of(const RunAnalysis& run, const CollectiveRow& row) {
+  const std::vector<LinkEnd> ends = link_ends(run);
+  const auto given = run.number("link_gbit");
+  if (row.members != ends.size() && !given && on_several_hosts(ends)) return std::nullopt;
+  return rated_link(ends, row.operation.starts_with("nccl"), given);
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,20 @@
+// The links of a run, and their rated speeds.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analysis/metrics/link_rates.h"
+#include "analysis/run/run_analysis.h"
+
+namespace paceline::analysis {
+
+// One entry for each rank of RunAnalysis::per_rank. It points into the run's facts, so the run must outlive it.
+std::vector<LinkEnd> link_ends(const RunAnalysis& run);
+
+// The rated speed of the link that limits a collective. Nothing where it is not known, and for collectives of some
+// ranks only of a run on several hosts, because the row does not name them. The number `link_gbit` of the run's
+// description takes precedence.
+std::optional<LinkRate> rated_link_of(const RunAnalysis& run, const CollectiveRow& row);
+
+}  // namespace paceline::analysis
