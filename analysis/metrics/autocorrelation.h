@@ -9,7 +9,8 @@ namespace paceline::analysis {
 // most their number: τ = 1 + 2 Σ ρ(k) over the first M lags with M >= 5 τ (A. Sokal, "Monte Carlo Methods in Statistical
 // Mechanics", 1996, section 3), but at least that of an AR(1) process whose ρ is one standard error above the estimate.
 // Subtracting a mean makes ρ too small by about (1 + 3 ρ)/n (M. G. Kendall, "Note on bias in the estimation of
-// autocorrelation", Biometrika 41, 1954). Cost: linear in the values for each of up to 5 τ lags.
+// autocorrelation", Biometrika 41, 1954). Cost: linear in the values for each of up to 5 τ lags, at most some 600 lags.
+// (Longer series are averaged over neighbours.)
 double autocorrelation_time(std::span<const double> centred, int fitted_means);
 
 }  // namespace paceline::analysis

@@ -8,6 +8,7 @@
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/writer.h"
 #include "tests/integration/command.h"
+#include "tests/rounds.h"
 
 namespace paceline {
 namespace {
@@ -87,7 +88,7 @@ TEST_F(PacelineCommand, AFileCutAnywhereIsReadUpToTheCutAndSaidToBeDamaged) {
   const auto size = fs::file_size(whole);
   ASSERT_GT(size, 30'000U);
   std::uint64_t before = 0;
-  for (std::uintmax_t length = 1000; length < size; length += 1000) {
+  for (std::uintmax_t length = 1000; length < size; length += 1000 * test::stride(8)) {
     fs::copy_file(whole, cut, fs::copy_options::overwrite_existing);
     fs::resize_file(cut, length);
     const Outcome outcome = paceline("info --format json cut.pace");

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "tests/rounds.h"
+
 namespace paceline::analysis {
 namespace {
 
@@ -71,7 +73,7 @@ Slices random_slices(std::mt19937_64& random, std::size_t count) {
 
 TEST(LevelOfDetail, GivesWhatAScanOfAllSlicesGives) {
   std::mt19937_64 random(20180918);
-  for (int round = 0; round < 300; ++round) {
+  for (std::size_t round = 0; round < 300; round += test::stride(10)) {
     const Slices slices = random_slices(random, 1 + random() % 3000);
     const LevelOfDetail index(slices);
     const auto span = static_cast<double>(slices.end_ns(slices.size() - 1) + slices.duration_ns.back());

@@ -8,6 +8,7 @@
 
 #include "profiler/format/block_decoder.h"
 #include "profiler/format/hash.h"
+#include "tests/rounds.h"
 #include "tests/unit/profiler/format/reference_columns.h"
 #include "tests/unit/profiler/format/streams.h"
 
@@ -86,7 +87,7 @@ TEST(Block, GivesBackTicksThatJumpAndRunBackwards) {
 
 TEST(Block, GivesBackRandomChunks) {
   std::mt19937_64 random(20260101);
-  for (int round = 0; round < 500; ++round) {
+  for (std::size_t round = 0; round < 500; round += test::stride(10)) {
     std::vector<Slot> slots;
     const std::size_t limit = 1 + random() % slots_per_chunk;
     for (;;) {

@@ -11,6 +11,7 @@
 #include "profiler/format/hash.h"
 #include "profiler/format/trace_file_reader.h"
 #include "profiler/format/writer.h"
+#include "tests/rounds.h"
 #include "tests/unit/profiler/format/streams.h"
 
 namespace paceline::format {
@@ -234,7 +235,7 @@ TEST_F(Reader, ReadsUpToTheCutAtEveryThousandthByte) {
     const std::string whole = bytes();
     const FileHeader header = header_of(whole);
     std::size_t before = 0;
-    for (std::size_t cut = 1000; cut < whole.size(); cut += 1000) {
+    for (std::size_t cut = 1000; cut < whole.size(); cut += 1000 * test::stride(5)) {
       store(whole.substr(0, cut));
       if (cut < header.header_bytes) {
         EXPECT_THAT(error(), AllOf(HasSubstr(path_.string()), HasSubstr("cut in its header"))) << cut;
@@ -272,7 +273,7 @@ TEST_F(Reader, HasWhatIsWholeWhereTheFileEndsAtAnyBlock) {
     ASSERT_GT(ends.size(), 6U);
     const std::size_t live_slots = slots_of(read_trace_file(path_)) - slots.back();
     EXPECT_EQ(live_slots > 0, ending == Ending::killed);
-    for (std::size_t block = 0; block < ends.size(); ++block) {
+    for (std::size_t block = 0; block < ends.size(); block += test::stride(3)) {
       for (const std::ptrdiff_t beside : {-100, -1, 0, 1, 3, 4, 24, 47, 48, 49, 1000}) {
         const std::size_t cut = ends[block] + static_cast<std::size_t>(beside);
         if (cut < first_block || cut > whole.size()) continue;
@@ -305,7 +306,7 @@ TEST_F(Reader, ReadsUpToTheCutAtEveryByteOfASmallFile) {
   BlockHeader first;
   std::memcpy(&first, &whole[header.header_bytes], sizeof first);
   const std::size_t first_end = header.header_bytes + sizeof first + first.payload_bytes;
-  for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+  for (std::size_t cut = 0; cut < whole.size(); cut += test::stride(5)) {
     store(whole.substr(0, cut));
     if (cut < header.header_bytes) {
       EXPECT_THAT(error(), HasSubstr(cut < 8 ? "not a .pace trace" : "cut in its header")) << cut;
@@ -322,7 +323,7 @@ TEST_F(Reader, AnyChangedByteGivesDamageOrTheSameEvents) {
   const std::vector<Track> small = {{0, 1, trainer_stream(200, 3).slots}, {1, 2, trainer_stream(100, 2).slots}};
   write_trace_file(path_, facts(), small);
   const std::string whole = bytes();
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  for (std::size_t at = 0; at < whole.size(); at += test::stride(7)) {
     for (const int bit : {0, 7}) {
       change_byte(at, static_cast<char>(whole[at] ^ 1 << bit));
       try {
