@@ -285,5 +285,44 @@ TEST(BlockDecoder, RefusesAnyChangedByteOfHeaderOrPayload) {
   EXPECT_THAT(slots, ::testing::IsEmpty());
 }
 
+// A block of one event whose column number `index` holds `number` instead, with a checksum that fits.
+Block with_column(const std::vector<Slot>& event, std::size_t index, std::uint64_t number) {
+  const std::vector<std::byte> good = reference_columns(event);
+  std::vector<std::byte> columns;
+  std::size_t at = 0;
+  for (std::size_t column = 0; at < good.size(); ++column) {
+    std::uint32_t length;
+    std::memcpy(&length, &good[at], sizeof length);
+    at += sizeof length;
+    append_column(columns, column == index ? leb128(number) : std::vector<std::byte>(&good[at], &good[at] + length));
+    at += length;
+  }
+  Block block = encode(event);
+  block.payload.resize(ZSTD_compressBound(columns.size()));
+  block.payload.resize(ZSTD_compress(block.payload.data(), block.payload.size(), columns.data(), columns.size(), 1));
+  block.header.raw_bytes = static_cast<std::uint32_t>(columns.size());
+  block.header.payload_bytes = static_cast<std::uint32_t>(block.payload.size());
+  block.header.hash = block_hash(block.header, block.payload.data());
+  return block;
+}
+
+TEST(BlockDecoder, RefusesNumbersThatDoNotFitTheirFields) {
+  std::vector<Slot> event;  // its first word has two fields of 32 bits: a plain one and one of differences
+  append(event, 1, EventType::cuda_handle, 1 | std::uint64_t{2} << 32, {{3, 4}});
+  constexpr std::size_t plain = 9, differences = 10;  // after the types and eight columns of ticks
+  constexpr std::uint64_t largest = 0xffff'ffff;
+  BlockDecoder decoder;
+  std::vector<Slot> slots;
+  for (const std::size_t column : {plain, differences}) {
+    const auto block_of = [&](std::uint64_t value) {
+      return with_column(event, column, column == plain ? value : zigzag(value));
+    };
+    EXPECT_STREQ(decoder.decode(block_of(largest).header, block_of(largest).payload, slots), nullptr);
+    EXPECT_STREQ(decoder.decode(block_of(largest + 1).header, block_of(largest + 1).payload, slots),
+                 "a value is out of range");
+  }
+  EXPECT_THAT(slots, ::testing::SizeIs(4)) << "the two whole events";
+}
+
 }  // namespace
 }  // namespace paceline::format
