@@ -32,6 +32,7 @@ ROOMS = {
         "scaling",
         "text",
         "metrics",
+        "graph",
         "clocks",
         "importers",
         "load",

@@ -10,10 +10,11 @@
 namespace paceline::analysis {
 
 std::span<const RunSection> run_sections() {
-  static const RunSection all[] = {sections::main_figures(), sections::breakdown(), sections::iterations(),
-                                   sections::collectives(),  sections::waiting(),   sections::efficiencies(),
-                                   sections::overlap(),      sections::gpu(),       sections::machine(),
-                                   sections::accuracy(),     sections::hangs(),     sections::losses()};
+  static const RunSection all[] = {sections::main_figures(),  sections::breakdown(), sections::iterations(),
+                                   sections::collectives(),   sections::waiting(),   sections::efficiencies(),
+                                   sections::critical_path(), sections::overlap(),   sections::gpu(),
+                                   sections::machine(),       sections::accuracy(),  sections::hangs(),
+                                   sections::losses()};
   return all;
 }
 

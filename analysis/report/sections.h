@@ -12,6 +12,7 @@ RunSection iterations();
 RunSection collectives();
 RunSection waiting();       // who waits for whom, and ranks that are slow beyond chance
 RunSection efficiencies();  // POP
+RunSection critical_path();
 RunSection overlap();       // communication beside compute
 RunSection gpu();
 RunSection machine();  // CPUs, limits and GPUs that hold the job up

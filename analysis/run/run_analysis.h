@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/graph/critical_path.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/lateness.h"
@@ -111,6 +112,7 @@ struct RunAnalysis {
   bool can_be_compared() const { return ended && !refused(); }
   std::vector<Hang> hangs;
   double clock_error_ns = 0;  // the largest of the ranks
+  std::optional<CriticalPath> critical_path;  // nothing where it was analysed from summaries, or events were lost
   std::vector<CrowdedCpus> crowded_cpus;
   // Share of their time that main threads were ready to run but had no CPU: mean over the ranks where it was counted.
   std::optional<double> waiting_for_cpu;
@@ -119,8 +121,8 @@ struct RunAnalysis {
 // Merges the summaries of all ranks of a run, in any order. `path` is the name that the user gave. Never fails: figures
 // that need what the trace lacks are absent. Cost: n log n in the collective calls, and linear in the iterations.
 RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path);
-inline RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
-  return analyse_run(summarise(trace), path);
-}
+
+// The same from the events of all ranks, with the figures that need them together: the critical path.
+RunAnalysis analyse_run(const Trace& trace, const std::string& path);
 
 }  // namespace paceline::analysis

@@ -1,0 +1,267 @@
+#include "analysis/graph/dependencies.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analysis/metrics/collectives.h"
+#include "analysis/metrics/intervals.h"
+#include "analysis/metrics/messages.h"
+#include "analysis/trace/parallel.h"
+
+namespace paceline::analysis {
+namespace graph_building {
+
+// What is computed of each rank by itself.
+struct RankPart {
+  CollectiveCalls calls;
+  std::vector<AllreduceRange> ranges;
+  std::vector<OwnDependencies> own;
+};
+
+// A thread that polls a request, and does nothing else between the calls, waits from the end of the call that posted
+// it.
+void count_polling_as_waiting(const Trace& trace, const Rank& rank, CollectiveCalls& calls) {
+  const NameId wait = trace.names.find("wait"), mpi = trace.names.find("mpi");
+  for (CollectiveCall& call : calls.calls) {
+    const Track& track = rank.tracks[call.track];
+    const Slices& slices = track.slices;
+    if (track.main || !call.timed || call.end_ns <= slices.end_ns(call.slice)) continue;
+    for (std::size_t i = call.slice + 1; i < slices.size(); ++i) {
+      const Kind& kind = trace.kind_of(slices, i);
+      if (kind.category != wait || kind.domain != mpi) break;
+      if (slices.end_ns(i) < call.end_ns) continue;
+      call.blocked_from_ns = slices.end_ns(call.slice);
+      break;
+    }
+  }
+}
+
+// NCCL's calls are on a track of their own, and their kernels on a stream. The stream is what waits.
+class NcclStreams {
+ public:
+  NcclStreams(const PhaseTable& table, const Rank& rank) {
+    for (std::uint32_t t = 0; t < rank.tracks.size(); ++t) {
+      if (rank.tracks[t].kind != TrackKind::stream) continue;
+      const Slices& slices = rank.tracks[t].slices;
+      for (std::size_t i = 0; i < slices.size(); ++i) {
+        if (table.phase(slices.kind[i]) != Phase::communication) continue;
+        kernels_.push_back({slices.start_ns[i], slices.end_ns(i), t});
+      }
+    }
+    std::ranges::sort(kernels_, {}, &Kernel::start_ns);
+  }
+
+  // The stream whose communication kernel runs in the middle of the call; `otherwise` where none does.
+  std::uint32_t track_of(const CollectiveCall& call, std::uint32_t otherwise) const {
+    const std::int64_t middle = call.start_ns + (call.end_ns - call.start_ns) / 2;
+    auto at = std::ranges::upper_bound(kernels_, middle, {}, &Kernel::start_ns);
+    for (int looked = 0; at != kernels_.begin() && looked < 8; ++looked) {
+      if ((--at)->end_ns >= middle) return at->track;
+    }
+    return otherwise;
+  }
+
+ private:
+  struct Kernel {
+    std::int64_t start_ns, end_ns;
+    std::uint32_t track;
+  };
+  std::vector<Kernel> kernels_;
+};
+
+RankPart part_of(const PhaseTable& table, std::uint32_t r) {
+  const Trace& trace = table.trace();
+  const Rank& rank = trace.ranks[r];
+  RankPart part;
+  part.calls = collective_calls(trace, rank);
+  count_polling_as_waiting(trace, rank, part.calls);
+  const NcclStreams nccl(table, rank);
+  for (CollectiveCall& call : part.calls.calls) {
+    if (rank.tracks[call.track].kind == TrackKind::nccl) call.track = nccl.track_of(call, call.track);
+  }
+  std::vector<TimedCall> timed;
+  for (const CollectiveCall& call : part.calls.calls) {
+    if (call.timed) timed.push_back({call.track, call.start_ns, call.end_ns, call.bytes});
+  }
+  std::ranges::sort(timed, {}, [](const TimedCall& call) { return std::pair(call.track, call.start_ns); });
+  if (trace.ranks.size() > 1) part.ranges = allreduce_ranges(trace, r, timed);
+  part.own = stream_dependencies(trace, rank);
+  for (OwnDependencies& own : helper_dependencies(table, rank)) part.own.push_back(own);
+  return part;
+}
+
+class Builder {
+ public:
+  explicit Builder(const PhaseTable& table) : table_(table), trace_(table.trace()), parts_(trace_.ranks.size()) {}
+
+  DependencyGraph run() {
+    parallel_for(parts_.size(), [&](std::size_t r) { parts_[r] = part_of(table_, static_cast<std::uint32_t>(r)); });
+    add_tracks();
+    add_ranges();
+    add_collectives();
+    std::ranges::stable_sort(out_.collectives, {}, &GraphCollective::last_arrival_ns);
+    for (std::uint32_t c = 0; c < out_.collectives.size(); ++c) add_waits(c);
+    if (any_messages()) add_messages();
+    for (std::uint32_t r = 0; r < parts_.size(); ++r) {
+      for (const OwnDependencies& own : parts_[r].own) add_own(r, own);
+    }
+    for (TrackDependencies& track : out_.tracks) std::ranges::stable_sort(track.waits, {}, &Dependency::until_ns);
+    return std::move(out_);
+  }
+
+ private:
+  void add_tracks() {
+    for (std::uint32_t r = 0; r < trace_.ranks.size(); ++r) {
+      out_.main.push_back(no_track);
+      of_.emplace_back();
+      for (std::uint32_t t = 0; t < trace_.ranks[r].tracks.size(); ++t) {
+        const Track& track = trace_.ranks[r].tracks[t];
+        of_[r].push_back(no_track);
+        if (track.slices.size() == 0 && !track.main) continue;
+        of_[r][t] = static_cast<GraphTrack>(out_.tracks.size());
+        if (track.main) out_.main[r] = of_[r][t];
+        out_.tracks.push_back({r, t, track.main, trace_.ranks[r].start_ns, trace_.ranks[r].end_ns, {}});
+      }
+    }
+    covered_.resize(out_.tracks.size());
+  }
+
+  // Ranges are one collective if each rank has as many of one name and size, in the order of their starts.
+  void add_ranges() {
+    using Key = std::pair<NameId, std::uint64_t>;
+    std::map<Key, std::vector<std::vector<const AllreduceRange*>>> by_key;
+    for (std::uint32_t r = 0; r < parts_.size(); ++r) {
+      for (const AllreduceRange& range : parts_[r].ranges) {
+        auto& of_ranks = by_key[{range.name, range.bytes}];
+        of_ranks.resize(parts_.size());
+        of_ranks[r].push_back(&range);
+      }
+    }
+    for (const auto& [key, of_ranks] : by_key) {
+      const std::size_t count = of_ranks.front().size();
+      if (std::ranges::any_of(of_ranks, [&](const auto& of) { return of.size() != count; })) continue;
+      for (std::size_t k = 0; k < count; ++k) {
+        GraphCollective collective{.operation = trace_.names[key.first],
+                                   .bytes = key.second,
+                                   .members = static_cast<std::uint32_t>(parts_.size()),
+                                   .from_range = true};
+        for (const auto& of : of_ranks) {
+          const AllreduceRange& range = *of[k];
+          const GraphTrack track = of_[range.rank][range.track];
+          collective.arrivals.push_back({track, range.start_ns, range.start_ns, range.end_ns});
+          covered_[track].push_back({range.start_ns, range.end_ns});
+        }
+        finish(collective);
+      }
+    }
+    for (auto& of_track : covered_) std::ranges::sort(of_track, {}, &TimeInterval::start_ns);
+  }
+
+  // Whether an allreduce that is known as a range covers this time.
+  bool covered(GraphTrack track, std::int64_t start_ns) const {
+    const auto& of = covered_[track];
+    auto at = std::ranges::upper_bound(of, start_ns, {}, &TimeInterval::start_ns);
+    return at != of.begin() && (--at)->end_ns > start_ns;
+  }
+
+  void add_collectives() {
+    std::vector<CollectiveCalls> calls;
+    for (RankPart& part : parts_) calls.push_back(std::move(part.calls));
+    const Collectives matched = match_collectives(calls);
+    for (const Collective& of : matched.matched) {
+      if (!of.timed) continue;
+      GraphCollective collective{
+          .operation = matched.operations[of.operation], .bytes = of.bytes, .members = of.members};
+      for (const MemberCall& member : of.calls) {
+        const GraphTrack track = of_[member.rank][calls[member.rank].calls[member.call].track];
+        if (track == no_track || covered(track, member.start_ns)) continue;
+        collective.arrivals.push_back({track, member.start_ns, member.blocked_from_ns, member.end_ns});
+      }
+      if (collective.arrivals.size() > 1) finish(collective);
+    }
+  }
+
+  void finish(GraphCollective& collective) {
+    for (const CollectiveArrival& arrival : collective.arrivals) {
+      collective.last_arrival_ns = std::max(collective.last_arrival_ns, arrival.arrival_ns);
+      collective.end_ns = std::max(collective.end_ns, arrival.until_ns);
+    }
+    out_.collectives.push_back(std::move(collective));
+  }
+
+  void add_waits(std::uint32_t index) {
+    const GraphCollective& collective = out_.collectives[index];
+    const auto last = std::ranges::max_element(collective.arrivals, {}, &CollectiveArrival::arrival_ns);
+    for (const CollectiveArrival& arrival : collective.arrivals) {
+      // The root of a broadcast need not wait.
+      const bool early = arrival.until_ns < collective.last_arrival_ns;
+      add(arrival.track, {.from_ns = arrival.blocked_from_ns,
+                          .until_ns = arrival.until_ns,
+                          .cause_ns = early ? arrival.arrival_ns : last->arrival_ns,
+                          .cause = early ? arrival.track : last->track,
+                          .kind = DependencyKind::collective,
+                          .collective = index,
+                          .bytes = collective.bytes});
+    }
+  }
+
+  bool any_messages() const {
+    const NameId message = trace_.names.find("point-to-point");
+    return message != 0 && trace_.ranks.size() > 1 &&
+           std::ranges::any_of(trace_.kinds, [&](const Kind& kind) { return kind.category == message; });
+  }
+
+  void add_messages() {
+    for (const Message& message : match_messages(trace_).all) {
+      if (!message.matched() || !message.receive->completed) continue;
+      const GraphTrack sender = of_[message.send->rank][message.send->track];
+      const GraphTrack receiver = of_[message.receive->rank][message.receive->track];
+      if (sender == no_track || receiver == no_track || sender == receiver) continue;
+      if (covered(sender, message.send->start_ns) || covered(receiver, message.receive->start_ns)) continue;
+      add(receiver, {.from_ns = message.receive->blocked_from_ns,
+                     .until_ns = message.receive->end_ns,
+                     .cause_ns = std::min(message.send->start_ns, message.receive->end_ns),
+                     .cause = sender,
+                     .kind = DependencyKind::message,
+                     .bytes = message.send->bytes});
+      // A send that ended after the receive began has waited for it. Others were buffered.
+      if (message.send->completed && message.receive->start_ns > message.send->blocked_from_ns &&
+          message.send->end_ns >= message.receive->start_ns) {
+        add(sender, {.from_ns = message.send->blocked_from_ns,
+                     .until_ns = message.send->end_ns,
+                     .cause_ns = message.receive->start_ns,
+                     .cause = receiver,
+                     .kind = DependencyKind::send,
+                     .bytes = message.send->bytes});
+      }
+    }
+  }
+
+  void add_own(std::uint32_t rank, const OwnDependencies& own) {
+    const GraphTrack track = of_[rank][own.track], cause = of_[rank][own.wait.cause];
+    if (track == no_track || cause == no_track) return;
+    Dependency wait = own.wait;
+    wait.cause = cause;
+    add(track, wait);
+  }
+
+  void add(GraphTrack track, Dependency wait) {
+    wait.cause_ns = std::min(wait.cause_ns, wait.until_ns);
+    wait.from_ns = std::min(wait.from_ns, wait.until_ns);
+    out_.tracks[track].waits.push_back(wait);
+  }
+
+  const PhaseTable& table_;
+  const Trace& trace_;
+  std::vector<RankPart> parts_;
+  DependencyGraph out_;
+  std::vector<std::vector<GraphTrack>> of_;         // by rank and track of the rank
+  std::vector<std::vector<TimeInterval>> covered_;  // by ranges, of each graph track, by time
+};
+
+}  // namespace graph_building
+
+DependencyGraph dependency_graph(const PhaseTable& table) { return graph_building::Builder(table).run(); }
+
+}  // namespace paceline::analysis

@@ -1,0 +1,220 @@
+// The dependency graph, the critical path and the slack of jobs made by hand, whose paths are worked out on paper.
+#include "analysis/graph/critical_path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+const std::string trainer = "paceline.trainer";
+
+// Ranges with the name of their category, one after the other, in ms.
+class Hand {
+ public:
+  Hand(TrackBuilder& track, std::int64_t start_ms) : track_(track), now_(start_ms * ms) {}
+  Hand& range(const char* name, std::int64_t length_ms) {
+    track_.add_slice(now_, now_ + length_ms * ms, name, trainer, name);
+    now_ += length_ms * ms;
+    return *this;
+  }
+  // From now to `end_ms`.
+  Hand& allreduce(int sequence, std::int64_t end_ms, double bytes = 1e6) {
+    track_.add_slice(now_, end_ms * ms, "MPI_Allreduce", "mpi", "collective");
+    track_.argument("bytes", bytes);
+    track_.text_argument("communicator", "MPI_COMM_WORLD");
+    track_.argument("sequence", sequence);
+    now_ = end_ms * ms;
+    return *this;
+  }
+  Hand& begin_iteration(int number) {
+    track_.push(now_, "iteration", trainer, "iteration");
+    track_.argument("payload", number);
+    return *this;
+  }
+  Hand& end_iteration() {
+    track_.pop(now_);
+    return *this;
+  }
+
+ private:
+  TrackBuilder& track_;
+  std::int64_t now_;
+};
+
+std::optional<CriticalPath> path_of(const Trace& trace) {
+  const PhaseTable table(trace);
+  return critical_path(table, dependency_graph(table));
+}
+
+std::int64_t phase_of(const CriticalPath& path, std::size_t rank, Phase phase) {
+  return path.rank_phase_ns[rank][static_cast<std::size_t>(phase)] / ms;
+}
+std::int64_t slack_of(const CriticalPath& path, std::size_t rank, Phase phase) {
+  return path.slack[rank].phase_ns[static_cast<std::size_t>(phase)].value_or(-ms) / ms;
+}
+
+//   rank 0: forward 30 | allreduce 30 … 60  | optimizer 5     | forward 45 | allreduce 110 … 120 | optimizer 5
+//   rank 1: forward 50 | allreduce 50 … 60  | optimizer 5     | forward 20 | allreduce 85 … 120  | optimizer 5
+// Path: forward of rank 1 (50), transfer (10), optimizer and forward of rank 0 (5 + 45), transfer (10), optimizer (5).
+Trace two_iterations() {
+  TraceBuilder run;
+  const std::int64_t forward[2][2] = {{30, 45}, {50, 20}};
+  for (int r = 0; r < 2; ++r) {
+    Hand hand(run.add_rank(r, 2).add_main_thread(), 0);
+    hand.begin_iteration(0).range("forward", forward[r][0]).allreduce(0, 60).range("optimizer", 5).end_iteration();
+    hand.begin_iteration(1).range("forward", forward[r][1]).allreduce(1, 120).range("optimizer", 5).end_iteration();
+  }
+  return run.finish();
+}
+
+TEST(CriticalPath, GoesThroughTheRankThatArrivesLast) {
+  const auto path = path_of(two_iterations());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->wall_ns, 125 * ms);
+  EXPECT_EQ(phase_of(*path, 1, Phase::forward), 50);
+  EXPECT_EQ(phase_of(*path, 0, Phase::forward), 45);
+  EXPECT_EQ(path->phase_ns(Phase::communication), 20 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::optimizer), 10 * ms);
+  ASSERT_EQ(path->iterations.size(), 2U);
+  EXPECT_EQ(path->iterations[0].wall_ns, 65 * ms);
+  EXPECT_EQ(path->iterations[1].wall_ns, 60 * ms);
+  EXPECT_EQ(path->iterations[0].work_ns, (std::vector<std::int64_t>{5 * ms, 50 * ms}));
+  EXPECT_EQ(path->names.front().name, "forward");
+  EXPECT_EQ(path->names.front().ns, 95 * ms);
+}
+
+TEST(CriticalPath, SlackIsTheTimeByWhichARankMayBeLater) {
+  const auto path = path_of(two_iterations());
+  ASSERT_TRUE(path);
+  // Rank 0 may take 20 longer in iteration 0 and nothing in iteration 1; rank 1 nothing and 25.
+  EXPECT_EQ(slack_of(*path, 0, Phase::forward), 10);
+  EXPECT_EQ(slack_of(*path, 1, Phase::forward), 12);
+  EXPECT_EQ(slack_of(*path, 0, Phase::evaluate), -1);
+}
+
+//   main thread:   forward 0 … 20, backward 20 … 50 with marks at 30 and 50, allreduce 50 … 90, optimizer 90 … 95
+//   communication: bucket A (1 MB) 30 … 55, bucket B (2 MB) 55 … 90; the ranks arrive together
+// Path: main until 30, bucket A, bucket B, optimizer.
+TEST(CriticalPath, FollowsAHelperThreadThatWasHandedWork) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0, 1);
+  TrackBuilder& main = rank.add_main_thread();
+  Hand hand(main, 0);
+  hand.begin_iteration(0).range("forward", 20).range("backward", 30).range("allreduce", 40).range("optimizer", 5);
+  hand.end_iteration();
+  main.mark_argument(main.add_mark(30 * ms, "ready", trainer, "allreduce"), "payload", 1'000'000);
+  main.mark_argument(main.add_mark(50 * ms, "ready", trainer, "allreduce"), "payload", 2'000'000);
+  TrackBuilder& helper = rank.add_track(TrackKind::thread, "communication", 2);
+  helper.add_slice(30 * ms, 55 * ms, "bucket A", trainer, "allreduce");
+  helper.argument("payload", 1'000'000);
+  helper.add_slice(55 * ms, 90 * ms, "bucket B", trainer, "allreduce");
+  helper.argument("payload", 2'000'000);
+  const auto path = path_of(run.finish());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->wall_ns, 95 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::forward), 20 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::backward), 10 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::communication), 60 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::optimizer), 5 * ms);
+  // Backward's second half has 5 to spare before bucket B would begin later.
+  EXPECT_EQ(slack_of(*path, 0, Phase::forward), 0);
+}
+
+//   thread: forward from 0; launch at 1 … 2 (kernel a), launch at 2 … 3 (kernel b), synchronise 3 … 50
+//   stream: a 6 … 20, b 20 … 45
+// Path: forward until 1, latency of the launch until 6, a, b, and the end of the synchronisation.
+TEST(CriticalPath, GoesThroughStreamsAndTheirLaunches) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0, 1);
+  TrackBuilder& main = rank.add_main_thread();
+  main.push(0, "iteration", trainer, "iteration");
+  main.push(0, "forward", trainer, "forward");
+  for (int i = 0; i < 2; ++i) {
+    main.add_slice((i + 1) * ms, (i + 2) * ms, "cudaLaunchKernel", "cuda", "runtime");
+    main.argument("correlation", i + 1);
+  }
+  main.add_slice(3 * ms, 50 * ms, "cudaDeviceSynchronize", "cuda", "synchronization");
+  main.pop(50 * ms);
+  main.pop(50 * ms);
+  TrackBuilder& stream = rank.add_track(TrackKind::stream, "stream 7");
+  stream.add_slice(6 * ms, 20 * ms, "a", "cuda", "kernel");
+  stream.argument("correlation", 1);
+  stream.add_slice(20 * ms, 45 * ms, "b", "cuda", "kernel");
+  stream.argument("correlation", 2);
+  const auto path = path_of(run.finish());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->wall_ns, 50 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::launch), 5 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::forward), 40 * ms);
+  EXPECT_EQ(path->names[0].name, "b");
+  EXPECT_EQ(path->names[0].ns, 25 * ms);
+  EXPECT_EQ(path->names[1].name, "a");
+}
+
+//   rank 0: forward 0 … 40, send 40 … 41
+//   rank 1: forward 0 … 10, receive 10 … 45
+TEST(CriticalPath, GoesFromAReceiveToItsSend) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+    main.push(0, "iteration", trainer, "iteration");
+    main.add_slice(0, (r == 0 ? 40 : 10) * ms, "forward", trainer, "forward");
+    main.add_slice((r == 0 ? 40 : 10) * ms, (r == 0 ? 41 : 45) * ms, r == 0 ? "MPI_Send" : "MPI_Recv", "mpi",
+                   "point-to-point");
+    main.text_argument("communicator", "MPI_COMM_WORLD");
+    main.argument("peer", 1 - r);
+    main.argument("tag", 3);
+    main.argument("bytes", 1000);
+    main.pop((r == 0 ? 41 : 45) * ms);
+  }
+  const auto path = path_of(run.finish());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->wall_ns, 45 * ms);
+  EXPECT_EQ(phase_of(*path, 0, Phase::forward), 40);
+  EXPECT_EQ(phase_of(*path, 1, Phase::communication), 5);
+}
+
+// An allreduce whose algorithm makes no MPI call: the ranges are the collective.
+TEST(CriticalPath, TakesRangesOfAnAllreduceForACollective) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+    const std::int64_t arrival = r == 0 ? 10 : 30;
+    main.push(0, "iteration", trainer, "iteration");
+    main.add_slice(0, arrival * ms, "backward", trainer, "backward");
+    main.add_slice(arrival * ms, 50 * ms, "allreduce", trainer, "allreduce");
+    main.argument("payload", 4'000'000);
+    main.pop(50 * ms);
+  }
+  const auto path = path_of(run.finish());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(phase_of(*path, 1, Phase::backward), 30);
+  EXPECT_EQ(phase_of(*path, 0, Phase::backward), 0);
+  EXPECT_EQ(path->phase_ns(Phase::communication), 20 * ms);
+}
+
+TEST(CriticalPath, IsAbsentWithoutIterations) {
+  TraceBuilder run;
+  run.add_rank(0, 1).add_main_thread().add_slice(0, ms, "forward", trainer, "forward");
+  EXPECT_FALSE(path_of(run.finish()));
+}
+
+// Time between iterations is in no window, and what crosses the border of a window is cut there.
+TEST(CriticalPath, LeavesOutTheTimeBetweenIterations) {
+  TraceBuilder run;
+  Hand hand(run.add_rank(0, 1).add_main_thread(), 0);
+  hand.begin_iteration(0).range("forward", 10).end_iteration().range("evaluate", 70);
+  hand.begin_iteration(1).range("forward", 20).end_iteration();
+  const auto path = path_of(run.finish());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->wall_ns, 30 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::forward), 30 * ms);
+  EXPECT_EQ(path->phase_ns(Phase::evaluate), 0);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
