@@ -254,6 +254,27 @@ TEST(Scaling, FixedSecondsAreNeverNegative) {
 }
 
 // Images grow with the ranks: 2 ranks need 104 s for twice the images, so S = 200/104.
+// Least squares by hand through three lengths that do not lie on a line: 142/14 seconds an epoch.
+TEST(Scaling, AllLengthsDecideTheTimeModel) {
+  const Scaling scaling = of_table("ranks,epochs,images,seconds\n1,1,100,16\n1,2,200,24\n1,6,600,66\n");
+  ASSERT_EQ(scaling.time_model.size(), 1u);
+  EXPECT_NEAR(scaling.time_model[0].model.per_epoch_s, 142.0 / 14, 1e-9);
+  EXPECT_NEAR(scaling.time_model[0].model.fixed_s, 106.0 / 3 - 3 * 142.0 / 14, 1e-9);
+}
+
+// Of two programs, e(2) = 0.1 and e(4) as given. The unknown noise is taken to be 2 %.
+TEST(Scaling, KarpFlattFallsOnlyBeyondTheNoise) {
+  const auto falls = [](double e4) {
+    const double seconds = 100 / (4 / (1 + 3 * e4));
+    const Scaling scaling = of_table(
+        fmt::format("ranks,epochs,images,seconds,program\n1,1,100,100,a\n2,1,100,55,b\n4,1,100,{},c\n", seconds).c_str());
+    return scaling.refused.at(0).karp_flatt_falls;
+  };
+  EXPECT_FALSE(falls(0.099));
+  EXPECT_FALSE(falls(0.15));
+  EXPECT_TRUE(falls(0.001));
+}
+
 TEST(Scaling, WeakScalingGivesEfficiencyAndGustafsonsShare) {
   const Scaling scaling = of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,2,200,104\n4,4,400,112\n");
   EXPECT_FALSE(scaling.points[1].speedup);
