@@ -40,7 +40,8 @@ void set_variable(const char* name, const std::string& value) {
   if (setenv(name, value.c_str(), 1) != 0) throw Error(fmt::format("{}: {}", name, std::strerror(errno)));
 }
 
-// The recorder's library lies beside this program, in a build tree and in an install prefix alike.
+// The recorder's libraries are in lib beside this program's folder in a build tree, and in lib/paceline in an install
+// prefix.
 fs::path find_recorder() {
   std::error_code error;
   const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -48,12 +49,18 @@ fs::path find_recorder() {
     throw Error(fmt::format("/proc/self/exe: {}; mount /proc, because {} is searched for beside this program",
                             error.message(), recorder_library));
   }
-  for (const char* folder : {"../lib", "../lib64"}) {
+  for (const char* folder : {"../lib", "../lib64", "../lib/paceline"}) {
     const fs::path library = (programs / folder / recorder_library).lexically_normal();
     if (fs::exists(library, error)) return library;
   }
   throw Error(fmt::format("{} is missing in {}; build or install Paceline as a whole", recorder_library,
                           (programs / "../lib").lexically_normal().string()));
+}
+
+// The hooks for PyTorch are in lib/paceline/pytorch in both.
+fs::path find_hooks(const fs::path& library) {
+  const fs::path folder = library.parent_path();
+  return (folder.filename() == "paceline" ? folder.parent_path() : folder) / pytorch_folder;
 }
 
 // The launcher's identity of the job, else a new one, which all processes that CMD starts inherit.
@@ -107,7 +114,7 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
     set_variable(env_stage, stage);
   }
   attach(library);
-  if (!options.pytorch.empty()) put_on_python_path(library.parent_path() / pytorch_folder);
+  if (!options.pytorch.empty()) put_on_python_path(find_hooks(library));
   attach_part(!options.no_cuda, env_cuda, library.parent_path() / cuda_library, "CUDA");
   attach_part(!options.no_nccl, env_nccl_plugin, library.parent_path() / nccl_library, "NCCL");
   return stage;
