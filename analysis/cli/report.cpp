@@ -114,9 +114,9 @@ void add_report(CLI::App& app, Command& chosen) {
       ->allow_extra_args(false)  // the next argument is a RUN
       ->check(CLI::IsMember({"html", "md", "json", "csv", "text"}));
   command
-      ->add_option(
-          "-o,--output", options->output,
-          "File to write. A directory if it exists, ends in / or there are several formats. Default: standard output")
+      ->add_option("-o,--output", options->output,
+                   "File to write. It is taken as a directory if it is one, ends in /, or if there are several "
+                   "formats. Default: standard output")
       ->type_name("FILE");
   command
       ->add_option("--series", options->scaling.series,

@@ -273,12 +273,15 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->type_name("S")
       ->check(is_time())
       ->group(ring);
-  record.add_option("--ring-signal", options.ring_signal, "Signal that triggers writing them, or none (default: USR2)")
+  record
+      .add_option("--ring-signal", options.ring_signal,
+                  "Write the last S seconds on this signal; none: on no signal (default: USR2)")
       ->type_name("SIGNAL")
       ->check(CLI::Validator(check_signal, ""))
       ->group(ring);
   record
-      .add_option("--ring-slow", options.ring_slow, "An iteration slower than X times the median triggers writing them")
+      .add_option("--ring-slow", options.ring_slow,
+                  "Write the last S seconds when an iteration takes more than X times the median")
       ->type_name("X")
       ->check(above(1))
       ->group(ring);

@@ -1,5 +1,5 @@
-// Colours. Each of the twelve phases has its own, the same in every view and in every run; other slices get a colour
-// from their name.
+// Colours of ranges, calls and kernels. Each of the twelve phases has its own, the same in every view and in every run;
+// slices without a phase get a colour from their name.
 //
 // The phases' colours are Okabe and Ito's palette ("Color Universal Design", 2008) with three of Paul Tol's muted
 // scheme and greys. They can be told apart under the common kinds of colour blindness. Communication, the phase that

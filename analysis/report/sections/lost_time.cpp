@@ -162,8 +162,8 @@ std::vector<LostTime> lost_times(const Report& report) {
 std::string lost_time_text(const Report& report, const LostTime& lost) {
   using namespace lost_time_section;
   std::string text = fmt::format(
-      "In wall time averaged over the ranks, {} ranks took {} where {} of the 1-rank {} is {}. Of the {} between "
-      "them, ",
+      "In wall time averaged over the ranks, {} ranks took {}, and {} of the 1-rank {} is {}. Of the difference of "
+      "{}, ",
       lost.ranks, mean_text(lost.actual_s, lost.many.size(), lost.actual_low_s, lost.actual_high_s),
       lost.ranks == 2 ? "half" : fmt::format("1/{}", lost.ranks), lost.one.size() > 1 ? "time" : "run",
       mean_text(lost.ideal_s, lost.one.size(), lost.ideal_low_s, lost.ideal_high_s),

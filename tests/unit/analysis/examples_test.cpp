@@ -5,7 +5,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
@@ -106,14 +105,11 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The lines between the marker and the end, indented as code is in Markdown.
+// The lines between the marker and the end, as a block of code in Markdown.
 std::string example(const std::string& source, const std::string& marker) {
   const std::string begin = "\n// [" + marker + "]\n";
   const std::size_t from = source.find(begin) + begin.size();
-  std::istringstream lines(source.substr(from, source.find("\n// [end]\n", from) - from));
-  std::string text;
-  for (std::string line; std::getline(lines, line);) text += (line.empty() ? "" : "    " + line) + "\n";
-  return text;
+  return "```cpp\n" + source.substr(from, source.find("\n// [end]\n", from) - from) + "\n```\n";
 }
 
 TEST(Examples, StandInTheDocumentation) {

@@ -236,7 +236,7 @@ TEST(Findings, OfTwoTracesSayWhereTheSpeedUpWent) {
   EXPECT_NEAR(report.scaling.fits.at(0).serial_fraction, 1605.0 / 1000 - 1, 1e-8);
   const std::string said = sentences(report);
   EXPECT_THAT(
-      said, HasSubstr("2 ranks took 1.61 s where half of the 1-rank run is 1.00 s. Of the 605 ms between them, serial "
+      said, HasSubstr("2 ranks took 1.61 s, and half of the 1-rank run is 1.00 s. Of the difference of 605 ms, serial "
                       "work that does not shrink takes 525 ms, communication takes 60.0 ms (20.0 ms of it waiting"));
   EXPECT_THAT(said, HasSubstr("shorter than 20 autocorrelation times of its iterations, so no interval is given"));
 }

@@ -145,7 +145,7 @@ TEST(Repeats, AreAllInWhereTheTimeWentAndInTheMeasuredShare) {
   EXPECT_NEAR(lost.actual_s, 1.705, 1e-9);
   EXPECT_NEAR(lost.ideal_s, 1.1, 1e-9);
   EXPECT_NEAR(lost.actual_s - lost.ideal_s, lost.serial_s + lost.overhead_s + lost.slowdown_s, 1e-9);
-  EXPECT_THAT(said(report), HasSubstr("2 ranks took 1.71 s (mean of 3 runs, 1.61 s to 1.81 s) where half of the 1-rank "
+  EXPECT_THAT(said(report), HasSubstr("2 ranks took 1.71 s (mean of 3 runs, 1.61 s to 1.81 s), and half of the 1-rank "
                                       "time is 1.10 s (mean of 2 runs, 1.00 s to 1.20 s)"));
   const auto measured = measured_serial_share(report, report.scaling.points.at(0));
   ASSERT_TRUE(measured);
