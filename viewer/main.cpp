@@ -93,6 +93,7 @@ int run(int argc, char** argv) {
   if (qgetenv("QT_QPA_PLATFORM").startsWith("offscreen")) qInstallMessageHandler(&show_only_failures);
   QApplication application(argc, argv);
   QApplication::setApplicationName("paceline-view");
+  QApplication::setDesktopFileName("paceline-view");  // the desktop takes name and icon from this file
   const bool offscreen = QApplication::platformName() == "offscreen";
   // Without a desktop there are no settings to follow.
   apply_theme(options.theme.isEmpty() && offscreen ? QString("light") : options.theme);
