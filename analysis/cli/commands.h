@@ -29,6 +29,7 @@ void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
 void add_compare(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);
+void add_whatif(CLI::App& app, Command& chosen);
 void add_query(CLI::App& app, Command& chosen);
 
 // `train` and `view`: separate programs in the same directory, which replace this one.

@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   paceline::cli::add_info(app, chosen);
   paceline::cli::add_report(app, chosen);
   paceline::cli::add_compare(app, chosen);
+  paceline::cli::add_whatif(app, chosen);
   paceline::cli::add_query(app, chosen);
   paceline::cli::add_export(app, chosen);
   paceline::cli::add_programs(app, chosen);

@@ -35,7 +35,7 @@ struct Dependency {
   GraphTrack cause = 0;       // the track on which the cause lies
   DependencyKind kind = DependencyKind::collective;
   std::uint32_t collective = no_collective;  // index into DependencyGraph::collectives
-  std::uint64_t bytes = 0;                   // of a message
+  std::uint64_t bytes = 0;                   // of a message, or of announced work
 
   // The track waited for the cause; otherwise the cause had come before the track did.
   bool binding() const { return cause_ns > from_ns; }

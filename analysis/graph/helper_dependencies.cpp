@@ -102,8 +102,12 @@ class Helpers {
         of[k]->announced = true;
         // The helper's clock is the same, but a mark may come just after the work was handed over.
         const std::int64_t cause = std::min(announced[k].time_ns, of[k]->start_ns);
-        add(of[k]->track,
-            {of[k]->previous_end_ns, of[k]->start_ns, cause, announced[k].track, DependencyKind::hand_over});
+        add(of[k]->track, {.from_ns = of[k]->previous_end_ns,
+                           .until_ns = of[k]->start_ns,
+                           .cause_ns = cause,
+                           .cause = announced[k].track,
+                           .kind = DependencyKind::hand_over,
+                           .bytes = of[k]->bytes});
       }
     }
   }

@@ -1,6 +1,7 @@
 // Total float (critical-path method): a sweep backwards in time over all synchronisation points.
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "analysis/graph/critical_path.h"
 
@@ -46,9 +47,12 @@ std::vector<std::vector<FloatStep>> total_floats(const DependencyGraph& graph, s
       points.push_back({waits[w].cause_ns, Point::cause, waits[w].cause, w, t});
     }
   }
-  std::ranges::sort(points, [](const Point& a, const Point& b) {
-    return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.what < b.what;
-  });
+  // Where a track goes from one collective into the next at one time, the later one comes first.
+  const auto key = [](const Point& point) {
+    const std::int64_t order = point.waiter == no_track ? std::int64_t{point.index} + 1 : 0;
+    return std::tuple(-point.time_ns, -order, point.what);
+  };
+  std::ranges::sort(points, [&](const Point& a, const Point& b) { return key(a) < key(b); });
   std::vector<std::int64_t> now(graph.tracks.size(), unknown);
   std::vector<std::vector<FloatStep>> steps(graph.tracks.size());
   for (GraphTrack t = 0; t < graph.tracks.size(); ++t) {

@@ -14,7 +14,7 @@ std::span<const RunSection> run_sections() {
                                    sections::collectives(),   sections::waiting(),   sections::efficiencies(),
                                    sections::critical_path(), sections::overlap(),   sections::gpu(),
                                    sections::machine(),       sections::accuracy(),  sections::hangs(),
-                                   sections::losses()};
+                                   sections::losses(),        sections::what_if()};
   return all;
 }
 

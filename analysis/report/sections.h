@@ -13,7 +13,8 @@ RunSection collectives();
 RunSection waiting();       // who waits for whom, and ranks that are slow beyond chance
 RunSection efficiencies();  // POP
 RunSection critical_path();
-RunSection overlap();       // communication beside compute
+RunSection what_if();  // predictions, at the end of a run's tables
+RunSection overlap();  // communication beside compute
 RunSection gpu();
 RunSection machine();  // CPUs, limits and GPUs that hold the job up
 RunSection accuracy();

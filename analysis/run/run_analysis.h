@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/graph/critical_path.h"
+#include "analysis/graph/what_if.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/lateness.h"
@@ -111,8 +112,9 @@ struct RunAnalysis {
   // Speed-ups compare whole jobs.
   bool can_be_compared() const { return ended && !refused(); }
   std::vector<Hang> hangs;
-  double clock_error_ns = 0;  // the largest of the ranks
+  double clock_error_ns = 0;                  // the largest of the ranks
   std::optional<CriticalPath> critical_path;  // nothing where it was analysed from summaries, or events were lost
+  std::optional<WhatIf> what_if;              // likewise
   std::vector<CrowdedCpus> crowded_cpus;
   // Share of their time that main threads were ready to run but had no CPU: mean over the ranks where it was counted.
   std::optional<double> waiting_for_cpu;
@@ -122,7 +124,13 @@ struct RunAnalysis {
 // that need what the trace lacks are absent. Cost: n log n in the collective calls, and linear in the iterations.
 RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path);
 
-// The same from the events of all ranks, with the figures that need them together: the critical path.
+// The same from the events of all ranks, with the figures that need them together: the critical path, predictions.
 RunAnalysis analyse_run(const Trace& trace, const std::string& path);
+
+// How the run trains, from its description. What this does not give is taken as the most usual.
+TrainingSetup training_setup(const RunAnalysis& run);
+
+// The limits of predictions that matter for this run, whole sentences.
+std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predictor& predictor);
 
 }  // namespace paceline::analysis

@@ -1,5 +1,10 @@
 // The figures of a run that need the events of all ranks together.
+#include <cmath>
+
 #include "analysis/run/run_analysis.h"
+#include "analysis/text/numbers.h"
+
+#include <fmt/format.h>
 
 namespace paceline::analysis {
 
@@ -8,8 +13,51 @@ RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
   // A range that lost its end could take any time of the path.
   if (run.refused()) return run;
   const PhaseTable table(trace);
-  run.critical_path = critical_path(table, dependency_graph(table));
+  const DependencyGraph graph = dependency_graph(table);
+  run.critical_path = critical_path(table, graph);
+  if (!run.critical_path) return run;
+  const Predictor predictor(table, graph, training_setup(run));
+  if (!predictor.usable()) return run;
+  run.what_if = all_predictions(predictor);
+  run.what_if->notes = prediction_limits(run, predictor);
   return run;
+}
+
+TrainingSetup training_setup(const RunAnalysis& run) {
+  TrainingSetup setup;
+  const auto text = [&](const char* key) {
+    const auto found = run.config.find(key);
+    return found != run.config.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  const std::string type = text("allreduce_dtype");
+  if (type == "f16" || type == "bf16") setup.bytes_per_value = 2;
+  if (const auto algorithm = algorithm_named(text("communicator"))) setup.algorithm = *algorithm;
+  if (const auto mib = run.number("bucket_mb")) setup.bucket_bytes = *mib * 1048576;
+  return setup;
+}
+
+std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predictor& predictor) {
+  constexpr double good_replay = 0.05, much_cpu_waiting = 0.05;
+  std::vector<std::string> limits;
+  const double error = predictor.replayed_s() / predictor.step_s() - 1;
+  if (std::abs(error) > good_replay) {
+    limits.push_back(
+        fmt::format("The replay of the unchanged run differs from the measured step by {}, so the predictions are as "
+                    "uncertain.",
+                    percent(std::abs(error))));
+  }
+  if (!run.crowded_cpus.empty() || run.waiting_for_cpu.value_or(0) > much_cpu_waiting) {
+    limits.push_back(
+        "Threads of this run share CPUs. The predictions keep the work as slow as it was, although a change of one "
+        "rank "
+        "or "
+        "thread changes what the others get.");
+  }
+  if (predictor.iterations() < 20) {
+    limits.push_back(fmt::format("{} after warm-up are too few for intervals: 20 are needed.",
+                                 plural(predictor.iterations(), "iteration", "iterations")));
+  }
+  return limits;
 }
 
 }  // namespace paceline::analysis

@@ -120,10 +120,11 @@ TEST(RunAnalysis, IsTheSameFromSummariesThatSeveralProcessesMade) {
   for (RankSummary& summary : summarise(first)) summaries.push_back(std::move(summary));
   const RunAnalysis merged = analyse_run(std::move(summaries), "runs/hand");
   EXPECT_EQ(merged.waits[0].waited_ns, 40 * ms) << "the collectives of the two are matched";
-  // Only the critical path needs the events of all ranks at once.
+  // Only the critical path and the predictions need the events of all ranks at once.
   RunAnalysis whole = run_of({.ranks = 2});
-  EXPECT_TRUE(whole.critical_path);
+  EXPECT_TRUE(whole.critical_path && whole.what_if);
   whole.critical_path.reset();
+  whole.what_if.reset();
   EXPECT_EQ(render_json(build_report({merged})), render_json(build_report({whole})));
 }
 

@@ -1,0 +1,194 @@
+// paceline whatif: the step time of a run if something about it were different.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "analysis/cli/commands.h"
+#include "analysis/cli/interruption.h"
+#include "analysis/report/predictions.h"
+#include "analysis/run/run_analysis.h"
+#include "profiler/format/error.h"
+
+namespace paceline::cli {
+namespace whatif_command {
+
+struct Options {
+  std::string run, format = "text", output;
+  bool fp16 = false, overlap = false, double_buffering = false, blocking = false, free_communication = false,
+       balanced = false;
+  double bucket_mb = 0, latency = 1, bandwidth = 1, batch = 1, loader = 1;
+  std::string algorithm;
+  int ranks = 0, relieve = -1;
+  std::vector<std::string> faster;
+  std::vector<std::string> given;  // the options of changes, as the user wrote them
+};
+
+// "conv*=2": what is in front of the last '=', and the factor behind it.
+analysis::FasterWork faster_work(const std::string& text) {
+  const std::size_t sign = text.rfind('=');
+  char* end = nullptr;
+  const double factor = sign == std::string::npos ? 0 : std::strtod(text.c_str() + sign + 1, &end);
+  if (sign == std::string::npos || sign == 0 || *end != '\0' || !(factor > 0 && factor <= 1e6)) {
+    throw CLI::ValidationError("--faster", fmt::format("\"{}\": expected NAME=FACTOR, such as conv*=2", text));
+  }
+  return {text.substr(0, sign), factor};
+}
+
+analysis::Changes changes_of(const Options& options, const analysis::RunAnalysis& run) {
+  using analysis::GradientSchedule;
+  analysis::Changes changes;
+  if (options.fp16) changes.bytes_per_value = 2;
+  if (options.overlap) changes.schedule = GradientSchedule::overlap;
+  if (options.double_buffering) changes.schedule = GradientSchedule::double_buffering;
+  if (options.blocking) changes.schedule = GradientSchedule::blocking;
+  if (options.bucket_mb > 0) changes.bucket_bytes = options.bucket_mb * 1048576;
+  if (!options.algorithm.empty()) changes.algorithm = analysis::algorithm_named(options.algorithm);
+  changes.latency = options.latency;
+  changes.byte_time = 1 / options.bandwidth;
+  changes.free_communication = options.free_communication;
+  changes.batch = options.batch;
+  changes.loader = options.loader;
+  changes.balanced = options.balanced;
+  if (options.ranks > 0) changes.ranks = options.ranks;
+  for (const std::string& text : options.faster) changes.faster.push_back(faster_work(text));
+  if (options.relieve >= 0) {
+    const auto found = std::ranges::find(run.per_rank, options.relieve, &analysis::RankSummary::rank);
+    changes.relieved = static_cast<std::size_t>(found - run.per_rank.begin());
+  }
+  return changes;
+}
+
+analysis::WhatIf predictions(const Options& options) {
+  const analysis::Trace trace = load_run(options.run);
+  for (const std::string& note : trace.notes) fmt::print(stderr, "paceline whatif: {}\n", note);
+  const analysis::RunAnalysis run = analyse_run(analysis::summarise(trace), options.run);
+  if (run.refused()) {
+    throw Error(fmt::format("{}: events of a main thread were lost, so no replay is possible; record the run again",
+                            options.run));
+  }
+  const analysis::Changes changes = changes_of(options, run);
+  const analysis::PhaseTable table(trace);
+  const analysis::Predictor predictor(table, dependency_graph(table), training_setup(run), changes.faster);
+  if (predictor.program().iterations.empty()) {
+    throw Error(
+        fmt::format("{}: no iteration that all ranks finished; mark iterations with a range named iteration, or "
+                    "record more of them",
+                    options.run));
+  }
+  if (!predictor.usable()) {
+    throw Error(
+        fmt::format("{}: the recorded calls do not fit together, so no replay is possible; record all ranks "
+                    "without losses",
+                    options.run));
+  }
+  analysis::WhatIf found;
+  if (changes.any()) {
+    const std::string obstacle = predictor.obstacle(changes);
+    if (!obstacle.empty()) throw Error(fmt::format("{}: {}", options.run, obstacle));
+    found.step_s = predictor.step_s();
+    found.replayed_s = predictor.replayed_s();
+    found.iterations = predictor.iterations();
+    found.predictions.push_back(predictor.predict(changes));
+    found.predictions.back().title = found.predictions.back().options =
+        fmt::format("{}", fmt::join(options.given, " "));
+    found.predictions.back().title = "all of these together";
+    if (options.given.size() < 2) found.predictions.back().title = "this change";
+  } else {
+    found = all_predictions(predictor);
+  }
+  found.notes = prediction_limits(run, predictor);
+  return found;
+}
+
+int whatif(const Options& options) {
+  const analysis::WhatIf found = predictions(options);
+  const std::string text = options.format == "json" ? analysis::render_what_if_json(found, options.run)
+                                                    : analysis::render_what_if_text(found, options.run);
+  if (options.output.empty()) {
+    std::cout << text;
+  } else {
+    write_output(options.output, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
+  }
+  return 0;
+}
+
+}  // namespace whatif_command
+
+void add_whatif(CLI::App& app, Command& chosen) {
+  using whatif_command::Options;
+  auto* command = app.add_subcommand(
+      "whatif", "Predict the step time if something were different; without a change, rank all that apply");
+  auto options = std::make_shared<Options>();
+  command->add_option("RUN", options->run, "The recorded run")->type_name("")->required();
+  const auto factor = CLI::Range(1e-6, 1e6);
+  const std::string changes = "Changes (they combine)";
+  command->add_flag("--fp16,--bf16", options->fp16, "Send gradients in 16 bits")->group(changes);
+  auto* overlap =
+      command->add_flag("--overlap", options->overlap, "Average gradients in buckets beside backward")->group(changes);
+  auto* buffering =
+      command->add_flag("--double-buffering", options->double_buffering, "Average gradients during the next iteration")
+          ->group(changes);
+  auto* blocking =
+      command->add_flag("--blocking", options->blocking, "Average the whole gradient after backward")->group(changes);
+  overlap->excludes(buffering)->excludes(blocking);
+  buffering->excludes(blocking);
+  command->add_option("--bucket-mb", options->bucket_mb, "Size of the buckets of overlap")
+      ->type_name("MIB")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->group(changes);
+  command->add_option("--algorithm", options->algorithm, "Allreduce: ring, halving_doubling or tree")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"ring", "halving_doubling", "tree"}))
+      ->group(changes);
+  command->add_option("--latency", options->latency, "Factor of the network's latency")
+      ->type_name("FACTOR")
+      ->check(factor)
+      ->group(changes);
+  command->add_option("--bandwidth", options->bandwidth, "Factor of the network's bandwidth")
+      ->type_name("FACTOR")
+      ->check(factor)
+      ->group(changes);
+  command->add_flag("--free-communication", options->free_communication, "Transfers take no time")->group(changes);
+  command->add_option("--batch", options->batch, "Factor of the images per rank and iteration")
+      ->type_name("FACTOR")
+      ->check(factor)
+      ->group(changes);
+  command->add_option("--ranks", options->ranks, "Number of ranks, each with the recorded batch")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000))
+      ->group(changes);
+  command->add_flag("--balanced", options->balanced, "All ranks have the same work")->group(changes);
+  command->add_option("--relieve", options->relieve, "This rank is no slower than the others")
+      ->type_name("RANK")
+      ->check(CLI::NonNegativeNumber)
+      ->group(changes);
+  command->add_option("--loader", options->loader, "Factor of the loader's speed")
+      ->type_name("FACTOR")
+      ->check(factor)
+      ->group(changes);
+  command
+      ->add_option(
+          "--faster", options->faster,
+          "Ranges or kernels whose names fit NAME (* stands for any text) are FACTOR times as fast; repeatable")
+      ->type_name("NAME=FACTOR")
+      ->group(changes);
+  command->add_option("--format", options->format, "text or json")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "json"}));
+  command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
+  command->callback([options, command, changes, &chosen] {
+    for (const std::string& text : options->faster) whatif_command::faster_work(text);  // refuses wrong ones
+    if (options->faster.size() > 250) throw CLI::ValidationError("--faster", "at most 250 names can be given");
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_group() != changes || option->count() == 0) continue;
+      std::string text = "--" + option->get_lnames().front();
+      if (option->get_items_expected_max() > 0) text += " " + fmt::format("{}", fmt::join(option->results(), " "));
+      options->given.push_back(text);
+    }
+    chosen = [options] { return whatif_command::whatif(*options); };
+  });
+}
+
+}  // namespace paceline::cli

@@ -1,0 +1,111 @@
+#include "analysis/graph/changed_work.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace paceline::analysis {
+namespace changed_work_parts {
+
+using PhaseWork = std::array<double, phase_count>;
+
+// The work of main threads by rank and iteration.
+std::vector<std::vector<PhaseWork>> work_of(const ReplayProgram& program) {
+  std::vector<std::vector<PhaseWork>> work(program.ranks, std::vector<PhaseWork>(program.iterations.size()));
+  for (const ReplayTrack& track : program.tracks) {
+    if (!track.main) continue;
+    for (const ReplayItem& item : track.items) {
+      if (item.what != ReplayItem::work || item.iteration < 0) continue;
+      work[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)] += item.ns;
+    }
+  }
+  return work;
+}
+
+// Communication and idle depend on others.
+bool is_own_work(std::size_t phase) {
+  return phase != static_cast<std::size_t>(Phase::communication) && phase != static_cast<std::size_t>(Phase::idle);
+}
+
+// Scales the main threads' work to `target(rank, values of all ranks)` in each phase of each iteration.
+template <class Target>
+void scale_to(ReplayProgram& program, Target&& target) {
+  const auto work = work_of(program);
+  std::vector<double> values(program.ranks);
+  auto factors = work;
+  for (std::size_t i = 0; i < program.iterations.size(); ++i) {
+    for (std::size_t phase = 0; phase < phase_count; ++phase) {
+      for (std::size_t r = 0; r < program.ranks; ++r) values[r] = work[r][i][phase];
+      for (std::size_t r = 0; r < program.ranks; ++r) {
+        const bool scaled = is_own_work(phase) && values[r] > 0;
+        factors[r][i][phase] = scaled ? target(r, values) / values[r] : 1;
+      }
+    }
+  }
+  for (ReplayTrack& track : program.tracks) {
+    if (!track.main) continue;
+    for (ReplayItem& item : track.items) {
+      if (item.what != ReplayItem::work || item.iteration < 0) continue;
+      item.ns *= factors[track.rank][static_cast<std::size_t>(item.iteration)][static_cast<std::size_t>(item.phase)];
+    }
+  }
+}
+
+}  // namespace changed_work_parts
+
+void scale_phases(ReplayProgram& program, const std::vector<Phase>& phases, double factor) {
+  for (ReplayTrack& track : program.tracks) {
+    for (ReplayItem& item : track.items) {
+      const bool scaled = item.what == ReplayItem::work && std::ranges::find(phases, item.phase) != phases.end();
+      if (scaled && item.iteration >= 0) item.ns *= factor;
+    }
+  }
+}
+
+void speed_up_groups(ReplayProgram& program, const std::vector<double>& factors) {
+  for (ReplayTrack& track : program.tracks) {
+    for (ReplayItem& item : track.items) {
+      if (item.what == ReplayItem::work && item.group > 0) item.ns /= factors[item.group - 1U];
+    }
+  }
+}
+
+void balance_ranks(ReplayProgram& program) {
+  changed_work_parts::scale_to(program, [](std::size_t, const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  });
+}
+
+void relieve_rank(ReplayProgram& program, std::size_t rank) {
+  changed_work_parts::scale_to(program, [rank](std::size_t r, std::vector<double> values) {
+    const double own = values[r];
+    if (r != rank || values.size() < 2) return own;
+    values.erase(values.begin() + static_cast<std::ptrdiff_t>(r));
+    std::ranges::sort(values);
+    const double median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+    return std::min(own, median);
+  });
+}
+
+double work_deviation(const ReplayProgram& program, std::size_t warmup) {
+  const auto work = changed_work_parts::work_of(program);
+  double squares = 0, count = 0;
+  for (const auto& of_rank : work) {
+    std::vector<double> sums;
+    for (std::size_t i = warmup; i < of_rank.size(); ++i) {
+      double sum = 0;
+      for (std::size_t phase = 0; phase < phase_count; ++phase) {
+        if (changed_work_parts::is_own_work(phase)) sum += of_rank[i][phase];
+      }
+      sums.push_back(sum);
+    }
+    if (sums.size() < 2) continue;
+    const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(sums.size());
+    for (const double sum : sums) squares += (sum - mean) * (sum - mean);
+    count += static_cast<double>(sums.size() - 1);
+  }
+  return count > 0 ? std::sqrt(squares / count) : 0;
+}
+
+}  // namespace paceline::analysis

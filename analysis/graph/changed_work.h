@@ -1,0 +1,27 @@
+// Changes of the local work of a program: faster parts, larger batches, ranks that are alike.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "analysis/graph/replay_program.h"
+
+namespace paceline::analysis {
+
+// Multiplies the work of these phases, on all tracks and inside iterations, by a factor.
+void scale_phases(ReplayProgram& program, const std::vector<Phase>& phases, double factor);
+
+// Divides the work of each group by its factor; factors[0] is that of group 1.
+void speed_up_groups(ReplayProgram& program, const std::vector<double>& factors);
+
+// Gives the main threads of all ranks the same work in each phase of an iteration: the mean over the ranks.
+void balance_ranks(ReplayProgram& program);
+
+// Gives the main thread of one rank the median work of the others in each phase of an iteration where it has more.
+void relieve_rank(ReplayProgram& program, std::size_t rank);
+
+// The standard deviation of a rank's work in an iteration around the rank's own mean, in ns, over iterations after the
+// first `warmup`.
+double work_deviation(const ReplayProgram& program, std::size_t warmup);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,258 @@
+#include "analysis/graph/replay_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "analysis/graph/track_phases.h"
+#include "analysis/metrics/intervals.h"
+#include "analysis/trace/parallel.h"
+
+namespace paceline::analysis {
+namespace replay_building {
+
+constexpr double golden_ratio = 0.6180339887498949;
+constexpr double gradient_share = 0.002;  // of the bytes of an iteration, from which a collective carries gradients
+constexpr std::uint64_t least_gradient = 1024;  // bytes
+
+// A synchronisation point on a track: the track comes to it at begin_ns and leaves it at end_ns.
+struct Point {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  int order = 0;  // of points with one begin
+  ReplayItem item;
+};
+enum Order : int { iteration_ends, iteration_begins, causes, arrives, waits };
+
+class Building {
+ public:
+  Building(const PhaseTable& table, const DependencyGraph& graph, const std::vector<std::string>& patterns)
+      : table_(table), graph_(graph), patterns_(patterns), points_(graph.tracks.size()) {}
+
+  ReplayProgram run() {
+    out_.ranks = table_.trace().ranks.size();
+    for (const Rank& rank : table_.trace().ranks) out_.rank_numbers.push_back(rank.rank);
+    add_iterations();
+    if (out_.iterations.empty()) return std::move(out_);
+    add_collectives();
+    add_edges();
+    out_.tracks.resize(graph_.tracks.size());
+    parallel_for(points_.size(), [&](std::size_t t) { add_items(static_cast<GraphTrack>(t)); });
+    return std::move(out_);
+  }
+
+ private:
+  void add_iterations() {
+    const Trace& trace = table_.trace();
+    std::vector<std::vector<Iteration>> all(trace.ranks.size());
+    parallel_for(all.size(), [&](std::size_t r) { all[r] = iterations_of(table_, trace.ranks[r]); });
+    std::map<std::int64_t, std::size_t> finished;
+    for (const auto& of_rank : all) {
+      for (const Iteration& iteration : of_rank) finished[iteration.number] += iteration.finished;
+    }
+    std::map<std::int64_t, std::uint32_t> index;
+    for (const auto& [number, ranks] : finished) {
+      if (ranks < all.size()) continue;
+      index[number] = static_cast<std::uint32_t>(out_.iterations.size());
+      out_.iterations.push_back({number, 0, 0});
+    }
+    starts_.resize(all.size());
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const GraphTrack main = graph_.main[r];
+      if (main == no_track) continue;
+      for (const Iteration& iteration : all[r]) {
+        const auto found = index.find(iteration.number);
+        if (found == index.end() || !iteration.finished) continue;
+        const std::int64_t start = iteration.start_ns, end = start + iteration.duration_ns;
+        add_point(main, start, start, iteration_begins, {.what = ReplayItem::begin_iteration, .index = found->second});
+        add_point(main, end, end, iteration_ends, {.what = ReplayItem::end_iteration, .index = found->second});
+        starts_[r].emplace_back(start, static_cast<std::int32_t>(found->second));
+        out_.iterations[found->second].recorded_ns +=
+            static_cast<double>(iteration.duration_ns) / static_cast<double>(all.size());
+      }
+      std::ranges::sort(starts_[r]);
+    }
+  }
+
+  // The iteration that began last before this time on the rank; -1 before the first.
+  std::int32_t iteration_at(std::uint32_t rank, std::int64_t time_ns) const {
+    const auto& of = starts_[rank];
+    const auto after = std::ranges::upper_bound(of, time_ns, {}, &std::pair<std::int64_t, std::int32_t>::first);
+    return after == of.begin() ? -1 : std::prev(after)->second;
+  }
+
+  void add_point(GraphTrack track, std::int64_t begin, std::int64_t end, Order order, const ReplayItem& item) {
+    points_[track].push_back({begin, end, order, item});
+  }
+
+  void add_collectives() {
+    std::map<std::int32_t, double> bytes;  // of each iteration
+    for (const GraphCollective& of : graph_.collectives) {
+      const CollectiveArrival& first = of.arrivals.front();
+      const std::int32_t iteration = iteration_at(graph_.tracks[first.track].rank, first.arrival_ns);
+      bytes[iteration] += static_cast<double>(of.bytes);
+      out_.collectives.push_back({.operation = of.from_range ? "allreduce" : of.operation,
+                                  .bytes = of.bytes,
+                                  .members = of.members,
+                                  .arrivals = 0,
+                                  .iteration = iteration,
+                                  .recorded_ns = static_cast<double>(of.end_ns - of.last_arrival_ns)});
+    }
+    std::map<std::tuple<std::string, std::uint32_t, std::uint64_t>, double> drawn;
+    for (std::uint32_t c = 0; c < graph_.collectives.size(); ++c) {
+      const GraphCollective& of = graph_.collectives[c];
+      ReplayCollective& to = out_.collectives[c];
+      // Multiples of the golden ratio cover all quantiles evenly, however many there are.
+      double& place = drawn.try_emplace({to.operation, to.members, to.bytes}, 0.5).first->second;
+      to.quantile = place;
+      place = std::fmod(place + golden_ratio, 1.0);
+      const bool allreduces = of.from_range || of.operation.find("llreduce") != std::string::npos ||
+                              of.operation.find("llReduce") != std::string::npos;
+      to.gradient = allreduces && to.iteration >= 0 && of.bytes >= least_gradient &&
+                    static_cast<double>(of.bytes) >= gradient_share * bytes[to.iteration];
+      for (const CollectiveArrival& member : of.arrivals) {
+        const bool early = member.until_ns < of.last_arrival_ns;
+        to.shape.push_back(static_cast<double>(std::max<std::int64_t>(member.until_ns - of.last_arrival_ns, 0)) /
+                           std::max(to.recorded_ns, 1.0));
+        const std::int64_t arrival = outside_of_waits(member.track, member.arrival_ns, c);
+        add_point(member.track, arrival, arrival, arrives, {.what = ReplayItem::arrive, .index = c});
+        ++to.arrivals;
+        // Who need not wait (the root of a broadcast) only takes the time of its own call.
+        if (early) continue;
+        add_point(member.track, member.blocked_from_ns, member.until_ns, waits,
+                  {.what = ReplayItem::complete,
+                   .index = c,
+                   .member = static_cast<std::uint32_t>(&member - of.arrivals.data())});
+        const bool on_main = graph_.tracks[member.track].main && to.iteration >= 0;
+        if (on_main && of.last_arrival_ns > member.blocked_from_ns) {
+          out_.iterations[static_cast<std::size_t>(to.iteration)].recorded_wait_ns +=
+              static_cast<double>(of.last_arrival_ns - member.blocked_from_ns) / static_cast<double>(out_.ranks);
+        }
+      }
+    }
+  }
+
+  // A point inside a wait of its track belongs before the wait, so that a replay cannot block on itself.
+  std::int64_t outside_of_waits(GraphTrack track, std::int64_t time_ns, std::uint32_t own = no_collective) const {
+    const auto& waits = graph_.tracks[track].waits;
+    auto after = std::ranges::upper_bound(waits, time_ns, {}, &Dependency::until_ns);
+    for (int looked = 0; after != waits.end() && looked < 4; ++after, ++looked) {
+      if (after->collective != own || own == no_collective) {
+        if (after->from_ns < time_ns) time_ns = after->from_ns;
+      }
+    }
+    return time_ns;
+  }
+
+  void add_edges() {
+    std::map<std::pair<DependencyKind, std::uint64_t>, double> drawn;
+    for (GraphTrack t = 0; t < graph_.tracks.size(); ++t) {
+      for (const Dependency& wait : graph_.tracks[t].waits) {
+        if (wait.collective != no_collective) continue;
+        const auto index = static_cast<std::uint32_t>(out_.edges.size());
+        const std::int64_t cause = outside_of_waits(wait.cause, wait.cause_ns);
+        double& place = drawn.try_emplace({wait.kind, wait.bytes}, 0.5).first->second;
+        out_.edges.push_back({wait.kind, wait.bytes, iteration_at(graph_.tracks[t].rank, wait.until_ns),
+                              static_cast<double>(wait.until_ns - std::max(wait.from_ns, cause)), place});
+        place = std::fmod(place + golden_ratio, 1.0);
+        add_point(wait.cause, cause, cause, causes, {.what = ReplayItem::cause, .index = index});
+        add_point(t, wait.from_ns, wait.until_ns, waits, {.what = ReplayItem::wait, .index = index});
+      }
+    }
+  }
+
+  struct Matched : TimeInterval {
+    std::uint8_t group = 0;
+  };
+
+  // The stretches of the track inside ranges and kernels of the chosen names.
+  std::vector<Matched> matched_of(GraphTrack track) const {
+    std::vector<Matched> matched;
+    if (patterns_.empty()) return matched;
+    const Trace& trace = table_.trace();
+    std::vector<std::uint8_t> group;
+    for (const Kind& kind : trace.kinds) {
+      const std::string& name = trace.names[kind.name];
+      const auto fits = [&](const std::string& pattern) { return matches(pattern, name); };
+      const auto found = std::ranges::find_if(patterns_, fits);
+      group.push_back(found == patterns_.end() ? 0 : static_cast<std::uint8_t>(found - patterns_.begin() + 1));
+    }
+    const Slices& slices = trace.ranks[graph_.tracks[track].rank].tracks[graph_.tracks[track].track].slices;
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const std::uint8_t of = group[slices.kind[i]];
+      if (of == 0) continue;
+      if (!matched.empty() && slices.start_ns[i] < matched.back().end_ns) continue;  // inside the last one
+      matched.push_back({{slices.start_ns[i], slices.end_ns(i)}, of});
+    }
+    return matched;
+  }
+
+  void add_items(GraphTrack t) {
+    auto& points = points_[t];
+    std::ranges::stable_sort(points, [](const Point& a, const Point& b) {
+      return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.order < b.order;
+    });
+    ReplayTrack& track = out_.tracks[t];
+    track.rank = graph_.tracks[t].rank;
+    track.main = graph_.tracks[t].main;
+    track.stream = table_.trace().ranks[track.rank].tracks[graph_.tracks[t].track].kind == TrackKind::stream;
+    if (points.empty()) return;
+    std::vector<PhaseInterval> phases;
+    each_phase_of(table_, graph_.tracks[t], points.back().begin_ns,
+                  [&](const PhaseInterval& interval) { phases.push_back(interval); });
+    const std::vector<Matched> matched = matched_of(t);
+    std::size_t phase = 0, match = 0;
+    std::int64_t now = points.front().begin_ns;
+    const auto add_work = [&](std::int64_t until) {
+      while (now < until) {
+        while (phase < phases.size() && phases[phase].end_ns <= now) ++phase;
+        while (match < matched.size() && matched[match].end_ns <= now) ++match;
+        std::int64_t end = until;
+        ReplayItem item{.iteration = iteration_at(track.rank, now)};
+        if (phase < phases.size()) {
+          const bool inside = phases[phase].start_ns <= now;
+          if (inside) item.phase = phases[phase].phase;
+          end = std::min(end, inside ? phases[phase].end_ns : phases[phase].start_ns);
+        }
+        if (match < matched.size()) {
+          const bool inside = matched[match].start_ns <= now;
+          if (inside) item.group = matched[match].group;
+          end = std::min(end, inside ? matched[match].end_ns : matched[match].start_ns);
+        }
+        item.ns = static_cast<double>(end - now);
+        now = end;
+        ReplayItem* last = track.items.empty() ? nullptr : &track.items.back();
+        const bool same = last != nullptr && last->what == ReplayItem::work && last->phase == item.phase &&
+                          last->group == item.group && last->iteration == item.iteration;
+        if (same) {
+          last->ns += item.ns;
+        } else {
+          track.items.push_back(item);
+        }
+      }
+    };
+    for (const Point& point : points) {
+      add_work(point.begin_ns);
+      ReplayItem item = point.item;
+      item.iteration = iteration_at(track.rank, point.begin_ns);
+      track.items.push_back(item);
+      now = std::max(now, point.end_ns);
+    }
+  }
+
+  const PhaseTable& table_;
+  const DependencyGraph& graph_;
+  const std::vector<std::string>& patterns_;
+  std::vector<std::vector<Point>> points_;                                  // of each track
+  std::vector<std::vector<std::pair<std::int64_t, std::int32_t>>> starts_;  // of the iterations of each rank
+  ReplayProgram out_;
+};
+
+}  // namespace replay_building
+
+ReplayProgram replay_program(const PhaseTable& table, const DependencyGraph& graph,
+                             const std::vector<std::string>& patterns) {
+  return replay_building::Building(table, graph, patterns).run();
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,87 @@
+// A run as a program that can be replayed: for each track the local work and the synchronisation points between, in
+// order. Recorded waits and start times are no part of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/graph/dependencies.h"
+#include "analysis/metrics/iterations.h"
+#include "analysis/metrics/phases.h"
+
+namespace paceline::analysis {
+
+struct ReplayItem {
+  enum What : std::uint8_t {
+    work,             // `ns` of a phase
+    arrive,           // at collective `index`
+    complete,         // waits for collective `index`
+    cause,            // of edge `index`
+    wait,             // for edge `index`
+    begin_iteration,  // `index` into ReplayProgram::iterations
+    end_iteration
+  };
+  What what = work;
+  Phase phase = Phase::other;
+  std::uint8_t group = 0;  // from 1: work inside a range or kernel whose name fits this one of the patterns
+  std::uint32_t index = 0;
+  std::uint32_t member = 0;     // of a completion: the place among the collective's members
+  std::int32_t iteration = -1;  // index into ReplayProgram::iterations; -1: outside of all
+  double ns = 0;
+};
+
+struct ReplayTrack {
+  std::uint32_t rank = 0;  // index into Trace::ranks
+  bool main = false, stream = false;
+  std::vector<ReplayItem> items;
+};
+
+// From a cause on one track to a wait on another.
+struct ReplayEdge {
+  DependencyKind kind = DependencyKind::message;
+  std::uint64_t bytes = 0;
+  std::int32_t iteration = -1;
+  double recorded_ns = 0;  // from the later one of cause and waiter to the end of the wait; for fitting only
+  double quantile = 0.5;   // of the observed times, which it takes in a replay
+};
+
+struct ReplayCollective {
+  std::string operation;  // "allreduce" for ranges
+  std::uint64_t bytes = 0;
+  std::uint32_t members = 0;   // of the communicator
+  std::uint32_t arrivals = 0;  // in the program
+  std::int32_t iteration = -1;
+  bool gradient = false;   // carries a part of the gradients
+  double recorded_ns = 0;  // from the last arrival to the last end; for fitting only
+  // When each member went on, as a part of recorded_ns: one goes on before the other. Empty: all go on together.
+  std::vector<double> shape = {};
+  double bytes_factor = 1;  // of what it moves to `bytes`, by a change
+  double extra_ns = 0;      // added to the last arrival
+  double quantile = 0.5;    // of the observed times of its size, which it takes in a replay
+};
+
+struct ReplayIteration {
+  std::int64_t number = 0;
+  double recorded_ns = 0;       // mean over the ranks
+  double recorded_wait_ns = 0;  // in collectives for the last rank, mean over the ranks' main threads
+};
+
+struct ReplayProgram {
+  std::size_t ranks = 0;
+  std::vector<int> rank_numbers;  // of each
+  std::vector<ReplayTrack> tracks;
+  std::vector<ReplayEdge> edges;
+  std::vector<ReplayCollective> collectives;
+  std::vector<ReplayIteration> iterations;  // those that all ranks finished, by number
+};
+
+// Work in ranges and kernels whose names fit one of `patterns` (`*` stands for any text) gets its place as group, the
+// first one where several fit. Empty without common iterations. Cost: n log n in the dependencies, linear in the
+// slices.
+ReplayProgram replay_program(const PhaseTable& table, const DependencyGraph& graph,
+                             const std::vector<std::string>& patterns = {});
+
+}  // namespace paceline::analysis

@@ -1,0 +1,227 @@
+#include "analysis/graph/what_if.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "analysis/graph/changed_work.h"
+
+namespace paceline::analysis {
+namespace prediction_parts {
+
+constexpr std::size_t block = 5, resamples = 500, least_iterations = 20;
+constexpr double least_moved = 0.005;  // of the step
+
+const std::vector<Phase> per_image = {Phase::forward, Phase::backward, Phase::preprocess, Phase::copy};
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+// The expected maximum of n standard normal values (G. Blom, "Statistical Estimates and Transformed Beta-Variables",
+// 1958).
+double expected_maximum(double n) {
+  if (n < 2) return 0;
+  const double wanted = (n - 0.375) / (n + 0.25);
+  double low = 0, high = 10;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < wanted ? low : high) = middle;
+  }
+  return low;
+}
+
+// The ratio of the medians of two series, resampled together in blocks.
+std::optional<Interval> ratio_interval(const std::vector<double>& base, const std::vector<double>& changed) {
+  const std::size_t n = base.size();
+  if (n < least_iterations) return std::nullopt;
+  std::mt19937_64 random(1);
+  std::uniform_int_distribution<std::size_t> start(0, n - block);
+  std::vector<double> ratios;
+  for (std::size_t r = 0; r < resamples; ++r) {
+    std::vector<double> a, b;
+    while (a.size() < n) {
+      const std::size_t at = start(random);
+      for (std::size_t i = at; i < at + block && a.size() < n; ++i) {
+        a.push_back(base[i]);
+        b.push_back(changed[i]);
+      }
+    }
+    ratios.push_back(median_of(std::move(b)) / std::max(median_of(std::move(a)), 1e-9));
+  }
+  std::ranges::sort(ratios);
+  return Interval{ratios[static_cast<std::size_t>(0.025 * resamples)],
+                  ratios[static_cast<std::size_t>(0.975 * resamples)]};
+}
+
+std::vector<double> chosen(const std::vector<double>& values, const std::vector<std::size_t>& indices) {
+  std::vector<double> out;
+  for (const std::size_t i : indices) out.push_back(values[i]);
+  return out;
+}
+
+// The mean over these iterations, in s.
+StepParts mean_of(const std::vector<StepParts>& parts, const std::vector<std::size_t>& indices) {
+  StepParts sum;
+  const double scale = 1e-9 / static_cast<double>(std::max<std::size_t>(indices.size(), 1));
+  for (const std::size_t i : indices) {
+    for (std::size_t phase = 0; phase < phase_count; ++phase) sum.work[phase] += scale * parts[i].work[phase];
+    sum.waiting += scale * parts[i].waiting;
+    sum.transfer += scale * parts[i].transfer;
+    sum.helpers += scale * parts[i].helpers;
+  }
+  return sum;
+}
+
+std::vector<MovedPart> moved_parts(const StepParts& before, const StepParts& after, double step_s) {
+  std::vector<MovedPart> moved = {{"waiting for the last rank", before.waiting, after.waiting},
+                                  {"transfer", before.transfer, after.transfer},
+                                  {"waiting for helper threads and devices", before.helpers, after.helpers}};
+  for (std::size_t phase = 0; phase < phase_count; ++phase) {
+    moved.push_back({std::string(phase_name(static_cast<Phase>(phase))), before.work[phase], after.work[phase]});
+  }
+  std::erase_if(moved,
+                [&](const MovedPart& part) { return std::abs(part.after_s - part.before_s) < least_moved * step_s; });
+  std::ranges::stable_sort(moved, std::greater(),
+                           [](const MovedPart& part) { return std::abs(part.after_s - part.before_s); });
+  return moved;
+}
+
+}  // namespace prediction_parts
+
+bool Changes::any() const {
+  return bytes_per_value || schedule || bucket_bytes || algorithm || latency != 1 || byte_time != 1 ||
+         free_communication || batch != 1 || ranks || balanced || relieved || loader != 1 || !faster.empty();
+}
+
+Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, const TrainingSetup& setup,
+                     const std::vector<FasterWork>& faster)
+    : setup_(setup) {
+  std::vector<std::string> patterns;
+  for (const FasterWork& of : faster) patterns.push_back(of.name);
+  program_ = replay_program(table, graph, patterns);
+  if (program_.iterations.empty()) return;
+  schedule_ = recorded_schedule(program_);
+  ready_ = recorded_readiness(program_);
+  costs_ = fit_costs(program_);
+  base_ = replay(program_, costs_);
+  std::vector<double> measured;
+  for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
+  measured_s_ = prediction_parts::median_of(std::move(measured));
+}
+
+std::vector<std::size_t> Predictor::steady() const {
+  const std::size_t count = program_.iterations.size();
+  std::vector<std::size_t> indices;
+  for (std::size_t i = count < 2 ? 0 : std::max<std::size_t>(1, count / 10); i < count; ++i) indices.push_back(i);
+  return indices;
+}
+
+double Predictor::replayed_s() const {
+  return 1e-9 * prediction_parts::median_of(prediction_parts::chosen(base_.iteration_ns, steady()));
+}
+
+std::string Predictor::obstacle(const Changes& changes) const {
+  const bool rearranges = changes.schedule || changes.bucket_bytes;
+  const bool network = changes.bytes_per_value || changes.algorithm || changes.latency != 1 || changes.byte_time != 1 ||
+                       changes.free_communication || changes.ranks;
+  if ((rearranges || network) && program_.collectives.empty()) {
+    return "no collective of several ranks was recorded, so nothing is known about the network; record the job on at "
+           "least 2 ranks";
+  }
+  if ((rearranges || changes.bytes_per_value || changes.algorithm) && !schedule_) {
+    const bool streams = std::ranges::any_of(program_.tracks, [](const ReplayTrack& track) { return track.stream; });
+    return rearranges && streams ? "the gradients are averaged on streams of GPUs, whose schedule cannot be rearranged"
+                                 : "no allreduce of gradients was found in the iterations";
+  }
+  const bool buckets =
+      changes.schedule.value_or(schedule_.value_or(GradientSchedule::blocking)) == GradientSchedule::overlap;
+  if (changes.bucket_bytes && !buckets) {
+    return "only overlap sends buckets; add --overlap";
+  }
+  if ((changes.balanced || changes.relieved) && program_.ranks < 2) return "the run has only one rank";
+  if (changes.relieved && *changes.relieved >= program_.ranks) return "the run has no such rank";
+  return "";
+}
+
+ReplayProgram Predictor::changed(const Changes& changes) const {
+  using namespace prediction_parts;
+  ReplayProgram program = program_;
+  if (changes.batch != 1) scale_phases(program, per_image, changes.batch);
+  if (changes.loader != 1) {
+    scale_phases(program, {Phase::preprocess}, changes.loader > 0 ? 1 / changes.loader : 0);
+  }
+  if (!changes.faster.empty()) {
+    std::vector<double> factors;
+    for (const FasterWork& of : changes.faster) factors.push_back(of.factor);
+    speed_up_groups(program, factors);
+  }
+  if (changes.relieved) relieve_rank(program, *changes.relieved);
+  if (changes.balanced) balance_ranks(program);
+  const double bytes_factor = changes.bytes_per_value.value_or(setup_.bytes_per_value) / setup_.bytes_per_value;
+  const GradientSchedule schedule = changes.schedule.value_or(schedule_.value_or(GradientSchedule::blocking));
+  // Fewer bytes fill fewer buckets.
+  const bool other_buckets = schedule == GradientSchedule::overlap && bytes_factor != 1;
+  if (schedule_ && (schedule != *schedule_ || changes.bucket_bytes || other_buckets)) {
+    GradientPlan plan{.schedule = schedule, .bytes_factor = bytes_factor, .ready = ready_};
+    plan.bucket_bytes = changes.bucket_bytes.value_or(setup_.bucket_bytes.value_or(plan.bucket_bytes));
+    program = rescheduled(std::move(program), plan);
+  } else {
+    for (ReplayCollective& of : program.collectives) {
+      if (of.gradient) of.bytes_factor = bytes_factor;
+    }
+  }
+  if (changes.ranks) {
+    const double more = expected_maximum(*changes.ranks) - expected_maximum(static_cast<double>(program.ranks));
+    const double extra = more * work_deviation(program, program.iterations.size() - steady().size());
+    std::vector<bool> seen(program.iterations.size());
+    for (ReplayCollective& of : program.collectives) {
+      if (!of.gradient || of.arrivals == 0 || seen[static_cast<std::size_t>(of.iteration)]) continue;
+      seen[static_cast<std::size_t>(of.iteration)] = true;
+      of.extra_ns = std::max(extra, 0.0);
+    }
+  }
+  return program;
+}
+
+CollectiveTime Predictor::time_of(const Changes& changes) const {
+  return [this, changes](const ReplayCollective& of, const FittedCosts& costs) {
+    const double base = fitted_time(of, costs);
+    if (changes.free_communication) return 0.0;
+    const TransferCost* cost = costs.network.cost({of.operation, of.members});
+    if (cost == nullptr) return base;
+    const bool allreduces = of.gradient || of.operation.find("llreduce") != std::string::npos;
+    const AllreduceAlgorithm before = allreduces ? setup_.algorithm : AllreduceAlgorithm::tree;
+    const AllreduceAlgorithm after = of.gradient ? changes.algorithm.value_or(before) : before;
+    const double members = of.members;
+    const double ranks = changes.ranks ? *changes.ranks : members;
+    const AlgorithmFactors old = allreduce_factors(before, members), fresh = allreduce_factors(after, ranks);
+    const double bytes = static_cast<double>(of.bytes);
+    const double steps = old.latency > 0 ? fresh.latency / old.latency : 1;
+    const double moved = old.bandwidth > 0 ? fresh.bandwidth / old.bandwidth : 1;
+    const double now = cost->of(bytes);
+    if (now <= 0) return base;
+    const double then = cost->latency_ns * changes.latency * steps +
+                        cost->ns_per_byte * bytes * of.bytes_factor * changes.byte_time * moved;
+    return base * then / now;
+  };
+}
+
+Prediction Predictor::predict(const Changes& changes) const {
+  using namespace prediction_parts;
+  const Replayed after = replay(changed(changes), costs_, time_of(changes));
+  const std::vector<std::size_t> indices = steady();
+  const auto base = chosen(base_.iteration_ns, indices), fresh = chosen(after.iteration_ns, indices);
+  Prediction out;
+  out.ratio = median_of(fresh) / std::max(median_of(base), 1e-9);
+  out.step_s = measured_s_ * out.ratio;
+  if (const auto ratio = ratio_interval(base, fresh)) {
+    out.ci95 = Interval{measured_s_ * ratio->low, measured_s_ * ratio->high};
+  }
+  out.moved = moved_parts(mean_of(base_.parts, indices), mean_of(after.parts, indices), measured_s_);
+  return out;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,110 @@
+// Predictions: the step time of a recorded run if something about it were different.
+//
+// A prediction replays the run twice, as it was and with the changes, with the same fitted costs and the same draws
+// from the observed transfer times. The predicted step is the measured median step × the ratio of the two medians. The
+// interval is a bootstrap over blocks of steady iterations (95 %). It covers the variation between iterations, and not
+// what the model leaves out (docs/metrics.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/graph/gradient_schedule.h"
+#include "analysis/graph/replay.h"
+#include "analysis/scaling/interval.h"
+
+namespace paceline::analysis {
+
+// What the run's description gives about how it trains.
+struct TrainingSetup {
+  double bytes_per_value = 4;  // that gradients are sent in
+  AllreduceAlgorithm algorithm = AllreduceAlgorithm::halving_doubling;
+  std::optional<double> bucket_bytes;
+};
+
+// Work in ranges and kernels of this name that is `factor` times as fast.
+struct FasterWork {
+  std::string name;  // a pattern; `*` stands for any text
+  double factor = 1;
+};
+
+// The changes of one prediction; they combine.
+struct Changes {
+  std::optional<double> bytes_per_value = {};  // of gradients on the network: 2 for fp16 and bf16
+  std::optional<GradientSchedule> schedule = {};
+  std::optional<double> bucket_bytes = {};
+  std::optional<AllreduceAlgorithm> algorithm = {};
+  double latency = 1, byte_time = 1;  // the network's α and β, as factors
+  bool free_communication = false;    // transfers take no time
+  double batch = 1;                   // factor of the images per rank and iteration
+  std::optional<int> ranks = {};
+  bool balanced = false;  // all ranks have the mean work of the ranks
+  std::optional<std::size_t> relieved =
+      {};             // index of a rank that gets the median work of the others where it has more
+  double loader = 1;  // the loader's speed as a factor; 0: preprocessing takes no time
+  std::vector<FasterWork> faster = {};
+
+  bool any() const;
+};
+
+// A part of the step that a change makes longer or shorter.
+struct MovedPart {
+  std::string name;  // a phase, "waiting for the last rank", "transfer", "waiting for helper threads"
+  double before_s = 0, after_s = 0;
+};
+
+struct Prediction {
+  std::string title;    // "fp16 allreduce"
+  std::string options;  // of `paceline whatif`: "--fp16"
+  double step_s = 0;
+  std::optional<Interval> ci95;
+  double ratio = 1;              // of the predicted step to the measured one
+  std::vector<MovedPart> moved;  // the largest change first; those of at least 0.5 % of the step
+  bool bound = false;            // no change of the program does it: communication free, preprocessing free
+};
+
+struct WhatIf {
+  double step_s = 0;      // measured: the median of the steady iterations
+  double replayed_s = 0;  // by the replay without changes, from costs of other iterations
+  std::size_t iterations = 0;
+  std::vector<Prediction> predictions;  // the shortest step first
+  std::vector<std::string> notes;       // limits that matter for this run, whole sentences
+};
+
+// The run as a replayable program with its fitted costs. The trace is not needed afterwards.
+class Predictor {
+ public:
+  // `faster` lists the names that predictions may use.
+  Predictor(const PhaseTable& table, const DependencyGraph& graph, const TrainingSetup& setup,
+            const std::vector<FasterWork>& faster = {});
+
+  bool usable() const { return program_.iterations.size() > 0 && base_.complete; }
+  double step_s() const { return measured_s_; }
+  double replayed_s() const;
+  std::size_t iterations() const { return steady().size(); }
+  const ReplayProgram& program() const { return program_; }
+  std::optional<GradientSchedule> schedule() const { return schedule_; }
+
+  // Why the changes cannot be predicted, as a sentence without a full stop; "" where they can.
+  std::string obstacle(const Changes& changes) const;
+  Prediction predict(const Changes& changes) const;
+
+ private:
+  std::vector<std::size_t> steady() const;  // indices of the iterations after warm-up
+  ReplayProgram changed(const Changes& changes) const;
+  CollectiveTime time_of(const Changes& changes) const;
+
+  ReplayProgram program_;
+  TrainingSetup setup_;
+  std::optional<GradientSchedule> schedule_;
+  std::vector<ReadyPoint> ready_;
+  CrossFit costs_;
+  Replayed base_;
+  double measured_s_ = 0;
+};
+
+// All changes that apply to the run, the shortest predicted step first, and the bounds.
+WhatIf all_predictions(const Predictor& predictor);
+
+}  // namespace paceline::analysis

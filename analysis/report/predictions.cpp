@@ -1,0 +1,93 @@
+#include "analysis/report/predictions.h"
+
+#include <cmath>
+
+#include "analysis/report/renderings/text_parts.h"
+#include "analysis/report/values.h"
+#include "analysis/text/lists.h"
+
+namespace paceline::analysis {
+namespace prediction_text {
+
+constexpr std::size_t most_moved = 2;
+
+std::string change_text(double ratio) {
+  return fmt::format("{}{:.1f} %", ratio < 1 ? "−" : "+", 100 * std::abs(ratio - 1));
+}
+
+// "transfer −110 ms, forward −3.20 ms"
+std::string moved_text(const Prediction& prediction) {
+  std::vector<std::string> parts;
+  for (const MovedPart& part : prediction.moved) {
+    if (parts.size() == most_moved) break;
+    const double change = part.after_s - part.before_s;
+    parts.push_back(fmt::format("{} {}{}", part.name, change < 0 ? "−" : "+", seconds(std::abs(change))));
+  }
+  return parts.empty() ? no_value : joined(parts);
+}
+
+}  // namespace prediction_text
+
+Table prediction_table(const WhatIf& what_if) {
+  using namespace prediction_text;
+  Table table{
+      .id = "what-if",
+      .title = "What if: predicted step time",
+      .columns = {"change", "option of whatif", "step", "95 % interval", "change of the step", "moves"},
+      .text_columns = 2,
+      .note = fmt::format(
+          "Measured: {}; replayed from costs of other iterations: {}. The intervals cover the variation between "
+          "iterations. The model knows no contention for cores and memory and no congestion of the network.",
+          seconds(what_if.step_s), seconds(what_if.replayed_s)),
+      .last_is_text = true};
+  for (const std::string& note : what_if.notes) table.note += " " + note;
+  for (const Prediction& of : what_if.predictions) {
+    const auto interval = [](const Interval& ci95) {
+      return fmt::format("{} to {}", seconds(ci95.low), seconds(ci95.high));
+    };
+    table.rows.push_back({of.title, of.options.empty() ? no_value : of.options, seconds(of.step_s),
+                          or_none(of.ci95, interval), change_text(of.ratio), moved_text(of)});
+  }
+  return table;
+}
+
+Json predictions_json(const WhatIf& what_if) {
+  Json out = {{"step_s", what_if.step_s},
+              {"replayed_s", what_if.replayed_s},
+              {"iterations", what_if.iterations},
+              {"predictions", Json::array()},
+              {"notes", what_if.notes}};
+  for (const Prediction& of : what_if.predictions) {
+    Json& entry = out["predictions"].emplace_back(
+        Json{{"change", of.title}, {"options", of.options}, {"step_s", of.step_s}, {"ratio", of.ratio}});
+    if (of.bound) entry["bound"] = true;
+    if (of.ci95) entry["ci95"] = {of.ci95->low, of.ci95->high};
+    entry["moves"] = Json::array();
+    for (const MovedPart& part : of.moved) {
+      entry["moves"].push_back({{"part", part.name}, {"before_s", part.before_s}, {"after_s", part.after_s}});
+    }
+  }
+  return out;
+}
+
+std::string render_what_if_text(const WhatIf& what_if, const std::string& run) {
+  std::string out = wrapped(fmt::format("A step of {} takes {} (median of {} after warm-up).", run,
+                                        seconds(what_if.step_s), plural(what_if.iterations, "iteration", "iterations")),
+                            110, "", "");
+  Table table = prediction_table(what_if);
+  const std::string note = table.note;
+  if (table.rows.empty()) {
+    out += "\n" + wrapped("No change that applies to this run moves the step by 1 % or more.", 110, "  · ", "    ");
+  } else {
+    print_table(table, out);
+  }
+  return out + "\n" + wrapped(note, 110, "", "");
+}
+
+std::string render_what_if_json(const WhatIf& what_if, const std::string& run) {
+  Json out = {{"schema", "paceline.whatif/1"}, {"run", run}};
+  out.update(predictions_json(what_if));
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,18 @@
+// How predictions are written: the table and the JSON of `paceline whatif` and of the report.
+#pragma once
+
+#include <string>
+
+#include "analysis/graph/what_if.h"
+#include "analysis/report/section.h"
+
+namespace paceline::analysis {
+
+Table prediction_table(const WhatIf& what_if);
+Json predictions_json(const WhatIf& what_if);
+
+// The same for `paceline whatif RUN`. `run` is the name that the user gave.
+std::string render_what_if_text(const WhatIf& what_if, const std::string& run);
+std::string render_what_if_json(const WhatIf& what_if, const std::string& run);
+
+}  // namespace paceline::analysis

@@ -1,0 +1,37 @@
+// What would make a step shorter: predictions, ranked.
+#include <algorithm>
+
+#include "analysis/report/predictions.h"
+#include "analysis/report/sections.h"
+
+namespace paceline::analysis {
+namespace what_if_section {
+
+constexpr double worth_a_finding = 0.1;  // of the step
+
+void findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  if (!run.what_if) return;
+  const auto best = std::ranges::find_if(run.what_if->predictions, [](const Prediction& of) { return !of.bound; });
+  if (best == run.what_if->predictions.end() || best->ratio > 1 - worth_a_finding) return;
+  std::string text = fmt::format("The largest single gain predicted is {}: a step would take {} instead of {}.",
+                                 best->title, seconds(best->step_s), seconds(run.what_if->step_s));
+  for (const std::string& note : run.what_if->notes) text += " " + note;
+  out.push_back({Severity::info, text});
+}
+
+void tables(const RunAnalysis& run, std::vector<Table>& out) {
+  if (run.what_if) out.push_back(prediction_table(*run.what_if));
+}
+
+void figures(const RunAnalysis& run, Json& out) {
+  if (run.what_if) out["what_if"] = predictions_json(*run.what_if);
+}
+
+}  // namespace what_if_section
+
+RunSection sections::what_if() {
+  using namespace what_if_section;
+  return {.findings = findings, .tables = tables, .figures = figures};
+}
+
+}  // namespace paceline::analysis

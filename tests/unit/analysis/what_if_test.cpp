@@ -1,0 +1,228 @@
+// Replays and predictions of jobs made by hand, whose step times are worked out on paper.
+#include "analysis/graph/what_if.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+const std::string trainer = "paceline.trainer";
+
+// Two ranks, `iterations` equal iterations, in ms: preprocess 2, forward 20 on rank 0 and 40 on rank 1, backward 30, an
+// allreduce of 4 MB whose transfer takes 21, a barrier-like allreduce of 8 bytes whose transfer takes 1, optimizer 5. A
+// step takes 2 + 40 + 30 + 21 + 1 + 5 = 99, and rank 0 waits 20 in it.
+Trace blocking_job(int iterations = 40) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+    std::int64_t now = 0;
+    const auto range = [&](const char* name, std::int64_t length) {
+      main.add_slice(now, now + length * ms, name, trainer, name);
+      now += length * ms;
+    };
+    int sequence = 0;
+    const auto allreduce = [&](std::int64_t length, double bytes) {
+      main.add_slice(now, now + length * ms, "MPI_Allreduce", "mpi", "collective");
+      main.argument("bytes", bytes);
+      main.text_argument("communicator", "MPI_COMM_WORLD");
+      main.argument("sequence", sequence++);
+      now += length * ms;
+    };
+    for (int i = 0; i < iterations; ++i) {
+      main.push(now, "iteration", trainer, "iteration");
+      main.argument("payload", i);
+      range("preprocess", 2);
+      range("forward", r == 0 ? 20 : 40);
+      range("backward", 30);
+      allreduce(r == 0 ? 41 : 21, 4e6);
+      allreduce(1, 8);
+      range("optimizer", 5);
+      main.pop(now);
+    }
+  }
+  return run.finish();
+}
+
+class WhatIfTest : public ::testing::Test {
+ protected:
+  explicit WhatIfTest(Trace trace = blocking_job()) : trace_(std::move(trace)), table_(trace_) {}
+  Predictor predictor(const std::vector<FasterWork>& faster = {}) const {
+    return {table_, dependency_graph(table_), {}, faster};
+  }
+  double step_ms(const Changes& changes) const { return 1e3 * predictor(changes.faster).predict(changes).step_s; }
+
+  Trace trace_;
+  PhaseTable table_;
+};
+
+TEST_F(WhatIfTest, AReplayOfEqualIterationsIsExact) {
+  const Predictor unchanged = predictor();
+  ASSERT_TRUE(unchanged.usable());
+  EXPECT_DOUBLE_EQ(unchanged.step_s(), 0.099);
+  EXPECT_DOUBLE_EQ(unchanged.replayed_s(), 0.099);
+  const Replayed replayed = replay(unchanged.program(), fit_costs(unchanged.program()));
+  EXPECT_TRUE(replayed.complete);
+  EXPECT_NEAR(replayed.wait_ns[20], 10.0 * ms, 1) << "rank 0 waits 20, and rank 1 does not";
+  EXPECT_NEAR(unchanged.program().iterations[20].recorded_wait_ns, 10.0 * ms, 1);
+}
+
+TEST_F(WhatIfTest, TheFitSeparatesLatencyAndBandwidth) {
+  const CrossFit fit = fit_costs(predictor().program());
+  const TransferCost* cost = fit.of_even.network.cost({"MPI_Allreduce", 2});
+  ASSERT_NE(cost, nullptr);
+  EXPECT_NEAR(cost->latency_ns, 1.0 * ms, 100);
+  EXPECT_NEAR(cost->ns_per_byte, 5, 0.001);
+}
+
+TEST_F(WhatIfTest, HalfTheBytesTakeHalfOfTheBandwidthTerm) {
+  EXPECT_NEAR(step_ms({.bytes_per_value = 2}), 99 - 10, 0.01);
+  EXPECT_NEAR(step_ms({.byte_time = 2}), 99 + 20, 0.01);
+  EXPECT_NEAR(step_ms({.latency = 3}), 99 + 2 + 2, 0.01);
+  EXPECT_NEAR(step_ms({.free_communication = true}), 99 - 22, 0.01);
+}
+
+TEST_F(WhatIfTest, AChangeOfTheNetworkCombinesWithFewerBytes) {
+  EXPECT_NEAR(step_ms({.bytes_per_value = 2, .byte_time = 2}), 99, 0.01);
+}
+
+// The averaging of 22 − 1 ms runs beside the 72 ms of preprocess, forward and backward of rank 1.
+TEST_F(WhatIfTest, DoubleBufferingHidesTheTransferBesideTheNextIteration) {
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::double_buffering}), 99 - 21, 0.01);
+}
+
+// Buckets of 1 MiB, 1 MiB, 1 MiB and the rest (0.854 MB). Bytes become ready evenly over backward, the k-th bucket at
+// k × 7.864 ms. A transfer of 1 MiB takes 1 + 5.243 ms, less than the time between two buckets, so that only the last
+// one shows: 1 + 4.27 ms after the end of backward.
+TEST_F(WhatIfTest, OverlapLeavesOnlyTheLastBucketExposed) {
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 1048576}), 99 - 21 + 1 + 4.27, 0.05);
+}
+
+TEST_F(WhatIfTest, RanksWithLessWorkArriveEarlier) {
+  EXPECT_NEAR(step_ms({.relieved = 1}), 99 - 20, 0.01);
+  EXPECT_NEAR(step_ms({.relieved = 0}), 99, 0.01);
+  EXPECT_NEAR(step_ms({.balanced = true}), 99 - 10, 0.01);
+}
+
+TEST_F(WhatIfTest, TwiceTheBatchDoublesTheWorkPerImage) { EXPECT_NEAR(step_ms({.batch = 2}), 99 + 2 + 40 + 30, 0.01); }
+
+TEST_F(WhatIfTest, FasterRangesTakeLess) {
+  EXPECT_NEAR(step_ms({.faster = {{"forw*", 2}}}), 99 - 20, 0.01);
+  EXPECT_NEAR(step_ms({.faster = {{"forward", 4}, {"backward", 3}}}), 99 - 30 - 20, 0.01);
+  EXPECT_NEAR(step_ms({.loader = 2}), 99 - 1, 0.01);
+}
+
+// Halving-doubling over 8 ranks: 2·3 instead of 2·1 latencies, and 2·7/8 instead of 2·1/2 of the bytes. Equal
+// iterations have no spread that more ranks would turn into waiting.
+TEST_F(WhatIfTest, MoreRanksPayTheFactorsOfTheAlgorithm) {
+  EXPECT_NEAR(step_ms({.ranks = 8}), 99 + (3 - 1) * 1 + (1.75 - 1) * 20 + ((3 - 1) * 1), 0.01);
+}
+
+TEST_F(WhatIfTest, NamesThePartOfTheStepThatMoves) {
+  const Prediction prediction = predictor().predict({.bytes_per_value = 2});
+  ASSERT_FALSE(prediction.moved.empty());
+  EXPECT_EQ(prediction.moved.front().name, "transfer");
+  EXPECT_NEAR(prediction.moved.front().before_s, 0.022, 1e-6);
+  EXPECT_NEAR(prediction.moved.front().after_s, 0.012, 1e-6);
+  ASSERT_TRUE(prediction.ci95);
+  EXPECT_NEAR(prediction.ci95->low, 0.089, 1e-5);
+  EXPECT_NEAR(prediction.ci95->high, 0.089, 1e-5);
+}
+
+TEST_F(WhatIfTest, RanksAllChangesWithTheBoundsAmongThem) {
+  const WhatIf all = all_predictions(predictor());
+  ASSERT_FALSE(all.predictions.empty());
+  EXPECT_TRUE(std::ranges::is_sorted(all.predictions, {}, &Prediction::step_s));
+  std::vector<std::string> titles;
+  for (const Prediction& of : all.predictions) titles.push_back(of.title);
+  EXPECT_THAT(titles, ::testing::IsSupersetOf({"fp16 or bf16 allreduce", "double buffering",
+                                               "rank 1 no slower than the others", "bound: communication free",
+                                               "bound: all ranks equal", "bound: preprocessing free"}));
+  EXPECT_THAT(titles, ::testing::Not(::testing::Contains("rank 0 no slower than the others"))) << "it changes nothing";
+}
+
+TEST_F(WhatIfTest, RefusesWhatTheRunCannotShow) {
+  EXPECT_THAT(predictor().obstacle({.bucket_bytes = 1e6}), ::testing::HasSubstr("add --overlap"));
+  EXPECT_THAT(predictor().obstacle({.relieved = 7}), ::testing::HasSubstr("no such rank"));
+  EXPECT_EQ(predictor().obstacle({.batch = 2}), "");
+}
+
+class SingleRankTest : public WhatIfTest {
+ protected:
+  static Trace single() {
+    Trace trace = blocking_job();
+    trace.ranks.pop_back();
+    return trace;
+  }
+  SingleRankTest() : WhatIfTest(single()) {}
+};
+
+TEST_F(SingleRankTest, KnowsNothingAboutTheNetwork) {
+  EXPECT_THAT(predictor().obstacle({.bytes_per_value = 2}), ::testing::HasSubstr("at least 2 ranks"));
+  EXPECT_NEAR(step_ms({.batch = 2}), 99 + 2 + 20 + 30, 0.01);
+}
+
+// The averaging in a helper thread that the main thread announces by marks: backward 30 with marks after 10 and 30, two
+// buckets of 1 MB whose transfers take 15 each, so the second one ends 15 after backward. A step takes 20 + 30 + 15
+// + 5.
+class OverlapTest : public WhatIfTest {
+ protected:
+  static Trace job() {
+    TraceBuilder run;
+    for (int r = 0; r < 2; ++r) {
+      RankBuilder& rank = run.add_rank(r, 2);
+      TrackBuilder& main = rank.add_main_thread();
+      TrackBuilder& helper = rank.add_track(TrackKind::thread, "communication", 2);
+      std::int64_t now = 0;
+      int sequence = 0;
+      for (int i = 0; i < 30; ++i) {
+        main.push(now, "iteration", trainer, "iteration");
+        main.argument("payload", i);
+        main.add_slice(now, now + 20 * ms, "forward", trainer, "forward");
+        main.add_slice(now + 20 * ms, now + 50 * ms, "backward", trainer, "backward");
+        main.add_slice(now + 50 * ms, now + 65 * ms, "allreduce", trainer, "allreduce");
+        main.add_slice(now + 65 * ms, now + 70 * ms, "optimizer", trainer, "optimizer");
+        main.pop(now + 70 * ms);
+        for (const std::int64_t at : {30, 50}) {
+          const auto mark = main.add_mark(now + at * ms, "bucket ready", trainer, "allreduce");
+          main.mark_argument(mark, "payload", 1'000'000);
+          helper.push(now + at * ms, at == 30 ? "bucket 0" : "bucket 1", trainer, "allreduce");
+          helper.argument("payload", 1'000'000);
+          helper.add_slice(now + at * ms, now + (at + 15) * ms, "MPI_Allreduce", "mpi", "collective");
+          helper.argument("bytes", 1e6);
+          helper.text_argument("communicator", "MPI_COMM_WORLD");
+          helper.argument("sequence", sequence++);
+          helper.pop(now + (at + 15) * ms);
+        }
+        now += 70 * ms;
+      }
+    }
+    return run.finish();
+  }
+  OverlapTest() : WhatIfTest(job()) {}
+};
+
+TEST_F(OverlapTest, ReplaysAHelperThread) {
+  const Predictor unchanged = predictor();
+  ASSERT_TRUE(unchanged.usable());
+  EXPECT_DOUBLE_EQ(unchanged.step_s(), 0.070);
+  EXPECT_DOUBLE_EQ(unchanged.replayed_s(), 0.070);
+  EXPECT_EQ(unchanged.schedule(), GradientSchedule::overlap);
+  const auto ready = recorded_readiness(unchanged.program());
+  ASSERT_EQ(ready.size(), 2U);
+  EXPECT_NEAR(ready[0].bytes, 0.5, 1e-9);
+  EXPECT_NEAR(ready[0].backward, 10.0 / 30, 1e-9);
+}
+
+TEST_F(OverlapTest, ASlowerNetworkQueuesBuckets) {
+  // Transfers of 45: the first from 30 to 75, the second to 120, and the optimizer 5.
+  EXPECT_NEAR(step_ms({.byte_time = 3}), 125, 0.01);
+  // Blocking: 20 + 30 + both buckets as one transfer of 30 + 5.
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::blocking}), 85, 0.01);
+}
+
+}  // namespace
+}  // namespace paceline::analysis
