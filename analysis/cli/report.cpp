@@ -96,6 +96,10 @@ int report(const ReportCommandOptions& options) {
     const fs::path path =
         directory ? fs::path(options.output) / (std::string("report") + format.extension) : fs::path(options.output);
     write_file(path, format.render(built));
+    if (!directory || name != "csv") continue;
+    for (const analysis::CsvFile& table : analysis::render_csv_tables(built)) {
+      write_file(fs::path(options.output) / table.name, table.text);
+    }
   }
   return 0;
 }

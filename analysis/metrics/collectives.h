@@ -56,6 +56,12 @@ struct CollectiveRow {
   std::int64_t wait_ns = 0;            // over all ranks and timed collectives
   std::int64_t transfer_ns = 0;        // over all timed collectives
   double busbw_bytes_per_s = 0;        // 0: it carries nothing, or took no time
+
+  // Bytes ÷ transfer; 0 if nothing was timed or it took no time.
+  double algbw_bytes_per_s() const {
+    if (transfer_ns <= 0) return 0;
+    return static_cast<double>(bytes) * static_cast<double>(timed) / (1e-9 * static_cast<double>(transfer_ns));
+  }
 };
 
 struct Collectives {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "analysis/text/lists.h"
@@ -22,6 +23,7 @@ struct Seen {
   std::int64_t highest = -1;                      // the highest sequence that it entered
   std::map<std::uint64_t, std::uint32_t> starts;  // of persistent collectives, by sequence
   std::map<Number, const CollectiveCall*> waits;  // those that it waits in at its end
+  std::vector<const CollectiveCall*> enqueued;    // of NCCL, of which nothing shows that they ran
   std::int64_t longest_ns = 0;                    // the longest of its waits that ended
 
   bool entered(const Number& number) const {
@@ -46,6 +48,7 @@ void add(const CollectiveCall& call, Seen& seen) {
   } else {
     seen.highest = std::max(seen.highest, static_cast<std::int64_t>(call.sequence));
   }
+  if (call.type == CallType::enqueued) seen.enqueued.push_back(&call);
   if (call.unfinished) {
     seen.waits[{call.sequence, call.round}] = &call;
   } else if (call.type == CallType::plain) {
@@ -77,6 +80,22 @@ std::string text_of(std::span<const CollectiveCalls> ranks, std::uint64_t commun
     if (found != rank.communicators.end()) return found->text;
   }
   return "";
+}
+
+// The device of a rank runs a collective of NCCL until all members have enqueued it. CUPTI and NCCL report it when it
+// has ended, so that of a collective that hangs only the enqueueing is known. Takes the first collective that a member
+// never enqueued for one that the others wait in.
+void wait_in_enqueued(std::span<const CollectiveCalls> ranks, std::map<std::size_t, Seen>& seen) {
+  std::int64_t all_entered = std::numeric_limits<std::int64_t>::max() - 1;
+  for (const auto& [r, rank] : seen) {
+    if (ranks[r].complete_at_end) all_entered = std::min(all_entered, rank.highest);
+  }
+  for (auto& [r, rank] : seen) {
+    for (const CollectiveCall* call : rank.enqueued) {
+      if (static_cast<std::int64_t>(call->sequence) == all_entered + 1)
+        rank.waits.try_emplace({call->sequence, 0}, call);
+    }
+  }
 }
 
 // The first collective of the group that hangs; nothing is missing where none does.
@@ -121,7 +140,9 @@ Hang first_hang(std::span<const CollectiveCalls> ranks, const Group& group, cons
 
 std::vector<Hang> find_hangs(std::span<const CollectiveCalls> ranks) {
   std::vector<Hang> hangs;
-  for (const auto& [group, seen] : hang_search::collect(ranks)) {
+  hang_search::SeenByGroup groups = hang_search::collect(ranks);
+  for (auto& [group, seen] : groups) {
+    hang_search::wait_in_enqueued(ranks, seen);
     Hang hang = hang_search::first_hang(ranks, group, seen);
     if (!hang.missing.empty()) hangs.push_back(std::move(hang));
   }

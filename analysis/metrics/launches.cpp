@@ -24,11 +24,10 @@ Distribution queue_length(std::vector<Change>& changes) {
 
 }  // namespace launch_parts
 
-std::optional<Launches> launches_of(const Trace& trace, const Rank& rank) {
+std::optional<Launches> launches_of(const Trace& trace, const Rank& rank, const Correlations& correlations) {
   using launch_parts::Change;
   const NameId key = trace.names.find("correlation");
   if (key == 0) return std::nullopt;
-  const Correlations correlations(trace, rank);
   Launches out;
   std::vector<std::int64_t> calls, works, delays;
   for (const Track& track : rank.tracks) {

@@ -34,7 +34,8 @@ struct Launches {
   std::vector<QueueStatistics> queues;  // in the order of the rank's streams
 };
 
-// Nothing where no work on a stream has a call. Cost: n log n in the slices with a correlation.
-std::optional<Launches> launches_of(const Trace& trace, const Rank& rank);
+// Nothing where no work on a stream has a call. `correlations` are those of the rank. Cost: n log n in the slices with
+// a correlation.
+std::optional<Launches> launches_of(const Trace& trace, const Rank& rank, const Correlations& correlations);
 
 }  // namespace paceline::analysis

@@ -10,11 +10,18 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/trace/parallel.h"
+
 namespace paceline::analysis {
 
 std::int64_t Message::late_sender_ns() const {
   if (!matched()) return 0;
   return std::max<std::int64_t>(std::min(send->start_ns, receive->end_ns) - receive->blocked_from_ns, 0);
+}
+
+std::int64_t Message::late_receiver_ns() const {
+  if (!matched() || send->combined || !send->completed || send->end_ns < receive->start_ns) return 0;
+  return std::max<std::int64_t>(receive->start_ns - send->blocked_from_ns, 0);
 }
 
 namespace message_matching {
@@ -85,7 +92,8 @@ class Extraction {
         if (argument.key == peer_) call.peer = static_cast<std::int32_t>(argument.number()), addressed = true;
         if (argument.key == request_) done = call.request != 0, call.request = argument.whole();
       });
-      if (done) call.request = 0;                       // the call completed its own request
+      if (done) call.request = 0;  // the call completed its own request
+      call.combined = role == Role::both;
       if (role == Role::start && !addressed) continue;  // of a collective
       add(role, call);
     }
@@ -267,14 +275,14 @@ class Matching {
 
   Messages run() {
     const std::vector<Role> roles = roles_of(trace_);
-    std::vector<std::vector<Call>> receives;
-    for (std::uint32_t r = 0; r < trace_.ranks.size(); ++r) {
-      RankCalls calls = Extraction(trace_, roles, r).run();
-      for (const Call& call : calls.sends) add_send(call);
-      receives.push_back(std::move(calls.receives));
+    std::vector<RankCalls> ranks(trace_.ranks.size());
+    parallel_for(ranks.size(),
+                 [&](std::size_t r) { ranks[r] = Extraction(trace_, roles, static_cast<std::uint32_t>(r)).run(); });
+    for (const RankCalls& rank : ranks) {
+      for (const Call& call : rank.sends) add_send(call);
     }
-    for (const std::vector<Call>& of_rank : receives) {
-      for (const Call& call : of_rank) add_receive(call);
+    for (const RankCalls& rank : ranks) {
+      for (const Call& call : rank.receives) add_receive(call);
     }
     count();
     return std::move(out_);
@@ -372,5 +380,24 @@ class Matching {
 }  // namespace message_matching
 
 Messages match_messages(const Trace& trace) { return message_matching::Matching(trace).run(); }
+
+MessageMatrix message_matrix(const Trace& trace, const Messages& messages) {
+  MessageMatrix matrix{
+      .pairs = {}, .unmatched_sends = messages.unmatched_sends, .unmatched_receives = messages.unmatched_receives};
+  std::map<std::pair<int, int>, MessagePair> pairs;
+  for (const Message& message : messages.all) {
+    if (!message.send || message.receiver == no_rank) continue;
+    const int sender = trace.ranks[message.sender].rank, receiver = trace.ranks[message.receiver].rank;
+    MessagePair& pair = pairs[{sender, receiver}];
+    pair.sender = sender, pair.receiver = receiver;
+    ++pair.messages;
+    pair.matched += message.matched();
+    pair.bytes += message.send->bytes;
+    pair.late_sender_ns += message.late_sender_ns();
+    pair.late_receiver_ns += message.late_receiver_ns();
+  }
+  for (const auto& [ranks, pair] : pairs) matrix.pairs.push_back(pair);
+  return matrix;
+}
 
 }  // namespace paceline::analysis

@@ -31,6 +31,7 @@ struct MessageCall {
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t blocked_from_ns = 0;  // its start; without blocking, the start of the call that completed it
   bool completed = true;             // false: the end is not known, and is that of the call that began it
+  bool combined = false;             // one call sends and receives (MPI_Sendrecv)
   std::uint64_t bytes = 0;           // sent; of a receive the room for it
   std::int32_t tag = -1;             // -1: any, or not known
 };
@@ -44,6 +45,10 @@ struct Message {
   bool matched() const { return send && receive; }
   // How long the receiver was blocked before the send began. 0 unless matched.
   std::int64_t late_sender_ns() const;
+  // How long the sender was blocked before the receive began, in a send that could not end without it (a rendezvous).
+  // A send that ended before the receive began was buffered and did not wait: 0. So is that of a call that receives as
+  // well, because it may have waited for its own message. 0 unless matched.
+  std::int64_t late_receiver_ns() const;
 };
 
 struct Messages {
@@ -51,7 +56,28 @@ struct Messages {
   std::uint64_t matched = 0, unmatched_sends = 0, unmatched_receives = 0;
 };
 
-// Cost: n log n in the calls, linear in the slices; a receive from any source is linear in the senders.
+// Cost: n log n in the calls, linear in the slices, which several threads read; a receive from any source is linear in
+// the senders.
 Messages match_messages(const Trace& trace);
+
+// The messages from one rank to another.
+struct MessagePair {
+  int sender = 0, receiver = 0;             // numbers of the ranks
+  std::uint64_t messages = 0, matched = 0;  // all that were sent; those whose receive is known
+  std::uint64_t bytes = 0;                  // of all that were sent
+  std::int64_t late_sender_ns = 0;          // waits of the receiver, over the matched messages
+  std::int64_t late_receiver_ns = 0;        // waits of the sender
+
+  std::int64_t waiting_ns() const { return late_sender_ns + late_receiver_ns; }
+};
+
+// Who sends how much to whom: a sparse matrix.
+struct MessageMatrix {
+  std::vector<MessagePair> pairs;  // by sender, then receiver
+  std::uint64_t unmatched_sends = 0, unmatched_receives = 0;
+};
+
+// A send counts where its receiver is known, also where the receive is not. Cost: n log n in the messages.
+MessageMatrix message_matrix(const Trace& trace, const Messages& messages);
 
 }  // namespace paceline::analysis

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -17,5 +18,13 @@ std::string render_text(const Report& report);  // for the terminal
 std::string render_markdown(const Report& report);
 std::string render_csv(const Report& report);   // one row a run and rank, and one a table's row
 std::string render_html(const Report& report);  // one file, nothing loaded from elsewhere
+
+// The tables of the runs as CSV, beside render_csv(), complete: ranges, collectives, messages and iterations. One
+// without rows is left out.
+struct CsvFile {
+  std::string name;  // "report-ranges.csv"
+  std::string text;
+};
+std::vector<CsvFile> render_csv_tables(const Report& report);
 
 }  // namespace paceline::analysis

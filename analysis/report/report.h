@@ -17,6 +17,7 @@ namespace paceline::analysis {
 struct LostTime {
   std::vector<std::size_t> one, many;  // all repeats that have a breakdown, as indices into Report::runs
   int ranks = 1;
+  std::size_t point = 0;                     // that of the N ranks, as an index into the scaling's points
   double ideal_s = 0, actual_s = 0;          // W(1)/N and W(N)
   double ideal_low_s = 0, ideal_high_s = 0;  // the least and the most over the repeats
   double actual_low_s = 0, actual_high_s = 0;

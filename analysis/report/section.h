@@ -2,6 +2,7 @@
 // findings and its charts; whatever it has none of stays null. The renderings walk the lists in sections.cpp.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -23,6 +24,10 @@ struct Table {
   std::size_t text_columns = 1;  // the first ones are text, the rest figures
   std::string note = {};         // how to read it; may be empty
   bool last_is_text = false;
+  // Markdown and HTML are documents. A table for the terminal alone draws with characters.
+  enum class Place : std::uint8_t { everywhere, terminal, documents };
+  Place place = Place::everywhere;
+  bool behind_chart = false;  // HTML folds it up, because a chart shows the same
 
   bool is_text(std::size_t column) const {
     return column < text_columns || (last_is_text && column + 1 == columns.size());
@@ -62,8 +67,8 @@ struct ScalingSection {
 std::span<const RunSection> run_sections();
 std::span<const ScalingSection> scaling_sections();
 
-// The tables and charts of all sections; those without rows are left out.
-std::vector<Table> run_tables(const RunAnalysis& run);
+// The tables and charts of all sections; those without rows are left out, and those of the other kind of rendering.
+std::vector<Table> run_tables(const RunAnalysis& run, Table::Place place);
 std::vector<Chart> run_charts(const RunAnalysis& run);
 std::vector<Table> scaling_tables(const Report& report);
 std::vector<Chart> scaling_charts(const Report& report);

@@ -10,18 +10,19 @@
 namespace paceline::analysis {
 
 std::span<const RunSection> run_sections() {
-  static const RunSection all[] = {sections::main_figures(),  sections::breakdown(), sections::iterations(),
-                                   sections::collectives(),   sections::waiting(),   sections::efficiencies(),
-                                   sections::critical_path(), sections::overlap(),   sections::gpu(),
-                                   sections::machine(),       sections::accuracy(),  sections::hangs(),
-                                   sections::losses(),        sections::what_if()};
+  static const RunSection all[] = {sections::main_figures(), sections::breakdown(),    sections::iterations(),
+                                   sections::collectives(),  sections::waiting(),      sections::heat_map(),
+                                   sections::messages(),     sections::efficiencies(), sections::critical_path(),
+                                   sections::overlap(),      sections::gpu(),          sections::ranges(),
+                                   sections::machine(),      sections::accuracy(),     sections::hangs(),
+                                   sections::losses(),       sections::what_if()};
   return all;
 }
 
 std::span<const ScalingSection> scaling_sections() {
-  static const ScalingSection all[] = {sections::speed_up(),      sections::weak_scaling(), sections::comparisons(),
-                                       sections::lost_time(),     sections::serial_share(), sections::time_model(),
-                                       sections::accuracy_lost(), sections::noise()};
+  static const ScalingSection all[] = {sections::speed_up(),   sections::weak_scaling(),  sections::comparisons(),
+                                       sections::lost_time(),  sections::waterfall(),     sections::serial_share(),
+                                       sections::time_model(), sections::accuracy_lost(), sections::noise()};
   return all;
 }
 
@@ -45,8 +46,11 @@ std::vector<Table> filled(std::vector<Table> tables) {
 
 }  // namespace
 
-std::vector<Table> run_tables(const RunAnalysis& run) {
-  return filled(collect_from<Table>(run_sections(), run, &RunSection::tables));
+std::vector<Table> run_tables(const RunAnalysis& run, Table::Place place) {
+  auto tables = filled(collect_from<Table>(run_sections(), run, &RunSection::tables));
+  std::erase_if(tables,
+                [&](const Table& table) { return table.place != Table::Place::everywhere && table.place != place; });
+  return tables;
 }
 
 std::vector<Chart> run_charts(const RunAnalysis& run) {

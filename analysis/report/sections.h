@@ -11,11 +11,14 @@ RunSection breakdown();     // phases, and which of them shrink when ranks are a
 RunSection iterations();
 RunSection collectives();
 RunSection waiting();       // who waits for whom, and ranks that are slow beyond chance
+RunSection heat_map();      // which rank is late in which iteration
+RunSection messages();      // who sends to whom
 RunSection efficiencies();  // POP
 RunSection critical_path();
 RunSection what_if();  // predictions, at the end of a run's tables
 RunSection overlap();  // communication beside compute
 RunSection gpu();
+RunSection ranges();   // time in ranges, layers and calls, and the device time of what they launched
 RunSection machine();  // CPUs, limits and GPUs that hold the job up
 RunSection accuracy();
 RunSection hangs();   // collectives that some ranks never entered, and ranks that did not end by themselves
@@ -26,6 +29,7 @@ ScalingSection speed_up();
 ScalingSection weak_scaling();
 ScalingSection comparisons();  // equal rank counts side by side
 ScalingSection lost_time();    // what keeps the speed-up from N
+ScalingSection waterfall();    // the same from N × down to the measured speed-up
 ScalingSection serial_share();
 ScalingSection time_model();
 ScalingSection accuracy_lost();

@@ -123,10 +123,13 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   const GpuActivity gpu = gpu_activity(table, rank);
   summary.overlap = overlap_of(table, rank, std::move(compute), gpu);
   summary.gpu = gpu_usage(gpu);
+  std::optional<Correlations> correlations;
   if (summary.gpu) {
+    correlations.emplace(table.trace(), rank);
     summary.gpu_kernels = gpu_kernels(table.trace(), rank);
-    summary.launches = launches_of(table.trace(), rank);
+    summary.launches = launches_of(table.trace(), rank, *correlations);
   }
+  summary.ranges = range_statistics(table.trace(), rank, correlations ? &*correlations : nullptr);
   summary.collective_calls = collective_calls(table.trace(), rank);
   add_marks(table.trace(), rank, summary);
   summary.waiting_for_cpu = waiting_for_cpu(rank);

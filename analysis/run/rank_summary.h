@@ -20,6 +20,7 @@
 #include "analysis/metrics/losses.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
+#include "analysis/metrics/range_statistics.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
@@ -62,6 +63,7 @@ struct RankSummary {
   std::optional<GpuUsage> gpu = {};
   std::vector<KernelStatistics> gpu_kernels = {};
   std::optional<Launches> launches = {};
+  std::vector<RangeStatistics> ranges = {};  // the largest total first
 
   std::vector<std::string> descriptions = {};  // the messages of its marks `run`
   std::vector<AccuracyPoint> accuracies = {};  // its marks `accuracy`, by time

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "analysis/metrics/statistics.h"
+#include "analysis/metrics/warm_up.h"
+#include "analysis/run/device_peak.h"
 #include "analysis/scaling/long_run.h"
 
 namespace paceline::analysis {
@@ -85,6 +87,7 @@ RunIterations combine(const std::vector<RankSummary>& per_rank) {
   combined.warmup = combined.count < 2 ? 0 : std::max<std::size_t>(1, combined.count / 10);
   durations.erase(durations.begin(), durations.begin() + static_cast<std::ptrdiff_t>(combined.warmup));
   combined.steady_median_ns = median(durations);
+  combined.warmup_by_mser5 = mser5_warm_up(combined.seconds);
   return combined;
 }
 
@@ -94,6 +97,23 @@ void add_throughput(RunIterations& iterations, std::optional<double> images_per_
   if (const auto median = median_interval(iterations.steady()); median && median->low > 0) {
     iterations.steady_ci95 = Interval{*images_per_iteration / median->high, *images_per_iteration / median->low};
   }
+}
+
+// The description gives the operations of an image or of an iteration of all ranks, and the peak of one rank's device.
+void add_flops(RunAnalysis& run) {
+  RunIterations& iterations = run.iterations;
+  std::optional<double> flops = run.number("flops_per_iteration");
+  const auto of_image = run.number("flops_per_image"), images = run.number("images_per_iteration");
+  if (!flops && of_image && images) flops = *of_image * *images;
+  if (!flops || !(*flops > 0) || iterations.steady_median_ns <= 0) return;
+  iterations.flops_per_s = *flops / (1e-9 * static_cast<double>(iterations.steady_median_ns));
+  std::optional<double> peak = run.number("peak_flops");
+  if (peak) *peak *= run.ranks;
+  const auto dtype = run.config.find("dtype");
+  if (!peak && dtype != run.config.end() && dtype->is_string()) {
+    peak = peak_flops_of(run.per_rank, dtype->get<std::string>());
+  }
+  if (peak && *peak > 0) iterations.flops_share_of_peak = *iterations.flops_per_s / *peak;
 }
 
 constexpr double least_step_change = 0.02;  // of the median step
@@ -193,6 +213,12 @@ void add_ranks(RunAnalysis& run) {
   if (run.per_rank.size() > 1) std::ranges::for_each(run.per_rank, leave_out_miscounted);
 }
 
+void add_ranges(RunAnalysis& run) {
+  std::vector<const std::vector<RangeStatistics>*> ranks;
+  for (const RankSummary& rank : run.per_rank) ranks.push_back(&rank.ranges);
+  run.ranges = merged_ranges(std::move(ranks));
+}
+
 void add_collectives(RunAnalysis& run) {
   std::vector<CollectiveCalls> calls;
   std::vector<std::span<const Iteration>> iterations;
@@ -204,7 +230,8 @@ void add_collectives(RunAnalysis& run) {
   run.unmatched_calls = collectives.unmatched_calls;
   run.waits = waits_of(collectives, calls.size());
   if (run.losses.located) {
-    const LatenessTable table = lateness_of(collectives, iterations);
+    run.lateness_table = lateness_of(collectives, iterations);
+    const LatenessTable& table = run.lateness_table;
     run.lateness = test_lateness(table, run.clock_error_ns);
     for (const LateRank& late : run.lateness.late) {
       run.lateness_causes.push_back({slow_phase(table, iterations, late), lateness_pattern(table, late.rank)});
@@ -274,6 +301,7 @@ RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path)
   run.config = config_of(run.per_rank);
   add_ranks(run);
   add_accuracy(run);
+  add_ranges(run);
   add_collectives(run);
   run.crowded_cpus = crowded_cpus(run.per_rank);
   if (run.losses.located) run.iterations = combine(run.per_rank);
@@ -281,6 +309,7 @@ RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path)
   if (run.communication_observed) run.efficiencies = efficiencies_of(run.per_rank, run.iterations.numbers);
   run.images = images_of(run);
   add_throughput(run.iterations, run.number("images_per_iteration"));
+  add_flops(run);
   add_breakdown(run);
   return run;
 }

@@ -18,6 +18,7 @@
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/lateness.h"
 #include "analysis/metrics/lateness_causes.h"
+#include "analysis/metrics/messages.h"
 #include "analysis/metrics/step_changes.h"
 #include "analysis/run/breakdown.h"
 #include "analysis/run/efficiencies.h"
@@ -31,9 +32,14 @@ struct RunIterations {
   std::size_t count = 0;
   std::int64_t median_ns = 0, p95_ns = 0;
   std::size_t warmup = 0;  // left out of the steady figures: the first tenth, at least one
+  // For comparison: the length of the warm-up by MSER-5 (warm_up.h); nothing where it finds no end of one.
+  std::optional<std::size_t> warmup_by_mser5;
   std::int64_t steady_median_ns = 0;
   std::optional<double> steady_images_per_s;
   std::optional<Interval> steady_ci95;
+  // Floating-point operations in the steady iterations, over all ranks, where the run's description gives them; and
+  // their share of what the devices can do at most, where that is known.
+  std::optional<double> flops_per_s, flops_share_of_peak;
   std::vector<std::int64_t> numbers;  // of each
   std::vector<double> seconds;        // the duration of each
   std::span<const double> steady() const { return std::span(seconds).subspan(warmup); }
@@ -97,9 +103,13 @@ struct RunAnalysis {
   void keep_global_batch();
   std::optional<double> communication_share_of_step;
   std::vector<RankSummary> per_rank;
-  std::vector<RankWaits> waits;  // as per_rank
+  std::vector<RangeStatistics> ranges;  // of all ranks together, the largest total first
+  std::vector<RankWaits> waits;         // as per_rank
   std::vector<CollectiveRow> collectives;
   std::uint64_t unmatched_calls = 0;
+  std::optional<MessageMatrix> messages;  // nothing where there are none, or too many to match
+  std::uint64_t unmatched_messages = 0;   // sends and receives that were too many
+  LatenessTable lateness_table;
   LatenessTest lateness;
   std::vector<LatenessCause> lateness_causes;  // as lateness.late
   std::uint64_t dropped = 0;
@@ -124,8 +134,12 @@ struct RunAnalysis {
 // that need what the trace lacks are absent. Cost: n log n in the collective calls, and linear in the iterations.
 RunAnalysis analyse_run(std::vector<RankSummary> ranks, const std::string& path);
 
-// The same from the events of all ranks, with the figures that need them together: the critical path, predictions.
+// The same from the events of all ranks, with the figures that need them together: the critical path, predictions and
+// messages.
 RunAnalysis analyse_run(const Trace& trace, const std::string& path);
+
+// Above this number of sends and receives, messages are not matched: each takes about 250 bytes.
+inline constexpr std::uint64_t most_matched_messages = 10'000'000;
 
 // How the run trains, from its description. What this does not give is taken as the most usual.
 TrainingSetup training_setup(const RunAnalysis& run);

@@ -8,8 +8,26 @@
 
 namespace paceline::analysis {
 
+namespace whole_run_parts {
+
+void add_messages(const Trace& trace, RunAnalysis& run) {
+  std::uint64_t calls = 0;
+  for (const RangeStatistics& range : run.ranges) {
+    if (range.category == "point-to-point") calls += range.durations.count();
+  }
+  if (calls > most_matched_messages) {
+    run.unmatched_messages = calls;
+  } else if (calls > 0) {
+    MessageMatrix matrix = message_matrix(trace, match_messages(trace));
+    if (!matrix.pairs.empty()) run.messages = std::move(matrix);
+  }
+}
+
+}  // namespace whole_run_parts
+
 RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
   RunAnalysis run = analyse_run(summarise(trace), path);
+  whole_run_parts::add_messages(trace, run);
   // A range that lost its end could take any time of the path.
   if (run.refused()) return run;
   const PhaseTable table(trace);

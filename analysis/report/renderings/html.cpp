@@ -147,8 +147,9 @@ class Page {
   void print(const Table& table) {
     // On a narrow screen the rows of a wide table become blocks, one line a figure, each with its column's name.
     const bool wide = table.columns.size() > 3;
-    out_ += fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"{}{}\">\n<thead><tr>", escaped(table.title),
-                        table.id, wide ? " wide" : "");
+    out_ += table.behind_chart ? fmt::format("<details><summary>{}</summary>\n", escaped(table.title))
+                               : fmt::format("<h3>{}</h3>\n", escaped(table.title));
+    out_ += fmt::format("<div class=\"scroll\"><table class=\"{}{}\">\n<thead><tr>", table.id, wide ? " wide" : "");
     const auto cells = [&](const std::vector<std::string>& row, const char* tag) {
       const bool named = wide && std::string_view(tag) == "td";
       for (std::size_t c = 0; c < row.size(); ++c) {
@@ -166,6 +167,7 @@ class Page {
     }
     out_ += "</tbody></table></div>\n";
     if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", escaped(table.note));
+    if (table.behind_chart) out_ += "</details>\n";
   }
 
   // The places of the charts, wide ones first. The script at the end of the page draws them from `charts_`.
@@ -193,7 +195,7 @@ class Page {
     out_ +=
         fmt::format("<section>\n<h2>{}</h2>\n<p class=\"what\">{}</p>\n", escaped(run.name), escaped(run_summary(run)));
     if (report_.runs.size() > 1) findings(index);
-    const auto tables = run_tables(run);
+    const auto tables = run_tables(run, Table::Place::documents);
     for (const auto& table : tables) {
       print(table);
       if (&table == &tables.front()) print(run_charts(run));

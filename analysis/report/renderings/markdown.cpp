@@ -57,7 +57,7 @@ std::string render_markdown(const Report& report) {
     const auto& run = report.runs[r];
     out += fmt::format("\n## {}\n\n{}\n\n", markdown_escaped(run.name), markdown_escaped(run_summary(run)));
     print_findings(report, r, out);
-    print_markdown_tables(run_tables(run), out);
+    print_markdown_tables(run_tables(run, Table::Place::documents), out);
   }
   return out;
 }

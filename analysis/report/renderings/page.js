@@ -64,6 +64,47 @@
         return stacked(d.rows.map(r => r.label), parts.map(([part, label, backgroundColor]) =>
           ({ label, data: d.rows.map(r => r.values[part]), backgroundColor })));
       },
+      // From one total to another: each bar begins where the one before it ends.
+      waterfall(d) {
+        const colours = { total: accent, serial: "#8a919c", transfer: "#d55e00", waiting: "#f0b48a", parallel: "#009e73", last_rank: "#cc79a7" };
+        return { type: "bar", data: { labels: d.rows.map(r => r.label), datasets: [{ data: d.rows.map(r => [r.from, r.to]), maxBarThickness: 26,
+          minBarLength: 2, backgroundColor: d.rows.map(r => colours[r.kind]) }] }, options: { indexAxis: "y",
+          scales: { x: { ...axis("speed-up"), beginAtZero: true }, y: { grid: { display: false } } },
+          plugins: { legend: { display: false }, tooltip: { displayColors: false, callbacks: { label: item => d.rows[item.dataIndex].text } } } } };
+      },
+      // A matrix of cells, the stronger coloured the larger their size; values below 0 have a colour of their own.
+      heat(d) {
+        const above = dark.matches ? "#ff8a3d" : "#d55e00", below = dark.matches ? "#56b4e9" : "#0072b2";
+        const some = (labels, most) => labels.map((_, i) => i).filter(i => i % Math.ceil(labels.length / most) === 0).map(value => ({ value }));
+        const place = (title, labels, most) => ({ ...axis(title), type: "linear", min: -0.5, max: labels.length - 0.5, grid: { display: false },
+          afterBuildTicks: scale => { scale.ticks = some(labels, most); },
+          ticks: { callback: value => labels[value], autoSkip: true, maxRotation: 0 } });
+        const cells = { id: "cells", beforeDatasetsDraw({ ctx, chartArea: area, scales: { x, y } }) {
+          ctx.save();
+          for (const cell of d.cells) {
+            const left = x.getPixelForValue(cell.x - 0.5), top = y.getPixelForValue(cell.y - 0.5);
+            ctx.globalAlpha = Math.min(Math.abs(cell.v) / d.full, 1);
+            ctx.fillStyle = cell.v < 0 ? below : above;
+            ctx.fillRect(left, top, x.getPixelForValue(cell.x + 0.5) - left, y.getPixelForValue(cell.y + 0.5) - top);
+          }
+          ctx.globalAlpha = 1; ctx.strokeStyle = line; ctx.strokeRect(area.left, area.top, area.width, area.height);
+          // The scale, above the cells at the right.
+          ctx.font = "12px " + Chart.defaults.font.family; ctx.fillStyle = soft; ctx.textBaseline = "middle";
+          const end = d.full_text + (d.above ? " " + d.above : ""), begin = d.signed ? d.full_text + " " + d.signed : "0";
+          const width = 90, right = area.right - ctx.measureText(end).width - 6, bar = right - width, top = area.top - 20;
+          const shade = ctx.createLinearGradient(bar, 0, right, 0), clear = colour("--card");
+          shade.addColorStop(0, d.signed ? below : clear); shade.addColorStop(d.signed ? 0.5 : 0, clear); shade.addColorStop(1, above);
+          ctx.textAlign = "left"; ctx.fillText(end, right + 6, top + 6);
+          ctx.textAlign = "right"; ctx.fillText(begin, bar - 6, top + 6);
+          ctx.fillStyle = shade; ctx.fillRect(bar, top, width, 12);
+          ctx.strokeRect(bar, top, width, 12); ctx.restore();
+        } };
+        return { type: "scatter", data: { datasets: [{ data: d.cells, pointRadius: 0, pointHoverRadius: 0 }] }, plugins: [cells], options: {
+          layout: { padding: { top: 26 } }, interaction: { mode: "nearest", intersect: false, axis: "xy" },
+          scales: { x: place(d.x, d.columns, 12), y: { ...place(d.y, d.rows, 16), reverse: true } },
+          plugins: { legend: { display: false }, tooltip: { displayColors: false, callbacks: {
+            title: items => items.map(i => d.y + " " + d.rows[i.raw.y] + ", " + d.x + " " + d.columns[i.raw.x])[0], label: item => item.raw.text } } } } };
+      },
       throughput(d) {
         return { type: "bar", data: { labels: d.rows.map(r => r.label), datasets: [{ data: d.rows.map(r => r.value), backgroundColor: accent,
           maxBarThickness: 48 }] }, options: { plugins: { legend: { display: false } }, scales: { x: { ...axis("ranks × epochs"), grid: { display: false } }, y: axis("images/s") } } };
@@ -97,7 +138,14 @@
   }
   draw();
   screen.addEventListener("change", draw);
-  const print = on => { paper = on; document.documentElement.classList.toggle("paper", on); draw(); };
+  // On paper, tables that are folded up cannot be opened.
+  let folded = [];
+  const print = on => {
+    paper = on; document.documentElement.classList.toggle("paper", on);
+    if (on) folded = [...document.querySelectorAll("details")].filter(table => !table.open);
+    folded.forEach(table => { table.open = on; });
+    draw();
+  };
   addEventListener("beforeprint", () => print(true));
   addEventListener("afterprint", () => print(false));
 })();

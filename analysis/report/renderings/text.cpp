@@ -87,7 +87,7 @@ std::string render_text(const Report& report) {
     out += fmt::format("\n── {}: {}\n", run.name, run_summary(run));
     if (report.runs.size() > 1) out += "\n";
     print_findings(r);
-    for (const auto& table : run_tables(run)) print_table(table, out);
+    for (const auto& table : run_tables(run, Table::Place::terminal)) print_table(table, out);
   }
   return out;
 }

@@ -1,6 +1,9 @@
 // The collectives of a run by operation and size, and what is not known of its communication.
+#include <algorithm>
+
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
+#include "analysis/run/run_links.h"
 
 namespace paceline::analysis {
 namespace collectives_section {
@@ -39,12 +42,20 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
   Table table{
       .id = "collectives",
       .title = "Collectives",
-      .columns = {"operation", "size", "ranks", "count", "wait a rank", "transfer", "transfer in all", "bus bandwidth"},
+      .columns = {"operation", "size", "ranks", "count", "wait a rank", "transfer", "transfer in all",
+                  "algorithm bandwidth", "bus bandwidth"},
       .note =
           "Wait: from the rank's own start to the start of the last rank, mean over calls; for a non-blocking "
           "collective, only the part spent in the call that completed it. Transfer: from the last start to the last "
-          "end, mean over collectives. Only collectives whose times are known count. Bus bandwidth: bytes/transfer × "
-          "2(n−1)/n for allreduce (nccl-tests)."};
+          "end, mean over collectives. Only collectives whose times are known count. Algorithm bandwidth: "
+          "bytes/transfer. "
+          "Bus bandwidth: that × 2(n−1)/n for allreduce (nccl-tests), which compares with the speed of a link."};
+  const bool link_known = std::ranges::any_of(
+      run.collectives, [&](const CollectiveRow& row) { return rated_link_of(run, row).has_value(); });
+  if (link_known) {
+    table.columns.emplace_back("of the link");
+    table.note += " Of the link: bus bandwidth ÷ the rated speed of the link that limits the collective.";
+  }
   for (const auto& row : run.collectives) {
     const auto timed = static_cast<double>(row.timed);
     const bool known = row.timed > 0;
@@ -53,7 +64,12 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
                           known ? seconds(1e-9 * static_cast<double>(row.wait_ns) / (timed * row.members)) : no_value,
                           known ? seconds(1e-9 * static_cast<double>(row.transfer_ns) / timed) : no_value,
                           known ? duration(row.transfer_ns) : no_value,
+                          row.busbw_bytes_per_s > 0 ? bytes_per_second(row.algbw_bytes_per_s()) : no_value,
                           row.busbw_bytes_per_s > 0 ? bytes_per_second(row.busbw_bytes_per_s) : no_value});
+    if (!link_known) continue;
+    const auto link = rated_link_of(run, row);
+    table.rows.back().push_back(link && row.busbw_bytes_per_s > 0 ? percent(row.busbw_bytes_per_s / link->bytes_per_s)
+                                                                  : no_value);
   }
   out.push_back(std::move(table));
 }
@@ -68,7 +84,13 @@ void figures(const RunAnalysis& run, Json& out) {
       collective["transfer_ns"] = row.transfer_ns;
     }
     if (row.timed < row.count) collective["timed"] = row.timed;
+    if (row.busbw_bytes_per_s > 0) collective["algbw_bytes_per_s"] = row.algbw_bytes_per_s();
     if (row.busbw_bytes_per_s > 0) collective["busbw_bytes_per_s"] = row.busbw_bytes_per_s;
+    if (const auto link = rated_link_of(run, row)) {
+      collective["link"] = link->source;
+      collective["link_bytes_per_s"] = link->bytes_per_s;
+      if (row.busbw_bytes_per_s > 0) collective["link_share"] = row.busbw_bytes_per_s / link->bytes_per_s;
+    }
     out["collectives"].push_back(std::move(collective));
   }
   if (run.unmatched_calls > 0) out["unmatched_collective_calls"] = run.unmatched_calls;

@@ -1,6 +1,9 @@
 // The iterations of a run and its throughput.
+#include <algorithm>
 #include <cmath>
 
+#include "analysis/metrics/distribution.h"
+#include "analysis/metrics/statistics.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
 
@@ -72,6 +75,52 @@ void figures(const RunAnalysis& run, Json& out) {
   }
   set(iterations, "steady_images_per_s", it.steady_images_per_s);
   set(iterations, "steady_images_per_s_ci95", it.steady_ci95);
+  set(iterations, "warmup_by_mser5", it.warmup_by_mser5);
+  set(iterations, "flops_per_s", it.flops_per_s);
+  set(iterations, "flops_share_of_peak", it.flops_share_of_peak);
+}
+
+// The durations of a rank's iterations after the warm-up, of those that all ranks finished.
+std::vector<std::int64_t> steady_durations(const RunAnalysis& run, const RankSummary& rank) {
+  const std::span numbers = std::span(run.iterations.numbers).subspan(run.iterations.warmup);
+  std::vector<std::int64_t> durations;
+  for (const Iteration& iteration : rank.iterations) {
+    const bool common = iteration.finished && std::ranges::binary_search(numbers, iteration.number);
+    if (common) durations.push_back(iteration.duration_ns);
+  }
+  return durations;
+}
+
+void tables(const RunAnalysis& run, std::vector<Table>& out) {
+  const RunIterations& it = run.iterations;
+  Table table{.id = "iterations",
+              .title = "Iteration times of each rank",
+              .columns = {"rank", "iterations", "minimum", "25 %", "median", "75 %", "95 %", "maximum", "σ"}};
+  table.note = fmt::format(
+      "Iterations that all ranks finished, without {} of warm-up: the rule is a tenth of them, at least one.",
+      plural(it.warmup, "iteration", "iterations"));
+  if (it.warmup_by_mser5) {
+    table.note += fmt::format(" The rule MSER-5 (White 1997) would set aside {}.", *it.warmup_by_mser5);
+  }
+  const auto rounded = [](double ns) { return duration(static_cast<std::int64_t>(std::llround(ns))); };
+  for (const RankSummary& rank : run.per_rank) {
+    const std::vector<std::int64_t> durations = steady_durations(run, rank);
+    if (durations.empty()) continue;
+    const Distribution of = distribution_of(durations);
+    table.rows.push_back({std::to_string(rank.rank), count(static_cast<double>(of.count)), duration(of.minimum),
+                          rounded(of.p25), rounded(of.median), rounded(of.p75), duration(quantile(durations, 0.95)),
+                          duration(of.maximum), rounded(of.stddev)});
+  }
+  out.push_back(std::move(table));
+}
+
+void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
+  const std::vector<std::int64_t> durations = steady_durations(run, run.per_rank[r]);
+  if (durations.empty()) return;
+  const Distribution of = distribution_of(durations);
+  out["iterations"] = {{"count", of.count},      {"min_ns", of.minimum}, {"p25_ns", of.p25},
+                       {"median_ns", of.median}, {"p75_ns", of.p75},     {"p95_ns", quantile(durations, 0.95)},
+                       {"max_ns", of.maximum},   {"mean_ns", of.mean},   {"stddev_ns", of.stddev}};
 }
 
 // At most 2,000 points: each is the mean of its neighbours.
@@ -98,7 +147,7 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
 
 RunSection sections::iterations() {
   using namespace iterations_section;
-  return {.findings = findings, .figures = figures, .charts = charts};
+  return {.findings = findings, .tables = tables, .figures = figures, .rank_figures = rank_figures, .charts = charts};
 }
 
 }  // namespace paceline::analysis

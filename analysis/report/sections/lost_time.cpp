@@ -153,8 +153,10 @@ std::vector<LostTime> lost_times(const Report& report) {
   const auto& points = report.scaling.points;
   for (const auto& point : points) {
     if (!point.baseline || point.ranks == 1) continue;
-    if (auto lost = lost_time_section::lost_time(report, points[*point.baseline], point))
-      all.push_back(std::move(*lost));
+    auto lost = lost_time_section::lost_time(report, points[*point.baseline], point);
+    if (!lost) continue;
+    lost->point = static_cast<std::size_t>(&point - points.data());
+    all.push_back(std::move(*lost));
   }
   return all;
 }

@@ -24,6 +24,11 @@ void add_iterations(const RunAnalysis& run, Table& table) {
     iterations += fmt::format(" ({} left out: events lost)", count(static_cast<double>(left_out)));
   }
   table.rows.push_back({"iterations", iterations});
+  if (it.flops_per_s) {
+    std::string value = quantity(*it.flops_per_s, "") + "FLOP/s";
+    if (it.flops_share_of_peak) value += fmt::format(" ({} of the peak)", percent(*it.flops_share_of_peak));
+    table.rows.push_back({"floating-point operations, steady, all ranks", value});
+  }
   table.rows.push_back({"iteration, median", duration(it.median_ns)});
   table.rows.push_back({"iteration, 95th percentile", duration(it.p95_ns)});
 }

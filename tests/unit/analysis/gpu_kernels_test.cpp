@@ -61,7 +61,7 @@ TEST(Launches, AreMeasuredFromTheEndOfTheCallToTheStartOfTheWork) {
   launch(90'000, 5'000, 2'000'000, 1'000, 3);
   stream.add_slice(9'000'000, 9'000'100, "without a call", "cuda", "kernel");
   const Trace trace = run.finish();
-  const auto launches = launches_of(trace, trace.ranks[0]);
+  const auto launches = launches_of(trace, trace.ranks[0], Correlations(trace, trace.ranks[0]));
   ASSERT_TRUE(launches);
   const LaunchStatistics& statistics = launches->statistics;
   EXPECT_EQ(statistics.delay_ns.count, 3U);
@@ -82,7 +82,7 @@ TEST(Launches, AreAbsentWithoutCorrelations) {
   TraceBuilder run;
   run.add_rank(0).add_track(TrackKind::stream, "GPU 0 stream 7").add_slice(0, 1, "kernel", "cuda", "kernel");
   const Trace trace = run.finish();
-  EXPECT_FALSE(launches_of(trace, trace.ranks[0]));
+  EXPECT_FALSE(launches_of(trace, trace.ranks[0], Correlations(trace, trace.ranks[0])));
 }
 
 }  // namespace

@@ -104,6 +104,61 @@ TEST(Messages, KnowHowLongTheReceiverWaitedForTheSender) {
   EXPECT_EQ(found.all[0].late_sender_ns(), 40);
 }
 
+// The time that a sender waited for the receiver to begin, for a blocking send from 10 to `end`.
+std::int64_t late_receiver(std::int64_t end, const Call& receive) {
+  const Messages found = match_messages(trace_of({{{10, end, "MPI_Ssend", 1}}, {receive}}));
+  EXPECT_EQ(found.matched, 1U);
+  return found.all[0].late_receiver_ns();
+}
+
+TEST(Messages, KnowHowLongTheSenderWaitedForTheReceiver) {
+  EXPECT_EQ(late_receiver(60, {50, 61, "MPI_Recv", 0}), 40);
+  EXPECT_EQ(late_receiver(50, {50, 61, "MPI_Recv", 0}), 40);
+  EXPECT_EQ(late_receiver(49, {50, 61, "MPI_Recv", 0}), 0) << "the send was buffered";
+  EXPECT_EQ(late_receiver(60, {5, 61, "MPI_Recv", 0}), 0) << "the receiver was there first";
+}
+
+TEST(Messages, ASenderThatDoesNotBlockWaitsInItsWait) {
+  const auto waited = [](std::int64_t receive) {
+    const Messages found = match_messages(trace_of(
+        {{{0, 2, "MPI_Isend", 1, 0, 8, 41}, {70, 95, "MPI_Wait", -1, 0, 0, 41}}, {{receive, 96, "MPI_Recv", 0}}}));
+    return found.all[0].late_receiver_ns();
+  };
+  EXPECT_EQ(waited(80), 10);
+  EXPECT_EQ(waited(60), 0);
+}
+
+TEST(Messages, ACallThatSendsAndReceivesIsNoLateReceiversVictim) {
+  const Messages found = match_messages(trace_of({{{0, 60, "MPI_Sendrecv", 1}}, {{50, 61, "MPI_Sendrecv", 0}}}));
+  ASSERT_EQ(found.matched, 2U);
+  for (const Message& message : found.all) EXPECT_EQ(message.late_receiver_ns(), 0);
+  EXPECT_EQ(found.all[1].late_sender_ns(), 50) << "its own receive waited for rank 1";
+}
+
+TEST(MessageMatrix, AddsUpWhatEachRankSendsToEachOther) {
+  // Rank 0 sends to 1 twice: the first receive is 30 late, the second send 25. Rank 2 sends what nobody receives.
+  const Trace trace = trace_of({{{10, 45, "MPI_Send", 1, 7, 100}, {80, 90, "MPI_Send", 1, 7, 200}},
+                                {{40, 46, "MPI_Recv", 0, 7}, {55, 91, "MPI_Recv", 0, 7}, {95, 96, "MPI_Send", 0, 1, 5}},
+                                {{20, 25, "MPI_Send", 0, 9, 1000}}});
+  const MessageMatrix matrix = message_matrix(trace, match_messages(trace));
+  ASSERT_EQ(matrix.pairs.size(), 3U);
+  const auto figures = [&](std::size_t pair) {
+    const MessagePair& of = matrix.pairs[pair];
+    return std::vector<std::int64_t>{of.sender,
+                                     of.receiver,
+                                     static_cast<std::int64_t>(of.messages),
+                                     static_cast<std::int64_t>(of.matched),
+                                     static_cast<std::int64_t>(of.bytes),
+                                     of.late_sender_ns,
+                                     of.late_receiver_ns};
+  };
+  EXPECT_THAT(figures(0), ElementsAre(0, 1, 2, 2, 300, 25, 30));
+  EXPECT_THAT(figures(1), ElementsAre(1, 0, 1, 0, 5, 0, 0));
+  EXPECT_THAT(figures(2), ElementsAre(2, 0, 1, 0, 1000, 0, 0));
+  EXPECT_EQ(matrix.unmatched_sends, 2U);
+  EXPECT_EQ(matrix.unmatched_receives, 0U);
+}
+
 TEST(Messages, ARequestThatNobodyCompletedHasNoEnd) {
   const Messages found = match_messages(trace_of({{{0, 2, "MPI_Isend", 1, 0, 8, 41}}, {{1, 30, "MPI_Recv", 0}}}));
   ASSERT_EQ(found.matched, 1U);

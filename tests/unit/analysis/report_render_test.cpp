@@ -106,7 +106,8 @@ TEST(Html, EscapesWhatATraceSays) {
 TEST(Markdown, HasTablesAndEscapesBars) {
   const std::string md = render_markdown(two_runs());
   EXPECT_THAT(md, HasSubstr("# Paceline report"));
-  EXPECT_THAT(md, HasSubstr("| MPI\\_Allreduce | 1.00 MB | 2 | 4 | 5.00 ms | 10.0 ms | 40.0 ms | 100 MB/s |"));
+  EXPECT_THAT(md,
+              HasSubstr("| MPI\\_Allreduce | 1.00 MB | 2 | 4 | 5.00 ms | 10.0 ms | 40.0 ms | 100 MB/s | 100 MB/s |"));
   const std::string named =
       render_markdown(build_report({}, parse_runs_table("ranks,epochs,images,seconds\n1,1,1,1\n", "a|b")));
   EXPECT_THAT(named, HasSubstr("a\\|b:2"));

@@ -1,0 +1,198 @@
+// The figures of hand-made .pace files in the output of `paceline report`, worked out on paper.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "profiler/format/writer.h"
+#include "tests/integration/command.h"
+#include "tests/unit/analysis/pace_file.h"
+
+namespace paceline::analysis {
+namespace {
+
+using format::EventType;
+using format::MpiId;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::PaceFile;
+
+constexpr std::uint64_t second = 1'000'000'000;
+
+class GoldenReport : public CommandTest {
+ protected:
+  // A file of a rank of a job, with MPI_COMM_WORLD and NCCL's communicator.
+  static PaceFile member(int rank, int ranks) {
+    PaceFile file(rank, ranks);
+    file.communicator(1, static_cast<std::uint32_t>(ranks), 42, static_cast<std::uint32_t>(rank), "MPI_COMM_WORLD");
+    file.communicator(2, static_cast<std::uint32_t>(ranks), 0xabc, static_cast<std::uint32_t>(rank), "");
+    return file;
+  }
+
+  void save(const PaceFile& file) const {
+    format::HeaderFacts facts;
+    facts.file_id = file.file.header.pid;
+    facts.pid = file.file.header.pid;
+    facts.ticks_per_second = file.file.header.ticks_per_second;
+    facts.start_ticks = file.file.header.start_ticks;
+    facts.start_utc_ns = file.file.header.start_utc_ns;
+    facts.rank = file.file.header.rank;
+    facts.world_size = file.file.header.world_size;
+    facts.host = facts.boot_id = "node";
+    facts.job = "7";
+    format::write_trace_file(directory_ / "run" / file.file.path, facts, file.file.tracks);
+  }
+
+  json report() const {
+    const Outcome outcome = paceline("report --format json run");
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    return json::parse(outcome.output)["runs"][0];
+  }
+
+  // Three ranks, of which `enter` adds the calls of a collective that rank 2 never enters, at 10 s; the job ends at 60
+  // s.
+  std::string hang(void (*enter)(PaceFile&, bool comes)) const {
+    for (int rank = 0; rank < 3; ++rank) {
+      PaceFile file = member(rank, 3);
+      enter(file, rank != 2);
+      file.use_thread(file.file.header.pid);
+      file.clock_pair(60 * second, 0, 60 * second, 1);
+      save(file);
+    }
+    const json run = report();
+    EXPECT_EQ(run["hangs"].size(), 1U) << run["hangs"];
+    return run["hangs"].empty() ? "" : run["hangs"][0].get<std::string>();
+  }
+};
+
+TEST_F(GoldenReport, NamesTheRankThatNeverReachedABlockingCollective) {
+  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
+              file.mpi_collective(1 * second, MpiId::Barrier, -1, 0, 1, 0);
+              file.mpi_end(1 * second + 10, MpiId::Barrier);
+              if (comes) file.mpi_collective(10 * second, MpiId::Allreduce, -1, 8, 1, 1);
+            }),
+            "Rank 2 never entered MPI_Allreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since 10.000 s, for "
+            "50.000 s.");
+}
+
+TEST_F(GoldenReport, NamesTheRankThatNeverReachedANonBlockingCollective) {
+  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
+              for (std::uint32_t call = 0; call < (comes ? 2U : 1U); ++call) {
+                const std::uint64_t at = (call == 0 ? 1 : 9) * second;
+                file.mpi_collective(at, MpiId::Iallreduce, -1, 8, 1, call);
+                file.add(at + 10, EventType::mpi_posted, call + 1);
+                file.mpi_end(at + 20, MpiId::Iallreduce);
+                file.mpi_begin(at + second, MpiId::Wait);
+                file.add(at + second + 10, EventType::mpi_completed, call + 1);
+                if (call == 0) file.mpi_end(at + second + 20, MpiId::Wait);
+              }
+            }),
+            "Rank 2 never entered MPI_Iallreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since 10.000 s, for "
+            "50.000 s.");
+}
+
+TEST_F(GoldenReport, NamesTheRankThatNeverStartedAPersistentCollectiveAgain) {
+  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
+              file.mpi_collective(1 * second, MpiId::Allreduce_init, -1, 8, 1, 0);
+              file.mpi_end(1 * second + 20, MpiId::Allreduce_init);
+              for (std::uint64_t round = 0; round < (comes ? 2U : 1U); ++round) {
+                const std::uint64_t at = (round == 0 ? 2 : 9) * second;
+                file.mpi_collective(at, MpiId::Start, -1, 8, 1, 0);
+                file.add(at + 10, EventType::mpi_posted, round + 1);
+                file.mpi_end(at + 20, MpiId::Start);
+                file.mpi_begin(at + second, MpiId::Wait);
+                file.add(at + second + 10, EventType::mpi_completed, round + 1);
+                if (round == 0) file.mpi_end(at + second + 20, MpiId::Wait);
+              }
+            }),
+            "Rank 2 never entered start 2 of MPI_Allreduce_init #1 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since "
+            "10.000 s, for 50.000 s.");
+}
+
+// NCCL's plugin reports the enqueueing. The kernel that hangs never ends, so nothing reports that it ran.
+TEST_F(GoldenReport, NamesTheRankThatNeverEnqueuedACollectiveOfNccl) {
+  EXPECT_EQ(hang([](PaceFile& file, bool comes) {
+              const std::uint64_t operation = file.name("AllReduce ncclFloat32 RING SIMPLE 2 16");
+              for (std::uint64_t call = 0; call < (comes ? 2U : 1U); ++call) {
+                const std::uint64_t at = (call == 0 ? 1 : 10) * second;
+                file.add(at, EventType::nccl_collective, operation | 2ULL << 32);
+                file.extension(4000, call);
+                file.extension(call + 1, 0);
+                file.add(at + 1000, EventType::nccl_end, call + 1);
+              }
+            }),
+            "Rank 2 never entered ncclAllReduce #2 on 0000000000000abc; ranks 0 and 1 wait in it since 10.000 s, for "
+            "50.000 s.");
+}
+
+// Rank 0 computes for 3 ms and launches two kernels in it, of which one is launched inside the layer.
+TEST_F(GoldenReport, ProjectsKernelsOntoRanges) {
+  PaceFile file = member(0, 1);
+  const auto pair = [](std::uint64_t low, std::uint64_t high) { return low | high << 32; };
+  file.add(0, EventType::cuda_function, 1 | std::uint64_t{file.name("cudaLaunchKernel")} << 32);
+  file.add(0, EventType::cuda_kernel, pair(1, file.name("_Z6squarePfi")));
+  file.extension(64 | 1ULL << 32 | 1ULL << 48, 128 | 1ULL << 16 | 1ULL << 32 | 40ULL << 48);
+  file.extension(pair(16, 32), 0);
+  file.add(0, EventType::cuda_stream, pair(1, 0));
+  file.extension(pair(0, 1), 7);
+  const std::uint32_t forward = file.name("forward"), layer = file.name("<b>layer</b>");
+  file.push(1'000'000, format::pack_scope(forward, 0, 0));
+  file.push(2'000'000, format::pack_scope(layer, 0, 0));
+  file.pop(3'000'000);
+  file.pop(4'000'000);
+  const std::uint64_t main = file.file.header.pid;
+  file.use_thread(999);  // CUPTI's
+  const auto launch = [&](std::uint64_t at, std::uint64_t correlation, std::uint64_t begin, std::uint64_t length) {
+    file.add(at, EventType::cuda_call, 1 | main << 32);
+    file.extension(5000, correlation);
+    file.add(begin, EventType::cuda_kernel_run, pair(1, 1));
+    file.extension(length, pair(correlation, 0));
+  };
+  launch(1'500'000, 1, 5'000'000, 300'000);
+  launch(2'500'000, 2, 6'000'000, 200'000);
+  save(file);
+  const json ranges = report()["per_rank"][0]["ranges"];
+  const auto device = [&](const std::string& name) {
+    for (const json& range : ranges) {
+      if (range["name"] == name) return std::vector<std::int64_t>{range["device_ns"], range["projected_ns"]};
+    }
+    return std::vector<std::int64_t>{};
+  };
+  EXPECT_EQ(device("forward"), (std::vector<std::int64_t>{500'000, 1'200'000}));
+  EXPECT_EQ(device("<b>layer</b>"), (std::vector<std::int64_t>{200'000, 200'000}));
+  EXPECT_EQ(device("cudaLaunchKernel"), (std::vector<std::int64_t>{500'000, 500'000}));
+  const std::string html = paceline("report --format html run").output;
+  EXPECT_EQ(html.find("<b>layer</b>"), std::string::npos);
+  EXPECT_THAT(html, HasSubstr("&lt;b&gt;layer&lt;/b&gt;"));
+}
+
+// Rank 0 sends 1 kB when rank 1 has waited for 20 µs, and 3 kB for which rank 1 comes 50 µs late.
+TEST_F(GoldenReport, HasTheMatrixOfMessages) {
+  for (int rank = 0; rank < 2; ++rank) {
+    PaceFile file = member(rank, 2);
+    const MpiId function = rank == 0 ? MpiId::Ssend : MpiId::Recv;
+    const auto message = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t bytes) {
+      file.mpi_peer(begin, function, 5, bytes, 1, 1 - rank);
+      file.mpi_end(end, function);
+    };
+    message(rank == 0 ? 120'000 : 100'000, 130'000, 1000);
+    message(rank == 0 ? 200'000 : 250'000, 260'000, 3000);
+    file.clock_pair(second, 0, second, 1);
+    save(file);
+  }
+  const json messages = report()["messages"];
+  EXPECT_EQ(messages["pairs"], json({{{"sender", 0},
+                                      {"receiver", 1},
+                                      {"messages", 2},
+                                      {"matched", 2},
+                                      {"bytes", 4000},
+                                      {"late_sender_ns", 20'000},
+                                      {"late_receiver_ns", 50'000}}}));
+  EXPECT_EQ(paceline("report --format csv -o tables/ run").status, 0);
+  EXPECT_EQ(
+      text_of(directory_ / "tables/report-messages.csv"),
+      "run,sender,receiver,messages,matched,bytes,late_sender_ns,late_receiver_ns\nrun,0,1,2,2,4000,20000,50000\n");
+  EXPECT_THAT(text_of(directory_ / "tables/report-ranges.csv"),
+              HasSubstr("run,0,mpi,point-to-point,MPI_Ssend,2,70000,10000,35000,60000,"));
+}
+
+}  // namespace
+}  // namespace paceline::analysis
