@@ -1,8 +1,11 @@
 // What would make a step shorter: predictions, ranked.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "analysis/report/predictions.h"
 #include "analysis/report/sections.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace what_if_section {
