@@ -42,6 +42,7 @@ ROOMS = {
         "exporters/sqlite.cpp",
         "report",
         "compare",
+        "python",
         "cli",
     ],
     "trainer": [
