@@ -1,7 +1,6 @@
 // The Python module paceline._core. The package around it is in paceline/.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -18,13 +17,19 @@ namespace nb = nanobind;
 namespace paceline::python {
 namespace {
 
+// A run as Python holds it. Tables share the run and not this object, so that any thread may release them, without the
+// lock of the interpreter.
+struct RunHandle {
+  std::shared_ptr<const LoadedRun> run;
+};
+
 // Ctrl-C in Python ends long work: throws KeyboardInterrupt.
 void check_signals() {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-std::shared_ptr<LoadedRun> load(const std::string& path, const std::string& iterations) {
+RunHandle load(const std::string& path, const std::string& iterations) {
   std::atomic<bool> interrupted{false};
   // Threads of the loader call this, and only the main thread of Python sees signals.
   const auto progress = [&](double) {
@@ -39,7 +44,7 @@ std::shared_ptr<LoadedRun> load(const std::string& path, const std::string& iter
   try {
     analysis::Trace trace = analysis::load_run(path, analysis::Progress(progress));
     trace.iteration_name = iterations;
-    return std::make_shared<LoadedRun>(std::move(trace), path);
+    return {std::make_shared<const LoadedRun>(std::move(trace), path)};
   } catch (const Error&) {
     if (!interrupted) throw;
   }
@@ -52,10 +57,10 @@ struct ReportTexts {
   std::string json, text, markdown, csv, html;
 };
 
-ReportTexts report(const std::vector<std::shared_ptr<LoadedRun>>& runs) {
+ReportTexts report(const std::vector<RunHandle>& runs) {
   const nb::gil_scoped_release released;
   std::vector<analysis::RunAnalysis> analyses;
-  for (const auto& run : runs) analyses.push_back(analysis::analyse_run(run->trace(), run->path()));
+  for (const auto& [run] : runs) analyses.push_back(analysis::analyse_run(run->trace(), run->path()));
   const analysis::Report made = analysis::build_report(std::move(analyses));
   return {.json = analysis::render_json(made),
           .text = analysis::render_text(made),
@@ -92,14 +97,14 @@ nb::object schema_of(const Table& table) {
   return capsule(schema.release(), "arrow_schema", destroy_part<ArrowSchema>);
 }
 
-Table table(const std::shared_ptr<LoadedRun>& run, const std::string& name) {
+Table table(const RunHandle& handle, const std::string& name) {
   const nb::gil_scoped_release released;
-  return name == "slices" ? slices_table(run) : named_table(*run, name, check_signals);
+  return name == "slices" ? slices_table(handle.run) : named_table(*handle.run, name, check_signals);
 }
 
-Table query(const std::shared_ptr<LoadedRun>& run, const std::string& sql) {
+Table query(const RunHandle& handle, const std::string& sql) {
   const nb::gil_scoped_release released;
-  return query_table(*run, sql, check_signals);
+  return query_table(*handle.run, sql, check_signals);
 }
 
 }  // namespace
@@ -122,11 +127,11 @@ NB_MODULE(_core, module) {
         for (const Field& field : of.fields) names.push_back(field.name);
         return names;
       });
-  nb::class_<LoadedRun>(module, "LoadedRun")
-      .def_prop_ro("path", &LoadedRun::path)
-      .def_prop_ro("notes", [](const LoadedRun& run) { return run.trace().notes; })
-      .def_prop_ro("ranks", [](const LoadedRun& run) { return run.trace().ranks.size(); })
-      .def_prop_ro("span_ns", [](const LoadedRun& run) { return run.trace().span_ns(); });
+  nb::class_<RunHandle>(module, "LoadedRun")
+      .def_prop_ro("path", [](const RunHandle& of) { return of.run->path(); })
+      .def_prop_ro("notes", [](const RunHandle& of) { return of.run->trace().notes; })
+      .def_prop_ro("ranks", [](const RunHandle& of) { return of.run->trace().ranks.size(); })
+      .def_prop_ro("span_ns", [](const RunHandle& of) { return of.run->trace().span_ns(); });
   nb::class_<ReportTexts>(module, "ReportTexts")
       .def_ro("json", &ReportTexts::json)
       .def_ro("text", &ReportTexts::text)
