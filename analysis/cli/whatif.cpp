@@ -86,9 +86,7 @@ analysis::WhatIf predictions(const Options& options) {
   if (changes.any()) {
     const std::string obstacle = predictor.obstacle(changes);
     if (!obstacle.empty()) throw Error(fmt::format("{}: {}", options.run, obstacle));
-    found.step_s = predictor.step_s();
-    found.replayed_s = predictor.replayed_s();
-    found.iterations = predictor.iterations();
+    found = predictor.unchanged();
     found.predictions.push_back(predictor.predict(changes));
     found.predictions.back().title = found.predictions.back().options =
         fmt::format("{}", fmt::join(options.given, " "));

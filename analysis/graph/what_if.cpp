@@ -123,6 +123,20 @@ double Predictor::replayed_s() const {
   return 1e-9 * prediction_parts::median_of(prediction_parts::chosen(base_.iteration_ns, steady()));
 }
 
+WhatIf Predictor::unchanged() const {
+  WhatIf out{.step_s = measured_s_, .replayed_s = replayed_s(), .iterations = iterations()};
+  double step = 0, replayed = 0;
+  for (const std::size_t i : steady()) {
+    step += program_.iterations[i].recorded_ns;
+    replayed += base_.iteration_ns[i];
+    out.waiting_share += program_.iterations[i].recorded_wait_ns;
+    out.replayed_waiting_share += base_.wait_ns[i];
+  }
+  out.waiting_share /= std::max(step, 1.0);
+  out.replayed_waiting_share /= std::max(replayed, 1.0);
+  return out;
+}
+
 std::string Predictor::obstacle(const Changes& changes) const {
   const bool rearranges = changes.schedule || changes.bucket_bytes;
   const bool network = changes.bytes_per_value || changes.algorithm || changes.latency != 1 || changes.byte_time != 1 ||

@@ -67,9 +67,12 @@ struct Prediction {
 struct WhatIf {
   double step_s = 0;      // measured: the median of the steady iterations
   double replayed_s = 0;  // by the replay without changes, from costs of other iterations
+  // Share of the steps in which a main thread waits in collectives for the last rank, mean over the ranks: measured,
+  // and in the replay without changes.
+  double waiting_share = 0, replayed_waiting_share = 0;
   std::size_t iterations = 0;
-  std::vector<Prediction> predictions;  // the shortest step first
-  std::vector<std::string> notes;       // limits that matter for this run, whole sentences
+  std::vector<Prediction> predictions = {};  // the shortest step first
+  std::vector<std::string> notes = {};       // limits that matter for this run, whole sentences
 };
 
 // The run as a replayable program with its fitted costs. The trace is not needed afterwards.
@@ -82,6 +85,8 @@ class Predictor {
   bool usable() const { return program_.iterations.size() > 0 && base_.complete; }
   double step_s() const { return measured_s_; }
   double replayed_s() const;
+  // The figures of the unchanged run, without predictions.
+  WhatIf unchanged() const;
   std::size_t iterations() const { return steady().size(); }
   const ReplayProgram& program() const { return program_; }
   std::optional<GradientSchedule> schedule() const { return schedule_; }

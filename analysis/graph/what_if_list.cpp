@@ -51,11 +51,7 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
 }  // namespace what_if_parts
 
 WhatIf all_predictions(const Predictor& predictor) {
-  WhatIf out{.step_s = predictor.step_s(),
-             .replayed_s = predictor.replayed_s(),
-             .iterations = predictor.iterations(),
-             .predictions = {},
-             .notes = {}};
+  WhatIf out = predictor.unchanged();
   std::vector<what_if_parts::Candidate> candidates = what_if_parts::candidates(predictor);
   std::erase_if(candidates, [&](const what_if_parts::Candidate& candidate) {
     const bool does_so_already = candidate.changes.schedule && candidate.changes.schedule == predictor.schedule() &&

@@ -54,6 +54,8 @@ Table prediction_table(const WhatIf& what_if) {
 Json predictions_json(const WhatIf& what_if) {
   Json out = {{"step_s", what_if.step_s},
               {"replayed_s", what_if.replayed_s},
+              {"waiting_share", what_if.waiting_share},
+              {"replayed_waiting_share", what_if.replayed_waiting_share},
               {"iterations", what_if.iterations},
               {"predictions", Json::array()},
               {"notes", what_if.notes}};

@@ -72,8 +72,8 @@ std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predict
         "thread changes what the others get.");
   }
   if (predictor.iterations() < 20) {
-    limits.push_back(fmt::format("{} after warm-up are too few for intervals: 20 are needed.",
-                                 plural(predictor.iterations(), "iteration", "iterations")));
+    limits.push_back(
+        fmt::format("Intervals need 20 iterations after warm-up, and this run has {}.", predictor.iterations()));
   }
   return limits;
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""usage: closed_loop.py PACELINE TRAINER [--rounds N] [--iterations N] [--json FILE] [CASE…]
+"""usage: closed_loop.py PACELINE TRAINER [--rounds N] [--iterations N] [--busy] [--json FILE] [CASE…]
 
 Predicts the step time of a change from a run without it, makes the change in the trainer, and measures. For each case A
 (without) and B (with) alternate; the step is the median over the rounds of each run's median after warm-up, the
 prediction the median over the runs A. A case passes if B changes the step by at least 25 %, the prediction is off by at
-most 10 % of the measured step and by at most a third of the measured change. Exit status: 0 all pass, 1 some fail, 77 a
+most 10 % of the measured step and by at most a third of the measured change. --busy leaves out the limit of 10 %, for tests
+on busy machines; with the limit of a third, "unchanged" is never a prediction that passes. Exit status: 0 all pass, 1 some fail, 77 a
 case that was named needs network namespaces, which cannot be made here. Without names, such cases are left out.
 """
 import argparse
@@ -27,6 +28,8 @@ RING = SMALL + " --communicator ring"
 # need two idle cores, because compute decides them.
 CASES = {
     "slow-rank": (SMALL + " --fault slow-rank=1:150", SMALL, None, None, "--relieve 1"),
+    "very-slow-rank": (SMALL + " --batch-size 1 --fault slow-rank=1:500", SMALL + " --batch-size 1", None, None,
+                       "--relieve 1"),
     "fp16": (RING, RING + " --allreduce-dtype f16", "20mbit", "20mbit", "--fp16"),
     "slower-network": (RING, RING, "40mbit", "20mbit", "--bandwidth 0.5"),
     "double-buffering": (RING + " --fault slow-rank=0:150", RING + " --fault slow-rank=0:150 --updater double_buffering",
@@ -49,8 +52,8 @@ def options_once(text):
 
 
 class Loop:
-    def __init__(self, paceline, trainer, iterations, folder):
-        self.paceline, self.trainer = paceline, trainer
+    def __init__(self, paceline, trainer, iterations, busy, folder):
+        self.paceline, self.trainer, self.busy = paceline, trainer, busy
         self.iterations, self.folder = iterations, folder
         self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                         OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
@@ -97,7 +100,8 @@ class Loop:
         return {"case": name, "without_s": base, "predicted_s": predicted, "measured_s": measured,
                 "change": measured / base - 1, "error_of_step": error / measured,
                 "error_of_change": error / moved if moved else float("inf"),
-                "passed": moved >= LEAST_CHANGE * base and error <= MOST_ERROR * measured and error <= MOST_PART * moved}
+                "passed": moved >= LEAST_CHANGE * base and error <= MOST_PART * moved and
+                          (self.busy or error <= MOST_ERROR * measured)}
 
 
 def main():
@@ -107,6 +111,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=30)
+    parser.add_argument("--busy", action="store_true")
     parser.add_argument("--json")
     arguments = parser.parse_intermixed_args()
     unknown = set(arguments.cases) - set(CASES)
@@ -115,7 +120,7 @@ def main():
     results, skipped = [], False
     print(f"{'case':18} {'without':>9} {'predicted':>9} {'measured':>9} {'change':>8} {'error':>7} {'of change':>9}")
     with tempfile.TemporaryDirectory() as folder:
-        loop = Loop(arguments.paceline, arguments.trainer, arguments.iterations, pathlib.Path(folder))
+        loop = Loop(arguments.paceline, arguments.trainer, arguments.iterations, arguments.busy, pathlib.Path(folder))
         for name in arguments.cases or CASES:
             found = loop.case(name, arguments.rounds)
             if found is None:

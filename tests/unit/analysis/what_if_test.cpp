@@ -68,6 +68,8 @@ TEST_F(WhatIfTest, AReplayOfEqualIterationsIsExact) {
   EXPECT_TRUE(replayed.complete);
   EXPECT_NEAR(replayed.wait_ns[20], 10.0 * ms, 1) << "rank 0 waits 20, and rank 1 does not";
   EXPECT_NEAR(unchanged.program().iterations[20].recorded_wait_ns, 10.0 * ms, 1);
+  EXPECT_NEAR(unchanged.unchanged().waiting_share, 10.0 / 99, 1e-9);
+  EXPECT_NEAR(unchanged.unchanged().replayed_waiting_share, 10.0 / 99, 1e-9);
 }
 
 TEST_F(WhatIfTest, TheFitSeparatesLatencyAndBandwidth) {
