@@ -151,12 +151,16 @@ class Building {
         if (wait.collective != no_collective) continue;
         const auto index = static_cast<std::uint32_t>(out_.edges.size());
         const std::int64_t cause = outside_of_waits(wait.cause, wait.cause_ns);
+        std::int64_t until = wait.until_ns;
+        // A helper that began while the main thread waited was woken before and came late, which is its own time.
+        const bool woken = wait.kind == DependencyKind::hand_over && wait.bytes == 0;
+        if (woken) until = std::max(wait.from_ns, until - (wait.cause_ns - cause));
         double& place = drawn.try_emplace({wait.kind, wait.bytes}, 0.5).first->second;
         out_.edges.push_back({wait.kind, wait.bytes, iteration_at(graph_.tracks[t].rank, wait.until_ns),
-                              static_cast<double>(wait.until_ns - std::max(wait.from_ns, cause)), place});
+                              static_cast<double>(until - std::max(wait.from_ns, cause)), place});
         place = std::fmod(place + golden_ratio, 1.0);
         add_point(wait.cause, cause, cause, causes, {.what = ReplayItem::cause, .index = index});
-        add_point(t, wait.from_ns, wait.until_ns, waits, {.what = ReplayItem::wait, .index = index});
+        add_point(t, wait.from_ns, until, waits, {.what = ReplayItem::wait, .index = index});
       }
     }
   }
