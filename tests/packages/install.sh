@@ -19,6 +19,9 @@ prefix=$work/prefix
   fail "the installed program does not print the version of project()"
 mpirun --bind-to none -n 2 "$prefix/bin/paceline" record -o "$work/run" --counters 0 -- "$program"
 
+"$prefix/bin/paceline" record -o "$work/hooks" --counters 0 --pytorch -- python3 -c 'import paceline_pytorch' ||
+  fail "the hooks for PyTorch are not found in the prefix"
+
 cmake -S "$sources/samples/library" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS=-O0 >"$work/log" 2>&1 ||
   fail "samples/library cannot be configured: $(tail -20 "$work/log")"
 cmake --build "$work/build" >"$work/log" 2>&1 || fail "samples/library does not build: $(tail -20 "$work/log")"
