@@ -231,6 +231,8 @@ Prediction Predictor::predict(const Changes& changes) const {
   Prediction out;
   out.ratio = median_of(fresh) / std::max(median_of(base), 1e-9);
   out.step_s = measured_s_ * out.ratio;
+  const double ranks = static_cast<double>(program_.ranks);
+  out.per_image = out.ratio / (changes.batch * (changes.ranks ? *changes.ranks / ranks : 1));
   if (const auto ratio = ratio_interval(base, fresh)) {
     out.ci95 = Interval{measured_s_ * ratio->low, measured_s_ * ratio->high};
   }

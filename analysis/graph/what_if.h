@@ -59,7 +59,8 @@ struct Prediction {
   std::string options;  // of `paceline whatif`: "--fp16"
   double step_s = 0;
   std::optional<Interval> ci95;
-  double ratio = 1;              // of the predicted step to the measured one
+  double ratio = 1;      // of the predicted step to the measured one
+  double per_image = 1;  // the same of the time per image of the job: more ranks and larger batches do more in a step
   std::vector<MovedPart> moved;  // the largest change first; those of at least 0.5 % of the step
   bool bound = false;            // no change of the program does it: communication free, preprocessing free
 };
@@ -71,7 +72,7 @@ struct WhatIf {
   // and in the replay without changes.
   double waiting_share = 0, replayed_waiting_share = 0;
   std::size_t iterations = 0;
-  std::vector<Prediction> predictions = {};  // the shortest step first
+  std::vector<Prediction> predictions = {};  // the least time per image first
   std::vector<std::string> notes = {};       // limits that matter for this run, whole sentences
 };
 
@@ -109,7 +110,7 @@ class Predictor {
   double measured_s_ = 0;
 };
 
-// All changes that apply to the run, the shortest predicted step first, and the bounds.
+// All changes that apply to the run, the least time per image first, and the bounds.
 WhatIf all_predictions(const Predictor& predictor);
 
 }  // namespace paceline::analysis

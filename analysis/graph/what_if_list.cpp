@@ -37,6 +37,9 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
   add("halving-doubling allreduce", "--algorithm halving_doubling",
       {.algorithm = AllreduceAlgorithm::halving_doubling});
   add("ranks with equal work", "--balanced", {.balanced = true});
+  add("twice the batch", "--batch 2", {.batch = 2});
+  const auto more = static_cast<int>(2 * predictor.program().ranks);
+  add("twice the ranks", fmt::format("--ranks {}", more), {.ranks = more});
   add("a loader that is twice as fast", "--loader 2", {.loader = 2});
   add("bound: communication free", "", {.free_communication = true}, true);
   add("bound: all ranks equal", "", {.balanced = true}, true);
@@ -67,7 +70,7 @@ WhatIf all_predictions(const Predictor& predictor) {
   });
   std::erase_if(out.predictions,
                 [](const Prediction& of) { return !of.bound && std::abs(of.ratio - 1) < what_if_parts::least_change; });
-  std::ranges::stable_sort(out.predictions, {}, &Prediction::step_s);
+  std::ranges::stable_sort(out.predictions, {}, &Prediction::per_image);
   return out;
 }
 

@@ -33,7 +33,8 @@ Table prediction_table(const WhatIf& what_if) {
   Table table{
       .id = "what-if",
       .title = "What if: predicted step time",
-      .columns = {"change", "option of whatif", "step", "95 % interval", "change of the step", "moves"},
+      .columns = {"change", "option of whatif", "step", "95 % interval", "change of the step", "time per image",
+                  "moves"},
       .text_columns = 2,
       .note = fmt::format(
           "Measured: {}; replayed from costs of other iterations: {}. The intervals cover the variation between "
@@ -46,7 +47,8 @@ Table prediction_table(const WhatIf& what_if) {
       return fmt::format("{} to {}", seconds(ci95.low), seconds(ci95.high));
     };
     table.rows.push_back({of.title, of.options.empty() ? no_value : of.options, seconds(of.step_s),
-                          or_none(of.ci95, interval), change_text(of.ratio), moved_text(of)});
+                          or_none(of.ci95, interval), change_text(of.ratio), change_text(of.per_image),
+                          moved_text(of)});
   }
   return table;
 }
@@ -60,8 +62,11 @@ Json predictions_json(const WhatIf& what_if) {
               {"predictions", Json::array()},
               {"notes", what_if.notes}};
   for (const Prediction& of : what_if.predictions) {
-    Json& entry = out["predictions"].emplace_back(
-        Json{{"change", of.title}, {"options", of.options}, {"step_s", of.step_s}, {"ratio", of.ratio}});
+    Json& entry = out["predictions"].emplace_back(Json{{"change", of.title},
+                                                       {"options", of.options},
+                                                       {"step_s", of.step_s},
+                                                       {"ratio", of.ratio},
+                                                       {"per_image_ratio", of.per_image}});
     if (of.bound) entry["bound"] = true;
     if (of.ci95) entry["ci95"] = {of.ci95->low, of.ci95->high};
     entry["moves"] = Json::array();

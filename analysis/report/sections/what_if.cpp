@@ -14,7 +14,9 @@ constexpr double worth_a_finding = 0.1;  // of the step
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (!run.what_if) return;
-  const auto best = std::ranges::find_if(run.what_if->predictions, [](const Prediction& of) { return !of.bound; });
+  const auto best = std::ranges::find_if(run.what_if->predictions, [](const Prediction& of) {
+    return !of.bound && of.per_image == of.ratio;  // the same work for the same images
+  });
   if (best == run.what_if->predictions.end() || best->ratio > 1 - worth_a_finding) return;
   std::string text = fmt::format("The largest single gain predicted is {}: a step would take {} instead of {}.",
                                  best->title, seconds(best->step_s), seconds(run.what_if->step_s));

@@ -123,6 +123,12 @@ TEST_F(WhatIfTest, MoreRanksPayTheFactorsOfTheAlgorithm) {
   EXPECT_NEAR(step_ms({.ranks = 8}), 99 + (3 - 1) * 1 + (1.75 - 1) * 20 + ((3 - 1) * 1), 0.01);
 }
 
+TEST_F(WhatIfTest, LargerBatchesAndMoreRanksDoMoreInAStep) {
+  EXPECT_NEAR(predictor().predict({.batch = 2}).per_image, (99.0 + 72) / 99 / 2, 1e-6);
+  EXPECT_NEAR(predictor().predict({.ranks = 2}).per_image, 1, 1e-9);
+  EXPECT_NEAR(predictor().predict({.ranks = 8}).per_image, (99.0 + 2 + 15 + 2) / 99 / 4, 1e-4);
+}
+
 TEST_F(WhatIfTest, NamesThePartOfTheStepThatMoves) {
   const Prediction prediction = predictor().predict({.bytes_per_value = 2});
   ASSERT_FALSE(prediction.moved.empty());
@@ -137,7 +143,7 @@ TEST_F(WhatIfTest, NamesThePartOfTheStepThatMoves) {
 TEST_F(WhatIfTest, RanksAllChangesWithTheBoundsAmongThem) {
   const WhatIf all = all_predictions(predictor());
   ASSERT_FALSE(all.predictions.empty());
-  EXPECT_TRUE(std::ranges::is_sorted(all.predictions, {}, &Prediction::step_s));
+  EXPECT_TRUE(std::ranges::is_sorted(all.predictions, {}, &Prediction::per_image));
   std::vector<std::string> titles;
   for (const Prediction& of : all.predictions) titles.push_back(of.title);
   EXPECT_THAT(titles, ::testing::IsSupersetOf({"fp16 or bf16 allreduce", "double buffering",
