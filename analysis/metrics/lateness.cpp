@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
-#include <random>
 
+#include "analysis/metrics/autocorrelation.h"
 #include "analysis/metrics/selection.h"
 
 namespace paceline::analysis {
-namespace {
+namespace lateness_parts {
 
-constexpr double block_times = 3;  // length of a block, in autocorrelation times
-constexpr std::size_t most_blocks = 200;
-constexpr std::size_t most_permutations = 1999, fewest_permutations = 399;
+constexpr double lateness_block_times = 2;  // length of a block, in autocorrelation times
+constexpr std::size_t most_blocks = 100;
+constexpr std::size_t most_permutations = 999, enough_exceeding = 20;
+constexpr double explained_by_jump = 2.0 / 3;  // of the variance of a rank's lateness, which then jumps
 
 // The iteration of each rank that a collective was begun in, where they have one number and all finished it.
 const Iteration* common_iteration(const Collective& collective,
@@ -28,37 +30,6 @@ const Iteration* common_iteration(const Collective& collective,
   return common;
 }
 
-struct LatenessRow {
-  std::vector<double> late, behind, others_wait;
-  double step = 0;
-  std::size_t collectives = 0;
-};
-
-void add_arrivals(const Collective& collective, LatenessRow& row) {
-  const std::size_t ranks = collective.calls.size();
-  const auto first = static_cast<double>(collective.calls.front().start_ns);
-  std::vector<double> arrivals, waits;
-  for (const MemberCall& call : collective.calls) {
-    arrivals.push_back(static_cast<double>(call.start_ns) - first);
-    waits.push_back(static_cast<double>(collective.wait_ns(call)));
-  }
-  std::vector<double> sorted = arrivals;
-  std::ranges::sort(sorted);
-  const double median = ranks % 2 == 1 ? sorted[ranks / 2] : 0.5 * (sorted[ranks / 2 - 1] + sorted[ranks / 2]);
-  const double waited = std::accumulate(waits.begin(), waits.end(), 0.0);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    row.late[r] += arrivals[r] - median;
-    // The median of the others: leave one value out of the sorted ones.
-    const auto at = static_cast<std::size_t>(std::ranges::lower_bound(sorted, arrivals[r]) - sorted.begin());
-    const auto other = [&](std::size_t i) { return sorted[i < at ? i : i + 1]; };
-    const std::size_t others = ranks - 1;
-    const double behind = others % 2 == 1 ? other(others / 2) : 0.5 * (other(others / 2 - 1) + other(others / 2));
-    row.behind[r] += arrivals[r] - behind;
-    row.others_wait[r] += (waited - waits[r]) / static_cast<double>(others);
-  }
-  ++row.collectives;
-}
-
 std::vector<double> column_means(const std::vector<double>& values, std::size_t columns) {
   std::vector<double> means(columns);
   for (std::size_t i = 0; i < values.size(); ++i) means[i % columns] += values[i];
@@ -67,25 +38,33 @@ std::vector<double> column_means(const std::vector<double>& values, std::size_t 
   return means;
 }
 
-// Over all ranks together: each one's lateness about its own mean.
-double lateness_autocorrelation_time(const LatenessTable& table) {
-  const std::size_t n = table.iterations(), ranks = table.ranks;
-  std::vector<double> centred = table.late_ns;
-  const std::vector<double> means = column_means(centred, ranks);
-  for (std::size_t i = 0; i < centred.size(); ++i) centred[i] -= means[i % ranks];
-  const auto covariance = [&](std::size_t lag) {
-    double sum = 0;
-    for (std::size_t i = 0; i + lag * ranks < centred.size(); ++i) sum += centred[i] * centred[i + lag * ranks];
-    return sum;
-  };
-  const double variance = covariance(0);
-  if (!(variance > 0)) return 1;
-  double time = 1;
-  for (std::size_t lag = 1; lag < n && static_cast<double>(lag) <= 5 * time; ++lag) {
-    time += 2 * covariance(lag) / variance;
-    if (time < 1) return 1;
+// Subtracts the mean of a rank's lateness; where the rank becomes late or ceases to be late during the run, both means.
+// Otherwise the jump itself would look like autocorrelation.
+void centre(std::vector<double>& values, std::size_t rank, std::size_t ranks, double mean) {
+  const std::size_t n = values.size() / ranks;
+  double square = 0, sum = 0, largest = 0;
+  std::size_t at = 0;
+  double sum_at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double& value = values[i * ranks + rank];
+    value -= mean;
+    square += value * value;
+    sum += value;
+    const auto before = static_cast<double>(i + 1), after = static_cast<double>(n - i - 1);
+    if (after == 0) break;
+    const double explained = sum * sum * static_cast<double>(n) / (before * after);
+    if (explained > largest) largest = explained, at = i + 1, sum_at = sum;
   }
-  return time;
+  if (!(largest > explained_by_jump * square)) return;
+  const double before = sum_at / static_cast<double>(at), after = -sum_at / static_cast<double>(n - at);
+  for (std::size_t i = 0; i < n; ++i) values[i * ranks + rank] -= i < at ? before : after;
+}
+
+// Each rank's lateness about its own mean.
+std::vector<double> centred_lateness(const LatenessTable& table, std::span<const double> means) {
+  std::vector<double> centred = table.late_ns;
+  for (std::size_t r = 0; r < table.ranks; ++r) centre(centred, r, table.ranks, means[r]);
+  return centred;
 }
 
 // Sums over blocks of iterations, one row a block; the last block has what is left over.
@@ -98,71 +77,126 @@ std::vector<double> block_sums(const LatenessTable& table, std::size_t block, st
   return sums;
 }
 
-// Returns, sorted, the largest sum over ranks after each permutation.
-std::vector<double> largest_by_chance(std::vector<double> sums, std::size_t ranks, std::size_t permutations) {
-  std::mt19937_64 random(20220613);
-  std::vector<double> largest;
-  largest.reserve(permutations);
-  std::vector<double> totals(ranks);
-  for (std::size_t p = 0; p < permutations; ++p) {
+// xorshift64* (G. Marsaglia, "Xorshift RNGs", 2003; S. Vigna, 2016), a number below `limit` by multiplication.
+struct Draws {
+  std::uint64_t state = 20220613;
+  std::uint64_t below(std::uint64_t limit) {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return ((state * 0x2545F4914F6CDD1DU) >> 32) * limit >> 32;
+  }
+};
+
+// Permutes the ranks within each block. Returns, sorted, the largest sum over ranks after each permutation. Ends early
+// when `enough_exceeding` of them reach `observed`, which is then not beyond chance.
+std::vector<double> largest_by_chance(std::vector<double> sums, std::size_t ranks, double observed) {
+  Draws draws;
+  std::vector<double> largest, totals(ranks);
+  std::size_t exceeding = 0;
+  while (largest.size() < most_permutations && exceeding < enough_exceeding) {
     std::ranges::fill(totals, 0.0);
-    for (std::size_t row = 0; row < sums.size(); row += ranks) {
-      for (std::size_t r = ranks; r-- > 0;) {  // Fisher–Yates
-        std::swap(sums[row + r], sums[row + random() % (r + 1)]);
-        totals[r] += sums[row + r];
+    for (auto row = sums.begin(); row != sums.end(); row += static_cast<std::ptrdiff_t>(ranks)) {
+      for (std::size_t r = ranks - 1; r > 0; --r) {  // Fisher–Yates
+        std::swap(row[static_cast<std::ptrdiff_t>(r)], row[static_cast<std::ptrdiff_t>(draws.below(r + 1))]);
       }
+      std::transform(totals.begin(), totals.end(), row, totals.begin(), std::plus<>());
     }
     largest.push_back(*std::ranges::max_element(totals));
+    exceeding += largest.back() >= observed;
   }
   std::ranges::sort(largest);
   return largest;
 }
 
-}  // namespace
+void add_to(std::vector<double>& sums, std::span<const double> values) {
+  sums.insert(sums.end(), values.begin(), values.end());
+}
+
+}  // namespace lateness_parts
+
+void add_collective(LatenessRow& row, std::span<const double> arrivals, std::span<const double> waits) {
+  const std::size_t ranks = arrivals.size(), half = ranks / 2;
+  if (row.late_ns.empty()) row.late_ns.resize(ranks), row.behind_ns.resize(ranks), row.others_wait_ns.resize(ranks);
+  // The values in the middle: `middle`, the one below it, and for an odd number of ranks the one above it.
+  thread_local std::vector<double> sorted;
+  sorted.assign(arrivals.begin(), arrivals.end());
+  const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(half);
+  std::nth_element(sorted.begin(), at, sorted.end());
+  const double middle = *at, below = *std::max_element(sorted.begin(), at);
+  const double waited = std::accumulate(waits.begin(), waits.end(), 0.0);
+  const auto others = static_cast<double>(ranks - 1);
+  const bool odd = ranks % 2 == 1;
+  const double above = odd ? *std::min_element(at + 1, sorted.end()) : middle;
+  const double median = odd ? middle : 0.5 * (below + middle);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const double own = arrivals[r];
+    // The median of the others: leave the own value out of the sorted ones.
+    double of_others = own < middle ? middle : below;
+    if (odd)
+      of_others = own < middle ? 0.5 * (middle + above) : own > middle ? 0.5 * (below + middle) : 0.5 * (below + above);
+    row.late_ns[r] += own - median;
+    row.behind_ns[r] += own - of_others;
+    row.others_wait_ns[r] += (waited - waits[r]) / others;
+  }
+  ++row.collectives;
+}
+
+void append(LatenessTable& table, std::int64_t number, const LatenessRow& row) {
+  using namespace lateness_parts;
+  const auto n = static_cast<double>(table.step_ns.size());
+  table.ranks = row.late_ns.size();
+  table.collectives = (table.collectives * n + static_cast<double>(row.collectives)) / (n + 1);
+  add_to(table.late_ns, row.late_ns);
+  add_to(table.behind_ns, row.behind_ns);
+  add_to(table.others_wait_ns, row.others_wait_ns);
+  table.step_ns.push_back(row.step_ns);
+  table.numbers.push_back(number);
+}
 
 LatenessTable lateness_of(const Collectives& collectives, std::span<const std::span<const Iteration>> iterations) {
+  using namespace lateness_parts;
   LatenessTable table;
   const std::size_t ranks = iterations.size();
   if (ranks < 2) return table;
   std::map<std::int64_t, LatenessRow> rows;
+  std::vector<double> arrivals(ranks), waits(ranks);
   for (const Collective& collective : collectives.matched) {
     if (!collective.timed || collective.calls.size() != ranks) continue;
     const Iteration* iteration = common_iteration(collective, iterations);
     if (iteration == nullptr) continue;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const MemberCall& call = collective.calls[r];
+      arrivals[r] = static_cast<double>(call.start_ns - collective.calls.front().start_ns);
+      waits[r] = static_cast<double>(collective.wait_ns(call));
+    }
     LatenessRow& row = rows[iteration->number];
-    if (row.late.empty()) row.late.resize(ranks), row.behind.resize(ranks), row.others_wait.resize(ranks);
-    row.step = static_cast<double>(iteration->duration_ns);
-    add_arrivals(collective, row);
+    row.step_ns = static_cast<double>(iteration->duration_ns);
+    add_collective(row, arrivals, waits);
   }
   table.ranks = ranks;
   std::size_t warmup = std::max<std::size_t>(1, rows.size() / 10);
-  std::size_t count = 0;
   for (const auto& [number, row] : rows) {
     if (warmup > 0) {
       --warmup;
-      continue;
+    } else {
+      append(table, number, row);
     }
-    table.late_ns.insert(table.late_ns.end(), row.late.begin(), row.late.end());
-    table.behind_ns.insert(table.behind_ns.end(), row.behind.begin(), row.behind.end());
-    table.others_wait_ns.insert(table.others_wait_ns.end(), row.others_wait.begin(), row.others_wait.end());
-    table.step_ns.push_back(row.step);
-    table.numbers.push_back(number);
-    count += row.collectives;
-  }
-  if (!table.step_ns.empty()) {
-    table.collectives = static_cast<double>(count) / static_cast<double>(table.step_ns.size());
   }
   return table;
 }
 
 LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns) {
+  using namespace lateness_parts;
   LatenessTest test;
   test.iterations = table.iterations();
   if (table.ranks < 2 || test.iterations < 2) return test;
-  test.autocorrelation_time = lateness_autocorrelation_time(table);
+  const std::vector<double> late = column_means(table.late_ns, table.ranks);
+  const std::vector<double> centred = centred_lateness(table, late);
+  test.autocorrelation_time = autocorrelation_time(centred, 1, table.ranks);
   const auto n = static_cast<double>(test.iterations);
   if (n < least_lateness_times * test.autocorrelation_time) return test;
-  test.block = static_cast<std::size_t>(std::ceil(block_times * test.autocorrelation_time));
+  test.block = static_cast<std::size_t>(std::ceil(lateness_block_times * test.autocorrelation_time));
   test.block = std::max(test.block, (test.iterations + most_blocks - 1) / most_blocks);
   const std::size_t blocks = test.iterations / test.block;
   // All blocks permuted alike give the observed maximum again, which bounds p from below.
@@ -170,22 +204,27 @@ LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns) {
   if (rarest > std::log(lateness_level)) return test;
   test.judged = true;
 
-  const std::size_t cost = blocks * table.ranks;
-  const std::size_t permutations = std::clamp(50'000'000 / cost, fewest_permutations, most_permutations);
-  const std::vector<double> sums = block_sums(table, test.block, blocks);
-  const std::vector<double> chance = largest_by_chance(sums, table.ranks, permutations);
-  const std::vector<double> late = column_means(table.late_ns, table.ranks);
   const std::vector<double> behind = column_means(table.behind_ns, table.ranks);
   const std::vector<double> waits = column_means(table.others_wait_ns, table.ranks);
   const double step = std::accumulate(table.step_ns.begin(), table.step_ns.end(), 0.0) / n;
+  const auto share = [&](std::size_t r) { return step > 0 ? std::min(behind[r], waits[r]) / step : 0; };
+  // The mean over ranks stays as it is in a permutation; only the distance from it counts.
+  const double mean = std::accumulate(late.begin(), late.end(), 0.0) / static_cast<double>(table.ranks);
+  // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.
+  const double time = autocorrelation_time(centred, 1, table.ranks, 0);
+  const double beyond_blocks = std::sqrt(variance_beyond_blocks(time, test.block));
+  const auto sum_of = [&](std::size_t r) {
+    return n * (mean + (late[r] - mean) * (1 - 1e-9) / beyond_blocks);  // rounding must not make an equal sum larger
+  };
+  const auto latest = static_cast<std::size_t>(std::ranges::max_element(late) - late.begin());
+  const std::vector<double> chance =
+      largest_by_chance(block_sums(table, test.block, blocks), table.ranks, sum_of(latest));
   for (std::size_t r = 0; r < table.ranks; ++r) {
-    const double sum = late[r] * n * (1 - 1e-9);  // rounding must not make an equal sum larger
-    const auto above = static_cast<double>(chance.end() - std::ranges::lower_bound(chance, sum));
-    const double p = (1 + above) / (1 + static_cast<double>(permutations));
-    const double share = step > 0 ? std::min(behind[r], waits[r]) / step : 0;
+    const auto above = static_cast<double>(chance.end() - std::ranges::lower_bound(chance, sum_of(r)));
+    const double p = (1 + above) / (1 + static_cast<double>(chance.size()));
     const bool beyond_clocks = behind[r] > table.collectives * clock_error_ns;
-    if (late[r] > 0 && p < lateness_level && share > least_lateness_cost && beyond_clocks) {
-      test.late.push_back({static_cast<std::uint32_t>(r), behind[r], share, p});
+    if (late[r] > 0 && p < lateness_level && share(r) > least_lateness_cost && beyond_clocks) {
+      test.late.push_back({static_cast<std::uint32_t>(r), behind[r], share(r), p});
     }
   }
   std::ranges::stable_sort(test.late, std::ranges::greater{}, &LateRank::behind_ns);

@@ -11,11 +11,12 @@
 namespace paceline::analysis {
 namespace step_change_parts {
 
-constexpr double change_block_times = 3;  // length of a block, in autocorrelation times
+constexpr double change_block_times = 1;  // length of a block, in autocorrelation times
 constexpr std::size_t fewest_beside = 5;  // iterations on each side of a jump
 constexpr std::size_t most_change_permutations = 999, fewest_change_permutations = 199;
-constexpr double jump_advantage = 3;       // times the variance of the mean's noise
-constexpr double change_work_limit = 2e7;  // iterations visited by all permutations
+constexpr std::size_t enough_clearer = 20;  // permutations; the change is then not beyond chance
+constexpr double jump_advantage = 3;        // times the variance of the mean's noise
+constexpr double change_work_limit = 2e7;   // iterations visited by all permutations
 
 // The clearest jump and the drift of a series. The statistics are sums of squares that each explains, so they can be
 // compared with each other.
@@ -79,16 +80,15 @@ double variance_sum(std::span<const double> centred) {
   return std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
 }
 
-// How many permutations of the blocks have a change at least as clear.
-std::size_t clearer_by_chance(std::span<const double> values, std::size_t block, double clearest,
-                              std::size_t permutations) {
+// The share of permutations of the blocks that have a change at least as clear. Ends early where they are many.
+double chance_of_change(std::span<const double> values, std::size_t block, double clearest, std::size_t permutations) {
   std::vector<std::size_t> starts;
   for (std::size_t start = 0; start < values.size(); start += block) starts.push_back(start);
   std::mt19937_64 random(20220613);
   std::vector<double> permuted;
   permuted.reserve(values.size());
-  std::size_t clearer = 0;
-  for (std::size_t p = 0; p < permutations; ++p) {
+  std::size_t clearer = 0, tried = 0;
+  for (; tried < permutations && clearer < enough_clearer; ++tried) {
     for (std::size_t i = starts.size(); i > 1; --i) std::swap(starts[i - 1], starts[random() % i]);  // Fisher–Yates
     permuted.clear();
     for (const std::size_t start : starts) {
@@ -97,7 +97,7 @@ std::size_t clearer_by_chance(std::span<const double> values, std::size_t block,
     }
     clearer += fit_changes(permuted).clearest() >= clearest * (1 - 1e-9);
   }
-  return clearer;
+  return static_cast<double>(clearer + 1) / static_cast<double>(tried + 1);
 }
 
 }  // namespace step_change_parts
@@ -119,8 +119,9 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
   const auto permutations =
       static_cast<std::size_t>(std::clamp(change_work_limit / static_cast<double>(n),
                                           double{fewest_change_permutations}, double{most_change_permutations}));
-  const std::size_t clearer = clearer_by_chance(values, test.block, fit.clearest(), permutations);
-  change.p = static_cast<double>(clearer + 1) / static_cast<double>(permutations + 1);
+  // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.
+  const double clearest = fit.clearest() / variance_beyond_blocks(autocorrelation_time(rest, 2, 1, 0), test.block);
+  change.p = chance_of_change(values, test.block, clearest, permutations);
   if (change.p < step_change_level) test.change = change;
   return test;
 }

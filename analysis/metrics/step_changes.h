@@ -3,9 +3,11 @@
 // Both are tested together. For each position the step times before and after it are compared (the CUSUM statistic of
 // E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954), and a straight line is fitted through all of them.
 // The larger of the two standardised statistics is compared with those of the same series after permutations of blocks
-// of iterations that are longer than the autocorrelation time (P. Good, "Permutation, Parametric and Bootstrap Tests of
-// Hypotheses", 3rd edition, 2005). The autocorrelation time is that of the residuals, since a change by itself makes
-// neighbours alike.
+// of iterations as long as the autocorrelation time (P. Good, "Permutation, Parametric and Bootstrap Tests of
+// Hypotheses", 3rd edition, 2005). Neighbouring blocks are still alike, so the statistic is divided by the variance
+// that this leaves out (variance_beyond_blocks) first. The autocorrelation time is that of the residuals, since a
+// change by itself makes neighbours alike. The permutations end early where they show that the change is not beyond
+// chance (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,7 @@
 
 namespace paceline::analysis {
 
-inline constexpr double step_change_level = 0.01;
+inline constexpr double step_change_level = 0.04;
 inline constexpr double least_step_change_times = 20;  // autocorrelation times that a run must have to be judged
 
 struct StepChange {

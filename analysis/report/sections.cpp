@@ -20,9 +20,10 @@ std::span<const RunSection> run_sections() {
 }
 
 std::span<const ScalingSection> scaling_sections() {
-  static const ScalingSection all[] = {sections::speed_up(),   sections::weak_scaling(),  sections::comparisons(),
-                                       sections::lost_time(),  sections::waterfall(),     sections::serial_share(),
-                                       sections::time_model(), sections::accuracy_lost(), sections::noise()};
+  static const ScalingSection all[] = {sections::speed_up(),   sections::weak_scaling(), sections::comparisons(),
+                                       sections::lost_time(),  sections::waterfall(),    sections::serial_share(),
+                                       sections::time_model(), sections::law_choice(),   sections::accuracy_lost(),
+                                       sections::noise()};
   return all;
 }
 

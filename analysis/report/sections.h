@@ -32,6 +32,7 @@ ScalingSection lost_time();    // what keeps the speed-up from N
 ScalingSection waterfall();    // the same from N × down to the measured speed-up
 ScalingSection serial_share();
 ScalingSection time_model();
+ScalingSection law_choice();  // by cross-validation, with predictions for more ranks
 ScalingSection accuracy_lost();
 ScalingSection noise();  // what the intervals rest on
 

@@ -26,5 +26,6 @@ Verdict verdict_of(const std::optional<Interval>& corrected_interval);
 void fit_laws(Scaling& scaling);
 void fit_weak_scaling(Scaling& scaling);
 void fit_time_models(Scaling& scaling);
+void choose_laws(Scaling& scaling);  // after all fits
 
 }  // namespace paceline::analysis

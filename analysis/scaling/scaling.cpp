@@ -210,7 +210,8 @@ Scaling scaling_of(const std::vector<ScalingRun>& runs, const ScalingOptions& op
   fit_laws(scaling);
   fit_weak_scaling(scaling);
   fit_time_models(scaling);
-  if (!scaling.speedup_limit && !scaling.fits.empty()) {
+  choose_laws(scaling);
+  if (!scaling.speedup_limit && !scaling.limit_from_usl && !scaling.fits.empty()) {
     // A share that may be 0 bounds nothing. Without an interval, a share below a thousandth counts as that.
     const AmdahlFit& fit = scaling.fits.front();
     if (!fit.misfit && (fit.ci95 ? fit.limit_ci95.has_value() : fit.serial_fraction > 1e-3)) {

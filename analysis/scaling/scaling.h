@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -75,6 +76,29 @@ struct ScalingPoint {
   std::optional<Interval> weak_efficiency_ci95, scaled_speedup_ci95;
 };
 
+enum class Law : std::uint8_t { amdahl, usl, fixed_epochs, gustafson };
+
+// Which law describes the points of a series best: the one that predicts left-out rank counts with the smallest error
+// (leave-one-out cross-validation; M. Stone, J. Royal Statistical Society B 36, 1974). Every rank count above 1 is left
+// out once; the law is fitted to the others.
+struct LawChoice {
+  struct Error {
+    Law law = Law::amdahl;
+    double error = 0;  // root mean square of the logarithm of predicted ÷ measured time
+  };
+  struct Prediction {
+    int ranks = 1;
+    double speedup = 1;            // of weak scaling the scaled one
+    std::optional<Interval> ci95;  // for the case that the law holds
+  };
+  std::vector<Error> errors;  // of the laws that can be left without a point; those with fewer parameters first
+  std::optional<Law> chosen;  // nothing: too few rank counts, or no law is left
+  std::vector<Prediction> predictions = {};  // by the chosen law, at 2 and 4 times the most ranks that were measured
+};
+
+// The fewest rank counts, 1 included, with which the laws are compared.
+inline constexpr std::size_t fewest_for_choice = 4;
+
 // Amdahl's law through the points of one series and one amount of work.
 struct AmdahlFit {
   std::vector<std::size_t> points;  // including the 1-rank point
@@ -89,6 +113,7 @@ struct AmdahlFit {
   double worst_miss = 0;
   bool misfit = false;                 // the known noise does not explain the residuals, so the law is refused
   std::optional<std::size_t> foreign;  // the only point without which the times follow some law
+  LawChoice choice;                    // among Amdahl's law, the USL, and fixed + epochs × epoch
 };
 
 // Points of equal work that look like a series but must not be joined: their series columns differ.
@@ -109,6 +134,7 @@ struct GustafsonFit {
   std::vector<std::size_t> points;
   double serial_fraction = 0;  // of the time on N ranks
   std::optional<Interval> ci95;
+  LawChoice choice;  // among Gustafson's law and the USL of the scaled speed-up
 };
 
 // Two points of equal ranks and equal work whose series differ.
@@ -150,9 +176,9 @@ struct Scaling {
   std::vector<TimeModelRow> time_model;
   std::vector<int> no_time_model;              // rank counts at which longer runs did not take longer
   std::vector<std::string> averaged_labels;    // labels that differ between runs that were averaged
-  std::optional<double> speedup_limit;         // of the largest N: by the time model, else 1/s of the best fit
+  std::optional<double> speedup_limit;         // of the largest N: by the time model, else by the law of the best fit
   std::optional<Interval> speedup_limit_ci95;  // nothing where noise is unknown
-  bool limit_from_time_model = false;
+  bool limit_from_time_model = false, limit_from_usl = false;
   int rank_counts = 0;  // different ones among the points
 };
 

@@ -68,7 +68,7 @@ const ScalingPoint& point_of(const Scaling& scaling, int ranks) {
 void repeats(int cases, int repeat, Truth truth, bool uneven) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
-  Count speedup, efficiency, karp, serial, sigma, kappa;
+  Count speedup, efficiency, karp, serial, sigma, kappa, predicted;
   for (int c = 0; c < cases; ++c) {
     std::vector<ScalingRun> runs;
     for (const int n : rank_counts) {
@@ -89,6 +89,9 @@ void repeats(int cases, int repeat, Truth truth, bool uneven) {
     // N/S − 1 = s (N − 1) + κ N (N − 1) is Gunther's law itself.
     sigma.add(fit.sigma_ci95, truth.serial);
     kappa.add(fit.kappa_ci95, truth.kappa);
+    for (const auto& prediction : fit.choice.predictions) {
+      if (prediction.ranks == 16) predicted.add(prediction.ci95, truth.speedup(16));
+    }
 #endif
   }
   char what[96];
@@ -100,6 +103,7 @@ void repeats(int cases, int repeat, Truth truth, bool uneven) {
   if (truth.kappa == 0) print(what, "Amdahl s", serial, cases);
   print(what, "USL sigma", sigma, cases);
   print(what, "USL kappa", kappa, cases);
+  print(what, "predicted S(16)", predicted, cases);
 }
 
 // Runs of two lengths on 1 and 2 ranks, with 1 % noise.

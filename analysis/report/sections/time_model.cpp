@@ -89,7 +89,7 @@ void figures(const Report& report, Json& out) {
   if (!scaling.speedup_limit) return;
   set(out, "speedup_limit", scaling.speedup_limit);
   set(out, "speedup_limit_ci95", scaling.speedup_limit_ci95);
-  out["speedup_limit_from"] = scaling.limit_from_time_model ? "time_model" : "amdahl";
+  out["speedup_limit_from"] = scaling.limit_from_time_model ? "time_model" : scaling.limit_from_usl ? "usl" : "amdahl";
 }
 
 }  // namespace time_model_section

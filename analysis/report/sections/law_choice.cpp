@@ -1,0 +1,123 @@
+// The law that predicts left-out rank counts best, and what it predicts for more ranks.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/sections.h"
+#include "analysis/report/sentences.h"
+#include "analysis/report/values.h"
+#include "analysis/text/lists.h"
+
+namespace paceline::analysis {
+namespace law_choice_section {
+
+const char* law_text(Law law) {
+  switch (law) {
+    case Law::amdahl:
+      return "Amdahl's law";
+    case Law::usl:
+      return "the Universal Scalability Law";
+    case Law::fixed_epochs:
+      return "fixed + epochs × epoch";
+    case Law::gustafson:
+      return "Gustafson's law";
+  }
+  return "";
+}
+
+constexpr const char* law_keys[] = {"amdahl", "usl", "fixed_epochs", "gustafson"};
+const char* law_key(Law law) { return law_keys[static_cast<std::size_t>(law)]; }
+
+// As a relative error of the time.
+double relative(double log_error) { return std::expm1(log_error); }
+
+std::string prediction_text(const LawChoice::Prediction& prediction) {
+  return fmt::format("S({}) = {}", prediction.ranks, with_interval(fixed(prediction.speedup, 2), prediction.ci95, 2));
+}
+
+void say(const Scaling& scaling, const std::vector<std::size_t>& points, const LawChoice& choice, SentenceList& out) {
+  const std::string where = rank_counts_text(scaling, points) + " ranks";
+  if (!choice.chosen) {
+    if (points.size() < 3 || !choice.errors.empty()) return;
+    out.say(
+        "law choice", Severity::info,
+        fmt::format("The laws through {} are not compared with each other: leaving one rank count out needs runs on "
+                    "at least {} rank counts.",
+                    where, fewest_for_choice));
+    return;
+  }
+  std::vector<std::string> errors, predictions;
+  for (const auto& error : choice.errors) {
+    errors.push_back(fmt::format("{} {}", law_text(error.law), percent(relative(error.error))));
+  }
+  for (const auto& prediction : choice.predictions) predictions.push_back(prediction_text(prediction));
+  std::string law = law_text(*choice.chosen);
+  if (law.starts_with("the ")) law[0] = 'T';
+  out.say("law choice", Severity::info,
+          fmt::format("{} predicts the left-out rank counts of {} best (error of the time when each rank count is left "
+                      "out once: {}). If it holds on more ranks, {}.",
+                      law, where, list_text(errors), list_text(predictions)));
+}
+
+void findings(const Report& report, SentenceList& out) {
+  for (const auto& fit : report.scaling.fits) say(report.scaling, fit.points, fit.choice, out);
+  for (const auto& fit : report.scaling.weak) say(report.scaling, fit.points, fit.choice, out);
+}
+
+void add_rows(const Scaling& scaling, const std::vector<std::size_t>& points, const LawChoice& choice, Table& table) {
+  for (const auto& error : choice.errors) {
+    const bool chosen = error.law == choice.chosen;
+    std::vector<std::string> predicted;
+    for (const auto& prediction : choice.predictions) predicted.push_back(prediction_text(prediction));
+    table.rows.push_back({rank_counts_text(scaling, points) + " ranks, " + work_text(scaling.points[points.front()]),
+                          law_text(error.law), percent(relative(error.error)),
+                          chosen ? list_text(predicted) : no_value});
+  }
+}
+
+void tables(const Report& report, std::vector<Table>& out) {
+  Table table{.id = "law-choice",
+              .title = "Laws by cross-validation",
+              .columns = {"through", "law", "error of left-out rank counts", "prediction"},
+              .text_columns = 2,
+              .note =
+                  "Each rank count above 1 is left out once and predicted by the law through the others; the error is "
+                  "the root mean square of the time's relative error. The law with the smallest error predicts.",
+              .last_is_text = true};
+  for (const auto& fit : report.scaling.fits) add_rows(report.scaling, fit.points, fit.choice, table);
+  for (const auto& fit : report.scaling.weak) add_rows(report.scaling, fit.points, fit.choice, table);
+  out.push_back(std::move(table));
+}
+
+Json choice_json(const Scaling& scaling, const std::vector<std::size_t>& points, const LawChoice& choice) {
+  Json out = {{"ranks", rank_counts_json(scaling, points)}, {"laws", Json::array()}};
+  for (const auto& error : choice.errors) {
+    out["laws"].push_back({{"law", law_key(error.law)}, {"left_out_log_error", error.error}});
+  }
+  if (!choice.chosen) return out;
+  out["chosen"] = law_key(*choice.chosen);
+  for (const auto& prediction : choice.predictions) {
+    Json entry = {{"ranks", prediction.ranks}, {"speedup", prediction.speedup}};
+    set(entry, "speedup_ci95", prediction.ci95);
+    out["predictions"].push_back(std::move(entry));
+  }
+  return out;
+}
+
+void figures(const Report& report, Json& out) {
+  const Scaling& scaling = report.scaling;
+  for (const auto& fit : scaling.fits) {
+    if (!fit.choice.errors.empty()) out["law_choice"].push_back(choice_json(scaling, fit.points, fit.choice));
+  }
+  for (const auto& fit : scaling.weak) {
+    if (!fit.choice.errors.empty()) out["law_choice"].push_back(choice_json(scaling, fit.points, fit.choice));
+  }
+}
+
+}  // namespace law_choice_section
+
+ScalingSection sections::law_choice() {
+  using namespace law_choice_section;
+  return {.findings = findings, .tables = tables, .figures = figures};
+}
+
+}  // namespace paceline::analysis
