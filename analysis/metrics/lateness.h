@@ -22,8 +22,8 @@
 namespace paceline::analysis {
 
 // The autocorrelation time is an estimate, and the ranks beside a slow one must stay unnamed as well: a level of 1.5 %
-// keeps false names below 5 % of all runs also where iterations are strongly alike (tests/bench/stragglers.cpp
-// simulates it).
+// keeps false names below 5 % of all runs also where iterations are strongly alike (tests/bench/stragglers.cpp simulates
+// it).
 inline constexpr double lateness_level = 0.015;
 inline constexpr double least_lateness_cost = 0.01;  // of a step
 inline constexpr double least_lateness_times = 20;   // autocorrelation times that a run must have to be judged
