@@ -35,6 +35,7 @@ struct ReportCommandOptions {
   std::vector<std::string> runs;
   analysis::ScalingOptions scaling;
   double noise_percent = 0;
+  double link_gbit = 0;  // 0: not given
 };
 
 const Format& format_named(const std::string& name) {
@@ -55,11 +56,11 @@ void write_file(const fs::path& path, const std::string& text) {
   write_output(path, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
 }
 
-analysis::Report read_and_build(const std::vector<std::string>& paths, const analysis::ScalingOptions& scaling) {
+analysis::Report read_and_build(const ReportCommandOptions& options) {
   std::vector<analysis::RunAnalysis> runs;
   std::vector<analysis::ScalingRun> rows;
   std::set<fs::path> given;
-  for (const auto& path : paths) {
+  for (const auto& path : options.runs) {
     std::error_code error;
     if (analysis::looks_like_runs_table(path) || (path.ends_with(".csv") && fs::is_regular_file(path, error))) {
       for (auto& row : analysis::read_runs_table(path)) rows.push_back(std::move(row));
@@ -70,9 +71,10 @@ analysis::Report read_and_build(const std::vector<std::string>& paths, const ana
       const analysis::Trace trace = load_run(path);  // one trace in memory at a time
       for (const std::string& note : trace.notes) fmt::print(stderr, "paceline report: {}\n", note);
       runs.push_back(analysis::analyse_run(trace, path));
+      if (options.link_gbit > 0) runs.back().config["link_gbit"] = options.link_gbit;
     }
   }
-  return analysis::build_report(std::move(runs), std::move(rows), scaling);
+  return analysis::build_report(std::move(runs), std::move(rows), options.scaling);
 }
 
 int report(const ReportCommandOptions& options) {
@@ -85,7 +87,7 @@ int report(const ReportCommandOptions& options) {
         names.back() = format.name;
     }
   }
-  const auto built = read_and_build(options.runs, options.scaling);
+  const auto built = read_and_build(options);
   if (options.output.empty()) {
     std::cout << format_named(names.front()).render(built);
     return 0;
@@ -134,6 +136,12 @@ void add_report(CLI::App& app, Command& chosen) {
                    "percent")
       ->type_name("PERCENT")
       ->check(CLI::Range(1e-6, 1000.0));
+  command
+      ->add_option("--link-gbit", options->link_gbit,
+                   "The rated speed of the link between the ranks, each way. Default: that of the network adapters or "
+                   "NVLinks, where the trace has it")
+      ->type_name("GBIT/S")
+      ->check(CLI::Range(1e-6, 1e6));
   command
       ->add_option("RUN", options->runs,
                    "Run directories, trace files, archives, quoted patterns, or tables of runs (CSV: "

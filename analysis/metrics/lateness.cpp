@@ -142,7 +142,7 @@ void add_collective(LatenessRow& row, std::span<const double> arrivals, std::spa
   ++row.collectives;
 }
 
-void append(LatenessTable& table, std::int64_t number, const LatenessRow& row) {
+void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow& row) {
   using namespace lateness_parts;
   const auto n = static_cast<double>(table.step_ns.size());
   table.ranks = row.late_ns.size();
@@ -180,7 +180,7 @@ LatenessTable lateness_of(const Collectives& collectives, std::span<const std::s
     if (warmup > 0) {
       --warmup;
     } else {
-      append(table, number, row);
+      add_iteration(table, number, row);
     }
   }
   return table;

@@ -22,8 +22,8 @@
 namespace paceline::analysis {
 
 // The autocorrelation time is an estimate, and the ranks beside a slow one must stay unnamed as well: a level of 1.5 %
-// keeps false names below 5 % of all runs also where iterations are strongly alike (tests/bench/stragglers.cpp simulates
-// it).
+// keeps false names below 5 % of all runs also where iterations are strongly alike (tests/bench/stragglers.cpp
+// simulates it).
 inline constexpr double lateness_level = 0.015;
 inline constexpr double least_lateness_cost = 0.01;  // of a step
 inline constexpr double least_lateness_times = 20;   // autocorrelation times that a run must have to be judged
@@ -53,7 +53,7 @@ struct LatenessRow {
 void add_collective(LatenessRow& row, std::span<const double> arrivals_ns, std::span<const double> waits_ns);
 
 // Appends an iteration to the table.
-void append(LatenessTable& table, std::int64_t number, const LatenessRow& row);
+void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow& row);
 
 // Over the collectives that all ranks took part in, in iterations that all ranks finished. The warm-up is left out: the
 // first tenth of the iterations, at least one. `iterations` holds the iterations of each rank.

@@ -13,6 +13,7 @@ RunSection collectives();
 RunSection waiting();       // who waits for whom, and ranks that are slow beyond chance
 RunSection heat_map();      // which rank is late in which iteration
 RunSection messages();      // who sends to whom
+RunSection links();         // slow links, and collectives too small for them
 RunSection efficiencies();  // POP
 RunSection critical_path();
 RunSection what_if();  // predictions, at the end of a run's tables

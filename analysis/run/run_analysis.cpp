@@ -8,6 +8,7 @@
 #include "analysis/metrics/statistics.h"
 #include "analysis/metrics/warm_up.h"
 #include "analysis/run/device_peak.h"
+#include "analysis/run/run_links.h"
 #include "analysis/scaling/long_run.h"
 
 namespace paceline::analysis {
@@ -237,6 +238,8 @@ void add_collectives(RunAnalysis& run) {
       run.lateness_causes.push_back({slow_phase(table, iterations, late), lateness_pattern(table, late.rank)});
     }
   }
+  run.link_uses = link_uses(collectives, link_ends(run));
+  if (run.losses.located) run.small_collectives = small_collectives(collectives, iterations);
   run.collectives = std::move(collectives.rows);
   run.hangs = find_hangs(calls);
 }

@@ -14,6 +14,7 @@
 
 #include "analysis/graph/critical_path.h"
 #include "analysis/graph/what_if.h"
+#include "analysis/metrics/collective_costs.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/lateness.h"
@@ -112,6 +113,8 @@ struct RunAnalysis {
   LatenessTable lateness_table;
   LatenessTest lateness;
   std::vector<LatenessCause> lateness_causes;  // as lateness.late
+  std::vector<LinkUse> link_uses;              // what large collectives achieved
+  std::optional<SmallCollectives> small_collectives;
   std::uint64_t dropped = 0;
   std::map<std::string, std::uint64_t> dropped_by_cause;
   RunLosses losses;

@@ -183,7 +183,7 @@ void loader_part(const Settings& settings) {
             LatenessRow row;
             row.step_ns = last;
             add_collective(row, arrivals, waits);
-            append(table, static_cast<std::int64_t>(i), row);
+            add_iteration(table, static_cast<std::int64_t>(i), row);
           }
           const std::vector<std::span<const Iteration>> spans(of_ranks.begin(), of_ranks.end());
           const LatenessTest test = test_lateness(table, 0);

@@ -129,7 +129,7 @@ inline LatenessTable simulate(const Job& job, Random& random) {
       row.step_ns += last;
       add_collective(row, arrivals, waits);
     }
-    append(table, static_cast<std::int64_t>(i), row);
+    add_iteration(table, static_cast<std::int64_t>(i), row);
   }
   return table;
 }

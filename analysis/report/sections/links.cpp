@@ -1,0 +1,92 @@
+// Links that carried much less than they are rated at, and collectives too small for a link.
+#include "analysis/report/sections.h"
+#include "analysis/report/values.h"
+#include "analysis/run/run_links.h"
+#include "analysis/text/lists.h"
+
+namespace paceline::analysis {
+namespace links_section {
+
+std::string gbit(double bytes_per_s) { return significant(8e-9 * bytes_per_s, 2) + " Gbit/s"; }
+
+std::optional<LinkRate> rated(const RunAnalysis& run, const LinkUse& use) {
+  const std::vector<LinkEnd> all = link_ends(run);
+  std::vector<LinkEnd> members;
+  for (const std::uint32_t rank : use.ranks) members.push_back(all[rank]);
+  return rated_link(members, use.on_devices, run.number("link_gbit"));
+}
+
+std::string hosts_text(const LinkUse& use) {
+  constexpr std::size_t most_named = 4;
+  if (use.hosts.size() == 1) return "The links between the GPUs of " + use.hosts.front() + " carry";
+  if (use.hosts.size() == 2) return fmt::format("The link between {} and {} carries", use.hosts[0], use.hosts[1]);
+  if (use.hosts.size() > most_named) return fmt::format("The links between {} hosts carry", use.hosts.size());
+  return fmt::format("The links between {} carry", list_text(use.hosts));
+}
+
+void link_finding(const RunAnalysis& run, const LinkUse& use, std::vector<Finding>& out) {
+  const auto rate = rated(run, use);
+  if (!is_slow(use, rate ? rate->bytes_per_s : 0)) return;
+  std::string text =
+      fmt::format("{} {}: the median bus bandwidth of {} collectives of about {}, and nine of ten stayed below {}.",
+                  hosts_text(use), gbit(use.bytes_per_s), count(static_cast<double>(use.collectives)),
+                  bytes(static_cast<double>(use.bytes)), gbit(use.fastest_bytes_per_s));
+  if (rate) {
+    text += fmt::format(" Its rated speed is {} ({}), of which that is {}.", gbit(rate->bytes_per_s), rate->source,
+                        percent(use.bytes_per_s / rate->bytes_per_s));
+  } else {
+    text +=
+        " Its rated speed is not known (give it with --link-gbit), but networks of clusters carry 1 Gbit/s and more.";
+  }
+  text += " Check which interface the library uses, its negotiated speed, limits on its rate, and other traffic.";
+  out.push_back({Severity::warning, std::move(text)});
+}
+
+void small_finding(const SmallCollectives& small, std::vector<Finding>& out) {
+  out.push_back(
+      {Severity::warning,
+       fmt::format(
+           "The collectives are too small: an iteration has {} of {} (median size {}), and each costs {} however "
+           "small it is. That is {} of the collectives' transfers and at least {} of the step in 19 of 20 "
+           "iterations.{} Send larger buckets (--bucket-mb of paceline-train, bucket_cap_mb of "
+           "DistributedDataParallel).",
+           count(small.calls), small.operation, bytes(static_cast<double>(small.median_bytes)),
+           duration(small.fixed_ns), percent(small.share_of_communication), percent(small.share_of_step),
+           small.half_bytes > 0 ? fmt::format(" From {} on, sending the bytes takes longer than this fixed cost.",
+                                              bytes(static_cast<double>(small.half_bytes)))
+                                : "")});
+}
+
+void findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  for (const LinkUse& use : run.link_uses) link_finding(run, use, out);
+  if (run.small_collectives) small_finding(*run.small_collectives, out);
+}
+
+void figures(const RunAnalysis& run, Json& out) {
+  for (const LinkUse& use : run.link_uses) {
+    const auto rate = rated(run, use);
+    Json link = {{"hosts", use.hosts},
+                 {"collectives", use.collectives},
+                 {"bytes", use.bytes},
+                 {"busbw_bytes_per_s", use.bytes_per_s},
+                 {"fastest_busbw_bytes_per_s", use.fastest_bytes_per_s},
+                 {"slow", is_slow(use, rate ? rate->bytes_per_s : 0)}};
+    if (rate) link["rated_bytes_per_s"] = rate->bytes_per_s, link["rated_by"] = rate->source;
+    out["links"].push_back(std::move(link));
+  }
+  if (!run.small_collectives) return;
+  const SmallCollectives& small = *run.small_collectives;
+  out["small_collectives"] = {{"operation", small.operation},
+                              {"calls_per_iteration", small.calls},
+                              {"median_bytes", small.median_bytes},
+                              {"fixed_ns", small.fixed_ns},
+                              {"share_of_transfer", small.share_of_communication},
+                              {"share_of_step", small.share_of_step}};
+  if (small.half_bytes > 0) out["small_collectives"]["half_bytes"] = small.half_bytes;
+}
+
+}  // namespace links_section
+
+RunSection sections::links() { return {.findings = links_section::findings, .figures = links_section::figures}; }
+
+}  // namespace paceline::analysis
