@@ -22,6 +22,7 @@ struct LinkUse {
   std::vector<std::string> hosts;    // in the order of their first ranks
   std::vector<std::uint32_t> ranks;  // that took part, as in Collectives
   bool on_devices = false;           // NCCL's
+  bool messages = false;             // of point-to-point messages instead of collectives (link_times.h)
   std::size_t collectives = 0;
   std::uint64_t bytes = 0;         // the median size
   double bytes_per_s = 0;          // the median bus bandwidth

@@ -19,6 +19,7 @@
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/lateness.h"
 #include "analysis/metrics/lateness_causes.h"
+#include "analysis/metrics/link_times.h"
 #include "analysis/metrics/messages.h"
 #include "analysis/metrics/step_changes.h"
 #include "analysis/run/breakdown.h"
@@ -113,7 +114,8 @@ struct RunAnalysis {
   LatenessTable lateness_table;
   LatenessTest lateness;
   std::vector<LatenessCause> lateness_causes;  // as lateness.late
-  std::vector<LinkUse> link_uses;              // what large collectives achieved
+  std::vector<LinkUse> link_uses;              // what large collectives and messages achieved
+  std::vector<LinkTimes> link_times;           // of messages
   std::optional<SmallCollectives> small_collectives;
   std::uint64_t dropped = 0;
   std::map<std::string, std::uint64_t> dropped_by_cause;

@@ -17,4 +17,8 @@ std::vector<LinkEnd> link_ends(const RunAnalysis& run);
 // description takes precedence.
 std::optional<LinkRate> rated_link_of(const RunAnalysis& run, const CollectiveRow& row);
 
+// Fills what messages show of the links: RunAnalysis::link_times, and more entries of link_uses. Cost: n log n in the
+// messages.
+void add_links(const Messages& messages, RunAnalysis& run);
+
 }  // namespace paceline::analysis

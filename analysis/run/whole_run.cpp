@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "analysis/run/run_analysis.h"
+#include "analysis/run/run_links.h"
 #include "analysis/text/numbers.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,9 @@ void add_messages(const Trace& trace, RunAnalysis& run) {
   if (calls > most_matched_messages) {
     run.unmatched_messages = calls;
   } else if (calls > 0) {
-    MessageMatrix matrix = message_matrix(trace, match_messages(trace));
+    const Messages messages = match_messages(trace);
+    add_links(messages, run);
+    MessageMatrix matrix = message_matrix(trace, messages);
     if (!matrix.pairs.empty()) run.messages = std::move(matrix);
   }
 }

@@ -1,6 +1,6 @@
 // How often the report names a rank, a phase or a change in generated runs whose truth is known.
 //
-//   stragglers [--runs N] [--slow-runs N] [--only ranks,loader,steps] [--phi X] [--iterations N] [--cells]
+//   stragglers [--runs N] [--slow-runs N] [--only ranks,loader,links,steps] [--phi X] [--iterations N] [--cells]
 //
 // Balanced runs should be named in at most 5 % (6.5 % with the error of 1,000 runs). A rank that is slowed by six
 // standard errors of its mean lateness should be named in 97 %, and no other one. `--cells` prints each cell beside the
@@ -14,7 +14,9 @@
 #include <tuple>
 
 #include "analysis/metrics/lateness_causes.h"
+#include "analysis/metrics/link_times.h"
 #include "analysis/metrics/step_changes.h"
+#include "tests/unit/analysis/simulated_collectives.h"
 #include "tests/unit/analysis/simulated_steps.h"
 
 namespace {
@@ -202,6 +204,44 @@ void loader_part(const Settings& settings) {
   }
 }
 
+// A ring of messages between hosts; one link takes longer.
+void links_part(const Settings& settings) {
+  std::printf("Links: a ring of messages, 200 iterations; a throttled link is named\n");
+  std::uint64_t seed = 3000;
+  for (const double phi : {0.0, 0.5}) {
+    for (const bool exponential : {false, true}) {
+      for (const std::size_t ranks : {4U, 16U}) {
+        Job job{.ranks = ranks, .iterations = 200, .exponential = exponential, .autocorrelation = phi};
+        Random random(++seed);
+        const auto test_of = [&] {
+          const SimulatedRing ring(job, random);
+          return link_times(ring.messages, ring.spans(), ring.ends, 0).at(0).test;
+        };
+        std::size_t judged = 0, named = 0, found = 0, wrong = 0;
+        for (std::size_t run = 0; run < settings.runs; ++run) {
+          const LatenessTest test = test_of();
+          judged += test.judged;
+          named += !test.late.empty();
+        }
+        // The standard error of the mean of 180 iterations.
+        job.delay = delay_of(0.05 * std::sqrt((1 + phi) / (1 - phi) / 180), ranks);
+        for (std::size_t run = 0; run < settings.slow_runs; ++run) {
+          const LatenessTest test = test_of();
+          const auto is_slow = [&](const LateRank& late) { return late.rank == job.slow_rank; };
+          found += test.late.size() == 1 && is_slow(test.late[0]);
+          wrong += !std::ranges::all_of(test.late, is_slow);
+        }
+        std::printf(
+            "  phi %.1f, %s, %2zu links: judged %5.1f %%, balanced and named %4.1f %%; throttled: found %zu, "
+            "another named %zu of %zu\n",
+            phi, exponential ? "exponential" : "normal     ", ranks, Rates::percent(judged, settings.runs),
+            Rates::percent(named, settings.runs), found, wrong, settings.slow_runs);
+        std::fflush(stdout);
+      }
+    }
+  }
+}
+
 // Unchanging step times, a jump and a drift.
 void steps_part(const Settings& settings) {
   std::printf("Step times: unchanging; a jump and a drift of six and twelve standard errors\n");
@@ -276,6 +316,7 @@ int main(int count, char** arguments) {
   const auto wanted = [&](const char* part) { return only.empty() || only.find(part) != std::string::npos; };
   if (wanted("ranks")) ranks_part(settings);
   if (wanted("loader")) loader_part(settings);
+  if (wanted("links")) links_part(settings);
   if (wanted("steps")) steps_part(settings);
   return 0;
 }

@@ -42,6 +42,30 @@ void link_finding(const RunAnalysis& run, const LinkUse& use, std::vector<Findin
   out.push_back({Severity::warning, std::move(text)});
 }
 
+std::string rank_text(const RunAnalysis& run, std::uint32_t index) {
+  const RankSummary& rank = run.per_rank[index];
+  return fmt::format("rank {}{}", rank.rank, rank.host.empty() ? "" : " on " + rank.host);
+}
+
+// Links that are slower than the others of their kind beyond chance.
+void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<Finding>& out) {
+  constexpr std::size_t most_named = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(times.test.late.size(), most_named); ++i) {
+    const LateRank& late = times.test.late[i];
+    const RankLink& link = times.links[late.rank];
+    text += fmt::format(
+        "{}Messages from {} to {} take {} of an iteration, {} longer than the median of the {} other "
+        "links {} that carry as much. That costs {} of a step.",
+        text.empty() ? "" : " ", rank_text(run, link.sender), rank_text(run, link.receiver),
+        seconds(times.times[late.rank]), seconds(1e-9 * late.behind_ns), times.links.size() - 1,
+        times.between_hosts ? "between hosts" : "within hosts", percent(late.share_of_step));
+  }
+  if (text.empty()) return;
+  text += " That is beyond chance (links permuted like ranks). Check these links and the ranks at their ends.";
+  out.push_back({Severity::warning, std::move(text)});
+}
+
 void small_finding(const SmallCollectives& small, std::vector<Finding>& out) {
   out.push_back(
       {Severity::warning,
@@ -59,6 +83,7 @@ void small_finding(const SmallCollectives& small, std::vector<Finding>& out) {
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   for (const LinkUse& use : run.link_uses) link_finding(run, use, out);
+  for (const LinkTimes& times : run.link_times) times_finding(run, times, out);
   if (run.small_collectives) small_finding(*run.small_collectives, out);
 }
 
@@ -72,7 +97,25 @@ void figures(const RunAnalysis& run, Json& out) {
                  {"fastest_busbw_bytes_per_s", use.fastest_bytes_per_s},
                  {"slow", is_slow(use, rate ? rate->bytes_per_s : 0)}};
     if (rate) link["rated_bytes_per_s"] = rate->bytes_per_s, link["rated_by"] = rate->source;
+    if (use.messages) link["of_messages"] = true;
     out["links"].push_back(std::move(link));
+  }
+  for (const LinkTimes& times : run.link_times) {
+    Json entry = {{"between_hosts", times.between_hosts},
+                  {"links", times.links.size()},
+                  {"iterations", times.test.iterations},
+                  {"judged", times.test.judged},
+                  {"slow_links", Json::array()}};
+    for (const LateRank& late : times.test.late) {
+      const RankLink& link = times.links[late.rank];
+      entry["slow_links"].push_back({{"from", run.per_rank[link.sender].rank},
+                                     {"to", run.per_rank[link.receiver].rank},
+                                     {"seconds", times.times[late.rank]},
+                                     {"longer_ns", late.behind_ns},
+                                     {"share_of_step", late.share_of_step},
+                                     {"p", late.p}});
+    }
+    out["link_times"].push_back(std::move(entry));
   }
   if (!run.small_collectives) return;
   const SmallCollectives& small = *run.small_collectives;

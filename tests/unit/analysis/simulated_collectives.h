@@ -1,13 +1,15 @@
-// Generated collectives of two ranks whose costs are known.
+// Generated collectives of two ranks, and messages of a ring, whose costs are known.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/iterations.h"
 #include "analysis/metrics/link_rates.h"
+#include "analysis/metrics/messages.h"
 #include "tests/unit/analysis/simulated_steps.h"
 
 namespace paceline::analysis::simulation {
@@ -56,6 +58,45 @@ struct SimulatedCollectives {
     }
   }
   std::vector<std::span<const Iteration>> spans() const { return {iterations, iterations}; }
+};
+
+// In each iteration, each rank sends one message to the next one, on a host of its own. It takes 20 ms on average, with
+// the noise of the job (Job::noise of 100 ms); the message of the slow rank takes Job::delay × 100 ms longer.
+struct SimulatedRing {
+  Messages messages;
+  std::vector<LinkEnd> ends;
+  std::vector<Iteration> iterations;  // of all ranks
+
+  SimulatedRing(const Job& job, Random& random) {
+    std::vector<Noise> noises;
+    for (std::size_t r = 0; r < job.ranks; ++r) {
+      noises.emplace_back(job.autocorrelation, job.exponential, random);
+      ends.push_back({.machine = std::to_string(r), .host = "host" + std::to_string(r)});
+    }
+    const auto step = static_cast<std::int64_t>(2 * work_ns);
+    for (std::size_t i = 0; i < job.iterations; ++i) {
+      Iteration& iteration = iterations.emplace_back();
+      iteration.number = static_cast<std::int64_t>(i);
+      iteration.start_ns = static_cast<std::int64_t>(i) * step;
+      iteration.duration_ns = static_cast<std::int64_t>(work_ns);
+      for (std::uint32_t r = 0; r < job.ranks; ++r) {
+        const double time = work_ns * (0.2 + job.noise * noises[r].next(random) + (r == job.slow_rank ? job.delay : 0));
+        const std::int64_t start = iteration.start_ns + 1000,
+                           end = start + std::max(static_cast<std::int64_t>(time), std::int64_t{0});
+        Message& message = messages.all.emplace_back();
+        message.sender = r;
+        message.receiver = (r + 1) % static_cast<std::uint32_t>(job.ranks);
+        message.send.emplace();
+        message.send->start_ns = start, message.send->end_ns = end, message.send->bytes = 1'000'000;
+        message.receive.emplace();
+        message.receive->start_ns = message.receive->blocked_from_ns = iteration.start_ns,
+        message.receive->end_ns = end;
+      }
+    }
+  }
+  std::vector<std::span<const Iteration>> spans() const {
+    return std::vector<std::span<const Iteration>>(ends.size(), iterations);
+  }
 };
 
 }  // namespace paceline::analysis::simulation
