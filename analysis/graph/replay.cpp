@@ -15,7 +15,7 @@ FittedCosts fit_half(const ReplayProgram& program, const std::function<bool(std:
     if (chosen(of.iteration)) costs.network.observe({of.operation, of.members}, of.bytes, of.recorded_ns, c);
   }
   for (const ReplayEdge& edge : program.edges) {
-    if (!chosen(edge.iteration)) continue;
+    if (!chosen(edge.iteration) || edge.recorded_ns < 0) continue;  // below 0: the track did not wait
     if (carries_bytes(edge.kind)) {
       costs.network.observe({edge.kind == DependencyKind::message ? "message" : "send", 2}, edge.bytes,
                             edge.recorded_ns);
@@ -170,7 +170,8 @@ class Simulation {
     const ReplayEdge& edge = program_.edges[index];
     const FittedCosts& costs = costs_.for_iteration(edge.iteration);
     const double came_ns = track.now_ns;
-    track.now_ns = std::max(came_ns, caused_[index]) + latency_ns(edge, costs);
+    // A cause that came before the track costs it nothing.
+    if (caused_[index] > came_ns) track.now_ns = caused_[index] + latency_ns(edge, costs);
     if (StepParts* parts = parts_of(t, item)) {
       (carries_bytes(edge.kind) ? parts->transfer : parts->helpers) += share(track.now_ns - came_ns);
     }

@@ -12,6 +12,7 @@
 namespace paceline::analysis {
 namespace replay_building {
 
+constexpr double not_observed = -1;
 constexpr double golden_ratio = 0.6180339887498949;
 constexpr double gradient_share = 0.002;  // of the bytes of an iteration, from which a collective carries gradients
 constexpr std::uint64_t least_gradient = 1024;  // bytes
@@ -155,9 +156,12 @@ class Building {
         // A helper that began while the main thread waited was woken before and came late, which is its own time.
         const bool woken = wait.kind == DependencyKind::hand_over && wait.bytes == 0;
         if (woken) until = std::max(wait.from_ns, until - (wait.cause_ns - cause));
+        // Where the cause had come before the track did, the time until the track went on is its own.
+        const bool binding = cause > wait.from_ns;
+        if (!binding) until = wait.from_ns;
         double& place = drawn.try_emplace({wait.kind, wait.bytes}, 0.5).first->second;
         out_.edges.push_back({wait.kind, wait.bytes, iteration_at(graph_.tracks[t].rank, wait.until_ns),
-                              static_cast<double>(until - std::max(wait.from_ns, cause)), place});
+                              binding ? static_cast<double>(until - cause) : not_observed, place});
         place = std::fmod(place + golden_ratio, 1.0);
         add_point(wait.cause, cause, cause, causes, {.what = ReplayItem::cause, .index = index});
         add_point(t, wait.from_ns, until, waits, {.what = ReplayItem::wait, .index = index});

@@ -38,7 +38,8 @@ RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
   run.critical_path = critical_path(table, graph);
   if (!run.critical_path) return run;
   const Predictor predictor(table, graph, training_setup(run));
-  if (!predictor.usable()) return run;
+  // The costs of one iteration come from others.
+  if (!predictor.usable() || predictor.iterations() < 2) return run;
   run.what_if = all_predictions(predictor);
   run.what_if->notes = prediction_limits(run, predictor);
   return run;

@@ -27,7 +27,7 @@ RING = SMALL + " --communicator ring"
 # and a slow network leaves the cores free, so most cases do not depend on how busy the machine is. `overlap` and `batch`
 # need two idle cores, because compute decides them.
 CASES = {
-    "slow-rank": (SMALL + " --fault slow-rank=1:150", SMALL, None, None, "--relieve 1"),
+    "slow-rank": (RING + " --fault slow-rank=1:200", RING, "20mbit", "20mbit", "--relieve 1"),
     "very-slow-rank": (SMALL + " --batch-size 1 --fault slow-rank=1:500", SMALL + " --batch-size 1", None, None,
                        "--relieve 1"),
     "fp16": (RING, RING + " --allreduce-dtype f16", "20mbit", "20mbit", "--fp16"),

@@ -232,5 +232,76 @@ TEST_F(OverlapTest, ASlowerNetworkQueuesBuckets) {
   EXPECT_NEAR(step_ms({.schedule = GradientSchedule::blocking}), 85, 0.01);
 }
 
+// A step of one rank on a device, in ms: launches at 1 and 2, a synchronisation from 3 to 50; kernel a from 6 to 20,
+// five after its launch, and kernel b right behind it until 45.
+class DeviceTest : public WhatIfTest {
+ protected:
+  static Trace job() {
+    TraceBuilder run;
+    RankBuilder& rank = run.add_rank(0, 1);
+    TrackBuilder& main = rank.add_main_thread();
+    TrackBuilder& stream = rank.add_track(TrackKind::stream, "stream 7");
+    int correlation = 0;
+    for (int i = 0; i < 30; ++i) {
+      const std::int64_t now = i * 50 * ms;
+      main.push(now, "iteration", trainer, "iteration");
+      main.argument("payload", i);
+      main.push(now, "forward", trainer, "forward");
+      const char* const kernels[] = {"a", "b"};
+      const std::int64_t starts[] = {6, 20}, ends[] = {20, 45};
+      for (int k = 0; k < 2; ++k) {
+        main.add_slice(now + (k + 1) * ms, now + (k + 2) * ms, "cudaLaunchKernel", "cuda", "runtime");
+        main.argument("correlation", ++correlation);
+        stream.add_slice(now + starts[k] * ms, now + ends[k] * ms, kernels[k], "cuda", "kernel");
+        stream.argument("correlation", correlation);
+      }
+      main.add_slice(now + 3 * ms, now + 50 * ms, "cudaDeviceSynchronize", "cuda", "synchronization");
+      main.pop(now + 50 * ms);
+      main.pop(now + 50 * ms);
+    }
+    return run.finish();
+  }
+  DeviceTest() : WhatIfTest(job()) {}
+};
+
+TEST_F(DeviceTest, ReplaysLaunchesKernelsAndSynchronisation) {
+  ASSERT_TRUE(predictor().usable());
+  EXPECT_NEAR(predictor().replayed_s(), 0.050, 1e-9);
+  EXPECT_NEAR(step_ms({.faster = {{"b", 2}}}), 50 - 12.5, 0.01);
+  EXPECT_NEAR(step_ms({.faster = {{"a", 2}, {"b", 5}}}), 50 - 7 - 20, 0.01);
+}
+
+// Rank 0 computes 40 and sends; rank 1 computes 10, receives 5 after the send began, and both meet in nothing else.
+class MessageTest : public WhatIfTest {
+ protected:
+  static Trace job() {
+    TraceBuilder run;
+    for (int r = 0; r < 2; ++r) {
+      TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+      for (int i = 0; i < 30; ++i) {
+        const std::int64_t now = i * 45 * ms, work = (r == 0 ? 40 : 10) * ms;
+        main.push(now, "iteration", trainer, "iteration");
+        main.argument("payload", i);
+        main.add_slice(now, now + work, "forward", trainer, "forward");
+        main.add_slice(now + work, now + (r == 0 ? 41 : 45) * ms, r == 0 ? "MPI_Send" : "MPI_Recv", "mpi",
+                       "point-to-point");
+        main.text_argument("communicator", "MPI_COMM_WORLD");
+        main.argument("peer", 1 - r);
+        main.argument("tag", 3);
+        main.argument("bytes", 1000);
+        if (r == 0) main.add_slice(now + 41 * ms, now + 45 * ms, "optimizer", trainer, "optimizer");
+        main.pop(now + 45 * ms);
+      }
+    }
+    return run.finish();
+  }
+  MessageTest() : WhatIfTest(job()) {}
+};
+
+TEST_F(MessageTest, ReplaysAReceiveAfterItsSend) {
+  EXPECT_NEAR(predictor().replayed_s(), 0.045, 1e-9);
+  EXPECT_NEAR(step_ms({.faster = {{"forward", 2}}}), 45 - 20, 0.01);
+}
+
 }  // namespace
 }  // namespace paceline::analysis
