@@ -122,5 +122,16 @@ TEST(Lateness, AddsUpWhatEachCollectiveShows) {
   EXPECT_EQ(even.behind_ns, (std::vector<double>{-20, -10, 30, 10}));
 }
 
+TEST(Lateness, ATableHasTheMeanNumberOfCollectives) {
+  LatenessTable table;
+  for (const int collectives : {2, 4, 3, 7}) {
+    LatenessRow row;
+    for (int i = 0; i < collectives; ++i) add_collective(row, std::vector<double>{0, 10}, std::vector<double>{10, 0});
+    add_iteration(table, 0, row);
+  }
+  EXPECT_EQ(table.iterations(), 4U);
+  EXPECT_DOUBLE_EQ(table.collectives, 4);
+}
+
 }  // namespace
 }  // namespace paceline::analysis
