@@ -93,12 +93,12 @@ std::vector<std::int64_t> steady_durations(const RunAnalysis& run, const RankSum
 
 void tables(const RunAnalysis& run, std::vector<Table>& out) {
   const RunIterations& it = run.iterations;
+  const std::string warm_up = plural(it.warmup, "iteration", "iterations") + " of warm-up";
   Table table{.id = "iterations",
-              .title = "Iteration times of each rank",
+              .title = fmt::format("Iteration times of each rank, without {}", warm_up),
               .columns = {"rank", "iterations", "minimum", "25 %", "median", "75 %", "95 %", "maximum", "σ"}};
-  table.note = fmt::format(
-      "Iterations that all ranks finished, without {} of warm-up: the rule is a tenth of them, at least one.",
-      plural(it.warmup, "iteration", "iterations"));
+  table.note = fmt::format("Iterations that all ranks finished, without {}: the rule is a tenth of them, at least one.",
+                           warm_up);
   if (it.warmup_by_mser5) {
     table.note += fmt::format(" The rule MSER-5 (White 1997) would set aside {}.", *it.warmup_by_mser5);
   }
