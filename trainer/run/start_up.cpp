@@ -165,6 +165,7 @@ nlohmann::json describe(const Job& job) {
                         {"batch_per_rank", o.batch_size},
                         {"global_batch", global_batch},
                         {"images_per_iteration", global_batch},
+                        {"flops_per_image", job.model->train_flops_per_image()},
                         {"dtype", o.dtype},
                         {"communicator", o.communicator},
                         {"allreduce_dtype", o.allreduce_dtype},

@@ -21,11 +21,13 @@ expected = {"program": "paceline-train", "model": "resnet18 width 0.125", "batch
             "epochs": 5 / 3, "ranks": 2, "evaluate": "all ranks"}
 for key, value in expected.items():
     assert start[key] == value, (key, start[key])
+assert start["flops_per_image"] > 1e6, start
 assert [line["iteration"] for line in lines if line["event"] == "iteration"] == list(range(5))
 assert all(line["loss"] > 0 and line["seconds"] > 0 for line in lines if line["event"] == "iteration")
 for number, epoch in enumerate([line for line in lines if line["event"] == "epoch"], 1):
     assert epoch["epoch"] == number and epoch["train_loss"] > 0 and epoch["images_per_s"] > 0, epoch
     assert epoch["test_images"] == 11, epoch
+    assert abs(epoch["gflops"] / (1e-9 * start["flops_per_image"] * epoch["images_per_s"]) - 1) < 1e-6, (epoch, start)
     assert abs(epoch["test_accuracy"] * 11 - round(epoch["test_accuracy"] * 11)) < 1e-9, epoch
     images = 24 if number == 1 else 16
     assert abs(epoch["train_accuracy"] * images - round(epoch["train_accuracy"] * images)) < 1e-9, epoch
