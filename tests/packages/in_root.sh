@@ -1,0 +1,50 @@
+# Runs inside the bare Debian of debian_root.sh.
+set -euo pipefail
+fail() { echo "in_root.sh: $*" >&2; exit 1; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm_rsh_agent=""
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+quietly() { "$@" >/tmp/log 2>&1 || fail "failed: $*: $(tail -20 /tmp/log)"; }
+installed() { find / -xdev \( -path /proc -o -path /packages -o -path /samples -o -path /tmp \) -prune -o -iname '*paceline*' -print; }
+nothing_stays() { [ -z "$(installed)" ] || fail "files stay behind after the removal of $1: $(installed)"; }
+
+cd /tmp
+quietly apt-get update
+
+# The wheel, in an environment of Debian's own Python.
+if ls /packages/*.whl >/dev/null 2>&1; then
+  quietly apt-get install -y --no-install-recommends python3-venv
+  quietly python3 -m venv /opt/python
+  quietly /opt/python/bin/pip install --no-index /packages/*.whl
+  quietly /opt/python/bin/paceline record -o nothing -- true  # a recording needs MPI or NVTX, which wheel.sh has
+  quietly /opt/python/bin/paceline info /packages/closed.pace
+  /opt/python/bin/python -c '
+import paceline
+run = paceline.load("/packages/closed.pace")
+assert len(run.slices) > 0 and run.report().runs[0].per_rank[0].wall_ns > 0
+print(run)'
+  quietly /opt/python/bin/pip uninstall -y paceline
+  nothing_stays "the wheel"
+  echo "the wheel: installed, used and removed"
+fi
+ls /packages/*.deb >/dev/null 2>&1 || exit 0
+
+quietly apt-get install -y --no-install-recommends /packages/paceline_*.deb /packages/paceline-viewer_*.deb /packages/paceline-trainer_*.deb
+paceline --version
+quietly mpirun --bind-to none -n 2 paceline record -o run2 -- paceline-train --synthetic --image-size 32 --width 0.125 \
+  --train-images 64 --test-images 4 --batch-size 4 --iterations 8 --threads 1
+paceline info run2 | grep -q '1 of 2' || fail "paceline info does not show rank 1"
+paceline report run2 | grep -q MPI_Allreduce || fail "the report has no allreduce"
+paceline view run2 --screenshot viewer.png 2>/dev/null
+[ "$(head -c 4 viewer.png | tail -c 3)" = PNG ] || fail "the viewer drew no picture"
+quietly apt-get purge -y paceline paceline-viewer paceline-trainer
+nothing_stays "the packages"
+echo "the packages: installed, used and removed"
+
+# The library, with what it needs to build the example.
+quietly apt-get install -y --no-install-recommends /packages/libpaceline-dev_*.deb cmake make
+quietly cmake -S /samples/library -B build
+quietly cmake --build build
+build/slowest_rank run2
+quietly apt-get purge -y libpaceline-dev
+nothing_stays "the library"
+echo "the library: installed, used and removed"
