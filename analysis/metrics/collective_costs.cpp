@@ -16,7 +16,9 @@ constexpr std::uint64_t most_small_bytes = 4096;
 constexpr std::size_t fewest_small = 5;
 constexpr double times_small = 4;       // a large collective takes at least this many times as long as a small one
 constexpr double least_size_ratio = 8;  // of the sizes through which α + β n is laid
-constexpr double nearly_all = 0.05;     // of the iterations may be below a limit
+// Where the median collective takes less time than this, its fixed cost may be the reason; the link is not called slow.
+constexpr double least_transfer_s = 1e-3, least_transfer_on_devices_s = 2e-4;
+constexpr double nearly_all = 0.05;  // of the iterations may be below a limit
 
 double seconds_of(const Collective& collective) { return 1e-9 * static_cast<double>(collective.transfer_ns); }
 
@@ -123,6 +125,9 @@ std::vector<LinkUse> link_uses(const Collectives& collectives, std::span<const L
 }
 
 bool is_slow(const LinkUse& use, double rated) {
+  using namespace collective_cost_parts;
+  const double least_s = use.on_devices ? least_transfer_on_devices_s : least_transfer_s;
+  if (static_cast<double>(use.bytes) < least_s * use.bytes_per_s) return false;
   if (rated > 0) return use.fastest_bytes_per_s < least_share_of_rate * rated;
   return use.hosts.size() > 1 && use.fastest_bytes_per_s < least_share_of_rate * least_network_rate;
 }

@@ -39,12 +39,14 @@ TEST(LinkUses, TheMedianBusBandwidthOfLargeCollectivesIsTheUse) {
   EXPECT_FALSE(is_slow(uses[0], 1.9e9));
   EXPECT_TRUE(is_slow(uses[0], 2.1e9));
   EXPECT_FALSE(is_slow(uses[0], 0)) << "faster than 1 Gbit/s";
+  const auto short_ones = uses_of(SimulatedCollectives({.bytes = {40, 500'000}, .noise = 0, .slowest = 1}, random));
+  EXPECT_FALSE(is_slow(short_ones.at(0), 25e9)) << "half a millisecond may be a fixed cost";
 }
 
 TEST(LinkUses, OneHostAndSmallCollectivesHaveNone) {
   Random random(1);
   EXPECT_TRUE(uses_of(SimulatedCollectives({.bytes = {40, 1'000'000}, .hosts = 1}, random)).empty());
-  EXPECT_TRUE(uses_of(SimulatedCollectives({.bytes = {40, 100'000}}, random)).empty());
+  EXPECT_TRUE(uses_of(SimulatedCollectives({.bytes = {40, 60'000}}, random)).empty());
   // 270 kB take 470 µs here, less than four small ones of 200 µs each.
   EXPECT_TRUE(uses_of(SimulatedCollectives({.bytes = {40, 40, 270'000}, .fixed_ns = 2e5}, random)).empty());
 }
