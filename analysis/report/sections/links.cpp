@@ -28,8 +28,9 @@ void link_finding(const RunAnalysis& run, const LinkUse& use, std::vector<Findin
   const auto rate = rated(run, use);
   if (!is_slow(use, rate ? rate->bytes_per_s : 0)) return;
   std::string text =
-      fmt::format("{} {}: the median bus bandwidth of {} collectives of about {}, and nine of ten stayed below {}.",
-                  hosts_text(use), gbit(use.bytes_per_s), count(static_cast<double>(use.collectives)),
+      fmt::format("{} {}: the median {} {} of about {}, and nine of ten stayed below {}.", hosts_text(use),
+                  gbit(use.bytes_per_s), use.messages ? "rate of" : "bus bandwidth of",
+                  count(static_cast<double>(use.collectives)) + (use.messages ? " messages" : " collectives"),
                   bytes(static_cast<double>(use.bytes)), gbit(use.fastest_bytes_per_s));
   if (rate) {
     text += fmt::format(" Its rated speed is {} ({}), of which that is {}.", gbit(rate->bytes_per_s), rate->source,
