@@ -18,6 +18,17 @@
 #include "trainer/comm/waiting.h"
 #include "trainer/core/error.h"
 
+namespace {
+int allreduce_calls = 0;
+}
+
+// MPI's profiling interface (MPI 3.1, section 14.2): the tests count the calls.
+extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op operation,
+                             MPI_Comm comm) {
+  ++allreduce_calls;
+  return PMPI_Allreduce(send, receive, count, type, operation, comm);
+}
+
 namespace paceline::train {
 namespace {
 
@@ -153,8 +164,11 @@ TEST_P(AllreduceTest, NaiveReducesByParameterIfTheLengthIsTheGradients) {
   for (const std::string& dtype : allreduce_dtypes()) {
     const auto communicator = make_host_communicator("naive", dtype, std::make_unique<Ranks>(ranks.comm));
     communicator.reduction->set_segments({0, 64, 64, 70, 1000, 2048});
+    allreduce_calls = 0;
     expect_means(communicator, 2048, "naive by parameter");
+    EXPECT_EQ(allreduce_calls, 4) << "one for each parameter that has values";
     expect_means(communicator, 100, "naive on a part");
+    EXPECT_EQ(allreduce_calls, 5);
   }
 }
 
