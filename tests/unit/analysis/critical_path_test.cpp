@@ -7,6 +7,7 @@
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {
+namespace critical_path_test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
@@ -217,4 +218,5 @@ TEST(CriticalPath, LeavesOutTheTimeBetweenIterations) {
 }
 
 }  // namespace
+}  // namespace critical_path_test
 }  // namespace paceline::analysis

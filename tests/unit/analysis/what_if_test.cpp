@@ -7,6 +7,7 @@
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {
+namespace what_if_test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
@@ -304,4 +305,5 @@ TEST_F(MessageTest, ReplaysAReceiveAfterItsSend) {
 }
 
 }  // namespace
+}  // namespace what_if_test
 }  // namespace paceline::analysis
