@@ -25,8 +25,8 @@ LOADER = SMALL + " --fault slow-loader=0:200"
 RING = SMALL + " --communicator ring"
 
 # name: (trainer's options of A, its options of B, rate of the network for A and B, options of whatif). Delays are sleeps,
-# and a slow network leaves the cores free, so most cases do not depend on how busy the machine is. `overlap` and `batch`
-# need two idle cores, because compute decides them.
+# and a slow network leaves the cores free, so most cases do not depend on how busy the machine is. `overlap`, `buckets`
+# and `batch` do.
 CASES = {
     # Without the delay of rank 1, the loader of rank 0 decides: the delay had hidden it.
     "slow-rank": (LOADER + " --fault slow-rank=1:400", LOADER, None, None, "--relieve 1"),
