@@ -4,7 +4,7 @@
 # files that stay behind. Run by hand, as root: it takes minutes and needs debootstrap and the network. Status 77: skipped. The bare
 # Debian is kept in out/debian-SUITE.tar and used again.
 set -euo pipefail
-packages=$(realpath "$1") suite=${2:-bookworm}
+packages=$(realpath -m "$1") suite=${2:-bookworm}
 cd "$(dirname "$0")/../.."
 if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
   echo "debian_root.sh: skipped: needs root and debootstrap (apt-get install debootstrap)"
@@ -12,6 +12,10 @@ if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
 fi
 fail() { echo "debian_root.sh: $*" >&2; exit 1; }
 
+if ! ls "$packages"/*.deb >/dev/null 2>&1 && ! ls "$packages"/*.whl >/dev/null 2>&1; then
+  echo "debian_root.sh: skipped: $packages holds no package and no wheel"
+  exit 77
+fi
 archive=$PWD/out/debian-$suite.tar
 root=$(mktemp -d)
 if [ ! -e "$archive" ]; then
