@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: debian_root.sh FOLDER [SUITE]      default: bookworm
 # Installs the Debian packages or the wheel of FOLDER, or both, in a bare Debian, uses them (in_root.sh), removes them and looks for
-# files that stay behind. Run by hand, as root: it takes minutes and needs debootstrap and the network. Status 77: skipped. The bare
+# files that stay behind. It needs root, debootstrap and the network. Status 77: skipped, also if FOLDER holds neither. The bare
 # Debian is kept in out/debian-SUITE.tar and used again.
 set -euo pipefail
 packages=$(realpath -m "$1") suite=${2:-bookworm}
