@@ -24,7 +24,7 @@ struct Options {
   std::vector<std::string> given;  // the options of changes, as the user wrote them
 };
 
-// "conv*=2": what is in front of the last '=', and the factor behind it.
+// "conv*=2": the pattern before the last '=', and the factor after it.
 analysis::FasterWork faster_work(const std::string& text) {
   const std::size_t sign = text.rfind('=');
   char* end = nullptr;

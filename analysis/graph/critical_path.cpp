@@ -148,7 +148,7 @@ class Attribution {
   TrackSums sums_;
 };
 
-// Cuts the path at the borders of the windows; what is outside of all windows is left out.
+// Splits the path at the borders of the windows and drops the parts outside all windows.
 std::vector<std::vector<Part>> parts_of(const std::vector<PathStretch>& path, const std::vector<PathIteration>& windows,
                                         std::size_t tracks) {
   std::vector<std::vector<Part>> parts(tracks);

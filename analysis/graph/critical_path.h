@@ -59,7 +59,7 @@ struct CriticalPath {
   std::vector<PathStretch> stretches;  // the latest first; for pictures
 
   std::int64_t phase_ns(Phase phase) const;      // over all ranks
-  std::int64_t work_ns(std::size_t rank) const;  // of the rank's time on the path what is not communication
+  std::int64_t work_ns(std::size_t rank) const;  // the rank's time on the path without communication
 };
 
 // Nothing without iterations that all ranks finished. Cost: as dependency_graph, and linear in the slices of the tracks

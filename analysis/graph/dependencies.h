@@ -10,7 +10,7 @@
 //   - device waits: the end of work on a stream → the end of the call that waited for the device;
 //   - hand-overs: the mark of a main thread that announces work → the work of a helper thread; a helper thread without
 //     announced work that begins after a pause was woken by the main thread;
-//   - helper waits: the end of a helper's work → the main thread, which stands in a range of the same phase.
+//   - helper waits: the end of a helper's work → the main thread, which is in a range of the same phase.
 #pragma once
 
 #include <cstdint>

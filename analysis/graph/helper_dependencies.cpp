@@ -1,4 +1,4 @@
-// Work that a main thread handed to the helper threads of its process, and what it waited for there.
+// Work that a main thread handed to the helper threads of its process, and its waits for them.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -27,7 +27,7 @@ struct CrossFit {
     return iteration >= 0 && iteration / replay_block % 2 == 0 ? of_odd : of_even;
   }
 };
-// The first tenth of the iterations (at least one) is warm-up and left out of the fit where there are more. A half
+// The first tenth of the iterations (at least one) is warm-up. The fit leaves it out if there are more. A half
 // without any iteration takes the costs of the other one.
 CrossFit fit_costs(const ReplayProgram& program);
 

@@ -58,7 +58,7 @@ struct ReplayCollective {
   double recorded_ns = 0;  // from the last arrival to the last end; for fitting only
   // When each member went on, as a part of recorded_ns: one goes on before the other. Empty: all go on together.
   std::vector<double> shape = {};
-  double bytes_factor = 1;  // of what it moves to `bytes`, by a change
+  double bytes_factor = 1;  // the bytes that it moves ÷ `bytes`, after a change
   double extra_ns = 0;      // added to the last arrival
   double quantile = 0.5;    // of the observed times of its size, which it takes in a replay
 };

@@ -3,7 +3,7 @@
 // A prediction replays the run twice, as it was and with the changes, with the same fitted costs and the same draws
 // from the observed transfer times. The predicted step is the measured median step × the ratio of the two medians. The
 // interval is a bootstrap over blocks of steady iterations (95 %). It covers the variation between iterations, and not
-// what the model leaves out (docs/metrics.md).
+// the errors of the model (docs/metrics.md).
 #pragma once
 
 #include <optional>

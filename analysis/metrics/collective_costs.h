@@ -32,7 +32,7 @@ struct LinkUse {
 inline constexpr std::uint64_t least_large_collective = 256 * 1024;  // bytes
 inline constexpr std::size_t fewest_large_collectives = 10;
 
-// Collectives of at least 256 KiB that took at least four times as long as the median of those up to 4 KiB (where there
+// Collectives of at least 256 KiB that took at least four times as long as the median of those up to 4 KiB (if there
 // are five of these), since the fixed cost then hardly counts. At least ten for each set of hosts. Sets of one host
 // count only on devices. `ends` has one entry for each rank. Cost: n log n in the collectives.
 std::vector<LinkUse> link_uses(const Collectives& collectives, std::span<const LinkEnd> ends);

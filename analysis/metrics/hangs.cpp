@@ -23,7 +23,7 @@ struct Seen {
   std::int64_t highest = -1;                      // the highest sequence that it entered
   std::map<std::uint64_t, std::uint32_t> starts;  // of persistent collectives, by sequence
   std::map<Number, const CollectiveCall*> waits;  // those that it waits in at its end
-  std::vector<const CollectiveCall*> enqueued;    // of NCCL, of which nothing shows that they ran
+  std::vector<const CollectiveCall*> enqueued;    // of NCCL; no event shows that they ran
   std::int64_t longest_ns = 0;                    // the longest of its waits that ended
 
   bool entered(const Number& number) const {

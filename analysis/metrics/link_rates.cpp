@@ -12,7 +12,7 @@ namespace link_rate_parts {
 
 constexpr double bytes_per_gbit = 1e9 / 8;
 
-// The number at the beginning of the text, or 0. The text goes on behind it.
+// The number at the beginning of the text, or 0. The number is removed from the text.
 double take_number(std::string_view& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

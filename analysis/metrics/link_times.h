@@ -1,4 +1,4 @@
-// How long messages take on each link between two ranks, and which link is slow beside the others.
+// How long messages take on each link between two ranks, and which link is slower than the others.
 //
 // The time of a message runs from the moment at which both sides are there (the start of the send, or the start of the
 // receiver's blocking, whichever is later) to the end of its receive. The times of an iteration are added up for each

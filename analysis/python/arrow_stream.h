@@ -51,7 +51,7 @@ struct ArrowArrayStream {
 
 namespace paceline::python {
 
-// Texts one behind the other: text i is from ends[i] to ends[i + 1].
+// Texts without gaps: text i is from ends[i] to ends[i + 1].
 struct Texts {
   std::vector<std::int64_t> ends{0};
   std::string bytes;

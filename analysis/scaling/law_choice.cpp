@@ -59,7 +59,7 @@ std::optional<double> gustafson_model(const Sample& sample, std::span<const doub
   return logarithm(gustafson_speedup(bounded ? fit_gustafson(speedups) : fit_gustafson_unbounded(speedups), ranks));
 }
 
-// T = fixed + epochs × epoch/N: the seconds beside the epochs stay, and epochs are divided. By least squares of
+// T = fixed + epochs × epoch/N: the fixed seconds stay, and the epochs are divided. By least squares of
 // relative errors through runs of all lengths.
 std::optional<double> fixed_epochs_model(const Sample& sample, std::span<const double> logs, double without,
                                          double ranks, bool bounded) {
@@ -137,7 +137,7 @@ LawChoice choice_among(const Sample& sample, std::span<const Candidate> candidat
   return choice;
 }
 
-// The points of the series, and behind them those of the same series that ran for other numbers of epochs.
+// The points of the series, then those of the same series with other numbers of epochs.
 Sample sample_of(const std::vector<ScalingPoint>& points, const Which& series) {
   Sample sample{.points = &points, .which = series, .of = {}};
   for (std::size_t i = 1; i < series.size(); ++i) sample.of.push_back(i);

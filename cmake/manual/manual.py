@@ -110,7 +110,7 @@ def escaped(text):
 
 
 def shown_value(value):
-    """A value as it is written in a man page: without what the text explains in other words."""
+    """A value as a man page shows it. Left out are remarks that the text explains in other words."""
     return re.sub(r" ?(Excludes|Needs): .*", "", value).replace("REQUIRED", "").strip()
 
 
@@ -206,7 +206,7 @@ def completion(pages, programs):
 def main(version, output, *programs):
     all_pages = [pages_of(program) for program in programs]
     summaries = {f"{pages[0].name}-{name}": text for pages in all_pages for name, text in pages[0].commands}
-    for pages in all_pages:  # `paceline` says in one line what the programs are that it starts
+    for pages in all_pages:  # `paceline` names the programs that it starts in one line
         pages[0].summary = summaries.get(pages[0].name, pages[0].summary).partition(" (")[0]
     names = [page.name for pages in all_pages for page in pages]
     output = pathlib.Path(output)

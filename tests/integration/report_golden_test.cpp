@@ -73,16 +73,26 @@ TEST_F(GoldenReport, NamesTheRankThatNeverReachedABlockingCollective) {
             "50.000 s.");
 }
 
+struct Wait {
+  std::uint64_t request = 0;
+  bool ends = true;
+};
+
+// A collective of 8 bytes that `call` posts at `at`, and the wait for its request a second later.
+void post_and_wait(PaceFile& file, std::uint64_t at, MpiId call, std::uint32_t sequence, const Wait& wait) {
+  file.mpi_collective(at, call, -1, 8, 1, sequence);
+  file.add(at + 10, EventType::mpi_posted, wait.request);
+  file.mpi_end(at + 20, call);
+  file.mpi_begin(at + second, MpiId::Wait);
+  file.add(at + second + 10, EventType::mpi_completed, wait.request);
+  if (wait.ends) file.mpi_end(at + second + 20, MpiId::Wait);
+}
+
 TEST_F(GoldenReport, NamesTheRankThatNeverReachedANonBlockingCollective) {
   EXPECT_EQ(hang([](PaceFile& file, bool comes) {
               for (std::uint32_t call = 0; call < (comes ? 2U : 1U); ++call) {
                 const std::uint64_t at = (call == 0 ? 1 : 9) * second;
-                file.mpi_collective(at, MpiId::Iallreduce, -1, 8, 1, call);
-                file.add(at + 10, EventType::mpi_posted, call + 1);
-                file.mpi_end(at + 20, MpiId::Iallreduce);
-                file.mpi_begin(at + second, MpiId::Wait);
-                file.add(at + second + 10, EventType::mpi_completed, call + 1);
-                if (call == 0) file.mpi_end(at + second + 20, MpiId::Wait);
+                post_and_wait(file, at, MpiId::Iallreduce, call, {.request = call + 1, .ends = call == 0});
               }
             }),
             "Rank 2 never entered MPI_Iallreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since 10.000 s, for "
@@ -95,12 +105,7 @@ TEST_F(GoldenReport, NamesTheRankThatNeverStartedAPersistentCollectiveAgain) {
               file.mpi_end(1 * second + 20, MpiId::Allreduce_init);
               for (std::uint64_t round = 0; round < (comes ? 2U : 1U); ++round) {
                 const std::uint64_t at = (round == 0 ? 2 : 9) * second;
-                file.mpi_collective(at, MpiId::Start, -1, 8, 1, 0);
-                file.add(at + 10, EventType::mpi_posted, round + 1);
-                file.mpi_end(at + 20, MpiId::Start);
-                file.mpi_begin(at + second, MpiId::Wait);
-                file.add(at + second + 10, EventType::mpi_completed, round + 1);
-                if (round == 0) file.mpi_end(at + second + 20, MpiId::Wait);
+                post_and_wait(file, at, MpiId::Start, 0, {.request = round + 1, .ends = round == 0});
               }
             }),
             "Rank 2 never entered start 2 of MPI_Allreduce_init #1 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since "
@@ -123,7 +128,7 @@ TEST_F(GoldenReport, NamesTheRankThatNeverEnqueuedACollectiveOfNccl) {
             "50.000 s.");
 }
 
-// Rank 0 computes for 3 ms and launches two kernels in it, of which one is launched inside the layer.
+// Rank 0 computes for 3 ms and launches two kernels meanwhile, one of them inside the layer.
 TEST_F(GoldenReport, ProjectsKernelsOntoRanges) {
   PaceFile file = member(0, 1);
   const auto pair = [](std::uint64_t low, std::uint64_t high) { return low | high << 32; };

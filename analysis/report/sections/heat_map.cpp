@@ -1,4 +1,4 @@
-// Which rank is late in which iteration: a picture, and the figures behind it.
+// Which rank is late in which iteration: a picture and its figures.
 #include <algorithm>
 #include <cmath>
 
@@ -158,7 +158,7 @@ void terminal_block(const RunAnalysis& run, const Values& values, std::vector<Ta
   out.push_back(std::move(table));
 }
 
-// The figures behind the picture, for readers who do not see it.
+// The figures of the picture, for readers who do not see it.
 void figures_table(const Values& values, std::vector<Table>& out) {
   const Cells cells = cells_of(values, most_table_columns, most_rows);
   Table table{.id = "heat-map",

@@ -234,7 +234,7 @@ TEST_F(OverlapTest, ASlowerNetworkQueuesBuckets) {
 }
 
 // A step of one rank on a device, in ms: launches at 1 and 2, a synchronisation from 3 to 50; kernel a from 6 to 20,
-// five after its launch, and kernel b right behind it until 45.
+// five after its launch, and kernel b directly after it until 45.
 class DeviceTest : public WhatIfTest {
  protected:
   static Trace job() {

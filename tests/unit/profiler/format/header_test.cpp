@@ -9,7 +9,7 @@
 namespace paceline::format {
 namespace {
 
-// A guard behind the capacity must stay as it was, whatever fits.
+// The guard bytes after the capacity must not change.
 TEST(Header, IsMadeOnlyWhereItFits) {
   constexpr char guard = 0x5a;
   for (const std::size_t length : {10U, 3'000U, 3'900U, 4'096U, 8'000U}) {
