@@ -29,6 +29,7 @@ class Otf2Bytes {
   // A number of this many bytes, at most 8.
   std::uint64_t fixed(std::size_t bytes) {
     if (bytes > 8 || bytes > left()) return fail();
+    if (bytes == 0) return 0;
     std::uint64_t value = 0;
     if (left() >= sizeof value) {
       std::memcpy(&value, at_, sizeof value);
@@ -36,7 +37,6 @@ class Otf2Bytes {
       std::memcpy(&value, at_, bytes);
     }
     at_ += bytes;
-    if (bytes == 0) return 0;
     const std::size_t unused_bits = 64 - 8 * bytes;
     return big_endian_ ? __builtin_bswap64(value) >> unused_bits : value << unused_bits >> unused_bits;
   }

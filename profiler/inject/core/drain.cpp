@@ -34,6 +34,8 @@ std::atomic<std::uint32_t> wakeups{0};  // the number of wake-ups; the drain sle
 std::atomic<bool> sleeping{false};
 std::atomic<bool> finishing{false};
 std::atomic<std::uint32_t> closing{0};  // 1 = the drain must end the recording, 2 = it has ended it
+enum Populating : std::uint32_t { between_chunks, in_a_chunk, stopped };
+std::atomic<std::uint32_t> populating{between_chunks};
 pthread_t thread;
 bool has_thread = false;
 thread_local constinit bool this_is_the_drain = false;
@@ -79,6 +81,16 @@ std::int64_t tick_sources() {
   return next;
 }
 
+// Makes one more chunk ready. Returns false after the last one.
+bool populate_next() {
+  std::uint32_t state = between_chunks;
+  if (!populating.compare_exchange_strong(state, in_a_chunk, std::memory_order_acq_rel)) return false;
+  const bool more = populate_chunk();
+  populating.store(between_chunks, std::memory_order_release);
+  wake_all(populating);
+  return more;
+}
+
 void* run(void*) {
   constexpr std::int64_t second = 1'000'000'000, minute = 60 * second;
   pthread_setname_np(pthread_self(), "paceline");
@@ -88,7 +100,7 @@ void* run(void*) {
   if (settings.max_size > 0) next_chunk(1, Need::outermost);
   // Neither the end of a delay nor a full chunk waits until the last chunk is populated.
   while (!finishing.load(std::memory_order_relaxed) && closing.load(std::memory_order_relaxed) == 0 &&
-         populate_chunk()) {
+         populate_next()) {
     run_control(monotonic_ns());
     drain_full_chunks();
   }
@@ -155,6 +167,7 @@ void report_dropped_events() {
 void start_drain() {
   sleeping = finishing = false;
   closing = 0;
+  populating = between_chunks;
   start_chunk_writer();
   const int error = start_quiet_thread(thread, run, 256 * 1024);
   has_thread = error == 0;
@@ -168,6 +181,16 @@ bool drain_runs() { return has_thread && !finishing.load(std::memory_order_relax
 void wake_drain() {
   // One wake-up is enough for any number of full chunks.
   if (sleeping.exchange(false, std::memory_order_seq_cst)) wake();
+}
+
+void stop_populating() {
+  constexpr std::int64_t longest_wait_ns = 1'000'000'000;
+  const std::int64_t deadline = monotonic_ns() + longest_wait_ns;
+  for (std::uint32_t state = between_chunks;
+       !populating.compare_exchange_strong(state, stopped, std::memory_order_acq_rel) && state != stopped;
+       state = between_chunks) {
+    if (state == in_a_chunk && !wait_while(populating, in_a_chunk, deadline)) return;
+  }
 }
 
 bool let_drain_close(std::int64_t longest_ns) {

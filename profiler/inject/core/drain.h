@@ -15,6 +15,10 @@ bool drain_runs();
 // Lock-free. Makes a system call only if the drain sleeps.
 void wake_drain();
 
+// From here on the drain makes no more pages of the live area ready, so that its disk space can be given back. Waits for
+// the pages that it is making ready. Threads take the other chunks as they are. Safe in a signal handler.
+void stop_populating();
+
 // Called before the process ends at once. The drain ends the recording, and the caller waits for it for the given time
 // at most. Returns false if the drain did not end it in time, or if there is no drain. Safe in a signal handler.
 bool let_drain_close(std::int64_t longest_ns);

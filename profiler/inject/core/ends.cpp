@@ -31,6 +31,7 @@ bool is_free_unit(std::uint32_t unit) {
 
 // Gives the disk space of empty units back. It does so for runs of units, because a system call for each would be slow.
 void punch_free_units() {
+  stop_populating();
   // A unit that was never used is not looked at, because the system would have to read it.
   const std::uint32_t used = session.unused.load(std::memory_order_relaxed), units = session.file.chunks;
   for (std::uint32_t first = 0, next = 0; first < units; first = next + 1) {
