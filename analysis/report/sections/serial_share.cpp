@@ -103,7 +103,7 @@ void add_fit(const Report& report, const AmdahlFit& fit, SentenceList& out) {
   const std::string where = fmt::format("{} ranks at {}", rank_counts_text(scaling, fit.points),
                                         work_text(scaling.points[fit.points.front()]));
   if (fit.misfit) return out.say("law", Severity::warning, misfit_text(scaling, fit, where));
-  if (s > 1 - 1e-6 && !fit.ci95) {
+  if (s > 1 - 1e-6 && fit.worst_miss > 1e-6 && !fit.ci95) {
     return out.say("law", Severity::warning,
                    fmt::format("Amdahl's law cannot describe {}: more ranks do not make even an entirely serial job "
                                "(s = 1) slower. The time that the ranks add outweighs the work that they share.",

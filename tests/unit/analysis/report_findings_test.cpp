@@ -94,6 +94,12 @@ TEST(Findings, NameRanksThatSlowTheJobDown) {
   EXPECT_THAT(said, HasSubstr("Amdahl's law cannot describe 1 and 2 ranks at 1 epoch"));
 }
 
+TEST(Findings, ACurveOfAnEntirelySerialJobIsALaw) {
+  const std::string said = sentences_of_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,100\n");
+  EXPECT_THAT(said, Not(HasSubstr("cannot describe")));
+  EXPECT_THAT(said, HasSubstr("serial share s = 1.0000"));
+}
+
 TEST(Findings, ClaimFasterOrSlowerOnlyWhereTheIntervalExcludesEquality) {
   const auto headline = [](const char* of_two) {
     return build_report({}, parse_runs_table(fmt::format("ranks,epochs,images,seconds\n1,1,9,100\n1,1,9,101\n1,1,9,99\n"
