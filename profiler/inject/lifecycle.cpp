@@ -68,8 +68,8 @@ void open_once() {
   start_clock();
   start_writers();
   call_sources(&Source::start);
-  // Handlers run in reverse order. This one comes after the system's, which runs the destructors of libraries, because
-  // events begin in main().
+  // Handlers run in the reverse order of their registration. Events begin in main(), when the system's handler, which
+  // runs the libraries' destructors, is there already: so this one runs before close_recorder().
   if (on_exit != nullptr) on_exit([](int status, void*) { note_exit_status(status); }, nullptr);
   open_file();
 }
