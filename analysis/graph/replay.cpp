@@ -116,8 +116,6 @@ class Simulation {
       }
       case ReplayItem::wait:
         return wait(t, track, item);
-      case ReplayItem::gradient:
-        return true;
     }
     return true;
   }

@@ -211,6 +211,18 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--eval-every", o.eval_every, "epochs between evaluations; 0: evaluate only at the end")
       ->check(whole(0, most_iterations))
       ->capture_default_str();
+  app.add_option(
+         "--import-weights", o.import_weights,
+         "safetensors file of the first weights and running statistics, with torchvision's names; --resume takes "
+         "those of an existing checkpoint instead")
+      ->type_name("FILE");
+  app.add_option(
+         "--export-weights", o.export_weights,
+         "safetensors file that receives the weights at the end of the run, with torchvision's names; an existing "
+         "file is replaced (rank 0 writes)")
+      ->type_name("FILE");
+  app.add_flag("--evaluate-only", o.evaluate_only,
+               "do not train: evaluate the weights of --import-weights or of --checkpoint FILE --resume");
   app.add_option("--target-accuracy", o.target_accuracy,
                  "test accuracy, 0 to 1; the run reports the time until it is reached")
       ->check(number(0, 1))

@@ -47,6 +47,7 @@ std::vector<OptionRow> make_rows() {
       {.key = "broadcast-data", .topic = data, .owners = {{"synthetic", {"false"}}}, .learning = false},
 
       {.key = "width", .topic = model},
+      {.key = "import-weights", .topic = model},
       {.key = "resnet-v1", .topic = model, .owners = {{"model", {"resnet50", "resnet101", "resnet152"}}}},
       {.key = "zero-gamma",
        .topic = model,
@@ -114,6 +115,8 @@ std::vector<OptionRow> make_rows() {
       {.key = "resume", .topic = output, .learning = false},
       {.key = "overwrite-checkpoint", .topic = output, .same = no, .learning = false},
       {.key = "eval-every", .topic = output, .learning = false},
+      {.key = "evaluate-only", .topic = output, .learning = false},
+      {.key = "export-weights", .topic = output, .learning = false},
       {.key = "target-accuracy", .topic = output, .learning = false},
   };
 }

@@ -198,6 +198,10 @@ std::string useless_option(const CLI::App& app) {
 // An error message for options that contradict each other; empty if they do not.
 std::string check_options(TrainOptions& options) {
   if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
+  if (options.evaluate_only && options.import_weights.empty() && !options.resume) {
+    return "--evaluate-only: the run has no weights to evaluate: give --import-weights FILE, or --checkpoint FILE "
+           "--resume";
+  }
   if (options.fraction <= 0) return "--fraction: expected a number above 0, at most 1";
   if (options.device == "cpu" && options.dtype != "f32" && options.dtype != "bf16") {
     return fmt::format("--dtype {}: not available on CPUs: use f32, or --device cuda", options.dtype);

@@ -59,9 +59,14 @@ void restore_statistics(Job& job) {
 }  // namespace checkpointing
 
 void read_state(Job& job) {
-  if (!job.options.resume || job.ranks.rank() != 0 || !checkpointing::exists(job.options.checkpoint)) return;
-  const Position then =
-      read_checkpoint(job.options.checkpoint, checkpointing::position_at(job, 0), *job.model, *job.optimizer, &job.resumed);
+  if (!job.options.resume || job.ranks.rank() != 0) return;
+  if (!checkpointing::exists(job.options.checkpoint)) {
+    if (!job.options.evaluate_only || !job.options.import_weights.empty()) return;
+    throw Error(job.options.checkpoint, "there is no such file to evaluate", "name the ‹checkpoint› of a run");
+  }
+  const Position then = read_checkpoint(job.options.checkpoint, checkpointing::position_at(job, 0), *job.model,
+                                        *job.optimizer, &job.resumed);
+  if (job.options.evaluate_only) return;  // the position in the run has no effect
   const bool schedule_needs_length = job.options.optimization.rate.schedule != "constant";
   job.resume_notes = resume_notes(job.resumed.facts, checkpointing::facts_of(job), schedule_needs_length);
   // With other ranks or another batch, the images that are left of the epoch are dealt anew.
@@ -121,7 +126,8 @@ void save_state(Job& job, std::uint64_t done) {
   if (job.ranks.rank() != 0) return;
   state.facts = checkpointing::facts_of(job);
   job.activity.saving = true;
-  write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), *job.model, *job.optimizer, state, job.options.keep);
+  write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), *job.model, *job.optimizer, state,
+                   job.options.keep);
   job.activity.saving = false;
 }
 

@@ -41,9 +41,7 @@ Score evaluate(Model& model, Collectives& collectives, const ImageSource& data, 
   // with it, averaged in float64 whatever type gradients travel in (as ChainerMN's AllreducePersistent does).
   const std::span<float> statistics = model.statistics();
   const std::vector<float> own(statistics.begin(), statistics.end());
-  std::vector<double> sum(statistics.begin(), statistics.end());
-  collectives.allreduce_sum(sum);
-  for (std::size_t i = 0; i < sum.size(); ++i) statistics[i] = static_cast<float>(sum[i] / collectives.size());
+  std::ranges::copy(mean_statistics(model, collectives), statistics.begin());
 
   const Slice part = part_of(data.size(), collectives.rank(), collectives.size());
   const std::size_t batches = (part.count + batch - 1) / batch;
@@ -59,6 +57,15 @@ Score evaluate(Model& model, Collectives& collectives, const ImageSource& data, 
   score = sum_over_ranks(collectives, score);
   std::ranges::copy(own, statistics.begin());  // training goes on with each rank's own statistics
   return score;
+}
+
+std::vector<float> mean_statistics(Model& model, Collectives& collectives) {
+  const std::span<const float> own = model.statistics();
+  std::vector<double> sum(own.begin(), own.end());
+  collectives.allreduce_sum(sum);
+  std::vector<float> mean(sum.size());
+  for (std::size_t i = 0; i < sum.size(); ++i) mean[i] = static_cast<float>(sum[i] / collectives.size());
+  return mean;
 }
 
 Score sum_over_ranks(Collectives& collectives, const Score& own) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "trainer/comm/collectives.h"
 #include "trainer/data/image_source.h"
@@ -22,6 +23,9 @@ Score evaluate(Job& job, std::uint64_t iteration);
 // at most the model's batch size. Of `loading`, its workers, bad images and progress are used.
 Score evaluate(Model& model, Collectives& collectives, const ImageSource& data, std::size_t batch,
                Loader::Options loading = {});
+
+// The running statistics averaged over the ranks, in float64. A collective call.
+std::vector<float> mean_statistics(Model& model, Collectives& collectives);
 
 // The score summed over the ranks. A collective call.
 Score sum_over_ranks(Collectives& collectives, const Score& own);

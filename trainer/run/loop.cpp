@@ -7,11 +7,13 @@
 #include <cmath>
 #include <set>
 
+#include "trainer/core/whole_file.h"
 #include "trainer/run/agreement.h"
 #include "trainer/run/checkpointing.h"
 #include "trainer/run/evaluation.h"
 #include "trainer/run/interrupt.h"
 #include "trainer/run/watchdog.h"
+#include "trainer/run/weights.h"
 
 namespace paceline::train {
 namespace loop {
@@ -44,8 +46,12 @@ class Loop {
 
   void run() {
     run_start_ = epoch_start_ = Clock::now();
-    for (std::uint64_t iteration = job_.first_iteration; iteration < job_.iterations; ++iteration) iterate(iteration);
-    if (job_.first_iteration >= job_.iterations) evaluate_complete_run();
+    const bool trains = !job_.options.evaluate_only && job_.first_iteration < job_.iterations;
+    for (std::uint64_t iteration = job_.first_iteration; trains && iteration < job_.iterations; ++iteration) {
+      iterate(iteration);
+    }
+    if (!trains) evaluate_alone();
+    if (!job_.options.export_weights.empty()) export_weights();
     end_.seconds = job_.seconds_since_start();
     const EpochPlan& first = job_.first_epoch;
     end_.steady_images_per_s =
@@ -187,11 +193,28 @@ class Loop {
     return score;
   }
 
-  void evaluate_complete_run() {
+  // For a run that does not train.
+  void evaluate_alone() {
     const Score score = evaluate_now(job_.iterations - 1);
     job_.journal->line(fmt::format(
-        "the checkpoint is of a complete run: test accuracy {:.2f} % ({} of {} test images right)",
+        "{}: test accuracy {:.2f} % ({} of {} test images right)",
+        job_.options.evaluate_only ? "evaluated without training" : "the checkpoint is of a complete run",
         100.0 * static_cast<double>(score.correct) / static_cast<double>(score.samples), score.correct, score.samples));
+  }
+
+  void export_weights() {
+    static const RangeName name("export weights");
+    const Range range(Category::checkpoint, name, job_.model->weights().size_bytes());
+    const std::vector<float> statistics = mean_statistics(*job_.model, job_.ranks);
+    const std::uint64_t iterations = job_.options.evaluate_only ? 0 : job_.iterations;
+    together(job_.ranks, [&] {
+      if (job_.ranks.rank() != 0) return;
+      const auto batches = iterations * static_cast<std::uint64_t>(job_.options.accumulate);
+      write_file_atomically(job_.options.export_weights, exported_weights(*job_.model, statistics, batches), Sync::yes,
+                            1);
+    });
+    job_.journal->line(
+        fmt::format("{}: the weights of this run, with torchvision's names", job_.options.export_weights));
   }
 
   void report_bad_images() {

@@ -14,6 +14,7 @@
 #include "trainer/run/checkpointing.h"
 #include "trainer/run/interrupt.h"
 #include "trainer/run/rank_check.h"
+#include "trainer/run/weights.h"
 #include "trainer/updaters/threads.h"
 
 namespace paceline::train {
@@ -36,12 +37,19 @@ bool same_file(const std::string& a, const std::string& b) {
 // The log and the checkpoint are written late, but checked before anything takes time.
 void check_outputs(const Job& job) {
   const TrainOptions& o = job.options;
-  if (job.ranks.rank() != 0 || o.checkpoint.empty()) return;
-  check_writable(o.checkpoint);
-  if (!o.resume && !o.overwrite_checkpoint) check_no_checkpoint(o.checkpoint);
-  if (!o.log.empty() && same_file(o.log, o.checkpoint)) {
-    throw Error(o.log, "‹log› and ‹checkpoint› are the same file", "name another", Status::usage);
+  if (job.ranks.rank() != 0) return;
+  if (!o.checkpoint.empty()) {
+    check_writable(o.checkpoint);
+    if (!o.resume && !o.overwrite_checkpoint) check_no_checkpoint(o.checkpoint);
   }
+  if (!o.export_weights.empty()) check_writable(o.export_weights);
+  const auto refuse_equal = [](const char* a, const std::string& file, const char* b, const std::string& other) {
+    if (file.empty() || other.empty() || !same_file(file, other)) return;
+    throw Error(file, fmt::format("‹{}› and ‹{}› are the same file", a, b), "name another", Status::usage);
+  };
+  refuse_equal("log", o.log, "checkpoint", o.checkpoint);
+  refuse_equal("log", o.log, "export-weights", o.export_weights);
+  refuse_equal("checkpoint", o.checkpoint, "export-weights", o.export_weights);
 }
 
 // Throws AgreedError unless all ranks can run this job and run the same one.
@@ -84,6 +92,20 @@ void plan(Job& job) {
   job.iterations = o.iterations > 0 ? o.iterations : job.plan.first_of(epochs);
 }
 
+// On rank 0, whose weights share_state() gives to all ranks: fills the model from the file of --import-weights. On
+// every rank: refuses a model that torchvision does not have.
+void take_weights(Job& job) {
+  const TrainOptions& o = job.options;
+  const char* const option = !o.import_weights.empty() ? "‹import-weights›" : "‹export-weights›";
+  if (o.import_weights.empty() && o.export_weights.empty()) return;
+  if (const std::string why = why_not_torchvisions(o, job.data.train->image_size()); !why.empty()) {
+    throw Error(option, why, "use a model of torchvision's at its own width and structure", Status::usage);
+  }
+  if (!o.import_weights.empty() && job.ranks.rank() == 0) {
+    import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), *job.model);
+  }
+}
+
 ModelOptions model_options(Job& job) {
   const TrainOptions& o = job.options;
   ModelOptions model;
@@ -124,13 +146,13 @@ void prepare(Job& job) {
   const GpuPart* const gpu = job.surroundings.gpu;
   job.model = gpu != nullptr ? gpu->make_model(model_options(job)) : make_cpu_model(model_options(job));
   job.model->observer = &job.layer_ranges;
-  job.layer_ranges.know(job.model->parameters());
   job.optimizer = optimizer_of(job);
   const std::size_t per_epoch = job.first_epoch.iterations();
   const auto iterations =
       std::max(1ll, std::llround(job.plan.epochs_before(job.iterations) * static_cast<double>(per_epoch)));
   job.schedule = plan_rate(o.optimization.rate, job.global_batch(), iterations, static_cast<std::int64_t>(per_epoch),
                            job.batches.absorbed());
+  take_weights(job);
   read_state(job);
 }
 

@@ -67,6 +67,9 @@ struct TrainOptions {
   std::string log, checkpoint;             // files; empty: none
   std::string checkpoint_every = "epoch";  // as parse_checkpoint_every() takes it
   unsigned keep = 1;                       // checkpoints
+  std::string import_weights;              // safetensors file of the first weights; empty: drawn from the seed
+  std::string export_weights;              // safetensors file of the last weights; empty: none
+  bool evaluate_only = false;              // no training
   bool resume = false, overwrite_checkpoint = false;
   std::uint64_t eval_every = 1;  // epochs; 0: at the end only
   double target_accuracy = 0.9;
