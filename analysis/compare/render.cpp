@@ -110,8 +110,11 @@ std::vector<Finding> findings_of(const RunComparison& comparison) {
   for (const auto* runs : {&comparison.base, &comparison.fresh}) {
     for (const RunAnalysis& run : *runs) {
       if (run.can_be_compared()) continue;
-      findings.push_back({Severity::warning, fmt::format("{}: {}. Its iterations are only those that were recorded.",
-                                                         run.path, run.ended ? "events were lost" : "it did not end")});
+      findings.push_back(
+          {Severity::warning, fmt::format("{}: {}. Its iterations are only those that were recorded.", run.path,
+                                          !run.ended   ? "it did not end"
+                                          : run.failed ? "it failed"
+                                                       : "events were lost")});
     }
   }
   if (comparison.judged && !comparison.between_runs) {

@@ -9,22 +9,6 @@ namespace schedule_parts {
 
 constexpr double first_bucket_bytes = 1048576;
 
-bool is_gradient(const ReplayProgram& program, const ReplayItem& item) {
-  return (item.what == ReplayItem::arrive || item.what == ReplayItem::complete) &&
-         program.collectives[item.index].gradient;
-}
-
-// Helper threads that average gradients.
-std::vector<bool> averaging_helpers(const ReplayProgram& program) {
-  std::vector<bool> helpers;
-  for (const ReplayTrack& track : program.tracks) {
-    helpers.push_back(!track.main && std::ranges::any_of(track.items, [&](const ReplayItem& item) {
-      return is_gradient(program, item);
-    }));
-  }
-  return helpers;
-}
-
 // The bytes that one rank averages in an iteration: the median over those that average any.
 double gradient_bytes(const ReplayProgram& program) {
   std::map<std::int32_t, double> bytes;
@@ -40,12 +24,13 @@ double gradient_bytes(const ReplayProgram& program) {
 // Takes the averaging of gradients out of the program.
 class Removal {
  public:
-  explicit Removal(ReplayProgram& program) : program_(program), helper_(averaging_helpers(program)) {}
+  Removal(ReplayProgram& program, const GradientTracks& tracks) : program_(program), tracks_(tracks) {}
 
+  // A helper thread only averages. A stream keeps its waits, which order other work.
   void run() {
     std::vector<bool> gone(program_.edges.size());
-    for (std::size_t t = 0; t < program_.tracks.size(); ++t) {
-      if (!helper_[t]) continue;
+    for (const std::size_t t : tracks_.averaging) {
+      if (program_.tracks[t].stream) continue;
       for (const ReplayItem& item : program_.tracks[t].items) {
         if (item.what == ReplayItem::cause || item.what == ReplayItem::wait) gone[item.index] = true;
         if (item.what == ReplayItem::arrive) program_.collectives[item.index].arrivals = 0;
@@ -55,7 +40,7 @@ class Removal {
     for (ReplayTrack& track : program_.tracks) {
       std::erase_if(track.items, [&](const ReplayItem& item) {
         const bool edge = item.what == ReplayItem::cause || item.what == ReplayItem::wait;
-        return (edge && gone[item.index]) || is_gradient(program_, item);
+        return (edge && gone[item.index]) || averages_gradient(program_, item);
       });
     }
     for (ReplayCollective& of : program_.collectives) {
@@ -65,7 +50,7 @@ class Removal {
 
  private:
   ReplayProgram& program_;
-  const std::vector<bool> helper_;
+  const GradientTracks& tracks_;
 };
 
 // Puts the averaging of gradients into a program without it.
@@ -75,11 +60,11 @@ class Insertion {
             std::optional<ReplayCollective> meeting)
       : program_(program), plan_(plan), bytes_(bytes), gradient_(std::move(gradient)), meeting_(std::move(meeting)) {}
 
-  void run() {
+  void run(const GradientTracks& tracks) {
+    on_streams_ = tracks.streams;
     add_buckets();
-    const std::size_t tracks = program_.tracks.size();
-    for (std::size_t t = 0; t < tracks; ++t) {
-      if (program_.tracks[t].main) change(t);
+    for (const auto& track : tracks.compute) {
+      if (track) change(*track);
     }
   }
 
@@ -92,22 +77,42 @@ class Insertion {
 
   std::size_t iterations() const { return program_.iterations.size(); }
 
+  // The end of each bucket as a part of the gradient's bytes.
+  std::vector<double> bucket_ends(double all) const {
+    if (plan_.schedule != GradientSchedule::overlap) return {1};
+    std::vector<double> ends;
+    const auto limit = [&] {
+      return (ends.empty() ? std::min(first_bucket_bytes, plan_.bucket_bytes) : plan_.bucket_bytes) / all;
+    };
+    if (!plan_.ready.layers) {
+      double end = 0;
+      while (end < 1) ends.push_back(end = std::min(end + limit(), 1.0));
+      return ends;
+    }
+    // A bucket takes layers until the next one would exceed its limit. A larger layer is a bucket of its own.
+    double begin = 0, end = 0;
+    for (const ReadyPoint& layer : plan_.ready.points) {
+      if (end > begin && layer.bytes - begin > limit()) ends.push_back(begin = end);
+      end = layer.bytes;
+    }
+    ends.push_back(1);
+    return ends;
+  }
+
   // The buckets of each iteration, which all ranks share.
   void add_buckets() {
+    const double all = bytes_ * plan_.bytes_factor;
+    const std::vector<double> ends = all > 0 ? bucket_ends(all) : std::vector<double>{};
     double quantile = 0.5;
     for (std::size_t i = 0; i < iterations(); ++i) {
       auto& buckets = buckets_.emplace_back();
-      const double all = bytes_ * plan_.bytes_factor;
-      for (double done = 0; done < all;) {
-        double size = all - done;
-        if (plan_.schedule == GradientSchedule::overlap) {
-          size = std::min(size, done == 0 ? std::min(first_bucket_bytes, plan_.bucket_bytes) : plan_.bucket_bytes);
-        }
-        done += size;
+      double begin = 0;
+      for (const double end : ends) {
         BucketPlan bucket;
-        if (plan_.schedule == GradientSchedule::overlap) bucket.ready = ready_at(std::min(done / all, 1.0));
+        if (plan_.schedule == GradientSchedule::overlap) bucket.ready = ready_at(end);
         if (meeting_ && plan_.schedule != GradientSchedule::blocking) bucket.meeting = add(*meeting_, i, 0, quantile);
-        bucket.collective = add(gradient_, i, size, quantile);
+        bucket.collective = add(gradient_, i, (end - begin) * all, quantile);
+        begin = end;
         buckets.push_back(bucket);
         quantile = quantile + 0.6180339887498949 - (quantile > 0.3819660112501051 ? 1 : 0);
       }
@@ -126,7 +131,7 @@ class Insertion {
 
   double ready_at(double bytes) const {
     ReadyPoint before;
-    for (const ReadyPoint& point : plan_.ready) {
+    for (const ReadyPoint& point : plan_.ready.points) {
       if (point.bytes >= bytes) {
         const double width = point.bytes - before.bytes;
         return width > 0 ? before.backward + (bytes - before.bytes) / width * (point.backward - before.backward)
@@ -134,10 +139,12 @@ class Insertion {
       }
       before = point;
     }
-    return plan_.ready.empty() ? bytes : 1;
+    return plan_.ready.points.empty() ? bytes : 1;
   }
 
+  // Streams wait for each other by events.
   std::uint32_t add_edge(DependencyKind kind, std::int32_t iteration) {
+    if (on_streams_) kind = DependencyKind::stream;
     program_.edges.push_back({kind, 0, iteration, 0, 0.5});
     return static_cast<std::uint32_t>(program_.edges.size() - 1);
   }
@@ -201,6 +208,7 @@ class Insertion {
     if (helper.empty()) return;
     ReplayTrack track;
     track.rank = program_.tracks[t].rank;
+    track.stream = on_streams_;
     track.items = std::move(helper);
     program_.tracks.push_back(std::move(track));
   }
@@ -243,74 +251,11 @@ class Insertion {
   const double bytes_;               // of an iteration
   const ReplayCollective gradient_;  // what the new ones are like
   const std::optional<ReplayCollective> meeting_;
+  bool on_streams_ = false;
   std::vector<std::vector<BucketPlan>> buckets_;  // of each iteration
 };
 
 }  // namespace schedule_parts
-
-std::optional<GradientSchedule> recorded_schedule(const ReplayProgram& program) {
-  using namespace schedule_parts;
-  const auto any = [&](const ReplayTrack& track) {
-    return std::ranges::any_of(track.items, [&](const ReplayItem& item) { return is_gradient(program, item); });
-  };
-  const std::vector<bool> helpers = averaging_helpers(program);
-  if (std::ranges::count(helpers, true) == 0) {
-    return std::ranges::any_of(program.tracks, any) ? std::optional(GradientSchedule::blocking) : std::nullopt;
-  }
-  for (std::size_t t = 0; t < helpers.size(); ++t) {
-    if (helpers[t] && program.tracks[t].stream) return std::nullopt;
-  }
-  // With double buffering one piece of work is announced for each iteration, at its end.
-  const auto pieces = std::ranges::count_if(program.collectives, [](const auto& of) { return of.gradient; });
-  const bool one_each = pieces <= static_cast<std::ptrdiff_t>(program.iterations.size()) + 1;
-  const auto readiness = recorded_readiness(program);
-  return one_each && readiness.empty() ? GradientSchedule::double_buffering : GradientSchedule::overlap;
-}
-
-std::vector<ReadyPoint> recorded_readiness(const ReplayProgram& program) {
-  using namespace schedule_parts;
-  const std::vector<bool> helpers = averaging_helpers(program);
-  std::vector<bool> announces(program.edges.size());  // edges to the averaging helpers
-  for (std::size_t t = 0; t < helpers.size(); ++t) {
-    if (!helpers[t]) continue;
-    for (const ReplayItem& item : program.tracks[t].items) {
-      const bool announced = item.what == ReplayItem::wait && program.edges[item.index].bytes > 0;
-      if (announced) announces[item.index] = true;
-    }
-  }
-  std::map<std::size_t, std::pair<ReadyPoint, int>> sums;  // by the bucket's place in its iteration
-  for (const ReplayTrack& track : program.tracks) {
-    if (!track.main) continue;
-    struct Seen {
-      double backward = 0, bytes = 0;
-      std::vector<ReadyPoint> points;
-    };
-    std::map<std::int32_t, Seen> of_iteration;
-    for (const ReplayItem& item : track.items) {
-      Seen& seen = of_iteration[item.iteration];
-      if (item.what == ReplayItem::work && item.phase == Phase::backward) seen.backward += item.ns;
-      if (item.what != ReplayItem::cause || !announces[item.index]) continue;
-      seen.bytes += static_cast<double>(program.edges[item.index].bytes);
-      seen.points.push_back({seen.bytes, seen.backward});
-    }
-    for (const auto& [iteration, seen] : of_iteration) {
-      // In the first iteration buckets are made after backward.
-      if (iteration < 1 || seen.points.empty() || seen.backward <= 0) continue;
-      if (seen.points.front().backward >= seen.backward) continue;
-      for (std::size_t k = 0; k < seen.points.size(); ++k) {
-        auto& [sum, count] = sums[k];
-        sum.bytes += seen.points[k].bytes / seen.bytes;
-        sum.backward += seen.points[k].backward / seen.backward;
-        ++count;
-      }
-    }
-  }
-  std::vector<ReadyPoint> ready;
-  for (const auto& [place, sum] : sums) {
-    ready.push_back({sum.first.bytes / sum.second, sum.first.backward / sum.second});
-  }
-  return ready;
-}
 
 ReplayProgram rescheduled(ReplayProgram program, const GradientPlan& plan) {
   using namespace schedule_parts;
@@ -318,18 +263,18 @@ ReplayProgram rescheduled(ReplayProgram program, const GradientPlan& plan) {
   const auto gradient = std::ranges::find_if(program.collectives, [](const auto& of) { return of.gradient; });
   if (gradient == program.collectives.end()) return program;
   const ReplayCollective like = *gradient;
+  const GradientTracks tracks = gradient_tracks(program);
   std::optional<ReplayCollective> meeting;
-  const std::vector<bool> helpers = averaging_helpers(program);
-  for (std::size_t t = 0; t < helpers.size() && !meeting; ++t) {
-    if (!helpers[t]) continue;
+  for (const std::size_t t : tracks.averaging) {
+    if (meeting || tracks.streams) break;
     for (const ReplayItem& item : program.tracks[t].items) {
       if (item.what != ReplayItem::arrive || program.collectives[item.index].gradient) continue;
       meeting = program.collectives[item.index];
       break;
     }
   }
-  Removal(program).run();
-  Insertion(program, plan, bytes, like, meeting).run();
+  Removal(program, tracks).run();
+  Insertion(program, plan, bytes, like, meeting).run(tracks);
   return program;
 }
 

@@ -15,20 +15,38 @@ enum class GradientSchedule : std::uint8_t { blocking, overlap, double_buffering
 struct ReadyPoint {
   double bytes = 0, backward = 0;
 };
+struct Readiness {
+  std::vector<ReadyPoint> points;  // empty: bytes become ready evenly over backward
+  bool layers = false;             // the points are layers, which no bucket cuts; otherwise recorded buckets
+};
 
 struct GradientPlan {
   GradientSchedule schedule = GradientSchedule::blocking;
   double bytes_factor = 1;         // of the gradient's bytes to those recorded
   double bucket_bytes = 26214400;  // of overlap; the first bucket has 1 MiB at most
-  std::vector<ReadyPoint> ready;   // empty: bytes become ready evenly over backward
+  Readiness ready = {};
 };
 
-// How the program averages its gradients. Nothing where it was seen to average none, or does so on streams of GPUs,
-// which cannot be rearranged here.
+// Which tracks compute gradients and which average them; indices into ReplayProgram::tracks.
+struct GradientTracks {
+  // Of each rank: the main thread, or the stream with most of backward where streams average gradients. Nothing where
+  // neither exists.
+  std::vector<std::optional<std::size_t>> compute;
+  std::vector<std::size_t> averaging;  // helper threads and streams other than `compute`
+  bool streams = false;                // streams average gradients
+};
+GradientTracks gradient_tracks(const ReplayProgram& program);
+
+// Whether the item is the arrival at, or the completion of, a collective that averages gradients.
+bool averages_gradient(const ReplayProgram& program, const ReplayItem& item);
+
+// How the program averages its gradients. Nothing where it was seen to average none, or does so on streams of GPUs
+// while no stream has work of backward. On streams, double buffering cannot be told from blocking.
 std::optional<GradientSchedule> recorded_schedule(const ReplayProgram& program);
 
-// When the buckets of a program with overlap became ready. Empty where it has no overlap or announces no buckets.
-std::vector<ReadyPoint> recorded_readiness(const ReplayProgram& program);
+// When the layers' gradients became ready, where the layers' ranges have their sizes; else when the buckets of a
+// program with overlap did. Means over the ranks and iterations.
+Readiness recorded_readiness(const ReplayProgram& program);
 
 // The program with its gradients averaged in the other way. A bucket is preceded by the collective in which helper
 // threads were seen to meet, if there was one.

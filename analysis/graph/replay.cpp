@@ -116,6 +116,8 @@ class Simulation {
       }
       case ReplayItem::wait:
         return wait(t, track, item);
+      case ReplayItem::gradient:
+        return true;
     }
     return true;
   }

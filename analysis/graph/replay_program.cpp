@@ -23,7 +23,8 @@ struct Point {
   int order = 0;  // of points with one begin
   ReplayItem item;
 };
-enum Order : int { iteration_ends, iteration_begins, causes, arrives, waits };
+// A wait that ended at once comes before the arrival that it allowed.
+enum Order : int { iteration_ends, iteration_begins, gradients, causes, short_waits, arrives, waits };
 
 class Building {
  public:
@@ -37,6 +38,7 @@ class Building {
     if (out_.iterations.empty()) return std::move(out_);
     add_collectives();
     add_edges();
+    add_gradients();
     out_.tracks.resize(graph_.tracks.size());
     parallel_for(points_.size(), [&](std::size_t t) { add_items(static_cast<GraphTrack>(t)); });
     return std::move(out_);
@@ -145,10 +147,24 @@ class Building {
     return time_ns;
   }
 
+  // Where a track waited for several causes, the last one released it. Of the others only an upper bound is known.
+  static bool came_last(const std::vector<Dependency>& waits, std::size_t of) {
+    const std::int64_t until_ns = waits[of].until_ns;
+    std::size_t first = of, end = of + 1;
+    while (first > 0 && waits[first - 1].until_ns == until_ns) --first;
+    while (end < waits.size() && waits[end].until_ns == until_ns) ++end;
+    for (std::size_t w = first; w < end; ++w) {
+      if (waits[w].cause_ns > waits[of].cause_ns) return false;
+    }
+    return true;
+  }
+
   void add_edges() {
     std::map<std::pair<DependencyKind, std::uint64_t>, double> drawn;
     for (GraphTrack t = 0; t < graph_.tracks.size(); ++t) {
-      for (const Dependency& wait : graph_.tracks[t].waits) {
+      const std::vector<Dependency>& of_track = graph_.tracks[t].waits;
+      for (std::size_t w = 0; w < of_track.size(); ++w) {
+        const Dependency& wait = of_track[w];
         if (wait.collective != no_collective) continue;
         const auto index = static_cast<std::uint32_t>(out_.edges.size());
         const std::int64_t cause = outside_of_waits(wait.cause, wait.cause_ns);
@@ -160,13 +176,36 @@ class Building {
         const bool binding = cause > wait.from_ns;
         if (!binding) until = wait.from_ns;
         double& place = drawn.try_emplace({wait.kind, wait.bytes}, 0.5).first->second;
+        const bool observed = binding && came_last(of_track, w);
         out_.edges.push_back({wait.kind, wait.bytes, iteration_at(graph_.tracks[t].rank, wait.until_ns),
-                              binding ? static_cast<double>(until - cause) : not_observed, place});
+                              observed ? static_cast<double>(until - cause) : not_observed, place});
         place = std::fmod(place + golden_ratio, 1.0);
         add_point(wait.cause, cause, cause, causes, {.what = ReplayItem::cause, .index = index});
-        add_point(t, wait.from_ns, until, waits, {.what = ReplayItem::wait, .index = index});
+        ReplayItem item{.what = ReplayItem::wait, .index = index};
+        if (wait.kind == DependencyKind::launch) item.iteration = iteration_at(graph_.tracks[t].rank, wait.cause_ns);
+        add_point(t, wait.from_ns, until, until > wait.from_ns ? waits : short_waits, item);
       }
     }
+  }
+
+  // The ends of the main threads' ranges of category "layer" with a payload, which is the size of the layer's gradient.
+  void add_gradients() {
+    const Trace& trace = table_.trace();
+    const NameId layer = trace.names.find("layer"), payload = trace.names.find("payload");
+    if (layer == 0 || payload == 0) return;
+    parallel_for(graph_.main.size(), [&](std::size_t r) {
+      const GraphTrack main = graph_.main[r];
+      if (main == no_track) return;
+      const Slices& slices = trace.ranks[r].tracks[graph_.tracks[main].track].slices;
+      for (std::size_t i = 0; i < slices.size(); ++i) {
+        if (trace.kind_of(slices, i).category != layer) continue;
+        const auto bytes = slices.argument(i, payload);
+        if (!bytes || bytes->whole() == 0) continue;
+        const std::int64_t end = slices.end_ns(i);
+        add_point(main, end, end, gradients,
+                  {.what = ReplayItem::gradient, .index = static_cast<std::uint32_t>(bytes->whole())});
+      }
+    });
   }
 
   struct Matched : TimeInterval {
@@ -211,12 +250,16 @@ class Building {
     const std::vector<Matched> matched = matched_of(t);
     std::size_t phase = 0, match = 0;
     std::int64_t now = points.front().begin_ns;
+    std::int32_t launched_in = -1;  // the iteration of the launch of a stream's work
+    const auto iteration_of = [&](std::int64_t time_ns) {
+      return launched_in >= 0 ? launched_in : iteration_at(track.rank, time_ns);
+    };
     const auto add_work = [&](std::int64_t until) {
       while (now < until) {
         while (phase < phases.size() && phases[phase].end_ns <= now) ++phase;
         while (match < matched.size() && matched[match].end_ns <= now) ++match;
         std::int64_t end = until;
-        ReplayItem item{.iteration = iteration_at(track.rank, now)};
+        ReplayItem item{.iteration = iteration_of(now)};
         if (phase < phases.size()) {
           const bool inside = phases[phase].start_ns <= now;
           if (inside) item.phase = phases[phase].phase;
@@ -242,7 +285,8 @@ class Building {
     for (const Point& point : points) {
       add_work(point.begin_ns);
       ReplayItem item = point.item;
-      item.iteration = iteration_at(track.rank, point.begin_ns);
+      if (item.iteration >= 0) launched_in = item.iteration;
+      item.iteration = iteration_of(point.begin_ns);
       track.items.push_back(item);
       now = std::max(now, point.end_ns);
     }

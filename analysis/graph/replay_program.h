@@ -21,6 +21,7 @@ struct ReplayItem {
     complete,         // waits for collective `index`
     cause,            // of edge `index`
     wait,             // for edge `index`
+    gradient,         // `index` bytes of the gradient are computed
     begin_iteration,  // `index` into ReplayProgram::iterations
     end_iteration
   };
@@ -29,7 +30,7 @@ struct ReplayItem {
   std::uint8_t group = 0;  // from 1: work inside a range or kernel whose name fits this one of the patterns
   std::uint32_t index = 0;
   std::uint32_t member = 0;     // of a completion: the place among the collective's members
-  std::int32_t iteration = -1;  // index into ReplayProgram::iterations; -1: outside of all
+  std::int32_t iteration = -1;  // index into ReplayProgram::iterations; -1: outside of all; of a stream, of the launch
   double ns = 0;
 };
 

@@ -147,8 +147,9 @@ std::string Predictor::obstacle(const Changes& changes) const {
   }
   if ((rearranges || changes.bytes_per_value || changes.algorithm) && !schedule_) {
     const bool streams = std::ranges::any_of(program_.tracks, [](const ReplayTrack& track) { return track.stream; });
-    return rearranges && streams ? "the gradients are averaged on streams of GPUs, whose schedule cannot be rearranged"
-                                 : "no allreduce of gradients was found in the iterations";
+    return rearranges && streams
+               ? "the gradients are averaged on streams of GPUs, and no work of backward was recorded there"
+               : "no allreduce of gradients was found in the iterations";
   }
   const bool buckets =
       changes.schedule.value_or(schedule_.value_or(GradientSchedule::blocking)) == GradientSchedule::overlap;

@@ -104,7 +104,7 @@ class Predictor {
   ReplayProgram program_;
   TrainingSetup setup_;
   std::optional<GradientSchedule> schedule_;
-  std::vector<ReadyPoint> ready_;
+  Readiness ready_;
   CrossFit costs_;
   Replayed base_;
   double measured_s_ = 0;

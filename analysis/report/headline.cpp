@@ -71,7 +71,7 @@ std::string runs_text(const Report& report) {
   constexpr std::size_t most_named = 4;
   const auto& points = report.scaling.points;
   if (points.empty()) {
-    return fmt::format("None of the {} can be compared: they did not end, or events were lost.",
+    return fmt::format("None of the {} can be compared: they failed or did not end, or events were lost.",
                        plural(report.runs.size(), "run", "runs"));
   }
   std::vector<std::size_t> all;

@@ -153,6 +153,30 @@ std::vector<RankSummary> identities(const Trace& trace) {
   return ranks;
 }
 
+std::string failure_of(const RankSummary& rank) {
+  const auto found = rank.facts.find("exit_status");
+  return rank.ended && found != rank.facts.end() ? found->second : "";
+}
+
+namespace {
+
+// "Rank 1 ended with status 2." The first ranks' status stands for those of all.
+std::string failures_text(std::span<const RankSummary> ranks) {
+  std::vector<int> failed;
+  std::string status;
+  for (const RankSummary& rank : ranks) {
+    const std::string of_rank = failure_of(rank);
+    if (of_rank.empty() || (!status.empty() && of_rank != status)) continue;
+    status = of_rank;
+    failed.push_back(rank.rank);
+  }
+  if (failed.empty()) return "";
+  return fmt::format("{} ended with status {}, which means that the program failed.", capitalised(rank_list(failed)),
+                     status);
+}
+
+}  // namespace
+
 std::string sudden_ends_text(std::span<const RankSummary> ranks) {
   std::vector<int> sudden;
   const RankSummary* first = nullptr;
@@ -161,7 +185,7 @@ std::string sudden_ends_text(std::span<const RankSummary> ranks) {
     sudden.push_back(rank.rank);
     if (first == nullptr || rank.end_ns < first->end_ns) first = &rank;
   }
-  if (first == nullptr) return "";
+  if (first == nullptr) return failures_text(ranks);
   const std::string who = capitalised(rank_list(sudden)), last_event = point_in_time(first->end_ns);
   if (sudden.size() == 1) {
     return fmt::format(

@@ -77,6 +77,9 @@ std::vector<RankSummary> summarise(const Trace& trace);
 // The part of a summary that needs no events: who the rank is, where it ran and how it ended. O(ranks).
 std::vector<RankSummary> identities(const Trace& trace);
 
+// The status other than 0 with which the rank's process ended; "" if it ended with 0, did not end, or that is not known.
+std::string failure_of(const RankSummary& rank);
+
 // One sentence about the ranks whose process did not come to its end: "Rank 1 did not end by itself (a signal ended it,
 // it crashed, or it still runs): its last event is at 1.204 s." "" where all did.
 std::string sudden_ends_text(std::span<const RankSummary> ranks);

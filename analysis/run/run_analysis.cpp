@@ -183,7 +183,7 @@ RunLosses losses_over(const std::vector<RankSummary>& ranks) {
 // announced.
 std::optional<double> images_of(const RunAnalysis& run) {
   const auto planned = run.number("images"), per_iteration = run.number("images_per_iteration");
-  if (run.ended && !run.losses.damaged && planned) return planned;
+  if (run.ended && !run.failed && !run.losses.damaged && planned) return planned;
   if (run.refused() || !per_iteration || run.iterations.count == 0) return std::nullopt;
   return *per_iteration * static_cast<double>(run.iterations.count);
 }
@@ -203,6 +203,7 @@ void add_ranks(RunAnalysis& run) {
       run.dropped_by_cause[cause] += lost;
     }
     run.ended = run.ended && rank.ended;
+    run.failed = run.failed || !failure_of(rank).empty();
     if (rank.damaged) run.damage.push_back(rank.path + ": " + rank.damage);
     run.clock_error_ns = std::max(run.clock_error_ns, rank.clock_error_ns);
     if (rank.waiting_for_cpu) waiting += *rank.waiting_for_cpu, ++counted;

@@ -123,9 +123,10 @@ struct RunAnalysis {
   std::vector<std::string> damage;  // one line for each damaged rank
   // Figures that would rest on lost events are refused: the breakdown, the serial share and everything about scaling.
   bool refused() const { return !losses.ranks.empty(); }
-  bool ended = true;  // all ranks ended by themselves
+  bool ended = true;    // all ranks ended by themselves
+  bool failed = false;  // one of them with a status other than 0
   // Speed-ups compare whole jobs.
-  bool can_be_compared() const { return ended && !refused(); }
+  bool can_be_compared() const { return ended && !failed && !refused(); }
   std::vector<Hang> hangs;
   double clock_error_ns = 0;                  // the largest of the ranks
   std::optional<CriticalPath> critical_path;  // nothing where it was analysed from summaries, or events were lost

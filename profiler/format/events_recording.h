@@ -105,7 +105,7 @@ struct Lost {
 // The last event of a process that ended by itself.
 struct ProcessEnd {
   static constexpr EventType type = EventType::process_end;
-  std::uint64_t kind = 0;  // 0 = normal
+  std::uint64_t status = 0;  // its exit status, 0 to 255; 0 too where it is not known, as after quick_exit
 };
 
 // Counters.

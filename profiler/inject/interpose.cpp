@@ -82,6 +82,7 @@ size_t count_arguments(const char* first, va_list rest) {
 }
 
 [[noreturn]] void end(Exit* exit, int status) {
+  paceline::inject::note_exit_status(status);
   paceline::inject::end_at_once();
   if (exit != nullptr) exit(status);
   for (;;) syscall(SYS_exit_group, status);

@@ -26,6 +26,8 @@
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/record/launcher.h"
 
+extern "C" int on_exit(void (*)(int, void*), void*) noexcept __attribute__((weak));  // not every C library has it
+
 namespace paceline::inject {
 namespace {
 
@@ -66,6 +68,9 @@ void open_once() {
   start_clock();
   start_writers();
   call_sources(&Source::start);
+  // Handlers run in the reverse order of their registration. Events begin in main(), when the system's handler, which
+  // runs the libraries' destructors, is there already: so this one runs before close_recorder().
+  if (on_exit != nullptr) on_exit([](int status, void*) { note_exit_status(status); }, nullptr);
   open_file();
 }
 
@@ -130,7 +135,7 @@ void close_recorder() {
   gate.open.store(0, std::memory_order_relaxed);
   const std::uint64_t end_ticks = ticks();
   record_clock_pair();
-  emit_surely(events::ProcessEnd{});
+  emit_surely(events::ProcessEnd{.status = static_cast<std::uint64_t>(exit_status())});
   call_sources(&Source::closed);
   const OutputFile file = session.file;  // a staged file is moved
   finish_drain(end_ticks);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs a command on the first of two "nodes" of this machine: network namespaces with host names of their own, joined
 # by a pair of virtual interfaces. An mpirun in it starts its ranks on both, two and two, and Open MPI sends over TCP.
-# usage: nodes.sh [--rate RATE] COMMAND…
-#   --rate RATE  of the network, each way: 1gbit, 100mbit, … as tc has it; unlimited, if not given: as fast as memory
+# usage: nodes.sh [--rate RATE [--burst SIZE]] COMMAND…
+#   --rate RATE   of the network, each way: 1gbit, 100mbit, … as tc has it; unlimited, if not given: as fast as memory
+#   --burst SIZE  that may pass at once: 256kb if not given. With 16kb, short transfers have the rate as well
 # Ends as the command does; with 77 where namespaces cannot be made (it needs root, and Debian's iproute2).
 set -euo pipefail
 
@@ -11,9 +12,13 @@ if [ "${1:-}" = --on ]; then  # as mpirun's remote shell: --on NODE ADDRESS COMM
   shift 3
   exec ip netns exec "$node" unshare --uts sh -c 'hostname "$0" && exec sh -c "$1"' "$node" "$*"
 fi
-rate=unlimited
+rate=unlimited burst=256kb
 if [ "${1:-}" = --rate ]; then
   rate=${2:-}
+  shift 2
+fi
+if [ "${1:-}" = --burst ]; then
+  burst=${2:-}
   shift 2
 fi
 
@@ -37,9 +42,9 @@ ip -n $b addr add $network.2/24 dev $b
 for node in $a $b; do
   ip -n $node link set lo up
   ip -n $node link set $node up
-  # A token bucket, as a shaped cloud network has it: 256 kB may pass at once, what waits longer than 50 ms is dropped.
-  if [ "$rate" != unlimited ] && ! tc -n $node qdisc add dev $node root tbf rate "$rate" burst 256kb latency 50ms; then
-    echo "nodes.sh: --rate $rate: tc takes no such rate here; write it like 1gbit, or leave it out" >&2
+  # A token bucket, as a shaped cloud network has it. What waits longer than 50 ms is dropped.
+  if [ "$rate" != unlimited ] && ! tc -n $node qdisc add dev $node root tbf rate "$rate" burst "$burst" latency 50ms; then
+    echo "nodes.sh: --rate $rate --burst $burst: tc takes no such rate here; write them like 1gbit and 256kb" >&2
     exit 2
   fi
 done

@@ -65,16 +65,18 @@ Range::Range(Category category, std::uint64_t payload) {
   nvtxDomainRangePushEx(domain().handle, &event);
 }
 
-Range::Range(Category category, const RangeName& name, std::uint64_t payload) {
-  const nvtxEventAttributes_t event = attributes(category, name, payload);
-  nvtxDomainRangePushEx(domain().handle, &event);
-}
+Range::Range(Category category, const RangeName& name, std::uint64_t payload) { push_range(category, name, payload); }
 
 Range::~Range() { nvtxDomainRangePop(domain().handle); }
 
 void push_range(Category category, const RangeName& name) {
   nvtxEventAttributes_t event = attributes(category);
   event.message.registered = name.handle();
+  nvtxDomainRangePushEx(domain().handle, &event);
+}
+
+void push_range(Category category, const RangeName& name, std::uint64_t payload) {
+  const nvtxEventAttributes_t event = attributes(category, name, payload);
   nvtxDomainRangePushEx(domain().handle, &event);
 }
 

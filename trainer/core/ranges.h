@@ -53,6 +53,7 @@ class Range {
 
 // A range that another function ends; Range does both.
 void push_range(Category category, const RangeName& name);
+void push_range(Category category, const RangeName& name, std::uint64_t payload);  // layer: bytes of its gradient
 void pop_range();
 
 // Marks the description of the run, a JSON object, once; and the test accuracy (0 to 1) after each evaluation.

@@ -146,6 +146,7 @@ void prepare(Job& job) {
   const GpuPart* const gpu = job.surroundings.gpu;
   job.model = gpu != nullptr ? gpu->make_model(model_options(job)) : make_cpu_model(model_options(job));
   job.model->observer = &job.layer_ranges;
+  job.layer_ranges.know(job.model->parameters());
   job.optimizer = optimizer_of(job);
   const std::size_t per_epoch = job.first_epoch.iterations();
   const auto iterations =

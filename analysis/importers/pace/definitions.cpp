@@ -97,6 +97,11 @@ PaceDefinitions definitions_of(const PaceEvents& file_events) {
         settings.emplace_back(setting.key, setting.value);
         break;
       }
+      case EventType::process_end:
+        if (const auto status = unpack<events::ProcessEnd>(&head).status; status != 0) {
+          found.settings["exit_status"] = std::to_string(status);
+        }
+        break;
       case EventType::recording:
         found.recording.push_back({ticks_of(head), unpack<events::Recording>(&head).reasons});
         break;

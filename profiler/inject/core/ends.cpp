@@ -13,6 +13,7 @@ namespace paceline::inject {
 namespace {
 
 std::uint32_t on_before = 0, open_before = 0;
+std::atomic<int> noted_status{0};
 
 std::uint32_t exchange(std::atomic<std::uint32_t>& word, std::uint32_t value) {
   return word.exchange(value, std::memory_order_acq_rel);
@@ -45,6 +46,13 @@ bool is_recorded_here() {
 }
 
 }  // namespace
+
+void note_exit_status(int status) {
+  constexpr int kept_by_the_system = 0xff;
+  if (session.owner == getpid()) noted_status.store(status & kept_by_the_system, std::memory_order_relaxed);
+}
+
+int exit_status() { return noted_status.load(std::memory_order_relaxed); }
 
 void end_at_once() {
   if (session.file.header == nullptr || session.owner != getpid()) return;

@@ -7,6 +7,10 @@
 
 namespace paceline::inject {
 
+// Remembers the status with which this process ends. A child of vfork leaves its parent's status alone.
+void note_exit_status(int status);
+int exit_status();
+
 // Called before the process ends without its destructors. The drain closes the file. If it does not finish within 10 s,
 // the file is closed as it is, and its unused space is given back.
 void end_at_once();

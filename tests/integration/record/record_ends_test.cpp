@@ -88,6 +88,10 @@ TEST_F(RecordEnds, SignalsAndExitsEndTheProgramAsBefore) {
     EXPECT_EQ(file.file.header.live_bytes == 0, closes) << way.mode;
     EXPECT_EQ(file.of(EventType::process_end).size(), closes ? 1u : 0u) << way.mode;
   }
+#ifdef PACELINE
+  const Ended report = run(PACELINE " report run");  // of the last way, _exit
+  EXPECT_NE(report.out.find("Rank 0 ended with status 7"), std::string::npos) << report.out;
+#endif
 }
 
 // While one thread ends the process and runs its exit handlers, another thread goes on recording.
@@ -100,7 +104,23 @@ TEST_F(RecordEnds, AThreadThatExitsEndsTheProgramAsBefore) {
   EXPECT_EQ(file.file.header.closed, 1u);
   EXPECT_EQ(file.of(EventType::process_end).size(), 1u);
   EXPECT_GE(file.of(EventType::pop).size(), 4000u);
+#ifdef PACELINE
+  const Ended info = run(PACELINE " info run");
+  EXPECT_NE(info.out.find("Rank 0 ended with status 6, which means that the program failed."), std::string::npos)
+      << info.out;
+#endif
 }
+
+#ifdef PACELINE
+TEST_F(RecordEnds, ARunThatFailedIsLeftOutOfScaling) {
+  run(recorded() + WAYS " return 100");
+  std::filesystem::rename(directory / "run", directory / "one");
+  run(recorded() + WAYS " _exit 100");
+  const Ended report = run(PACELINE " report one run");
+  EXPECT_TRUE(report.by_itself(0)) << report.err;
+  EXPECT_NE(report.out.find("(1 left out)"), std::string::npos) << report.out;
+}
+#endif
 
 TEST_F(RecordEnds, AProgramThatReplacesItselfLeavesTwoFiles) {
   const Ended ended = run(recorded() + WAYS " exec 300");

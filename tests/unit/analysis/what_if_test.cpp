@@ -220,7 +220,7 @@ TEST_F(OverlapTest, ReplaysAHelperThread) {
   EXPECT_DOUBLE_EQ(unchanged.step_s(), 0.070);
   EXPECT_DOUBLE_EQ(unchanged.replayed_s(), 0.070);
   EXPECT_EQ(unchanged.schedule(), GradientSchedule::overlap);
-  const auto ready = recorded_readiness(unchanged.program());
+  const auto ready = recorded_readiness(unchanged.program()).points;
   ASSERT_EQ(ready.size(), 2U);
   EXPECT_NEAR(ready[0].bytes, 0.5, 1e-9);
   EXPECT_NEAR(ready[0].backward, 10.0 / 30, 1e-9);

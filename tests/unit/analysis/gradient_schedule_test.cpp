@@ -1,0 +1,244 @@
+// When gradients are ready and how they are averaged, in jobs made by hand whose step times are worked out on paper.
+#include "analysis/graph/gradient_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/graph/what_if.h"
+#include "analysis/trace/builder.h"
+
+namespace paceline::analysis {
+namespace gradient_schedule_test {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr int iterations = 30;
+const std::string trainer = "paceline.trainer";
+
+class ScheduleTest : public ::testing::Test {
+ protected:
+  explicit ScheduleTest(Trace trace) : trace_(std::move(trace)), table_(trace_) {}
+  Predictor predictor() const { return {table_, dependency_graph(table_), {}}; }
+  double step_ms(const Changes& changes) const { return 1e3 * predictor().predict(changes).step_s; }
+
+  Trace trace_;
+  PhaseTable table_;
+};
+
+// Two equal ranks, in ms: forward 20, backward 30 with three layers that end after 6, 20 and 30 and have gradients of
+// 2, 1.5 and 0.5 MB, an allreduce of 4 MB whose transfer takes 21, one of 8 bytes whose transfer takes 1, optimizer 5.
+class LayersTest : public ScheduleTest {
+ protected:
+  static Trace job() {
+    TraceBuilder run;
+    for (int r = 0; r < 2; ++r) {
+      TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+      int sequence = 0;
+      for (int i = 0; i < iterations; ++i) {
+        const std::int64_t now = i * 77 * ms;
+        main.push(now, "iteration", trainer, "iteration");
+        main.argument("payload", i);
+        main.add_slice(now, now + 20 * ms, "forward", trainer, "forward");
+        main.push(now + 20 * ms, "backward", trainer, "backward");
+        const std::int64_t ends[] = {0, 6, 20, 30};
+        const double bytes[] = {2e6, 1.5e6, 0.5e6};
+        for (int k = 0; k < 3; ++k) {
+          main.add_slice(now + (20 + ends[k]) * ms, now + (20 + ends[k + 1]) * ms, "layer" + std::to_string(k), trainer,
+                         "layer");
+          main.argument("payload", static_cast<std::int64_t>(bytes[k]));
+        }
+        main.pop(now + 50 * ms);
+        for (const bool gradient : {true, false}) {
+          const std::int64_t from = gradient ? 50 : 71;
+          main.add_slice(now + from * ms, now + (gradient ? 71 : 72) * ms, "MPI_Allreduce", "mpi", "collective");
+          main.argument("bytes", gradient ? 4e6 : 8.0);
+          main.text_argument("communicator", "MPI_COMM_WORLD");
+          main.argument("sequence", sequence++);
+        }
+        main.add_slice(now + 72 * ms, now + 77 * ms, "optimizer", trainer, "optimizer");
+        main.pop(now + 77 * ms);
+      }
+    }
+    return run.finish();
+  }
+  LayersTest() : ScheduleTest(job()) {}
+};
+
+TEST_F(LayersTest, AGradientIsReadyWhenTheBackwardOfItsLayerEnds) {
+  const Readiness ready = recorded_readiness(predictor().program());
+  EXPECT_TRUE(ready.layers);
+  ASSERT_EQ(ready.points.size(), 3U);
+  EXPECT_NEAR(ready.points[0].bytes, 0.5, 1e-9);
+  EXPECT_NEAR(ready.points[0].backward, 6.0 / 30, 1e-9);
+  EXPECT_NEAR(ready.points[1].bytes, 0.875, 1e-9);
+  EXPECT_NEAR(ready.points[1].backward, 20.0 / 30, 1e-9);
+  EXPECT_NEAR(ready.points[2].backward, 1, 1e-9);
+}
+
+// Transfers take 1 + 5 a MB. With buckets of 1.6 MB each layer is a bucket: ready at 26, 40 and 50 they end at 37, 48.5
+// and 53.5. Buckets of 2.1 MB: the first has 1 MiB at most, so the first layer stays alone; the others end at 50 + 11.
+TEST_F(LayersTest, ABucketTakesWholeLayers) {
+  EXPECT_NEAR(predictor().step_s(), 0.077, 1e-9);
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 1.6e6}), 53.5 + 1 + 5, 0.01);
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 2.1e6}), 61 + 1 + 5, 0.01);
+}
+
+// The main thread launches kernels and waits for the device.
+class Device {
+ public:
+  Device(RankBuilder& rank) : main_(rank.add_main_thread()), nccl_(rank.add_track(TrackKind::nccl, "NCCL c")) {
+    streams_ = {&rank.add_track(TrackKind::stream, "stream 7"), &rank.add_track(TrackKind::stream, "stream 8")};
+  }
+
+  void begin(std::int64_t start_ms, int number) {
+    start_ = start_ms * ms;
+    main_.push(start_, "iteration", trainer, "iteration");
+    main_.argument("payload", number);
+  }
+  // A range of the main thread. From 1 ms after its start on, it launches the kernels, 1 ms each.
+  struct Kernel {
+    std::string name;
+    std::int64_t from = 0, until = 0;
+    double bytes = 0;     // of an allreduce
+    double gradient = 0;  // of the layer around the launch
+  };
+  void range(const char* phase, std::int64_t from, std::int64_t until, const std::vector<Kernel>& kernels) {
+    main_.push(start_ + from * ms, phase, trainer, phase);
+    for (const Kernel& kernel : kernels) launch(++from, kernel);
+    main_.pop(start_ + until * ms);
+  }
+  void end(std::int64_t from, std::int64_t until) {
+    main_.add_slice(start_ + from * ms, start_ + until * ms, "cudaDeviceSynchronize", "cuda", "synchronization");
+    main_.pop(start_ + until * ms);
+  }
+
+ private:
+  void launch(std::int64_t at, const Kernel& kernel) {
+    if (kernel.gradient > 0) {
+      main_.push(start_ + at * ms, "layer " + kernel.name, trainer, "layer");
+      main_.argument("payload", static_cast<std::int64_t>(kernel.gradient));
+    }
+    main_.add_slice(start_ + at * ms, start_ + (at + 1) * ms, "cudaLaunchKernel", "cuda", "runtime");
+    main_.argument("correlation", ++correlation_);
+    if (kernel.gradient > 0) main_.pop(start_ + (at + 1) * ms);
+    TrackBuilder& stream = *streams_[kernel.bytes > 0 ? 1 : 0];
+    stream.add_slice(start_ + kernel.from * ms, start_ + kernel.until * ms, kernel.name, "cuda", "kernel");
+    stream.argument("correlation", correlation_);
+    if (kernel.bytes == 0) return;
+    nccl_.add_slice(start_ + kernel.from * ms, start_ + kernel.until * ms, "ncclAllReduce", "nccl", "collective");
+    nccl_.argument("bytes", kernel.bytes);
+    nccl_.text_argument("communicator", "c");
+    nccl_.argument("sequence", sequence_++);
+  }
+
+  TrackBuilder& main_;
+  TrackBuilder& nccl_;
+  std::vector<TrackBuilder*> streams_;
+  std::int64_t start_ = 0;
+  int correlation_ = 0, sequence_ = 0;
+};
+
+// Stream 7 in ms: kernel f until 20 on rank 0 and until 40 on rank 1, b1 20, b2 10. Stream 8: an allreduce of 4 MB
+// after b2, which ends on both ranks 21 after b2 of rank 1, at 91. Then the optimizer's kernel on stream 7, 5.
+template <bool with_layers>
+class BlockingStreamsTest : public ScheduleTest {
+ protected:
+  static Trace job() {
+    TraceBuilder run;
+    for (int r = 0; r < 2; ++r) {
+      Device device(run.add_rank(r, 2));
+      const std::int64_t f = r == 0 ? 20 : 40;
+      for (int i = 0; i < iterations; ++i) {
+        device.begin(i * 96, i);
+        device.range("forward", 0, 10, {{"f", 1, f}});
+        device.range("backward", 10, 20,
+                     {{"b1", f, f + 20, 0, with_layers ? 3e6 : 0}, {"b2", f + 20, f + 30, 0, with_layers ? 1e6 : 0}});
+        device.range("allreduce", 20, 22, {{"ncclDevKernel_AllReduce_Sum_f32", f + 30, 91, 4e6}});
+        device.range("optimizer", 22, 24, {{"sgd", 91, 96}});
+        device.end(24, 96);
+      }
+    }
+    return run.finish();
+  }
+  BlockingStreamsTest() : ScheduleTest(job()) {}
+};
+using StreamsTest = BlockingStreamsTest<false>;
+using StreamsWithLayersTest = BlockingStreamsTest<true>;
+
+TEST_F(StreamsTest, ReplaysAnAllreduceOnAStreamOfItsOwn) {
+  const Predictor unchanged = predictor();
+  ASSERT_TRUE(unchanged.usable());
+  EXPECT_NEAR(unchanged.step_s(), 0.096, 1e-9);
+  EXPECT_NEAR(unchanged.replayed_s(), 0.096, 1e-9);
+  EXPECT_EQ(unchanged.schedule(), GradientSchedule::blocking);
+}
+
+// Bytes become ready evenly over the 30 of backward, which begins at 40 on rank 1. All transfers have one size, so that
+// a MB takes 5.25. Buckets of 1 MiB, 2 MB and 0.951 MB are ready at 47.86, 62.86 and 70 and end at 53.37, 73.36 and
+// 78.36.
+TEST_F(StreamsTest, BucketsOnAStreamRunBesideTheKernelsOfBackward) {
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 2e6}), 78.36 + 5, 0.01);
+}
+
+TEST_F(StreamsTest, DoubleBufferingHidesTheTransferBesideTheNextIterationsKernels) {
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::double_buffering}), 96 - 21, 0.01);
+}
+
+// The gradient of b1's layer is ready when kernel b1 ends, at 60 on rank 1, and not when it was launched: its 15.75 end
+// at 75.75, and those of b2's layer 5.25 later.
+TEST_F(StreamsWithLayersTest, AGradientIsReadyWhenTheKernelsOfItsLayerEnd) {
+  const Readiness ready = recorded_readiness(predictor().program());
+  ASSERT_EQ(ready.points.size(), 2U);
+  EXPECT_NEAR(ready.points[0].bytes, 0.75, 1e-9);
+  EXPECT_NEAR(ready.points[0].backward, 20.0 / 30, 1e-9);
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 1.5e6}), 81 + 5, 0.01);
+}
+
+// Stream 7: f 1 … 20, b1 … 40, b2 … 50. Stream 8: an allreduce of 3 MB that was launched after b1 and takes 16 from its
+// end on, then one of 1 MB that takes 6, until 62. Then the optimizer's kernel, 5.
+class OverlappedStreamsTest : public ScheduleTest {
+ protected:
+  static Trace job() {
+    TraceBuilder run;
+    for (int r = 0; r < 2; ++r) {
+      Device device(run.add_rank(r, 2));
+      for (int i = 0; i < iterations; ++i) {
+        device.begin(i * 67, i);
+        device.range("forward", 0, 5, {{"f", 1, 20}});
+        device.range("backward", 5, 10,
+                     {{"b1", 20, 40},
+                      {"ncclDevKernel_AllReduce_Sum_f32", 40, 56, 3e6},
+                      {"b2", 40, 50},
+                      {"ncclDevKernel_AllReduce_Sum_f32", 56, 62, 1e6}});
+        device.range("optimizer", 10, 12, {{"sgd", 62, 67}});
+        device.end(12, 67);
+      }
+    }
+    return run.finish();
+  }
+  OverlappedStreamsTest() : ScheduleTest(job()) {}
+};
+
+TEST_F(OverlappedStreamsTest, ABucketIsReadyWhenTheWorkLaunchedBeforeItEnds) {
+  const Predictor unchanged = predictor();
+  EXPECT_NEAR(unchanged.replayed_s(), 0.067, 1e-9);
+  EXPECT_EQ(unchanged.schedule(), GradientSchedule::overlap);
+  const Readiness ready = recorded_readiness(unchanged.program());
+  EXPECT_FALSE(ready.layers);
+  ASSERT_EQ(ready.points.size(), 2U);
+  EXPECT_NEAR(ready.points[0].bytes, 0.75, 1e-9);
+  EXPECT_NEAR(ready.points[0].backward, 20.0 / 30, 1e-9);
+  EXPECT_NEAR(ready.points[1].backward, 1, 1e-9);
+}
+
+// Blocking: 4 MB in one transfer of 21 after the 50 of both passes. On a network of half the speed, transfers take 31
+// from 40 on, then 11.
+TEST_F(OverlappedStreamsTest, OtherSchedulesAndNetworksAreWorkedOutOnPaper) {
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::blocking}), 50 + 21 + 5, 0.01);
+  EXPECT_NEAR(step_ms({.byte_time = 2}), 40 + 31 + 11 + 5, 0.01);
+  EXPECT_NEAR(step_ms({.schedule = GradientSchedule::double_buffering}), 50 + 5, 0.01);
+}
+
+}  // namespace
+}  // namespace gradient_schedule_test
+}  // namespace paceline::analysis
