@@ -94,10 +94,11 @@ def two_optimizers():
     of_maker = torch.optim.Adam(maker.parameters(), lr=0.001)
     of_judge = torch.optim.Adam(judge.parameters(), lr=0.001)
     torch.manual_seed(dist.get_rank())
+    real = torch.randn(512, 256)
     for step in range(48):
         noise = torch.randn(512, 16)
         of_judge.zero_grad()
-        judge(torch.cat([maker(noise).detach(), torch.randn(512, 256)])).square().mean().backward()
+        judge(torch.cat([maker(noise).detach(), real])).square().mean().backward()
         of_judge.step()
         of_maker.zero_grad()
         loss = judge(maker(noise)).square().mean()
