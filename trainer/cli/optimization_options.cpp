@@ -15,7 +15,8 @@ constexpr double most_epochs = 1e6;
 void add_optimizer(CLI::App& app, OptimizationOptions& options) {
   OptimizerOptions& o = options.optimizer;
   app.add_option("--optimizer", o.name,
-                 "sgd: with momentum; lars: a rate for each layer; adam; rmsprop_warmup: from RMSprop to momentum SGD")
+                 "sgd: with momentum; lars: a rate for each layer; adam; adamw: Adam with decoupled weight decay; "
+                 "rmsprop_warmup: from RMSprop to momentum SGD")
       ->check(CLI::IsMember(optimizer_names()))
       ->capture_default_str();
   app.add_option("--momentum", o.momentum, "sgd, lars, rmsprop_warmup: momentum of the gradient")
@@ -28,24 +29,32 @@ void add_optimizer(CLI::App& app, OptimizationOptions& options) {
          "(inside, v corrected when the rate changes: the same steps as after)")
       ->check(CLI::IsMember({"after", "inside", "corrected"}))
       ->capture_default_str();
-  app.add_option("--weight-decay", o.weight_decay.rate, "factor of the weights that is added to the gradient")
+  app.add_option("--weight-decay", o.weight_decay.rate,
+                 "factor of the weights that is added to the gradient; adamw: of the rate, which shrinks the weights")
       ->check(number(0, 1e6))
       ->capture_default_str();
   app.add_option("--decay-exclude", options.decay_exclude,
                  "parameters without weight decay (and without a rate of lars): batch_norm, bias")
       ->delimiter(',')
       ->check(CLI::IsMember({"batch_norm", "bias"}));
+  app.add_option("--clip-grad-norm", options.clip_gradient_norm,
+                 "scale the averaged gradient of all parameters down to this norm where it is larger; default: never")
+      ->check(positive());
+  app.add_option("--label-smoothing", options.label_smoothing,
+                 "share of each label that the training loss spreads evenly over all classes")
+      ->check(number(0, 1))
+      ->capture_default_str();
   app.add_option("--lars-trust", o.trust, "lars: trust coefficient")->check(positive())->capture_default_str();
   app.add_option(
          "--lars-threshold", o.lars_threshold,
          "lars: a layer whose weights have at most this norm takes the trust coefficient as its rate (Chainer: 0.01)")
       ->check(number(0, 1e6))
       ->capture_default_str();
-  app.add_option("--beta1", o.beta1, "adam: decay of the mean")->check(number(0, 0.9999))->capture_default_str();
-  app.add_option("--beta2", o.beta2, "adam: decay of the mean square")
+  app.add_option("--beta1", o.beta1, "adam, adamw: decay of the mean")->check(number(0, 0.9999))->capture_default_str();
+  app.add_option("--beta2", o.beta2, "adam, adamw: decay of the mean square")
       ->check(number(0, 0.999999))
       ->capture_default_str();
-  app.add_option("--epsilon", o.epsilon, "adam, rmsprop_warmup: added to the root")
+  app.add_option("--epsilon", o.epsilon, "adam, adamw, rmsprop_warmup: added to the root")
       ->check(positive())
       ->capture_default_str();
   app.add_option("--rms-decay", o.rms_decay, "rmsprop_warmup: decay of the mean square")

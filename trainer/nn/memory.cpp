@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <numeric>
+#include <vector>
 
 namespace paceline::train {
 namespace {
@@ -26,6 +28,22 @@ class HostMemory final : public Memory {
 
   void divide(std::span<float> values, float divisor) override {
     for (float& value : values) value /= divisor;
+  }
+
+  double sum_of_squares(std::span<const float> values) override {
+    constexpr std::size_t longest = 65536;  // values of a part, whose sums are added in order
+    std::vector<double> sums((values.size() + longest - 1) / longest);
+    const auto parts = static_cast<std::ptrdiff_t>(sums.size());
+#pragma omp parallel for schedule(static) if (parts > 4)
+    for (std::ptrdiff_t part = 0; part < parts; ++part) {
+      const std::size_t first = static_cast<std::size_t>(part) * longest;
+      double sum = 0;
+      for (const float value : values.subspan(first, std::min(longest, values.size() - first))) {
+        sum += static_cast<double>(value) * value;
+      }
+      sums[static_cast<std::size_t>(part)] = sum;
+    }
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 };
 

@@ -22,6 +22,9 @@ class Memory {
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
   virtual void add(std::span<const float> from, std::span<float> to) = 0;  // to += from
   virtual void divide(std::span<float> values, float divisor) = 0;
+
+  // Σ x² in float64, the same for any number of threads. Waits for the device.
+  virtual double sum_of_squares(std::span<const float> values) = 0;
 };
 
 Memory& host_memory();

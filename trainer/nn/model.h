@@ -159,9 +159,11 @@ struct ModelOptions {
   bool cifar_stem = true;          // 3×3 stem of stride 1 without max-pooling
   bool resnet_v1 = false;          // ResNets: a bottleneck has its stride in the first 1×1 convolution
   bool zero_gamma = false;         // ResNets: the last batch norm of each block starts with scale 0
-  double width = 1;                // factor of the published numbers of channels, rounded to multiples of 4
-  bool winograd = true;            // 3×3 convolutions by Winograd's algorithm where that is faster: about half the
-                                   // time for a few times the rounding error
+  double label_smoothing = 0;  // of the training loss (Szegedy et al., arXiv 1512.00567, 7): this share of the label is
+                               // spread evenly over all classes, as in PyTorch's cross-entropy
+  double width = 1;            // factor of the published numbers of channels, rounded to multiples of 4
+  bool winograd = true;        // 3×3 convolutions by Winograd's algorithm where that is faster: about half the
+                               // time for a few times the rounding error
 
   std::string dtype = "f32";  // of the arithmetic: f32, bf16; on GPUs also tf32, f16. Weights and statistics stay fp32
 

@@ -1,6 +1,7 @@
 #include "trainer/optim/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "trainer/optim/adam.h"
@@ -55,7 +56,9 @@ void Optimizer::on_all_chunks(const std::function<void(const Chunk&, std::size_t
   for (std::ptrdiff_t i = 0; i < count; ++i) body(chunks_[static_cast<std::size_t>(i)], static_cast<std::size_t>(i));
 }
 
-std::vector<std::string> optimizer_names() { return {"sgd", "lars", "adam", "rmsprop_warmup"}; }
+double clip_divisor(double squares, double most) { return std::max(1.0, (std::sqrt(squares) + 1e-6) / most); }
+
+std::vector<std::string> optimizer_names() { return {"sgd", "lars", "adam", "adamw", "rmsprop_warmup"}; }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
                                           std::size_t elements) {
@@ -66,7 +69,9 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& o, const std::
         chunks, SgdOptions{momentum, o.weight_decay.rate, o.nesterov, rate_position_of(o.rate_position)});
   }
   if (o.name == "lars") return std::make_unique<Lars>(chunks, LarsOptions{momentum, o.trust, o.lars_threshold});
-  if (o.name == "adam") return std::make_unique<Adam>(chunks, AdamOptions{o.beta1, o.beta2, o.epsilon});
+  if (o.name == "adam" || o.name == "adamw") {
+    return std::make_unique<Adam>(chunks, AdamOptions{o.beta1, o.beta2, o.epsilon, o.name == "adamw"});
+  }
   if (o.name == "rmsprop_warmup") {
     return std::make_unique<RmspropWarmup>(
         chunks, RmspropWarmupOptions{o.momentum, o.rms_decay, o.epsilon, o.rms_rate, o.rms_center, o.rms_period,

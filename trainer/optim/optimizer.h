@@ -13,8 +13,9 @@
 
 namespace paceline::train {
 
-// Weight decay as a term of the loss: the gradient g of a weight w becomes g + rate × w, before anything else is done
-// with it (Goyal et al., arXiv 1706.02677, 3: scaling the loss or the learning rate is then not the same thing).
+// Weight decay as a term of the loss, except for AdamW (adam.h): the gradient g of a weight w becomes g + rate × w,
+// before anything else is done with it (Goyal et al., arXiv 1706.02677, 3: scaling the loss or the learning rate is
+// then not the same thing).
 struct WeightDecay {
   float rate = 0;
   bool batch_norm = true;  // scales and shifts too; without: Goyal et al., 5.1
@@ -82,13 +83,17 @@ struct OptimizerOptions {
   std::string rate_position = "after";  // sgd: after, inside, corrected; see sgd.h
   double trust = 0.001;                 // lars: η
   double lars_threshold = 0;            // lars: of the weights' norm
-  double beta1 = 0.9, beta2 = 0.999;    // adam
-  double epsilon = 1e-8;                // adam, rmsprop_warmup
+  double beta1 = 0.9, beta2 = 0.999;    // adam, adamw
+  double epsilon = 1e-8;                // adam, adamw, rmsprop_warmup
   double rms_decay = 0.99;              // rmsprop_warmup: μ₂
   double rms_rate = 3e-4;               // rmsprop_warmup: η_RMSprop
   double rms_center = 10, rms_period = 5;
   bool rms_printed_slope = false;
 };
+
+// Clipping by the global norm, as PyTorch's clip_grad_norm_: the number by which a gradient with this Σ g² is divided
+// so that its norm is at most `most`; 1 if it is not larger. Pascanu et al., arXiv 1211.5063, algorithm 1.
+double clip_divisor(double squares, double most);
 
 std::vector<std::string> optimizer_names();
 

@@ -283,6 +283,7 @@ void make_job_updater(Job& job) {
   if (o.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*o.bucket_mb * (1 << 20));
   if (job.faults.tiny_buckets) parts.bucket_bytes = 1;
   parts.most_ahead = o.most_ahead;
+  parts.clip_norm = o.optimization.clip_gradient_norm;
   job.updater = make_updater(o.updater, parts);
   if (!job.resumed.pending.empty()) job.updater->restore_pending(job.resumed.pending);
 }

@@ -22,6 +22,7 @@ void set_variants(const OptimizationOptions& o, const std::function<void(std::sp
   model.resnet_v1 = o.resnet_v1;
   model.zero_gamma = o.zero_gamma;
   model.width = o.width;
+  model.label_smoothing = o.label_smoothing;
 }
 
 std::string title_of(const std::string& model, const OptimizationOptions& o) {

@@ -23,6 +23,8 @@ struct OptimizationOptions {
   OptimizerOptions optimizer;
   std::vector<std::string> decay_exclude;  // of batch_norm, bias
   RateOptions rate;
+  std::optional<double> clip_gradient_norm;  // no clipping if empty
+  double label_smoothing = 0;
   double grow_batch = 1;
   std::int64_t grow_batch_limit = 0;
 

@@ -22,8 +22,12 @@ StepResult Updater::agree(const Score& local, bool stop, bool again) {
   return result;
 }
 
-void Updater::apply(std::span<const float> gradient, double rate) {
+void Updater::apply(std::span<float> gradient, double rate) {
   const Range range(Category::optimizer);
+  if (clip_norm_) {
+    const double divisor = clip_divisor(squares_of(gradient), *clip_norm_);
+    if (divisor != 1) model_.memory().divide(gradient, static_cast<float>(divisor));
+  }
   optimizer_.step(model_.weights(), gradient, static_cast<float>(rate));
 }
 

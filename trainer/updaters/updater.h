@@ -44,6 +44,7 @@ struct UpdaterParts {
   std::size_t first_bucket_bytes = std::size_t{1} << 20, bucket_bytes = std::size_t{25} << 20;
   std::optional<std::uint64_t>
       most_ahead{};  // parameter server: iterations that a rank may be ahead of the slowest; no limit if empty
+  std::optional<double> clip_norm{};  // of the averaged gradient; no clipping if empty
 };
 
 class Updater {
@@ -53,7 +54,8 @@ class Updater {
         collectives_(*parts.communicator.collectives),
         reduction_(*parts.communicator.reduction),
         optimizer_(parts.optimizer),
-        pass_(parts.model, parts.pass) {
+        pass_(parts.model, parts.pass),
+        clip_norm_(parts.clip_norm) {
     reduction_.set_stream(model_.stream());
     optimizer_.follow(model_.stream());
     if (!reduction_.wants_gradients()) return;
@@ -92,7 +94,11 @@ class Updater {
   // Sums the ranks' scores and requests. A collective call, made right after the gradients, when no rank has to wait.
   StepResult agree(const Score& local, bool stop, bool again = false);
 
-  void apply(std::span<const float> gradient, double rate);
+  // Takes a step of the optimizer. Scales the gradient in place first, if clip_norm is given and its norm is larger.
+  void apply(std::span<float> gradient, double rate);
+
+  // Σ g² over all parameters, if this rank has `gradient`. A collective call where ranks have parts of it.
+  virtual double squares_of(std::span<const float> gradient) { return model_.memory().sum_of_squares(gradient); }
 
   Model& model_;
   Collectives& collectives_;
@@ -101,6 +107,7 @@ class Updater {
   GradientPass pass_;
 
  private:
+  const std::optional<double> clip_norm_;
   std::shared_ptr<float> gradients_;  // in memory of the communication library, if it needs that
 };
 

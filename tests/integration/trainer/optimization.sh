@@ -7,7 +7,7 @@ run=(--synthetic --image-size 32 --train-images 40 --test-images 4 --batch-size 
 
 # The checkpoint holds the optimizer's whole state: a run that stops within an epoch and resumes gives the same bits.
 again=--overwrite-checkpoint
-for optimizer in "sgd --rate-position corrected --nesterov" lars adam rmsprop_warmup; do
+for optimizer in "sgd --rate-position corrected --nesterov" lars adam "adamw --clip-grad-norm 0.5 --label-smoothing 0.1" rmsprop_warmup; do
   read -ra options <<<"--optimizer $optimizer"
   "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 4 --checkpoint parts $again >/dev/null
   "$TRAIN" --threads 1 "${run[@]}" "${options[@]}" --schedule constant --iterations 7 --checkpoint parts --resume >/dev/null
@@ -16,6 +16,15 @@ for optimizer in "sgd --rate-position corrected --nesterov" lars adam rmsprop_wa
 done
 status 1 "$TRAIN" --threads 1 "${run[@]}" --optimizer adam --iterations 9 --checkpoint whole --resume
 says "whole: the checkpoint of --optimizer rmsprop_warmup, not adam"
+
+status 2 "$TRAIN" "${run[@]}" --clip-grad-norm 1 --updater parameter_server
+says "--clip-grad-norm has no effect with --updater parameter_server"
+status 2 "$TRAIN" "${run[@]}" --clip-grad-norm 0
+says "--clip-grad-norm: expected a number above 0"
+status 2 "$TRAIN" "${run[@]}" --label-smoothing 1.5
+says "--label-smoothing: expected a number from 0 to 1, got '1.5'"
+status 2 "$TRAIN" "${run[@]}" --optimizer adamw --momentum 0.9
+says "--momentum only applies to --optimizer sgd, lars, rmsprop_warmup, not to adamw"
 
 # The batch doubles at epochs 1 and 2: 10, 5 and 2 iterations of 4, 8 and 16 of the 40 images.
 grow=("${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 2 --warmup none)

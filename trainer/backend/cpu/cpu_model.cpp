@@ -38,6 +38,7 @@ class CpuModel final : public Model {
       throw Error("‹dtype› bf16", "not available on CPUs here: " + reason, "use f32, or ‹device› cuda", Status::usage);
     }
     build_.batch_norm = options.batch_norm;
+    label_smoothing_ = options.label_smoothing;
     if (bf16) build_.type = onednn::Type::bf16;
     // Constructors of layers hold references into these.
     build_.activations.reserve(network_.layers().size());
@@ -85,11 +86,11 @@ class CpuModel final : public Model {
     }
     if (logits_to_f32_) logits_to_f32_.run(stream_);
     if (mode == Mode::train) labels_.assign(labels.begin(), labels.end());
-    return kernels::cross_entropy(data(logits_), labels, classes());
+    return kernels::cross_entropy(data(logits_), labels, classes(), mode == Mode::train ? label_smoothing_ : 0);
   }
 
   void backward(float scale) override {
-    kernels::cross_entropy_backward(data(logits_), labels_, classes(), scale, data(logits_gradient_));
+    kernels::cross_entropy_backward(data(logits_), labels_, classes(), scale, data(logits_gradient_), label_smoothing_);
     if (gradient_from_f32_) gradient_from_f32_.run(stream_);
     std::size_t parameter = parameters_.size();  // the first of the layer's
     for (std::size_t i = layers_.size(); i-- > 0;) {
@@ -245,6 +246,7 @@ class CpuModel final : public Model {
   std::vector<Parameter> parameters_;
   dnnl::memory image_, logits_, logits_gradient_, weights_, gradients_, statistics_;
   Call image_to_input_, logits_to_f32_, gradient_from_f32_;  // the latter two only for bf16
+  double label_smoothing_ = 0;
   std::vector<float> padded_;
   std::vector<std::int32_t> labels_;
 };

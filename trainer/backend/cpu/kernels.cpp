@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "trainer/core/vectorize.h"
@@ -155,7 +156,7 @@ void move_average(const float* batch, float* running, std::size_t count, float m
   for (std::size_t i = 0; i < count; ++i) running[i] += momentum * (scale * batch[i] - running[i]);
 }
 
-Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes) {
+Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes, double smoothing) {
   Score score;
   for (std::size_t sample = 0; sample < labels.size(); ++sample) {
     const std::int32_t label = labels[sample];
@@ -168,6 +169,10 @@ Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, s
     double sum = 0;
     for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(row[c]) - *top);
     score.loss_sum += std::log(sum) + *top - row[label];
+    if (smoothing > 0) {  // (1 − ε) × the label's logit + ε × the mean of all logits, instead of the label's logit
+      const double mean = std::accumulate(row, row + classes, 0.0) / static_cast<double>(classes);
+      score.loss_sum += smoothing * (row[label] - mean);
+    }
     score.correct += top - row == label;
   }
   score.samples = static_cast<std::int64_t>(labels.size());
@@ -175,7 +180,8 @@ Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, s
 }
 
 void cross_entropy_backward(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes,
-                            float scale, float* gradient) {
+                            float scale, float* gradient, double smoothing) {
+  const double of_each = smoothing / static_cast<double>(classes);
   for (std::size_t sample = 0; sample < labels.size(); ++sample) {
     const float* row = logits + static_cast<std::int64_t>(sample) * classes;
     float* out = gradient + static_cast<std::int64_t>(sample) * classes;
@@ -184,7 +190,7 @@ void cross_entropy_backward(const float* logits, std::span<const std::int32_t> l
     for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(row[c]) - top);
     for (std::int64_t c = 0; c < classes; ++c) {
       const double probability = std::exp(static_cast<double>(row[c]) - top) / sum;
-      out[c] = static_cast<float>(scale * (probability - (c == labels[sample] ? 1 : 0)));
+      out[c] = static_cast<float>(scale * (probability - of_each - (c == labels[sample] ? 1 - smoothing : 0)));
     }
   }
 }

@@ -42,10 +42,12 @@ void multiply(const float* factor, T* values, std::size_t count);  // values *= 
 void move_average(const float* batch, float* running, std::size_t count, float momentum, float scale);
 
 // Softmax followed by cross-entropy of the first labels.size() rows. logits: rows × classes, plain.
-Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes);
+// smoothing: the share of each label that is spread evenly over all classes.
+Score cross_entropy(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes,
+                    double smoothing = 0);
 
 // d(scale × Σ loss) / d logits.
 void cross_entropy_backward(const float* logits, std::span<const std::int32_t> labels, std::int64_t classes,
-                            float scale, float* gradient);
+                            float scale, float* gradient, double smoothing = 0);
 
 }  // namespace paceline::train::kernels

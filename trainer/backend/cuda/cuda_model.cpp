@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "trainer/backend/cuda/cuda_network.h"
@@ -40,6 +42,14 @@ class ManagedMemory final : public Memory {
     finish();
   }
 
+  double sum_of_squares(std::span<const float> values) override {
+    if (!sums_) sums_.emplace(managed_buffer(flat::squares_blocks * sizeof(double)));
+    auto* const sums = sums_->data<double>();
+    flat::sum_squares(stream_, values.data(), values.size(), sums);
+    PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
+    return std::accumulate(sums, sums + flat::squares_blocks, 0.0);
+  }
+
   bool queues = false;  // the caller follows the stream
 
  private:
@@ -48,6 +58,7 @@ class ManagedMemory final : public Memory {
   }
 
   const cudaStream_t stream_;
+  std::optional<Buffer> sums_;  // of sum_of_squares()
 };
 
 // Work that runs as usual the first time, which loads the kernels (a capture must not do that), is captured the second
@@ -102,6 +113,7 @@ class CudaModel final : public Model {
         network_(network, settings_of(options, precision_), device, stream_, plans_),
         batch_(options.batch_size),
         classes_(network.layers().back().out.size()),
+        label_smoothing_(options.label_smoothing),
         flops_{network.forward_flops(), network.train_flops()},
         input_(stream_, network.layers()[0].out, batch_),
         labels_(device_buffer(static_cast<std::size_t>(batch_) * sizeof(std::int32_t))),
@@ -270,7 +282,7 @@ class CudaModel final : public Model {
     }
     auto* const score = score_.data<BatchScore>();
     kernels::cross_entropy(stream_, logits(), labels_.data<std::int32_t>(), static_cast<std::int64_t>(labels.size()),
-                           classes_, losses_.data<double>(), score);
+                           classes_, mode == Mode::train ? label_smoothing_ : 0, losses_.data<double>(), score);
     PACELINE_CHECK_CUDA(cudaMemcpyAsync(&host().score, score, sizeof *score, cudaMemcpyDeviceToHost, stream_));
     stream_.synchronize();
     return {host().score.loss_sum, host().score.correct, static_cast<std::int64_t>(labels.size())};
@@ -282,7 +294,7 @@ class CudaModel final : public Model {
   void run_backward() {
     const auto begin = [&] {
       kernels::cross_entropy_backward(stream_, network_.storage(), logits(), labels_.data<std::int32_t>(), batch_,
-                                      classes_, network_.step(), network_.output_gradient());
+                                      classes_, label_smoothing_, network_.step(), network_.output_gradient());
     };
     if (graphs_ && !gradients_ready) {
       backward_[gradients_.data()].run(stream_, [&] {
@@ -315,6 +327,7 @@ class CudaModel final : public Model {
   PlanCache plans_;
   CudaNetwork network_;
   const std::int64_t batch_, classes_;
+  const double label_smoothing_;
   const double flops_[2];
   ManagedMemory memory_{stream_};
   Input input_;

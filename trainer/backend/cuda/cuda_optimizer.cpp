@@ -99,12 +99,14 @@ class CudaSgd final : public CudaOptimizer {
 class CudaAdam final : public CudaOptimizer {
  public:
   CudaAdam(std::vector<Chunk> chunks, std::size_t elements, const AdamOptions& options)
-      : CudaOptimizer("adam", std::move(chunks), elements, 2, 1), options_(options) {}
+      : CudaOptimizer(options.decoupled ? "adamw" : "adam", std::move(chunks), elements, 2, 1), options_(options) {}
 
  private:
   void start(float rate) override {
     const AdamFactors f = adam_factors(options_, ++scalars_[0], rate);
-    flat::step(stream_, on_gpu_, flat::Adam{f.beta1, f.beta2, f.rate, f.deviation, f.epsilon});
+    const flat::Adam adam{f.beta1, f.beta2, f.rate, f.deviation, f.epsilon};
+    if (options_.decoupled) return flat::step(stream_, on_gpu_, flat::AdamW{adam, rate});
+    flat::step(stream_, on_gpu_, adam);
   }
   const AdamOptions options_;
 };
@@ -154,7 +156,9 @@ std::unique_ptr<Optimizer> make_cuda_optimizer(const OptimizerOptions& o, const 
   }
   if (o.name == "lars")
     return std::make_unique<CudaLars>(chunks, elements, LarsOptions{momentum, o.trust, o.lars_threshold});
-  if (o.name == "adam") return std::make_unique<CudaAdam>(chunks, elements, AdamOptions{o.beta1, o.beta2, o.epsilon});
+  if (o.name == "adam" || o.name == "adamw") {
+    return std::make_unique<CudaAdam>(chunks, elements, AdamOptions{o.beta1, o.beta2, o.epsilon, o.name == "adamw"});
+  }
   if (o.name == "rmsprop_warmup") {
     return std::make_unique<CudaRmspropWarmup>(chunks, elements,
                                                RmspropWarmupOptions{o.momentum, o.rms_decay, o.epsilon, o.rms_rate,

@@ -21,7 +21,25 @@ __global__ void __launch_bounds__(threads) divide_kernel(float* values, std::siz
     values[i] = __fdiv_rn(values[i], divisor);
 }
 
-// rule(w, g, first[i], second) for every number of the block's chunk, g with the weight decay.
+__global__ void __launch_bounds__(threads) sum_squares_kernel(const float* values, std::size_t count, double* results) {
+  __shared__ double sums[threads];
+  double sum = 0;
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * threads;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x; i < count; i += step) {
+    const double value = values[i];
+    sum += value * value;
+  }
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = threads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) results[blockIdx.x] = sums[0];
+}
+
+// rule(w, g, first[i], second) for every number of the block's chunk, g with the weight decay unless the rule decays
+// the weights itself.
 template <class Rule>
 __global__ void __launch_bounds__(threads) step_kernel(Arrays a, Rule rule) {
   const Chunk chunk = a.chunks[blockIdx.x];
@@ -29,7 +47,8 @@ __global__ void __launch_bounds__(threads) step_kernel(Arrays a, Rule rule) {
   for (std::uint32_t k = threadIdx.x; k < chunk.count; k += threads) {
     const std::size_t i = chunk.first + k;
     float w = a.weights[i], none = 0;
-    of_chunk(w, a.gradients[i] + chunk.weight_decay * w, a.first[i], a.second != nullptr ? a.second[i] : none);
+    const float g = Rule::decoupled ? a.gradients[i] : a.gradients[i] + chunk.weight_decay * w;
+    of_chunk(w, g, a.first[i], a.second != nullptr ? a.second[i] : none);
     a.weights[i] = w;
   }
 }
@@ -42,6 +61,7 @@ void run(cudaStream_t stream, const Arrays& arrays, Rule rule) {
 }
 
 struct SgdRule {
+  static constexpr bool decoupled = false;
   Sgd f;
   __device__ SgdRule of(const Chunk&) const { return *this; }
   __device__ void operator()(float& w, float g, float& v, float&) const {
@@ -51,6 +71,7 @@ struct SgdRule {
 };
 
 struct AdamRule {
+  static constexpr bool decoupled = false;
   Adam f;
   __device__ AdamRule of(const Chunk&) const { return *this; }
   __device__ void operator()(float& w, float g, float& m, float& v) const {
@@ -60,7 +81,22 @@ struct AdamRule {
   }
 };
 
+struct AdamWRule {
+  static constexpr bool decoupled = true;
+  AdamW f;
+  struct Of {
+    AdamRule adam;
+    float keep;
+    __device__ void operator()(float& w, float g, float& m, float& v) const {
+      w *= keep;
+      adam(w, g, m, v);
+    }
+  };
+  __device__ Of of(const Chunk& chunk) const { return {{f.adam}, 1 - f.rate * chunk.weight_decay}; }
+};
+
 struct RmspropWarmupRule {
+  static constexpr bool decoupled = false;
   RmspropWarmup f;
   __device__ RmspropWarmupRule of(const Chunk&) const { return *this; }
   __device__ void operator()(float& w, float g, float& m, float& delta) const {
@@ -71,6 +107,7 @@ struct RmspropWarmupRule {
 };
 
 struct LarsRule {
+  static constexpr bool decoupled = false;
   Lars f;
   struct Of {
     float momentum, rate;
@@ -147,8 +184,14 @@ void divide(cudaStream_t stream, float* values, std::size_t count, float divisor
   PACELINE_CHECK_CUDA(cudaGetLastError());
 }
 
+void sum_squares(cudaStream_t stream, const float* values, std::size_t count, double* sums) {
+  sum_squares_kernel<<<squares_blocks, threads, 0, stream>>>(values, count, sums);
+  PACELINE_CHECK_CUDA(cudaGetLastError());
+}
+
 void step(cudaStream_t stream, const Arrays& arrays, const Sgd& factors) { run(stream, arrays, SgdRule{factors}); }
 void step(cudaStream_t stream, const Arrays& arrays, const Adam& factors) { run(stream, arrays, AdamRule{factors}); }
+void step(cudaStream_t stream, const Arrays& arrays, const AdamW& factors) { run(stream, arrays, AdamWRule{factors}); }
 void step(cudaStream_t stream, const Arrays& arrays, const RmspropWarmup& factors) {
   run(stream, arrays, RmspropWarmupRule{factors});
 }

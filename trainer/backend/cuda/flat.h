@@ -12,6 +12,10 @@ namespace paceline::train::cuda::flat {
 void add(cudaStream_t, const float* from, float* to, std::size_t count);  // to += from
 void divide(cudaStream_t, float* values, std::size_t count, float divisor);
 
+// sums[block] = Σ x² over the values that block number `block` of squares_blocks takes; the same for the same count.
+constexpr unsigned squares_blocks = 512;
+void sum_squares(cudaStream_t, const float* values, std::size_t count, double* sums);
+
 // Like Chunk of trainer/optim/optimizer.h; a block of threads takes one.
 struct Chunk {
   std::uint64_t first;
@@ -39,6 +43,12 @@ struct Adam {
   float beta1, beta2, rate, deviation, epsilon;
 };
 void step(cudaStream_t, const Arrays&, const Adam&);
+
+struct AdamW {
+  Adam adam;
+  float rate;  // η, of the decay
+};
+void step(cudaStream_t, const Arrays&, const AdamW&);
 
 struct RmspropWarmup {
   float rate, momentum, rms_decay, epsilon, sgd, rms;

@@ -118,12 +118,14 @@ void average_pool(cudaStream_t, Storage, const void* x, void* y, const Pool&);  
 void average_pool_backward(cudaStream_t, Storage, const void* dy, void* dx, const Pool&);
 
 // ---- loss: softmax and cross-entropy of `samples` rows of `classes` fp32 logits ----
-// losses: samples × 2 doubles of scratch. score: the sums over the rows.
+// losses: samples × 2 doubles of scratch. score: the sums over the rows. smoothing: the share of each label that is
+// spread evenly over all classes.
 void cross_entropy(cudaStream_t, const float* logits, const std::int32_t* labels, std::int64_t samples,
-                   std::int64_t classes, double* losses, BatchScore* score);
+                   std::int64_t classes, double smoothing, double* losses, BatchScore* score);
 // gradient = step->loss_gradient × d Σ loss / d logits.
 void cross_entropy_backward(cudaStream_t, Storage, const float* logits, const std::int32_t* labels,
-                            std::int64_t samples, std::int64_t classes, const Step* step, void* gradient);
+                            std::int64_t samples, std::int64_t classes, double smoothing, const Step* step,
+                            void* gradient);
 
 // ---- input ----
 // fp32 channel planes → rows of stored_channels, those beyond `channels` zero.

@@ -44,14 +44,30 @@ __device__ double softmax_sum(const float* row, std::int64_t classes, Top& top) 
   return sums[0];
 }
 
+// The mean of a row's logits: the same for all threads.
+__device__ double row_mean(const float* row, std::int64_t classes) {
+  __shared__ double sums[loss_threads];
+  double sum = 0;
+  for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) sum += row[c];
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = loss_threads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  return sums[0] / static_cast<double>(classes);
+}
+
 __global__ void __launch_bounds__(loss_threads)
-    cross_entropy_kernel(const float* logits, const std::int32_t* labels, std::int64_t classes, double* losses) {
+    cross_entropy_kernel(const float* logits, const std::int32_t* labels, std::int64_t classes, double smoothing,
+                         double* losses) {
   const float* row = logits + blockIdx.x * classes;
   const std::int32_t label = labels[blockIdx.x];
   Top top{};
   const double sum = softmax_sum(row, classes, top);
+  const double smoothed = smoothing > 0 ? smoothing * (row[label] - row_mean(row, classes)) : 0;
   if (threadIdx.x != 0) return;
-  losses[2 * blockIdx.x] = log(sum) + top.value - row[label];
+  losses[2 * blockIdx.x] = log(sum) + top.value - row[label] + smoothed;
   losses[2 * blockIdx.x + 1] = top.position == label;
 }
 
@@ -72,14 +88,15 @@ __global__ void __launch_bounds__(loss_threads)
 
 __global__ void __launch_bounds__(loss_threads)
     cross_entropy_backward_kernel(Storage s, const float* logits, const std::int32_t* labels, std::int64_t classes,
-                                  const Step* step, void* gradient) {
+                                  double smoothing, const Step* step, void* gradient) {
+  const double of_each = smoothing / static_cast<double>(classes);
   const float* row = logits + blockIdx.x * classes;
   Top top{};
   const double sum = softmax_sum(row, classes, top);
   const double factor = step->loss_gradient;
   for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) {
     const double probability = exp(static_cast<double>(row[c]) - top.value) / sum;
-    const double value = factor * (probability - (c == labels[blockIdx.x] ? 1 : 0));
+    const double value = factor * (probability - of_each - (c == labels[blockIdx.x] ? 1 - smoothing : 0));
     store1(gradient, s, blockIdx.x * classes + c, static_cast<float>(value));
   }
 }
@@ -116,17 +133,19 @@ void linear_bias_gradient(cudaStream_t stream, Storage s, const void* dy, float*
 }
 
 void cross_entropy(cudaStream_t stream, const float* logits, const std::int32_t* labels, std::int64_t samples,
-                   std::int64_t classes, double* losses, BatchScore* score) {
-  cross_entropy_kernel<<<static_cast<unsigned>(samples), loss_threads, 0, stream>>>(logits, labels, classes, losses);
+                   std::int64_t classes, double smoothing, double* losses, BatchScore* score) {
+  cross_entropy_kernel<<<static_cast<unsigned>(samples), loss_threads, 0, stream>>>(logits, labels, classes, smoothing,
+                                                                                    losses);
   PACELINE_CHECK_CUDA(cudaGetLastError());
   add_scores_kernel<<<1, loss_threads, 0, stream>>>(losses, samples, score);
   PACELINE_CHECK_CUDA(cudaGetLastError());
 }
 
 void cross_entropy_backward(cudaStream_t stream, Storage s, const float* logits, const std::int32_t* labels,
-                            std::int64_t samples, std::int64_t classes, const Step* step, void* gradient) {
+                            std::int64_t samples, std::int64_t classes, double smoothing, const Step* step,
+                            void* gradient) {
   cross_entropy_backward_kernel<<<static_cast<unsigned>(samples), loss_threads, 0, stream>>>(s, logits, labels, classes,
-                                                                                             step, gradient);
+                                                                                             smoothing, step, gradient);
   PACELINE_CHECK_CUDA(cudaGetLastError());
 }
 
