@@ -38,6 +38,7 @@ ROOMS = {
         "load",
         "exporters",
         "run",
+        "watch",
         "query",
         "exporters/sqlite.cpp",
         "report",

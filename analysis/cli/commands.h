@@ -25,6 +25,7 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
 // The same for a file or folder that `make` makes under the name that it is given. A folder never takes the place of
 // what exists. Throws Error.
 void make_output(const std::string& path, const std::function<void(const std::filesystem::path&)>& make);
+void add_watch(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
 void add_compare(CLI::App& app, Command& chosen);

@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   paceline::cli::Command chosen;
   paceline::record::add_record(app, chosen);
+  paceline::cli::add_watch(app, chosen);
   paceline::cli::add_info(app, chosen);
   paceline::cli::add_report(app, chosen);
   paceline::cli::add_compare(app, chosen);

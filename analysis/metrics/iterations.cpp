@@ -9,9 +9,6 @@
 #include "analysis/metrics/statistics.h"
 
 namespace paceline::analysis {
-namespace {
-
-// The digits at the end of "ProfilerStep#12".
 std::optional<std::int64_t> trailing_number(std::string_view name) {
   const std::size_t last_other = name.find_last_not_of("0123456789");
   const std::string_view digits = name.substr(last_other == std::string_view::npos ? 0 : last_other + 1);
@@ -20,8 +17,6 @@ std::optional<std::int64_t> trailing_number(std::string_view name) {
   if (digits.empty() || error != std::errc{}) return std::nullopt;
   return number;
 }
-
-}  // namespace
 
 std::vector<Iteration> iterations_of(const PhaseTable& table, const Rank& rank) {
   const Trace& trace = table.trace();

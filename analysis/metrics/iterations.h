@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/metrics/phase_rules.h"
@@ -22,6 +24,9 @@ struct Iteration {
   bool counted = false;  // its number was counted, so it is wrong if earlier iterations were lost
   std::array<std::int64_t, phase_count> phase_ns{};  // adds up to duration_ns exactly, except for gaps
 };
+
+// The digits at the end of an iteration's name, "ProfilerStep#12"; nothing where it ends in no number.
+std::optional<std::int64_t> trailing_number(std::string_view name);
 
 // In the order of their starts, without phases; empty where the rank has none. Cost: linear in the main thread's
 // slices.

@@ -97,19 +97,30 @@ constexpr PhaseRule phase_table[] = {
     {"", "", "save*checkpoint*", Phase::checkpoint},
 };
 
-const PhaseRule* first_match(const Trace& trace, const Kind& kind) {
-  const std::string& domain = trace.names[kind.domain];
-  const std::string& category = trace.names[kind.category];
-  const std::string& name = trace.names[kind.name];
+const PhaseRule* first_match(std::string_view domain, std::string_view category, std::string_view name) {
   const auto found = std::ranges::find_if(phase_table, [&](const PhaseRule& rule) {
     return matches(rule.domain, domain) && matches(rule.category, category) && matches(rule.name, name);
   });
   return found == std::end(phase_table) ? nullptr : &*found;
 }
 
-bool is_iteration(const Trace& trace, const Kind& kind) {
-  if (!trace.iteration_name.empty()) return matches(trace.iteration_name, trace.names[kind.name]);
-  return format::is_iteration_category(trace.names[kind.category]) || format::is_iteration_name(trace.names[kind.name]);
+bool is_iteration(std::string_view category, std::string_view name, std::string_view iteration_name) {
+  if (!iteration_name.empty()) return matches(iteration_name, name);
+  return format::is_iteration_category(category) || format::is_iteration_name(name);
+}
+
+KindRule rule_of(const Trace& trace, const Kind& kind) {
+  return kind_rule(trace.names[kind.domain], trace.names[kind.category], trace.names[kind.name], trace.iteration_name);
+}
+
+// The phases of CUDA calls, in which a thread copies to a device, launches work on it or waits for it.
+bool is_for_device(Phase phase) { return phase == Phase::copy || phase == Phase::launch || phase == Phase::idle; }
+bool computes(Phase phase) {
+  return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
+}
+// The phases to which the compute inside them belongs.
+bool holds_its_compute(Phase phase) {
+  return phase == Phase::startup || phase == Phase::evaluate || phase == Phase::checkpoint;
 }
 
 }  // namespace
@@ -118,16 +129,35 @@ std::span<const PhaseRule> phase_rules() { return phase_table; }
 
 bool matches(std::string_view pattern, std::string_view text) { return format::fits_pattern(pattern, text); }
 
+KindRule kind_rule(std::string_view domain, std::string_view category, std::string_view name,
+                   std::string_view iteration_name) {
+  const PhaseRule* rule = first_match(domain, category, name);
+  return {rule != nullptr ? rule->phase : std::nullopt, is_iteration(category, name, iteration_name)};
+}
+
+NestedPhase nested_phase(const NestedPhase* outer, std::optional<Phase> own) {
+  NestedPhase inner{own, std::nullopt};
+  if (outer != nullptr) {
+    inner.holder = outer->holder;
+    if (!inner.phase) inner.phase = outer->phase;
+    const bool is_held = inner.holder && inner.phase && (computes(*inner.phase) || is_for_device(*inner.phase));
+    if (is_held) inner.phase = inner.holder;
+    if (inner.phase && is_for_device(*inner.phase) && outer->phase == Phase::communication) {
+      inner.phase = Phase::communication;
+    }
+  }
+  if (inner.phase && holds_its_compute(*inner.phase)) inner.holder = inner.phase;
+  return inner;
+}
+
 Phase phase_of_slice(const Trace& trace, const Rank&, const Track& track, std::size_t slice) {
-  const PhaseRule* rule = first_match(trace, trace.kind_of(track.slices, slice));
-  return rule != nullptr && rule->phase ? *rule->phase : Phase::other;
+  return rule_of(trace, trace.kind_of(track.slices, slice)).phase.value_or(Phase::other);
 }
 
 PhaseTable::PhaseTable(const Trace& trace) : trace_(trace) {
   entries_.reserve(trace.kinds.size());
   for (const Kind& kind : trace.kinds) {
-    const PhaseRule* rule = first_match(trace, kind);
-    entries_.push_back({rule != nullptr ? rule->phase : std::nullopt, is_iteration(trace, kind)});
+    entries_.push_back(rule_of(trace, kind));
     any_iterations_ = any_iterations_ || entries_.back().iteration;
   }
 }

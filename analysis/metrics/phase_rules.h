@@ -25,6 +25,22 @@ std::span<const PhaseRule> phase_rules();
 
 bool matches(std::string_view pattern, std::string_view text);
 
+// What the rules make of slices of one kind. A slice without a phase takes that of the slice around it.
+// `iteration_name` is as in Trace.
+struct KindRule {
+  std::optional<Phase> phase;
+  bool iteration = false;
+};
+KindRule kind_rule(std::string_view domain, std::string_view category, std::string_view name,
+                   std::string_view iteration_name);
+
+// The phase of an open slice, and the start-up, evaluation or checkpoint that it is, or is part of.
+struct NestedPhase {
+  std::optional<Phase> phase, holder;
+};
+// Of a slice to which the rules give the phase `own`, inside another one; `outer` is null for an outermost slice.
+NestedPhase nested_phase(const NestedPhase* outer, std::optional<Phase> own);
+
 // The rules applied once to each kind of slice of a trace. Several threads may share a table. Cost: kinds × rules; a
 // look-up is one array access.
 class PhaseTable {
@@ -39,12 +55,8 @@ class PhaseTable {
   bool any_iterations() const { return any_iterations_; }  // whether any kind is an iteration
 
  private:
-  struct Entry {
-    std::optional<Phase> phase;
-    bool iteration = false;
-  };
   const Trace& trace_;
-  std::vector<Entry> entries_;  // by kind
+  std::vector<KindRule> entries_;  // by kind
   bool any_iterations_ = false;
 };
 

@@ -5,12 +5,6 @@
 namespace paceline::analysis {
 namespace phase_walk_parts {
 
-// The phases of CUDA calls, in which a thread copies to a device, launches work on it or waits for it.
-bool is_for_device(Phase phase) { return phase == Phase::copy || phase == Phase::launch || phase == Phase::idle; }
-bool computes(Phase phase) {
-  return phase == Phase::preprocess || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
-}
-
 // Where time without a ruled slice stops being start-up. Events that were lost may have been iterations.
 std::int64_t end_of_seen_startup(const PhaseTable& table, const Rank& rank, const Slices& slices) {
   const Trace& trace = table.trace();
@@ -52,19 +46,10 @@ PhaseWalk::PhaseWalk(const PhaseTable& table, const Rank& rank)
 }
 
 PhaseWalk::Position::Open PhaseWalk::opened_inside(const Position& at, Position::Open inner) const {
-  using namespace phase_walk_parts;
-  if (!at.open.empty()) {
-    const Position::Open& outer = at.open.back();
-    inner.holder = outer.holder;
-    if (!inner.phase) inner.phase = outer.phase;
-    const bool is_held = inner.holder && inner.phase && (computes(*inner.phase) || is_for_device(*inner.phase));
-    if (is_held) inner.phase = inner.holder;
-    if (inner.phase && is_for_device(*inner.phase) && outer.phase == Phase::communication) {
-      inner.phase = Phase::communication;
-    }
-  }
-  if (inner.phase && holds_its_compute(*inner.phase)) inner.holder = inner.phase;
-  return inner;
+  NestedPhase outer;
+  if (!at.open.empty()) outer = {at.open.back().phase, at.open.back().holder};
+  const NestedPhase nested = nested_phase(at.open.empty() ? nullptr : &outer, inner.phase);
+  return {inner.end_ns, nested.phase, nested.holder};
 }
 
 }  // namespace paceline::analysis

@@ -1,0 +1,184 @@
+// paceline watch: a job that is still running, from the files that its ranks are writing.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "analysis/cli/commands.h"
+#include "analysis/cli/terminal.h"
+#include "analysis/text/labels.h"
+#include "analysis/watch/live_job.h"
+#include "analysis/watch/render_frame.h"
+#include "profiler/format/error.h"
+
+namespace paceline::cli {
+namespace watch_command {
+
+using analysis::LiveJob;
+using analysis::WatchFrame;
+
+struct Options {
+  std::string run;
+  double interval_s = 2;
+  bool once = false, json = false;
+};
+
+// A refresh is followed by a pause of at least 50 times its CPU time, so that all of them take at most 2 % of a core.
+constexpr double most_share_of_core = 0.02, longest_stretch_s = 30;
+
+double cpu_s() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// The time until the next refresh.
+class Pace {
+ public:
+  explicit Pace(double interval_s) : interval_s_(interval_s) {}
+  double next_s() {
+    const double now = cpu_s(), used = now - before_;
+    before_ = now;
+    return std::max(interval_s_, std::min(used / most_share_of_core, longest_stretch_s));
+  }
+
+ private:
+  double interval_s_, before_ = cpu_s();
+};
+
+std::string nothing_yet(const Options& options) {
+  std::error_code error;
+  return fmt::format(
+      "{}: {}", options.run,
+      std::filesystem::exists(options.run, error) ? "no rank has written a trace yet" : "does not exist yet");
+}
+
+void print_plain(const WatchFrame& frame) {
+  const std::size_t width = isatty(STDOUT_FILENO) == 1 ? screen_size().width : 80;
+  for (const analysis::FrameLine& line : render_frame(frame, width, 0)) fmt::print("{}\n", line.text);
+}
+
+int once(const Options& options) {
+  LiveJob job(options.run);
+  job.poll();
+  if (!job.any_ranks()) {
+    throw Error(nothing_yet(options) +
+                "; give the directory that paceline record -o names, or leave out --once to wait");
+  }
+  const WatchFrame frame = job.frame();
+  if (options.json) {
+    fmt::print("{}\n", frame_json(frame));
+  } else {
+    print_plain(frame);
+  }
+  return 0;
+}
+
+// Where standard output is no terminal: a line for each refresh that shows something new.
+int lines(const Options& options) {
+  LiveJob job(options.run);
+  Pace pace(options.interval_s);
+  std::string shown;
+  for (bool waited = false;;) {
+    job.poll();
+    WatchFrame frame;
+    if (job.any_ranks()) {
+      frame = job.frame();
+      const std::string text = options.json ? frame_json(frame) : frame_summary(frame);
+      if (text != shown) fmt::print("{}\n", text);
+      shown = text;
+    } else if (!std::exchange(waited, true) && !options.json) {
+      fmt::print("{}; waiting\n", nothing_yet(options));
+    }
+    if (frame.ended) {
+      if (!options.json) fmt::print("{}\n", closing_line(frame));
+      return 0;
+    }
+    flush_output();  // ends the command where the reader has gone
+    std::this_thread::sleep_for(std::chrono::duration<double>(pace.next_s()));
+  }
+}
+
+// Shows frames until the job has ended, a key or a signal ends it; true where the job has ended.
+bool show_frames(const Options& options, LiveJob& job, Screen& screen, WatchFrame& frame) {
+  using Event = Screen::Event;
+  Pace pace(options.interval_s);
+  std::size_t first = 0;
+  for (;;) {
+    job.poll();
+    const bool any = job.any_ranks();
+    if (any) frame = job.frame();
+    if (frame.ended) return true;
+    const double pause = pace.next_s();
+    const auto due = std::chrono::steady_clock::now() + std::chrono::duration<double>(pause);
+    // Keys and a new size are answered at once, from the figures that are there.
+    for (Event event = Event::resized; event != Event::timeout;) {
+      const ScreenSize size = screen_size();
+      const std::size_t page = size.height > 8 ? size.height - 8 : 1;
+      const std::size_t last = frame.ranks.empty() ? 0 : frame.ranks.size() - 1;
+      if (event == Event::up) first -= std::min<std::size_t>(first, 1);
+      if (event == Event::down) first = std::min(first + 1, last);
+      if (event == Event::page_up) first -= std::min(first, page);
+      if (event == Event::page_down) first = std::min(first + page, last);
+      if (any) {
+        screen.show(render_frame(frame, size.width, size.height, first));
+      } else {
+        const analysis::FrameLine line{analysis::label(nothing_yet(options), 500) + "; waiting, q ends"};
+        screen.show({&line, 1});
+      }
+      const std::chrono::duration<double> left = due - std::chrono::steady_clock::now();
+      event = screen.wait(std::max(left.count(), 0.0));
+      if (event == Event::quit) return false;
+    }
+  }
+}
+
+int full_screen(const Options& options) {
+  LiveJob job(options.run);
+  WatchFrame frame;
+  bool ended = false;
+  int signal = 0;
+  {
+    Screen screen;
+    ended = show_frames(options, job, screen, frame);
+    signal = screen.ending_signal();
+  }
+  if (ended) fmt::print("{}\n", closing_line(frame));
+  if (signal != 0) std::raise(signal);
+  return 0;
+}
+
+int watch(const Options& options) {
+  if (options.once) return once(options);
+  const bool terminal = isatty(STDOUT_FILENO) == 1 && !options.json;
+  return terminal ? full_screen(options) : lines(options);
+}
+
+}  // namespace watch_command
+
+void add_watch(CLI::App& app, Command& chosen) {
+  const auto options = std::make_shared<watch_command::Options>();
+  CLI::App* command =
+      app.add_subcommand("watch", "Show a job that is still running: step time, phases, waits, the slowest rank");
+  command
+      ->add_option(
+          "--interval", options->interval_s,
+          "Seconds between two refreshes, 2 by default. They become longer where the refreshes would take more "
+          "than 2 % of a core")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0));
+  command->add_flag("--once", options->once, "Print the present state once, as plain text, and end");
+  command->add_flag("--json", options->json, "Print a JSON object on one line for each refresh");
+  command->add_option("RUN", options->run, "The directory that the job's ranks write into. It may not exist yet")
+      ->type_name("")
+      ->required();
+  command->callback([&chosen, options] { chosen = [options] { return watch_command::watch(*options); }; });
+}
+
+}  // namespace paceline::cli

@@ -1,0 +1,564 @@
+#include "analysis/watch/live_job.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <set>
+
+#include "analysis/importers/pace/clock.h"
+#include "analysis/metrics/hangs.h"
+#include "analysis/metrics/statistics.h"
+#include "analysis/text/labels.h"
+#include "analysis/text/numbers.h"
+#include "profiler/format/error.h"
+#include "profiler/format/mpi_functions.h"
+#include "profiler/format/reader.h"
+
+namespace paceline::analysis {
+namespace live_job_parts {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kept_rows = 512;        // iterations that the test of lateness looks at
+constexpr std::size_t most_open_rows = 4096;  // some ranks may have ended, so that no other rank follows
+constexpr std::size_t meeting_bytes = 64U << 20;
+constexpr std::uint64_t meeting_polls = 64;  // after which a collective that nobody joins is forgotten
+constexpr std::uint64_t patient_polls = 5;   // for ranks that are missing when all others have ended
+constexpr double test_share = 0.004;         // of a core, for the test of lateness
+constexpr std::int64_t realign_ns = 60'000'000'000;
+
+std::int64_t utc_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+double clock_s(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double ns_per_tick(const format::FileHeader& header) {
+  if (header.clock_source == format::ClockSource::monotonic_raw) return 1;
+  const bool plausible = header.ticks_per_second > 1e3 && header.ticks_per_second < 1e12;
+  return plausible ? 1e9 / header.ticks_per_second : 1;
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The 22nd field of proc(5)'s stat, in clock ticks after boot; 0 where there is no such process.
+std::uint64_t start_of_process(std::uint32_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  if (text.compare(name_end, 3, ") Z") == 0) return 0;  // a zombie runs no more
+  std::size_t at = name_end;
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  std::uint64_t start = 0;
+  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), start);
+  return start;
+}
+
+int number_in(const std::map<std::string, std::string>& settings, const char* key, int from_header) {
+  if (from_header >= 0) return from_header;
+  int value = -1;
+  if (const auto found = settings.find(key); found != settings.end()) {
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+  }
+  return value;
+}
+
+std::string operation_of(std::uint16_t function) {
+  const format::MpiFunction* known = format::find_mpi_function(function);
+  return known != nullptr ? std::string(known->name) : fmt::format("MPI function {}", function);
+}
+
+}  // namespace live_job_parts
+
+std::uint64_t LiveJob::bytes_read() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [path, file] : files_) bytes += file->growing.bytes_read();
+  return bytes;
+}
+
+void LiveJob::find_files() {
+  using namespace live_job_parts;
+  std::error_code error;
+  const fs::file_status status = fs::status(directory_, error);
+  if (!fs::exists(status)) return;
+  std::vector<fs::path> found;
+  if (fs::is_regular_file(status)) {
+    found.push_back(directory_);
+  } else if (fs::is_directory(status)) {
+    fs::directory_iterator entries(directory_, error);
+    for (; !error && entries != fs::directory_iterator(); entries.increment(error)) found.push_back(entries->path());
+  }
+  if (error || (!fs::is_directory(status) && found.empty())) {
+    throw Error(fmt::format("{}: {}; give the directory of a run", directory_.string(),
+                            error ? error.message() : "neither a directory nor a file"));
+  }
+  for (const fs::path& path : found) {
+    const std::string name = path.string();
+    if (files_.contains(name)) continue;
+    // The recorder gives a file its header before its name, and a trace of another tool is no job that runs.
+    if (!format::is_trace_file(path)) continue;
+    files_[name] = std::make_unique<File>(path);
+  }
+}
+
+void LiveJob::read(File& file) {
+  using namespace live_job_parts;
+  if (file.state == LiveState::ended || file.state == LiveState::killed || file.state == LiveState::lost) return;
+  // A process that is gone before the file is read has written all that it ever will.
+  const bool gone = file.rank != nullptr && is_gone(file);
+  try {
+    const std::vector<NewEvents> news = file.growing.poll();
+    const format::FileHeader& header = file.growing.facts().header;
+    if (file.rank == nullptr) file.rank = std::make_unique<LiveRank>(header.pid);
+    file.rank->add(news, header.start_ticks);
+    file.failures = 0;
+    file.problem = file.growing.damage();
+    if (header.closed != 0) {
+      file.state = LiveState::ended;
+    } else if (gone) {
+      file.state = LiveState::killed;
+    }
+  } catch (const Error& error) {
+    file.problem = error.what();
+    // Once may be the moment in which the recorder replaces the file by the closed one.
+    if (file.rank != nullptr && ++file.failures > 1) file.state = LiveState::lost;
+  }
+}
+
+bool LiveJob::is_gone(const File& file) const {
+  using namespace live_job_parts;
+  static const std::string boot_id = first_line("/proc/sys/kernel/random/boot_id");
+  const format::TraceFacts& facts = file.growing.facts();
+  if (facts.boot_id.empty() || facts.boot_id != boot_id || facts.process_start == 0) return false;
+  // Process ids of another PID namespace (a container) mean other processes here.
+  return start_of_process(facts.header.pid) != facts.process_start;
+}
+
+// One file for each rank: of several, the one that began last. Child processes are left out.
+void LiveJob::choose_ranks() {
+  using namespace live_job_parts;
+  std::vector<File*> candidates;
+  std::int64_t newest_start = 0;
+  left_out_.clear();
+  for (const auto& [path, file] : files_) {
+    if (file->rank == nullptr) {
+      left_out_[path] = file->problem;
+      continue;
+    }
+    candidates.push_back(file.get());
+    const format::TraceFacts& facts = file->growing.facts();
+    if (facts.header.start_utc_ns >= newest_start && facts.parent.empty()) {
+      newest_start = facts.header.start_utc_ns;
+      job_ = facts.job;
+    }
+  }
+  std::map<int, File*> chosen;
+  std::vector<File*> unnumbered;
+  std::size_t other_jobs = 0;
+  for (File* file : candidates) {
+    const format::TraceFacts& facts = file->growing.facts();
+    if (facts.job != job_) {
+      ++other_jobs;
+      continue;
+    }
+    const int number = number_in(file->rank->settings(), "rank", facts.header.rank);
+    if (!facts.parent.empty() && number < 0) continue;  // a child without a rank of its own
+    if (number < 0) {
+      unnumbered.push_back(file);
+      continue;
+    }
+    File*& of_rank = chosen[number];
+    const auto order = [](const File* f) {
+      return std::pair(f->growing.facts().parent.empty(), f->growing.facts().header.start_utc_ns);
+    };
+    if (of_rank == nullptr || order(of_rank) < order(file)) of_rank = file;
+  }
+  if (other_jobs > 0) {
+    left_out_[directory_.string()] =
+        fmt::format("{} of an earlier job left out; record each run into a directory of its own",
+                    plural(other_jobs, "file", "files"));
+  }
+  std::ranges::stable_sort(unnumbered, {}, [](const File* f) { return f->growing.facts().header.start_utc_ns; });
+  int next = 0;
+  for (File* file : unnumbered) {
+    while (chosen.contains(next)) ++next;
+    chosen[next] = file;
+  }
+  std::vector<File*> ranks;
+  for (const auto& [number, file] : chosen) {
+    file->number = number;
+    ranks.push_back(file);
+  }
+  if (ranks == ranks_) return;
+  ranks_ = std::move(ranks);
+  forget_figures();
+  realign_ = true;
+  changed_ = polls_;
+}
+
+// Figures of all ranks together begin anew where another rank appears.
+void LiveJob::forget_figures() {
+  open_rows_.clear();
+  rows_.clear();
+  meetings_.clear();
+  finished_rows_ = tested_rows_ = 0;
+  lateness_.reset();
+  steps_.assign(ranks_.size(), {});
+}
+
+void LiveJob::align() {
+  using namespace live_job_parts;
+  std::size_t exchanges = 0;
+  for (const File* file : ranks_) exchanges += file->rank->clock_exchanges().size();
+  const std::int64_t now = utc_ns();
+  if (!realign_ && exchanges == known_exchanges_ && now - aligned_utc_ns_ < realign_ns) return;
+  realign_ = false;
+  known_exchanges_ = exchanges;
+  aligned_utc_ns_ = now;
+  std::vector<ClockReadings> readings;
+  for (const File* file : ranks_) {
+    const format::TraceFacts& facts = file->growing.facts();
+    const format::FileHeader& header = facts.header;
+    ClockReadings& own = readings.emplace_back();
+    own.rank = file->number;
+    own.ticks_are_ns = header.clock_source == format::ClockSource::monotonic_raw;
+    own.domain = fmt::format("{}\n{}\n{}", facts.boot_id, facts.host, own.ticks_are_ns);
+    own.ticks_per_second = header.ticks_per_second;
+    own.start_ticks = header.start_ticks;
+    own.end_ticks = header.start_ticks + file->rank->last_ticks();
+    own.start_utc_ns = header.start_utc_ns;
+    own.utc_error_us = facts.utc_error_us;
+    own.pairs = file->rank->clock_pairs();
+    own.exchanges = file->rank->clock_exchanges();
+    const auto measured = file->rank->settings().find("counter_error_ns");
+    if (measured != file->rank->settings().end()) {
+      const std::string& text = measured->second;
+      double ns = 0;
+      const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), ns);
+      if (failure == std::errc() && ns > 0 && ns < 1e9) own.counter_error_ns = ns;
+    }
+  }
+  const std::vector<AlignedClock> clocks = align_clocks(readings);
+  for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r]->clock = clocks[r];
+}
+
+std::int64_t LiveJob::time_ns(const File& file, std::uint64_t ticks) const {
+  return whole_ns(file.clock.time(static_cast<double>(ticks)));
+}
+
+// How long ago its newest event was, by the system clocks.
+double LiveJob::age_ns(const File& file, std::int64_t utc_ns) {
+  const format::FileHeader& header = file.growing.facts().header;
+  const double newest = static_cast<double>(file.rank->last_ticks()) * live_job_parts::ns_per_tick(header);
+  return std::max(0.0, static_cast<double>(utc_ns - header.start_utc_ns) - newest);
+}
+
+void LiveJob::poll() {
+  find_files();
+  for (const auto& [path, file] : files_) read(*file);
+  choose_ranks();
+  align();
+  collect();
+  finish_rows();
+  ++polls_;
+  std::erase_if(meetings_,
+                [&](const auto& entry) { return entry.second.poll + live_job_parts::meeting_polls < polls_; });
+}
+
+void LiveJob::collect() {
+  using namespace live_job_parts;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    File& file = *ranks_[r];
+    for (const LiveIteration& iteration : file.rank->take_iterations()) {
+      const std::int64_t from = time_ns(file, iteration.start), until = time_ns(file, iteration.end);
+      steps_[r].push_back(until - from);
+      if (steps_[r].size() > shown_iterations) steps_[r].pop_front();
+      Row* const found = row_of(iteration.number);
+      if (found == nullptr) continue;
+      Row& row = *found;
+      if (row.duration_ns[r] < 0) ++row.finished;
+      row.duration_ns[r] = until - from;
+      const double ticks = static_cast<double>(iteration.end - iteration.start);
+      const double ns_per_tick = ticks > 0 ? static_cast<double>(until - from) / ticks : 0;
+      for (std::size_t p = 0; p < phase_count; ++p) {
+        row.phase_ns[p] += static_cast<double>(iteration.phase[p]) * ns_per_tick;
+      }
+    }
+    for (const LiveCall& call : file.rank->take_calls()) meet(call, r);
+  }
+  while (open_rows_.size() > most_open_rows) open_rows_.erase(open_rows_.begin());
+}
+
+void LiveJob::meet(const LiveCall& call, std::uint32_t rank) {
+  using namespace live_job_parts;
+  File& file = *ranks_[rank];
+  File::Entered& entered = file.entered[call.communicator];
+  if (call.round > 0) {
+    std::uint32_t& starts = entered.starts[call.sequence];
+    starts = std::max(starts, call.round);
+  } else {
+    entered.highest = std::max<std::int64_t>(entered.highest, call.sequence);
+  }
+  const double waited = static_cast<double>(call.end - call.blocked_from) * ns_per_tick(file.growing.facts().header);
+  file.longest_wait = std::max(file.longest_wait, static_cast<std::uint64_t>(waited));
+  if (!call.timed) return;
+  const std::size_t most_meetings =
+      std::max<std::size_t>(256, meeting_bytes / ((ranks_.size() + 1) * sizeof(Meeting::calls[0])));
+  if (meetings_.size() >= most_meetings) meetings_.clear();
+  const MeetingKey key{call.communicator, call.sequence, call.round, call.function};
+  Meeting& meeting = meetings_[key];
+  if (meeting.calls.empty()) meeting.poll = polls_;
+  meeting.calls.emplace_back(rank, call);
+  if (meeting.calls.size() < call.members) return;
+  complete(meeting);
+  meetings_.erase(key);
+}
+
+// All members have left it: what each waited, and when each arrived.
+void LiveJob::complete(const Meeting& meeting) {
+  const std::size_t n = meeting.calls.size();
+  std::int64_t last_start = std::numeric_limits<std::int64_t>::min();
+  for (const auto& [rank, call] : meeting.calls) last_start = std::max(last_start, time_ns(*ranks_[rank], call.start));
+  bool one_iteration = true;
+  std::vector<double> arrivals(n), waits(n);
+  std::vector<bool> seen(ranks_.size());
+  const std::optional<std::int64_t> number = meeting.calls.front().second.iteration;
+  const std::int64_t origin = time_ns(*ranks_[meeting.calls.front().first], meeting.calls.front().second.start);
+  for (const auto& [rank, call] : meeting.calls) {
+    const File& file = *ranks_[rank];
+    const std::int64_t end = time_ns(file, call.end), blocked = time_ns(file, call.blocked_from);
+    const auto wait = static_cast<double>(std::max<std::int64_t>(std::min(last_start, end) - blocked, 0));
+    if (seen[rank]) return;  // damaged numbers
+    seen[rank] = true;
+    Row* const row = call.iteration ? row_of(*call.iteration) : nullptr;
+    if (row != nullptr) row->wait_ns[rank] += wait;
+    one_iteration = one_iteration && call.iteration && call.iteration == number;
+    if (n != ranks_.size()) continue;
+    arrivals[rank] = static_cast<double>(time_ns(file, call.start) - origin);
+    waits[rank] = wait;
+  }
+  if (n != ranks_.size() || n < 2 || !one_iteration) return;
+  if (Row* const row = row_of(*number)) add_collective(row->lateness, arrivals, waits);
+}
+
+// The iteration's row; null where it was complete a short time ago, so that nothing can be added to it.
+LiveJob::Row* LiveJob::row_of(std::int64_t number) {
+  const auto found = open_rows_.find(number);
+  if (found != open_rows_.end()) return &found->second;
+  constexpr std::size_t latest = 8;
+  for (std::size_t i = rows_.size() - std::min(rows_.size(), latest); i < rows_.size(); ++i) {
+    if (rows_[i].first == number) return nullptr;
+  }
+  Row& row = open_rows_[number];
+  row.duration_ns.assign(ranks_.size(), -1);
+  row.wait_ns.assign(ranks_.size(), 0);
+  return &row;
+}
+
+// Of a rank that has none while others are far ahead, none are expected.
+std::size_t LiveJob::ranks_with_iterations() const {
+  constexpr std::uint64_t far_ahead = 8;
+  std::uint64_t most = 0;
+  std::size_t without = 0;
+  for (const File* file : ranks_) {
+    most = std::max(most, file->rank->iterations());
+    without += file->rank->iterations() == 0;
+  }
+  return ranks_.size() - (most >= far_ahead ? without : 0);
+}
+
+// An iteration is complete when all ranks have finished a later one as well, because a collective of it may end there;
+// the last ones when all ranks have ended.
+void LiveJob::finish_rows() {
+  using namespace live_job_parts;
+  const bool all_ended =
+      std::ranges::all_of(ranks_, [](const File* file) { return file->state != LiveState::running; });
+  const std::size_t needed = ranks_with_iterations();
+  const auto is_finished = [&](const Row& row) { return row.finished > 0 && row.finished >= needed; };
+  const auto last = std::find_if(open_rows_.rbegin(), open_rows_.rend(),
+                                 [&](const auto& entry) { return is_finished(entry.second); });
+  if (last == open_rows_.rend()) return;
+  const std::int64_t newest = last->first;
+  for (auto row = open_rows_.begin(); row != open_rows_.end() && row->first <= newest;) {
+    if (!is_finished(row->second) || (row->first == newest && !all_ended)) {
+      ++row;
+      continue;
+    }
+    row->second.lateness.step_ns = static_cast<double>(std::max<std::int64_t>(row->second.duration_ns.back(), 0));
+    rows_.emplace_back(row->first, std::move(row->second));
+    if (rows_.size() > kept_rows) rows_.pop_front();
+    ++finished_rows_;
+    row = open_rows_.erase(row);
+  }
+  test_lateness_if_due(all_ended);
+}
+
+// At most so often that it takes a small share of a core.
+void LiveJob::test_lateness_if_due(bool now) {
+  using namespace live_job_parts;
+  if (ranks_.size() < 2 || finished_rows_ == tested_rows_) return;
+  if (!now && clock_s(CLOCK_MONOTONIC) < next_test_s_) return;
+  const double before = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+  const std::uint64_t dropped = finished_rows_ - rows_.size();
+  const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished_rows_ / 10);
+  LatenessTable table;
+  table.ranks = ranks_.size();
+  double clock_error = 0;
+  for (const File* file : ranks_) clock_error = std::max(clock_error, file->clock.error_ns);
+  for (std::size_t i = warm_up > dropped ? warm_up - dropped : 0; i < rows_.size(); ++i) {
+    if (!rows_[i].second.lateness.late_ns.empty()) add_iteration(table, rows_[i].first, rows_[i].second.lateness);
+  }
+  lateness_ = test_lateness(table, clock_error);
+  tested_rows_ = finished_rows_;
+  next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
+}
+
+// Through the report's own search, from the calls that are open and the last ones that ended.
+std::vector<std::string> LiveJob::hangs() const {
+  using namespace live_job_parts;
+  if (ranks_.size() < 2) return {};
+  const std::int64_t utc = utc_ns();
+  std::vector<CollectiveCalls> all;
+  std::int64_t zero = std::numeric_limits<std::int64_t>::max();
+  for (const File* file : ranks_) zero = std::min(zero, time_ns(*file, 0));
+  for (const File* file : ranks_) {
+    CollectiveCalls& own = all.emplace_back();
+    own.rank = file->number;
+    own.world_size = static_cast<int>(ranks_.size());
+    own.end_ns = time_ns(*file, file->rank->last_ticks()) - zero;
+    if (file->state == LiveState::running) own.end_ns += whole_ns(age_ns(*file, utc));
+    own.open_slice = label(file->rank->open_range(), 40);
+    const format::FileHeader& header = file->growing.facts().header;
+    const bool lost = std::ranges::any_of(header.dropped, [](std::uint64_t n) { return n > 0; });
+    own.complete_at_end = !lost && !file->rank->paused() && file->problem.empty();
+    own.complete = own.complete_at_end && file->growing.skipped_events() == 0;
+    for (const auto& [number, communicator] : file->rank->communicators()) {
+      own.communicators.push_back({communicator.identity, label(communicator.name, 40)});
+    }
+    const auto add = [&](std::uint64_t communicator, std::uint64_t sequence, std::uint32_t round,
+                         std::uint16_t function) -> CollectiveCall& {
+      CollectiveCall& call = own.calls.emplace_back();
+      call.communicator = communicator;
+      call.sequence = sequence;
+      call.round = round;
+      call.operation = static_cast<std::uint32_t>(own.operations.size());
+      own.operations.push_back(operation_of(function));
+      return call;
+    };
+    for (const auto& [communicator, entered] : file->entered) {
+      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, 0);
+      if (entered.highest < 0) continue;
+      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, 0);
+      call.end_ns = static_cast<std::int64_t>(file->longest_wait);
+    }
+    for (const LiveCall& open : file->rank->open_calls()) {
+      CollectiveCall& call = add(open.communicator, open.sequence, open.round, open.function);
+      call.unfinished = true;
+      call.members = open.members;
+      call.start_ns = call.blocked_from_ns = time_ns(*file, open.blocked_from) - zero;
+      call.end_ns = own.end_ns;
+    }
+  }
+  std::vector<std::string> texts;
+  for (const Hang& hang : find_hangs(all)) texts.push_back(hang_text(hang));
+  return texts;
+}
+
+WatchFrame LiveJob::frame() {
+  using namespace live_job_parts;
+  WatchFrame frame;
+  frame.path = directory_.string();
+  const std::int64_t utc = utc_ns();
+  std::set<std::string> hosts;
+  std::int64_t first_utc = utc, last_utc = 0;
+  const std::size_t shown = std::min(rows_.size(), shown_iterations);
+  const auto begin = rows_.end() - static_cast<std::ptrdiff_t>(shown);
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const File& file = *ranks_[r];
+    const format::TraceFacts& facts = file.growing.facts();
+    hosts.insert(facts.host);
+    first_utc = std::min(first_utc, facts.header.start_utc_ns);
+    const auto age = static_cast<std::int64_t>(age_ns(file, utc));
+    last_utc = std::max(last_utc, file.state == LiveState::running ? utc : utc - age);
+    frame.expected_ranks =
+        std::max(frame.expected_ranks, number_in(file.rank->settings(), "world_size", facts.header.world_size));
+    WatchedRank& rank = frame.ranks.emplace_back();
+    rank.rank = file.number;
+    rank.host = facts.host;
+    rank.state = file.state;
+    rank.iterations = file.rank->iterations();
+    rank.step_ns = median(std::vector<std::int64_t>(steps_[r].begin(), steps_[r].end()));
+    double waited = 0, late = 0, time = 0, judged = 0;
+    for (auto row = begin; row != rows_.end(); ++row) {
+      waited += row->second.wait_ns[r];
+      time += static_cast<double>(std::max<std::int64_t>(row->second.duration_ns[r], 0));
+      if (row->second.lateness.behind_ns.empty()) continue;
+      late += row->second.lateness.behind_ns[r];
+      ++judged;
+    }
+    rank.wait_share = time > 0 ? waited / time : 0;
+    rank.late_ns = judged > 0 ? late / judged : 0;
+    rank.newest_age_ns = age;
+    rank.doing = file.state == LiveState::running ? file.rank->doing() : "";
+    rank.problem = file.problem;
+    rank.nvtx_events = file.growing.events(format::Family::nvtx);
+    rank.mpi_events = file.growing.events(format::Family::mpi);
+    rank.skipped_events = file.growing.skipped_events();
+  }
+  frame.hosts = hosts.size();
+  frame.elapsed_ns = std::max<std::int64_t>(last_utc - first_utc, 0);
+  // A rank that never wrote a file is not waited for without end.
+  const bool all_there = static_cast<int>(ranks_.size()) >= frame.expected_ranks || polls_ > changed_ + patient_polls;
+  frame.ended = !ranks_.empty() && all_there &&
+                std::ranges::all_of(ranks_, [](const File* file) { return file->state != LiveState::running; });
+  frame.iterations = finished_rows_;
+  if (shown > 0) {
+    frame.newest_iteration = rows_.back().first;
+    std::vector<std::int64_t> steps;
+    double total = 0;
+    for (auto row = begin; row != rows_.end(); ++row) {
+      double sum = 0;
+      for (const std::int64_t ns : row->second.duration_ns) sum += static_cast<double>(std::max<std::int64_t>(ns, 0));
+      frame.steps_ns.push_back(sum / static_cast<double>(row->second.finished));
+      steps.push_back(static_cast<std::int64_t>(frame.steps_ns.back() + 0.5));
+      for (std::size_t p = 0; p < phase_count; ++p) {
+        frame.phase_shares[p] += row->second.phase_ns[p];
+        total += row->second.phase_ns[p];
+      }
+    }
+    for (double& share : frame.phase_shares) share = total > 0 ? share / total : 0;
+    frame.median_ns = median(steps);
+    frame.p95_ns = quantile(steps, 0.95);
+    if (shown >= 8) {
+      const auto half = steps.begin() + static_cast<std::ptrdiff_t>(shown / 2);
+      const auto older = median(std::vector<std::int64_t>(steps.begin(), half));
+      const auto newer = median(std::vector<std::int64_t>(half, steps.end()));
+      if (older > 0) frame.trend = static_cast<double>(newer) / static_cast<double>(older) - 1;
+    }
+  }
+  frame.lateness = lateness_;
+  frame.hangs = hangs();
+  for (const auto& [path, why] : left_out_) frame.notes.push_back(why.starts_with(path) ? why : path + ": " + why);
+  return frame;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,162 @@
+// A job that is still running, from the .pace files that its ranks are writing.
+//
+//   LiveJob job("run");
+//   for (;;) {
+//     job.poll();                               // reads only what is new
+//     print(render_frame(job.frame(), 80, 70));
+//   }
+//
+// Memory: summaries of the last iterations of each rank, and collectives that not all ranks have left yet.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/clocks/alignment.h"
+#include "analysis/metrics/lateness.h"
+#include "analysis/watch/live_rank.h"
+
+namespace paceline::analysis {
+
+enum class LiveState : std::uint8_t {
+  running,  // or not known to have ended: the process is on another machine
+  ended,    // the recorder closed the file
+  killed,   // the process is gone and its file was not closed
+  lost,     // the file vanished or cannot be read any more
+};
+
+struct WatchedRank {
+  int rank = 0;
+  std::string host;
+  LiveState state = LiveState::running;
+  std::uint64_t iterations = 0;  // finished ones
+  std::int64_t step_ns = 0;      // median of its last iterations; 0: it has none
+  double wait_share = 0;         // of its last iterations: waiting for other ranks in collectives
+  double late_ns = 0;  // mean arrival behind the median of the other ranks, summed over an iteration's collectives
+  std::int64_t newest_age_ns = 0;  // since its newest range, mark or MPI call
+  std::string doing;               // the innermost range or call of the main thread; hostile text
+  std::string problem;             // damage or failure, for people; ""
+  std::uint64_t nvtx_events = 0, mpi_events = 0, skipped_events = 0;
+};
+
+struct WatchFrame {
+  std::string path;
+  std::vector<WatchedRank> ranks;  // by rank
+  int expected_ranks = 0;          // of the job; 0 = not known
+  std::size_t hosts = 0;
+  std::int64_t elapsed_ns = 0;  // since the start of the first process
+  bool ended = false;           // all ranks have
+
+  std::uint64_t iterations = 0;            // that all ranks finished
+  std::int64_t newest_iteration = 0;       // the number of the last of them
+  std::vector<double> steps_ns;            // of the last ones: mean over the ranks, the oldest first
+  std::int64_t median_ns = 0, p95_ns = 0;  // of these
+  std::optional<double> trend;  // the median of their newer half against that of their older half, as a change
+  std::array<double, phase_count> phase_shares{};  // of these steps, mean over the ranks
+
+  std::optional<LatenessTest> lateness;  // nothing until it was tested; ranks are indices into `ranks`
+  std::vector<std::string> hangs;        // one sentence each
+  std::vector<std::string> notes;        // files that were left out, one line each
+};
+
+class LiveJob {
+ public:
+  // `directory` may not exist yet. Of the files below it, those directly in it count.
+  explicit LiveJob(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  // Looks for new files and reads what was written since the last call. Throws nothing because of a file: a file that
+  // cannot be read is a problem of its rank. Throws Error where the path is neither absent nor a directory nor a file.
+  void poll();
+
+  // True as soon as one file was read.
+  bool any_ranks() const { return !files_.empty(); }
+  WatchFrame frame();
+
+  std::uint64_t bytes_read() const;
+
+  static constexpr std::size_t shown_iterations = 64;  // the last ones, of which figures are shown
+
+ private:
+  struct File {
+    explicit File(const std::filesystem::path& path) : growing(path) {}
+    GrowingFile growing;
+    std::unique_ptr<LiveRank> rank;  // null until its header was read
+    int number = 0;                  // of the rank
+    bool helper = false;             // a child process: its events are not shown
+    LiveState state = LiveState::running;
+    std::string problem;
+    int failures = 0;  // polls in a row that could not read it
+    AlignedClock clock;
+    std::uint64_t longest_wait = 0;  // ns, of the collectives that ended
+    struct Entered {
+      std::uint64_t members = 0;
+      std::int64_t highest = -1;
+      std::map<std::uint64_t, std::uint32_t> starts;  // of persistent collectives, by sequence
+    };
+    std::map<std::uint64_t, Entered> entered;  // by communicator
+  };
+
+  // One iteration while its ranks finish it, and afterwards.
+  struct Row {
+    std::vector<std::int64_t> duration_ns;  // by index of the rank; -1 = not finished yet
+    std::size_t finished = 0;
+    std::array<double, phase_count> phase_ns{};  // sum over the ranks
+    std::vector<double> wait_ns;                 // by index of the rank
+    LatenessRow lateness;
+  };
+
+  // One collective while its members pass through it.
+  struct Meeting {
+    std::vector<std::pair<std::uint32_t, LiveCall>> calls;  // index of the rank
+    std::uint64_t poll = 0;                                 // in which it was begun
+  };
+  using MeetingKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint16_t>;
+
+  void find_files();
+  void read(File& file);
+  void choose_ranks();
+  void forget_figures();
+  void align();
+  bool is_gone(const File& file) const;
+  void collect();
+  Row* row_of(std::int64_t number);
+  std::size_t ranks_with_iterations() const;
+  void meet(const LiveCall& call, std::uint32_t rank);
+  void complete(const Meeting& meeting);
+  void finish_rows();
+  void test_lateness_if_due(bool now);
+  std::vector<std::string> hangs() const;
+  std::int64_t now_ns(const File& file) const;
+  std::int64_t time_ns(const File& file, std::uint64_t ticks) const;
+  static double age_ns(const File& file, std::int64_t utc_ns);
+
+  std::filesystem::path directory_;
+  std::map<std::string, std::unique_ptr<File>> files_;  // by path
+  std::map<std::string, std::string> left_out_;         // the reason, by path
+  std::vector<File*> ranks_;                            // by number
+  std::string job_;
+  std::uint64_t polls_ = 0, changed_ = 0;  // `changed_`: the poll that last found another rank
+  bool realign_ = true;
+  std::int64_t aligned_utc_ns_ = 0;
+  std::size_t known_exchanges_ = 0;
+
+  std::map<std::int64_t, Row> open_rows_;          // by the iteration's number
+  std::deque<std::pair<std::int64_t, Row>> rows_;  // that all ranks finished, the last ones
+  std::uint64_t finished_rows_ = 0;
+  std::map<MeetingKey, Meeting> meetings_;
+  std::vector<std::deque<std::int64_t>> steps_;  // of each rank: its last iterations
+  std::optional<LatenessTest> lateness_;
+  std::uint64_t tested_rows_ = 0;
+  double next_test_s_ = 0;
+};
+
+}  // namespace paceline::analysis

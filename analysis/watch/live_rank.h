@@ -1,0 +1,136 @@
+// What one rank of a running job did, event by event: its iterations with their phases, its collective calls, and what
+// it does now. Only summaries are kept, never the events.
+//
+// All times are ticks since the file's start_ticks; LiveJob puts the ranks on one clock. The figures follow the same
+// rules as those of the report (phase_rules.h, iterations.h, collective_calls.h), with these limits: CUDA and NCCL
+// events are not read, so a phase is what the main thread's own ranges and MPI calls show.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/clocks/alignment.h"
+#include "analysis/metrics/phase_rules.h"
+#include "analysis/watch/growing_file.h"
+#include "profiler/format/events.h"
+
+namespace paceline::analysis {
+
+struct LiveIteration {
+  std::int64_t number = 0;  // as Iteration::number
+  std::uint64_t start = 0, end = 0;
+  std::array<std::uint64_t, phase_count> phase{};  // ticks; adds up to end - start
+};
+
+struct LiveCall {
+  std::uint64_t communicator = 0;  // its identity
+  std::uint32_t sequence = 0, members = 0;
+  std::uint32_t round = 0;     // of a persistent collective: which of its starts, from 1
+  std::uint16_t function = 0;  // of mpi_functions.h; of a persistent collective that of its initialisation
+  bool timed = true;           // as in CollectiveCall
+  std::uint64_t start = 0, end = 0, blocked_from = 0;
+  std::optional<std::int64_t> iteration;  // the number of the one that it began in
+};
+
+class LiveRank {
+ public:
+  explicit LiveRank(std::uint64_t process_id) : process_id_(process_id) {}
+
+  // Takes the events of one poll. Cost: linear in them.
+  void add(std::span<const NewEvents> events, std::uint64_t start_ticks);
+
+  // What ended since the last call of take…, in the order of the ends.
+  std::vector<LiveIteration> take_iterations() { return std::exchange(ended_iterations_, {}); }
+  std::vector<LiveCall> take_calls() { return std::exchange(ended_calls_, {}); }
+
+  std::uint64_t iterations() const { return iteration_count_; }
+  std::uint64_t last_ticks() const { return last_ticks_; }  // of the newest range, mark or MPI call
+  bool process_ended() const { return process_ended_; }     // its last event was written
+  bool paused() const { return paused_; }                   // the recording is off
+  // The calls that the rank is in now, the outermost first.
+  const std::vector<LiveCall>& open_calls() const { return open_collectives_; }
+  // What the main thread does now: the innermost range or MPI call, or "". The text is as hostile as the program.
+  std::string doing() const;
+  std::string open_range() const;  // the innermost open range that is no MPI call, or ""
+
+  struct Membership {
+    std::uint64_t identity = 0;
+    std::string name;
+    std::uint32_t members = 0;
+  };
+  const std::map<std::uint32_t, Membership>& communicators() const { return communicators_; }  // by the file's number
+  // "rank", "world_size", "counter_error_ns" and "iteration_name", where the recorder learned them.
+  const std::map<std::string, std::string>& settings() const { return settings_; }
+  const std::vector<ClockPairReading>& clock_pairs() const { return pairs_; }
+  const std::vector<ClockExchangeReading>& clock_exchanges() const { return exchanges_; }
+
+ private:
+  // An open range or MPI call of a track.
+  struct Open {
+    enum class Type : std::uint8_t { push, start, mpi } type = Type::push;
+    std::uint64_t id = 0;  // the domain, the range's id, or the function
+    std::uint64_t scope = 0;
+    std::uint64_t since = 0;
+    NestedPhase phase;
+    bool iteration = false;
+    std::optional<LiveCall> call;  // a collective that blocks
+  };
+  struct Thread {
+    std::vector<Open> open;
+    std::vector<LiveCall> posted;  // what the open MPI call posted or completes
+    std::vector<std::uint64_t> completed;
+  };
+
+  void define(const NewEvents& events, std::uint64_t start_ticks);
+  void follow(const NewEvents& events);
+  void begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open, std::optional<std::int64_t> number);
+  void end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at);
+  void begin_collective(Thread& thread, bool main, const format::Slot& head);
+  void end_call(Thread& thread, bool main, std::uint64_t ticks);
+  void finish(LiveCall call, std::uint64_t end);
+  void give_time(std::uint64_t ticks);
+  bool is_main(const NewEvents& events);
+  const KindRule& rule(std::uint64_t scope);
+  const KindRule& mpi_rule(std::uint32_t function);
+  std::optional<std::int64_t> iteration_at(std::uint64_t ticks) const;
+  const std::string& name(std::uint32_t id) const;
+  std::string name_of(const Open& open) const;
+  void refresh_open_calls();
+
+  std::uint64_t process_id_;
+  std::unordered_map<std::uint32_t, std::string> names_;
+  std::unordered_map<std::uint16_t, std::uint32_t> domains_;
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> categories_;
+  std::map<std::uint32_t, Membership> communicators_;
+  std::map<std::string, std::string> settings_;
+  std::vector<ClockPairReading> pairs_;
+  std::vector<ClockExchangeReading> exchanges_;
+  std::unordered_map<std::uint64_t, KindRule> rules_;      // by scope
+  std::unordered_map<std::uint32_t, KindRule> mpi_rules_;  // by function
+
+  std::map<std::uint32_t, Thread> threads_;  // by track
+  std::optional<std::uint32_t> main_;        // its track
+  bool main_is_certain_ = false;
+  std::uint64_t given_ = 0;  // the time up to which the main thread's time has a phase
+  bool seen_iteration_ = false;
+  std::optional<LiveIteration> current_;
+  std::deque<LiveIteration> recent_;  // ended ones, to find those of calls on other threads
+  std::uint64_t iteration_count_ = 0;
+  std::vector<LiveIteration> ended_iterations_;
+  std::vector<LiveCall> ended_calls_, open_collectives_;
+  std::unordered_map<std::uint64_t, LiveCall> requests_;  // calls that do not block, by their request
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::pair<std::uint16_t, std::uint32_t>>
+      persistent_;  // function and starts, by communicator and sequence
+  std::uint64_t last_ticks_ = 0;
+  bool process_ended_ = false, paused_ = false;
+};
+
+}  // namespace paceline::analysis

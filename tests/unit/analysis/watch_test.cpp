@@ -1,0 +1,401 @@
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <cstring>
+#include <fstream>
+
+#include "analysis/load/load.h"
+#include "analysis/run/run_analysis.h"
+#include "analysis/watch/live_job.h"
+#include "analysis/watch/render_frame.h"
+#include "profiler/format/error.h"
+#include "profiler/format/event_table.h"
+#include "profiler/format/mpi_functions.h"
+#include "profiler/format/writer.h"
+
+namespace paceline::analysis {
+namespace {
+
+namespace fs = std::filesystem;
+using format::EventType;
+using format::Slot;
+using ::testing::DoubleNear;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class Watch : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() /
+                 (std::string("paceline-watch-") + ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                  "-" + std::to_string(getpid()));
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  static format::HeaderFacts facts(int rank, int ranks) {
+    format::HeaderFacts facts;
+    facts.file_id = 70 + static_cast<std::uint64_t>(rank);
+    facts.pid = 100 + static_cast<std::uint32_t>(rank);
+    facts.ticks_per_second = 1e9;
+    facts.start_ticks = 5'000'000;
+    facts.start_utc_ns = 1'700'000'000'000'000'000;
+    facts.rank = rank;
+    facts.world_size = ranks;
+    facts.host = "node7";
+    facts.boot_id = "boot";
+    facts.job = "7";
+    return facts;
+  }
+
+  fs::path path(int rank) const { return directory_ / ("rank" + std::to_string(rank) + ".pace"); }
+
+  static std::string bytes_of_file(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void write_bytes(const fs::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+
+  // Steps of 10 ms with an allreduce each, to which `late_rank` comes `late_ns` late.
+  void write_rank(int rank, int ranks, int steps, int late_rank, std::uint64_t late_ns,
+                  format::Ending ending = format::Ending::closed, const char* name = "forward") const {
+    constexpr auto allreduce = static_cast<std::uint64_t>(format::MpiId::Allreduce);
+    format::TraceWriter writer(facts(rank, ranks));
+    writer.thread(0, 100 + static_cast<std::uint64_t>(rank), "main thread");
+    writer.add(0, 10, EventType::communicator, 1 | static_cast<std::uint64_t>(ranks) << 32,
+               {{4711, static_cast<std::uint64_t>(rank) | std::uint64_t{writer.name("MPI_COMM_WORLD")} << 32}});
+    std::uint64_t at = 1'000'000;
+    for (int step = 0; step < steps; ++step) {
+      const auto noise = static_cast<std::uint64_t>((step * 7919 + rank * 104'729) % 1000);
+      writer.add(0, at, EventType::push_payload, writer.scope("step"),
+                 {{static_cast<std::uint64_t>(format::PayloadType::signed_integer), static_cast<std::uint64_t>(step)}});
+      writer.add(0, at + 1000, EventType::push, writer.scope(name));
+      writer.add(0, at + 4'000'000, EventType::pop, 0);
+      const std::uint64_t arrival = at + 6'000'000 + noise + (rank == late_rank ? late_ns : 0);
+      writer.add(0, arrival, EventType::mpi_begin_coll, allreduce | std::uint64_t{0xffffffff} << 16,
+                 {{1024, 1 | static_cast<std::uint64_t>(step) << 32}});
+      writer.add(0, at + 9'000'000, EventType::mpi_end, allreduce);
+      writer.add(0, at + 10'000'000, EventType::pop, 0);
+      at += 10'000'500;
+    }
+    writer.write(path(rank), ending);
+  }
+
+  fs::path directory_;
+};
+
+std::vector<Slot> slots_of(const std::vector<NewEvents>& parts) {
+  std::vector<Slot> slots;
+  for (const NewEvents& part : parts) slots.insert(slots.end(), part.slots.begin(), part.slots.end());
+  return slots;
+}
+
+bool equal(const std::vector<Slot>& a, const std::vector<Slot>& b) {
+  return std::ranges::equal(a, b, [](const Slot& x, const Slot& y) { return x.high == y.high && x.low == y.low; });
+}
+
+// The whole file as it was when only its first blocks had been written.
+std::string with_blocks(std::string bytes, std::size_t blocks) {
+  format::FileHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::uint64_t at = header.header_bytes + header.live_bytes;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    format::BlockHeader block;
+    std::memcpy(&block, bytes.data() + at, sizeof block);
+    at += sizeof block + block.payload_bytes;
+  }
+  header.blocks_end = at;
+  header.closed = 0;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  bytes.resize(at);
+  return bytes;
+}
+
+// Where the slots of the only chunk in use begin, in bytes.
+std::size_t live_slots_at(const std::string& bytes) {
+  format::FileHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (std::size_t at = header.header_bytes; at < header.header_bytes + header.live_bytes; at += format::page_bytes) {
+    format::ChunkHeader chunk;
+    std::memcpy(&chunk, bytes.data() + at, sizeof chunk);
+    const bool in_use = chunk.state == static_cast<std::uint32_t>(format::ChunkState::open) ||
+                        chunk.state == static_cast<std::uint32_t>(format::ChunkState::full);
+    if (in_use) return at + sizeof chunk;
+  }
+  ADD_FAILURE() << "no chunk is in use";
+  return 0;
+}
+
+TEST_F(Watch, ASecondPollReadsOnlyTheNewBlocks) {
+  std::vector<Slot> slots;
+  for (std::uint64_t i = 0; i < 10 * format::slots_per_chunk; ++i) {
+    slots.push_back({format::pack_high(i * 977 % 100'000 + i, EventType::pop), i % 7});
+  }
+  const fs::path file = path(0);
+  format::write_trace_file(file, facts(0, 1), {{0, 100, slots}});
+  const std::string whole = bytes_of_file(file);
+  GrowingFile growing(file);
+
+  write_bytes(file, with_blocks(whole, 8));
+  std::vector<Slot> read = slots_of(growing.poll());
+  EXPECT_EQ(read.size(), 8 * format::slots_per_chunk);
+  const std::uint64_t first = growing.bytes_read();
+
+  write_bytes(file, with_blocks(whole, 9));
+  const std::uint64_t ninth = with_blocks(whole, 9).size() - with_blocks(whole, 8).size();
+  const std::vector<Slot> more = slots_of(growing.poll());
+  EXPECT_EQ(more.size(), format::slots_per_chunk);
+  read.insert(read.end(), more.begin(), more.end());
+  const std::uint64_t second = growing.bytes_read() - first;
+  EXPECT_GE(second, ninth);
+  EXPECT_LE(second, ninth + sizeof(format::FileHeader));
+
+  EXPECT_THAT(growing.poll(), IsEmpty());
+  EXPECT_LE(growing.bytes_read() - first - second, sizeof(format::FileHeader));
+
+  write_bytes(file, whole);
+  const std::vector<Slot> last = slots_of(growing.poll());
+  read.insert(read.end(), last.begin(), last.end());
+  EXPECT_TRUE(equal(read, slots));
+  EXPECT_EQ(growing.facts().header.closed, 1U);
+  EXPECT_EQ(growing.damage(), "");
+}
+
+TEST_F(Watch, EventsOfTheLiveAreaAreReadOnceAlsoWhenTheyMoveIntoABlock) {
+  std::vector<Slot> slots;
+  for (std::uint64_t i = 0; i < 900; ++i) slots.push_back({format::pack_high(10 * i + 1, EventType::pop), i % 5});
+  const fs::path file = path(0);
+  format::write_trace_file(file, facts(0, 1), {{0, 100, slots}}, format::Ending::killed);
+  const std::string live = bytes_of_file(file);
+
+  // The last 100 slots are not written yet.
+  std::string earlier = live;
+  std::memset(earlier.data() + live_slots_at(live) + 800 * sizeof(Slot), 0, 100 * sizeof(Slot));
+  write_bytes(file, earlier);
+  GrowingFile growing(file);
+  EXPECT_THAT(slots_of(growing.poll()), SizeIs(800));
+  const std::uint64_t first = growing.bytes_read();
+
+  write_bytes(file, live);
+  EXPECT_TRUE(equal(slots_of(growing.poll()), std::vector(slots.begin() + 800, slots.end())));
+  EXPECT_LE(growing.bytes_read() - first, 2 * format::page_bytes);
+
+  format::write_trace_file(file, facts(0, 1), {{0, 100, slots}});
+  EXPECT_THAT(slots_of(growing.poll()), IsEmpty());
+  EXPECT_EQ(growing.facts().header.closed, 1U);
+}
+
+TEST_F(Watch, OfVeryManyNewBlocksOnlyTheLastOnesAreDecoded) {
+  std::vector<Slot> slots;
+  const std::size_t blocks = GrowingFile::most_blocks + 3;
+  for (std::uint64_t i = 0; i < blocks * format::slots_per_chunk; ++i) {
+    slots.push_back({format::pack_high(i + 1, EventType::mark), 0});
+  }
+  format::write_trace_file(path(0), facts(0, 1), {{0, 100, slots}});
+  GrowingFile growing(path(0));
+  const std::vector<NewEvents> parts = growing.poll();
+  ASSERT_THAT(parts, SizeIs(GrowingFile::most_blocks));
+  EXPECT_TRUE(parts.front().after_skipped);
+  EXPECT_FALSE(parts.back().after_skipped);
+  EXPECT_EQ(growing.skipped_events(), 3 * format::slots_per_chunk);
+  EXPECT_EQ(growing.events(format::Family::nvtx), slots.size());
+}
+
+TEST_F(Watch, FiguresOfAnEndedJobAreThoseOfTheReport) {
+  for (int rank = 0; rank < 3; ++rank) write_rank(rank, 3, 120, 1, 1'000'000);
+  LiveJob job(directory_);
+  job.poll();
+  const WatchFrame frame = job.frame();
+  const RunAnalysis run = analyse_run(load_run(directory_), directory_.string());
+
+  EXPECT_TRUE(frame.ended);
+  ASSERT_THAT(frame.ranks, SizeIs(3));
+  EXPECT_EQ(frame.iterations, run.iterations.count);
+  EXPECT_EQ(frame.median_ns, run.iterations.median_ns);
+  ASSERT_TRUE(frame.lateness);
+  EXPECT_TRUE(frame.lateness->judged);
+  EXPECT_EQ(frame.lateness->iterations, run.lateness.iterations);
+  ASSERT_THAT(frame.lateness->late, SizeIs(1));
+  ASSERT_THAT(run.lateness.late, SizeIs(1));
+  EXPECT_EQ(frame.lateness->late.front().rank, run.lateness.late.front().rank);
+  EXPECT_THAT(frame.lateness->late.front().behind_ns, DoubleNear(run.lateness.late.front().behind_ns, 1));
+  EXPECT_EQ(frame.lateness->late.front().p, run.lateness.late.front().p);
+  std::array<double, phase_count> phases{};
+  double sum = 0;
+  for (const RankSummary& rank : run.per_rank) {
+    // The frame shows the last iterations.
+    for (std::size_t i = rank.iterations.size() - LiveJob::shown_iterations; i < rank.iterations.size(); ++i) {
+      for (std::size_t p = 0; p < phase_count; ++p) {
+        phases[p] += static_cast<double>(rank.iterations[i].phase_ns[p]);
+        sum += static_cast<double>(rank.iterations[i].phase_ns[p]);
+      }
+    }
+  }
+  for (std::size_t p = 0; p < phase_count; ++p) {
+    EXPECT_THAT(frame.phase_shares[p], DoubleNear(phases[p] / sum, 1e-9)) << phase_name(static_cast<Phase>(p));
+  }
+  EXPECT_THAT(frame.phase_shares[static_cast<std::size_t>(Phase::communication)], DoubleNear(0.27, 0.05));
+  EXPECT_EQ(frame.ranks[2].nvtx_events, 240U);
+  EXPECT_EQ(frame.ranks[2].mpi_events, 120U);
+}
+
+TEST_F(Watch, ACollectiveThatOneRankNeverReachedIsAHang) {
+  write_rank(0, 3, 21, -1, 0, format::Ending::killed);
+  write_rank(1, 3, 20, -1, 0, format::Ending::killed);
+  write_rank(2, 3, 21, -1, 0, format::Ending::killed);
+  // Ranks 0 and 2 are still inside the last allreduce: without its end and what follows.
+  for (const int rank : {0, 2}) {
+    std::string bytes = bytes_of_file(path(rank));
+    const std::size_t begin = live_slots_at(bytes);
+    std::size_t last_end = 0;
+    for (std::size_t at = begin; at < begin + format::slots_per_page * sizeof(Slot); at += sizeof(Slot)) {
+      Slot slot;
+      std::memcpy(&slot, bytes.data() + at, sizeof slot);
+      if (type_of(slot) == EventType::mpi_end && ticks_of(slot) > 200'000'000) last_end = at;
+    }
+    ASSERT_GT(last_end, 0U);
+    std::memset(bytes.data() + last_end, 0, 2 * sizeof(Slot));
+    write_bytes(path(rank), bytes);
+  }
+  LiveJob job(directory_);
+  job.poll();
+  const WatchFrame frame = job.frame();
+  ASSERT_THAT(frame.hangs, SizeIs(1));
+  EXPECT_THAT(frame.hangs.front(),
+              HasSubstr("Rank 1 never entered MPI_Allreduce #21 on MPI_COMM_WORLD; ranks 0 and 2"));
+  EXPECT_EQ(frame.ranks[0].doing, "MPI_Allreduce");
+  EXPECT_EQ(frame.iterations, 19U);  // of 20; the last one may still get collectives
+}
+
+TEST_F(Watch, FilesThatVanishAreDamagedOrAreNoTracesTakeOneLineEach) {
+  for (int rank = 0; rank < 3; ++rank) write_rank(rank, 3, 30, -1, 0, format::Ending::killed);
+  write_bytes(directory_ / "notes.txt", "hello");
+  write_bytes(directory_ / "cut.pace", bytes_of_file(path(0)).substr(0, 100));
+  std::string damaged = bytes_of_file(path(2));
+  format::FileHeader header;
+  std::memcpy(&header, damaged.data(), sizeof header);
+  header.blocks_end += 4000;
+  std::memcpy(damaged.data(), &header, sizeof header);
+  write_bytes(path(2), damaged);
+  LiveJob job(directory_);
+  job.poll();
+  fs::remove(path(1));
+  job.poll();
+  job.poll();
+  const WatchFrame frame = job.frame();
+  ASSERT_THAT(frame.ranks, SizeIs(3));
+  EXPECT_EQ(frame.ranks[0].problem, "");
+  EXPECT_EQ(frame.ranks[1].state, LiveState::lost);
+  EXPECT_THAT(frame.ranks[1].problem, HasSubstr("No such file"));
+  EXPECT_THAT(frame.ranks[2].problem, HasSubstr("cut"));
+  ASSERT_THAT(frame.notes, SizeIs(1));
+  EXPECT_THAT(frame.notes.front(), HasSubstr("cut.pace"));
+}
+
+TEST_F(Watch, AProcessThatIsGoneIsKilled) {
+  format::HeaderFacts gone = facts(0, 1);
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::string boot_id;
+  std::getline(boot, boot_id);
+  gone.boot_id = boot_id.c_str();
+  gone.process_start = 1;  // no process with this id began at that time
+  format::write_trace_file(path(0), gone, {{0, 100, {{format::pack_high(5, EventType::mark), 0}}}},
+                           format::Ending::killed);
+  LiveJob job(directory_);
+  job.poll();
+  job.poll();
+  const WatchFrame frame = job.frame();
+  ASSERT_THAT(frame.ranks, SizeIs(1));
+  EXPECT_EQ(frame.ranks.front().state, LiveState::killed);
+  EXPECT_TRUE(frame.ended);
+}
+
+TEST_F(Watch, ADirectoryThatIsEmptyOrNotThereHasNoRanks) {
+  LiveJob absent(directory_ / "later"), empty(directory_);
+  absent.poll();
+  empty.poll();
+  EXPECT_FALSE(absent.any_ranks());
+  EXPECT_FALSE(empty.any_ranks());
+  fs::create_directories(directory_ / "later");
+  write_rank(0, 1, 5, -1, 0);
+  fs::rename(path(0), directory_ / "later" / "rank0.pace");
+  absent.poll();
+  EXPECT_TRUE(absent.any_ranks());
+}
+
+TEST_F(Watch, ControlCharactersOfNamesNeverReachTheTerminal) {
+  write_rank(0, 1, 5, -1, 0, format::Ending::killed);
+  LiveJob job(directory_);
+  job.poll();
+  WatchFrame frame = job.frame();
+  const std::string hostile =
+      "a\x1b]0;owned\x07\x1b[2Jb\nc\x9b"
+      "31m\xe2\x80\xae";
+  frame.path = frame.ranks[0].host = frame.ranks[0].doing = frame.ranks[0].problem = hostile;
+  frame.notes = {hostile};
+  for (const FrameLine& line : render_frame(frame, 200, 0)) {
+    for (const char c : line.text) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << line.text;
+    EXPECT_THAT(line.text, Not(HasSubstr("\x9b")));
+    EXPECT_THAT(line.text, Not(HasSubstr("\xe2\x80\xae")));
+  }
+  EXPECT_THAT(frame_json(frame), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(closing_line(frame), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(frame_summary(frame), Not(HasSubstr("\x1b")));
+}
+
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+WatchFrame frame_of_64() {
+  WatchFrame frame;
+  frame.path = "run";
+  frame.hosts = 8;
+  frame.expected_ranks = 64;
+  frame.iterations = 500;
+  frame.steps_ns.assign(64, 1.283e8);
+  frame.median_ns = 128'300'000;
+  frame.phase_shares[2] = 1;
+  for (int rank = 0; rank < 64; ++rank) {
+    WatchedRank& own = frame.ranks.emplace_back();
+    own.rank = rank;
+    own.host = "a-host-with-a-long-name-" + std::to_string(rank / 8);
+    own.iterations = 500;
+    own.step_ns = 128'300'000;
+    own.doing = "a range with a name that is longer than its column";
+  }
+  return frame;
+}
+
+TEST_F(Watch, SixtyFourRanksFitOnAScreenOf80Times70) {
+  const std::vector<FrameLine> lines = render_frame(frame_of_64(), 80, 70);
+  ASSERT_THAT(lines, SizeIs(Le(70U)));
+  for (int rank = 0; rank < 64; ++rank) {
+    const auto is_of_rank = [&](const FrameLine& line) {
+      return line.text.starts_with((rank < 10 ? "    " : "   ") + std::to_string(rank) + "  ");
+    };
+    EXPECT_EQ(std::ranges::count_if(lines, is_of_rank), 1) << rank;
+  }
+  for (const FrameLine& line : lines) EXPECT_LE(characters(line.text), 80U) << line.text;
+}
+
+TEST_F(Watch, ASmallScreenCountsTheRanksThatItDoesNotShow) {
+  const WatchFrame frame = frame_of_64();
+  const std::vector<FrameLine> lines = render_frame(frame, 40, 20, 10);
+  ASSERT_THAT(lines, SizeIs(20));
+  EXPECT_THAT(lines[5].text, HasSubstr("   10  "));
+  EXPECT_THAT(lines.back().text, HasSubstr("50 of 64 ranks"));
+  for (const FrameLine& line : lines) EXPECT_LE(characters(line.text), 40U) << line.text;
+  EXPECT_THAT(render_frame(frame, 1, 1), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace paceline::analysis
