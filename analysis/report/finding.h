@@ -25,6 +25,9 @@ struct Finding {
   Severity severity = Severity::info;
   std::string text;                     // whole sentences, figures with units
   std::optional<std::size_t> run = {};  // which one of several it is about
+  // What its subject costs a rank: seconds of the wall time, mean over the ranks. Costs of different findings overlap.
+  std::optional<double> cost_s = {};
+  bool is_change = false;  // it repeats a row of the table of changes
 };
 
 }  // namespace paceline::analysis

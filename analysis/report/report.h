@@ -34,6 +34,12 @@ struct MeasuredShare {
   std::optional<Interval> ci95;  // of a single run, from its iterations
 };
 
+// What to remember of a report, in two sentences.
+struct ReportVerdict {
+  std::string state;   // how well the job runs or scales, what limits it, and which rank
+  std::string change;  // what to change first, and what that brings
+};
+
 struct Report {
   std::vector<RunAnalysis> runs;                               // one for each trace, in the order given
   std::vector<ScalingRun> scaling_runs;                        // the traces first, then the rows of the tables
@@ -41,7 +47,8 @@ struct Report {
   Scaling scaling;
   std::vector<LostTime> lost_time;  // one for each point of N ranks that has a 1-rank point beside it
   std::string headline;             // the most important sentence
-  std::vector<Finding> findings;    // problems first
+  ReportVerdict verdict;
+  std::vector<Finding> findings;  // problems first
 
   // The trace that a scaling run came from; nullptr for a row of a table.
   const RunAnalysis* trace_of(std::size_t scaling_run) const {

@@ -27,19 +27,31 @@ struct Table {
   // Markdown and HTML are documents. A table for the terminal alone draws with characters.
   enum class Place : std::uint8_t { everywhere, terminal, documents };
   Place place = Place::everywhere;
-  bool behind_chart = false;  // HTML folds it up, because a chart shows the same
+  std::size_t sums = 0;  // the last rows are sums: they stay at the end when the reader sorts the table
 
   bool is_text(std::size_t column) const {
     return column < text_columns || (last_is_text && column + 1 == columns.size());
   }
 };
 
-// A chart of the HTML report; page.js draws the data by its kind.
+// One bar of a chart, from one value to another.
+struct Bar {
+  std::string label;
+  std::string kind;  // decides the colour: "total", "serial", the name of a phase, …
+  double from = 0, to = 0;
+  std::string text;  // its value for people
+};
+
+// A chart of the HTML report; page.js draws the data by its kind. Charts of bars are also drawn with characters on the
+// terminal and in Markdown.
 struct Chart {
   std::string title, kind;
-  nlohmann::json data;
-  int height = 260;   // pixels
-  bool wide = false;  // takes the whole width of the page
+  nlohmann::json data = nlohmann::json::object();
+  std::vector<Bar> bars = {};
+  double origin = 0;     // where the axis of the bars begins
+  int height = 260;      // pixels
+  bool wide = false;     // takes the whole width of the page
+  bool picture = false;  // stands at the top of the report if it is about the focus (outline.h); else among the details
 };
 
 // Collects the findings about scaling. A table of runs may hold thousands of configurations: of each kind of sentence
@@ -73,7 +85,7 @@ std::vector<Chart> run_charts(const RunAnalysis& run);
 std::vector<Table> scaling_tables(const Report& report);
 std::vector<Chart> scaling_charts(const Report& report);
 
-// Fills the headline and the findings of the report from everything else in it.
+// Fills the headline, the verdict and the findings of the report from everything else in it.
 void write_findings(Report& report);
 
 }  // namespace paceline::analysis

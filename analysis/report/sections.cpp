@@ -70,6 +70,7 @@ std::vector<Chart> scaling_charts(const Report& report) {
 
 void write_findings(Report& report) {
   report.headline = headline_of(report);
+  report.verdict = verdict_of(report);
   report.findings.clear();
   SentenceList scaling(report.findings);
   for (const ScalingSection& section : scaling_sections()) {

@@ -9,13 +9,13 @@
 
 namespace paceline::analysis {
 
-void SentenceList::say(const char* kind, Severity severity, std::string text) {
+void SentenceList::say(const char* kind, Severity severity, std::string text, std::optional<double> cost_s) {
   if (!texts_.insert(text).second) return;  // several configurations can give the same sentence
   if (++said_[kind] > most_sentences) {
     ++left_out_;
     return;
   }
-  out_.push_back({severity, std::move(text)});
+  out_.push_back({.severity = severity, .text = std::move(text), .cost_s = cost_s});
 }
 
 void SentenceList::finish() {

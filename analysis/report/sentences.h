@@ -20,7 +20,7 @@ class SentenceList {
   explicit SentenceList(std::vector<Finding>& out) : out_(out) {}
 
   // Adds the sentence unless it is in the list already or its kind has as many as are printed.
-  void say(const char* kind, Severity severity, std::string text);
+  void say(const char* kind, Severity severity, std::string text, std::optional<double> cost_s = {});
   void finish();
 
  private:
@@ -70,5 +70,21 @@ std::optional<MeasuredShare> measured_serial_share(const Report& report);
 const ScalingPoint* headline_point(const Scaling& scaling);
 // The headline of a report.
 std::string headline_of(const Report& report);
+ReportVerdict verdict_of(const Report& report);
+
+// The run that the verdict, the picture and the changes are about: that of the headline's speed-up, else the one with
+// the most ranks. nullopt where the report has tables only.
+std::optional<std::size_t> focus_of(const Report& report);
+
+// The lost time of the headline's speed-up; nullptr where breakdowns do not give it.
+const LostTime* headline_lost_time(const Report& report);
+
+// A rank that does most of the work on the critical path while all others have slack.
+struct PathHolder {
+  std::size_t rank = 0;           // index into RunAnalysis::per_rank
+  double share = 0;               // of the work on the path
+  std::int64_t others_slack = 0;  // ns; each other rank has at least this much in each iteration
+};
+std::optional<PathHolder> path_holder(const RunAnalysis& run);
 
 }  // namespace paceline::analysis

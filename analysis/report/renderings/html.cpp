@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analysis/report/glossary.h"
+#include "analysis/report/outline.h"
 #include "analysis/report/render.h"
+#include "analysis/report/renderings/cards.h"
 #include "analysis/report/renderings/html_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
@@ -39,171 +42,211 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+// Keeps a number and its unit on one line.
+std::string unbroken(std::string text) {
+  for (std::size_t at = 1; at + 1 < text.size(); ++at) {
+    const bool number = text[at - 1] >= '0' && text[at - 1] <= '9';
+    const bool unit = text[at] == ' ' && std::string_view("%smn").find(text[at + 1]) != std::string_view::npos;
+    if (number && unit) text.replace(at, 1, "&nbsp;");
+  }
+  return text;
+}
+
 class Page {
  public:
-  explicit Page(const Report& report) : report_(report) {}
+  explicit Page(const Report& report) : report_(report), outline_(outline_of(report, Table::Place::documents)) {}
 
   std::string write() {
-    header();
-    for (std::size_t r = 0; r < report_.runs.size(); ++r) run_section(r);
-    footer();
+    begin();
+    picture();
+    reasons();
+    changes();
+    details();
+    definitions();
+    end();
     return std::move(out_);
   }
 
  private:
-  void header() {
+  void begin() {
     out_ += fmt::format(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Paceline report</title>\n"
-        "<style>{}</style>\n</head>\n<body>\n<main>\n<header>\n<p class=\"brand\">Paceline report</p>\n<h1>{}</h1>\n",
-        html_style(), escaped(report_.headline));
-    key_figures();
-    out_ += "</header>\n";
-    out_ += "<section>\n<h2>Findings</h2>\n";
-    findings(std::nullopt);
-    out_ += "</section>\n";
-    const auto tables = scaling_tables(report_);
-    if (tables.empty()) return;
-    out_ += "<section>\n<h2>Scaling</h2>\n";
-    print(scaling_charts(report_));
-    for (const auto& table : tables) print(table);
-    out_ += "</section>\n";
-  }
-
-  void card(const std::string& value, const std::string& what, const std::string& beside = "") {
-    out_ += fmt::format("<div class=\"card\"><b>{}</b><span>{}</span>{}</div>\n", escaped(value), escaped(what),
-                        beside.empty() ? "" : fmt::format("<small>{}</small>", escaped(beside)));
-  }
-
-  std::string beside(const std::optional<Interval>& ci95, int decimals) {
-    return ci95 ? fmt::format("95 %: {}–{}", fixed(ci95->low, decimals), fixed(ci95->high, decimals)) : "";
-  }
-
-  void key_figures() {
+        "<style>{}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#reasons\">Skip to the reasons</a>\n<main>\n"
+        "<header>\n<p class=\"brand\">Paceline report</p>\n{}<h1>{}</h1>\n",
+        html_style(), subject(), unbroken(escaped(report_.verdict.state)));
+    if (!report_.verdict.change.empty()) {
+      out_ += fmt::format("<p class=\"change\">{}</p>\n", unbroken(escaped(report_.verdict.change)));
+    }
     out_ += "<div class=\"cards\">\n";
-    const ScalingPoint* best = headline_point(report_.scaling);
-    if (best != nullptr) {
-      card(fixed(*best->speedup, 2), fmt::format("speed-up S({})", best->ranks), beside(best->speedup_ci95, 2));
-      card(percent(*best->efficiency), fmt::format("efficiency E({})", best->ranks),
-           best->efficiency_ci95
-               ? fmt::format("95 %: {}–{}", percent(best->efficiency_ci95->low), percent(best->efficiency_ci95->high))
-               : "");
+    for (const Card& card : cards_of(report_)) {
+      out_ += fmt::format("<a class=\"card\" href=\"#{}\"><b>{}</b><span>{}</span>{}</a>\n", card.definition,
+                          escaped(card.value), escaped(card.what),
+                          card.beside.empty() ? "" : fmt::format("<small>{}</small>", escaped(card.beside)));
     }
-    if (!report_.scaling.fits.empty() && !report_.scaling.fits.front().misfit) {
-      const auto& fit = report_.scaling.fits.front();
-      card(fixed(fit.serial_fraction, 3), "serial share, fitted", beside(fit.ci95, 3));
-    }
-    if (const auto measured = measured_serial_share(report_)) {
-      card(fixed(measured->share, 3), "serial share, measured",
-           measured->runs == 1 ? beside(measured->ci95, 3)
-                               : fmt::format("mean of {} runs, {}–{}", measured->runs, fixed(measured->low, 3),
-                                             fixed(measured->high, 3)));
-    }
-    if (report_.scaling.limit_from_time_model) {
-      card(fixed(*report_.scaling.speedup_limit, 2), "speed-up of long runs",
-           beside(report_.scaling.speedup_limit_ci95, 2));
-    }
-    const RunAnalysis* largest = nullptr;
-    for (const auto& run : report_.runs) {
-      if (largest == nullptr || run.ranks > largest->ranks) largest = &run;
-    }
-    if (largest != nullptr) {
-      const std::string on =
-          report_.runs.size() > 1
-              ? fmt::format(" on {}, {}", plural(static_cast<std::size_t>(largest->ranks), "rank", "ranks"),
-                            largest->name)
-              : "";
-      if (best == nullptr) card(duration(largest->wall_ns), "wall time");
-      if (largest->iterations.steady_images_per_s) {
-        card(fixed(*largest->iterations.steady_images_per_s, 1), "images/s, steady" + on,
-             beside(largest->iterations.steady_ci95, 1));
-      }
-      if (largest->communication_share_of_step)
-        card(percent(*largest->communication_share_of_step), "of a step is communication" + on);
-      if (largest->accuracy) {
-        card(percent(*largest->accuracy), "test accuracy" + on,
-             largest->seconds_to_accuracy ? fmt::format("{:g} % after {}", 100 * largest->target_accuracy,
-                                                        seconds(*largest->seconds_to_accuracy))
-                                          : fmt::format("{:g} % not reached", 100 * largest->target_accuracy));
-      }
-    } else if (best != nullptr) {
-      card(images_per_second(best->throughput), fmt::format("throughput on {} ranks", best->ranks));
-    }
-    out_ += "</div>\n";
+    out_ += "</div>\n<nav aria-label=\"Parts of the report\">";
+    if (!outline_.picture.empty()) out_ += "<a href=\"#picture\">Picture</a>";
+    if (!outline_.reasons.empty()) out_ += "<a href=\"#reasons\">Reasons</a>";
+    if (!outline_.changes.empty()) out_ += "<a href=\"#changes\">Changes that pay</a>";
+    out_ += "<a href=\"#details\">Details</a><a href=\"#definitions\">Definitions</a></nav>\n</header>\n";
   }
 
-  void findings(std::optional<std::size_t> about) {
-    out_ += "<ul class=\"findings\">\n";
-    for (const auto& finding : report_.findings) {
-      if (finding.run != about) continue;
-      const char* word = finding.severity == Severity::info      ? ""
-                         : finding.severity == Severity::warning ? "<em>Warning</em> "
-                                                                 : "<em>Problem</em> ";
-      out_ += fmt::format("<li class=\"{}\">{}{}</li>\n", severity_name(finding.severity), word, escaped(finding.text));
+  // What was run.
+  std::string subject() const {
+    if (!outline_.focus) return "";
+    const RunAnalysis& run = report_.runs[*outline_.focus];
+    const std::string others =
+        report_.runs.size() > 1 ? fmt::format("{}, the largest ", plural(report_.runs.size(), "run", "runs")) : "";
+    return fmt::format("<p class=\"what\">{}{}</p>\n", others, escaped(run.name + ": " + run_summary(run)));
+  }
+
+  void picture() {
+    if (outline_.picture.empty()) return;
+    out_ += "<section id=\"picture\">\n<h2>The picture</h2>\n";
+    print(outline_.picture);
+    out_ += "</section>\n";
+  }
+
+  // A reason has its cost in front, and its first sentence stands out.
+  void reasons() {
+    if (outline_.reasons.empty()) return;
+    out_ +=
+        "<section id=\"reasons\">\n<h2>Reasons, by what they <a href=\"#cost\">cost</a> a rank</h2>\n"
+        "<ol class=\"findings\">\n";
+    for (const Finding& finding : outline_.reasons) {
+      const Split text = split_sentences(finding.text);
+      const bool names_run = finding.run && report_.runs.size() > 1;
+      const std::string cost = finding.cost_s && *finding.cost_s > 0 ? seconds(*finding.cost_s) : std::string();
+      out_ += fmt::format("<li class=\"{}\"><span class=\"cost\">{}</span><div><b>{}{}{}</b>{}</div></li>\n",
+                          severity_name(finding.severity), escaped(cost), severity_word(finding),
+                          names_run ? escaped(report_.runs[*finding.run].name) + ": " : "", escaped(text.first),
+                          text.rest.empty() ? "" : fmt::format("<p>{}</p>", escaped(text.rest)));
+    }
+    out_ += "</ol>\n</section>\n";
+  }
+
+  static std::string severity_word(const Finding& finding) {
+    if (finding.severity == Severity::info) return "";
+    return finding.severity == Severity::warning ? "<em>Warning</em> " : "<em>Problem</em> ";
+  }
+
+  void changes() {
+    if (outline_.changes.empty()) return;
+    out_ += "<section id=\"changes\">\n<h2>Changes that pay</h2>\n";
+    for (const Table& table : outline_.changes) print(table, true);
+    out_ += "</section>\n";
+  }
+
+  void details() {
+    out_ += "<section id=\"details\">\n<h2>Details</h2>\n";
+    if (!outline_.tables.empty() || !outline_.remarks.empty()) {
+      out_ += "<details class=\"part\" open><summary>Scaling</summary>\n";
+      for (std::size_t t = 0; t < outline_.tables.size(); ++t) {
+        print(outline_.tables[t], t == 0);
+        if (t == 0) print(outline_.charts);
+      }
+      print(outline_.remarks, "About these figures");
+      out_ += "</details>\n";
+    }
+    for (std::size_t r = 0; r < report_.runs.size(); ++r) {
+      const RunDetails& run = outline_.runs[r];
+      out_ += fmt::format("<details class=\"part\"{}><summary>{} <small>{}</small></summary>\n",
+                          report_.runs.size() == 1 ? " open" : "", escaped(report_.runs[r].name),
+                          escaped(run_summary(report_.runs[r])));
+      print(run.findings, "");
+      for (std::size_t t = 0; t < run.tables.size(); ++t) {
+        print(run.tables[t], t == 0);
+        if (t == 0) print(run.charts);
+      }
+      out_ += "</details>\n";
+    }
+    out_ += "</section>\n";
+  }
+
+  void print(const std::vector<Finding>& findings, const char* heading) {
+    if (findings.empty()) return;
+    if (*heading != '\0') out_ += fmt::format("<h3>{}</h3>\n", heading);
+    out_ += "<ul class=\"remarks\">\n";
+    for (const Finding& finding : findings) {
+      out_ += fmt::format("<li>{}{}</li>\n", severity_word(finding), escaped(finding.text));
     }
     out_ += "</ul>\n";
   }
 
-  void print(const Table& table) {
+  void definitions() {
+    out_ += "<section id=\"definitions\">\n<h2>Definitions</h2>\n<dl>\n";
+    for (const Definition& definition : glossary()) {
+      out_ += fmt::format("<dt id=\"{}\" tabindex=\"-1\">{}</dt><dd>{}</dd>\n", definition.id, escaped(definition.term),
+                          escaped(definition.text));
+    }
+    out_ += "</dl>\n</section>\n";
+  }
+
+  static std::string heading_cell(const Table& table, std::size_t c) {
+    const std::string& name = table.columns[c];
+    const std::string_view id = definition_id(name);
+    return fmt::format(
+        "<th scope=\"col\"{}><span>{}</span>{}</th>", table.is_text(c) ? "" : " class=\"n\"", escaped(name),
+        id.empty()
+            ? ""
+            : fmt::format("<a class=\"def\" href=\"#{}\" aria-label=\"Definition of {}\">?</a>", id, escaped(name)));
+  }
+
+  void print(const Table& table, bool open) {
     // On a narrow screen the rows of a wide table become blocks, one line a figure, each with its column's name.
     const bool wide = table.columns.size() > 3;
-    out_ += table.behind_chart ? fmt::format("<details><summary>{}</summary>\n", escaped(table.title))
-                               : fmt::format("<h3>{}</h3>\n", escaped(table.title));
-    out_ += fmt::format("<div class=\"scroll\"><table class=\"{}{}\">\n<thead><tr>", table.id, wide ? " wide" : "");
-    const auto cells = [&](const std::vector<std::string>& row, const char* tag) {
-      const bool named = wide && std::string_view(tag) == "td";
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        out_ += fmt::format("<{}{}{}>{}</{}>", tag, !table.is_text(c) ? " class=\"n\"" : "",
-                            named ? fmt::format(" data-label=\"{}\"", escaped(table.columns[c])) : "", escaped(row[c]),
-                            tag);
-      }
-    };
-    cells(table.columns, "th");
+    out_ += fmt::format(
+        "<details class=\"table\"{0}><summary>{1}</summary>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
+        "aria-label=\"{1}\"><table class=\"{2}{3}\">\n<thead><tr>",
+        open ? " open" : "", escaped(table.title), table.id, wide ? " wide" : "");
+    for (std::size_t c = 0; c < table.columns.size(); ++c) out_ += heading_cell(table, c);
     out_ += "</tr></thead>\n<tbody>\n";
-    for (const auto& row : table.rows) {
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+      if (table.sums > 0 && r + table.sums == table.rows.size()) out_ += "</tbody>\n<tbody class=\"sums\">\n";
       out_ += "<tr>";
-      cells(row, "td");
+      for (std::size_t c = 0; c < table.rows[r].size(); ++c) {
+        out_ += fmt::format("<td{}{}>{}</td>", table.is_text(c) ? "" : " class=\"n\"",
+                            wide ? fmt::format(" data-label=\"{}\"", escaped(table.columns[c])) : "",
+                            escaped(table.rows[r][c]));
+      }
       out_ += "</tr>\n";
     }
     out_ += "</tbody></table></div>\n";
     if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", escaped(table.note));
-    if (table.behind_chart) out_ += "</details>\n";
+    out_ += "</details>\n";
   }
 
-  // The places of the charts, wide ones first. The script at the end of the page draws them from `charts_`.
-  void print(std::vector<Chart> charts) {
-    for (const bool wide : {true, false}) {
+  // The places of the charts, wide ones last. The script at the end of the page draws them from `charts_`.
+  void print(const std::vector<Chart>& charts) {
+    for (const bool wide : {false, true}) {
       if (std::ranges::count(charts, wide, &Chart::wide) == 0) continue;
       out_ += wide ? "<div class=\"charts wide\">\n" : "<div class=\"charts\">\n";
-      for (Chart& chart : charts) {
+      for (const Chart& chart : charts) {
         if (chart.wide != wide) continue;
         const std::string title = escaped(chart.title);
         out_ += fmt::format(
             "<figure><figcaption>{0}</figcaption><div style=\"height:{1}px\"><canvas id=\"chart{2}\" role=\"img\" "
             "aria-label=\"{0}\"></canvas></div></figure>\n",
             title, chart.height, charts_.size());
-        chart.data["kind"] = chart.kind;
-        charts_.push_back(std::move(chart.data));
+        charts_.push_back(data_of(chart));
       }
       out_ += "</div>\n";
     }
   }
 
-  // The main figures, then the charts, then the other tables.
-  void run_section(std::size_t index) {
-    const RunAnalysis& run = report_.runs[index];
-    out_ +=
-        fmt::format("<section>\n<h2>{}</h2>\n<p class=\"what\">{}</p>\n", escaped(run.name), escaped(run_summary(run)));
-    if (report_.runs.size() > 1) findings(index);
-    const auto tables = run_tables(run, Table::Place::documents);
-    for (const auto& table : tables) {
-      print(table);
-      if (&table == &tables.front()) print(run_charts(run));
+  static json data_of(const Chart& chart) {
+    json data = chart.data;
+    data["kind"] = chart.kind;
+    if (chart.bars.empty()) return data;
+    data["origin"] = chart.origin;
+    for (const Bar& bar : chart.bars) {
+      data["rows"].push_back(
+          {{"label", bar.label}, {"kind", bar.kind}, {"from", bar.from}, {"to", bar.to}, {"text", bar.text}});
     }
-    out_ += "</section>\n";
+    return data;
   }
 
-  void footer() {
+  void end() {
     out_ += "</main>\n";
     if (!html_chart_library().empty()) {
       std::string data = json(charts_).dump(-1, ' ', true, json::error_handler_t::replace);
@@ -211,10 +254,11 @@ class Page {
       out_ += fmt::format("<script>{}</script>\n<script>const charts = {};\n{}</script>\n", html_chart_library(), data,
                           html_script());
     }
-    out_ += "</body>\n</html>\n";
+    out_ += fmt::format("<script>{}</script>\n</body>\n</html>\n", html_table_script());
   }
 
   const Report& report_;
+  const Outline outline_;
   std::string out_;
   std::vector<json> charts_;
 };

@@ -9,6 +9,7 @@ __asm__("# " PACELINE_PAGE_CONTENTS);  // a comment, by which a compiler cache t
 
 PACELINE_EMBED(paceline_page_css, PACELINE_PAGE_CSS);
 PACELINE_EMBED(paceline_page_js, PACELINE_PAGE_JS);
+PACELINE_EMBED(paceline_page_tables_js, PACELINE_PAGE_TABLES_JS);
 #ifdef PACELINE_CHART_JS
 PACELINE_EMBED(paceline_chart_js, PACELINE_CHART_JS);
 #endif
@@ -22,6 +23,8 @@ std::string_view between(const char* begin, const char* end) { return {begin, st
 
 std::string_view html_style() { return between(paceline_page_css_begin, paceline_page_css_end); }
 std::string_view html_script() { return between(paceline_page_js_begin, paceline_page_js_end); }
+
+std::string_view html_table_script() { return between(paceline_page_tables_js_begin, paceline_page_tables_js_end); }
 
 std::string_view html_chart_library() {
 #ifdef PACELINE_CHART_JS

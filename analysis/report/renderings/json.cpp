@@ -47,7 +47,10 @@ void keep_writable(Json& value) {
 }  // namespace json_rendering
 
 Json report_json(const Report& report) {
-  Json out = {{"schema", "paceline.report/1"}, {"headline", report.headline}, {"runs", Json::array()}};
+  Json out = {{"schema", "paceline.report/1"},
+              {"headline", report.headline},
+              {"verdict", {report.verdict.state, report.verdict.change}},
+              {"runs", Json::array()}};
   for (const auto& run : report.runs) out["runs"].push_back(json_rendering::run_json(run));
   if (!report.scaling.points.empty()) {
     Json& scaling = out["scaling"] = Json::object();
@@ -59,6 +62,7 @@ Json report_json(const Report& report) {
   for (const auto& finding : report.findings) {
     Json f = {{"severity", severity_name(finding.severity)}, {"text", finding.text}};
     if (finding.run) f["run"] = report.runs[*finding.run].path;
+    if (finding.cost_s && std::isfinite(*finding.cost_s)) f["cost_s"] = *finding.cost_s;
     out["findings"].push_back(std::move(f));
   }
   json_rendering::keep_writable(out);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "analysis/report/outline.h"
 #include "analysis/report/render.h"
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
@@ -8,13 +9,16 @@
 namespace paceline::analysis {
 namespace markdown_rendering {
 
-void print_findings(const Report& report, std::optional<std::size_t> about, std::string& out) {
-  for (const auto& finding : report.findings) {
-    if (finding.run != about) continue;
+void print_findings(const Report& report, const char* heading, const std::vector<Finding>& findings, bool with_costs,
+                    std::string& out) {
+  if (findings.empty()) return;
+  out += fmt::format("\n{}\n\n", heading);
+  for (const auto& finding : findings) {
     const char* word = finding.severity == Severity::info      ? ""
                        : finding.severity == Severity::warning ? "**Warning:** "
                                                                : "**Problem:** ";
-    out += fmt::format("- {}{}\n", word, markdown_escaped(finding.text));
+    const std::string cost = with_costs ? reason_prefix(report, finding) : "";
+    out += fmt::format("- {}{}\n", word, markdown_escaped(cost + finding.text));
   }
 }
 
@@ -48,16 +52,26 @@ void print_markdown_tables(const std::vector<Table>& tables, std::string& out) {
 
 std::string render_markdown(const Report& report) {
   using namespace markdown_rendering;
-  std::string out = fmt::format("# Paceline report\n\n**{}**\n\n", markdown_escaped(report.headline));
-  print_findings(report, std::nullopt, out);
-  const auto scaling = scaling_tables(report);
-  if (!scaling.empty()) out += "\n## Scaling\n";
-  print_markdown_tables(scaling, out);
+  const Outline outline = outline_of(report, Table::Place::documents);
+  std::string out = fmt::format("# Paceline report\n\n**{}** {}\n", markdown_escaped(report.verdict.state),
+                                markdown_escaped(report.verdict.change));
+  bool drawn = false;
+  for (const Chart& chart : outline.picture) {
+    if (chart.bars.empty()) continue;
+    out += fmt::format("{}\n```\n{}```\n", drawn ? "" : "\n## The picture\n", bars_text(chart));
+    drawn = true;
+  }
+  print_findings(report, "## Reasons, by what they cost a rank\n\nCosts overlap.", outline.reasons, true, out);
+  if (!outline.changes.empty()) out += "\n## Changes that pay\n";
+  print_markdown_tables(outline.changes, out);
+  if (!outline.tables.empty() || !outline.remarks.empty()) out += "\n## Details of the scaling\n";
+  print_markdown_tables(outline.tables, out);
+  print_findings(report, "### About these figures", outline.remarks, false, out);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
-    const auto& run = report.runs[r];
-    out += fmt::format("\n## {}\n\n{}\n\n", markdown_escaped(run.name), markdown_escaped(run_summary(run)));
-    print_findings(report, r, out);
-    print_markdown_tables(run_tables(run, Table::Place::documents), out);
+    out += fmt::format("\n## {}\n\n{}\n", markdown_escaped(report.runs[r].name),
+                       markdown_escaped(run_summary(report.runs[r])));
+    print_markdown_tables(outline.runs[r].tables, out);
+    print_findings(report, "### About this run", outline.runs[r].findings, false, out);
   }
   return out;
 }

@@ -9,6 +9,32 @@
     checkpoint: "#882255", copy: "#f0e442", launch: "#999933", idle: dark.matches ? "#343b44" : "#dfe3e8",
     other: dark.matches ? "#565f6b" : "#b9c0ca", "events lost": dark.matches ? "#98a2b0" : "#6b7482" });
   let drawn = [];
+  // A chart in a folded part is drawn when the part is unfolded, because it has no width before.
+  const place = i => document.getElementById("chart" + i);
+  const folded = element => element.closest("details:not([open])") !== null;
+
+  // The value of each bar beside its end, so that nothing has to be pointed at.
+  const texts = { id: "texts", afterDatasetsDraw(chart) {
+    const { ctx, chartArea: area } = chart, texts = chart.data.datasets[0].texts;
+    if (!texts || texts.length > 16) return;
+    ctx.save();
+    ctx.font = "12px " + Chart.defaults.font.family; ctx.fillStyle = Chart.defaults.color; ctx.textBaseline = "middle";
+    chart.getDatasetMeta(0).data.forEach((bar, i) => {
+      const right = Math.max(bar.x, bar.base), left = Math.min(bar.x, bar.base), width = ctx.measureText(texts[i]).width;
+      const beyond = right + 6 + width <= area.right, before = left - 6 - width >= area.left, inside = right - left > width + 12;
+      let x = right + 6;
+      ctx.textAlign = "left";
+      if (!beyond && before) { ctx.textAlign = "right"; x = left - 6; }
+      if (!beyond && !before) x = inside ? left + 6 : Math.max(area.left, area.right - width);
+      if (!beyond && !before) {  // on the bar: on the colour of the page
+        ctx.fillStyle = paper ? "#ffffffcc" : dark.matches ? "#1d2126cc" : "#ffffffcc";
+        ctx.fillRect(x - 3, bar.y - 8, width + 6, 16);
+      }
+      ctx.fillStyle = Chart.defaults.color;
+      ctx.fillText(texts[i], x, bar.y);
+    });
+    ctx.restore();
+  } };
 
   // Draws the 95 % intervals of points that have one.
   const intervals = { id: "intervals", afterDatasetsDraw(chart) {
@@ -28,7 +54,8 @@
   } };
 
   function draw() {
-    drawn.forEach(chart => chart.destroy());
+    drawn.forEach(chart => chart && chart.destroy());
+    drawn = [];
     const style = getComputedStyle(document.documentElement);
     const colour = name => style.getPropertyValue(name).trim();
     const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line"), accent = colour("--accent");
@@ -44,33 +71,41 @@
       speedup(d) {
         const sets = d.series.map((s, i) => ({ label: s.label, data: s.points, borderColor: measured[i % 5], backgroundColor: measured[i % 5],
           pointRadius: 5, pointHoverRadius: 7, showLine: false }));
-        d.curves.forEach(c => sets.push({ label: c.label, data: c.points, borderColor: ink, borderWidth: 1.5, pointStyle: "line", pointRadius: 0,
-          pointHitRadius: 0 }));
+        const thin = { borderWidth: 1.5, pointStyle: "line", pointRadius: 0, pointHitRadius: 0 };
+        d.curves.forEach((c, i) => {
+          sets.push({ label: c.label, data: c.points.map(({ x, y }) => ({ x, y })), borderColor: i ? "#cc79a7" : ink, ...thin });
+          if (!c.points[0].ci) return;
+          const edge = side => c.points.map(p => ({ x: p.x, y: p.ci[side] })), shade = soft + "33";
+          sets.push({ label: "", data: edge(0), borderColor: "transparent", ...thin },
+            { label: "its 95 % band", data: edge(1), borderColor: "transparent", backgroundColor: shade, fill: "-1", ...thin, pointStyle: "rect" });
+        });
         sets.push({ label: "ideal", data: [{ x: 1, y: 1 }, { x: d.most, y: d.most }], borderColor: soft, borderDash: [5, 5], borderWidth: 1.5,
           pointStyle: "line", pointRadius: 0, pointHitRadius: 0 });
         return { type: "line", data: { datasets: sets }, plugins: [intervals], options: { scales: {
           x: { ...axis("ranks"), type: "linear", min: 1, max: d.most, ticks: { precision: 0 }, offset: true },
           y: { ...axis("speed-up"), min: 0, suggestedMax: d.most } },
-          plugins: { tooltip: { callbacks: { title: items => items[0].raw.x + " ranks",
+          plugins: { legend: { labels: { filter: item => item.text } }, tooltip: { callbacks: { title: items => items[0].raw.x + " ranks",
             label: item => "S = " + item.raw.y.toFixed(3) + (item.raw.ci ? " (95 %: " + item.raw.ci.map(v => v.toFixed(3)).join("–") + ")" : "") } } } } };
       },
       lost(d) {
         // Time that faster parallel work saved is below 0, left of the axis.
-        const change = d.rows.map(r => r.values[4]);
+        const change = d.rows.map(r => r.values[3]);
         const parallel = change.every(v => v >= 0) ? "slower parallel work" : change.every(v => v <= 0)
           ? "saved by faster parallel work" : "slower parallel work (below 0: saved by faster work)";
-        const parts = [[0, "T(1)/N", "#0072b2"], [4, parallel, "#009e73"], [1, "serial work", "#8a919c"],
-          [2, "communication: transfer", "#d55e00"], [3, "communication: waiting", "#f0b48a"]];
+        const parts = [[3, parallel, "#009e73"], [0, "serial work", "#8a919c"],
+          [1, "communication: transfer", "#d55e00"], [2, "communication: waiting", "#f0b48a"]];
         return stacked(d.rows.map(r => r.label), parts.map(([part, label, backgroundColor]) =>
           ({ label, data: d.rows.map(r => r.values[part]), backgroundColor })));
       },
       // From one total to another: each bar begins where the one before it ends.
       waterfall(d) {
         const colours = { total: accent, serial: "#8a919c", transfer: "#d55e00", waiting: "#f0b48a", parallel: "#009e73", last_rank: "#cc79a7" };
-        return { type: "bar", data: { labels: d.rows.map(r => r.label), datasets: [{ data: d.rows.map(r => [r.from, r.to]), maxBarThickness: 26,
-          minBarLength: 2, backgroundColor: d.rows.map(r => colours[r.kind]) }] }, options: { indexAxis: "y",
-          scales: { x: { ...axis("speed-up"), beginAtZero: true }, y: { grid: { display: false } } },
-          plugins: { legend: { display: false }, tooltip: { displayColors: false, callbacks: { label: item => d.rows[item.dataIndex].text } } } } };
+        return bars(d, r => colours[r.kind], "speed-up");
+      },
+      lasting: d => kinds.bars(d),
+      bars(d) {
+        const colours = { ...phaseColours(), rank: accent, slow: "#d55e00" };
+        return bars(d, r => colours[r.kind], "seconds");
       },
       // A matrix of cells, the stronger coloured the larger their size; values below 0 have a colour of their own.
       heat(d) {
@@ -110,7 +145,7 @@
           maxBarThickness: 48 }] }, options: { plugins: { legend: { display: false } }, scales: { x: { ...axis("ranks × epochs"), grid: { display: false } }, y: axis("images/s") } } };
       },
       phases(d) {
-        return stacked(d.ranks, d.phases.map(p => ({ label: p.name, data: p.seconds, backgroundColor: phaseColours()[p.name] })));
+        return (d.ranks.length > 16 ? columns : stacked)(d.ranks, d.phases.map(p => ({ label: p.name, data: p.seconds, backgroundColor: phaseColours()[p.name] })));
       },
       iterations(d) {
         const last = d.points[d.points.length - 1].x;
@@ -134,16 +169,68 @@
         x: { ...axis("seconds"), stacked: true }, y: { stacked: true, grid: { display: false } } },
         plugins: { tooltip: { callbacks: { label: item => item.dataset.label + ": " + seconds(item.raw) + " s" } } } } };
     }
-    drawn = charts.map((d, i) => new Chart(document.getElementById("chart" + i), kinds[d.kind](d)));
+    // Few bars lie, with their labels and values; many stand side by side.
+    function bars(d, colourOf, unit) {
+      const lying = d.rows.length <= 16, narrow = document.documentElement.clientWidth < 640;
+      const value = { ...axis(unit), grid: { color: line }, grace: lying ? (narrow ? "45%" : "25%") : 0 };
+      if (d.origin > 0) { value.min = d.origin; value.grace = 0; value.max = Math.max(...d.rows.map(r => Math.max(r.from, r.to))); }
+      const from = r => Math.max(Math.min(r.from, r.to), d.origin || -Infinity);
+      return { type: "bar", plugins: lying ? [texts] : [], data: { labels: d.rows.map(r => r.label), datasets: [{ texts: d.rows.map(r => r.text),
+        data: d.rows.map(r => d.origin > 0 ? [from(r), Math.max(r.from, r.to)] : [r.from, r.to]), maxBarThickness: 24, minBarLength: 2,
+        backgroundColor: d.rows.map(colourOf) }] }, options: { indexAxis: lying ? "y" : "x",
+        scales: lying ? { x: value, y: { grid: { display: false } } } : { x: { grid: { display: false }, ticks: { maxRotation: 0 } }, y: value },
+        plugins: { legend: { display: false }, tooltip: { displayColors: false, callbacks: { label: item => d.rows[item.dataIndex].text } } } } };
+    }
+    function columns(labels, datasets) {
+      const config = stacked(labels, datasets);
+      config.options.indexAxis = "x";
+      config.options.scales = { x: { stacked: true, grid: { display: false }, ticks: { maxRotation: 0 } }, y: { ...axis("seconds"), stacked: true } };
+      return config;
+    }
+    charts.forEach((d, i) => { if (!folded(place(i))) drawn[i] = new Chart(place(i), kinds[d.kind](d)); });
   }
+
+  // The figures of a chart as a table, made when a reader asks for it.
+  function values(chart) {
+    const { labels, datasets } = chart.data, rows = [];
+    const cell = v => v === undefined || v === null ? "" : typeof v === "number" ? v.toLocaleString("en", { maximumSignificantDigits: 5 }) : String(v);
+    if (labels.length > 0) {
+      const named = datasets[0].texts;
+      rows.push(["", ...datasets.map(set => set.label || "value")]);
+      labels.forEach((label, i) => rows.push([label, ...datasets.map(set => named ? named[i] : cell(set.data[i]))]));
+    } else {
+      rows.push(["series", "x", "y", "95 % interval"]);
+      for (const set of datasets) for (const p of set.data.slice(0, 2000)) {
+        rows.push([set.label || "", cell(p.x), p.text || cell(p.y), p.ci ? p.ci.map(cell).join("–") : ""]);
+      }
+      if (rows.every(row => !row[3] || row === rows[0])) rows.forEach(row => row.pop());
+    }
+    const table = document.createElement("table");
+    rows.forEach((row, r) => {
+      const line = (r ? table.tBodies[0] || table.createTBody() : table.createTHead()).insertRow();
+      row.forEach((text, c) => {
+        const of = document.createElement(r && c ? "td" : "th");
+        of.scope = r ? "row" : "col"; of.textContent = text; if (c) of.className = "n";
+        line.append(of);
+      });
+    });
+    return table;
+  }
+  charts.forEach((d, i) => {
+    const part = document.createElement("details"), summary = document.createElement("summary"), box = document.createElement("div");
+    part.className = "values"; box.className = "scroll"; box.tabIndex = 0; summary.textContent = "The figures of this chart";
+    part.append(summary, box);
+    part.addEventListener("toggle", () => { if (part.open && drawn[i]) box.replaceChildren(values(drawn[i])); });
+    place(i).closest("figure").append(part);
+  });
+
   draw();
   screen.addEventListener("change", draw);
-  // On paper, tables that are folded up cannot be opened.
-  let folded = [];
+  for (const part of document.querySelectorAll("details.part")) part.addEventListener("toggle", () => {
+    if (part.open && charts.some((_, i) => part.contains(place(i)) && !drawn[i])) draw();
+  });
   const print = on => {
     paper = on; document.documentElement.classList.toggle("paper", on);
-    if (on) folded = [...document.querySelectorAll("details")].filter(table => !table.open);
-    folded.forEach(table => { table.open = on; });
     draw();
   };
   addEventListener("beforeprint", () => print(true));

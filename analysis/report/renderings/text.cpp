@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "analysis/report/outline.h"
 #include "analysis/report/render.h"
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
@@ -72,22 +74,59 @@ void print_table(const Table& table, std::string& out) {
   for (const auto& row : table.rows) line(row);
 }
 
+std::string bars_text(const Chart& chart) {
+  constexpr std::size_t most_bars = 12, columns = 48;
+  std::vector<const Bar*> bars;
+  for (const Bar& bar : chart.bars) bars.push_back(&bar);
+  const std::size_t left_out = bars.size() - std::min(bars.size(), most_bars);
+  if (left_out > 0) {
+    std::ranges::stable_sort(bars, std::greater(), [](const Bar* bar) { return std::abs(bar->to - bar->from); });
+    bars.resize(most_bars);
+  }
+  double low = chart.origin, high = chart.origin;
+  std::size_t labels = 0;
+  for (const Bar* bar : bars) {
+    low = std::min({low, bar->from, bar->to}), high = std::max({high, bar->from, bar->to});
+    labels = std::max(labels, width(bar->label));
+  }
+  const double scale = high > low ? static_cast<double>(columns) / (high - low) : 0;
+  std::string out = chart.title + "\n";
+  for (const Bar* bar : bars) {
+    const double from = std::max(std::min(bar->from, bar->to), low), to = std::max(bar->from, bar->to);
+    const auto begin = static_cast<std::size_t>(std::lround((from - low) * scale));
+    const auto end = std::max(begin + 1, static_cast<std::size_t>(std::lround((to - low) * scale)));
+    out += "  " + padded(bar->label, labels, false) + "  " + std::string(begin, ' ');
+    for (std::size_t i = begin; i < end; ++i) out += "█";
+    out += " " + bar->text + "\n";
+  }
+  if (left_out > 0) out += fmt::format("  … and {} more\n", left_out);
+  return out;
+}
+
 std::string render_text(const Report& report) {
-  std::string out = wrapped(report.headline, 110, "", "");
-  out += "\n";
-  const auto print_findings = [&](std::optional<std::size_t> about) {
-    for (const auto& finding : report.findings) {
-      if (finding.run == about) out += wrapped(finding.text, 110, sign(finding.severity), "    ");
+  const Outline outline = outline_of(report, Table::Place::terminal);
+  std::string out = wrapped(report.verdict.state, 110, "", "") + wrapped(report.verdict.change, 110, "", "");
+  for (const Chart& chart : outline.picture) {
+    if (!chart.bars.empty()) out += "\n" + bars_text(chart);
+  }
+  const auto print_findings = [&](const char* heading, const std::vector<Finding>& findings, bool with_costs) {
+    if (findings.empty()) return;
+    out += fmt::format("\n{}\n", heading);
+    for (const Finding& finding : findings) {
+      out += wrapped((with_costs ? reason_prefix(report, finding) : "") + finding.text, 110, sign(finding.severity),
+                     "    ");
     }
   };
-  print_findings(std::nullopt);
-  for (const auto& table : scaling_tables(report)) print_table(table, out);
+  print_findings("Reasons, by what they cost a rank (costs overlap)", outline.reasons, true);
+  if (!outline.changes.empty()) out += "\nChanges that pay\n";
+  for (const Table& table : outline.changes) print_table(table, out);
+  if (!outline.tables.empty() || !outline.remarks.empty()) out += "\n── Details of the scaling\n";
+  for (const auto& table : outline.tables) print_table(table, out);
+  print_findings("About these figures", outline.remarks, false);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
-    const auto& run = report.runs[r];
-    out += fmt::format("\n── {}: {}\n", run.name, run_summary(run));
-    if (report.runs.size() > 1) out += "\n";
-    print_findings(r);
-    for (const auto& table : run_tables(run, Table::Place::terminal)) print_table(table, out);
+    out += fmt::format("\n── {}: {}\n", report.runs[r].name, run_summary(report.runs[r]));
+    for (const auto& table : outline.runs[r].tables) print_table(table, out);
+    print_findings("About this run", outline.runs[r].findings, false);
   }
   return out;
 }

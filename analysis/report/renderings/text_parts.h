@@ -15,6 +15,10 @@ std::string wrapped(const std::string& text, std::size_t columns, const std::str
 // Appends a table for the terminal: a title, aligned columns, no note.
 void print_table(const Table& table, std::string& out);
 
+// Draws the bars of a chart with characters: its title, and a line for each bar. Of many bars only the largest are
+// drawn.
+std::string bars_text(const Chart& chart);
+
 // Appends tables in Markdown, each with a heading of the third level and its note.
 void print_markdown_tables(const std::vector<Table>& tables, std::string& out);
 

@@ -27,6 +27,10 @@ std::string mean_duration(const PhaseSum& sum, const RunAnalysis& run) {
   return duration(sum.ns / static_cast<std::int64_t>(run.per_rank.size()));
 }
 
+double mean_seconds(const PhaseSum& sum, const RunAnalysis& run) {
+  return 1e-9 * static_cast<double>(sum.ns) / static_cast<double>(run.per_rank.size());
+}
+
 // What the serial share of a 1-rank run bounds. The bound has an interval, and none where s may be nearly 0.
 std::string serial_share_text(const Breakdown& breakdown) {
   const double s = breakdown.serial_share;
@@ -65,25 +69,31 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
           "{}. That holds only if the share stays the same as ranks are added.",
           significant(1 / s, 3));
     }
-    out.push_back({s > 0.25 ? Severity::warning : Severity::info, std::move(text)});
+    out.push_back({.severity = s > 0.25 ? Severity::warning : Severity::info,
+                   .text = std::move(text),
+                   .cost_s = run.breakdown ? std::optional(1e-9 * static_cast<double>(run.breakdown->overhead_ns))
+                                           : std::nullopt});
   }
   if (const PhaseSum preprocess = sum_of(run, Phase::preprocess); preprocess.of_wall() > 0.05) {
-    out.push_back({Severity::warning,
-                   fmt::format("The training waits for input during {} of the time. More loader threads or deeper "
-                               "prefetching would hide this.",
-                               percent(preprocess.of_wall()))});
+    out.push_back({.severity = Severity::warning,
+                   .text = fmt::format("The training waits for input during {} of the time. More loader threads or "
+                                       "deeper prefetching would hide this.",
+                                       percent(preprocess.of_wall())),
+                   .cost_s = mean_seconds(preprocess, run)});
   }
   if (const PhaseSum startup = sum_of(run, Phase::startup); startup.of_wall() > 0.1) {
-    out.push_back({Severity::info, fmt::format("Start-up takes {} of the wall time ({}). Its share is smaller in "
-                                               "longer runs.",
-                                               percent(startup.of_wall()), mean_duration(startup, run))});
+    out.push_back({.severity = Severity::info,
+                   .text = fmt::format("Start-up takes {} of the wall time ({}). Its share is smaller in longer runs.",
+                                       percent(startup.of_wall()), mean_duration(startup, run)),
+                   .cost_s = mean_seconds(startup, run)});
   }
   const PhaseSum other = sum_of(run, Phase::other);
   if (run.iterations.count > 0 && other.of_wall() > 0.02) {
-    out.push_back(
-        {Severity::warning,
-         fmt::format("{} of the time ({}) belongs to no known phase. {} around that code would name its phases.",
-                     percent(other.of_wall()), mean_duration(other, run), ranges_name(run))});
+    out.push_back({.severity = Severity::warning,
+                   .text = fmt::format(
+                       "{} of the time ({}) belongs to no known phase. {} around that code would name its phases.",
+                       percent(other.of_wall()), mean_duration(other, run), ranges_name(run)),
+                   .cost_s = mean_seconds(other, run)});
   }
 }
 
@@ -118,6 +128,7 @@ void ranks_as_columns(const RunAnalysis& run, const std::vector<std::size_t>& ph
   }
   if (any_lost) table.rows.push_back(std::move(lost));
   table.rows.push_back(std::move(wall));
+  table.sums = 1;
 }
 
 void ranks_as_rows(const RunAnalysis& run, const std::vector<std::size_t>& phases, bool any_lost, Table& table) {
@@ -173,6 +184,7 @@ Table breakdown_table(const RunAnalysis& run) {
     table.rows.push_back({"all overhead", "comes with N > 1", "not observed", ""});
   }
   add("wall time", "", b.wall_ns);
+  table.sums = 4;
   if (run.global_batch_kept) table.note += " The runs share one global batch, so the optimizer counts as serial.";
   return table;
 }
@@ -214,7 +226,29 @@ void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
   }
 }
 
+// What more ranks do not shorten. The parallel work is left out: beside it, the seconds that matter could not be read.
+void lasting_chart(const RunAnalysis& run, std::vector<Chart>& out) {
+  if (!run.breakdown) return;
+  const Breakdown& b = *run.breakdown;
+  Chart chart{.title = fmt::format("Seconds that more ranks do not shorten, of {} {}", duration(b.wall_ns),
+                                   run.ranks > 1 ? "of wall time (mean over ranks)" : "of wall time"),
+              .kind = "lasting",
+              .picture = true};
+  for (const BreakdownRow& row : b.rows) {
+    if (row.counts_as == CountsAs::parallel || share(row.ns, b.wall_ns) < 0.001) continue;
+    std::string label(phase_name(row.phase));
+    if (std::ranges::count(b.rows, row.phase, &BreakdownRow::phase) > 1) {
+      label += row.inside_iterations ? ", in iterations" : ", outside iterations";
+    }
+    chart.bars.push_back({std::move(label), std::string(phase_name(row.phase)), 0, 1e-9 * static_cast<double>(row.ns),
+                          with_share(row.ns, b.wall_ns)});
+  }
+  chart.height = 70 + 30 * static_cast<int>(chart.bars.size());
+  if (!chart.bars.empty()) out.push_back(std::move(chart));
+}
+
 void charts(const RunAnalysis& run, std::vector<Chart>& out) {
+  lasting_chart(run, out);
   nlohmann::json phases = nlohmann::json::array(), ranks = nlohmann::json::array();
   for (const auto& rank : run.per_rank) ranks.push_back(fmt::format("rank {}", rank.rank));
   const auto add = [&](std::string_view name, auto&& ns_of) {
@@ -231,8 +265,9 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
   out.push_back({.title = "Phases of each rank, seconds of wall time",
                  .kind = "phases",
                  .data = {{"ranks", ranks}, {"phases", phases}},
-                 .height = 110 + 34 * static_cast<int>(std::min<std::size_t>(run.per_rank.size(), 64)),
-                 .wide = true});
+                 .height = run.per_rank.size() > 16 ? 320 : 110 + 34 * static_cast<int>(run.per_rank.size()),
+                 .wide = true,
+                 .picture = true});
 }
 
 }  // namespace breakdown_section

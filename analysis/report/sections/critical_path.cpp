@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "analysis/report/sections.h"
+#include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 
 namespace paceline::analysis {
@@ -40,24 +41,21 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
     text += fmt::format(" and {} {}", percent(share(phases[1].first, path.wall_ns)), phase_name(phases[1].second));
   }
   text += ": only what is on it can make a step shorter.";
-  Severity severity = Severity::info;
-  std::vector<std::int64_t> work;
-  for (std::size_t r = 0; r < path.rank_phase_ns.size(); ++r) work.push_back(path.work_ns(r));
-  const auto most = std::ranges::max_element(work);
-  const double held = share(*most, std::accumulate(work.begin(), work.end(), std::int64_t{0}));
-  std::optional<std::int64_t> least;
-  for (std::size_t r = 0; r < path.slack.size(); ++r) {
-    const auto slack = slack_of(path.slack[r]);
-    if (slack && r != static_cast<std::size_t>(most - work.begin())) least = std::min(least.value_or(*slack), *slack);
+  const auto holder = path_holder(run);
+  if (!holder) {
+    out.push_back({Severity::info, text});
+    return;
   }
-  if (held >= holding_share && least && share(*least, iteration_ns(path)) >= least_slack) {
-    severity = Severity::warning;
-    text += fmt::format(
-        " Rank {} does {} of the work on it. {} could compute {} longer in each iteration before a step took longer.",
-        run.per_rank[static_cast<std::size_t>(most - work.begin())].rank, percent(held),
-        work.size() == 2 ? "The other rank" : "Each other rank", duration(*least));
-  }
-  out.push_back({severity, text});
+  const std::string rank = fmt::format(
+      "Rank {} does {} of the work on the critical path. {} could compute {} longer in each iteration before a step "
+      "took "
+      "longer. ",
+      run.per_rank[holder->rank].rank, percent(holder->share),
+      run.per_rank.size() == 2 ? "The other rank" : "Each other rank", duration(holder->others_slack));
+  out.push_back(
+      {.severity = Severity::warning,
+       .text = rank + text,
+       .cost_s = 1e-9 * static_cast<double>(holder->others_slack) * static_cast<double>(path.iterations.size())});
 }
 
 std::size_t rank_columns(const RunAnalysis& run) { return std::min(run.per_rank.size(), most_rank_columns); }
@@ -84,6 +82,7 @@ Table phase_table(const RunAnalysis& run, const CriticalPath& path) {
       row.push_back(duration(path.rank_phase_ns[r][static_cast<std::size_t>(phase)]));
     }
   }
+  table.sums = 1;
   auto& sum = table.rows.emplace_back();
   sum = {"all iterations", duration(path.wall_ns), percent(1)};
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -178,6 +177,25 @@ void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
 RunSection sections::critical_path() {
   using namespace critical_path_section;
   return {.findings = findings, .tables = tables, .figures = figures, .rank_figures = rank_figures};
+}
+
+std::optional<PathHolder> path_holder(const RunAnalysis& run) {
+  using namespace critical_path_section;
+  if (!run.critical_path || run.per_rank.size() < 2) return std::nullopt;
+  const CriticalPath& path = *run.critical_path;
+  std::vector<std::int64_t> work;
+  for (std::size_t r = 0; r < path.rank_phase_ns.size(); ++r) work.push_back(path.work_ns(r));
+  PathHolder holder;
+  holder.rank = static_cast<std::size_t>(std::ranges::max_element(work) - work.begin());
+  holder.share = share(work[holder.rank], std::accumulate(work.begin(), work.end(), std::int64_t{0}));
+  std::optional<std::int64_t> least;
+  for (std::size_t r = 0; r < path.slack.size(); ++r) {
+    const auto slack = slack_of(path.slack[r]);
+    if (slack && r != holder.rank) least = std::min(least.value_or(*slack), *slack);
+  }
+  if (holder.share < holding_share || !least || share(*least, iteration_ns(path)) < least_slack) return std::nullopt;
+  holder.others_slack = *least;
+  return holder;
 }
 
 }  // namespace paceline::analysis

@@ -169,8 +169,7 @@ void figures_table(const Values& values, std::vector<Table>& out) {
                             "of an iteration. The warm-up is left out."
                           : "Time of the rank's iteration minus the median over the ranks. The warm-up is "
                             "left out.",
-              .place = Table::Place::documents,
-              .behind_chart = true};
+              .place = Table::Place::documents};
   table.note += grouping_text(cells);
   for (std::size_t column = 0; column < cells.columns; ++column) {
     table.columns.push_back(columns_label(values, cells, column));

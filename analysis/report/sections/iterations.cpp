@@ -35,7 +35,12 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
   }
   text += fmt::format(" In a run that does not change, chance makes so clear a change in at most {} of 1,000 runs.",
                       change.p <= 0.001 ? "1" : fixed(std::ceil(1000 * change.p), 0));
-  out.push_back({slower ? Severity::warning : Severity::info, std::move(text)});
+  // A jump lengthened the steps behind it; of a drift, half of the difference is the mean over the steps.
+  const double steps = static_cast<double>(it.seconds.size() - it.warmup - (change.jump ? change.at : 0));
+  const double cost_s = (change.after - change.before) * steps * (change.jump ? 1 : 0.5);
+  out.push_back({.severity = slower ? Severity::warning : Severity::info,
+                 .text = std::move(text),
+                 .cost_s = slower ? std::optional(cost_s) : std::nullopt});
 }
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {

@@ -48,6 +48,12 @@ std::string rank_text(const RunAnalysis& run, std::uint32_t index) {
   return fmt::format("rank {}{}", rank.rank, rank.host.empty() ? "" : " on " + rank.host);
 }
 
+// Seconds of a share of all steps.
+double of_the_steps(const RunAnalysis& run, double share_of_step) {
+  return share_of_step * 1e-9 * static_cast<double>(run.iterations.median_ns) *
+         static_cast<double>(run.iterations.count);
+}
+
 // Links that are slower than the others of their kind beyond chance.
 void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<Finding>& out) {
   constexpr std::size_t most_named = 4;
@@ -64,13 +70,15 @@ void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<F
   }
   if (text.empty()) return;
   text += " That is beyond chance (links permuted like ranks). Check these links and the ranks at their ends.";
-  out.push_back({Severity::warning, std::move(text)});
+  out.push_back({.severity = Severity::warning,
+                 .text = std::move(text),
+                 .cost_s = of_the_steps(run, times.test.late.front().share_of_step)});
 }
 
-void small_finding(const SmallCollectives& small, std::vector<Finding>& out) {
+void small_finding(const RunAnalysis& run, const SmallCollectives& small, std::vector<Finding>& out) {
   out.push_back(
-      {Severity::warning,
-       fmt::format(
+      {.severity = Severity::warning,
+       .text = fmt::format(
            "The collectives are too small: an iteration has {} of {} (median size {}), and each costs {} however "
            "small it is. That is {} of the collectives' transfers and at least {} of the step in 19 of 20 "
            "iterations.{} Send larger buckets (--bucket-mb of paceline-train, bucket_cap_mb of "
@@ -79,13 +87,14 @@ void small_finding(const SmallCollectives& small, std::vector<Finding>& out) {
            duration(small.fixed_ns), percent(small.share_of_communication), percent(small.share_of_step),
            small.half_bytes > 0 ? fmt::format(" From {} on, sending the bytes takes longer than this fixed cost.",
                                               bytes(static_cast<double>(small.half_bytes)))
-                                : "")});
+                                : ""),
+       .cost_s = of_the_steps(run, small.share_of_step)});
 }
 
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   for (const LinkUse& use : run.link_uses) link_finding(run, use, out);
   for (const LinkTimes& times : run.link_times) times_finding(run, times, out);
-  if (run.small_collectives) small_finding(*run.small_collectives, out);
+  if (run.small_collectives) small_finding(run, *run.small_collectives, out);
 }
 
 void figures(const RunAnalysis& run, Json& out) {

@@ -95,7 +95,11 @@ std::string slowdown_cause(const Report& report, const LostTime& lost) {
 }
 
 void findings(const Report& report, SentenceList& out) {
-  for (const auto& lost : report.lost_time) out.say("lost time", Severity::info, lost_time_text(report, lost));
+  for (const auto& lost : report.lost_time) {
+    const bool in_headline = &lost == headline_lost_time(report);
+    out.say("lost time", Severity::info, lost_time_text(report, lost),
+            in_headline ? std::optional(lost.actual_s - lost.ideal_s) : std::nullopt);
+  }
 }
 
 void tables(const Report& report, std::vector<Table>& out) {
@@ -132,13 +136,11 @@ void figures(const Report& report, Json& out) {
 void charts(const Report& report, std::vector<Chart>& out) {
   nlohmann::json rows = nlohmann::json::array();
   for (const auto& lost : report.lost_time) {
-    rows.push_back(
-        {{"label", plural(static_cast<std::size_t>(lost.ranks), "rank", "ranks")},
-         {"values", {lost.ideal_s, lost.serial_s, lost.overhead_s - lost.waiting_s, lost.waiting_s, lost.slowdown_s}}});
+    rows.push_back({{"label", plural(static_cast<std::size_t>(lost.ranks), "rank", "ranks")},
+                    {"values", {lost.serial_s, lost.overhead_s - lost.waiting_s, lost.waiting_s, lost.slowdown_s}}});
   }
   if (rows.empty()) return;
-  out.push_back(
-      {.title = "Seconds of a run: T(1)/N, and what is added to it", .kind = "lost", .data = {{"rows", rows}}});
+  out.push_back({.title = "Seconds beyond T(1)/N, by cause", .kind = "lost", .data = {{"rows", rows}}});
 }
 
 }  // namespace lost_time_section

@@ -41,6 +41,11 @@ std::string ranks_text(const RunAnalysis& run, const std::vector<std::size_t>& w
   return capitalised(rank_list(ranks));
 }
 
+// What the waiting costs in the mean over all ranks, where `shares` is the sum of the ranks' shares of their time.
+double cost_s(const RunAnalysis& run, double shares) {
+  return 1e-9 * static_cast<double>(run.wall_ns) * shares / static_cast<double>(run.per_rank.size());
+}
+
 // Returns which ranks are in a crowd.
 std::set<std::size_t> crowded(const RunAnalysis& run, std::vector<Finding>& out) {
   std::set<std::size_t> all;
@@ -57,7 +62,7 @@ std::set<std::size_t> crowded(const RunAnalysis& run, std::vector<Finding>& out)
       text += fmt::format(" Their main threads waited {} of the time for a CPU.", percent(waited / counted));
     text += group.bound ? " Bind each rank to CPUs of its own, or to none (`mpirun --bind-to none`)."
                         : " Start fewer ranks on this host.";
-    out.push_back({Severity::warning, std::move(text)});
+    out.push_back({.severity = Severity::warning, .text = std::move(text), .cost_s = cost_s(run, waited)});
   }
   return all;
 }
@@ -67,12 +72,14 @@ void busy_cpus(const RunAnalysis& run, const std::set<std::size_t>& in_a_crowd, 
     const RankSummary& rank = run.per_rank[r];
     if (in_a_crowd.contains(r) || rank.waiting_for_cpu.value_or(0) < much_waiting) continue;
     const std::string& cpus = fact(rank, "cpus_allowed");
-    out.push_back({Severity::warning,
-                   fmt::format("The main thread of rank {} was ready to run but waited {} of the time for a CPU: more "
-                               "threads are ready to run than there are CPUs ({}). Give each rank fewer threads, or "
-                               "give the job CPUs that no other program uses.",
-                               rank.rank, percent(*rank.waiting_for_cpu),
-                               cpus.empty() ? "on " + rank.host : fmt::format("CPUs {} of {}", cpus, rank.host))});
+    out.push_back(
+        {.severity = Severity::warning,
+         .text = fmt::format("The main thread of rank {} was ready to run but waited {} of the time for a CPU: more "
+                             "threads are ready to run than there are CPUs ({}). Give each rank fewer threads, or "
+                             "give the job CPUs that no other program uses.",
+                             rank.rank, percent(*rank.waiting_for_cpu),
+                             cpus.empty() ? "on " + rank.host : fmt::format("CPUs {} of {}", cpus, rank.host)),
+         .cost_s = cost_s(run, *rank.waiting_for_cpu)});
   }
 }
 

@@ -78,8 +78,7 @@ void matrix_tables(const MessageMatrix& matrix, std::vector<Table>& out) {
   for (const Figure& figure : figures_of_pairs) {
     Table table{.id = figure.id,
                 .title = fmt::format("{}: from the rank of the row to that of the column", figure.title),
-                .columns = {"from \\ to"},
-                .behind_chart = true};
+                .columns = {"from \\ to"}};
     for (const int rank : ranks) table.columns.push_back(std::to_string(rank));
     for (const int rank : ranks) {
       auto& row = table.rows.emplace_back(std::vector<std::string>(ranks.size() + 1, no_value));

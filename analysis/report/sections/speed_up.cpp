@@ -187,16 +187,30 @@ json measured_series(const std::vector<ScalingPoint>& points, int& most_ranks) {
   return series;
 }
 
-json fitted_curve(const Scaling& scaling, int most_ranks) {
+// The laws of the best fit, each with the band of its interval where that is known.
+json fitted_curves(const Scaling& scaling, int most_ranks) {
   json curves = json::array();
   const auto fit = std::ranges::find(scaling.fits, false, &AmdahlFit::misfit);
   if (fit == scaling.fits.end()) return curves;
-  json curve = json::array();
-  for (int i = 0; i <= 40; ++i) {
-    const double n = 1 + (most_ranks - 1) * i / 40.0;
-    curve.push_back({{"x", n}, {"y", amdahl_speedup(fit->serial_fraction, n)}});
+  const auto add = [&](std::string label, auto&& speed_up) {
+    json points = json::array();
+    for (int i = 0; i <= 40; ++i) {
+      const double n = 1 + (most_ranks - 1) * i / 40.0;
+      points.push_back(speed_up(n));
+      points.back()["x"] = n;
+    }
+    curves.push_back({{"label", std::move(label)}, {"points", std::move(points)}});
+  };
+  // A share of 1 means that the law cannot describe the runs.
+  if (fit->serial_fraction < 0.999)
+    add(fmt::format("Amdahl, s = {}", fixed(fit->serial_fraction, 3)), [&](double n) {
+      json point = {{"y", amdahl_speedup(fit->serial_fraction, n)}};
+      if (fit->ci95) point["ci"] = {amdahl_speedup(fit->ci95->high, n), amdahl_speedup(fit->ci95->low, n)};
+      return point;
+    });
+  if (fit->usl && (fit->usl->sigma > 0 || fit->usl->kappa > 0)) {
+    add("Universal Scalability Law", [&](double n) { return json{{"y", fit->usl->capacity(n)}}; });
   }
-  curves.push_back({{"label", fmt::format("Amdahl, s = {}", fixed(fit->serial_fraction, 3))}, {"points", curve}});
   return curves;
 }
 
@@ -207,7 +221,8 @@ void charts(const Report& report, std::vector<Chart>& out) {
   if (series.empty()) return;
   out.push_back({.title = "Speed-up over ranks",
                  .kind = "speedup",
-                 .data = {{"series", series}, {"curves", fitted_curve(report.scaling, most)}, {"most", most}}});
+                 .data = {{"series", series}, {"curves", fitted_curves(report.scaling, most)}, {"most", most}},
+                 .picture = true});
   if (!report.lost_time.empty()) return;  // that section's chart stands here instead
   json rows = json::array();
   for (const auto& point : points) {

@@ -101,9 +101,12 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   std::string text = fmt::format(
       "On average, a rank waited {} ({} of its wall time) in collectives for the last rank to arrive.",
       duration(waited_ns / static_cast<std::int64_t>(run.per_rank.size())), percent(share(waited_ns, wall_ns)));
-  text += slow_ranks_text(run);
+  const std::string ranks = slow_ranks_text(run);
+  text = run.lateness.late.empty() ? text + ranks : ranks.substr(1) + " " + text;  // a slow rank comes first
   const bool slow = !run.lateness.late.empty() && run.lateness.late.front().share_of_step > 0.05;
-  out.push_back({slow ? Severity::warning : Severity::info, std::move(text)});
+  out.push_back({.severity = slow ? Severity::warning : Severity::info,
+                 .text = std::move(text),
+                 .cost_s = 1e-9 * static_cast<double>(waited_ns) / static_cast<double>(run.per_rank.size())});
 }
 
 void tables(const RunAnalysis& run, std::vector<Table>& out) {

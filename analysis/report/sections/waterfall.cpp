@@ -4,8 +4,10 @@
 // So N − W(1)/W(N) is the sum of N × seconds/W(N) over these causes. The speed-up itself is measured by the time of the
 // whole job, that of the last rank, which the last step accounts for.
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/report/sections.h"
+#include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 
 namespace paceline::analysis {
@@ -68,32 +70,42 @@ void figures(const Report& report, Json& out) {
   }
 }
 
+// The axis begins near the smallest total, so that small changes can be read.
+double axis_origin(const Waterfall& waterfall) {
+  double least = waterfall.measured, reached = waterfall.ranks;
+  for (const Step& step : waterfall.steps) least = std::min(least, reached += step.change);
+  const double whole = std::max<double>(waterfall.ranks, waterfall.measured);
+  if (least < 0.6 * whole) return 0;
+  return std::max(0.0, std::floor(10 * (whole - 1.6 * (whole - least)) / whole) / 10 * whole);
+}
+
 void charts(const Report& report, std::vector<Chart>& out) {
   constexpr std::size_t most = 4;  // those of the most ranks, which come last
   const auto& all = report.lost_time;
-  for (std::size_t i = all.size() - std::min(most, all.size()); i < all.size(); ++i) {
+  const LostTime* headline = headline_lost_time(report);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i + most < all.size() && &all[i] != headline) continue;
     const Waterfall waterfall = waterfall_of(report, all[i]);
-    const double n = waterfall.ranks;
-    nlohmann::json rows = {{{"label", "ideal"}, {"kind", "total"}, {"from", 0}, {"to", n}, {"text", fixed(n, 0)}}};
+    const double n = waterfall.ranks, seconds_of_one = all[i].actual_s / n;  // of a speed-up of 1
+    Chart chart{.title = fmt::format("Speed-up of {} ranks: from {} down to {}", waterfall.ranks, waterfall.ranks,
+                                     fixed(waterfall.measured, 3)),
+                .kind = "waterfall",
+                .origin = axis_origin(waterfall),
+                .height = 290,
+                .picture = &all[i] == headline};
+    if (chart.origin > 0) chart.title += fmt::format(" (the axis begins at {})", significant(chart.origin, 3));
+    chart.bars.push_back({"ideal", "total", 0, n, fixed(n, 0)});
     double reached = n;
     for (const Step& step : waterfall.steps) {
-      rows.push_back({{"label", step.name},
-                      {"kind", step.key},
-                      {"from", reached},
-                      {"to", reached + step.change},
-                      {"text", fmt::format("{:+.3f}", step.change)}});
+      if (std::abs(step.change) < 0.0005) continue;
+      const double lost_s = -step.change * seconds_of_one;
+      chart.bars.push_back(
+          {step.name, step.key, reached, reached + step.change,
+           fmt::format("{:+.3f} ({}{})", step.change, lost_s < 0 ? "−" : "", seconds(std::abs(lost_s)))});
       reached += step.change;
     }
-    rows.push_back({{"label", "measured"},
-                    {"kind", "total"},
-                    {"from", 0},
-                    {"to", waterfall.measured},
-                    {"text", fixed(waterfall.measured, 3)}});
-    out.push_back({.title = fmt::format("Speed-up of {} ranks: from {} down to {}", waterfall.ranks, waterfall.ranks,
-                                        fixed(waterfall.measured, 3)),
-                   .kind = "waterfall",
-                   .data = {{"rows", rows}},
-                   .height = 290});
+    chart.bars.push_back({"measured", "total", 0, waterfall.measured, fixed(waterfall.measured, 3)});
+    out.push_back(std::move(chart));
   }
 }
 

@@ -21,7 +21,10 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   std::string text = fmt::format("The largest single gain predicted is {}: a step would take {} instead of {}.",
                                  best->title, seconds(best->step_s), seconds(run.what_if->step_s));
   for (const std::string& note : run.what_if->notes) text += " " + note;
-  out.push_back({Severity::info, text});
+  out.push_back({.severity = Severity::info,
+                 .text = std::move(text),
+                 .cost_s = (run.what_if->step_s - best->step_s) * static_cast<double>(run.iterations.count),
+                 .is_change = true});
 }
 
 void tables(const RunAnalysis& run, std::vector<Table>& out) {

@@ -117,7 +117,7 @@ TEST(HeatMap, HasTheLatenessOfTheHandMadeJob) {
   EXPECT_EQ(map["ns"], json({{-5e6, -5e6, -5e6}, {5e6, 5e6, 5e6}}));
   const std::string html = render_html(report);
   EXPECT_THAT(html, HasSubstr("\"kind\":\"heat\""));
-  EXPECT_THAT(html, HasSubstr("<details><summary>Lateness of each rank by iteration</summary>"));
+  EXPECT_THAT(html, HasSubstr("<summary>Lateness of each rank by iteration</summary>"));
   EXPECT_THAT(render_markdown(report), HasSubstr("| 1 | 5.00 ms | 5.00 ms | 5.00 ms |"));
   EXPECT_THAT(render_text(report), Not(HasSubstr("Lateness of each rank by iteration")));
 }
@@ -246,7 +246,7 @@ TEST(MessagesTable, ShowsPairsAndMatrices) {
                               "  1                –        –  10.0 µs\n"
                               "  2          13.0 µs        –        –\n"));
   EXPECT_THAT(html, HasSubstr("Bytes from rank to rank"));
-  EXPECT_THAT(html, HasSubstr("<details><summary>Messages: from the rank of the row to that of the column</summary>"));
+  EXPECT_THAT(html, HasSubstr("<summary>Messages: from the rank of the row to that of the column</summary>"));
 }
 
 TEST(Flops, AreThoseOfTheDescriptionAndTheDevice) {

@@ -1,0 +1,132 @@
+#include "analysis/report/changes.h"
+
+#include <algorithm>
+
+#include "analysis/report/predictions.h"
+#include "analysis/report/sentences.h"
+#include "analysis/report/values.h"
+
+namespace paceline::analysis {
+namespace changes_parts {
+
+const char* serial_remedy(Phase phase) {
+  switch (phase) {
+    case Phase::startup:
+      return "a shorter start-up, or a longer run";
+    case Phase::evaluate:
+      return "evaluation divided among all ranks, or less often";
+    case Phase::checkpoint:
+      return "fewer checkpoints, or writing them in the background";
+    case Phase::preprocess:
+      return "input prepared by every rank for itself";
+    case Phase::optimizer:
+      return "an optimizer whose work is divided among the ranks";
+    default:
+      return "ranges around the unnamed code, to see what it does";
+  }
+}
+
+// The serial phase that takes most in the run; nothing without a breakdown.
+const BreakdownRow* largest_serial(const RunAnalysis& run) {
+  if (!run.breakdown) return nullptr;
+  const auto found = std::ranges::find(run.breakdown->rows, CountsAs::serial, &BreakdownRow::counts_as);
+  return found == run.breakdown->rows.end() ? nullptr : &*found;
+}
+
+Table causes_table(const Report& report, const LostTime& lost) {
+  Table table{
+      .id = "causes",
+      .title = fmt::format("What {} ranks lose to each cause", lost.ranks),
+      .columns = {"cause", "costs", "S without it", "what would help"},
+      .note = fmt::format("Seconds beyond a perfect division of the 1-rank run, mean over ranks. \"S without it\" "
+                          "is the speed-up if this cause alone were gone; measured: {}.",
+                          fixed(*report.scaling.points[lost.point].speedup, 2)),
+      .last_is_text = true};
+  for (const LostCause& cause : lost_causes(report, lost)) {
+    const auto without = speed_up_without(report, lost, cause.seconds);
+    table.rows.push_back(
+        {cause.name, seconds(cause.seconds), or_none(without, [](double s) { return fixed(s, 2); }), cause.remedy});
+  }
+  return table;
+}
+
+// True where the same machine trains with the same results. Fewer bits and gradients of an earlier step change the
+// results, and another network has to be bought.
+bool keeps_results(const Prediction& prediction) {
+  constexpr const char* others[] = {"--fp16", "--double-buffering", "--bandwidth", "--latency"};
+  return std::ranges::none_of(others,
+                              [&](const char* option) { return prediction.options.find(option) != std::string::npos; });
+}
+
+}  // namespace changes_parts
+
+std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
+  const RunAnalysis& run = report.runs[lost.many.front()];
+  std::vector<LostCause> causes;
+  const BreakdownRow* serial = changes_parts::largest_serial(run);
+  causes.push_back(
+      {.name = serial == nullptr ? "serial work" : fmt::format("serial work, most of it {}", phase_name(serial->phase)),
+       .seconds = lost.serial_s,
+       .remedy = serial == nullptr ? "" : changes_parts::serial_remedy(serial->phase)});
+  causes.push_back({.name = "transfer in communication",
+                    .seconds = lost.overhead_s - lost.waiting_s,
+                    .remedy = "fewer bytes, larger buckets, or communication beside backward",
+                    .predicted = true});
+  causes.push_back({.name = "waiting for the last rank",
+                    .seconds = lost.waiting_s,
+                    .remedy = "equal work and equal speed on all ranks",
+                    .predicted = true});
+  causes.push_back({.name = "parallel work that became slower",
+                    .seconds = lost.slowdown_s,
+                    .remedy = run.waiting_for_cpu.value_or(0) >= 0.05
+                                  ? "fewer threads for each rank, or CPUs of its own"
+                                  : "fewer threads for each rank, or one rank on each machine"});
+  std::erase_if(causes, [](const LostCause& cause) { return cause.seconds <= 0; });
+  std::ranges::stable_sort(causes, std::greater(), &LostCause::seconds);
+  return causes;
+}
+
+std::optional<double> speed_up_without(const Report& report, const LostTime& lost, double seconds) {
+  const ScalingPoint& point = report.scaling.points[lost.point];
+  const double left = point.seconds - seconds;
+  if (!point.speedup || left <= 0) return std::nullopt;
+  return *point.speedup * point.seconds / left;
+}
+
+double gain_s(const RunAnalysis& run, const Prediction& prediction) {
+  return (run.what_if->step_s - prediction.step_s) * static_cast<double>(run.iterations.count);
+}
+
+const Prediction* first_prediction(const RunAnalysis& run) {
+  if (!run.what_if) return nullptr;
+  const Prediction *best = nullptr, *relief = nullptr, *harmless = nullptr;
+  std::optional<int> slow;
+  if (!run.lateness.late.empty()) {
+    slow = run.per_rank[run.lateness.late.front().rank].rank;
+  } else if (const auto holder = path_holder(run)) {
+    slow = run.per_rank[holder->rank].rank;
+  }
+  for (const Prediction& of : run.what_if->predictions) {
+    if (of.bound || of.per_image != of.ratio || of.ratio >= 1) continue;  // other work, or slower
+    if (best == nullptr) best = &of;
+    if (harmless == nullptr && changes_parts::keeps_results(of)) harmless = &of;
+    if (slow && of.options == fmt::format("--relieve {}", *slow)) relief = &of;
+  }
+  for (const Prediction* preferred : {relief, harmless}) {
+    if (preferred != nullptr && 1 - preferred->ratio >= 0.5 * (1 - best->ratio)) return preferred;
+  }
+  return best;
+}
+
+std::vector<Table> change_tables(const Report& report) {
+  std::vector<Table> tables;
+  if (const LostTime* lost = headline_lost_time(report)) tables.push_back(changes_parts::causes_table(report, *lost));
+  if (const auto focus = focus_of(report); focus && report.runs[*focus].what_if) {
+    tables.push_back(prediction_table(*report.runs[*focus].what_if));
+    if (report.runs.size() > 1) tables.back().title += fmt::format(" of {}", report.runs[*focus].name);
+  }
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  return tables;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,37 @@
+// The changes that pay: what each cause of a lost speed-up takes, and what the predictions gain.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/report/report.h"
+#include "analysis/report/section.h"
+
+namespace paceline::analysis {
+
+// A cause of the time that N ranks take beyond a perfect division, and what to do about it.
+struct LostCause {
+  std::string name;  // "serial work, most of it startup"
+  double seconds = 0;
+  std::string remedy;      // a noun phrase: "a shorter start-up, or longer runs"
+  bool predicted = false;  // what-if has better figures for what a change of it brings
+};
+
+// Those above 0, the largest first.
+std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost);
+
+// The speed-up if `seconds` of the N ranks' time were gone. nullopt where nothing would be left.
+std::optional<double> speed_up_without(const Report& report, const LostTime& lost, double seconds);
+
+// The prediction to try first among those that do the same work for the same images. It is the relief of the rank that
+// holds the others up if that gains at least half of what the best one gains. Else it is the best change that keeps the
+// results of training and the machine, by the same rule; else the best one. nullptr where none gains.
+const Prediction* first_prediction(const RunAnalysis& run);
+// What the prediction saves of the run's time, in seconds.
+double gain_s(const RunAnalysis& run, const Prediction& prediction);
+
+// The tables of the section, most important first.
+std::vector<Table> change_tables(const Report& report);
+
+}  // namespace paceline::analysis

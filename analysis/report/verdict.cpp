@@ -1,0 +1,219 @@
+// The verdict of a report: how well the job runs or scales, what limits it, which rank, and what to change first.
+#include <algorithm>
+
+#include "analysis/report/changes.h"
+#include "analysis/report/sentences.h"
+#include "analysis/report/values.h"
+#include "analysis/text/lists.h"
+
+namespace paceline::analysis {
+namespace verdict_parts {
+
+constexpr double little_lost = 0.02;  // of the time that N ranks took
+constexpr const char* from_tables =
+    "The table has total times only: record the runs (`paceline record`) to learn what limits them and what to change.";
+
+std::string without_full_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string rank_name(const RankSummary& rank) { return fmt::format("rank {}{}", rank.rank, on_host(rank)); }
+
+// "rank 37 on node05 holds the others up: it arrives 10.2 ms late in each step". Names a rank only where the test of
+// lateness or the critical path does.
+std::string rank_text(const RunAnalysis& run) {
+  if (!run.lateness.late.empty()) {
+    const LateRank& late = run.lateness.late.front();
+    std::string text = fmt::format("{} holds the others up: it arrives {} late in each step",
+                                   rank_name(run.per_rank[late.rank]), seconds(1e-9 * late.behind_ns));
+    if (const auto& cause = run.lateness_causes; !cause.empty() && cause.front().phase) {
+      text += fmt::format(", because its {} takes longer", phase_name(cause.front().phase->phase));
+    }
+    return text;
+  }
+  if (const auto holder = path_holder(run)) {
+    return fmt::format("{} holds the others up: it does {} of the work on the critical path",
+                       rank_name(run.per_rank[holder->rank]), percent(holder->share));
+  }
+  if (run.per_rank.size() < 2 || run.lateness.iterations == 0) return "";
+  return run.lateness.judged ? "no rank is late beyond chance" : "the run is too short to tell whether a rank is slow";
+}
+
+// What takes most of one run's wall time beside its parallel work.
+std::string limit_of_run(const RunAnalysis& run) {
+  if (!run.breakdown) return "";
+  const Breakdown& b = *run.breakdown;
+  const BreakdownRow* largest = nullptr;
+  for (const BreakdownRow& row : b.rows) {
+    const bool waits_for_input = row.phase == Phase::preprocess;
+    if (row.counts_as == CountsAs::parallel && !waits_for_input) continue;
+    if (largest == nullptr || row.ns > largest->ns) largest = &row;
+  }
+  if (largest == nullptr || share(largest->ns, b.wall_ns) < little_lost) {
+    return "nothing beside the parallel work takes much time";
+  }
+  const bool communicates = largest->phase == Phase::communication;
+  return fmt::format("most of the rest is {} ({}, {} of the wall time)",
+                     communicates ? "communication and waiting for other ranks" : phase_name(largest->phase),
+                     duration(largest->ns), percent(share(largest->ns, b.wall_ns)));
+}
+
+std::string state_of_run(const Report& report, const RunAnalysis& run) {
+  std::string text = without_full_stop(report.headline);
+  if (run.efficiencies && run.ranks > 1 && report.scaling.comparisons.empty() && report.scaling.points.size() < 2) {
+    text = fmt::format("{} do useful work during {} of the time of their iterations, {} a step", ranks_text(run),
+                       percent(run.efficiencies->parallel), duration(run.iterations.steady_median_ns));
+  }
+  if (const std::string limit = limit_of_run(run); !limit.empty()) text += "; " + limit;
+  if (const std::string rank = rank_text(run); !rank.empty()) text += ", and " + rank;
+  return text + ".";
+}
+
+// As the headline, without a formula.
+std::string speed_text(const Report& report, const ScalingPoint& point) {
+  if (point.verdict != Verdict::unknown) return without_full_stop(report.headline);
+  std::string text =
+      fmt::format("In these runs, {} ranks trained {} times as fast as one ({} against {}, an efficiency of {})",
+                  point.ranks, fixed(*point.speedup, 2), seconds(point.seconds),
+                  seconds(report.scaling.points[*point.baseline].seconds), percent(*point.efficiency));
+  if (!point.differences.empty()) text += ", with a change of " + differences_text(point.differences);
+  return text;
+}
+
+std::string state_of_scaling(const Report& report, const LostTime& lost) {
+  std::string text = speed_text(report, report.scaling.points[lost.point]);
+  const double beyond = lost.actual_s - lost.ideal_s;
+  const auto causes = lost_causes(report, lost);
+  if (causes.empty() || beyond < little_lost * lost.actual_s) {
+    text += "; next to nothing is lost to a perfect division";
+  } else {
+    text += fmt::format("; of the {} beyond a perfect division, {} are {}", seconds(beyond),
+                        seconds(causes.front().seconds), causes.front().name);
+  }
+  if (const std::string rank = rank_text(report.runs[lost.many.front()]); !rank.empty()) text += ", and " + rank;
+  return text + ".";
+}
+
+// A run that hangs, lost events or is damaged: what to repair before anything else. "" where it is whole.
+std::string repair_text(const RunAnalysis& run) {
+  if (!run.hangs.empty()) {
+    std::vector<int> missing;
+    for (const auto& rank : run.hangs.front().missing) missing.push_back(rank.rank);
+    return fmt::format(
+        "First find out why {} did not come to that call: the viewer shows the last ranges (`paceline view {}`).",
+        rank_list(missing), run.path);
+  }
+  if (!run.damage.empty()) {
+    return "First get the whole trace: copy the damaged file again, or record again, because the report refuses what "
+           "depends on it.";
+  }
+  if (run.refused()) {
+    return "First record again without losses (a larger --buffer, or --lossless), because the report refuses what "
+           "depends on the lost events.";
+  }
+  if (run.failed) return "First find out why the program failed: its figures cover only what ran.";
+  return run.ended ? "" : "First find out why the job did not end by itself: its figures cover only what ran.";
+}
+
+std::string state_of_broken(const Report& report, const RunAnalysis& run) {
+  const std::string whose = report.runs.size() > 1 ? run.name + ": " : "";
+  std::string text;
+  if (!run.hangs.empty()) {
+    text = hang_text(run.hangs.front());
+  } else if (!run.damage.empty()) {
+    text = fmt::format("The trace is damaged ({}), so where the time went is not known.", run.damage.front());
+  } else {
+    text = without_full_stop(run.refused() ? report.headline : sudden_ends_text(run.per_rank)) + ".";
+  }
+  return whose + text;
+}
+
+std::string prediction_sentence(const RunAnalysis& run, const Prediction& first, const std::string& brings) {
+  return fmt::format("The change to make first is {}: it is predicted to take a step from {} to {} ({:.1f} % less){}.",
+                     first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio), brings);
+}
+
+std::string change_of_scaling(const Report& report, const LostTime& lost) {
+  const auto causes = lost_causes(report, lost);
+  const RunAnalysis& run = report.runs[lost.many.front()];
+  const Prediction* first = first_prediction(run);
+  const auto without = [&](double seconds) {
+    const auto s = speed_up_without(report, lost, seconds);
+    return s ? fmt::format("{} ranks would be about {} times as fast as one instead of {}", lost.ranks, fixed(*s, 2),
+                           fixed(*report.scaling.points[lost.point].speedup, 2))
+             : "";
+  };
+  const bool by_prediction =
+      first != nullptr && (causes.empty() || causes.front().predicted || gain_s(run, *first) > causes.front().seconds);
+  if (by_prediction) {
+    const std::string s = without(gain_s(run, *first));
+    return prediction_sentence(run, *first, s.empty() ? "" : ", so that " + s);
+  }
+  if (causes.empty()) return "No change that can be predicted makes a step 1 % shorter.";
+  const std::string s = without(causes.front().seconds);
+  return fmt::format("The change to make first is {}{}.", causes.front().remedy,
+                     s.empty() ? "" : fmt::format(": without these {}, {}", seconds(causes.front().seconds), s));
+}
+
+std::string change_of_run(const RunAnalysis& run) {
+  if (const Prediction* first = first_prediction(run)) return prediction_sentence(run, *first, "");
+  if (run.iterations.count == 0) return "First name the training steps, so that the report can break them down.";
+  const std::string none = run.what_if ? "No change that can be predicted makes a step 1 % shorter" : "";
+  if (!run.breakdown || run.breakdown->serial_ns < little_lost * static_cast<double>(run.breakdown->wall_ns)) {
+    return none.empty() ? "" : none + ".";
+  }
+  const std::string serial =
+      fmt::format("{} ({}) do not shrink when ranks are added", duration(run.breakdown->serial_ns),
+                  percent(share(run.breakdown->serial_ns, run.breakdown->wall_ns)));
+  return (none.empty() ? "Of the wall time, " : none + "; of the wall time, ") + serial + ".";
+}
+
+}  // namespace verdict_parts
+
+std::optional<std::size_t> focus_of(const Report& report) {
+  if (const ScalingPoint* best = headline_point(report.scaling)) {
+    for (const std::size_t run : best->runs) {
+      if (report.run_of_scaling_run[run]) return report.run_of_scaling_run[run];
+    }
+  }
+  std::optional<std::size_t> focus;
+  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+    if (!focus || report.runs[r].ranks > report.runs[*focus].ranks) focus = r;
+  }
+  return focus;
+}
+
+const LostTime* headline_lost_time(const Report& report) {
+  const ScalingPoint* best = headline_point(report.scaling);
+  const auto found = std::ranges::find_if(
+      report.lost_time, [&](const LostTime& lost) { return best == &report.scaling.points[lost.point]; });
+  return found == report.lost_time.end() ? nullptr : &*found;
+}
+
+ReportVerdict verdict_of(const Report& report) {
+  using namespace verdict_parts;
+  const auto broken =
+      std::ranges::find_if(report.runs, [](const RunAnalysis& run) { return !repair_text(run).empty(); });
+  const bool nothing_else = report.scaling.points.size() < 2;
+  if (broken != report.runs.end() && nothing_else) return {state_of_broken(report, *broken), repair_text(*broken)};
+  if (const LostTime* lost = headline_lost_time(report)) {
+    return {state_of_scaling(report, *lost), change_of_scaling(report, *lost)};
+  }
+  if (const auto focus = focus_of(report)) {
+    const RunAnalysis& run = report.runs[*focus];
+    return {state_of_run(report, run), broken != report.runs.end() ? repair_text(*broken) : change_of_run(run)};
+  }
+  if (const ScalingPoint* best = headline_point(report.scaling)) {
+    std::string state = speed_text(report, *best);
+    const auto& fits = report.scaling.fits;
+    if (!fits.empty() && !fits.front().misfit && fits.front().serial_fraction < 1) {
+      state += fmt::format("; by Amdahl's law, a share of {} of the work does not shrink with ranks",
+                           fixed(fits.front().serial_fraction, 3));
+    }
+    return {state + ".", from_tables};
+  }
+  return {report.headline, from_tables};
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,141 @@
+// The order of a report: verdict, picture, reasons, changes that pay, details; and what each of them has to answer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/report/build.h"
+#include "analysis/report/changes.h"
+#include "analysis/report/glossary.h"
+#include "analysis/report/outline.h"
+#include "analysis/report/render.h"
+#include "analysis/report/sentences.h"
+#include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/report_job.h"
+
+namespace paceline::analysis {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunAnalysis analysed(int ranks) { return analyse_run(make_trace({.ranks = ranks}), "run" + std::to_string(ranks)); }
+
+Report two_jobs() { return build_report({analysed(1), analysed(2)}); }
+
+// T(1)/2 = 1.00 s and W(2) = 1.605 s, of which 0.525 s are serial work: without it S = 2.00 / (1.605 − 0.525).
+TEST(VerdictOfAReport, NamesWhatLimitsTheSpeedUpAndWhatItsLossCosts) {
+  const Report report = two_jobs();
+  EXPECT_THAT(report.verdict.state,
+              AllOf(HasSubstr("2 ranks trained 1.25 times as fast as one"),
+                    HasSubstr("of the 605 ms beyond a perfect division, 525 ms are serial work, most of it startup")));
+  EXPECT_THAT(report.verdict.change,
+              HasSubstr("without these 525 ms, 2 ranks would be about 1.85 times as fast as one instead of 1.25"));
+  const auto json = nlohmann::json::parse(render_json(report));
+  EXPECT_EQ(json["verdict"], nlohmann::json({report.verdict.state, report.verdict.change}));
+}
+
+TEST(VerdictOfAReport, NamesTheRankThatTheTestOfLatenessNames) {
+  RunAnalysis run = analysed(2);
+  run.critical_path.reset();
+  EXPECT_THAT(build_report({run}).verdict.state, HasSubstr("too short to tell whether a rank is slow"));
+  run.lateness.judged = true;
+  EXPECT_THAT(build_report({run}).verdict.state, HasSubstr("no rank is late beyond chance"));
+  run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p = 0.0005}};
+  EXPECT_THAT(build_report({run}).verdict.state,
+              HasSubstr("rank 1 on alice holds the others up: it arrives 10.0 ms late in each step"));
+}
+
+TEST(VerdictOfAReport, OfARunThatIsDamagedIsToGetTheWholeTrace) {
+  Trace trace = make_trace({.ranks = 2});
+  trace.ranks[1].damaged = true;
+  trace.ranks[1].path = "r1.pace";
+  trace.ranks[1].damage = "ends inside a block";
+  const Report report = build_report({analyse_run(trace, "run")});
+  EXPECT_THAT(report.verdict.state, HasSubstr("The trace is damaged (r1.pace: ends inside a block"));
+  EXPECT_THAT(report.verdict.change, HasSubstr("First get the whole trace"));
+}
+
+TEST(VerdictOfAReport, OfATableAsksForTraces) {
+  const Report report =
+      build_report({}, parse_runs_table("ranks,epochs,images,seconds\n1,1,100,100\n2,1,100,60\n", "t"));
+  EXPECT_THAT(report.verdict.state, HasSubstr("2 ranks trained 1.67 times as fast as one"));
+  EXPECT_THAT(report.verdict.change, HasSubstr("record the runs"));
+}
+
+// What changes neither the results nor the machine comes first unless another change gains more than twice as much.
+TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
+  RunAnalysis run = analysed(2);
+  run.critical_path.reset();
+  const auto prediction = [](const char* options, double ratio) {
+    return Prediction{.title = options,
+                      .options = options,
+                      .step_s = ratio,
+                      .ci95 = {},
+                      .ratio = ratio,
+                      .per_image = ratio,
+                      .moved = {},
+                      .bound = false};
+  };
+  run.what_if = WhatIf{.step_s = 1,
+                       .replayed_s = 1,
+                       .predictions = {prediction("--double-buffering", 0.4), prediction("--bucket-mb 1", 0.6)}};
+  EXPECT_EQ(first_prediction(run)->options, "--bucket-mb 1");
+  run.what_if->predictions[1].ratio = run.what_if->predictions[1].per_image = 0.8;
+  EXPECT_EQ(first_prediction(run)->options, "--double-buffering");
+  run.what_if->predictions = {prediction("--ranks 4", 1.1)};
+  EXPECT_EQ(first_prediction(run), nullptr);
+}
+
+TEST(Outline, RanksReasonsByTheirCost) {
+  const Report report = two_jobs();
+  const Outline outline = outline_of(report, Table::Place::documents);
+  ASSERT_GE(outline.reasons.size(), 2U);
+  double before = 1e9;
+  for (const Finding& reason : outline.reasons) {
+    EXPECT_LE(reason.cost_s.value_or(0), before);
+    before = reason.cost_s.value_or(0);
+  }
+  EXPECT_NEAR(*outline.reasons.front().cost_s, 1.0, 1e-9) << "the start-up of the 2-rank run";
+  ASSERT_FALSE(outline.picture.empty());
+  EXPECT_EQ(outline.picture.front().kind, "speedup");
+  EXPECT_EQ(outline.changes.front().id, "causes");
+}
+
+TEST(Outline, IsTheOrderOfEveryRendering) {
+  const Report report = two_jobs();
+  const auto expect_order = [&](const std::string& text, std::initializer_list<const char*> parts) {
+    std::size_t at = 0;
+    for (const char* part : parts) {
+      const std::size_t found = text.find(part, at);
+      ASSERT_NE(found, std::string::npos) << part;
+      at = found;
+    }
+  };
+  expect_order(render_text(report), {"In these runs", "Speed-up of 2 ranks: from 2 down to", "Reasons",
+                                     "Changes that pay", "Details of the scaling", "── run1"});
+  expect_order(render_markdown(report), {"In these runs", "## The picture", "## Reasons", "## Changes that pay",
+                                         "## Details of the scaling", "## run1"});
+  expect_order(render_html(report),
+               {"<h1>In these runs", "<section id=\"picture\">", "<section id=\"reasons\">", "<section id=\"changes\">",
+                "<section id=\"details\">", "<section id=\"definitions\">"});
+}
+
+TEST(Glossary, HasADefinitionForEveryLinkOfThePage) {
+  const std::string html = render_html(two_jobs());
+  for (std::size_t at = 0; (at = html.find("href=\"#", at)) != std::string::npos;) {
+    at += 7;
+    const std::string id = html.substr(at, html.find('"', at) - at);
+    EXPECT_THAT(html, HasSubstr(" id=\"" + id + "\"")) << id;
+  }
+  EXPECT_EQ(definition_id("S(N)"), "speed-up");
+  EXPECT_EQ(definition_id("host"), "");
+}
+
+TEST(Sentences, AreSplitBehindTheFirst) {
+  EXPECT_EQ(split_sentences("It takes 1.5 s. That is much. Yes.").first, "It takes 1.5 s.");
+  EXPECT_EQ(split_sentences("It takes 1.5 s. That is much. Yes.").rest, "That is much. Yes.");
+  EXPECT_EQ(split_sentences("One.").rest, "");
+}
+
+}  // namespace
+}  // namespace paceline::analysis
