@@ -66,6 +66,25 @@ struct CriticalPath {
 // that the path touches.
 std::optional<CriticalPath> critical_path(const PhaseTable& table, const DependencyGraph& graph);
 
+// A place on the path: the innermost slice there, if there is one. Indices into Trace::ranks, Rank::tracks,
+// Track::slices.
+struct PathPlace {
+  std::uint32_t rank = 0, track = 0;
+  std::int64_t time_ns = 0;
+  std::optional<std::uint32_t> slice;
+};
+// A stretch of the path for a picture. Work stays on one track; a transfer leads from the track of its cause to the
+// track that waited for it.
+struct PathSegment {
+  PathPlace from, to;
+  bool transfer = false;
+  DependencyKind kind = DependencyKind::collective;  // of a transfer
+};
+// The segments that touch [from_ns, until_ns), the earliest first; whole, also where they reach beyond it. Cost:
+// logarithmic in the path, linear in the segments and in the slices that stand beside each place.
+std::vector<PathSegment> path_segments(const Trace& trace, const DependencyGraph& graph, const CriticalPath& path,
+                                       std::int64_t from_ns, std::int64_t until_ns);
+
 // The total float of each track at each time, as steps: by how much the track's work before that time could grow
 // without making the run longer. The latest step first; a step holds from the time of the step after it up to its own
 // time.

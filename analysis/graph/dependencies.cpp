@@ -6,7 +6,6 @@
 
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/intervals.h"
-#include "analysis/metrics/messages.h"
 #include "analysis/trace/parallel.h"
 
 namespace paceline::analysis {
@@ -93,7 +92,8 @@ RankPart part_of(const PhaseTable& table, std::uint32_t r) {
 
 class Builder {
  public:
-  explicit Builder(const PhaseTable& table) : table_(table), trace_(table.trace()), parts_(trace_.ranks.size()) {}
+  Builder(const PhaseTable& table, const Messages* messages)
+      : table_(table), trace_(table.trace()), messages_(messages), parts_(trace_.ranks.size()) {}
 
   DependencyGraph run() {
     parallel_for(parts_.size(), [&](std::size_t r) { parts_[r] = part_of(table_, static_cast<std::uint32_t>(r)); });
@@ -102,7 +102,11 @@ class Builder {
     add_collectives();
     std::ranges::stable_sort(out_.collectives, {}, &GraphCollective::last_arrival_ns);
     for (std::uint32_t c = 0; c < out_.collectives.size(); ++c) add_waits(c);
-    if (any_messages()) add_messages();
+    if (messages_ != nullptr) {
+      add_messages(*messages_);
+    } else if (any_messages()) {
+      add_messages(match_messages(trace_));
+    }
     for (std::uint32_t r = 0; r < parts_.size(); ++r) {
       for (const OwnDependencies& own : parts_[r].own) add_own(r, own);
     }
@@ -212,8 +216,8 @@ class Builder {
            std::ranges::any_of(trace_.kinds, [&](const Kind& kind) { return kind.category == message; });
   }
 
-  void add_messages() {
-    for (const Message& message : match_messages(trace_).all) {
+  void add_messages(const Messages& messages) {
+    for (const Message& message : messages.all) {
       if (!message.matched() || !message.receive->completed) continue;
       const GraphTrack sender = of_[message.send->rank][message.send->track];
       const GraphTrack receiver = of_[message.receive->rank][message.receive->track];
@@ -254,6 +258,7 @@ class Builder {
 
   const PhaseTable& table_;
   const Trace& trace_;
+  const Messages* const messages_;
   std::vector<RankPart> parts_;
   DependencyGraph out_;
   std::vector<std::vector<GraphTrack>> of_;         // by rank and track of the rank
@@ -262,6 +267,8 @@ class Builder {
 
 }  // namespace graph_building
 
-DependencyGraph dependency_graph(const PhaseTable& table) { return graph_building::Builder(table).run(); }
+DependencyGraph dependency_graph(const PhaseTable& table, const Messages* messages) {
+  return graph_building::Builder(table, messages).run();
+}
 
 }  // namespace paceline::analysis

@@ -125,6 +125,8 @@ class Insertion {
     of.arrivals = 0;
     of.shape.clear();
     of.quantile = quantile;
+    of.drawn = no_collective;
+    of.rescheduled = true;
     program_.collectives.push_back(std::move(of));
     return static_cast<std::uint32_t>(program_.collectives.size() - 1);
   }

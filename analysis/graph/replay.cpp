@@ -131,8 +131,11 @@ class Simulation {
     const FittedCosts& costs = costs_.for_iteration(of.iteration);
     meeting.done = true;
     meeting.transfer_ns = time_(of, costs);
-    const auto sample = costs.network.sample({of.operation, of.members}, of.bytes, of.quantile);
-    if (sample) meeting.shape = &program_.collectives[sample->id].shape;
+    if (of.drawn != no_collective) {
+      meeting.shape = &program_.collectives[of.drawn].shape;
+    } else if (const auto sample = costs.network.sample({of.operation, of.members}, of.bytes, of.quantile)) {
+      meeting.shape = &program_.collectives[sample->id].shape;
+    }
     for (const std::size_t waiting : meeting.waiting) ready_.push_back(waiting);
     meeting.waiting.clear();
   }
@@ -219,19 +222,29 @@ class Simulation {
 }  // namespace replay_parts
 
 CrossFit fit_costs(const ReplayProgram& program) {
-  const auto count = static_cast<std::int32_t>(program.iterations.size());
-  const std::int32_t warmup = count < 4 ? 0 : std::max(1, count / 10);
+  const auto count = static_cast<std::int32_t>(program.iterations.size()), warm_up = warm_up_of(program);
   const auto half = [&](std::int32_t wanted) {
     return [=](std::int32_t iteration) {
-      return iteration >= warmup && (count <= replay_block || iteration / replay_block % 2 == wanted);
+      return iteration >= warm_up && (count <= replay_block || iteration / replay_block % 2 == wanted);
     };
   };
   CrossFit fit{replay_parts::fit_half(program, half(0)), replay_parts::fit_half(program, half(1))};
+  std::vector<double> usual(program.iterations.size(), 0), drawn(usual);
+  for (const ReplayCollective& of : program.collectives) {
+    if (!of.gradient || of.drawn == no_collective) continue;
+    const auto iteration = static_cast<std::size_t>(of.iteration);
+    usual[iteration] += fit.for_iteration(of.iteration).network.time_ns({of.operation, of.members}, of.bytes);
+    drawn[iteration] += of.drawn_ns;
+  }
+  for (std::size_t i = 0; i < usual.size(); ++i) drawn[i] = usual[i] > 0 ? drawn[i] / usual[i] : 1;
+  fit.of_even.gradient_factor = fit.of_odd.gradient_factor = std::move(drawn);
   return fit;
 }
 
-double fitted_time(const ReplayCollective& collective, const FittedCosts& costs) {
-  return costs.network.time_ns({collective.operation, collective.members}, collective.bytes, collective.quantile);
+double fitted_time(const ReplayCollective& of, const FittedCosts& costs) {
+  if (of.drawn != no_collective) return of.drawn_ns;
+  const double usual = costs.network.time_ns({of.operation, of.members}, of.bytes, of.quantile);
+  return of.rescheduled && of.gradient ? usual * costs.gradient_factor[static_cast<std::size_t>(of.iteration)] : usual;
 }
 
 Replayed replay(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time) {

@@ -11,14 +11,13 @@
 
 namespace paceline::analysis {
 
-// Iterations are fitted and replayed in blocks: even blocks with what was fitted on odd ones, and the other way round.
-inline constexpr std::int32_t replay_block = 5;  // iterations
-
 // What was fitted on one half of the blocks.
 struct FittedCosts {
   NetworkModel network;
   // From the cause to the end of the wait, rising, for edges without bytes.
   std::map<DependencyKind, std::vector<double>> latencies_ns;
+  // Of each iteration: how much longer the gradient's transfers of its partner took than the usual ones of their sizes.
+  std::vector<double> gradient_factor;
 };
 struct CrossFit {
   FittedCosts of_even, of_odd;
@@ -27,8 +26,7 @@ struct CrossFit {
     return iteration >= 0 && iteration / replay_block % 2 == 0 ? of_odd : of_even;
   }
 };
-// The first tenth of the iterations (at least one) is warm-up. The fit leaves it out if there are more. A half
-// without any iteration takes the costs of the other one.
+// The fit leaves out the warm-up. A half without any iteration takes the costs of the other one.
 CrossFit fit_costs(const ReplayProgram& program);
 
 // The time of a collective in ns after its last arrival. Changes replace it.

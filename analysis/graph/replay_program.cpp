@@ -37,6 +37,7 @@ class Building {
     add_iterations();
     if (out_.iterations.empty()) return std::move(out_);
     add_collectives();
+    draw_collectives();
     add_edges();
     add_gradients();
     out_.tracks.resize(graph_.tracks.size());
@@ -131,6 +132,30 @@ class Building {
           out_.iterations[static_cast<std::size_t>(to.iteration)].recorded_wait_ns +=
               static_cast<double>(of.last_arrival_ns - member.blocked_from_ns) / static_cast<double>(out_.ranks);
         }
+      }
+    }
+  }
+
+  // Pairs each collective with the one of the same kind, size and place in the iteration's partner.
+  void draw_collectives() {
+    using Key = std::tuple<std::int32_t, std::string, std::uint32_t, std::uint64_t>;
+    std::map<Key, std::vector<std::uint32_t>> of_iterations;
+    const auto key_of = [](std::int32_t iteration, const ReplayCollective& of) {
+      return Key(iteration, of.operation, of.members, of.bytes);
+    };
+    for (std::uint32_t c = 0; c < out_.collectives.size(); ++c) {
+      const ReplayCollective& of = out_.collectives[c];
+      if (of.iteration >= 0) of_iterations[key_of(of.iteration, of)].push_back(c);
+    }
+    for (const auto& [key, of_iteration] : of_iterations) {
+      const std::int32_t partner = partner_of(out_, std::get<0>(key));
+      if (partner < 0) continue;
+      const auto found = of_iterations.find(key_of(partner, out_.collectives[of_iteration.front()]));
+      if (found == of_iterations.end()) continue;
+      for (std::size_t k = 0; k < std::min(of_iteration.size(), found->second.size()); ++k) {
+        ReplayCollective& to = out_.collectives[of_iteration[k]];
+        to.drawn = found->second[k];
+        to.drawn_ns = out_.collectives[to.drawn].recorded_ns;
       }
     }
   }
@@ -301,6 +326,24 @@ class Building {
 };
 
 }  // namespace replay_building
+
+std::int32_t warm_up_of(const ReplayProgram& program) {
+  const auto count = static_cast<std::int32_t>(program.iterations.size());
+  return count < 4 ? 0 : std::max(1, count / 10);
+}
+
+std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration) {
+  const auto count = static_cast<std::int32_t>(program.iterations.size()), first = warm_up_of(program);
+  const std::int32_t block = count > replay_block ? replay_block : 1;
+  const bool even = iteration / block % 2 == 0;
+  for (std::int32_t distance = block; distance < count; distance += 2 * block) {
+    for (const std::int32_t partner :
+         {iteration + (even ? distance : -distance), iteration - (even ? distance : -distance)}) {
+      if (partner >= first && partner < count) return partner;
+    }
+  }
+  return -1;
+}
 
 ReplayProgram replay_program(const PhaseTable& table, const DependencyGraph& graph,
                              const std::vector<std::string>& patterns) {

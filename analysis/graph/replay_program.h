@@ -61,7 +61,12 @@ struct ReplayCollective {
   std::vector<double> shape = {};
   double bytes_factor = 1;  // the bytes that it moves ÷ `bytes`, after a change
   double extra_ns = 0;      // added to the last arrival
-  double quantile = 0.5;    // of the observed times of its size, which it takes in a replay
+  double quantile = 0.5;    // of the observed times of its size, which it takes in a replay without `drawn`
+  // The same collective of the iteration's partner, whose time it takes in a replay: index into
+  // ReplayProgram::collectives.
+  std::uint32_t drawn = no_collective;
+  double drawn_ns = 0;       // recorded_ns of that
+  bool rescheduled = false;  // a change put it in place of the recorded ones
 };
 
 struct ReplayIteration {
@@ -78,6 +83,15 @@ struct ReplayProgram {
   std::vector<ReplayCollective> collectives;
   std::vector<ReplayIteration> iterations;  // those that all ranks finished, by number
 };
+
+// Iterations are fitted and replayed in blocks: even blocks with what was recorded in odd ones, and the other way
+// round.
+inline constexpr std::int32_t replay_block = 5;  // iterations
+// The first tenth of the iterations (at least one), whose transfers are not used where there are others.
+std::int32_t warm_up_of(const ReplayProgram& program);
+// The iteration of a neighbouring block whose transfers a replay takes for this one, so that what happened together
+// stays together. -1 if there is none after the warm-up.
+std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration);
 
 // Work in ranges and kernels whose names fit one of `patterns` (`*` stands for any text) gets its place as group, the
 // first one where several fit. Empty without common iterations. Cost: n log n in the dependencies, linear in the

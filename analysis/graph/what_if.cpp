@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "analysis/graph/changed_work.h"
+#include "analysis/scaling/long_run.h"
 
 namespace paceline::analysis {
 namespace prediction_parts {
 
-constexpr std::size_t block = 5, resamples = 500, least_iterations = 20;
 constexpr double least_moved = 0.005;  // of the step
+constexpr double least_width = 1e-6;   // of the median; iterations that differ by less are equal but for rounding
 
 const std::vector<Phase> per_image = {Phase::forward, Phase::backward, Phase::preprocess, Phase::copy};
 
@@ -33,27 +33,40 @@ double expected_maximum(double n) {
   return low;
 }
 
-// The ratio of the medians of two series, resampled together in blocks.
-std::optional<Interval> ratio_interval(const std::vector<double>& base, const std::vector<double>& changed) {
-  const std::size_t n = base.size();
-  if (n < least_iterations) return std::nullopt;
-  std::mt19937_64 random(1);
-  std::uniform_int_distribution<std::size_t> start(0, n - block);
-  std::vector<double> ratios;
-  for (std::size_t r = 0; r < resamples; ++r) {
-    std::vector<double> a, b;
-    while (a.size() < n) {
-      const std::size_t at = start(random);
-      for (std::size_t i = at; i < at + block && a.size() < n; ++i) {
-        a.push_back(base[i]);
-        b.push_back(changed[i]);
-      }
-    }
-    ratios.push_back(median_of(std::move(b)) / std::max(median_of(std::move(a)), 1e-9));
+// By how much each value moves the logarithm of the median m: ψ/(f m), with f the density at the median from the width
+// of a share of the values around it, and ψ = x − m in units of that width, between −1/2 and 1/2 (P. J. Huber, "Robust
+// Statistics", 1981, section 3.2). Then ψ is scaled to the variance of the sign, which the median has. A sign would do
+// for one series; where series are subtracted, it would flip for values that differ little.
+std::vector<double> median_influence(const std::vector<double>& values) {
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  const auto n = static_cast<double>(sorted.size());
+  const double share = std::clamp(std::pow(n, -1.0 / 3), 0.05, 0.3);  // on each side of the median
+  const auto at = [&](double q) { return sorted[static_cast<std::size_t>(q * (n - 1) + 0.5)]; };
+  const double median = median_of(sorted), width = at(0.5 + share) - at(0.5 - share);
+  std::vector<double> influence(values.size(), 0);
+  if (width < least_width * median) return influence;
+  double squares = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    influence[i] = std::clamp((values[i] - median) / width, -0.5, 0.5);
+    squares += influence[i] * influence[i];
   }
-  std::ranges::sort(ratios);
-  return Interval{ratios[static_cast<std::size_t>(0.025 * resamples)],
-                  ratios[static_cast<std::size_t>(0.975 * resamples)]};
+  const double scale = 0.5 / std::sqrt(squares / n) * width / (2 * share * median);
+  for (double& of : influence) of *= scale;
+  return influence;
+}
+
+// The 95 % interval of measured × changed ÷ base as a factor of it; all three are medians of the same iterations.
+std::optional<Interval> factor_interval(const std::vector<double>& measured, const std::vector<double>& base,
+                                        const std::vector<double>& changed) {
+  const auto of_measured = median_influence(measured), of_base = median_influence(base);
+  std::vector<double> influence = median_influence(changed);
+  for (std::size_t i = 0; i < influence.size(); ++i) influence[i] += of_measured[i] - of_base[i];
+  const auto spread = mean_spread(influence);
+  const bool equal = std::ranges::all_of(influence, [](double of) { return of == 0; });
+  if (!spread || (!equal && !mean_spread(changed))) return std::nullopt;
+  const double half = t_quantile_two_sided(0.05, spread->degrees) * std::sqrt(spread->variance);
+  return Interval{std::exp(-half), std::exp(half)};
 }
 
 std::vector<double> chosen(const std::vector<double>& values, const std::vector<std::size_t>& indices) {
@@ -234,8 +247,10 @@ Prediction Predictor::predict(const Changes& changes) const {
   out.step_s = measured_s_ * out.ratio;
   const double ranks = static_cast<double>(program_.ranks);
   out.per_image = out.ratio / (changes.batch * (changes.ranks ? *changes.ranks / ranks : 1));
-  if (const auto ratio = ratio_interval(base, fresh)) {
-    out.ci95 = Interval{measured_s_ * ratio->low, measured_s_ * ratio->high};
+  std::vector<double> measured;
+  for (const std::size_t i : indices) measured.push_back(program_.iterations[i].recorded_ns);
+  if (const auto factor = factor_interval(measured, base, fresh)) {
+    out.ci95 = Interval{out.step_s * factor->low, out.step_s * factor->high};
   }
   out.moved = moved_parts(mean_of(base_.parts, indices), mean_of(after.parts, indices), measured_s_);
   return out;

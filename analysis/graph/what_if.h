@@ -2,8 +2,8 @@
 //
 // A prediction replays the run twice, as it was and with the changes, with the same fitted costs and the same draws
 // from the observed transfer times. The predicted step is the measured median step × the ratio of the two medians. The
-// interval is a bootstrap over blocks of steady iterations (95 %). It covers the variation between iterations, and not
-// the errors of the model (docs/metrics.md).
+// 95 % interval is that of the median of the changed iterations (analysis/scaling/long_run.h). It covers the variation
+// between iterations, and not the errors of the model (docs/metrics.md).
 #pragma once
 
 #include <optional>

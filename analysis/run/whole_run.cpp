@@ -11,30 +11,33 @@ namespace paceline::analysis {
 
 namespace whole_run_parts {
 
-void add_messages(const Trace& trace, RunAnalysis& run) {
+// The messages of the trace; none where there are too many.
+Messages add_messages(const Trace& trace, RunAnalysis& run) {
   std::uint64_t calls = 0;
   for (const RangeStatistics& range : run.ranges) {
     if (range.category == "point-to-point") calls += range.durations.count();
   }
   if (calls > most_matched_messages) {
     run.unmatched_messages = calls;
-  } else if (calls > 0) {
-    const Messages messages = match_messages(trace);
-    add_links(messages, run);
-    MessageMatrix matrix = message_matrix(trace, messages);
-    if (!matrix.pairs.empty()) run.messages = std::move(matrix);
+    return {};
   }
+  if (calls == 0) return {};
+  Messages messages = match_messages(trace);
+  add_links(messages, run);
+  MessageMatrix matrix = message_matrix(trace, messages);
+  if (!matrix.pairs.empty()) run.messages = std::move(matrix);
+  return messages;
 }
 
 }  // namespace whole_run_parts
 
 RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
   RunAnalysis run = analyse_run(summarise(trace), path);
-  whole_run_parts::add_messages(trace, run);
+  const Messages messages = whole_run_parts::add_messages(trace, run);
   // A range that lost its end could take any time of the path.
   if (run.refused()) return run;
   const PhaseTable table(trace);
-  const DependencyGraph graph = dependency_graph(table);
+  const DependencyGraph graph = dependency_graph(table, &messages);
   run.critical_path = critical_path(table, graph);
   if (!run.critical_path) return run;
   const Predictor predictor(table, graph, training_setup(run));

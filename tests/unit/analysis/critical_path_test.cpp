@@ -88,6 +88,37 @@ TEST(CriticalPath, GoesThroughTheRankThatArrivesLast) {
   EXPECT_EQ(path->names.front().ns, 95 * ms);
 }
 
+// From the forward of rank 1 to the end of the allreduce on rank 0, where the path stays.
+TEST(CriticalPath, SegmentsLeadFromSliceToSlice) {
+  const Trace trace = two_iterations();
+  const PhaseTable table(trace);
+  const DependencyGraph graph = dependency_graph(table);
+  const auto path = critical_path(table, graph);
+  ASSERT_TRUE(path);
+  const auto name_of = [&](const PathPlace& place) {
+    const Slices& slices = trace.ranks[place.rank].tracks[place.track].slices;
+    return place.slice ? trace.name_of(slices, *place.slice) : "";
+  };
+  const auto segments = path_segments(trace, graph, *path, 40 * ms, 65 * ms);
+  ASSERT_EQ(segments.size(), 3U);
+  EXPECT_EQ(segments[0].from.time_ns, 0) << "a segment that begins before the stretch of time is whole";
+  EXPECT_EQ(segments[0].to.time_ns, 50 * ms);
+  EXPECT_EQ(segments[0].to.rank, 1U);
+  EXPECT_FALSE(segments[0].transfer);
+  EXPECT_TRUE(segments[1].transfer);
+  EXPECT_EQ(segments[1].kind, DependencyKind::collective);
+  EXPECT_EQ(segments[1].from.rank, 1U);
+  EXPECT_EQ(name_of(segments[1].from), "forward");
+  EXPECT_EQ(segments[1].to.rank, 0U);
+  EXPECT_EQ(segments[1].to.time_ns, 60 * ms);
+  EXPECT_EQ(name_of(segments[1].to), "MPI_Allreduce");
+  EXPECT_EQ(segments[2].from.rank, 0U);
+  EXPECT_EQ(name_of(segments[2].from), "optimizer");
+  EXPECT_EQ(segments[2].to.time_ns, 125 * ms) << "rank 0 arrived last in the second allreduce and did not wait";
+  EXPECT_EQ(name_of(segments[2].to), "optimizer");
+  EXPECT_TRUE(path_segments(trace, graph, *path, 125 * ms, 200 * ms).empty());
+}
+
 TEST(CriticalPath, SlackIsTheTimeByWhichARankMayBeLater) {
   const auto path = path_of(two_iterations());
   ASSERT_TRUE(path);

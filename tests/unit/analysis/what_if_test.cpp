@@ -16,7 +16,8 @@ const std::string trainer = "paceline.trainer";
 // Two ranks, `iterations` equal iterations, in ms: preprocess 2, forward 20 on rank 0 and 40 on rank 1, backward 30, an
 // allreduce of 4 MB whose transfer takes 21, a barrier-like allreduce of 8 bytes whose transfer takes 1, optimizer 5. A
 // step takes 2 + 40 + 30 + 21 + 1 + 5 = 99, and rank 0 waits 20 in it.
-Trace blocking_job(int iterations = 40) {
+// With `uneven`, the first transfer takes i % 5 longer in iteration i.
+Trace blocking_job(int iterations = 40, bool uneven = false) {
   TraceBuilder run;
   for (int r = 0; r < 2; ++r) {
     TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
@@ -39,7 +40,7 @@ Trace blocking_job(int iterations = 40) {
       range("preprocess", 2);
       range("forward", r == 0 ? 20 : 40);
       range("backward", 30);
-      allreduce(r == 0 ? 41 : 21, 4e6);
+      allreduce((r == 0 ? 41 : 21) + (uneven ? i % 5 : 0), 4e6);
       allreduce(1, 8);
       range("optimizer", 5);
       main.pop(now);
@@ -157,6 +158,28 @@ TEST_F(WhatIfTest, RefusesWhatTheRunCannotShow) {
   EXPECT_THAT(predictor().obstacle({.bucket_bytes = 1e6}), ::testing::HasSubstr("add --overlap"));
   EXPECT_THAT(predictor().obstacle({.relieved = 7}), ::testing::HasSubstr("no such rank"));
   EXPECT_EQ(predictor().obstacle({.batch = 2}), "");
+}
+
+TEST(WhatIf, HasNoIntervalForFewIterations) {
+  const Trace trace = blocking_job(20);
+  const PhaseTable table(trace);
+  const Predictor predictor(table, dependency_graph(table), {});
+  EXPECT_EQ(predictor.iterations(), 18U);
+  EXPECT_FALSE(predictor.predict({.batch = 2}).ci95);
+}
+
+// Iteration i takes the transfers of iteration i + 5 or i − 5, which take as long.
+TEST(WhatIf, AReplayTakesTheTransfersOfANeighbouringBlock) {
+  const Trace trace = blocking_job(40, true);
+  const PhaseTable table(trace);
+  const ReplayProgram program = replay_program(table, dependency_graph(table));
+  EXPECT_EQ(partner_of(program, 12), 17);
+  EXPECT_EQ(partner_of(program, 17), 12);
+  EXPECT_EQ(partner_of(program, 7), 12) << "iteration 2 belongs to the warm-up";
+  const Replayed replayed = replay(program, fit_costs(program));
+  for (std::size_t i = 5; i < 35; ++i) {
+    EXPECT_NEAR(replayed.iteration_ns[i], static_cast<double>(99 + i % 5) * ms, 1) << i;
+  }
 }
 
 class SingleRankTest : public WhatIfTest {
