@@ -222,8 +222,12 @@ std::string check_options(TrainOptions& options) {
            "each "
            "time: take another updater";
   }
-  const bool one_at_a_time =
-      options.updater == "allreduce" || options.updater == "single" || options.updater == "main_rank";
+  if (options.updater == "sharded" && options.optimization.optimizer.name == "lars") {
+    return "--optimizer lars: needs the norms of whole layers, and --updater sharded divides them: take --updater "
+           "allreduce";
+  }
+  const bool one_at_a_time = options.updater == "sharded" || options.updater == "allreduce" ||
+                             options.updater == "single" || options.updater == "main_rank";
   if (options.optimization.sync_batch_norm && !one_at_a_time) {
     return fmt::format(
         "--sync-batch-norm: ranks cannot wait for each other in each layer with --updater {}: take allreduce",

@@ -39,6 +39,15 @@ class Allreduce {
 
   // Whether reduce() must be called for one parameter at a time.
   virtual bool by_segment() const { return false; }
+
+  // The two halves of an allreduce, if has_halves(). Each rank owns a slice of the values, and the slices of all ranks
+  // cover them. reduce_scatter() replaces the rank's own slice by the sums ÷ divisor and leaves the other positions
+  // undefined. all_gather() replaces every other slice by its owner's. One after the other they give the bits of
+  // reduce() if that adds in the same order, as `ring` does. Collective calls.
+  virtual bool has_halves() const { return false; }
+  virtual Slice own_slice(std::size_t count) const { return {0, count}; }
+  virtual void reduce_scatter(const Values&) {}
+  virtual void all_gather(const Values&) {}
 };
 
 }  // namespace paceline::train

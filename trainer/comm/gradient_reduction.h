@@ -45,6 +45,15 @@ class GradientReduction {
   // rank divides by the number of ranks first and the root multiplies the sum by it, so that the sum stays in range.
   virtual void reduce_sum(std::span<float> values, int root) = 0;
 
+  // The sharded optimizer. Each rank owns a part of every flat buffer of `values` values, and the parts of all ranks
+  // cover it. reduce_scatter_mean() replaces this rank's part of the gradient by the mean over the ranks and leaves the
+  // other positions undefined. all_gather() copies each rank's part of the weights to all ranks, in fp32. Collective
+  // calls; only if shards().
+  virtual bool shards() const { return false; }
+  virtual Slice own_shard(std::size_t values) const { return {0, values}; }
+  virtual void reduce_scatter_mean(std::span<float>) {}
+  virtual void all_gather(std::span<float>) {}
+
   // Bytes that one rank sends for a mean over `values` values; profiles and bandwidths use this number.
   virtual std::size_t payload_bytes(std::size_t values) const { return values * sizeof(float); }
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "trainer/core/error.h"
+
 namespace paceline::train {
 namespace host_reduction {
 constexpr std::size_t longest_call = std::size_t{1} << 30;  // values; MPI counts are of type int
@@ -63,6 +65,25 @@ void HostReduction::reduce_sum(std::span<float> values, int root) {
   if (!casts() || !receives) return;
   element_->widen(data, values);
   for (float& value : values) value *= static_cast<float>(ranks_->size);
+}
+
+// One call each: the halves of longer vectors would belong to other slices.
+void HostReduction::reduce_scatter_mean(std::span<float> values) {
+  if (values.size() > host_reduction::longest_call) {
+    throw Error("‹updater› sharded", "the network has more than 2^30 parameters", "take allreduce");
+  }
+  if (!casts()) {
+    return allreduce_->reduce_scatter(
+        {*element_, reinterpret_cast<std::byte*>(values.data()), values.size(), static_cast<float>(ranks_->size)});
+  }
+  std::byte* const data = narrowed(values);
+  allreduce_->reduce_scatter({*element_, data, values.size(), 1});
+  const Slice own = own_shard(values.size());
+  element_->widen(data + own.first * element_->bytes(), values.subspan(own.first, own.count));
+}
+
+void HostReduction::all_gather(std::span<float> values) {
+  allreduce_->all_gather({f32_, reinterpret_cast<std::byte*>(values.data()), values.size(), 1});
 }
 
 void HostReduction::reduce(Slice slice, std::byte* data, float divisor) {

@@ -21,6 +21,10 @@ class HostReduction : public GradientReduction {
   void allreduce_mean(std::span<float> values) override;
   void allreduce_gradient(std::span<float> gradient, std::size_t first, std::size_t count) override;
   void reduce_sum(std::span<float> values, int root) override;
+  bool shards() const override { return allreduce_->has_halves(); }
+  Slice own_shard(std::size_t values) const override { return allreduce_->own_slice(values); }
+  void reduce_scatter_mean(std::span<float> values) override;
+  void all_gather(std::span<float> values) override;
   std::size_t payload_bytes(std::size_t values) const override { return values * element_->bytes(); }
   std::shared_ptr<float> gradient_memory(std::size_t values) const override;
   void copy(std::span<const float> from, std::span<float> to) const override;
@@ -35,6 +39,7 @@ class HostReduction : public GradientReduction {
   const std::shared_ptr<const Ranks> ranks_;
   const std::unique_ptr<Ranks> ordered_;
   const std::unique_ptr<Element> element_;
+  const Element f32_{"f32"};  // of weights
   const std::unique_ptr<Allreduce> allreduce_;
   std::vector<std::size_t> segments_;
   std::vector<std::byte> narrow_;  // the values as 16-bit numbers

@@ -4,6 +4,7 @@
 // two pieces. On one host the pieces go through shared memory, else in messages.
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "trainer/comm/algorithms.h"
@@ -34,9 +35,25 @@ class Ring : public Allreduce {
     if (ranks.hosts == 1 && ranks.size > 1) links_ = SharedLinks::make(ranks.world, {next_});
   }
 
-  // Message m is piece m % pieces_ of step m / pieces_.
-  void reduce(const Values& values) override {
+  void reduce(const Values& values) override { run(values, schedule_); }
+
+  // The first half of the schedule completes the sums of the chunk that this rank sends next, the second half passes
+  // the complete chunks on.
+  bool has_halves() const override { return true; }
+  Slice own_slice(std::size_t count) const override {
+    return slice_of(count, size(), (static_cast<std::size_t>(ranks_.rank) + 1) % size());
+  }
+  void reduce_scatter(const Values& values) override { run(values, std::span(schedule_).first(size() - 1)); }
+  void all_gather(const Values& values) override {
+    const Values undivided{values.element, values.data, values.count, 1};
+    run(undivided, std::span(schedule_).last(size() - 1));
+  }
+
+ private:
+  // Runs these steps of the schedule. Message m is piece m % pieces_ of step m / pieces_.
+  void run(const Values& values, std::span<const RingStep> steps) {
     if (ranks_.size == 1) return values.divide(values.all());
+    steps_ = steps;
     const std::size_t longest = (values.count / size() + 1) * values.element.bytes();
     const std::size_t most = links_ ? SharedLinks::piece_bytes : piece_bytes;
     pieces_ = (longest + most - 1) / most;
@@ -47,20 +64,19 @@ class Ring : public Allreduce {
     }
   }
 
- private:
   // A step sends what the step before received: piece m may be sent when piece m − pieces_ has arrived.
   void reduce_in_memory(const Values& values) {
-    const std::size_t messages = schedule_.size() * pieces_;
+    const std::size_t messages = steps_.size() * pieces_;
     std::size_t come = 0;
     exchange_pieces(
         &links_->to(next_), messages, [&](std::size_t m) { return m < come + pieces_; },
         [&](std::size_t m, std::byte* to) {
-          const Slice slice = piece(values, schedule_[m / pieces_].send, m);
+          const Slice slice = piece(values, steps_[m / pieces_].send, m);
           std::memcpy(to, values.at(slice.first), slice.count * values.element.bytes());
         },
         &links_->from(previous_), messages,
         [&](std::size_t m, const std::byte* from) {
-          const RingStep& step = schedule_[m / pieces_];
+          const RingStep& step = steps_[m / pieces_];
           const Slice slice = piece(values, step.receive, m);
           if (step.add) {
             values.add(slice, from);
@@ -75,7 +91,7 @@ class Ring : public Allreduce {
   void reduce_by_messages(const Values& values, std::size_t longest) {
     piece_room_ = (longest / pieces_ + 1) * values.element.bytes();
     if (received_.size() < receives_ahead * piece_room_) received_.resize(receives_ahead * piece_room_);
-    const std::size_t messages = schedule_.size() * pieces_;
+    const std::size_t messages = steps_.size() * pieces_;
     sends_.assign(messages, MPI_REQUEST_NULL);
     receives_.assign(messages, MPI_REQUEST_NULL);
 
@@ -83,7 +99,7 @@ class Ring : public Allreduce {
     for (std::size_t m = 0; m < std::min(receives_ahead, messages); ++m) receive(values, m);
     for (std::size_t m = 0; m < messages; ++m) {
       wait_for(receives_[m]);
-      const RingStep& step = schedule_[m / pieces_];
+      const RingStep& step = steps_[m / pieces_];
       const Slice slice = piece(values, step.receive, m);
       if (step.add) values.add(slice, room(m));
       const bool complete = step.add && m / pieces_ + 2 == size();
@@ -106,19 +122,19 @@ class Ring : public Allreduce {
   }
 
   void send(const Values& values, std::size_t m) {
-    const Slice slice = piece(values, schedule_[m / pieces_].send, m);
+    const Slice slice = piece(values, steps_[m / pieces_].send, m);
     MPI_Isend(values.at(slice.first), static_cast<int>(slice.count), values.element.type(), next_, tag, ranks_.world,
               &sends_[m]);
   }
 
   void receive(const Values& values, std::size_t m) {
-    const RingStep& step = schedule_[m / pieces_];
+    const RingStep& step = steps_[m / pieces_];
     const Slice slice = piece(values, step.receive, m);
     std::byte* to = room(m);
     if (!step.add) {
       to = values.at(slice.first);
       // Step s of the allgather overwrites what step s of the reduce-scatter sent.
-      wait_for(sends_[m - messages_of_reduce_scatter()]);
+      if (steps_.front().add) wait_for(sends_[m - messages_of_reduce_scatter()]);
     }
     MPI_Irecv(to, static_cast<int>(slice.count), values.element.type(), previous_, tag, ranks_.world, &receives_[m]);
   }
@@ -127,6 +143,7 @@ class Ring : public Allreduce {
 
   const Ranks& ranks_;
   const std::vector<RingStep> schedule_;
+  std::span<const RingStep> steps_;  // of the present call
   const int next_, previous_;
   std::unique_ptr<SharedLinks> links_;
   std::size_t pieces_ = 1;      // pieces of a chunk

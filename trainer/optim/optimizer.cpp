@@ -23,6 +23,24 @@ void cut(std::vector<Chunk>& chunks, Chunk whole) {
   }
 }
 
+std::unique_ptr<Optimizer> optimizer_for_chunks(const OptimizerOptions& o, const std::vector<Chunk>& chunks) {
+  const auto momentum = static_cast<float>(o.momentum);
+  if (o.name == "sgd") {
+    return std::make_unique<Sgd>(
+        chunks, SgdOptions{momentum, o.weight_decay.rate, o.nesterov, rate_position_of(o.rate_position)});
+  }
+  if (o.name == "lars") return std::make_unique<Lars>(chunks, LarsOptions{momentum, o.trust, o.lars_threshold});
+  if (o.name == "adam" || o.name == "adamw") {
+    return std::make_unique<Adam>(chunks, AdamOptions{o.beta1, o.beta2, o.epsilon, o.name == "adamw"});
+  }
+  if (o.name == "rmsprop_warmup") {
+    return std::make_unique<RmspropWarmup>(
+        chunks, RmspropWarmupOptions{o.momentum, o.rms_decay, o.epsilon, o.rms_rate, o.rms_center, o.rms_period,
+                                     o.rms_printed_slope});
+  }
+  throw std::invalid_argument("unknown optimizer '" + o.name + "'");
+}
+
 }  // namespace
 
 std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay) {
@@ -35,6 +53,19 @@ std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size
     cut(chunks, {parameter.offset, end - parameter.offset, excluded ? 0 : decay.rate, i, excluded});
   }
   return chunks;
+}
+
+std::vector<Chunk> chunks_within(const std::vector<Chunk>& chunks, Slice shard) {
+  std::vector<Chunk> parts;
+  for (Chunk chunk : chunks) {
+    const std::size_t first = std::max(chunk.first, shard.first);
+    const std::size_t end = std::min(chunk.first + chunk.count, shard.first + shard.count);
+    if (first >= end) continue;
+    chunk.first = first - shard.first;
+    chunk.count = end - first;
+    parts.push_back(chunk);
+  }
+  return parts;
 }
 
 Optimizer::Optimizer(std::vector<Chunk> chunks, std::size_t arrays, std::size_t scalars)
@@ -62,22 +93,15 @@ std::vector<std::string> optimizer_names() { return {"sgd", "lars", "adam", "ada
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
                                           std::size_t elements) {
-  const std::vector<Chunk> chunks = chunks_of(parameters, elements, o.weight_decay);
-  const auto momentum = static_cast<float>(o.momentum);
-  if (o.name == "sgd") {
-    return std::make_unique<Sgd>(
-        chunks, SgdOptions{momentum, o.weight_decay.rate, o.nesterov, rate_position_of(o.rate_position)});
-  }
-  if (o.name == "lars") return std::make_unique<Lars>(chunks, LarsOptions{momentum, o.trust, o.lars_threshold});
-  if (o.name == "adam" || o.name == "adamw") {
-    return std::make_unique<Adam>(chunks, AdamOptions{o.beta1, o.beta2, o.epsilon, o.name == "adamw"});
-  }
-  if (o.name == "rmsprop_warmup") {
-    return std::make_unique<RmspropWarmup>(
-        chunks, RmspropWarmupOptions{o.momentum, o.rms_decay, o.epsilon, o.rms_rate, o.rms_center, o.rms_period,
-                                     o.rms_printed_slope});
-  }
-  throw std::invalid_argument("unknown optimizer '" + o.name + "'");
+  return optimizer_for_chunks(o, chunks_of(parameters, elements, o.weight_decay));
+}
+
+std::unique_ptr<Optimizer> make_shard_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
+                                                std::size_t elements, Slice shard) {
+  if (o.name == "lars") throw std::invalid_argument("lars needs whole parameters");
+  auto optimizer = optimizer_for_chunks(o, chunks_within(chunks_of(parameters, elements, o.weight_decay), shard));
+  optimizer->set_first(shard.first);
+  return optimizer;
 }
 
 }  // namespace paceline::train

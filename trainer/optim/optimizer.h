@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/core/slice.h"
 #include "trainer/nn/model.h"
 
 namespace paceline::train {
@@ -34,6 +35,9 @@ struct Chunk {
 // goes with the first.
 std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay);
 
+// The parts of the chunks that lie in the shard, with positions from its start on.
+std::vector<Chunk> chunks_within(const std::vector<Chunk>& chunks, Slice shard);
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -45,12 +49,17 @@ class Optimizer {
   // The gradients of a step are there when this stream, a cudaStream_t, has come to where it is then; null: at once.
   virtual void follow(void*) {}
 
-  // The state that a checkpoint must keep beside the weights: arrays as long as the weights, and single numbers, which
+  // The state that a checkpoint must keep beside the weights: arrays as long as shard(), and single numbers, which
   // are finite. The next step uses what is written to them; a reference is valid until then.
   virtual std::vector<std::vector<float>>& arrays() { return arrays_; }
   std::vector<double>& scalars() { return scalars_; }
 
   virtual std::string name() const = 0;  // one of optimizer_names()
+
+  // The part of the flat buffers that the optimizer was made for. step() takes these parts of weights and gradients, and
+  // arrays() are as long.
+  Slice shard() const { return {first_, elements_}; }
+  void set_first(std::size_t first) { first_ = first; }
 
   // Sets the position of the run, in passes over the data, before each step. May be called from another thread. Only
   // RMSprop warm-up uses it.
@@ -70,7 +79,7 @@ class Optimizer {
 
  private:
   std::vector<Chunk> chunks_;
-  std::size_t elements_ = 0;
+  std::size_t first_ = 0, elements_ = 0;
   std::atomic<double> epoch_ = 0;
 };
 
@@ -100,5 +109,9 @@ std::vector<std::string> optimizer_names();
 // Throws std::invalid_argument for an unknown name.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const std::vector<Parameter>& parameters,
                                           std::size_t elements);
+
+// An optimizer for a part of the flat buffers. Not lars, whose rates need whole parameters: std::invalid_argument.
+std::unique_ptr<Optimizer> make_shard_optimizer(const OptimizerOptions& options, const std::vector<Parameter>& parameters,
+                                                std::size_t elements, Slice shard);
 
 }  // namespace paceline::train

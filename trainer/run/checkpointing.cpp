@@ -10,6 +10,7 @@
 
 #include "trainer/run/agreement.h"
 #include "trainer/run/finite.h"
+#include "trainer/run/sharded_state.h"
 
 namespace paceline::train {
 namespace checkpointing {
@@ -64,8 +65,10 @@ void read_state(Job& job) {
     if (!job.options.evaluate_only || !job.options.import_weights.empty()) return;
     throw Error(job.options.checkpoint, "there is no such file to evaluate", "name the ‹checkpoint› of a run");
   }
+  const std::size_t elements = job.model->weights().size();
+  if (is_shard(*job.optimizer, elements)) job.whole_state = whole_state_of(*job.optimizer, elements);
   const Position then = read_checkpoint(job.options.checkpoint, checkpointing::position_at(job, 0), *job.model,
-                                        *job.optimizer, &job.resumed);
+                                        job.whole_state ? *job.whole_state : *job.optimizer, &job.resumed);
   if (job.options.evaluate_only) return;  // the position in the run has no effect
   const bool schedule_needs_length = job.options.optimization.rate.schedule != "constant";
   job.resume_notes = resume_notes(job.resumed.facts, checkpointing::facts_of(job), schedule_needs_length);
@@ -86,7 +89,14 @@ void read_state(Job& job) {
 void share_state(Job& job) {
   job.ranks.broadcast(job.model->weights(), 0);
   job.ranks.broadcast(job.model->statistics(), 0);
-  for (std::vector<float>& array : job.optimizer->arrays()) job.ranks.broadcast(std::span<float>(array), 0);
+  if (!is_shard(*job.optimizer, job.model->weights().size())) {
+    for (std::vector<float>& array : job.optimizer->arrays()) job.ranks.broadcast(std::span<float>(array), 0);
+  } else {
+    std::array<std::uint64_t, 1> resumes = {job.whole_state ? 1u : 0u};
+    job.ranks.broadcast(std::span<std::uint64_t>(resumes), 0);
+    if (resumes[0] != 0) scatter_state(job.ranks, job.whole_state.get(), *job.optimizer);
+    job.whole_state.reset();
+  }
   std::vector<double>& scalars = job.optimizer->scalars();
   std::vector<std::uint64_t> bits(scalars.size());
   std::ranges::transform(scalars, bits.begin(), [](double value) { return std::bit_cast<std::uint64_t>(value); });
@@ -123,11 +133,17 @@ void save_state(Job& job, std::uint64_t done) {
   state.rank_statistics.resize(own.size() * static_cast<std::size_t>(job.ranks.size()));
   job.ranks.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
   state.pending.assign(pending.begin(), pending.end());
+  const std::size_t elements = job.model->weights().size();
+  std::unique_ptr<Optimizer> whole;
+  if (is_shard(*job.optimizer, elements)) {
+    if (job.ranks.rank() == 0) whole = whole_state_of(*job.optimizer, elements);
+    gather_state(job.ranks, *job.optimizer, whole.get());
+  }
   if (job.ranks.rank() != 0) return;
   state.facts = checkpointing::facts_of(job);
   job.activity.saving = true;
-  write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), *job.model, *job.optimizer, state,
-                   job.options.keep);
+  write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), *job.model,
+                   whole ? *whole : *job.optimizer, state, job.options.keep);
   job.activity.saving = false;
 }
 

@@ -8,8 +8,8 @@
 
 namespace paceline::train {
 
-// On rank 0: fills model, optimizer and job.resumed from the checkpoint, if the run resumes and the file exists, and
-// sets job.first_iteration. Throws Error.
+// On rank 0: fills model, optimizer (or its whole state, if it is a shard) and job.resumed from the checkpoint, if the
+// run resumes and the file exists, and sets job.first_iteration. Throws Error.
 void read_state(Job& job);
 
 // Gives rank 0's weights, statistics, optimizer state and position to all ranks. A collective call.

@@ -17,10 +17,13 @@ bool all_finite(std::span<const float> values) {
 
 namespace {
 
-const Parameter* first_nonfinite_parameter(const Model& model, std::span<const float> flat) {
+// first: where the values are in the flat buffers.
+const Parameter* first_nonfinite_parameter(const Model& model, std::span<const float> flat, std::size_t first = 0) {
   if (all_finite(flat)) return nullptr;
   for (const Parameter& parameter : model.parameters()) {
-    if (!all_finite(flat.subspan(parameter.offset, parameter.size))) return &parameter;
+    const std::size_t begin = std::max(parameter.offset, first);
+    const std::size_t end = std::min(parameter.offset + parameter.size, first + flat.size());
+    if (begin < end && !all_finite(flat.subspan(begin - first, end - begin))) return &parameter;
   }
   return nullptr;  // the value is in the padding between parameters, which nothing reads
 }
@@ -31,7 +34,7 @@ std::string first_nonfinite_part(Model& model, Optimizer& optimizer, std::span<c
   if (const Parameter* found = first_nonfinite_parameter(model, model.weights())) return found->name;
   if (!all_finite(model.statistics())) return "the running statistics of the batch norms";
   for (const std::vector<float>& array : optimizer.arrays()) {
-    if (const Parameter* found = first_nonfinite_parameter(model, array))
+    if (const Parameter* found = first_nonfinite_parameter(model, array, optimizer.shard().first))
       return "the optimizer's state of " + found->name;
   }
   if (pending.empty()) return {};

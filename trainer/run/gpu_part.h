@@ -28,6 +28,9 @@ struct GpuPart {
   std::unique_ptr<Model> (*make_model)(const ModelOptions& options);
   std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerOptions& options,
                                                const std::vector<Parameter>& parameters, std::size_t elements);
+  std::unique_ptr<Optimizer> (*make_shard_optimizer)(const OptimizerOptions& options,
+                                                     const std::vector<Parameter>& parameters, std::size_t elements,
+                                                     Slice shard);
 };
 
 // Loads ../lib/libpaceline-train-cuda.so, relative to this program, on the first call. Throws Error (usage) if this

@@ -27,6 +27,6 @@ std::unique_ptr<Model> make_model(const ModelOptions& options) {
 extern "C" const paceline::train::GpuPart* paceline_gpu_part() {
   using namespace paceline::train;
   static constexpr GpuPart part{nccl::use_device_of_rank, nccl::make_device_communicator, device_name, make_model,
-                                cuda::make_cuda_optimizer};
+                                cuda::make_cuda_optimizer, cuda::make_cuda_shard_optimizer};
   return &part;
 }

@@ -59,7 +59,8 @@ struct Job {
   std::uint64_t iterations = 0;       // of the whole run, those before first_iteration included
   std::unique_ptr<Model> model;
   LayerRanges layer_ranges;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Optimizer> optimizer;    // of this rank's shard with --updater sharded
+  std::unique_ptr<Optimizer> whole_state;  // sharded, rank 0: what the checkpoint held, until all ranks have their shards
   Schedule schedule;
   std::unique_ptr<Journal> journal;
   Faults faults;

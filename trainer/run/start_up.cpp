@@ -133,8 +133,14 @@ ModelOptions model_options(Job& job) {
 // A parameter server takes its steps on the host, also if a GPU computes the gradients.
 std::unique_ptr<Optimizer> optimizer_of(const Job& job) {
   const bool on_gpu = job.surroundings.gpu != nullptr && job.options.updater != "parameter_server";
+  const OptimizerOptions& options = job.options.optimization.optimizer;
+  const std::size_t elements = job.model->weights().size();
   const auto make = on_gpu ? job.surroundings.gpu->make_optimizer : make_optimizer;
-  return make(job.options.optimization.optimizer, job.model->parameters(), job.model->weights().size());
+  if (job.options.updater != "sharded" || job.ranks.size() == 1)
+    return make(options, job.model->parameters(), elements);
+  const Slice shard = job.communicator.reduction->own_shard(elements);
+  const auto make_shard = on_gpu ? job.surroundings.gpu->make_shard_optimizer : make_shard_optimizer;
+  return make_shard(options, job.model->parameters(), elements, shard);
 }
 
 // The part of start-up that may fail on one rank alone. It does not communicate.

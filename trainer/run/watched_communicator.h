@@ -87,6 +87,17 @@ class WatchedReduction : public GradientReduction {
     inner_.reduce_sum(values, root);
   }
 
+  bool shards() const override { return inner_.shards(); }
+  Slice own_shard(std::size_t values) const override { return inner_.own_shard(values); }
+  void reduce_scatter_mean(std::span<float> values) override {
+    const RecordedCall call(activity_, inner_.queues() ? nullptr : "reduce-scatter of the gradient");
+    inner_.reduce_scatter_mean(values);
+  }
+  void all_gather(std::span<float> values) override {
+    const RecordedCall call(activity_, inner_.queues() ? nullptr : "all-gather of the weights");
+    inner_.all_gather(values);
+  }
+
   // None of these waits for all ranks.
   void set_segments(std::vector<std::size_t> offsets) override { inner_.set_segments(std::move(offsets)); }
   std::size_t payload_bytes(std::size_t values) const override { return inner_.payload_bytes(values); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 
 #include "trainer/core/error.h"
 #include "trainer/core/ranges.h"
@@ -28,7 +29,8 @@ void Updater::apply(std::span<float> gradient, double rate) {
     const double divisor = clip_divisor(squares_of(gradient), *clip_norm_);
     if (divisor != 1) model_.memory().divide(gradient, static_cast<float>(divisor));
   }
-  optimizer_.step(model_.weights(), gradient, static_cast<float>(rate));
+  const Slice own = optimizer_.shard();
+  optimizer_.step(model_.weights().subspan(own.first, own.count), gradient, static_cast<float>(rate));
 }
 
 std::string nonfinite_loss(std::uint64_t iteration, double rate, const std::string& layer) {
@@ -100,6 +102,10 @@ void check_updater(const std::string& name, int ranks, const std::string& commun
   if (name == "single" && ranks > 1) throw refuse(fmt::format("is for one rank, not {}", ranks), "take allreduce");
   if (!entry_of(name).allreduces && communicator != "mpi") {
     throw refuse("makes no allreduce of gradients", "leave out ‹communicator› " + communicator);
+  }
+  constexpr std::string_view with_halves[] = {"mpi", "single_node", "ring", "pure_nccl"};
+  if (name == "sharded" && std::ranges::count(with_halves, communicator) == 0) {
+    throw refuse(fmt::format("communicator {} has no reduce-scatter", communicator), "take mpi, ring or pure_nccl");
   }
   if ((name == "single" || name == "parameter_server") && dtype != "f32") {
     throw refuse("sends no gradients in " + dtype, "leave out ‹allreduce-dtype›");

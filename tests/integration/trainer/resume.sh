@@ -30,13 +30,35 @@ cmp stopped unstopped || fail "interrupted and resumed: other weights"
 
 # Every updater whose runs are repeatable, on 2 ranks, stopped within an epoch, when each rank has its own statistics of
 # batch norms.
-for updater in main_rank overlap double_buffering; do
+for updater in main_rank sharded overlap double_buffering; do
   with=("${run[@]}" --updater "$updater")
   ranks 2 "${with[@]}" --iterations 8 --checkpoint "whole.$updater" --eval-every 0 >/dev/null
   ranks 2 "${with[@]}" --iterations 3 --checkpoint "parts.$updater" --eval-every 0 >/dev/null
   ranks 2 "${with[@]}" --iterations 8 --checkpoint "parts.$updater" --resume --eval-every 0 >/dev/null
   cmp "whole.$updater" "parts.$updater" || fail "$updater: resumed: other bits"
 done
+
+# A checkpoint holds the whole state of the sharded optimizer. It is that of the allreduce (but for the name of the
+# updater, in the header), and other numbers of ranks resume it.
+ranks 3 "${run[@]}" --updater sharded --communicator ring --iterations 2 --checkpoint of-shards --eval-every 0 >/dev/null
+ranks 3 "${run[@]}" --updater allreduce --communicator ring --iterations 2 --checkpoint of-whole --eval-every 0 >/dev/null
+python3 - <<'PY'
+def arrays(name):
+    content = open(name, "rb").read()
+    at = content.index(b"\n") + 1
+    return content[at + 8 + int.from_bytes(content[at:at + 8], "little"):-8]  # without header and checksum
+assert arrays("of-shards") == arrays("of-whole"), "another state"
+PY
+cp of-shards of-shards-too
+ranks 2 "${run[@]}" --updater sharded --iterations 6 --checkpoint of-shards --resume --eval-every 0 >/dev/null
+ranks 2 "${run[@]}" --iterations 6 --checkpoint of-shards-too --resume --eval-every 0 >/dev/null
+python3 - <<'PY'
+def arrays(name):
+    content = open(name, "rb").read()
+    at = content.index(b"\n") + 1
+    return content[at + 8 + int.from_bytes(content[at:at + 8], "little"):-8]
+assert arrays("of-shards") == arrays("of-shards-too"), "resumed on other ranks: another state"
+PY
 
 # Checkpoints within an epoch, by iterations: they do not change the result of any updater, and the last three are kept.
 # A run that is killed after iteration 7 resumes from there.

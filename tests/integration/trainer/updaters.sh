@@ -3,7 +3,7 @@
 # Every updater in whole runs: its log, an orderly stop, and no rank left waiting at any end.
 source "$(dirname "$0")/setup.sh"
 run=(--synthetic --image-size 32 --width 0.125 --train-images 40 --test-images 4 --lr 0.005 --batch-size 4 --schedule constant)
-updaters=(allreduce main_rank overlap double_buffering parameter_server)
+updaters=(allreduce main_rank sharded overlap double_buffering parameter_server)
 
 # limited COMMAND…: status 124 when it hangs.
 limited() { timeout 60 mpirun --bind-to none "$@"; }
@@ -44,6 +44,12 @@ status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater single
 [ "$(grep -c -- '--updater single: is for one rank' stderr)" -eq 1 ] || fail "$(cat stderr)"
 status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater main_rank --communicator ring
 [ "$(grep -c -- '--updater main_rank: .*--communicator ring' stderr)" -eq 1 ] || fail "$(cat stderr)"
+
+status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater sharded --communicator halving_doubling
+[ "$(grep -c -- '--updater sharded: communicator halving_doubling has no reduce-scatter: take mpi, ring or pure_nccl' stderr)" -eq 1 ] ||
+  fail "$(cat stderr)"
+status 2 "$TRAIN" "${run[@]}" --updater sharded --optimizer lars
+says "--optimizer lars: needs the norms of whole layers"
 
 # One rank's request to stop stops all ranks, with a checkpoint that can be resumed.
 for updater in "${updaters[@]}"; do

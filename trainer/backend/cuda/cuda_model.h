@@ -17,5 +17,8 @@ std::unique_ptr<Model> make_cuda_model(const Network& network, const ModelOption
 // Throws std::invalid_argument for an unknown name.
 std::unique_ptr<Optimizer> make_cuda_optimizer(const OptimizerOptions& options,
                                                const std::vector<Parameter>& parameters, std::size_t elements);
+std::unique_ptr<Optimizer> make_cuda_shard_optimizer(const OptimizerOptions& options,
+                                                     const std::vector<Parameter>& parameters, std::size_t elements,
+                                                     Slice shard);  // as make_shard_optimizer()
 
 }  // namespace paceline::train::cuda

@@ -144,11 +144,8 @@ class CudaLars final : public CudaOptimizer {
   Buffer squares_, local_;
 };
 
-}  // namespace
-
-std::unique_ptr<Optimizer> make_cuda_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
-                                               std::size_t elements) {
-  const std::vector<Chunk> chunks = chunks_of(parameters, elements, o.weight_decay);
+std::unique_ptr<Optimizer> cuda_optimizer_for(const OptimizerOptions& o, const std::vector<Chunk>& chunks,
+                                              std::size_t elements) {
   const auto momentum = static_cast<float>(o.momentum);
   if (o.name == "sgd") {
     return std::make_unique<CudaSgd>(
@@ -165,6 +162,23 @@ std::unique_ptr<Optimizer> make_cuda_optimizer(const OptimizerOptions& o, const 
                                                                     o.rms_center, o.rms_period, o.rms_printed_slope});
   }
   throw std::invalid_argument("unknown optimizer '" + o.name + "'");
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_cuda_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
+                                               std::size_t elements) {
+  return cuda_optimizer_for(o, chunks_of(parameters, elements, o.weight_decay), elements);
+}
+
+std::unique_ptr<Optimizer> make_cuda_shard_optimizer(const OptimizerOptions& o,
+                                                     const std::vector<Parameter>& parameters, std::size_t elements,
+                                                     Slice shard) {
+  if (o.name == "lars") throw std::invalid_argument("lars needs whole parameters");
+  auto optimizer =
+      cuda_optimizer_for(o, chunks_within(chunks_of(parameters, elements, o.weight_decay), shard), shard.count);
+  optimizer->set_first(shard.first);
+  return optimizer;
 }
 
 }  // namespace paceline::train::cuda

@@ -48,6 +48,12 @@ class Allreduce {
   // Whether reduce() must be called for one parameter at a time.
   virtual bool by_segment() const { return false; }
 
+  // The two halves of an allreduce, as in comm/allreduce.h, queued in the stream; only if has_halves().
+  virtual bool has_halves() const { return false; }
+  virtual Slice own_slice(std::size_t count) const { return {0, count}; }
+  virtual void reduce_scatter(const Values&, cudaStream_t) {}
+  virtual void all_gather(const Values&, cudaStream_t) {}
+
   // The NCCL communicators in use, which are checked for errors and with which memory is registered.
   virtual std::vector<NcclComm*> comms() { return {}; }
 };

@@ -84,6 +84,33 @@ class DeviceReduction : public GradientReduction {
 
   void copy(std::span<const float> from, std::span<float> to) const override { memory_->copy(from, to); }
 
+  bool shards() const override { return allreduce_->has_halves(); }
+  Slice own_shard(std::size_t values) const override { return allreduce_->own_slice(values); }
+
+  void reduce_scatter_mean(std::span<float> values) override {
+    if (values.size() > longest_call) {
+      throw Error("‹updater› sharded", "the network has more than 2^30 parameters", "take allreduce");
+    }
+    record_model(ready_);
+    ready_.make_wait(stream_);
+    if (type_ == Type::f32) {
+      allreduce_->reduce_scatter(
+          {type_, reinterpret_cast<std::byte*>(values.data()), values.size(), static_cast<float>(ranks_)}, stream_);
+    } else {
+      std::byte* const room = narrow_room(values.size() * bytes_of(type_));
+      narrow(type_, values.data(), values.size(), static_cast<float>(ranks_), room, stream_);
+      allreduce_->reduce_scatter({type_, room, values.size(), 1.0f}, stream_);
+      const Slice own = own_shard(values.size());
+      widen(type_, room + own.first * bytes_of(type_), own.count, values.data() + own.first, stream_);
+    }
+    wait_for_stream(stream_, comms_, options_.timeout_s);
+  }
+
+  void all_gather(std::span<float> values) override {
+    allreduce_->all_gather({Type::f32, reinterpret_cast<std::byte*>(values.data()), values.size(), 1.0f}, stream_);
+    wait_for_stream(stream_, comms_, options_.timeout_s);
+  }
+
   void reduce_sum(std::span<float> values, int root) override {
     memory_->in_host_memory(values, [&](std::span<float> numbers) { host_->reduce_sum(numbers, root); });
   }

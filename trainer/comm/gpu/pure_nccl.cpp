@@ -22,10 +22,46 @@ class PureNccl : public Allreduce {
     values.divide(stream);
   }
 
+  // NCCL's slices have equal lengths. The last rank also owns the numbers that are left, fewer than there are ranks.
+  bool has_halves() const override { return true; }
+  Slice own_slice(std::size_t count) const override {
+    const std::size_t length = count / ranks(), first = length * static_cast<std::size_t>(comm_->rank());
+    return {first, comm_->rank() == last() ? count - first : length};
+  }
+
+  void reduce_scatter(const Values& values, cudaStream_t stream) override {
+    const std::size_t length = values.count / ranks(), rest = values.count - length * ranks();
+    const ncclDataType_t type = nccl_type(values.type);
+    const Slice own = own_slice(values.count);
+    std::byte* const tail = values.at(length * ranks());
+    comm_->group("ncclReduceScatter", [&](ncclComm_t comm) {
+      ncclResult_t result = ncclReduceScatter(values.data, values.at(own.first), length, type, ncclSum, comm, stream);
+      if (rest > 0 && went_on(result)) result = ncclReduce(tail, tail, rest, type, ncclSum, last(), comm, stream);
+      return result;
+    });
+    values.divide(own, stream);
+  }
+
+  void all_gather(const Values& values, cudaStream_t stream) override {
+    const std::size_t length = values.count / ranks(), rest = values.count - length * ranks();
+    const ncclDataType_t type = nccl_type(values.type);
+    std::byte* const tail = values.at(length * ranks());
+    const std::byte* const own = values.at(own_slice(values.count).first);
+    comm_->group("ncclAllGather", [&](ncclComm_t comm) {
+      ncclResult_t result = ncclAllGather(own, values.data, length, type, comm, stream);
+      if (rest > 0 && went_on(result)) result = ncclBroadcast(tail, tail, rest, type, last(), comm, stream);
+      return result;
+    });
+  }
+
   bool uses_mpi() const override { return false; }
   std::vector<NcclComm*> comms() override { return {comm_.get()}; }
 
  private:
+  static bool went_on(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
+  std::size_t ranks() const { return static_cast<std::size_t>(comm_->size()); }
+  int last() const { return comm_->size() - 1; }
+
   std::unique_ptr<NcclComm> comm_;
 };
 

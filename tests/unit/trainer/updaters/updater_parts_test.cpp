@@ -140,10 +140,7 @@ TEST(Faults, AreParsedOrRefused) {
     EXPECT_THAT(refusal(text), HasSubstr("RANK:MILLISECONDS")) << text;
   }
   EXPECT_THAT(refusal("slow-loader=2:5"), HasSubstr("no rank 2"));
-  EXPECT_THAT(message_of<Error>([] {
-                parse_faults({"slow-rank=0:1", "slow-rank=1:2"}, 2);
-              }),
-              HasSubstr("given twice"));
+  EXPECT_THAT(message_of<Error>([] { parse_faults({"slow-rank=0:1", "slow-rank=1:2"}, 2); }), HasSubstr("given twice"));
   EXPECT_THAT(refusal("gremlins"), AllOf(HasSubstr("gremlins"), HasSubstr("tiny-buckets")));
 }
 
