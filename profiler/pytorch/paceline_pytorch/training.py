@@ -13,7 +13,8 @@ kinds, push, pop, attach = ranges.kinds, ranges.push, ranges.pop, ranges.attach
 
 inside = set()  # threads inside a forward or the fetching of a batch: modules that they call are part of it
 in_backward = set()  # threads; CUDA's backward runs on threads of its own
-before_compile = []  # functions to call when torch.compile is loaded
+compiles = []  # not empty once torch.compile is loaded
+before_compile = [lambda: compiles.append(True)]  # functions to call when that happens
 os.register_at_fork(after_in_child=inside.clear)
 os.register_at_fork(after_in_child=in_backward.clear)
 
@@ -45,7 +46,8 @@ def replace(owner, name, make):
 
 
 def is_compiling_of(torch):
-    """The function that is true while torch.compile reads a function; the hooks have no part in what it makes."""
+    """The function that is true while torch.compile reads a function; the hooks have no part in what it makes. Until
+    torch.compile is loaded, a hook looks at `compiles` alone, which costs less."""
     return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
 
 
@@ -192,7 +194,7 @@ def install_backward(torch):
 
     def make(original):
         def backward(*args, **kwargs):
-            if is_compiling():
+            if compiles and is_compiling():
                 return original(*args, **kwargs)
             thread = get_ident()
             if thread in in_backward or (not kinds.ready and not attach()):
@@ -220,7 +222,7 @@ def install_backward(torch):
 # --- optimizers
 
 
-def _timed_step(optimizer, original, *args, **kwargs):
+def _timed_step(optimizer, original, args, kwargs):
     if iterations.in_step or (not kinds.ready and not attach()):
         return original(*args, **kwargs)
     iterations.before_step(optimizer)
@@ -238,9 +240,9 @@ def _timed_step(optimizer, original, *args, **kwargs):
 
 def _step_hook(original, is_compiling):
     def step(self, *args, **kwargs):
-        if is_compiling():
+        if (compiles and is_compiling()) or iterations.in_step:
             return original(self, *args, **kwargs)
-        return _timed_step(self, original, self, *args, **kwargs)
+        return _timed_step(self, original, (self, *args), kwargs)
 
     return step
 
@@ -266,7 +268,7 @@ def install_optimizers(torch):
 
     def make_zero_grad(original):
         def zero_grad(self, *args, **kwargs):
-            if is_compiling() or not kinds.ready or not iterations.is_open:
+            if (compiles and is_compiling()) or not kinds.ready or not iterations.is_open:
                 return original(self, *args, **kwargs)
             kinds.zero_grad()
             try:
@@ -284,7 +286,7 @@ def install_optimizers(torch):
     # A step of a scaler counts, also if it skips the optimizer's because of an overflow.
     def make_scaler_step(original):
         def step(self, optimizer, *args, **kwargs):
-            return _timed_step(optimizer, original, self, optimizer, *args, **kwargs)
+            return _timed_step(optimizer, original, (self, optimizer, *args), kwargs)
 
         return step
 
