@@ -58,6 +58,20 @@ bool keeps_results(const Prediction& prediction) {
                               [&](const char* option) { return prediction.options.find(option) != std::string::npos; });
 }
 
+// The predictions, the one to make first at the top.
+Table first_row_first(const RunAnalysis& run) {
+  WhatIf what_if = *run.what_if;
+  const Prediction* first = first_prediction(run);
+  if (first != nullptr) {
+    const auto at = what_if.predictions.begin() + (first - run.what_if->predictions.data());
+    std::rotate(what_if.predictions.begin(), at, at + 1);
+    what_if.notes.insert(what_if.notes.begin(),
+                         "The first row is the change to make first. The others are ranked by the "
+                         "time per image.");
+  }
+  return prediction_table(what_if);
+}
+
 }  // namespace changes_parts
 
 std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
@@ -78,7 +92,8 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
                     .predicted = true});
   causes.push_back({.name = "parallel work that became slower",
                     .seconds = lost.slowdown_s,
-                    .remedy = run.waiting_for_cpu.value_or(0) >= 0.05
+                    .remedy = !run.crowded_cpus.empty() ? "no more ranks on a host than it has CPUs for them"
+                              : run.waiting_for_cpu.value_or(0) >= 0.05
                                   ? "fewer threads for each rank, or CPUs of its own"
                                   : "fewer threads for each rank, or one rank on each machine"});
   std::erase_if(causes, [](const LostCause& cause) { return cause.seconds <= 0; });
@@ -122,7 +137,7 @@ std::vector<Table> change_tables(const Report& report) {
   std::vector<Table> tables;
   if (const LostTime* lost = headline_lost_time(report)) tables.push_back(changes_parts::causes_table(report, *lost));
   if (const auto focus = focus_of(report); focus && report.runs[*focus].what_if) {
-    tables.push_back(prediction_table(*report.runs[*focus].what_if));
+    tables.push_back(changes_parts::first_row_first(report.runs[*focus]));
     if (report.runs.size() > 1) tables.back().title += fmt::format(" of {}", report.runs[*focus].name);
   }
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });

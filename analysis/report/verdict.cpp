@@ -40,8 +40,26 @@ std::string rank_text(const RunAnalysis& run) {
   return run.lateness.judged ? "no rank is late beyond chance" : "the run is too short to tell whether a rank is slow";
 }
 
-// What takes most of one run's wall time beside its parallel work.
-std::string limit_of_run(const RunAnalysis& run) {
+// "the GPUs compute during 80.0 % of their time, idle during 12.0 %, and 5.0 % is communication that no computation
+// hides", over all ranks; "" where no rank has a GPU.
+std::string limit_of_gpus(const RunAnalysis& run) {
+  std::int64_t span = 0, idle = 0, compute = 0, exposed = 0;
+  for (const RankSummary& rank : run.per_rank) {
+    if (!rank.gpu) continue;
+    span += rank.gpu->span_ns, idle += rank.gpu->idle_ns, compute += rank.gpu->compute_ns;
+    if (rank.overlap) exposed += rank.overlap->communication_ns - rank.overlap->hidden_ns;
+  }
+  if (span == 0) return "";
+  std::string text = fmt::format("the GPUs compute during {} of their time and idle during {}",
+                                 percent(share(compute, span)), percent(share(idle, span)));
+  if (exposed > 0)
+    text += fmt::format(", and {} is communication that no computation hides", percent(share(exposed, span)));
+  return text;
+}
+
+// What takes most of one run's wall time beside its parallel work. The headline gives the time of communication itself.
+std::string limit_of_run(const RunAnalysis& run, bool behind_headline) {
+  if (std::string gpus = limit_of_gpus(run); !gpus.empty()) return gpus;
   if (!run.breakdown) return "";
   const Breakdown& b = *run.breakdown;
   const BreakdownRow* largest = nullptr;
@@ -54,6 +72,7 @@ std::string limit_of_run(const RunAnalysis& run) {
     return "nothing beside the parallel work takes much time";
   }
   const bool communicates = largest->phase == Phase::communication;
+  if (communicates && behind_headline) return "";
   return fmt::format("most of the rest is {} ({}, {} of the wall time)",
                      communicates ? "communication and waiting for other ranks" : phase_name(largest->phase),
                      duration(largest->ns), percent(share(largest->ns, b.wall_ns)));
@@ -61,11 +80,13 @@ std::string limit_of_run(const RunAnalysis& run) {
 
 std::string state_of_run(const Report& report, const RunAnalysis& run) {
   std::string text = without_full_stop(report.headline);
+  bool behind_headline = true;
   if (run.efficiencies && run.ranks > 1 && report.scaling.comparisons.empty() && report.scaling.points.size() < 2) {
     text = fmt::format("{} do useful work during {} of the time of their iterations, {} a step", ranks_text(run),
                        percent(run.efficiencies->parallel), duration(run.iterations.steady_median_ns));
+    behind_headline = false;
   }
-  if (const std::string limit = limit_of_run(run); !limit.empty()) text += "; " + limit;
+  if (const std::string limit = limit_of_run(run, behind_headline); !limit.empty()) text += "; " + limit;
   if (const std::string rank = rank_text(run); !rank.empty()) text += ", and " + rank;
   return text + ".";
 }
@@ -158,6 +179,10 @@ std::string change_of_scaling(const Report& report, const LostTime& lost) {
 
 std::string change_of_run(const RunAnalysis& run) {
   if (const Prediction* first = first_prediction(run)) return prediction_sentence(run, *first, "");
+  if (static_cast<int>(run.per_rank.size()) < run.ranks) {
+    return "First collect the files of the other ranks: without them, the report cannot show which rank limits the "
+           "others.";
+  }
   if (run.iterations.count == 0) return "First name the training steps, so that the report can break them down.";
   const std::string none = run.what_if ? "No change that can be predicted makes a step 1 % shorter" : "";
   if (!run.breakdown || run.breakdown->serial_ns < little_lost * static_cast<double>(run.breakdown->wall_ns)) {

@@ -42,6 +42,19 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+// A sentence: what stands between two backticks is code.
+std::string sentence(const std::string& text) {
+  std::string out = escaped(text);
+  for (std::size_t begin = 0; (begin = out.find('`', begin)) != std::string::npos;) {
+    const std::size_t end = out.find('`', begin + 1);
+    if (end == std::string::npos) break;
+    const std::string code = "<code>" + out.substr(begin + 1, end - begin - 1) + "</code>";
+    out.replace(begin, end + 1 - begin, code);
+    begin += code.size();
+  }
+  return out;
+}
+
 // Keeps a number and its unit on one line.
 std::string unbroken(std::string text) {
   for (std::size_t at = 1; at + 1 < text.size(); ++at) {
@@ -74,9 +87,9 @@ class Page {
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Paceline report</title>\n"
         "<style>{}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#reasons\">Skip to the reasons</a>\n<main>\n"
         "<header>\n<p class=\"brand\">Paceline report</p>\n{}<h1>{}</h1>\n",
-        html_style(), subject(), unbroken(escaped(report_.verdict.state)));
+        html_style(), subject(), unbroken(sentence(report_.verdict.state)));
     if (!report_.verdict.change.empty()) {
-      out_ += fmt::format("<p class=\"change\">{}</p>\n", unbroken(escaped(report_.verdict.change)));
+      out_ += fmt::format("<p class=\"change\">{}</p>\n", unbroken(sentence(report_.verdict.change)));
     }
     out_ += "<div class=\"cards\">\n";
     for (const Card& card : cards_of(report_)) {
@@ -119,8 +132,8 @@ class Page {
       const std::string cost = finding.cost_s && *finding.cost_s > 0 ? seconds(*finding.cost_s) : std::string();
       out_ += fmt::format("<li class=\"{}\"><span class=\"cost\">{}</span><div><b>{}{}{}</b>{}</div></li>\n",
                           severity_name(finding.severity), escaped(cost), severity_word(finding),
-                          names_run ? escaped(report_.runs[*finding.run].name) + ": " : "", escaped(text.first),
-                          text.rest.empty() ? "" : fmt::format("<p>{}</p>", escaped(text.rest)));
+                          names_run ? escaped(report_.runs[*finding.run].name) + ": " : "", sentence(text.first),
+                          text.rest.empty() ? "" : fmt::format("<p>{}</p>", sentence(text.rest)));
     }
     out_ += "</ol>\n</section>\n";
   }
@@ -168,7 +181,7 @@ class Page {
     if (*heading != '\0') out_ += fmt::format("<h3>{}</h3>\n", heading);
     out_ += "<ul class=\"remarks\">\n";
     for (const Finding& finding : findings) {
-      out_ += fmt::format("<li>{}{}</li>\n", severity_word(finding), escaped(finding.text));
+      out_ += fmt::format("<li>{}{}</li>\n", severity_word(finding), sentence(finding.text));
     }
     out_ += "</ul>\n";
   }
@@ -212,7 +225,7 @@ class Page {
       out_ += "</tr>\n";
     }
     out_ += "</tbody></table></div>\n";
-    if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", escaped(table.note));
+    if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", sentence(table.note));
     out_ += "</details>\n";
   }
 
@@ -247,14 +260,15 @@ class Page {
   }
 
   void end() {
-    out_ += "</main>\n";
+    // Before printing, the script of the tables unfolds the parts, and then that of the charts draws in them.
+    out_ += fmt::format("</main>\n<script>{}</script>\n", html_table_script());
     if (!html_chart_library().empty()) {
       std::string data = json(charts_).dump(-1, ' ', true, json::error_handler_t::replace);
       for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3) data.insert(at + 1, 1, '\\');
       out_ += fmt::format("<script>{}</script>\n<script>const charts = {};\n{}</script>\n", html_chart_library(), data,
                           html_script());
     }
-    out_ += fmt::format("<script>{}</script>\n</body>\n</html>\n", html_table_script());
+    out_ += "</body>\n</html>\n";
   }
 
   const Report& report_;

@@ -63,7 +63,7 @@
     Chart.defaults.color = soft; Chart.defaults.borderColor = line; Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     Chart.defaults.font.size = 12; Chart.defaults.animation = false; Chart.defaults.maintainAspectRatio = false;
     Chart.defaults.plugins.legend.labels.boxWidth = 12; Chart.defaults.plugins.legend.position = "bottom";
-    Chart.defaults.plugins.legend.labels.usePointStyle = true;
+    Chart.defaults.plugins.legend.labels.usePointStyle = true; Chart.defaults.plugins.legend.labels.boxHeight = 7;
     const axis = title => ({ title: { display: true, text: title }, grid: { color: line }, border: { display: false } });
     const seconds = value => value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
@@ -172,10 +172,12 @@
     // Few bars lie, with their labels and values; many stand side by side.
     function bars(d, colourOf, unit) {
       const lying = d.rows.length <= 16, narrow = document.documentElement.clientWidth < 640;
-      const value = { ...axis(unit), grid: { color: line }, grace: lying ? (narrow ? "45%" : "25%") : 0 };
-      if (d.origin > 0) { value.min = d.origin; value.grace = 0; value.max = Math.max(...d.rows.map(r => Math.max(r.from, r.to))); }
+      const value = { ...axis(unit), grid: { color: line } };
+      const most = Math.max(0, ...d.rows.map(r => Math.max(r.from, r.to))), least = Math.min(d.origin || 0, ...d.rows.map(r => Math.min(r.from, r.to)));
+      if (lying) value.suggestedMax = most + (narrow ? 0.9 : 0.6) * (most - (d.origin || least));  // room for the texts
+      if (d.origin > 0) value.min = d.origin;
       const from = r => Math.max(Math.min(r.from, r.to), d.origin || -Infinity);
-      return { type: "bar", plugins: lying ? [texts] : [], data: { labels: d.rows.map(r => r.label), datasets: [{ texts: d.rows.map(r => r.text),
+      return { type: "bar", plugins: lying ? [texts] : [], data: { labels: d.rows.map(r => narrow ? r.label.split(/(?<=[,:]) /) : r.label), datasets: [{ texts: d.rows.map(r => r.text),
         data: d.rows.map(r => d.origin > 0 ? [from(r), Math.max(r.from, r.to)] : [r.from, r.to]), maxBarThickness: 24, minBarLength: 2,
         backgroundColor: d.rows.map(colourOf) }] }, options: { indexAxis: lying ? "y" : "x",
         scales: lying ? { x: value, y: { grid: { display: false } } } : { x: { grid: { display: false }, ticks: { maxRotation: 0 } }, y: value },
@@ -197,7 +199,7 @@
     if (labels.length > 0) {
       const named = datasets[0].texts;
       rows.push(["", ...datasets.map(set => set.label || "value")]);
-      labels.forEach((label, i) => rows.push([label, ...datasets.map(set => named ? named[i] : cell(set.data[i]))]));
+      labels.forEach((label, i) => rows.push([[label].flat().join(" "), ...datasets.map(set => named ? named[i] : cell(set.data[i]))]));
     } else {
       rows.push(["series", "x", "y", "95 % interval"]);
       for (const set of datasets) for (const p of set.data.slice(0, 2000)) {

@@ -244,7 +244,8 @@ void lasting_chart(const RunAnalysis& run, std::vector<Chart>& out) {
                           with_share(row.ns, b.wall_ns)});
   }
   chart.height = 70 + 30 * static_cast<int>(chart.bars.size());
-  if (!chart.bars.empty()) out.push_back(std::move(chart));
+  const bool worth_a_look = share(b.serial_ns + b.overhead_ns, b.wall_ns) >= 0.01;
+  if (worth_a_look && !chart.bars.empty()) out.push_back(std::move(chart));
 }
 
 void charts(const RunAnalysis& run, std::vector<Chart>& out) {

@@ -238,7 +238,7 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
                           {"full_text", signed_duration(full)},
                           {"signed", values.lateness ? "early" : "faster"},
                           {"above", values.lateness ? "late" : "slower"}},
-                 .height = 110 + 18 * static_cast<int>(cells.rows),
+                 .height = 110 + std::min(18 * static_cast<int>(cells.rows), 560),
                  .wide = true});
 }
 
