@@ -1,5 +1,6 @@
 #include "analysis/report/predictions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "analysis/report/renderings/text_parts.h"
@@ -42,6 +43,12 @@ Table prediction_table(const WhatIf& what_if) {
           seconds(what_if.step_s), seconds(what_if.replayed_s)),
       .last_is_text = true};
   for (const std::string& note : what_if.notes) table.note += " " + note;
+  const bool absent = std::ranges::any_of(what_if.predictions, [](const Prediction& of) { return !of.ci95; });
+  if (absent && what_if.iterations >= 20) {
+    table.note +=
+        " An interval is absent where the predicted iterations are so alike that the run is shorter than 20 "
+        "autocorrelation times; record more iterations.";
+  }
   for (const Prediction& of : what_if.predictions) {
     const auto interval = [](const Interval& ci95) {
       return fmt::format("{} to {}", seconds(ci95.low), seconds(ci95.high));

@@ -74,9 +74,7 @@ std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predict
   if (!run.crowded_cpus.empty() || run.waiting_for_cpu.value_or(0) > much_cpu_waiting) {
     limits.push_back(
         "Threads of this run share CPUs. The predictions keep the work as slow as it was, although a change of one "
-        "rank "
-        "or "
-        "thread changes what the others get.");
+        "rank or thread changes what the others get.");
   }
   if (predictor.iterations() < 20) {
     limits.push_back(

@@ -37,9 +37,9 @@ CASES = {
     "double-buffering": (RING + " --fault slow-rank=0:150", RING + " --fault slow-rank=0:150 --updater double_buffering",
                          "40mbit", "40mbit", "--double-buffering"),
     "overlap": (LARGE + " --communicator ring", LARGE + " --communicator ring --updater overlap --bucket-mb 1",
-                "250mbit --burst 32kb", "250mbit --burst 32kb", "--overlap --bucket-mb 1"),
+                "320mbit --burst 32kb", "320mbit --burst 32kb", "--overlap --bucket-mb 1"),
     "buckets": (RING + " --updater overlap --bucket-mb 0.02", RING + " --updater overlap --bucket-mb 1",
-                "1gbit --burst 32kb", "1gbit --burst 32kb", "--bucket-mb 1"),
+                "1gbit --burst 16kb", "1gbit --burst 16kb", "--bucket-mb 1"),
     "batch": (LARGE, LARGE + " --batch-size 64", None, None, "--batch 2"),
 }
 LEAST_CHANGE, MOST_ERROR, MOST_PART, BUSY_PART = 0.25, 0.10, 1 / 3, 1 / 2
