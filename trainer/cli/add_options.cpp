@@ -68,6 +68,16 @@ void add_updater_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--max-ahead", o.most_ahead,
                  "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit")
       ->check(whole(0, most_iterations));
+  app.add_option("--local-steps", o.local_steps, "local_sgd: steps of each rank between two averages of the weights")
+      ->check(whole(1, most_iterations))
+      ->capture_default_str();
+  app.add_option("--top-k-share", o.top_k_share, "top_k: share of the gradient's values that each rank sends")
+      ->check(number(1e-9, 1))
+      ->capture_default_str();
+  app.add_option("--power-sgd-rank", o.power_sgd_rank,
+                 "power_sgd: rank of the matrices, at most a layer's number of rows or columns")
+      ->check(whole(1, 1 << 16))
+      ->capture_default_str();
   app.add_option("--accumulate", o.accumulate,
                  "passes of --batch-size images whose gradients are added up for one step")
       ->check(whole(1, 1 << 20))

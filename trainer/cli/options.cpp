@@ -222,6 +222,11 @@ std::string check_options(TrainOptions& options) {
            "each "
            "time: take another updater";
   }
+  for (const char* on_host : {"local_sgd", "top_k", "power_sgd"}) {
+    if (options.updater == on_host && options.device != "cpu") {
+      return fmt::format("--updater {}: not available on GPUs: take --device cpu, or allreduce", on_host);
+    }
+  }
   if (options.updater == "sharded" && options.optimization.optimizer.name == "lars") {
     return "--optimizer lars: needs the norms of whole layers, and --updater sharded divides them: take --updater "
            "allreduce";

@@ -71,7 +71,8 @@ std::vector<Chunk> chunks_within(const std::vector<Chunk>& chunks, Slice shard) 
 Optimizer::Optimizer(std::vector<Chunk> chunks, std::size_t arrays, std::size_t scalars)
     : scalars_(scalars, 0.0), chunks_(std::move(chunks)) {
   if (!chunks_.empty()) elements_ = chunks_.back().first + chunks_.back().count;
-  arrays_.assign(arrays, std::vector<float>(elements_, 0.0f));
+  arrays_.resize(arrays);  // without a further array to copy from
+  for (std::vector<float>& array : arrays_) array.assign(elements_, 0.0f);
 }
 
 void Optimizer::step(std::span<float> weights, std::span<const float> gradients, float rate) {

@@ -172,6 +172,7 @@ std::size_t memory_wanted(const Job& job) {
   const bool bytes = job.model->takes_stored_images() && job.data.train->stored() != nullptr;
   std::size_t memory = (batches_ahead + 1) * images * job.data.train->values() * (bytes ? 1 : sizeof(float));
   if (job.options.updater == "double_buffering") memory += gradient;
+  if (job.options.updater == "top_k" || job.options.updater == "power_sgd") memory += 2 * gradient;
   if (job.options.updater == "parameter_server" && job.ranks.rank() == 0) memory += 2 * gradient;
   if (batch > batch_size) memory += gradient;
   return memory;
@@ -214,6 +215,9 @@ nlohmann::json describe(const Job& job) {
   if (o.accumulate > 1) run["accumulate"] = o.accumulate;
   if (o.bucket_mb) run["bucket_mb"] = *o.bucket_mb;
   if (o.most_ahead) run["max_ahead"] = *o.most_ahead;
+  if (o.updater == "local_sgd") run["local_steps"] = o.local_steps;
+  if (o.updater == "top_k") run["top_k_share"] = o.top_k_share;
+  if (o.updater == "power_sgd") run["power_sgd_rank"] = o.power_sgd_rank;
   if (!o.faults.empty()) run["faults"] = o.faults;
   if (epochs == std::floor(epochs)) run["epochs"] = static_cast<std::uint64_t>(epochs);
   return run;
@@ -289,6 +293,9 @@ void make_job_updater(Job& job) {
   if (o.bucket_mb) parts.bucket_bytes = static_cast<std::size_t>(*o.bucket_mb * (1 << 20));
   if (job.faults.tiny_buckets) parts.bucket_bytes = 1;
   parts.most_ahead = o.most_ahead;
+  parts.local_steps = o.local_steps;
+  parts.top_k_share = o.top_k_share;
+  parts.power_sgd_rank = o.power_sgd_rank;
   parts.clip_norm = o.optimization.clip_gradient_norm;
   job.updater = make_updater(o.updater, parts);
   if (!job.resumed.pending.empty()) job.updater->restore_pending(job.resumed.pending);

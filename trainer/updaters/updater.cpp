@@ -107,6 +107,11 @@ void check_updater(const std::string& name, int ranks, const std::string& commun
   if (name == "sharded" && std::ranges::count(with_halves, communicator) == 0) {
     throw refuse(fmt::format("communicator {} has no reduce-scatter", communicator), "take mpi, ring or pure_nccl");
   }
+  const bool compresses = name == "top_k" || name == "power_sgd";
+  if ((compresses || name == "local_sgd") && dtype != "f32") {
+    throw refuse(compresses ? "compresses gradients by itself" : "averages weights, which " + dtype + " would round",
+                 "leave out ‹allreduce-dtype› " + dtype);
+  }
   if ((name == "single" || name == "parameter_server") && dtype != "f32") {
     throw refuse("sends no gradients in " + dtype, "leave out ‹allreduce-dtype›");
   }

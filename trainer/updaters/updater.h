@@ -44,6 +44,9 @@ struct UpdaterParts {
   std::size_t first_bucket_bytes = std::size_t{1} << 20, bucket_bytes = std::size_t{25} << 20;
   std::optional<std::uint64_t>
       most_ahead{};  // parameter server: iterations that a rank may be ahead of the slowest; no limit if empty
+  std::uint64_t local_steps = 8;      // local_sgd: between averages
+  double top_k_share = 0.01;          // top_k: of all values
+  std::int64_t power_sgd_rank = 4;    // power_sgd: of each layer's gradient
   std::optional<double> clip_norm{};  // of the averaged gradient; no clipping if empty
 };
 
@@ -79,7 +82,8 @@ class Updater {
   // Whether ranks take their steps without waiting for each other.
   virtual bool asynchronous() const { return false; }
 
-  // The mean gradient that the next step will apply, which a resumed run needs beside weights and optimizer; empty if
+  // The mean gradient that the next step will apply, or the mean of what compression has left out of gradients so far,
+  // which a resumed run needs beside weights and optimizer; empty if
   // there is none. After settle().
   virtual std::span<const float> pending() { return {}; }
   virtual void restore_pending(std::span<const float>) {}

@@ -20,7 +20,9 @@ recorded tiny --updater overlap --fault tiny-buckets
 recorded overlap --updater overlap
 recorded double --updater double_buffering
 recorded server --updater parameter_server
+recorded sharded --updater sharded
 "$paceline" report --format json slow >report.json
+"$paceline" report --format json sharded >sharded.json
 python3 - <<'PY'
 import collections, csv, json
 
@@ -92,6 +94,13 @@ for rank in "01":
     stale = [row["args"]["payload"] for row in named("server", "staleness") if row["rank"] == rank]
     assert len(stale) == 6, stale
 assert start("tiny")["faults"] == ["tiny-buckets"]
+
+# The sharded optimizer's exchanges are communication.
+for rank in json.load(open("sharded.json"))["runs"][0]["per_rank"]:
+    exchanges = [row for name in ("reduce-scatter", "all-gather") for row in named("sharded", name) if row["rank"] == str(rank["rank"])]
+    assert len(exchanges) == 12 and {row["args"]["payload"] for row in exchanges} == {gradient}, exchanges
+    spent = sum(int(row["duration_ns"]) for row in exchanges)
+    assert rank["phases"]["communication"] >= spent > 0, (rank["phases"], spent)
 logged = [json.loads(line) for line in open("server.jsonl")]
 total = sum(rank["sum"] for line in logged if line["event"] == "staleness" for rank in line["ranks"])
 assert total == sum(row["args"]["payload"] for row in named("server", "staleness")), total

@@ -38,6 +38,15 @@ for updater in main_rank sharded overlap double_buffering; do
   cmp "whole.$updater" "parts.$updater" || fail "$updater: resumed: other bits"
 done
 
+# Updaters whose ranks differ between meetings: equal if the runs meet at the same iterations.
+for updater in local_sgd top_k power_sgd; do
+  with=("${run[@]}" --updater "$updater" --eval-every 0 --checkpoint-every 3)
+  ranks 2 "${with[@]}" --iterations 8 --checkpoint "whole.$updater" >/dev/null
+  ranks 2 "${with[@]}" --iterations 3 --checkpoint "parts.$updater" >/dev/null
+  ranks 2 "${with[@]}" --iterations 8 --checkpoint "parts.$updater" --resume >/dev/null
+  cmp "whole.$updater" "parts.$updater" || fail "$updater: resumed: other bits"
+done
+
 # A checkpoint holds the whole state of the sharded optimizer. It is that of the allreduce (but for the name of the
 # updater, in the header), and other numbers of ranks resume it.
 ranks 3 "${run[@]}" --updater sharded --communicator ring --iterations 2 --checkpoint of-shards --eval-every 0 >/dev/null

@@ -3,7 +3,7 @@
 # Every updater in whole runs: its log, an orderly stop, and no rank left waiting at any end.
 source "$(dirname "$0")/setup.sh"
 run=(--synthetic --image-size 32 --width 0.125 --train-images 40 --test-images 4 --lr 0.005 --batch-size 4 --schedule constant)
-updaters=(allreduce main_rank sharded overlap double_buffering parameter_server)
+updaters=(allreduce main_rank sharded overlap double_buffering local_sgd top_k power_sgd parameter_server)
 
 # limited COMMAND…: status 124 when it hangs.
 limited() { timeout 60 mpirun --bind-to none "$@"; }
@@ -48,6 +48,15 @@ status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater main_rank --communicator ri
 status 2 limited -n 2 "$TRAIN" "${run[@]}" --updater sharded --communicator halving_doubling
 [ "$(grep -c -- '--updater sharded: communicator halving_doubling has no reduce-scatter: take mpi, ring or pure_nccl' stderr)" -eq 1 ] ||
   fail "$(cat stderr)"
+for wrong in "local_sgd --allreduce-dtype f16" "power_sgd --allreduce-dtype bf16" "top_k --communicator ring"; do
+  read -ra options <<<"$wrong"
+  status 2 "$TRAIN" "${run[@]}" --updater "${options[@]}"
+  says "--updater ${options[0]}" "leave out ${options[1]} ${options[2]}"
+done
+status 2 "$TRAIN" "${run[@]}" --updater top_k --device auto
+says "--updater top_k: not available on GPUs"
+status 2 "$TRAIN" "${run[@]}" --local-steps 4
+says "--local-steps only applies to --updater local_sgd, not to allreduce"
 status 2 "$TRAIN" "${run[@]}" --updater sharded --optimizer lars
 says "--optimizer lars: needs the norms of whole layers"
 
