@@ -8,14 +8,19 @@
 
 #include "analysis/metrics/autocorrelation.h"
 #include "analysis/metrics/selection.h"
+#include "analysis/metrics/statistics.h"
 
 namespace paceline::analysis {
 namespace lateness_parts {
 
 constexpr double lateness_block_times = 2;  // length of a block, in autocorrelation times
+// Places stay alike for longer than skewed noise itself. The run is known to be long enough by then.
+constexpr double least_place_times = 10, place_block_times = 1;
 constexpr std::size_t most_blocks = 100;
 constexpr std::size_t most_permutations = 999, enough_exceeding = 20;
-constexpr double explained_by_jump = 2.0 / 3;  // of the variance of a rank's lateness, which then jumps
+constexpr std::size_t fewest_ranks_for_places = 3;  // places of two ranks only have a sign
+constexpr double least_chance_of_mean = 0.5;        // at which the places do not count
+constexpr double explained_by_jump = 2.0 / 3;       // of the variance of a rank's lateness, which then jumps
 
 // The iteration of each rank that a collective was begun in, where they have one number and all finished it.
 const Iteration* common_iteration(const Collective& collective,
@@ -67,14 +72,19 @@ std::vector<double> centred_lateness(const LatenessTable& table, std::span<const
   return centred;
 }
 
-// Sums over blocks of iterations, one row a block; the last block has what is left over.
-std::vector<double> block_sums(const LatenessTable& table, std::size_t block, std::size_t blocks) {
-  std::vector<double> sums(blocks * table.ranks);
-  for (std::size_t i = 0; i < table.iterations(); ++i) {
+// Sums over blocks of iterations, one row for each block. The last block contains what is left over.
+std::vector<double> block_sums(std::span<const double> values, std::size_t ranks, std::size_t block,
+                               std::size_t blocks) {
+  std::vector<double> sums(blocks * ranks);
+  for (std::size_t i = 0; i < values.size() / ranks; ++i) {
     const std::size_t b = std::min(i / block, blocks - 1);
-    for (std::size_t r = 0; r < table.ranks; ++r) sums[b * table.ranks + r] += table.late_ns[i * table.ranks + r];
+    for (std::size_t r = 0; r < ranks; ++r) sums[b * ranks + r] += values[i * ranks + r];
   }
   return sums;
+}
+
+double sum_of_squares(std::span<const double> values) {
+  return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
 }
 
 // xorshift64* (G. Marsaglia, "Xorshift RNGs", 2003; S. Vigna, 2016), a number below `limit` by multiplication.
@@ -88,11 +98,14 @@ struct Draws {
   }
 };
 
-// Permutes the ranks within each block. Returns, sorted, the largest sum over ranks after each permutation. Ends early
-// when `enough_exceeding` of them reach `observed`, which is then not beyond chance.
+// Permutes the ranks within each block. Returns the largest sum over the ranks after each permutation, sorted. Each is
+// divided by the root of the sum of squares of the blocks about the means of their ranks. Ends early when
+// `enough_exceeding` of them reach `observed`, which is then not beyond chance.
 std::vector<double> largest_by_chance(std::vector<double> sums, std::size_t ranks, double observed) {
   Draws draws;
   std::vector<double> largest, totals(ranks);
+  const double squares = sum_of_squares(sums);
+  const auto blocks = static_cast<double>(sums.size() / ranks);
   std::size_t exceeding = 0;
   while (largest.size() < most_permutations && exceeding < enough_exceeding) {
     std::ranges::fill(totals, 0.0);
@@ -102,7 +115,8 @@ std::vector<double> largest_by_chance(std::vector<double> sums, std::size_t rank
       }
       std::transform(totals.begin(), totals.end(), row, totals.begin(), std::plus<>());
     }
-    largest.push_back(*std::ranges::max_element(totals));
+    const double within = std::max(squares - sum_of_squares(totals) / blocks, 1e-12 * squares);
+    largest.push_back(within > 0 ? *std::ranges::max_element(totals) / std::sqrt(within) : 0);
     exceeding += largest.back() >= observed;
   }
   std::ranges::sort(largest);
@@ -111,6 +125,62 @@ std::vector<double> largest_by_chance(std::vector<double> sums, std::size_t rank
 
 void add_to(std::vector<double>& sums, std::span<const double> values) {
   sums.insert(sums.end(), values.begin(), values.end());
+}
+
+// One statistic of all ranks, and its largest values by chance.
+struct Clearness {
+  double autocorrelation_time = 1;
+  std::size_t block = 1;
+  bool judged = false;  // false: the run is too short, and the two vectors are empty
+  std::vector<double> of_rank;
+  std::vector<double> chance;  // sorted
+
+  // The share of permutations in which some rank is at least as clear.
+  double p(std::size_t rank) const {
+    const auto above = static_cast<double>(chance.end() - std::ranges::lower_bound(chance, of_rank[rank]));
+    return (1 + above) / (1 + static_cast<double>(chance.size()));
+  }
+};
+
+// `means` are those of the ranks, `centred` the values about them. Blocks have at least `least_block` iterations. The
+// run must have `least_times` autocorrelation times, and a block must have `block_times`.
+Clearness clearness_of(const std::vector<double>& means, std::span<const double> centred, std::size_t least_block,
+                       double least_times, double block_times) {
+  const std::size_t ranks = means.size(), iterations = centred.size() / ranks;
+  const auto n = static_cast<double>(iterations), columns = static_cast<double>(ranks);
+  Clearness clearness;
+  clearness.autocorrelation_time = autocorrelation_time(centred, 1, ranks);
+  if (n < least_times * clearness.autocorrelation_time) return clearness;
+  const auto long_enough = static_cast<std::size_t>(std::ceil(block_times * clearness.autocorrelation_time));
+  clearness.block = std::max({least_block, long_enough, (iterations + most_blocks - 1) / most_blocks});
+  const std::size_t blocks = iterations / clearness.block;
+  // Few blocks have too few different permutations to show a chance as small as the level.
+  const double rarest = -(static_cast<double>(blocks) - 1) * std::lgamma(columns + 1);
+  if (rarest > std::log(lateness_level)) return clearness;
+  clearness.judged = true;
+  // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.
+  const double time = autocorrelation_time(centred, 1, ranks, 0);
+  std::vector<double> sums = block_sums(centred, ranks, clearness.block, blocks);
+  const double error = std::sqrt(variance_beyond_blocks(time, clearness.block) * sum_of_squares(sums));
+  // The mean over the ranks stays as it is in a permutation; only the distance from it counts.
+  const double mean = std::accumulate(means.begin(), means.end(), 0.0) / columns;
+  for (const double of_rank : means) {
+    const double late = n * (of_rank - mean);
+    clearness.of_rank.push_back(late > 0 && !(error > 0) ? HUGE_VAL : late > 0 ? late / error : 0);
+  }
+  clearness.chance = largest_by_chance(std::move(sums), ranks, *std::ranges::max_element(clearness.of_rank));
+  return clearness;
+}
+
+// The places of the ranks in each iteration: from 0 for the first to arrive; equal ranks share the mean of their
+// places.
+std::vector<double> places_in_iterations(const LatenessTable& table) {
+  std::vector<double> places;
+  places.reserve(table.late_ns.size());
+  for (std::size_t i = 0; i < table.iterations(); ++i) {
+    add_to(places, places_of(std::span(table.late_ns).subspan(i * table.ranks, table.ranks)));
+  }
+  return places;
 }
 
 }  // namespace lateness_parts
@@ -192,36 +262,31 @@ LatenessTest test_lateness(const LatenessTable& table, double clock_error_ns) {
   test.iterations = table.iterations();
   if (table.ranks < 2 || test.iterations < 2) return test;
   const std::vector<double> late = column_means(table.late_ns, table.ranks);
-  const std::vector<double> centred = centred_lateness(table, late);
-  test.autocorrelation_time = autocorrelation_time(centred, 1, table.ranks);
-  const auto n = static_cast<double>(test.iterations);
-  if (n < least_lateness_times * test.autocorrelation_time) return test;
-  test.block = static_cast<std::size_t>(std::ceil(lateness_block_times * test.autocorrelation_time));
-  test.block = std::max(test.block, (test.iterations + most_blocks - 1) / most_blocks);
-  const std::size_t blocks = test.iterations / test.block;
-  // All blocks permuted alike give the observed maximum again, which bounds p from below.
-  const double rarest = -(static_cast<double>(blocks) - 1) * std::lgamma(static_cast<double>(table.ranks) + 1);
-  if (rarest > std::log(lateness_level)) return test;
-  test.judged = true;
+  const Clearness by_mean =
+      clearness_of(late, centred_lateness(table, late), 1, least_lateness_times, lateness_block_times);
+  test.autocorrelation_time = by_mean.autocorrelation_time;
+  test.block = by_mean.block;
+  test.judged = by_mean.judged;
+  if (!test.judged) return test;
+  Clearness by_places;
+  if (table.ranks >= fewest_ranks_for_places) {
+    std::vector<double> places = places_in_iterations(table);
+    const std::vector<double> means = column_means(places, table.ranks);
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] -= means[i % table.ranks];
+    by_places = clearness_of(means, places, test.block, least_place_times, place_block_times);
+  }
+  const auto chance = [&](std::size_t r) {
+    const double p = by_mean.p(r);
+    return !by_places.judged || p >= least_chance_of_mean ? p : 2 * std::min(p, by_places.p(r));
+  };
 
   const std::vector<double> behind = column_means(table.behind_ns, table.ranks);
   const std::vector<double> waits = column_means(table.others_wait_ns, table.ranks);
-  const double step = std::accumulate(table.step_ns.begin(), table.step_ns.end(), 0.0) / n;
+  const double step =
+      std::accumulate(table.step_ns.begin(), table.step_ns.end(), 0.0) / static_cast<double>(test.iterations);
   const auto share = [&](std::size_t r) { return step > 0 ? std::min(behind[r], waits[r]) / step : 0; };
-  // The mean over ranks stays as it is in a permutation; only the distance from it counts.
-  const double mean = std::accumulate(late.begin(), late.end(), 0.0) / static_cast<double>(table.ranks);
-  // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.
-  const double time = autocorrelation_time(centred, 1, table.ranks, 0);
-  const double beyond_blocks = std::sqrt(variance_beyond_blocks(time, test.block));
-  const auto sum_of = [&](std::size_t r) {
-    return n * (mean + (late[r] - mean) * (1 - 1e-9) / beyond_blocks);  // rounding must not make an equal sum larger
-  };
-  const auto latest = static_cast<std::size_t>(std::ranges::max_element(late) - late.begin());
-  const std::vector<double> chance =
-      largest_by_chance(block_sums(table, test.block, blocks), table.ranks, sum_of(latest));
   for (std::size_t r = 0; r < table.ranks; ++r) {
-    const auto above = static_cast<double>(chance.end() - std::ranges::lower_bound(chance, sum_of(r)));
-    const double p = (1 + above) / (1 + static_cast<double>(chance.size()));
+    const double p = chance(r);
     const bool beyond_clocks = behind[r] > table.collectives * clock_error_ns;
     if (late[r] > 0 && p < lateness_level && share(r) > least_lateness_cost && beyond_clocks) {
       test.late.push_back({static_cast<std::uint32_t>(r), behind[r], share(r), p});

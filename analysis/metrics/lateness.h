@@ -1,14 +1,24 @@
 // Whether a rank comes later to its collectives than chance explains.
 //
 // The lateness of a rank in an iteration is its arrival minus the median arrival over the ranks, added up over the
-// iteration's collectives of all ranks: one value for each iteration and rank. In a balanced run the ranks can change
-// places, so that the largest mean lateness over the ranks is compared with the largest ones after permutations of the
-// ranks (P. Good, "Permutation, Parametric and Bootstrap Tests of Hypotheses", 3rd edition, 2005; maximum statistic:
-// P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing", 1993, section 2). Neighbouring iterations are
-// alike, so ranks change places for whole blocks of iterations that are longer than the autocorrelation time
-// (autocorrelation.h). Neighbouring blocks are still a little alike, so a lateness is divided by the standard error
-// that this leaves out (variance_beyond_blocks) before it is compared. The permutations end early where they show that
-// the lateness is not beyond chance (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991).
+// iteration's collectives of all ranks: one value for each iteration and rank. Two statistics of it are looked at:
+//
+// - its mean over the iterations, which shows a rank that is very late in a few of them;
+// - for three ranks and more, the mean place of the rank in the order of arrivals (M. Friedman, "The use of ranks to
+// avoid
+//   the assumption of normality", J. American Statistical Association 32, 1937), which shows a rank that is a little
+//   late in most of them. It is the more powerful one where noise is skewed, as that of step times usually is.
+//
+// In a balanced run the ranks can change places, so the largest statistic over the ranks is compared with the largest
+// ones after permutations of the ranks (P. Good, "Permutation, Parametric and Bootstrap Tests of Hypotheses", 3rd
+// edition, 2005; maximum statistic: P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing", 1993, section
+// 2). The values about each rank's mean are permuted, and each statistic is divided by the spread within the ranks, so
+// that a slow rank does not make itself look like chance. Neighbouring iterations are alike, so ranks change places for
+// whole blocks of iterations that are longer than the autocorrelation time (autocorrelation.h). Neighbouring blocks are
+// still a little alike, so a statistic is divided by the standard error that this leaves out (variance_beyond_blocks)
+// before it is compared. The permutations end early where they show that the lateness is not beyond chance (J. Besag
+// and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991). The smaller of the two chances counts twice
+// (Bonferroni).
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace paceline::analysis {
 
@@ -14,6 +15,18 @@ std::int64_t quantile(std::vector<std::int64_t> values, double q) {
   if (below + 1 == values.size()) return *middle;
   const std::int64_t above = *std::min_element(middle + 1, values.end());
   return *middle + std::llround((position - static_cast<double>(below)) * static_cast<double>(above - *middle));
+}
+
+std::vector<double> places_of(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> places(values.size());
+  for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
+    while (last < order.size() && values[order[last]] == values[order[first]]) ++last;
+    for (std::size_t i = first; i < last; ++i) places[order[i]] = 0.5 * static_cast<double>(first + last - 1);
+  }
+  return places;
 }
 
 }  // namespace paceline::analysis

@@ -1,7 +1,8 @@
-// Order statistics of durations.
+// Order statistics.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace paceline::analysis {
@@ -10,5 +11,8 @@ namespace paceline::analysis {
 // as in R and NumPy) and rounded to the nearest nanosecond; 0 if there are none. Cost: linear on average.
 std::int64_t quantile(std::vector<std::int64_t> values, double q);
 inline std::int64_t median(std::vector<std::int64_t> values) { return quantile(std::move(values), 0.5); }
+
+// The place of each value in the sorted order, from 0; equal values share the mean of their places. Cost: n log n.
+std::vector<double> places_of(std::span<const double> values);
 
 }  // namespace paceline::analysis

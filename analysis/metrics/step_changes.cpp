@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/metrics/autocorrelation.h"
+#include "analysis/metrics/statistics.h"
 
 namespace paceline::analysis {
 namespace step_change_parts {
@@ -16,6 +17,7 @@ constexpr std::size_t fewest_beside = 5;  // iterations on each side of a jump
 constexpr std::size_t most_change_permutations = 999, fewest_change_permutations = 199;
 constexpr std::size_t enough_clearer = 20;  // permutations; the change is then not beyond chance
 constexpr double jump_advantage = 3;        // times the variance of the mean's noise
+constexpr double most_of_jump = 0.9;        // of what the best place of a jump explains
 constexpr double change_work_limit = 2e7;   // iterations visited by all permutations
 
 // The clearest jump and the drift of a series. The statistics are sums of squares that each explains, so they can be
@@ -42,6 +44,14 @@ Fit fit_changes(std::span<const double> values) {
   }
   fit.drift = moment * moment * 12 / (count * (count * count - 1));
   return fit;
+}
+
+// What a jump at this index explains.
+double explained_at(std::span<const double> values, std::size_t at) {
+  const auto count = static_cast<double>(values.size()), before = static_cast<double>(at);
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  const double sum = std::accumulate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), -before * mean);
+  return sum * sum * count / (before * (count - before));
 }
 
 // A jump has one more free value than a line, its place, which takes up some noise: it must explain more than a line.
@@ -107,21 +117,25 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
   StepChangeTest test;
   const std::size_t n = values.size();
   if (n < 2 * fewest_beside) return test;
-  const Fit fit = fit_changes(values);
-  StepChange change = describe(values, fit, fit.jump > fit.drift);
-  const std::vector<double> rest = residuals(values, change);
+  const std::vector<double> places = places_of(values);
+  Fit fit = fit_changes(places);
+  // The values locate a large jump more exactly than the places do, unless single iterations mislead them.
+  const std::size_t by_values = fit_changes(values).at;
+  if (by_values > 0 && explained_at(places, by_values) > most_of_jump * fit.jump) fit.at = by_values;
+  const std::vector<double> rest = residuals(places, describe(places, fit, fit.jump > fit.drift));
   test.autocorrelation_time = autocorrelation_time(rest, 2);
   if (static_cast<double>(n) < least_step_change_times * test.autocorrelation_time) return test;
   test.block = static_cast<std::size_t>(std::ceil(change_block_times * test.autocorrelation_time));
   test.judged = true;
-  change = describe(values, fit, is_jump(fit, variance_sum(rest) / static_cast<double>(n) * test.autocorrelation_time));
+  const double noise = variance_sum(rest) / static_cast<double>(n) * test.autocorrelation_time;
+  StepChange change = describe(values, fit, is_jump(fit, noise));
   if (std::abs(change.after - change.before) < least_change) return test;
   const auto permutations =
       static_cast<std::size_t>(std::clamp(change_work_limit / static_cast<double>(n),
                                           double{fewest_change_permutations}, double{most_change_permutations}));
   // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.
   const double clearest = fit.clearest() / variance_beyond_blocks(autocorrelation_time(rest, 2, 1, 0), test.block);
-  change.p = chance_of_change(values, test.block, clearest, permutations);
+  change.p = chance_of_change(places, test.block, clearest, permutations);
   if (change.p < step_change_level) test.change = change;
   return test;
 }

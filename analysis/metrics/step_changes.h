@@ -1,13 +1,16 @@
 // Whether a series, such as the step times of a run, changed: one jump to another level, or a drift.
 //
-// Both are tested together. For each position the step times before and after it are compared (the CUSUM statistic of
-// E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954), and a straight line is fitted through all of them.
-// The larger of the two standardised statistics is compared with those of the same series after permutations of blocks
-// of iterations as long as the autocorrelation time (P. Good, "Permutation, Parametric and Bootstrap Tests of
-// Hypotheses", 3rd edition, 2005). Neighbouring blocks are still alike, so the statistic is divided by the variance
-// that this leaves out (variance_beyond_blocks) first. The autocorrelation time is that of the residuals, since a
-// change by itself makes neighbours alike. The permutations end early where they show that the change is not beyond
-// chance (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991).
+// The test looks at the places of the iterations in the order of their times, because noise of step times is seldom
+// normal: one very slow iteration counts as one place (A. N. Pettitt, "A non-parametric approach to the change-point
+// problem", Applied Statistics 28, 1979). Jump and drift are tested together. For each position the places before and
+// after it are compared (the CUSUM statistic of E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954), and
+// a straight line is fitted through all of them. The larger of the two standardised statistics is compared with those
+// of the same series after permutations of blocks of iterations as long as the autocorrelation time (P. Good,
+// "Permutation, Parametric and Bootstrap Tests of Hypotheses", 3rd edition, 2005). Neighbouring blocks are still alike,
+// so the statistic is divided by the variance that this leaves out (variance_beyond_blocks) first. The autocorrelation
+// time is that of the residuals, since a change by itself makes neighbours alike. The permutations end early where they
+// show that the change is not beyond chance (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika
+// 78, 1991).
 #pragma once
 
 #include <cstddef>
@@ -28,8 +31,8 @@ struct StepChange {
 };
 
 struct StepChangeTest {
-  bool judged = false;  // false: too short a run
-  double autocorrelation_time = 1;
+  bool judged = false;               // false: too short a run
+  double autocorrelation_time = 1;   // of the places, in iterations
   std::size_t block = 1;             // iterations
   std::optional<StepChange> change;  // beyond chance, and at least `least_change`
 };

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "analysis/metrics/lateness_hosts.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/metrics/warm_up.h"
 #include "analysis/run/device_peak.h"
@@ -221,6 +222,16 @@ void add_ranges(RunAnalysis& run) {
   run.ranges = merged_ranges(std::move(ranks));
 }
 
+// The index of each rank's host in `hosts`; empty if the host of a rank is not known.
+std::vector<std::uint32_t> hosts_of_ranks(const RunAnalysis& run) {
+  std::vector<std::uint32_t> indices;
+  for (const RankSummary& rank : run.per_rank) {
+    if (rank.host.empty()) return {};
+    indices.push_back(static_cast<std::uint32_t>(std::ranges::find(run.hosts, rank.host) - run.hosts.begin()));
+  }
+  return indices;
+}
+
 void add_collectives(RunAnalysis& run) {
   std::vector<CollectiveCalls> calls;
   std::vector<std::span<const Iteration>> iterations;
@@ -238,6 +249,7 @@ void add_collectives(RunAnalysis& run) {
     for (const LateRank& late : run.lateness.late) {
       run.lateness_causes.push_back({slow_phase(table, iterations, late), lateness_pattern(table, late.rank)});
     }
+    run.host_lateness = test_lateness(lateness_of_hosts(table, hosts_of_ranks(run)), run.clock_error_ns);
   }
   run.link_uses = link_uses(collectives, link_ends(run));
   if (run.losses.located) run.small_collectives = small_collectives(collectives, iterations);

@@ -114,6 +114,7 @@ struct RunAnalysis {
   LatenessTable lateness_table;
   LatenessTest lateness;
   std::vector<LatenessCause> lateness_causes;  // as lateness.late
+  LatenessTest host_lateness;                  // of `hosts`, by index; not judged where hosts cannot be compared
   std::vector<LinkUse> link_uses;              // what large collectives and messages achieved
   std::vector<LinkTimes> link_times;           // of messages
   std::optional<SmallCollectives> small_collectives;

@@ -1,6 +1,7 @@
 // How often the report names a rank, a phase or a change in generated runs whose truth is known.
 //
-//   stragglers [--runs N] [--slow-runs N] [--only ranks,loader,links,steps] [--phi X] [--iterations N] [--cells]
+//   stragglers [--runs N] [--slow-runs N] [--only ranks,hosts,loader,links,steps] [--phi X] [--iterations N]
+//              [--collectives N] [--cells]
 //
 // Balanced runs should be named in at most 5 % (6.5 % with the error of 1,000 runs). A rank that is slowed by six
 // standard errors of its mean lateness should be named in 97 %, and no other one. `--cells` prints each cell beside the
@@ -9,11 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
+#include <numeric>
 #include <string>
-#include <tuple>
 
 #include "analysis/metrics/lateness_causes.h"
+#include "analysis/metrics/lateness_hosts.h"
 #include "analysis/metrics/link_times.h"
 #include "analysis/metrics/step_changes.h"
 #include "tests/unit/analysis/simulated_collectives.h"
@@ -25,13 +26,13 @@ using namespace paceline::analysis;
 using namespace paceline::analysis::simulation;
 
 constexpr std::size_t many_values = 800;  // ranks × iterations, with 62 collectives in a step
-constexpr std::size_t fewer_runs = 300, fewer_slow_runs = 100;
+constexpr std::size_t fewer_runs = 300, fewer_slow_runs = 200;
 
 struct Settings {
   std::size_t runs = 1000, slow_runs = 200;
   bool cells = false;
-  double phi = -1;             // only this one, if it is given
-  std::size_t iterations = 0;  // likewise
+  double phi = -1;                              // only this one, if it is given
+  std::size_t iterations = 0, collectives = 0;  // likewise
   bool wants(double other_phi, std::size_t other_iterations) const {
     return (phi < 0 || phi == other_phi) && (iterations == 0 || iterations == other_iterations);
   }
@@ -78,38 +79,57 @@ double mean_lateness(const LatenessTable& table, std::size_t rank) {
   return sum / static_cast<double>(table.iterations());
 }
 
-// The delay that makes a rank late by six standard errors. Part of a delay moves the median of the ranks and not the
-// lateness. A delay must also cost clearly more than the least cost that is ever named.
-double delay_of(double standard_error, std::size_t ranks) {
-  const auto n = static_cast<double>(ranks);
-  return std::max(6 * standard_error * n / (n - 1), 1.2 * least_lateness_cost + 4 * standard_error);
+double mean_step(const LatenessTable& table) {
+  return std::accumulate(table.step_ns.begin(), table.step_ns.end(), 0.0) / static_cast<double>(table.iterations());
 }
 
-Rates rates_of(Job job, std::size_t runs, std::size_t slow_runs, std::uint64_t seed) {
+// The delay that makes a rank late by six standard errors. Part of a delay moves the median of the ranks and not the
+// lateness. A delay must also cost clearly more than the least cost that is ever named, a share of the step.
+double delay_of(double standard_error, std::size_t ranks, double step = 1) {
+  const auto n = static_cast<double>(ranks);
+  return std::max(6 * standard_error * n / (n - 1), 1.2 * least_lateness_cost * step + 4 * standard_error);
+}
+
+// `table_of` generates one run of a job; the column `slow` of its table has the delay.
+template <typename TableOf>
+Rates rates_of(Job job, std::size_t runs, std::size_t slow_runs, std::uint64_t seed, std::size_t slow,
+               const TableOf& table_of) {
   Random random(seed);
   Rates rates{.runs = runs};
-  double sum = 0, squares = 0;
+  double sum = 0, squares = 0, step = 0;
+  std::size_t columns = 2;
   for (std::size_t i = 0; i < runs; ++i) {
-    const LatenessTable table = simulate(job, random);
+    const LatenessTable table = table_of(job, random);
     const double late = mean_lateness(table, 0) / work_ns;
-    sum += late, squares += late * late;
+    sum += late, squares += late * late, step += mean_step(table) / work_ns;
+    columns = table.ranks;
     const LatenessTest test = test_lateness(table, 0);
     rates.judged += test.judged;
     rates.named += !test.late.empty();
   }
   const auto n = static_cast<double>(runs);
-  job.delay = delay_of(std::sqrt(std::max(0.0, squares / n - sum / n * sum / n)), job.ranks);
+  job.delay = delay_of(std::sqrt(std::max(0.0, squares / n - sum / n * sum / n)), columns, step / n);
   if (rates.judged * 20 < runs) slow_runs = 0;
   for (std::size_t i = 0; i < slow_runs; ++i) {
-    const LatenessTest test = test_lateness(simulate(job, random), 0);
+    const LatenessTest test = test_lateness(table_of(job, random), 0);
     if (!test.judged) continue;
     ++rates.slow_judged;
-    const bool others =
-        std::ranges::any_of(test.late, [&](const LateRank& late) { return late.rank != job.slow_rank; });
+    const bool others = std::ranges::any_of(test.late, [&](const LateRank& late) { return late.rank != slow; });
     rates.found += test.late.size() == 1 && !others;
     rates.wrong += others;
   }
   return rates;
+}
+
+void print_cell(double phi, std::size_t iterations, std::size_t collectives, bool exponential, std::size_t columns,
+                const char* what, const Rates& rates) {
+  std::printf(
+      "  phi %.1f, %3zu iterations, %2zu collectives, %s, %2zu %s: judged %5.1f %%, named %4.1f %%; slow judged %zu, "
+      "found %zu, wrong %zu\n",
+      phi, iterations, collectives, exponential ? "exponential" : "normal     ", columns, what,
+      Rates::percent(rates.judged, rates.runs), Rates::percent(rates.named, rates.runs), rates.slow_judged, rates.found,
+      rates.wrong);
+  std::fflush(stdout);
 }
 
 void ranks_part(const Settings& settings) {
@@ -119,6 +139,7 @@ void ranks_part(const Settings& settings) {
       if (!settings.wants(phi, iterations)) continue;
       Summary summary;
       for (const std::size_t collectives : {1U, 62U}) {
+        if (settings.collectives != 0 && settings.collectives != collectives) continue;
         for (const bool exponential : {false, true}) {
           for (const std::size_t ranks : {2U, 4U, 8U, 16U, 32U, 64U}) {
             const std::size_t seed = static_cast<std::size_t>(100 * phi) + 1000 * iterations + 2 * collectives +
@@ -126,24 +147,49 @@ void ranks_part(const Settings& settings) {
             const bool large = collectives > 1 && ranks * iterations > many_values;
             const std::size_t runs = large ? std::min(fewer_runs, settings.runs) : settings.runs;
             const std::size_t slow = large ? std::min(fewer_slow_runs, settings.slow_runs) : settings.slow_runs;
-            const Rates rates = rates_of({.ranks = ranks,
-                                          .iterations = iterations,
-                                          .collectives = collectives,
-                                          .exponential = exponential,
-                                          .autocorrelation = phi},
-                                         runs, slow, seed);
+            const Job job{.ranks = ranks,
+                          .iterations = iterations,
+                          .collectives = collectives,
+                          .exponential = exponential,
+                          .autocorrelation = phi};
+            const Rates rates = rates_of(job, runs, slow, seed, job.slow_rank, simulate);
             summary.add(rates);
-            if (!settings.cells) continue;
-            std::printf(
-                "  phi %.1f, %3zu iterations, %2zu collectives, %s, %2zu ranks: judged %5.1f %%, named %4.1f %%; "
-                "slow judged %zu, found %zu, wrong %zu\n",
-                phi, iterations, collectives, exponential ? "exponential" : "normal     ", ranks,
-                Rates::percent(rates.judged, runs), Rates::percent(rates.named, runs), rates.slow_judged, rates.found,
-                rates.wrong);
+            if (settings.cells) print_cell(phi, iterations, collectives, exponential, ranks, "ranks", rates);
           }
         }
       }
       summary.print("phi " + std::to_string(phi).substr(0, 3) + ", " + std::to_string(iterations) + " iterations");
+    }
+  }
+}
+
+// All ranks of one host take longer.
+void hosts_part(const Settings& settings) {
+  std::printf("Hosts: 2, 4 and 8 of 2 and 8 ranks each, 1 collective a step; the slow host is named\n");
+  std::uint64_t seed = 5000;
+  for (const double phi : {0.0, 0.5, 0.9}) {
+    for (const bool exponential : {false, true}) {
+      for (const std::size_t hosts : {2U, 4U, 8U}) {
+        for (const std::size_t ranks_of_host : {2U, 8U}) {
+          const std::size_t iterations = phi > 0.5 ? 500 : 200;
+          ++seed;
+          if (!settings.wants(phi, iterations)) continue;
+          Job job{.ranks = hosts * ranks_of_host,
+                  .iterations = iterations,
+                  .exponential = exponential,
+                  .autocorrelation = phi,
+                  .slow_rank = ranks_of_host,
+                  .slow_ranks = ranks_of_host};
+          std::vector<std::uint32_t> host_of_rank;
+          for (std::size_t r = 0; r < job.ranks; ++r) {
+            host_of_rank.push_back(static_cast<std::uint32_t>(r / ranks_of_host));
+          }
+          const Rates rates = rates_of(
+              job, settings.runs, settings.slow_runs, seed, 1,
+              [&](const Job& each, Random& random) { return lateness_of_hosts(simulate(each, random), host_of_rank); });
+          print_cell(phi, iterations, 1, exponential, hosts, ranks_of_host == 2 ? "hosts of 2" : "hosts of 8", rates);
+        }
+      }
     }
   }
 }
@@ -304,6 +350,8 @@ int main(int count, char** arguments) {
       settings.phi = std::strtod(arguments[++i], nullptr);
     } else if (i + 1 < count && name == "--iterations") {
       settings.iterations = std::strtoul(arguments[++i], nullptr, 10);
+    } else if (i + 1 < count && name == "--collectives") {
+      settings.collectives = std::strtoul(arguments[++i], nullptr, 10);
     } else if (i + 1 < count && name == "--only") {
       only = arguments[++i];
     } else {
@@ -315,6 +363,7 @@ int main(int count, char** arguments) {
   }
   const auto wanted = [&](const char* part) { return only.empty() || only.find(part) != std::string::npos; };
   if (wanted("ranks")) ranks_part(settings);
+  if (wanted("hosts")) hosts_part(settings);
   if (wanted("loader")) loader_part(settings);
   if (wanted("links")) links_part(settings);
   if (wanted("steps")) steps_part(settings);

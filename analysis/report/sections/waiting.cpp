@@ -50,16 +50,39 @@ std::string cause_text(const LatenessCause& cause, std::size_t iterations) {
   return text;
 }
 
-// "All of them run on node7, where no other rank runs." "" if it is not so.
-std::string common_host_text(const RunAnalysis& run) {
-  const auto& late = run.lateness.late;
-  if (late.size() < 2 || run.hosts.size() < 2) return "";
-  const std::string& host = run.per_rank[late.front().rank].host;
-  const auto on_host = [&](const RankSummary& rank) { return rank.host == host; };
-  const auto late_on_host = [&](const LateRank& rank) { return on_host(run.per_rank[rank.rank]); };
-  if (!std::ranges::all_of(late, late_on_host)) return "";
-  if (std::ranges::count_if(run.per_rank, on_host) != std::ssize(late)) return "";
-  return fmt::format(" All ranks on {} are late, and no rank on another host is.", host);
+std::string chance_text(const LateRank& late, const char* what) {
+  return fmt::format(" In a balanced run, chance makes some {} this late in fewer than {} of 1,000 runs", what,
+                     late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
+}
+
+bool on_slow_host(const RunAnalysis& run, const RankSummary& rank) {
+  return std::ranges::any_of(run.host_lateness.late,
+                             [&](const LateRank& host) { return run.hosts[host.rank] == rank.host; });
+}
+
+// The hosts all of whose ranks are late, each with the cause of its latest rank.
+std::string slow_hosts_text(const RunAnalysis& run) {
+  std::string text;
+  for (const LateRank& late : run.host_lateness.late) {
+    const std::string& host = run.hosts[late.rank];
+    const auto ranks = std::ranges::count(run.per_rank, host, &RankSummary::host);
+    text += fmt::format(
+        " The host {} is slow: its {} ranks arrived at the collectives of an iteration {} later than those of {} "
+        "(median of a host's ranks, mean over {}). That costs {} of a step.{}.",
+        host, ranks, seconds(1e-9 * late.behind_ns),
+        run.hosts.size() == 2 ? "the other host" : "the median of the other hosts",
+        plural(run.host_lateness.iterations, "iteration", "iterations"), percent(late.share_of_step),
+        chance_text(late, "host"));
+    const auto latest =
+        std::ranges::find(run.lateness.late, host, [&](const LateRank& rank) { return run.per_rank[rank.rank].host; });
+    if (latest != run.lateness.late.end()) {
+      text += fmt::format(" Rank {} is its latest.", run.per_rank[latest->rank].rank) +
+              cause_text(run.lateness_causes[static_cast<std::size_t>(latest - run.lateness.late.begin())],
+                         run.lateness.iterations);
+    }
+    text += " Check the clock frequency of this host and what else runs there.";
+  }
+  return text;
 }
 
 // Names a rank as slow only where the test of its lateness does.
@@ -67,27 +90,30 @@ std::string slow_ranks_text(const RunAnalysis& run) {
   constexpr std::size_t most_named = 4;
   const LatenessTest& test = run.lateness;
   if (!test.judged) return why_not_judged(test);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(test.late.size(), most_named); ++i) {
+  std::string text = slow_hosts_text(run);
+  std::size_t named = 0, further = 0;
+  for (std::size_t i = 0; i < test.late.size(); ++i) {
     const LateRank& late = test.late[i];
     const RankSummary& rank = run.per_rank[late.rank];
+    if (on_slow_host(run, rank)) continue;
+    if (named == most_named) {
+      ++further;
+      continue;
+    }
     text += fmt::format(
         " Rank {}{} arrived at the collectives of an iteration {} later than {} (mean over {}). That costs {} of a "
-        "step. In a balanced run, chance makes some rank this late in fewer than {} of 1,000 runs",
+        "step.{}",
         rank.rank, on_host(rank), seconds(1e-9 * late.behind_ns),
         run.per_rank.size() == 2 ? "the other rank" : "the median of the other ranks",
-        plural(test.iterations, "iteration", "iterations"), percent(late.share_of_step),
-        late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
-    text +=
-        i > 0 ? "." : fmt::format(" (ranks permuted in blocks of {}).", plural(test.block, "iteration", "iterations"));
+        plural(test.iterations, "iteration", "iterations"), percent(late.share_of_step), chance_text(late, "rank"));
+    text += named > 0
+                ? "."
+                : fmt::format(" (ranks permuted in blocks of {}).", plural(test.block, "iteration", "iterations"));
+    ++named;
     if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], test.iterations);
   }
-  if (test.late.size() > most_named) {
-    text +=
-        fmt::format(" {} late as well.", plural(test.late.size() - most_named, "further rank is", "further ranks are"));
-  }
-  text += common_host_text(run);
-  if (!test.late.empty()) text += " Check what these ranks do before their collectives.";
+  if (further > 0) text += fmt::format(" {} late as well.", plural(further, "further rank is", "further ranks are"));
+  if (named > 0) text += " Check what these ranks do before their collectives.";
   return text;
 }
 
@@ -102,8 +128,12 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
       "On average, a rank waited {} ({} of its wall time) in collectives for the last rank to arrive.",
       duration(waited_ns / static_cast<std::int64_t>(run.per_rank.size())), percent(share(waited_ns, wall_ns)));
   const std::string ranks = slow_ranks_text(run);
-  text = run.lateness.late.empty() ? text + ranks : ranks.substr(1) + " " + text;  // a slow rank comes first
-  const bool slow = !run.lateness.late.empty() && run.lateness.late.front().share_of_step > 0.05;
+  const bool named = !run.lateness.late.empty() || !run.host_lateness.late.empty();
+  text = named ? ranks.substr(1) + " " + text : text + ranks;  // a slow rank or host comes first
+  const auto costly = [](const LatenessTest& test) {
+    return !test.late.empty() && test.late.front().share_of_step > 0.05;
+  };
+  const bool slow = costly(run.lateness) || costly(run.host_lateness);
   out.push_back({.severity = slow ? Severity::warning : Severity::info,
                  .text = std::move(text),
                  .cost_s = 1e-9 * static_cast<double>(waited_ns) / static_cast<double>(run.per_rank.size())});
@@ -135,6 +165,13 @@ void figures(const RunAnalysis& run, Json& out) {
                                       {"autocorrelation_time", test.autocorrelation_time},
                                       {"slow_ranks", Json::array()}};
   if (test.judged) lateness["block"] = test.block;
+  if (run.host_lateness.judged) lateness["slow_hosts"] = Json::array();
+  for (const LateRank& late : run.host_lateness.late) {
+    lateness["slow_hosts"].push_back({{"host", run.hosts[late.rank]},
+                                      {"late_ns", late.behind_ns},
+                                      {"share_of_step", late.share_of_step},
+                                      {"p", late.p}});
+  }
   constexpr const char* shapes[] = {"steady", "since", "until", "periodic", "single"};
   for (std::size_t i = 0; i < test.late.size(); ++i) {
     const LateRank& late = test.late[i];

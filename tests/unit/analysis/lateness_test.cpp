@@ -10,6 +10,7 @@
 #include <iostream>
 #include <vector>
 
+#include "analysis/metrics/lateness_hosts.h"
 #include "tests/unit/analysis/simulated_steps.h"
 
 namespace paceline::analysis {
@@ -89,6 +90,79 @@ TEST(Lateness, ARankThatBecomesSlowDuringTheRunIsNamed) {
   ASSERT_EQ(test.late.size(), 1U);
   EXPECT_EQ(test.late[0].rank, 1U);
   EXPECT_LT(test.autocorrelation_time, 2);
+}
+
+// Late by six standard errors of the mean of exponential noise with φ = 0.9, where the mean alone finds 96 of 100.
+TEST(Lateness, ManyRanksWithSkewedNoiseHideNoSlowOne) {
+  const std::size_t runs = simulated_runs(10);
+  const Outcome outcome =
+      outcome_of({.ranks = 32, .iterations = 500, .exponential = true, .autocorrelation = 0.9, .delay = 0.063}, runs);
+  EXPECT_GE(outcome.right, outcome.judged * 9 / 10);
+}
+
+// The mean finds it. Its places hardly differ from those of other ranks.
+TEST(Lateness, ARankThatIsVeryLateInFewIterationsIsNamed) {
+  Random random(7);
+  LatenessTable table = simulate({.iterations = 400, .noise = 0.01}, random);
+  for (std::size_t i = 9; i < table.iterations(); i += 20) {
+    for (auto* values : {&table.late_ns, &table.behind_ns, &table.others_wait_ns}) (*values)[i * 4 + 1] += 1e8;
+  }
+  const LatenessTest test = test_lateness(table, 0);
+  ASSERT_EQ(test.late.size(), 1U);
+  EXPECT_EQ(test.late[0].rank, 1U);
+}
+
+TEST(Lateness, TwoSlowRanksDoNotHideEachOther) {
+  Random random(7);
+  const LatenessTest test =
+      test_lateness(simulate({.ranks = 6, .iterations = 60, .slow_ranks = 2, .delay = 0.1}, random), 0);
+  ASSERT_EQ(test.late.size(), 2U);
+  EXPECT_EQ(test.late[0].rank + test.late[1].rank, 3U);
+}
+
+TEST(LatenessOfHosts, NamesAHostWhoseRanksAreAllLate) {
+  const std::vector<std::uint32_t> host_of_rank = {0, 0, 1, 1, 2, 2};
+  Random random(7);
+  const Job job{.ranks = 6, .iterations = 200, .slow_rank = 2, .slow_ranks = 2, .delay = 0.1};
+  const LatenessTest test = test_lateness(lateness_of_hosts(simulate(job, random), host_of_rank), 0);
+  ASSERT_EQ(test.late.size(), 1U);
+  EXPECT_EQ(test.late[0].rank, 1U);
+  EXPECT_NEAR(test.late[0].behind_ns, 1e7, 1e6);
+  EXPECT_GT(test.late[0].share_of_step, 0.05);
+}
+
+TEST(LatenessOfHosts, OneSlowRankDoesNotMakeItsHostLate) {
+  Random random(7);
+  const LatenessTable ranks = simulate({.ranks = 6, .iterations = 200, .noise = 0.01, .delay = 0.1}, random);
+  EXPECT_EQ(test_lateness(ranks, 0).late.size(), 1U);
+  const LatenessTest test = test_lateness(lateness_of_hosts(ranks, std::vector<std::uint32_t>{0, 0, 1, 1, 2, 2}), 0);
+  EXPECT_TRUE(test.judged);
+  EXPECT_TRUE(test.late.empty());
+}
+
+TEST(LatenessOfHosts, HostsWithOneRankOrDifferentNumbersOfRanksAreNotCompared) {
+  Random random(7);
+  const LatenessTable ranks = simulate({.ranks = 4}, random);
+  for (const auto& hosts : {std::vector<std::uint32_t>{0, 1, 2, 3}, {0, 0, 0, 1}, {0, 0, 0, 0}, {0, 0}, {}}) {
+    EXPECT_EQ(lateness_of_hosts(ranks, hosts).iterations(), 0U);
+  }
+}
+
+// By hand: two hosts of two ranks arrive at 0 and 10, and at 30 and 40. The lower ones are 0 and 30. Rank 3 waits for
+// nobody, the others 40, 30 and 10: on average 35 on the first host, and 5 on the second.
+TEST(LatenessOfHosts, TakesTheWaitsOfTheOtherHosts) {
+  LatenessRow row;
+  add_collective(row, std::vector<double>{0, 10, 30, 40}, std::vector<double>{40, 30, 10, 0});
+  row.step_ns = 100;
+  LatenessTable ranks;
+  add_iteration(ranks, 7, row);
+  const LatenessTable hosts = lateness_of_hosts(ranks, std::vector<std::uint32_t>{0, 0, 1, 1});
+  EXPECT_EQ(hosts.numbers, (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(hosts.late_ns, (std::vector<double>{-15, 15}));
+  EXPECT_EQ(hosts.behind_ns, (std::vector<double>{-30, 30}));
+  ASSERT_EQ(hosts.others_wait_ns.size(), 2U);
+  EXPECT_DOUBLE_EQ(hosts.others_wait_ns[0], 5);
+  EXPECT_DOUBLE_EQ(hosts.others_wait_ns[1], 35);
 }
 
 TEST(Lateness, DoesNotJudgeARunOfFewerThanTwentyAutocorrelationTimes) {

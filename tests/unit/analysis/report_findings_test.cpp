@@ -228,6 +228,26 @@ TEST(Findings, NameASlowRankOnlyWhereTheTestOfItsLatenessDoes) {
                 "in fewer than 1 of 1,000 runs (ranks permuted in blocks of 12 iterations)."));
 }
 
+TEST(Findings, NameASlowHostInsteadOfItsRanks) {
+  RunAnalysis run = analyse_run(make_trace({.ranks = 4}), "run");
+  run.per_rank[2].host = run.per_rank[3].host = "bob";
+  run.hosts = {"alice", "bob"};
+  const LateRank late{.rank = 3, .behind_ns = 2e7, .share_of_step = 0.1, .p = 0.004};
+  run.lateness = {.iterations = 400, .autocorrelation_time = 1, .block = 12, .judged = true, .late = {late}};
+  run.lateness_causes = {
+      {.phase = PhaseExcess{.phase = Phase::forward, .ns = 2e7, .share_of_delay = 1}, .pattern = {}}};
+  run.host_lateness = run.lateness;
+  run.host_lateness.late = {{.rank = 1, .behind_ns = 1.5e7, .share_of_step = 0.08, .p = 0.002}};
+  const Report report = build_report({run});
+  EXPECT_THAT(
+      sentences(report),
+      AllOf(HasSubstr("The host bob is slow: its 2 ranks arrived at the collectives of an iteration 15.0 ms later than "
+                      "those of the other host (median of a host's ranks, mean over 400 iterations). That costs 8.0 % "
+                      "of a step. In a balanced run, chance makes some host this late in fewer than 2 of 1,000 runs. "
+                      "Rank 3 is its latest. Its forward takes 20.0 ms longer (100.0 % of the delay). Check the clock"),
+            Not(HasSubstr("Rank 3 on bob"))));
+}
+
 TEST(Findings, OfTwoTracesSayWhereTheSpeedUpWent) {
   const Report report = of_jobs({{.ranks = 1}, {.ranks = 2}});
   ASSERT_EQ(report.lost_time.size(), 1u);

@@ -100,7 +100,8 @@ struct Job {
   bool exponential = false;    // else normal
   double autocorrelation = 0;  // of the AR(1) process
   std::size_t slow_rank = 1;
-  double delay = 0;              // of the slow rank, of a step
+  std::size_t slow_ranks = 1;    // from slow_rank on
+  double delay = 0;              // of the slow ranks, of a step
   std::size_t delayed_from = 0;  // the first iteration with the delay
 };
 
@@ -123,7 +124,9 @@ inline LatenessTable simulate(const Job& job, Random& random) {
       for (std::size_t r = 0; r < job.ranks; ++r) {
         arrivals[r] = work_ns / parts + noise_ns * noises[c * job.ranks + r].next(random);
       }
-      if (i >= job.delayed_from) arrivals[job.slow_rank] += job.delay * work_ns / parts;
+      if (i >= job.delayed_from) {
+        for (std::size_t r = 0; r < job.slow_ranks; ++r) arrivals[job.slow_rank + r] += job.delay * work_ns / parts;
+      }
       const double last = *std::max_element(arrivals.begin(), arrivals.end());
       for (std::size_t r = 0; r < job.ranks; ++r) waits[r] = last - arrivals[r];
       row.step_ns += last;

@@ -1,4 +1,4 @@
-// Quantiles agree with R's and NumPy's default (type 7).
+// Quantiles agree with R's and NumPy's default (type 7), and places with R's rank() minus 1.
 #include "analysis/metrics/statistics.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +16,13 @@ TEST(Quantile, InterpolatesBetweenOrderStatistics) {
   EXPECT_EQ(quantile({5, 9}, 0), 5);
   EXPECT_EQ(quantile({5, 9}, 1), 9);
   EXPECT_EQ(quantile({}, 0.5), 0);
+}
+
+TEST(Places, AreSharedByEqualValues) {
+  EXPECT_EQ(places_of(std::vector<double>{30, 10, 20}), (std::vector<double>{2, 0, 1}));
+  EXPECT_EQ(places_of(std::vector<double>{5, 1, 5, 5, 0}), (std::vector<double>{3, 1, 3, 3, 0}));
+  EXPECT_EQ(places_of(std::vector<double>{7, 7}), (std::vector<double>{0.5, 0.5}));
+  EXPECT_TRUE(places_of({}).empty());
 }
 
 }  // namespace

@@ -11,31 +11,14 @@
 #include <random>
 #include <vector>
 
+#include "tests/unit/analysis/simulated_steps.h"
+
 namespace paceline::analysis {
 namespace step_change_simulation {
 namespace {
 
-struct SimulatedSteps {
-  std::size_t iterations = 200;
-  double autocorrelation = 0;  // of an AR(1) process
-  bool exponential = false;    // else normal
-  double jump = 0;             // after two fifths of the iterations
-  double drift = 0;            // over the whole run
-};
-
-// Steps of 1 s with noise of 5 %.
-std::vector<double> simulate(const SimulatedSteps& run, std::mt19937_64& random) {
-  std::normal_distribution<double> normal;
-  double state = normal(random);
-  std::vector<double> steps;
-  for (std::size_t i = 0; i < run.iterations; ++i) {
-    state = run.autocorrelation * state + std::sqrt(1 - run.autocorrelation * run.autocorrelation) * normal(random);
-    const double noise = run.exponential ? -std::log(0.5 * std::erfc(state / std::sqrt(2.0)) + 1e-300) - 1 : state;
-    const double progress = static_cast<double>(i) / static_cast<double>(run.iterations);
-    steps.push_back(1 + 0.05 * noise + (progress >= 0.4 ? run.jump : 0) + run.drift * progress);
-  }
-  return steps;
-}
+using simulation::Job;
+using simulation::Random;
 
 std::size_t simulated_runs(std::size_t usual) {
   const char* asked = std::getenv("PACELINE_SIMULATED_RUNS");
@@ -47,17 +30,18 @@ struct Outcome {
   std::size_t named() const { return jumps + drifts; }
 };
 
-Outcome outcome_of(const SimulatedSteps& run, std::size_t runs) {
-  std::mt19937_64 random(5);
+// Steps of 1 s with noise of 5 %. A jump comes after two fifths of the iterations; a drift is that of the whole run.
+Outcome outcome_of(const Job& job, double jump, double drift, std::size_t runs) {
+  Random random(5);
   Outcome outcome;
   for (std::size_t i = 0; i < runs; ++i) {
-    const StepChangeTest test = test_step_change(simulate(run, random), 0.02);
+    const StepChangeTest test = test_step_change(simulate_steps(job, jump, drift, random), 0.02);
     outcome.judged += test.judged;
     if (test.change) ++(test.change->jump ? outcome.jumps : outcome.drifts);
   }
-  std::cout << run.iterations << " iterations, AR(1) " << run.autocorrelation
-            << (run.exponential ? ", exponential" : ", normal") << ", jump " << run.jump << ", drift " << run.drift
-            << ": " << outcome.judged << " of " << runs << " judged, " << outcome.jumps << " jumps, " << outcome.drifts
+  std::cout << job.iterations << " iterations, AR(1) " << job.autocorrelation
+            << (job.exponential ? ", exponential" : ", normal") << ", jump " << jump << ", drift " << drift << ": "
+            << outcome.judged << " of " << runs << " judged, " << outcome.jumps << " jumps, " << outcome.drifts
             << " drifts\n";
   return outcome;
 }
@@ -70,7 +54,7 @@ TEST(StepChanges, AreNamedInAtMostFivePercentOfUnchangingRuns) {
     for (const std::size_t iterations : {20U, 50U, 100U, 200U, 500U}) {
       for (const bool exponential : {false, true}) {
         const Outcome outcome = outcome_of(
-            {.iterations = iterations, .autocorrelation = autocorrelation, .exponential = exponential}, runs);
+            {.iterations = iterations, .exponential = exponential, .autocorrelation = autocorrelation}, 0, 0, runs);
         EXPECT_LE(static_cast<double>(outcome.named()), most);
       }
     }
@@ -80,18 +64,18 @@ TEST(StepChanges, AreNamedInAtMostFivePercentOfUnchangingRuns) {
 TEST(StepChanges, AJumpAndADriftOfTwiceTheNoiseAreFoundAndToldApart) {
   const std::size_t runs = simulated_runs(40);
   for (const bool exponential : {false, true}) {
-    const Outcome jump = outcome_of({.iterations = 200, .exponential = exponential, .jump = 0.1}, runs);
+    const Outcome jump = outcome_of({.iterations = 200, .exponential = exponential}, 0.1, 0, runs);
     EXPECT_GE(static_cast<double>(jump.jumps), 0.97 * static_cast<double>(runs));
-    const Outcome drift = outcome_of({.iterations = 500, .exponential = exponential, .drift = 0.1}, runs);
+    const Outcome drift = outcome_of({.iterations = 500, .exponential = exponential}, 0, 0.1, runs);
     EXPECT_GE(static_cast<double>(drift.drifts), 0.97 * static_cast<double>(runs));
   }
-  const Outcome alike = outcome_of({.iterations = 1000, .autocorrelation = 0.5, .jump = 0.1}, runs);
+  const Outcome alike = outcome_of({.iterations = 1000, .autocorrelation = 0.5}, 0.1, 0, runs);
   EXPECT_GE(static_cast<double>(alike.jumps), 0.97 * static_cast<double>(runs));
 }
 
 TEST(StepChanges, TheJumpIsWhereItIsAndAsLargeAsItIs) {
-  std::mt19937_64 random(3);
-  const std::vector<double> steps = simulate({.iterations = 100, .jump = 1.4}, random);
+  Random random(3);
+  const std::vector<double> steps = simulate_steps({.iterations = 100}, 1.4, 0, random);
   const StepChangeTest test = test_step_change(steps, 0.02);
   ASSERT_TRUE(test.change);
   EXPECT_TRUE(test.change->jump);
@@ -113,6 +97,22 @@ TEST(StepChanges, ASmallChangeDoesNotCountAndAShortRunIsNotJudged) {
   const StepChangeTest constant = test_step_change(std::vector<double>(100, 1.0), 0);
   EXPECT_TRUE(constant.judged);
   EXPECT_FALSE(constant.change);
+}
+
+// Six standard errors of the mean of exponential noise.
+TEST(StepChanges, SkewedNoiseHidesNoJump) {
+  const std::size_t runs = simulated_runs(20);
+  const Outcome jump = outcome_of({.iterations = 200, .exponential = true, .autocorrelation = 0.5}, 0.075, 0, runs);
+  EXPECT_GE(jump.named(), jump.judged * 9 / 10);
+}
+
+// Timers of a coarse clock give many equal values.
+TEST(StepChanges, EqualStepTimesInAnyOrderAreNoChange) {
+  std::mt19937_64 random(3);
+  std::vector<double> steps;
+  for (int i = 0; i < 300; ++i) steps.push_back(random() % 8 == 0 ? 1.1 : 1.0);
+  EXPECT_TRUE(test_step_change(steps, 0).judged);
+  EXPECT_FALSE(test_step_change(steps, 0).change);
 }
 
 TEST(StepChanges, OneSlowIterationIsNoChange) {
