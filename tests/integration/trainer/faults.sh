@@ -89,6 +89,9 @@ for rank in "01":
     # Transfers run on their own thread.
     main = {row["track"] for row in named("overlap", "backward") if row["rank"] == rank}
     assert not main & {row["track"] for row in few}, main
+    # The ranges of the layers' backward have the sizes of their gradients.
+    layers = [row["args"].get("payload", 0) for row in rows("overlap") if row["rank"] == rank and row["category"] == "layer"]
+    assert abs(sum(layers) / 6 - gradient) < 0.001 * gradient, (sum(layers), gradient)
     double = buckets("double", rank)
     assert len(double) == 6 and {row["args"]["payload"] for row in double} == {gradient}, double
     stale = [row["args"]["payload"] for row in named("server", "staleness") if row["rank"] == rank]
