@@ -102,8 +102,8 @@ class Loop:
         return {"case": name, "without_s": base, "predicted_s": predicted, "measured_s": measured,
                 "change": measured / base - 1, "error_of_step": error / measured,
                 "error_of_change": error / moved if moved else float("inf"),
-                "passed": moved >= LEAST_CHANGE * base and (
-                    error <= BUSY_PART * moved if self.busy else error <= min(MOST_PART * moved, MOST_ERROR * measured))}
+                "passed": error <= BUSY_PART * moved if self.busy else (
+                    moved >= LEAST_CHANGE * base and error <= min(MOST_PART * moved, MOST_ERROR * measured))}
 
 
 def main():
