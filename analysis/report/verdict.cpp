@@ -23,6 +23,11 @@ std::string rank_name(const RankSummary& rank) { return fmt::format("rank {}{}",
 // "rank 37 on node05 holds the others up: it arrives 10.2 ms late in each step". Names a rank only where the test of
 // lateness or the critical path does.
 std::string rank_text(const RunAnalysis& run) {
+  if (!run.host_lateness.late.empty()) {
+    const LateRank& late = run.host_lateness.late.front();
+    return fmt::format("the host {} holds the others up: its ranks arrive {} late in each step", run.hosts[late.rank],
+                       seconds(1e-9 * late.behind_ns));
+  }
   if (!run.lateness.late.empty()) {
     const LateRank& late = run.lateness.late.front();
     std::string text = fmt::format("{} holds the others up: it arrives {} late in each step",

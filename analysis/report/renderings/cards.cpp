@@ -80,7 +80,11 @@ std::vector<Card> cards_of(const Report& report) {
   }
   add_serial_share(report, cards);
   if (report.scaling.limit_from_time_model) {
-    cards.push_back({fixed(*report.scaling.speedup_limit, 2), "speed-up if the runs were much longer",
+    const auto row =
+        std::ranges::find(report.scaling.time_model, report.scaling.speedup_limit, &TimeModelRow::speedup_limit);
+    const std::string whose = row == report.scaling.time_model.end() ? "" : fmt::format(" of {} ranks", row->ranks);
+    cards.push_back({fixed(*report.scaling.speedup_limit, 2),
+                     fmt::format("speed-up{} if the runs were much longer", whose),
                      beside(report.scaling.speedup_limit_ci95, 2), "long-runs"});
   }
   if (const auto focus = focus_of(report)) {

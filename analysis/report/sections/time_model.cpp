@@ -53,7 +53,10 @@ void findings(const Report& report, SentenceList& out) {
   if (rows.size() > most_rows) text += fmt::format("; {} more are in the table below", rows.size() - most_rows);
   out.say("time model", Severity::info, text + ".");
   for (const auto& row : rows) {
-    if (row.speedup_limit) out.say("long runs", Severity::info, limit_text(scaling, row));
+    if (!row.speedup_limit) continue;
+    // The fixed time beyond a perfect division of that of one rank is what a short run loses.
+    const double lost_s = row.model.fixed_s - rows[*row.one].model.fixed_s / row.ranks;
+    out.say("long runs", Severity::info, limit_text(scaling, row), lost_s > 0 ? std::optional(lost_s) : std::nullopt);
   }
 }
 

@@ -43,6 +43,10 @@ TEST(VerdictOfAReport, NamesTheRankThatTheTestOfLatenessNames) {
   run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p = 0.0005}};
   EXPECT_THAT(build_report({run}).verdict.state,
               HasSubstr("rank 1 on alice holds the others up: it arrives 10.0 ms late in each step"));
+  run.lateness_causes.resize(1);
+  run.host_lateness.late = {{.rank = 0, .behind_ns = 1e7, .share_of_step = 0.083, .p = 0.0005}};
+  EXPECT_THAT(build_report({run}).verdict.state,
+              HasSubstr("the host alice holds the others up: its ranks arrive 10.0 ms late in each step"));
 }
 
 TEST(VerdictOfAReport, OfARunThatIsDamagedIsToGetTheWholeTrace) {
