@@ -60,6 +60,8 @@ class Loop:
         self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                         OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
         self.env.setdefault("OMPI_MCA_plm_rsh_agent", "")
+        if busy:  # a rank that polls while it waits would use up its share of a busy core, and be late afterwards
+            self.env["OMPI_MCA_mpi_yield_when_idle"] = "1"
 
     def record(self, name, options, rate):
         run = self.folder / name

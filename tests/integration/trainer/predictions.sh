@@ -5,4 +5,4 @@
 # that the step stays as it is fails, and so does that it shrinks by the whole delay.
 # usage: predictions.sh paceline-train paceline
 set -euo pipefail
-python3 -B "$(dirname "$0")/../../bench/closed_loop.py" "$2" "$1" --rounds 1 --iterations 8 --busy slow-rank
+python3 -B "$(dirname "$0")/../../bench/closed_loop.py" "$2" "$1" --rounds 1 --iterations 16 --busy slow-rank
