@@ -55,7 +55,7 @@ record() {
 report() {
   (cd "$output" && paceline report --format html,text,json -o ./ "$@")
   printf '\n== Report\n'
-  if [ $# -eq 1 ]; then cat "$output/report.txt"; else sed '/^── /,$d' "$output/report.txt"; fi
+  if [ $# -eq 1 ]; then cat "$output/report.txt"; else sed '/^── Details of the scaling/d; /^── /,$d' "$output/report.txt"; fi
   python3 "$samples/lectures/steps.py" "$output/report.json"
   printf '\nLook at: %s\n\nReports: %s/report.html, report.txt, report.json; traces beside them\n' "$look" "$output"
 }
