@@ -10,6 +10,7 @@
 #include "trainer/core/error.h"
 
 namespace paceline::train {
+namespace safetensors_test {
 namespace {
 
 using testing::AllOf;
@@ -116,4 +117,5 @@ TEST(Safetensors, RefuseHostileHeadersInOneLine) {
 }
 
 }  // namespace
+}  // namespace safetensors_test
 }  // namespace paceline::train

@@ -11,6 +11,7 @@
 #include "trainer/optim/optimizer.h"
 
 namespace paceline::train {
+namespace regularization_test {
 namespace {
 
 std::unique_ptr<Optimizer> adamw_of(std::size_t count, const OptimizerOptions& options) {
@@ -161,4 +162,5 @@ TEST(LabelSmoothing, AppliesToTheTrainingLossOfAModel) {
 }
 
 }  // namespace
+}  // namespace regularization_test
 }  // namespace paceline::train

@@ -17,6 +17,7 @@
 #include "trainer/nn/models.h"
 
 namespace paceline::train {
+namespace weights_test {
 namespace {
 
 using testing::AllOf;
@@ -194,4 +195,5 @@ TEST(Weights, AreOnlyReadFromRegularFiles) {
 }
 
 }  // namespace
+}  // namespace weights_test
 }  // namespace paceline::train
