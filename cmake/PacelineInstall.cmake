@@ -11,6 +11,10 @@ foreach(target paceline-inject paceline-cupti paceline-nccl)
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "")
   endif()
 endforeach()
+if(TARGET paceline-report-mpi)
+  install(TARGETS paceline-report-mpi RUNTIME DESTINATION lib/paceline COMPONENT trainer)  # that package has MPI
+  set_target_properties(paceline-report-mpi PROPERTIES INSTALL_RPATH "")
+endif()
 install(DIRECTORY profiler/pytorch/ DESTINATION lib/paceline/pytorch COMPONENT program FILES_MATCHING PATTERN "*.py"
         PATTERN "__pycache__" EXCLUDE)
 install(FILES README.md CHANGELOG.md DESTINATION share/doc/paceline COMPONENT program)

@@ -45,6 +45,7 @@ ROOMS = {
         "compare",
         "python",
         "cli",
+        "mpi",
     ],
     "trainer": [
         "core",

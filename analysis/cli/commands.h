@@ -11,6 +11,10 @@
 #include <functional>
 #include <string>
 
+namespace paceline::analysis {
+class ReadingProcesses;
+}
+
 namespace paceline::cli {
 
 using Command = std::function<int()>;
@@ -27,7 +31,8 @@ void write_output(const std::string& path, const std::function<void(std::FILE*)>
 void make_output(const std::string& path, const std::function<void(const std::filesystem::path&)>& make);
 void add_watch(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
-void add_report(CLI::App& app, Command& chosen);
+// `processes`: those that share the work, in the program that mpirun starts for it (paceline-report-mpi); else null.
+void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* processes = nullptr);
 void add_compare(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);
 void add_whatif(CLI::App& app, Command& chosen);

@@ -1,6 +1,15 @@
 // paceline report: the breakdown of a run; of several runs, or of a table of runs, the scaling report.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -9,6 +18,7 @@
 #include "analysis/cli/interruption.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
+#include "analysis/run/read_run.h"
 #include "analysis/scaling/runs_table.h"
 #include "profiler/format/error.h"
 
@@ -36,6 +46,7 @@ struct ReportCommandOptions {
   analysis::ScalingOptions scaling;
   double noise_percent = 0;
   double link_gbit = 0;  // 0: not given
+  std::uint64_t whole_run_slots = analysis::whole_run_slots;
 };
 
 const Format& format_named(const std::string& name) {
@@ -56,10 +67,13 @@ void write_file(const fs::path& path, const std::string& text) {
   write_output(path, [&](std::FILE* file) { std::fwrite(text.data(), 1, text.size(), file); });
 }
 
-analysis::Report read_and_build(const ReportCommandOptions& options) {
+// Nothing on the processes that only read their share.
+std::optional<analysis::Report> read_and_build(const ReportCommandOptions& options,
+                                               analysis::ReadingProcesses* processes) {
   std::vector<analysis::RunAnalysis> runs;
   std::vector<analysis::ScalingRun> rows;
   std::set<fs::path> given;
+  const analysis::RunReading reading{options.whole_run_slots, processes};
   for (const auto& path : options.runs) {
     std::error_code error;
     if (analysis::looks_like_runs_table(path) || (path.ends_with(".csv") && fs::is_regular_file(path, error))) {
@@ -68,16 +82,21 @@ analysis::Report read_and_build(const ReportCommandOptions& options) {
       if (!given.insert(fs::weakly_canonical(path, error)).second && !error) {
         throw Error(fmt::format("{}: is given twice; give each repeated measurement as its own run", path));
       }
-      const analysis::Trace trace = load_run(path);  // one trace in memory at a time
-      for (const std::string& note : trace.notes) fmt::print(stderr, "paceline report: {}\n", note);
-      runs.push_back(analysis::analyse_run(trace, path));
+      bool failed = false;
+      std::optional<analysis::ReadRun> read =
+          read_run(path, reading, interruptible, failed);  // one in memory at a time
+      if (failed) return std::nullopt;
+      if (!read) continue;
+      for (const std::string& note : read->notes) fmt::print(stderr, "paceline report: {}\n", note);
+      runs.push_back(std::move(read->run));
       if (options.link_gbit > 0) runs.back().config["link_gbit"] = options.link_gbit;
     }
   }
+  if (processes != nullptr && processes->number() > 0) return std::nullopt;
   return analysis::build_report(std::move(runs), std::move(rows), options.scaling);
 }
 
-int report(const ReportCommandOptions& options) {
+int report(const ReportCommandOptions& options, analysis::ReadingProcesses* processes) {
   std::vector<std::string> names = options.formats;
   if (names.empty()) {
     // From the name of the output: -o report.html.
@@ -87,7 +106,9 @@ int report(const ReportCommandOptions& options) {
         names.back() = format.name;
     }
   }
-  const auto built = read_and_build(options);
+  const std::optional<analysis::Report> made = read_and_build(options, processes);
+  if (!made) return 0;
+  const analysis::Report& built = *made;
   if (options.output.empty()) {
     std::cout << format_named(names.front()).render(built);
     return 0;
@@ -106,9 +127,50 @@ int report(const ReportCommandOptions& options) {
   return 0;
 }
 
+// The number of processes that mpirun or srun started, and which of them this one is.
+int from_launcher(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) return std::atoi(value);
+  }
+  return 0;
+}
+// 1 in a program that a process of such a job starts: it inherits the variables.
+int launched_processes() {
+  constexpr const char* launchers[] = {"mpirun",        "mpiexec",       "orterun",   "orted",
+                                       "prterun",       "prte",          "prted",     "hydra_pmi_proxy",
+                                       "mpiexec.hydra", "mpiexec.mpich", "slurmstepd"};
+  std::ifstream file(fmt::format("/proc/{}/comm", getppid()));
+  std::string parent;
+  std::getline(file, parent);
+  if (std::ranges::find(launchers, parent) == std::end(launchers)) return 1;
+  return from_launcher({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+}
+int launched_number() { return from_launcher({"OMPI_COMM_WORLD_RANK", "PMI_RANK"}); }
+
+// Becomes the program that shares the ranks over MPI; returns only where that fails.
+int become_shared() {
+  constexpr const char* name = "paceline-report-mpi";
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error);
+  const fs::path path = own.parent_path().parent_path() / "lib" / "paceline" / name;
+  std::ifstream command_line("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(command_line, argument, '\0');) arguments.push_back(argument);
+  std::vector<char*> raw;
+  for (std::string& argument : arguments) raw.push_back(argument.data());
+  raw.push_back(nullptr);
+  if (!error && !arguments.empty()) execv(path.c_str(), raw.data());
+  if (launched_number() > 0) return 0;  // the first one reports it for all
+  throw Error(
+      fmt::format("{}: {}; several processes share a report only if Paceline was built with MPI "
+                  "(PACELINE_MPI=ON). Start one process instead",
+                  path.string(), error ? error.message() : std::strerror(errno)));
+}
+
 }  // namespace
 
-void add_report(CLI::App& app, Command& chosen) {
+void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* processes) {
   auto* command = app.add_subcommand("report", "Show where the time of a run went, and how several runs scale");
   auto options = std::make_shared<ReportCommandOptions>();
   command
@@ -143,12 +205,19 @@ void add_report(CLI::App& app, Command& chosen) {
       ->type_name("GBIT/S")
       ->check(CLI::Range(1e-6, 1e6));
   command
+      ->add_option(
+          "--whole-run-slots", options->whole_run_slots,
+          "A run with more slots than this (two or three for each range or call) is read rank by rank, in bounded "
+          "memory, and by all processes of mpirun; without messages, critical path and predictions. Default: "
+          "400000000")
+      ->type_name("SLOTS");
+  command
       ->add_option("RUN", options->runs,
                    "Run directories, trace files, archives, quoted patterns, or tables of runs (CSV: "
                    "ranks,epochs,images,seconds)")
       ->type_name("")
       ->required();
-  command->callback([options, &chosen] {
+  command->callback([options, processes, &chosen] {
     if (options->noise_percent > 0) options->scaling.noise = options->noise_percent / 100;
     // The columns of tables are read in lower case.
     for (std::string column : std::vector(options->scaling.series)) {
@@ -158,7 +227,10 @@ void add_report(CLI::App& app, Command& chosen) {
     if (options->formats.size() > 1 && options->output.empty()) {
       throw CLI::ValidationError("--format", "several formats need -o DIRECTORY");
     }
-    chosen = [options] { return report(*options); };
+    chosen = [options, processes] {
+      if (processes == nullptr && launched_processes() > 1) return become_shared();
+      return report(*options, processes);
+    };
   });
 }
 

@@ -49,6 +49,12 @@ class DurationSketch {
   double quantile_ns(double q) const;
   bool exact() const { return counts_.empty(); }  // whether quantiles are
 
+  // Calls fields(…) with all of its members, which a copy in another process needs.
+  template <class Fields>
+  void each_field(Fields&& fields) {
+    fields(count_, sum_ns_, maximum_ns_, minimum_ns_, origin_ns_, squares_, first_, counts_, kept_);
+  }
+
  private:
   static constexpr std::size_t most_kept = 1024;
   static constexpr int bucket_bits = 6;  // 64 buckets for each power of two

@@ -6,8 +6,10 @@
 #include <charconv>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "analysis/clocks/alignment.h"
 #include "analysis/importers/pace/file_import.h"
@@ -196,59 +198,99 @@ class RankImport {
 
 }  // namespace
 
-Trace import_pace(std::vector<PaceEvents> files, const Progress& progress) {
+struct PaceRun::State {
   std::vector<std::string> notes;
-  auto [processes, others] = sort_processes(std::move(files), notes);
-
-  std::vector<ClockReadings> readings;
-  for (const PaceProcess& process : processes) readings.push_back(readings_of(process));
-  for (const PaceProcess& other : others) readings.push_back(readings_of(other));
-  const std::vector<AlignedClock> clocks = align_clocks(readings);
-  note_utc(processes, clocks, notes);
-  double zero = clocks.empty() ? 0 : clocks.front().process_start_ns;
-  for (const AlignedClock& clock : clocks) zero = std::min(zero, clock.process_start_ns);
-
+  std::vector<PaceProcess> processes, others;
+  std::vector<AlignedClock> clocks;  // of the processes, then of the others
+  double zero = 0;
   CommunicatorTexts communicators;
   std::uint64_t slots = 0;
-  for (const std::vector<PaceProcess>* all : {&processes, &others}) {
+  std::string iteration_name;
+};
+
+PaceRun::PaceRun(std::vector<PaceEvents> files) : state_(std::make_unique<State>()) {
+  State& run = *state_;
+  PaceProcesses sorted = sort_processes(std::move(files), run.notes);
+  run.processes = std::move(sorted.ranks);
+  run.others = std::move(sorted.others);
+  std::vector<ClockReadings> readings;
+  for (const PaceProcess& process : run.processes) readings.push_back(readings_of(process));
+  for (const PaceProcess& other : run.others) readings.push_back(readings_of(other));
+  run.clocks = align_clocks(readings);
+  note_utc(run.processes, run.clocks, run.notes);
+  run.zero = run.clocks.empty() ? 0 : run.clocks.front().process_start_ns;
+  for (const AlignedClock& clock : run.clocks) run.zero = std::min(run.zero, clock.process_start_ns);
+  for (const std::vector<PaceProcess>* all : {&run.processes, &run.others}) {
     for (const PaceProcess& process : *all) {
-      add_communicators(process.definitions, communicators);
-      slots += process.events.slots();
+      add_communicators(process.definitions, run.communicators);
+      run.slots += process.events.slots();
     }
+  }
+  for (const PaceProcess& process : run.processes) {
+    const auto& settings = process.definitions.settings;
+    if (const auto named = settings.find("iteration_name"); named != settings.end()) run.iteration_name = named->second;
+  }
+}
+
+PaceRun::~PaceRun() = default;
+
+std::size_t PaceRun::ranks() const { return state_->processes.size(); }
+std::uint64_t PaceRun::slots() const { return state_->slots; }
+
+Trace PaceRun::import(std::span<const std::size_t> wanted, const Progress& progress) {
+  State& state = *state_;
+  // The other files of these ranks, in their order.
+  std::vector<std::vector<std::size_t>> others_of(state.processes.size());
+  for (std::size_t o = 0; o < state.others.size(); ++o) others_of[state.others[o].rank_index].push_back(o);
+  std::uint64_t slots = 0;
+  for (const std::size_t p : wanted) {
+    slots += state.processes[p].events.slots();
+    for (const std::size_t o : others_of[p]) slots += state.others[o].events.slots();
   }
   ProgressCounter counter(progress, slots);
   std::deque<PartCounter> parts;  // one for each file
-  for (PaceProcess& process : processes) {
+  for (const std::size_t p : wanted) {
+    PaceProcess& process = state.processes[p];
     const std::string name = fmt::format("rank {} on {}", process.rank, process.file.host);
     process.events.count_in(parts.emplace_back(progress, counter, name, process.events.slots()));
   }
-  for (PaceProcess& other : others) {
-    other.events.count_in(parts.emplace_back(progress, counter, "", other.events.slots()));
+  for (const std::size_t p : wanted) {
+    for (const std::size_t o : others_of[p]) {
+      PaceProcess& other = state.others[o];
+      other.events.count_in(parts.emplace_back(progress, counter, "", other.events.slots()));
+    }
   }
 
   TraceBuilder run;
   std::vector<RankBuilder*> ranks;
-  std::string iteration_name;
-  for (std::size_t p = 0; p < processes.size(); ++p) {
-    ranks.push_back(&run.add_rank(facts_of(processes[p], clocks[p], static_cast<int>(processes.size()))));
-    const auto& settings = processes[p].definitions.settings;
-    if (const auto named = settings.find("iteration_name"); named != settings.end()) iteration_name = named->second;
+  for (const std::size_t p : wanted) {
+    ranks.push_back(
+        &run.add_rank(facts_of(state.processes[p], state.clocks[p], static_cast<int>(state.processes.size()))));
   }
-  std::vector<std::vector<std::string>> notes_of_ranks(processes.size());
-  parallel_for(processes.size(), [&](std::size_t p) {
-    RankImport import(*ranks[p], communicators, zero);
-    import.begin(processes[p], clocks[p]);
-    for (std::size_t o = 0; o < others.size(); ++o) {
-      if (others[o].rank_index == p) import.add(others[o], clocks[processes.size() + o]);
-    }
+  std::vector<std::vector<std::string>> notes_of_ranks(wanted.size());
+  parallel_for(wanted.size(), [&](std::size_t i) {
+    const std::size_t p = wanted[i];
+    RankImport import(*ranks[i], state.communicators, state.zero);
+    import.begin(state.processes[p], state.clocks[p]);
+    for (const std::size_t o : others_of[p]) import.add(state.others[o], state.clocks[state.processes.size() + o]);
     import.finish();
-    notes_of_ranks[p] = import.notes();
+    notes_of_ranks[i] = import.notes();
   });
-  for (const auto& of_rank : notes_of_ranks) notes.insert(notes.end(), of_rank.begin(), of_rank.end());
   Trace trace = run.finish();
-  trace.notes = std::move(notes);
-  trace.iteration_name = std::move(iteration_name);
+  trace.notes = std::exchange(state.notes, {});  // those of the run come with the first ranks
+  for (const auto& of_rank : notes_of_ranks) trace.notes.insert(trace.notes.end(), of_rank.begin(), of_rank.end());
+  trace.iteration_name = state.iteration_name;
   return trace;
+}
+
+Trace PaceRun::import_all(const Progress& progress) {
+  std::vector<std::size_t> all(ranks());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return import(all, progress);
+}
+
+Trace import_pace(std::vector<PaceEvents> files, const Progress& progress) {
+  return PaceRun(std::move(files)).import_all(progress);
 }
 
 Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress) {

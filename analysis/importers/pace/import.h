@@ -1,6 +1,9 @@
 // Makes the model from .pace files, one for each process.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "analysis/importers/pace/events.h"
@@ -13,6 +16,29 @@ namespace paceline::analysis {
 // belongs to which rank: processes.h. What was left out is noted (Trace::notes). Ranks are imported in parallel. Throws
 // Error where the files are of different jobs. Cost: linear in the events.
 Trace import_pace(std::vector<PaceEvents> files, const Progress& progress = {});
+// The files of a run, of which some ranks at a time are imported, so that memory stays bounded. All ranks have the
+// times and texts that import_pace() gives them.
+class PaceRun {
+ public:
+  // Reads the definitions of all files, and puts all ranks on one clock. Throws Error as import_pace() does.
+  explicit PaceRun(std::vector<PaceEvents> files);
+  ~PaceRun();
+  PaceRun(const PaceRun&) = delete;
+  PaceRun& operator=(const PaceRun&) = delete;
+
+  std::size_t ranks() const;
+  std::uint64_t slots() const;  // of all files: the events with their extensions
+
+  // The trace of these ranks, by their indices; each rank may be imported once. Ranks are imported in parallel. Cost:
+  // linear in their events.
+  Trace import(std::span<const std::size_t> ranks, const Progress& progress = {});
+  Trace import_all(const Progress& progress = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 // The same for files in memory.
 Trace import_pace(std::vector<format::TraceFile> files, const Progress& progress = {});
 

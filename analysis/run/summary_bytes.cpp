@@ -1,0 +1,203 @@
+#include "analysis/run/summary_bytes.h"
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <type_traits>
+
+#include "profiler/format/error.h"
+
+namespace paceline::analysis {
+namespace summary_bytes {
+
+// A change of the structures below changes this number nearly always.
+constexpr std::uint64_t layout = 0x70616365'00000001 ^ (std::uint64_t{sizeof(RankSummary)} << 32) ^
+                                 (std::uint64_t{sizeof(CollectiveCall)} << 16) ^ (sizeof(Iteration) << 8) ^
+                                 sizeof(RangeStatistics);
+
+// The members of the structures that are not copied byte by byte.
+template <class A>
+void each_member(A& a, DurationSketch& v) {
+  v.each_field(a);
+}
+template <class A>
+void each_member(A& a, RangeStatistics& v) {
+  a(v.domain, v.category, v.name, v.durations, v.device);
+}
+template <class A>
+void each_member(A& a, KernelStatistics& v) {
+  a(v.name, v.category, v.count, v.sum_ns, v.min_ns, v.max_ns, v.mean_ns, v.stddev_ns);
+}
+template <class A>
+void each_member(A& a, QueueStatistics& v) {
+  a(v.stream, v.length);
+}
+template <class A>
+void each_member(A& a, Launches& v) {
+  a(v.statistics, v.queues);
+}
+template <class A>
+void each_member(A& a, RankLosses& v) {
+  a(v.events, v.main_ns, v.main_thread, v.other_threads, v.located, v.causes);
+}
+template <class A>
+void each_member(A& a, GpuTrouble& v) {
+  a(v.device, v.xid_error, v.further_errors, v.slowed_down);
+}
+template <class A>
+void each_member(A& a, CollectiveCalls::Membership& v) {
+  a(v.communicator, v.text);
+}
+template <class A>
+void each_member(A& a, CollectiveCalls& v) {
+  a(v.rank, v.world_size, v.end_ns, v.operations, v.calls, v.unnumbered, v.communicators, v.open_slice, v.complete,
+    v.complete_at_end);
+}
+template <class A>
+void each_member(A& a, RankSummary& v) {
+  auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
+         clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
+         iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions,
+         accuracies, waiting_for_cpu, gpu_troubles] = v;
+  a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
+    clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
+    iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions, accuracies,
+    waiting_for_cpu, gpu_troubles);
+}
+
+class Writer {
+ public:
+  template <class... Values>
+  void operator()(Values&... values) {
+    (add(values), ...);
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  void raw(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
+  void add(std::string& text) {
+    std::uint64_t size = text.size();
+    add(size);
+    raw(text.data(), text.size());
+  }
+  template <class Value>
+  void add(std::vector<Value>& values) {
+    std::uint64_t size = values.size();
+    add(size);
+    if constexpr (std::is_trivially_copyable_v<Value>) {
+      raw(values.data(), values.size() * sizeof(Value));
+    } else {
+      for (Value& value : values) add(value);
+    }
+  }
+  template <class Value>
+  void add(std::map<std::string, Value>& values) {
+    std::uint64_t size = values.size();
+    add(size);
+    for (auto& [key, value] : values) {
+      std::string copy = key;
+      add(copy);
+      add(value);
+    }
+  }
+  template <class Value>
+  void add(Value& value) {
+    if constexpr (std::is_trivially_copyable_v<Value>) {
+      raw(&value, sizeof value);
+    } else {
+      each_member(*this, value);
+    }
+  }
+  template <class Value>
+  requires(!std::is_trivially_copyable_v<std::optional<Value>>) void add(std::optional<Value>& value) {
+    bool has_value = value.has_value();
+    add(has_value);
+    if (has_value) add(*value);
+  }
+
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  template <class... Values>
+  void operator()(Values&... values) {
+    (get(values), ...);
+  }
+  bool at_end() const { return bytes_.empty(); }
+
+ private:
+  void raw(void* data, std::size_t size) {
+    if (size > bytes_.size()) throw Error("the summaries of another process are cut");
+    if (size > 0) std::memcpy(data, bytes_.data(), size);
+    bytes_.remove_prefix(size);
+  }
+  // Each entry takes a byte at least, so that a broken number does not ask for memory.
+  std::size_t count() {
+    std::uint64_t size = 0;
+    get(size);
+    if (size > bytes_.size()) throw Error("the summaries of another process are cut");
+    return static_cast<std::size_t>(size);
+  }
+  void get(std::string& text) {
+    text.resize(count());
+    raw(text.data(), text.size());
+  }
+  template <class Value>
+  void get(std::vector<Value>& values) {
+    values.resize(count());
+    if constexpr (std::is_trivially_copyable_v<Value>) {
+      raw(values.data(), values.size() * sizeof(Value));
+    } else {
+      for (Value& value : values) get(value);
+    }
+  }
+  template <class Value>
+  void get(std::map<std::string, Value>& values) {
+    for (std::size_t left = count(); left > 0; --left) {
+      std::string key;
+      get(key);
+      get(values[key]);
+    }
+  }
+  template <class Value>
+  void get(Value& value) {
+    if constexpr (std::is_trivially_copyable_v<Value>) {
+      raw(&value, sizeof value);
+    } else {
+      each_member(*this, value);
+    }
+  }
+  template <class Value>
+  requires(!std::is_trivially_copyable_v<std::optional<Value>>) void get(std::optional<Value>& value) {
+    bool has_value = false;
+    get(has_value);
+    if (has_value) get(value.emplace());
+  }
+
+  std::string_view bytes_;
+};
+
+}  // namespace summary_bytes
+
+std::string bytes_of(std::vector<std::string>& notes, std::vector<RankSummary>& summaries) {
+  summary_bytes::Writer writer;
+  std::uint64_t layout = summary_bytes::layout;
+  writer(layout, notes, summaries);
+  return writer.take();
+}
+
+SharedSummaries summaries_from(std::string_view bytes) {
+  summary_bytes::Reader reader(bytes);
+  std::uint64_t layout = 0;
+  SharedSummaries shared;
+  reader(layout);
+  if (layout != summary_bytes::layout) throw Error("the processes of the report run different builds of Paceline");
+  reader(shared.notes, shared.summaries);
+  if (!reader.at_end()) throw Error("the summaries of another process are longer than they should be");
+  return shared;
+}
+
+}  // namespace paceline::analysis
