@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """usage: report_memory.py PACELINE SYNTHETIC_RANKS [--ranks 512] [--steps 200] [--ranges 20] [--allreduces 4]
-                        [--processes 1,2] [--whole-run-slots N]
+                        [--processes 1,2] [--whole]
 
 The memory and time of `paceline report` on a synthetic job of many ranks, read as a whole and rank by rank, by one process
 and by several under mpirun: the largest resident set of any process, and whether all reports have the same bytes.
@@ -14,13 +14,28 @@ import sys
 import tempfile
 import time
 
-MEASURE = """
-import os, resource, subprocess, sys
-status = subprocess.call(sys.argv[2:])
-with open(sys.argv[1], "a") as file:
-    file.write(f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}\\n")
-sys.exit(status)
-"""
+
+
+def follow(command, environment, mark):
+    """Runs the command; the largest resident set, in MiB, of each process `paceline…` with `mark` on its command line."""
+    largest = {}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                    words = file.read().split("\0")
+                if mark not in words or "paceline" not in os.path.basename(words[0]):
+                    continue
+                with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                    peak = next(line for line in file if line.startswith("VmHWM"))
+                largest[pid] = int(peak.split()[1]) / 1024
+            except (OSError, StopIteration):
+                continue
+        time.sleep(0.02)
+    if process.returncode != 0:
+        sys.exit(f"{command[0]} failed")
+    return sorted(largest.values())
 
 
 def main():
@@ -47,17 +62,13 @@ def main():
         ways += [(int(processes), "1") for processes in arguments.processes.split(",")]
         seen = {}
         for processes, slots in ways:
-            resident, output = os.path.join(directory, "resident"), os.path.join(directory, "report.json")
-            open(resident, "w", encoding="utf-8").close()
-            command = [sys.executable, "-c", MEASURE, resident, arguments.paceline, "report", "--whole-run-slots", slots, "-o",
-                       output, run]
+            output = os.path.join(directory, "report.json")
+            command = [arguments.paceline, "report", "--whole-run-slots", slots, "-o", output, run]
             if processes > 1:
                 command = ["mpirun", "--bind-to", "none", "-n", str(processes), *command]
             began, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
+            largest = follow(command, environment, output)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            with open(resident, encoding="utf-8") as file:
-                largest = sorted(int(line) / 1024 for line in file)
             with open(output, "rb") as file:
                 digest = hashlib.sha256(file.read()).hexdigest()[:12]
             seen.setdefault(slots, set()).add(digest)
