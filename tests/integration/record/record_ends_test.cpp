@@ -118,7 +118,9 @@ TEST_F(RecordEnds, ARunThatFailedIsLeftOutOfScaling) {
   run(recorded() + WAYS " _exit 100");
   const Ended report = run(PACELINE " report one run");
   EXPECT_TRUE(report.by_itself(0)) << report.err;
-  EXPECT_NE(report.out.find("(1 left out)"), std::string::npos) << report.out;
+  EXPECT_NE(report.out.find("run: Rank 0 ended with status 7"), std::string::npos) << report.out;
+  EXPECT_NE(report.out.find("The run is left out of"), std::string::npos) << report.out;
+  EXPECT_NE(report.out.find("all runs have 1 rank"), std::string::npos) << report.out;
 }
 #endif
 

@@ -6,7 +6,7 @@ nodes=$samples/two_nodes/nodes.sh
 "$nodes" true || exit 77
 got=0
 "$nodes" --rate fast true 2>said || got=$?
-[ "$got" -eq 2 ] && grep -q 'nodes.sh: --rate fast: ' said || fail "status $got: $(cat said)"
+[ "$got" -eq 2 ] && grep -q 'nodes.sh: --rate fast ' said || fail "status $got: $(cat said)"
 
 source "$samples/programs.sh"
 # Each node sends and gets 4 MB: 0.168 s at 200 Mbit/s, of which the first 256 kB may pass at once.
