@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "analysis/importers/pace/import.h"
+#include "analysis/importers/pace/open.h"
 #include "analysis/load/load.h"
 #include "analysis/run/summary_bytes.h"
 #include "analysis/text/numbers.h"
@@ -24,23 +25,10 @@ struct Part {
 };
 
 std::vector<PaceEvents> open_files(const RunFiles& run, std::vector<std::string>& notes) {
-  std::vector<std::optional<PaceEvents>> opened(run.files.size());
-  std::vector<std::string> failures(run.files.size());
-  parallel_for(run.files.size(), [&](std::size_t i) {
-    try {
-      opened[i].emplace(format::TraceFileReader(run.files[i].path));
-    } catch (const Error& error) {
-      failures[i] = error.what();
-    }
-  });
-  std::vector<PaceEvents> files;
-  for (std::optional<PaceEvents>& file : opened) {
-    if (file) files.push_back(std::move(*file));
-  }
-  std::erase(failures, "");
-  if (files.empty()) throw Error(run.with_names(failures.front()));
-  for (const std::string& failure : failures) notes.push_back(run.with_names(failure));
-  return files;
+  OpenedPaceFiles opened = open_pace_files(run.files);
+  if (opened.files.empty()) throw Error(run.with_names(opened.failures.front()));
+  for (const std::string& failure : opened.failures) notes.push_back(run.with_names(failure));
+  return std::move(opened.files);
 }
 
 void add_names(const RunFiles& files, Trace& trace) {

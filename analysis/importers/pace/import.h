@@ -16,6 +16,7 @@ namespace paceline::analysis {
 // belongs to which rank: processes.h. What was left out is noted (Trace::notes). Ranks are imported in parallel. Throws
 // Error where the files are of different jobs. Cost: linear in the events.
 Trace import_pace(std::vector<PaceEvents> files, const Progress& progress = {});
+
 // The files of a run, of which some ranks at a time are imported, so that memory stays bounded. All ranks have the
 // times and texts that import_pace() gives them.
 class PaceRun {
