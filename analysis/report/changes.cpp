@@ -58,6 +58,11 @@ bool keeps_results(const Prediction& prediction) {
                               [&](const char* option) { return prediction.options.find(option) != std::string::npos; });
 }
 
+bool is_about_slow_ranks(const Prediction& prediction) {
+  return prediction.options.find("--relieve") != std::string::npos ||
+         prediction.options.find("--balanced") != std::string::npos;
+}
+
 // The predictions, the one to make first at the top.
 Table first_row_first(const RunAnalysis& run) {
   WhatIf what_if = *run.what_if;
@@ -123,6 +128,8 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   }
   for (const Prediction& of : run.what_if->predictions) {
     if (of.bound || of.per_image != of.ratio || of.ratio >= 1) continue;  // other work, or slower
+    // Where chance may have made a rank slow, nobody should look for its cause first.
+    if (!slow && changes_parts::is_about_slow_ranks(of)) continue;
     if (best == nullptr) best = &of;
     if (harmless == nullptr && changes_parts::keeps_results(of)) harmless = &of;
     if (slow && of.options == fmt::format("--relieve {}", *slow)) relief = &of;

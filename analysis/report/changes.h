@@ -26,7 +26,8 @@ std::optional<double> speed_up_without(const Report& report, const LostTime& los
 
 // The prediction to try first among those that do the same work for the same images. It is the relief of the rank that
 // holds the others up if that gains at least half of what the best one gains. Else it is the best change that keeps the
-// results of training and the machine, by the same rule; else the best one. nullptr where none gains.
+// results of training and the machine, by the same rule; else the best one. Relief of a rank and equal ranks only count
+// where a rank is late beyond chance or holds the critical path. nullptr where none gains.
 const Prediction* first_prediction(const RunAnalysis& run);
 // What the prediction saves of the run's time, in seconds.
 double gain_s(const RunAnalysis& run, const Prediction& prediction);

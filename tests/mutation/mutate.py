@@ -36,7 +36,8 @@ ROOMS = {
                    "background", "sender")],
                  ["trainer_updater_parts_test", "trainer_updaters_test:4"]),
     "nn": (["trainer/nn/*"],
-           ["trainer_network_test", "|", "trainer_cpu_model_test", "trainer_gradient_test", "trainer_pytorch_test"]),
+           ["trainer_network_test", "|", "trainer_cpu_model_test", "trainer_gradient_test", "trainer_pytorch_test",
+            "trainer_updaters_test:4"]),
 }
 LEFT_OUT = set()
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -86,6 +86,12 @@ TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
   EXPECT_EQ(first_prediction(run)->options, "--bucket-mb 1");
   run.what_if->predictions[1].ratio = run.what_if->predictions[1].per_image = 0.8;
   EXPECT_EQ(first_prediction(run)->options, "--double-buffering");
+  run.what_if->predictions = {prediction("--relieve 1", 0.7), prediction("--balanced", 0.8),
+                              prediction("--bucket-mb 1", 0.9)};
+  run.lateness.late.clear();
+  EXPECT_EQ(first_prediction(run)->options, "--bucket-mb 1") << "no rank is late beyond chance";
+  run.lateness.late.emplace_back().rank = 1;
+  EXPECT_EQ(first_prediction(run)->options, "--relieve 1");
   run.what_if->predictions = {prediction("--ranks 4", 1.1)};
   EXPECT_EQ(first_prediction(run), nullptr);
 }

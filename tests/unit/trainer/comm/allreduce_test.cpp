@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -194,6 +195,32 @@ TEST_P(AllreduceTest, IsTheSameInASleepingThread) {
     std::thread([&] {
       sleep_in_waits();
       expect_means(communicator, 300'001, name);
+    }).join();
+  }
+}
+
+// On one host the communicators above write into shared memory. Messages between hosts are waited for in this way.
+TEST(Waits, EndWhenTheMessageIsThere) {
+  const FirstRanks ranks(2);
+  if (!ranks) return;
+  int rank = 0;
+  MPI_Comm_rank(ranks.comm, &rank);
+  for (const bool one : {true, false}) {
+    MPI_Barrier(ranks.comm);
+    if (rank == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const int sent = 7;
+      MPI_Send(&sent, 1, MPI_INT, 0, 5, ranks.comm);
+      continue;
+    }
+    std::thread([&] {
+      sleep_in_waits();
+      int received = 0;
+      std::vector<MPI_Request> requests(1, MPI_REQUEST_NULL);
+      MPI_Irecv(&received, 1, MPI_INT, 1, 5, ranks.comm, &requests[0]);
+      one ? wait_for(requests[0]) : wait_for(requests);
+      EXPECT_EQ(received, 7);
+      EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
     }).join();
   }
 }
