@@ -99,8 +99,8 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost) {
                     .seconds = lost.slowdown_s,
                     .remedy = !run.crowded_cpus.empty() ? "no more ranks on a host than it has CPUs for them"
                               : run.waiting_for_cpu.value_or(0) >= 0.05
-                                  ? "fewer threads for each rank, or CPUs of its own"
-                                  : "fewer threads for each rank, or one rank on each machine"});
+                                  ? "CPUs of its own for each rank, or fewer threads where ranks have several"
+                                  : "one rank on each machine, or fewer threads where ranks have several"});
   std::erase_if(causes, [](const LostCause& cause) { return cause.seconds <= 0; });
   std::ranges::stable_sort(causes, std::greater(), &LostCause::seconds);
   return causes;
