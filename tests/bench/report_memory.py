@@ -14,12 +14,13 @@ import sys
 import tempfile
 import time
 
+from mpi_environment import MPI_ENVIRONMENT
 
 
-def follow(command, environment, mark):
+def follow(command, mark):
     """Runs the command; the largest resident set, in MiB, of each process `paceline…` with `mark` on its command line."""
     largest = {}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=MPI_ENVIRONMENT, stderr=subprocess.DEVNULL)
     while process.poll() is None:
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -49,8 +50,6 @@ def main():
     parser.add_argument("--processes", default="1,2")
     parser.add_argument("--whole", action="store_true", help="also read as a whole, by one process")
     arguments = parser.parse_args()
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                       OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1")
     with tempfile.TemporaryDirectory(prefix="paceline-report-memory-") as directory:
         run = os.path.join(directory, "run")
         subprocess.run([arguments.synthetic_ranks, run, str(arguments.ranks), str(arguments.steps), str(arguments.ranges),
@@ -67,7 +66,7 @@ def main():
             if processes > 1:
                 command = ["mpirun", "--bind-to", "none", "-n", str(processes), *command]
             began, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-            largest = follow(command, environment, output)
+            largest = follow(command, output)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             with open(output, "rb") as file:
                 digest = hashlib.sha256(file.read()).hexdigest()[:12]

@@ -18,6 +18,8 @@ import termios
 import threading
 import time
 
+from mpi_environment import MPI_ENVIRONMENT
+
 
 def start_watch(arguments, run):
     main, other = pty.openpty()
@@ -63,13 +65,11 @@ def main():
     parser.add_argument("--ranges", type=int, default=100)
     parser.add_argument("--interval", type=float, default=2)
     arguments = parser.parse_args()
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                       OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1")
     with tempfile.TemporaryDirectory(prefix="paceline-watch-cost-") as directory:
         run = os.path.join(directory, "run")
         job = subprocess.Popen(["mpirun", "--bind-to", "none", "-n", str(arguments.ranks), arguments.paceline, "record", "-o",
                                 run, "--", arguments.steps, "1000000", str(arguments.step_ms), "ranges",
-                                str(arguments.ranges)], env=environment, start_new_session=True,
+                                str(arguments.ranges)], env=MPI_ENVIRONMENT, start_new_session=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:

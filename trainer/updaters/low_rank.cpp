@@ -41,7 +41,8 @@ void expand(const MatrixShape& s, std::span<const float> p, std::span<const floa
 }
 
 std::vector<std::size_t> orthonormalise(const MatrixShape& s, std::span<float> p) {
-  constexpr double dependent = 1e-6;  // what is left of such a column is the rounding of fp32
+  // A column that keeps less than this share of its length is a combination of the others but for the rounding of fp32.
+  constexpr double dependent = 1e-6;
   std::vector<std::vector<double>> columns(s.rank, std::vector<double>(s.rows));
   std::vector<std::size_t> dropped;
   const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
