@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace paceline::viewer {
 
@@ -25,6 +26,7 @@ void ViewState::jump_to(TimeRange range) {
   if (axis_.visible() == before) return;
   history_.push_back(before);
   if (history_.size() > history_length) history_.erase(history_.begin());
+  future_.clear();
   Q_EMIT view_changed();
 }
 
@@ -32,7 +34,16 @@ void ViewState::show_previous() {
   if (history_.empty()) return;
   const TimeRange before = history_.back();
   history_.pop_back();
+  future_.push_back(axis_.visible());
   show_part(before);
+}
+
+void ViewState::show_next() {
+  if (future_.empty()) return;
+  const TimeRange after = future_.back();
+  future_.pop_back();
+  history_.push_back(axis_.visible());
+  show_part(after);
 }
 
 void ViewState::jump_to_iteration(int steps) {
@@ -133,6 +144,7 @@ void ViewState::reveal_closely(const SliceRef& ref) {
 }
 
 void ViewState::reveal(const SliceRef& ref) {
+  set_rank_hidden(ref.rank, false);
   set_host_folded(QString::fromStdString(run_.trace.ranks[ref.rank].host), false);
   set_collapsed(ref.rank, false);
   const auto& slices = slices_of(run_, ref);
@@ -147,9 +159,10 @@ void ViewState::reveal(const SliceRef& ref) {
   select(ref);
 }
 
-void ViewState::select_range(std::optional<TimeRange> range) {
-  if (range == selected_range_) return;
+void ViewState::select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks) {
+  if (range == selected_range_ && ranks == selected_ranks_) return;
   selected_range_ = range;
+  selected_ranks_ = std::move(ranks);
   Q_EMIT range_changed();
 }
 
@@ -233,7 +246,11 @@ void ViewState::arrange() {
       break;
     case RankOrder::duration:
       sort_by([&](std::size_t rank) { return ranks[rank].start_ns - ranks[rank].end_ns; });
+      break;
+    case RankOrder::own:
+      order = own_order_;
   }
+  std::erase_if(order, [&](std::size_t rank) { return folds_[rank].hidden; });
   std::ranges::stable_sort(order, {}, [&](std::size_t rank) { return !folds_[rank].pinned; });
   const bool by_host = rank_order_ == RankOrder::number || rank_order_ == RankOrder::host;
   const bool headings = by_host && order.size() >= many_ranks && run_.hosts.size() > 1;

@@ -4,6 +4,7 @@
 
 #include <QObject>
 #include <QStringList>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,6 +21,13 @@ namespace paceline::viewer {
 // Whether slices of each kind are shown; nullptr: all are.
 using KindSet = std::shared_ptr<const std::vector<bool>>;
 
+// A place in time that the user wants to find again.
+struct Bookmark {
+  double time_ns = 0;
+  QString text;  // may be empty
+  bool operator==(const Bookmark&) const = default;
+};
+
 // Ranks that stand together on screen, as indices into Run::ranks.
 struct RankGroup {
   QString host;  // empty where the group has no heading
@@ -31,9 +39,21 @@ class ViewState : public QObject {
   Q_OBJECT
 
  public:
-  // From a slice to another one: on its level, to another level, to another row, or to the same row of another rank.
-  enum class Step { previous, next, outward, inward, row_above, row_below, rank_above, rank_below };
-  enum class RankOrder { number, host, waiting_caused, duration };
+  // From a slice to another one: on its level, to another level, to another row, to the same row of another rank, or to
+  // the slice of the same name in its row.
+  enum class Step {
+    previous,
+    next,
+    outward,
+    inward,
+    row_above,
+    row_below,
+    rank_above,
+    rank_below,
+    previous_of_name,
+    next_of_name
+  };
+  enum class RankOrder { number, host, waiting_caused, duration, own };
   static constexpr std::size_t many_ranks = 9;  // from here on, ranks start folded, and hosts have headings
   static constexpr int default_names_width = 200;
 
@@ -45,10 +65,11 @@ class ViewState : public QObject {
   const TimeAxis& axis() const { return axis_; }
   void set_width(int pixels);
 
-  // Jumps: the range before is kept for show_previous().
+  // Jumps: the range before is kept for show_previous(), which keeps its own for show_next().
   void show_all() { jump_to(axis_.whole()); }
   void jump_to(TimeRange range);
   void show_previous();
+  void show_next();
   // Iterations are those of the first rank that has any; `steps` is counted from the one in the middle of the view.
   void jump_to_iteration(int steps);
   // From the begin of iteration `first` to the end of `last`, of the first rank that has any of them.
@@ -76,7 +97,25 @@ class ViewState : public QObject {
   // The same. A slice that would be too narrow to be seen is zoomed to, so that it takes a tenth of the width.
   void reveal_closely(const SliceRef& slice);
   std::optional<TimeRange> selected_range() const { return selected_range_; }
-  void select_range(std::optional<TimeRange> range);
+  // With `ranks`, a box: the range on these ranks only, as indices. Without, it concerns all ranks.
+  void select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks = {});
+  const std::set<std::size_t>& selected_ranks() const { return selected_ranks_; }
+  // Selects the time of the selected slice.
+  void select_range_of_slice();
+
+  // By time. A bookmark is set where there is none within 5 pixels; otherwise that one is removed.
+  const std::vector<Bookmark>& bookmarks() const { return bookmarks_; }
+  void set_bookmarks(std::vector<Bookmark> bookmarks);
+  void toggle_bookmark(double time_ns);
+  // At the pointer, or else at the start of the selected slice, or in the middle of the view.
+  void toggle_bookmark_here();
+  // Goes to the bookmark after the one that was visited last, or before it. If that is not in view, the middle of the
+  // view counts.
+  void jump_to_bookmark(bool next);
+
+  // The critical path through the ranks is drawn over the rows.
+  bool path_shown() const { return path_shown_; }
+  void set_path_shown(bool shown);
 
   // Of a collapsed rank only the strip of phases is shown; of its counters only the first, unless they are unfolded.
   bool collapsed(std::size_t rank) const { return folds_[rank].collapsed; }
@@ -103,6 +142,16 @@ class ViewState : public QObject {
   void sort_ranks(RankOrder order);
   bool pinned(std::size_t rank) const { return folds_[rank].pinned; }
   void set_pinned(std::size_t rank, bool pinned);
+  // Moves a rank among the others, up if negative. The order is the user's own from then on.
+  void move_rank(std::size_t rank, int steps);
+  // The ranks from top to bottom where the order is the user's own; every rank once.
+  void set_own_order(std::vector<std::size_t> ranks);
+  // Hidden ranks, and rows hidden by name on every rank ("loader").
+  bool rank_hidden(std::size_t rank) const { return folds_[rank].hidden; }
+  void set_rank_hidden(std::size_t rank, bool hidden);
+  const std::set<QString>& hidden_rows() const { return hidden_rows_; }
+  void hide_rows(const QString& name);
+  void show_hidden();
   void set_host_folded(const QString& host, bool folded);
   // How long the others waited for a rank in its collectives; 0 until the run is analysed.
   std::int64_t waiting_caused_ns(std::size_t rank) const { return folds_[rank].waiting_caused_ns; }
@@ -120,6 +169,8 @@ class ViewState : public QObject {
   void filter_changed();
   void filter_wanted();  // the keyboard goes to the field of the filter
   void panels_changed();
+  void bookmarks_changed();
+  void path_changed();
   void revealed(const paceline::viewer::SliceRef& slice);  // scroll to it
   void rank_wanted(std::size_t rank);                      // scroll to it
 
@@ -128,23 +179,30 @@ class ViewState : public QObject {
   void timeline_wanted();  // the keyboard goes back to the timeline
   void page_wanted(int pages);
   void step_wanted(paceline::viewer::ViewState::Step step);
+  void row_hiding_wanted();  // of the row of the selection
+  void partner_wanted();     // the slice that the selected one started, or was started by
 
  private:
   struct Folds {
-    bool collapsed = false, counters_unfolded = false, pinned = false;
+    bool collapsed = false, counters_unfolded = false, pinned = false, hidden = false;
     std::int64_t waiting_caused_ns = 0;
   };
   void arrange();  // fills groups_
 
   const Run& run_;
   TimeAxis axis_;
-  std::vector<TimeRange> history_;
+  std::vector<TimeRange> history_, future_;  // the views before and after this one, the nearest last
   std::optional<double> pointer_;
   std::optional<SliceRef> selected_;
   std::optional<TimeRange> selected_range_;
+  std::set<std::size_t> selected_ranks_;
+  std::vector<Bookmark> bookmarks_;
+  double visited_ns_ = std::numeric_limits<double>::quiet_NaN();  // the bookmark that was jumped to last
+  bool path_shown_ = false;
   std::vector<Folds> folds_;  // of each rank
   std::vector<RankGroup> groups_;
-  std::set<QString> folded_hosts_;
+  std::set<QString> folded_hosts_, hidden_rows_;
+  std::vector<std::size_t> own_order_;
   RankOrder rank_order_ = RankOrder::number;
   QString filter_;
   KindSet shown_kinds_;

@@ -1,0 +1,94 @@
+// Bookmarks, hidden rows and the user's own order of the ranks.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "viewer/session/view_state.h"
+
+namespace paceline::viewer {
+
+void ViewState::select_range_of_slice() {
+  if (!selected_) return;
+  const auto& slices = slices_of(run_, *selected_);
+  select_range(TimeRange{double(slices.start_ns[selected_->slice]), double(slices.end_ns(selected_->slice))});
+}
+
+void ViewState::set_bookmarks(std::vector<Bookmark> bookmarks) {
+  std::ranges::stable_sort(bookmarks, {}, &Bookmark::time_ns);
+  if (bookmarks == bookmarks_) return;
+  bookmarks_ = std::move(bookmarks);
+  Q_EMIT bookmarks_changed();
+}
+
+void ViewState::toggle_bookmark(double time_ns) {
+  constexpr double near_pixels = 5;
+  std::vector<Bookmark> changed = bookmarks_;
+  const auto close = [&](const Bookmark& one) {
+    return std::abs(one.time_ns - time_ns) <= near_pixels * axis_.ns_per_pixel();
+  };
+  if (std::erase_if(changed, close) == 0) changed.push_back({.time_ns = time_ns, .text = {}});
+  set_bookmarks(std::move(changed));
+}
+
+void ViewState::toggle_bookmark_here() {
+  if (pointer_) return toggle_bookmark(axis_.time_at(*pointer_));
+  if (selected_) return toggle_bookmark(double(slices_of(run_, *selected_).start_ns[selected_->slice]));
+  toggle_bookmark(axis_.time_at(axis_.width() / 2.0));
+}
+
+void ViewState::jump_to_bookmark(bool next) {
+  const TimeRange view = axis_.visible();
+  // The view cannot centre on a bookmark near the ends of the run, so the last one that was visited counts.
+  const bool at_one = visited_ns_ >= view.begin_ns && visited_ns_ <= view.end_ns;
+  const double from = at_one ? visited_ns_ : (view.begin_ns + view.end_ns) / 2;
+  const auto to = next ? std::ranges::upper_bound(bookmarks_, from, {}, &Bookmark::time_ns)
+                       : std::ranges::lower_bound(bookmarks_, from, {}, &Bookmark::time_ns);
+  if (next ? to == bookmarks_.end() : to == bookmarks_.begin()) return;
+  visited_ns_ = next ? to->time_ns : (to - 1)->time_ns;
+  jump_to({visited_ns_ - view.length() / 2, visited_ns_ + view.length() / 2});
+}
+
+void ViewState::set_path_shown(bool shown) {
+  path_shown_ = shown;
+  Q_EMIT path_changed();
+}
+
+void ViewState::move_rank(std::size_t rank, int steps) {
+  std::vector<std::size_t> order, hidden;
+  for (const RankGroup& group : groups_) order.insert(order.end(), group.ranks.begin(), group.ranks.end());
+  const auto from = std::ranges::find(order, rank);
+  if (from == order.end()) return;
+  const auto to = std::clamp<std::ptrdiff_t>(from - order.begin() + steps, 0, std::ssize(order) - 1);
+  order.erase(from);
+  order.insert(order.begin() + to, rank);
+  for (std::size_t other = 0; other < folds_.size(); ++other) {
+    if (folds_[other].hidden) order.push_back(other);
+  }
+  set_own_order(std::move(order));
+}
+
+void ViewState::set_own_order(std::vector<std::size_t> ranks) {
+  own_order_ = std::move(ranks);
+  sort_ranks(RankOrder::own);
+}
+
+void ViewState::set_rank_hidden(std::size_t rank, bool hidden) {
+  if (folds_[rank].hidden == hidden) return;
+  folds_[rank].hidden = hidden;
+  arrange();
+  Q_EMIT folds_changed();
+}
+
+void ViewState::hide_rows(const QString& name) {
+  if (hidden_rows_.insert(name).second) Q_EMIT folds_changed();
+}
+
+void ViewState::show_hidden() {
+  hidden_rows_.clear();
+  for (Folds& rank : folds_) rank.hidden = false;
+  arrange();
+  Q_EMIT folds_changed();
+}
+
+}  // namespace paceline::viewer
