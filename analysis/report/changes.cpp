@@ -140,6 +140,16 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   return best;
 }
 
+const Prediction* best_relief(const RunAnalysis& run) {
+  if (!run.what_if) return nullptr;
+  const Prediction* best = nullptr;
+  for (const Prediction& of : run.what_if->predictions) {
+    if (of.bound || of.ratio >= 1 || !changes_parts::is_about_slow_ranks(of)) continue;
+    if (best == nullptr || of.ratio < best->ratio) best = &of;
+  }
+  return best;
+}
+
 std::vector<Table> change_tables(const Report& report) {
   std::vector<Table> tables;
   if (const LostTime* lost = headline_lost_time(report)) tables.push_back(changes_parts::causes_table(report, *lost));

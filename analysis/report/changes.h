@@ -29,6 +29,8 @@ std::optional<double> speed_up_without(const Report& report, const LostTime& los
 // results of training and the machine, by the same rule; else the best one. Relief of a rank and equal ranks only count
 // where a rank is late beyond chance or holds the critical path. nullptr where none gains.
 const Prediction* first_prediction(const RunAnalysis& run);
+// The relief of a rank, or ranks with equal work, that shortens a step most; nullptr where none of them shortens it.
+const Prediction* best_relief(const RunAnalysis& run);
 // What the prediction saves of the run's time, in seconds.
 double gain_s(const RunAnalysis& run, const Prediction& prediction);
 

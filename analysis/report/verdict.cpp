@@ -160,6 +160,17 @@ std::string prediction_sentence(const RunAnalysis& run, const Prediction& first,
                      first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio), brings);
 }
 
+// Why no change is named as the one to make first, without a full stop. The table of changes lists the relief of a rank
+// even where chance may have made the rank slow.
+std::string no_change_text(const RunAnalysis& run) {
+  const Prediction* relief = best_relief(run);
+  if (relief == nullptr) return "No change that can be predicted makes a step 1 % shorter";
+  return fmt::format(
+      "No change is certain to make a step 1 % shorter: for \"{}\", {:.1f} % less is predicted, but {}", relief->title,
+      100 * (1 - relief->ratio),
+      run.lateness.judged ? "no rank is late beyond chance" : "the run is too short to tell whether a rank is slow");
+}
+
 std::string change_of_scaling(const Report& report, const LostTime& lost) {
   const auto causes = lost_causes(report, lost);
   const RunAnalysis& run = report.runs[lost.many.front()];
@@ -176,7 +187,7 @@ std::string change_of_scaling(const Report& report, const LostTime& lost) {
     const std::string s = without(gain_s(run, *first));
     return prediction_sentence(run, *first, s.empty() ? "" : ", so that " + s);
   }
-  if (causes.empty()) return "No change that can be predicted makes a step 1 % shorter.";
+  if (causes.empty()) return no_change_text(run) + ".";
   const std::string s = without(causes.front().seconds);
   return fmt::format("The change to make first is {}{}.", causes.front().remedy,
                      s.empty() ? "" : fmt::format(": without these {}, {}", seconds(causes.front().seconds), s));
@@ -189,7 +200,7 @@ std::string change_of_run(const RunAnalysis& run) {
            "others.";
   }
   if (run.iterations.count == 0) return "First name the training steps, so that the report can break them down.";
-  const std::string none = run.what_if ? "No change that can be predicted makes a step 1 % shorter" : "";
+  const std::string none = run.what_if ? no_change_text(run) : "";
   if (!run.breakdown || run.breakdown->serial_ns < little_lost * static_cast<double>(run.breakdown->wall_ns)) {
     return none.empty() ? "" : none + ".";
   }

@@ -66,20 +66,37 @@ TEST(VerdictOfAReport, OfATableAsksForTraces) {
   EXPECT_THAT(report.verdict.change, HasSubstr("record the runs"));
 }
 
+Prediction prediction(const char* options, double ratio) {
+  return {.title = options,
+          .options = options,
+          .step_s = ratio,
+          .ci95 = {},
+          .ratio = ratio,
+          .per_image = ratio,
+          .moved = {},
+          .bound = false};
+}
+
+// The table below the verdict lists the relief of a rank even where chance may have made the rank slow.
+TEST(VerdictOfAReport, DoesNotDenyTheReliefThatTheTableLists) {
+  RunAnalysis run = analysed(2);
+  run.critical_path.reset();
+  run.lateness.late.clear();
+  run.what_if = WhatIf{.step_s = 1, .replayed_s = 1};
+  EXPECT_THAT(build_report({run}).verdict.change,
+              HasSubstr("No change that can be predicted makes a step 1 % shorter"));
+  run.what_if->predictions = {prediction("--balanced", 0.97), prediction("--relieve 1", 0.94)};
+  run.lateness.judged = true;
+  EXPECT_THAT(build_report({run}).verdict.change,
+              HasSubstr("for \"--relieve 1\", 6.0 % less is predicted, but no rank is late beyond chance"));
+  run.lateness.judged = false;
+  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("too short to tell whether a rank is slow"));
+}
+
 // What changes neither the results nor the machine comes first unless another change gains more than twice as much.
 TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
   RunAnalysis run = analysed(2);
   run.critical_path.reset();
-  const auto prediction = [](const char* options, double ratio) {
-    return Prediction{.title = options,
-                      .options = options,
-                      .step_s = ratio,
-                      .ci95 = {},
-                      .ratio = ratio,
-                      .per_image = ratio,
-                      .moved = {},
-                      .bound = false};
-  };
   run.what_if = WhatIf{.step_s = 1,
                        .replayed_s = 1,
                        .predictions = {prediction("--double-buffering", 0.4), prediction("--bucket-mb 1", 0.6)}};
