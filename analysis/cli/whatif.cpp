@@ -6,6 +6,7 @@
 
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
+#include "analysis/graph/what_if.h"
 #include "analysis/report/predictions.h"
 #include "analysis/run/run_analysis.h"
 #include "profiler/format/error.h"

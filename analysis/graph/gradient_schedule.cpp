@@ -185,7 +185,7 @@ class Insertion {
       const bool splits =
           plan_.schedule == GradientSchedule::overlap && item.what == ReplayItem::work && item.phase == Phase::backward;
       if (splits) {
-        split(item, i, backward[i], done[i], sent[i], items, helper);
+        split(item, program_.tracks[t].rank, i, backward[i], done[i], sent[i], items, helper);
       } else {
         items.push_back(item);
       }
@@ -200,7 +200,10 @@ class Insertion {
           break;
         case GradientSchedule::double_buffering:
           if (running) wait_for(*running, iteration, items, nullptr);
-          for (const BucketPlan& bucket : buckets_[i]) send(bucket, iteration, items, helper);
+          for (const BucketPlan& bucket : buckets_[i]) {
+            send(bucket, iteration, items, helper);
+            lose_core(bucket, iteration, program_.tracks[t].rank, items);
+          }
           running = add_edge(DependencyKind::helper, iteration);
           helper.push_back({.what = ReplayItem::cause, .index = *running, .iteration = iteration});
           break;
@@ -216,8 +219,8 @@ class Insertion {
   }
 
   // Work of backward, cut where buckets become ready.
-  void split(const ReplayItem& item, std::size_t i, double backward, double& done, std::size_t& sent,
-             std::vector<ReplayItem>& items, std::vector<ReplayItem>& helper) {
+  void split(const ReplayItem& item, std::uint32_t rank, std::size_t i, double backward, double& done,
+             std::size_t& sent, std::vector<ReplayItem>& items, std::vector<ReplayItem>& helper) {
     double left = item.ns;
     while (sent < buckets_[i].size() && buckets_[i][sent].ready * backward <= done + left) {
       const double part = std::max(buckets_[i][sent].ready * backward - done, 0.0);
@@ -225,7 +228,9 @@ class Insertion {
       items.back().ns = part;
       done += part;
       left -= part;
-      send(buckets_[i][sent++], item.iteration, items, helper);
+      send(buckets_[i][sent], item.iteration, items, helper);
+      if (done < (1 - 1e-9) * backward) lose_core(buckets_[i][sent], item.iteration, rank, items);
+      ++sent;
     }
     items.push_back(item);
     items.back().ns = left;
@@ -239,6 +244,13 @@ class Insertion {
     helper.push_back({.what = ReplayItem::wait, .index = edge, .iteration = iteration});
     if (bucket.meeting) meet(helper, *bucket.meeting, iteration);
     meet(helper, bucket.collective, iteration);
+  }
+
+  // The computing thread goes without its core while the helper thread works on the bucket.
+  void lose_core(const BucketPlan& bucket, std::int32_t iteration, std::uint32_t rank, std::vector<ReplayItem>& items) {
+    if (on_streams_ || rank >= plan_.core_costs.size()) return;
+    const double ns = plan_.core_costs[rank].of(static_cast<double>(program_.collectives[bucket.collective].bytes));
+    items.push_back({.what = ReplayItem::work, .phase = Phase::communication, .iteration = iteration, .ns = ns});
   }
 
   // The main thread waits for an edge, whose cause the helper sets now if it is given.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/graph/network_model.h"
 #include "analysis/graph/replay_program.h"
 
 namespace paceline::analysis {
@@ -25,6 +26,9 @@ struct GradientPlan {
   double bytes_factor = 1;         // of the gradient's bytes to those recorded
   double bucket_bytes = 26214400;  // of overlap; the first bucket has 1 MiB at most
   Readiness ready = {};
+  // What the computing thread of each rank loses to the helper thread while it goes on beside the transfer of a bucket.
+  // Empty: nothing.
+  std::vector<TransferCost> core_costs = {};
 };
 
 // Which tracks compute gradients and which average them; indices into ReplayProgram::tracks.

@@ -69,6 +69,17 @@ std::optional<Interval> factor_interval(const std::vector<double>& measured, con
   return Interval{std::exp(-half), std::exp(half)};
 }
 
+// When the iteration began on each rank; the rank's start where it has no such iteration.
+std::vector<std::int64_t> steady_starts(const PhaseTable& table, const ReplayProgram& program, std::size_t first) {
+  std::vector<std::int64_t> starts;
+  for (const Rank& rank : table.trace().ranks) {
+    const auto all = iterations_of(table, rank);
+    const auto found = std::ranges::find(all, program.iterations[first].number, &Iteration::number);
+    starts.push_back(found == all.end() ? rank.start_ns : found->start_ns);
+  }
+  return starts;
+}
+
 std::vector<double> chosen(const std::vector<double>& values, const std::vector<std::size_t>& indices) {
   std::vector<double> out;
   for (const std::size_t i : indices) out.push_back(values[i]);
@@ -123,6 +134,8 @@ Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, cons
   std::vector<double> measured;
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
   measured_s_ = prediction_parts::median_of(std::move(measured));
+  sharing_ =
+      core_sharing(table.trace(), setup.cpus, prediction_parts::steady_starts(table, program_, steady().front()));
 }
 
 std::vector<std::size_t> Predictor::steady() const {
@@ -158,7 +171,11 @@ std::string Predictor::obstacle(const Changes& changes) const {
     return "no collective of several ranks was recorded, so nothing is known about the network; record the job on at "
            "least 2 ranks";
   }
-  if ((rearranges || changes.bytes_per_value || changes.algorithm) && !schedule_) {
+  const bool averages = rearranges || changes.bytes_per_value || changes.algorithm;
+  if (averages && !setup_.other_updater.empty()) {
+    return "the updater " + setup_.other_updater + " does not average whole gradients by allreduce";
+  }
+  if (averages && !schedule_) {
     const bool streams = std::ranges::any_of(program_.tracks, [](const ReplayTrack& track) { return track.stream; });
     return rearranges && streams
                ? "the gradients are averaged on streams of GPUs, and no work of backward was recorded there"
@@ -195,6 +212,7 @@ ReplayProgram Predictor::changed(const Changes& changes) const {
   if (schedule_ && (schedule != *schedule_ || changes.bucket_bytes || other_buckets)) {
     GradientPlan plan{.schedule = schedule, .bytes_factor = bytes_factor, .ready = ready_};
     plan.bucket_bytes = changes.bucket_bytes.value_or(setup_.bucket_bytes.value_or(plan.bucket_bytes));
+    plan.core_costs = core_costs(changes);
     program = rescheduled(std::move(program), plan);
   } else {
     for (ReplayCollective& of : program.collectives) {
@@ -212,6 +230,19 @@ ReplayProgram Predictor::changed(const Changes& changes) const {
     }
   }
   return program;
+}
+
+// A run that was recorded with helper threads shows in its own work what they cost.
+std::vector<TransferCost> Predictor::core_costs(const Changes& changes) const {
+  if (schedule_ != GradientSchedule::blocking || changes.free_communication || !sharing_.any()) return {};
+  const auto gradient = std::ranges::find_if(program_.collectives, [](const auto& of) { return of.gradient; });
+  const TransferCost* fitted = costs_.of_even.network.cost({gradient->operation, gradient->members});
+  if (fitted == nullptr) return {};
+  const TransferCost cost =
+      sharing_.helper_cost({fitted->latency_ns * changes.latency, fitted->ns_per_byte * changes.byte_time});
+  std::vector<TransferCost> of_ranks;
+  for (const double taken : sharing_.taken) of_ranks.push_back({taken * cost.latency_ns, taken * cost.ns_per_byte});
+  return of_ranks;
 }
 
 CollectiveTime Predictor::time_of(const Changes& changes) const {

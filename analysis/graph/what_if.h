@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/graph/core_sharing.h"
 #include "analysis/graph/gradient_schedule.h"
+#include "analysis/graph/prediction.h"
 #include "analysis/graph/replay.h"
-#include "analysis/scaling/interval.h"
 
 namespace paceline::analysis {
 
@@ -20,7 +21,10 @@ namespace paceline::analysis {
 struct TrainingSetup {
   double bytes_per_value = 4;  // that gradients are sent in
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::halving_doubling;
-  std::optional<double> bucket_bytes;
+  std::optional<double> bucket_bytes = {};
+  RankCpus cpus = {};
+  // The trainer's updater where it is none of those that average whole gradients by allreduce: "sharded", "top_k", …
+  std::string other_updater = {};
 };
 
 // Work in ranges and kernels of this name that is `factor` times as fast.
@@ -48,34 +52,6 @@ struct Changes {
   bool any() const;
 };
 
-// A part of the step that a change makes longer or shorter.
-struct MovedPart {
-  std::string name;  // a phase, "waiting for the last rank", "transfer", "waiting for helper threads"
-  double before_s = 0, after_s = 0;
-};
-
-struct Prediction {
-  std::string title;    // "fp16 allreduce"
-  std::string options;  // of `paceline whatif`: "--fp16"
-  double step_s = 0;
-  std::optional<Interval> ci95;
-  double ratio = 1;      // of the predicted step to the measured one
-  double per_image = 1;  // the same of the time per image of the job: more ranks and larger batches do more in a step
-  std::vector<MovedPart> moved;  // the largest change first; those of at least 0.5 % of the step
-  bool bound = false;            // no change of the program does it: communication free, preprocessing free
-};
-
-struct WhatIf {
-  double step_s = 0;      // measured: the median of the steady iterations
-  double replayed_s = 0;  // by the replay without changes, from costs of other iterations
-  // Share of the steps in which a main thread waits in collectives for the last rank, mean over the ranks: measured,
-  // and in the replay without changes.
-  double waiting_share = 0, replayed_waiting_share = 0;
-  std::size_t iterations = 0;
-  std::vector<Prediction> predictions = {};  // the least time per image first
-  std::vector<std::string> notes = {};       // limits that matter for this run, whole sentences
-};
-
 // The run as a replayable program with its fitted costs. The trace is not needed afterwards.
 class Predictor {
  public:
@@ -91,6 +67,7 @@ class Predictor {
   std::size_t iterations() const { return steady().size(); }
   const ReplayProgram& program() const { return program_; }
   std::optional<GradientSchedule> schedule() const { return schedule_; }
+  const CoreSharing& sharing() const { return sharing_; }
 
   // Why the changes cannot be predicted, as a sentence without a full stop; "" where they can.
   std::string obstacle(const Changes& changes) const;
@@ -100,6 +77,7 @@ class Predictor {
   std::vector<std::size_t> steady() const;  // indices of the iterations after warm-up
   ReplayProgram changed(const Changes& changes) const;
   CollectiveTime time_of(const Changes& changes) const;
+  std::vector<TransferCost> core_costs(const Changes& changes) const;
 
   ReplayProgram program_;
   TrainingSetup setup_;
@@ -107,6 +85,7 @@ class Predictor {
   Readiness ready_;
   CrossFit costs_;
   Replayed base_;
+  CoreSharing sharing_;
   double measured_s_ = 0;
 };
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/graph/what_if.h"
+#include "analysis/graph/prediction.h"
 #include "analysis/report/section.h"
 
 namespace paceline::analysis {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/graph/critical_path.h"
-#include "analysis/graph/what_if.h"
+#include "analysis/graph/prediction.h"
 #include "analysis/metrics/collective_costs.h"
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/hangs.h"
@@ -28,6 +28,9 @@
 #include "analysis/run/rank_summary.h"
 
 namespace paceline::analysis {
+
+class Predictor;
+struct TrainingSetup;
 
 // The iterations that every rank finished. The duration of one is the mean over the ranks.
 struct RunIterations {

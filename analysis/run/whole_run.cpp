@@ -1,6 +1,11 @@
 // The figures of a run that need the events of all ranks together.
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
 
+#include "analysis/graph/what_if.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/run/run_links.h"
 #include "analysis/text/numbers.h"
@@ -27,6 +32,27 @@ Messages add_messages(const Trace& trace, RunAnalysis& run) {
   MessageMatrix matrix = message_matrix(trace, messages);
   if (!matrix.pairs.empty()) run.messages = std::move(matrix);
   return messages;
+}
+
+// The ranks of a machine share its CPUs. Containers on one machine may differ in their host names, but not in the
+// kernel's boot id.
+RankCpus rank_cpus(const RunAnalysis& run) {
+  std::map<std::string, std::pair<RankCpus::Machine, std::set<unsigned>>> machines;
+  std::set<std::string> hosts;
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    const RankSummary& rank = run.per_rank[r];
+    hosts.insert(rank.host);
+    auto& [machine, cpus] = machines[rank.boot_id.empty() ? rank.host : rank.boot_id];
+    machine.ranks.push_back(r);
+    cpus.merge(numbers_of(fact(rank, "cpus_allowed")));
+  }
+  RankCpus out{.one_host = hosts.size() == 1};
+  for (auto& [name, of] : machines) {
+    if (of.second.empty()) continue;
+    of.first.cpus = static_cast<double>(of.second.size());
+    out.machines.push_back(std::move(of.first));
+  }
+  return out;
 }
 
 }  // namespace whole_run_parts
@@ -57,6 +83,10 @@ TrainingSetup training_setup(const RunAnalysis& run) {
   const std::string type = text("allreduce_dtype");
   if (type == "f16" || type == "bf16") setup.bytes_per_value = 2;
   if (const auto algorithm = algorithm_named(text("communicator"))) setup.algorithm = *algorithm;
+  constexpr std::string_view others[] = {"main_rank", "sharded", "local_sgd", "top_k", "power_sgd", "parameter_server"};
+  const std::string updater = text("updater");
+  if (std::ranges::find(others, updater) != std::end(others)) setup.other_updater = updater;
+  setup.cpus = whole_run_parts::rank_cpus(run);
   if (const auto mib = run.number("bucket_mb")) setup.bucket_bytes = *mib * 1048576;
   return setup;
 }
@@ -75,6 +105,27 @@ std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predict
     limits.push_back(
         "Threads of this run share CPUs. The predictions keep the work as slow as it was, although a change of one "
         "rank or thread changes what the others get.");
+  }
+  const TrainingSetup setup = training_setup(run);
+  if (predictor.sharing().any() && predictor.schedule() == GradientSchedule::blocking && setup.other_updater.empty()) {
+    limits.push_back(
+        std::string(
+            "The ranks have no core to spare for threads that communicate beside computation. Overlap and double "
+            "buffering are predicted to take ") +
+        (setup.cpus.one_host ? "the time of the transfers, which are copies in memory,"
+                             : "CPU time for the transfers") +
+        " from the computing threads.");
+  }
+  if (!setup.other_updater.empty() && run.per_rank.size() > 1) {
+    limits.push_back(
+        fmt::format("The updater {} does not average whole gradients by allreduce, so fewer bytes, buckets, other "
+                    "schedules and other algorithms are not predicted.",
+                    setup.other_updater));
+  }
+  if (setup.other_updater == "local_sgd") {
+    limits.push_back(
+        "The predictions are of the median step. Where most steps of local SGD average nothing, they leave out what "
+        "the averages cost.");
   }
   if (predictor.iterations() < 20) {
     limits.push_back(

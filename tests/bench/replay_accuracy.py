@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 COMMUNICATORS = ["mpi", "naive", "flat", "hierarchical", "two_dimensional", "ring", "halving_doubling", "three_phase"]
-UPDATERS = ["main_rank", "overlap", "double_buffering", "parameter_server"]
+UPDATERS = ["main_rank", "overlap", "double_buffering", "parameter_server", "sharded", "local_sgd", "top_k", "power_sgd"]
 TRAINING = ("--synthetic --image-size 32 --train-images 6400 --test-images 16 --model resnet18 --width 0.25 --batch-size 8 "
             "--threads 1 --eval-every 0").split()
 

@@ -19,7 +19,10 @@ class ScheduleTest : public ::testing::Test {
  protected:
   explicit ScheduleTest(Trace trace) : trace_(std::move(trace)), table_(trace_) {}
   Predictor predictor() const { return {table_, dependency_graph(table_), {}}; }
-  double step_ms(const Changes& changes) const { return 1e3 * predictor().predict(changes).step_s; }
+  double step_ms(const Changes& changes, const RankCpus& cpus = {}) const {
+    const Predictor predictor(table_, dependency_graph(table_), {.cpus = cpus});
+    return 1e3 * predictor.predict(changes).step_s;
+  }
 
   Trace trace_;
   PhaseTable table_;
@@ -32,7 +35,10 @@ class LayersTest : public ScheduleTest {
   static Trace job() {
     TraceBuilder run;
     for (int r = 0; r < 2; ++r) {
-      TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+      RankBuilder& rank = run.add_rank(r, 2);
+      TrackBuilder& main = rank.add_main_thread();
+      TrackBuilder& time = rank.add_counter("CPU time", "µs", "", true);  // each rank keeps a core busy
+      for (const int i : {0, iterations}) time.add_sample(i * 77 * ms, i * 77e3);
       int sequence = 0;
       for (int i = 0; i < iterations; ++i) {
         const std::int64_t now = i * 77 * ms;
@@ -81,6 +87,31 @@ TEST_F(LayersTest, ABucketTakesWholeLayers) {
   EXPECT_NEAR(predictor().step_s(), 0.077, 1e-9);
   EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 1.6e6}), 53.5 + 1 + 5, 0.01);
   EXPECT_NEAR(step_ms({.schedule = GradientSchedule::overlap, .bucket_bytes = 2.1e6}), 61 + 1 + 5, 0.01);
+}
+
+// Over TCP, the transfer of 2 MB takes 4 ns a byte and 2 % of its 11 ms of CPU time, 8.22 ms, and that of 1.5 MB takes
+// 6.17 ms. The buckets are sent at 26, at 40 + 8.22 and at 50 + 14.39, when backward ends; the last one needs 1 + 2.5.
+// With half a core to spare for each rank, the last one is sent at 57.195.
+TEST_F(LayersTest, TheTransfersOfHelperThreadsTakeCpuTimeFromRanksWithoutASpareCore) {
+  const Changes overlap{.schedule = GradientSchedule::overlap, .bucket_bytes = 1.6e6};
+  const auto with_cpus = [&](double cpus) { return step_ms(overlap, {.machines = {{{0, 1}, cpus}}}); };
+  EXPECT_NEAR(with_cpus(2), 64.39 + 3.5 + 1 + 5, 0.01);
+  EXPECT_NEAR(with_cpus(3), 57.195 + 3.5 + 1 + 5, 0.01);
+  EXPECT_NEAR(with_cpus(4), 53.5 + 1 + 5, 0.01);
+}
+
+// On one host, transfers are copies: those of 2 and 1.5 MB take 11 and 8.5 ms.
+TEST_F(LayersTest, CopiesOnOneHostTakeTheWholeTransferFromRanksWithoutASpareCore) {
+  const Changes overlap{.schedule = GradientSchedule::overlap, .bucket_bytes = 1.6e6};
+  EXPECT_NEAR(step_ms(overlap, {.machines = {{{0, 1}, 2}}, .one_host = true}), 50 + 19.5 + 3.5 + 1 + 5, 0.01);
+  EXPECT_NEAR(step_ms(overlap, {.machines = {}, .one_host = true}), 53.5 + 1 + 5, 0.01) << "unknown CPUs take nothing";
+}
+
+TEST_F(LayersTest, UpdatersThatSendSomethingElseAreNotRearranged) {
+  const Predictor sharded(table_, dependency_graph(table_), {.other_updater = "sharded"});
+  EXPECT_THAT(sharded.obstacle({.schedule = GradientSchedule::overlap}), ::testing::HasSubstr("the updater sharded"));
+  EXPECT_THAT(sharded.obstacle({.bytes_per_value = 2}), ::testing::HasSubstr("the updater sharded"));
+  EXPECT_EQ(sharded.obstacle({.byte_time = 2}), "");
 }
 
 // The main thread launches kernels and waits for the device.

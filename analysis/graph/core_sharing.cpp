@@ -1,0 +1,60 @@
+#include "analysis/graph/core_sharing.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "analysis/metrics/counters.h"
+
+namespace paceline::analysis {
+namespace core_sharing_parts {
+
+// The value of a sum at a time, between its samples in proportion.
+double value_at(const Samples& samples, std::int64_t time_ns) {
+  const auto after = std::ranges::upper_bound(samples.time_ns, time_ns);
+  const auto i = static_cast<std::size_t>(after - samples.time_ns.begin());
+  if (i == 0) return samples.value.front();
+  if (i == samples.size()) return samples.value.back();
+  const auto width = static_cast<double>(samples.time_ns[i] - samples.time_ns[i - 1]);
+  const double part = static_cast<double>(time_ns - samples.time_ns[i - 1]) / width;
+  return samples.value[i - 1] + part * (samples.value[i] - samples.value[i - 1]);
+}
+
+// How many cores the process kept busy from this time on.
+std::optional<double> busy_cores(const Rank& rank, std::int64_t from_ns) {
+  const Samples* time = find_counter(rank, "CPU time");
+  if (time == nullptr || time->size() < 2 || time->time_ns.back() <= from_ns) return std::nullopt;
+  const std::int64_t end_ns = time->time_ns.back();
+  const double rise_us = value_at(*time, end_ns) - value_at(*time, from_ns);
+  return std::max(rise_us, 0.0) * 1e3 / static_cast<double>(end_ns - from_ns);
+}
+
+}  // namespace core_sharing_parts
+
+bool CoreSharing::any() const {
+  return std::ranges::any_of(taken, [](double part) { return part > 0; });
+}
+
+TransferCost CoreSharing::helper_cost(const TransferCost& transfer) const {
+  if (copies) return transfer;
+  const double ns = transfer.ns_per_byte;
+  return {polling_cpu_share * transfer.latency_ns, std::min(ns, network_cpu_ns_per_byte + polling_cpu_share * ns)};
+}
+
+CoreSharing core_sharing(const Trace& trace, const RankCpus& cpus, const std::vector<std::int64_t>& from_ns) {
+  CoreSharing out{std::vector<double>(trace.ranks.size(), 0), cpus.one_host};
+  for (const RankCpus::Machine& machine : cpus.machines) {
+    double busy = 0;
+    bool known = !machine.ranks.empty();
+    for (const std::size_t r : machine.ranks) {
+      const auto cores = core_sharing_parts::busy_cores(trace.ranks[r], from_ns[r]);
+      known = known && cores.has_value();
+      busy += cores.value_or(0);
+    }
+    if (!known) continue;
+    const double spare = (machine.cpus - busy) / static_cast<double>(machine.ranks.size());
+    for (const std::size_t r : machine.ranks) out.taken[r] = std::clamp(1 - spare, 0.0, 1.0);
+  }
+  return out;
+}
+
+}  // namespace paceline::analysis

@@ -1,0 +1,41 @@
+// What predictions found, as plain data (what_if.h makes them).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/scaling/interval.h"
+
+namespace paceline::analysis {
+
+// A part of the step that a change makes longer or shorter.
+struct MovedPart {
+  std::string name;  // a phase, "waiting for the last rank", "transfer", "waiting for helper threads"
+  double before_s = 0, after_s = 0;
+};
+
+struct Prediction {
+  std::string title;    // "fp16 allreduce"
+  std::string options;  // of `paceline whatif`: "--fp16"
+  double step_s = 0;
+  std::optional<Interval> ci95;
+  double ratio = 1;      // of the predicted step to the measured one
+  double per_image = 1;  // the same of the time per image of the job: more ranks and larger batches do more in a step
+  std::vector<MovedPart> moved;  // the largest change first; those of at least 0.5 % of the step
+  bool bound = false;            // no change of the program does it: communication free, preprocessing free
+};
+
+struct WhatIf {
+  double step_s = 0;      // measured: the median of the steady iterations
+  double replayed_s = 0;  // by the replay without changes, from costs of other iterations
+  // Share of the steps in which a main thread waits in collectives for the last rank, mean over the ranks: measured,
+  // and in the replay without changes.
+  double waiting_share = 0, replayed_waiting_share = 0;
+  std::size_t iterations = 0;
+  std::vector<Prediction> predictions = {};  // the least time per image first
+  std::vector<std::string> notes = {};       // limits that matter for this run, whole sentences
+};
+
+}  // namespace paceline::analysis
