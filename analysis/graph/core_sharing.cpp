@@ -34,6 +34,8 @@ bool CoreSharing::any() const {
   return std::ranges::any_of(taken, [](double part) { return part > 0; });
 }
 
+double CoreSharing::delay_ns() const { return taken.empty() ? 0 : helper_delay_ns * std::ranges::max(taken); }
+
 TransferCost CoreSharing::helper_cost(const TransferCost& transfer) const {
   if (copies) return transfer;
   const double ns = transfer.ns_per_byte;

@@ -26,6 +26,9 @@ struct RankCpus {
 // The CPU time of a helper thread that averages gradients with other hosts over TCP: for each byte, and for its polls
 // as a part of the transfer's time. Measured with the trainer (tests/bench/README.md); right within a factor of 2.
 inline constexpr double network_cpu_ns_per_byte = 4, polling_cpu_share = 0.02;
+// By how much later a bucket is transferred where the helper thread has to wait for a core: a tick of Linux's
+// scheduler.
+inline constexpr double helper_delay_ns = 4e6;
 
 struct CoreSharing {
   // Of each rank: which part of the CPU time of a helper thread its computing threads go without. 0: the rank has a
@@ -33,6 +36,8 @@ struct CoreSharing {
   std::vector<double> taken;
   bool copies = false;  // as RankCpus::one_host
   bool any() const;
+  // How late the last rank's helper thread gets a core, in ns.
+  double delay_ns() const;
   // CPU time of a helper thread for the gradients' transfers that cost `transfer` by the clock.
   TransferCost helper_cost(const TransferCost& transfer) const;
 };

@@ -112,6 +112,9 @@ class Insertion {
         if (plan_.schedule == GradientSchedule::overlap) bucket.ready = ready_at(end);
         if (meeting_ && plan_.schedule != GradientSchedule::blocking) bucket.meeting = add(*meeting_, i, 0, quantile);
         bucket.collective = add(gradient_, i, (end - begin) * all, quantile);
+        if (plan_.schedule != GradientSchedule::blocking && !on_streams_) {
+          program_.collectives[bucket.collective].extra_ns = plan_.helper_delay_ns;
+        }
         begin = end;
         buckets.push_back(bucket);
         quantile = quantile + 0.6180339887498949 - (quantile > 0.3819660112501051 ? 1 : 0);

@@ -29,6 +29,7 @@ struct GradientPlan {
   // What the computing thread of each rank loses to the helper thread while it goes on beside the transfer of a bucket.
   // Empty: nothing.
   std::vector<TransferCost> core_costs = {};
+  double helper_delay_ns = 0;  // by which helper threads get a core late for each bucket
 };
 
 // Which tracks compute gradients and which average them; indices into ReplayProgram::tracks.

@@ -213,6 +213,7 @@ ReplayProgram Predictor::changed(const Changes& changes) const {
     GradientPlan plan{.schedule = schedule, .bytes_factor = bytes_factor, .ready = ready_};
     plan.bucket_bytes = changes.bucket_bytes.value_or(setup_.bucket_bytes.value_or(plan.bucket_bytes));
     plan.core_costs = core_costs(changes);
+    if (!plan.core_costs.empty()) plan.helper_delay_ns = sharing_.delay_ns();
     program = rescheduled(std::move(program), plan);
   } else {
     for (ReplayCollective& of : program.collectives) {
@@ -226,7 +227,7 @@ ReplayProgram Predictor::changed(const Changes& changes) const {
     for (ReplayCollective& of : program.collectives) {
       if (!of.gradient || of.arrivals == 0 || seen[static_cast<std::size_t>(of.iteration)]) continue;
       seen[static_cast<std::size_t>(of.iteration)] = true;
-      of.extra_ns = std::max(extra, 0.0);
+      of.extra_ns += std::max(extra, 0.0);
     }
   }
   return program;
