@@ -39,7 +39,8 @@ Table prediction_table(const WhatIf& what_if) {
       .text_columns = 2,
       .note = fmt::format(
           "Measured: {}; replayed from costs of other iterations: {}. The intervals cover the variation between "
-          "iterations. The model knows no contention for memory and no congestion of the network.",
+          "iterations. The model knows no contention for cores (except by helper threads) or memory and no congestion "
+          "of the network.",
           seconds(what_if.step_s), seconds(what_if.replayed_s)),
       .last_is_text = true};
   for (const std::string& note : what_if.notes) table.note += " " + note;
