@@ -97,6 +97,8 @@ TEST_F(WhatifCommand, TheReportHasTheCriticalPath) {
   EXPECT_EQ(path["wall_ns"], 40 * 82'000'000LL);
   EXPECT_EQ(path["phases_ns"]["forward"], 40 * 50'000'000LL);
   EXPECT_EQ(path["phases_ns"]["communication"], 40 * 32'000'000LL);
+  EXPECT_EQ(path["iterations"][7]["phases_ns"], json({{"forward", 50'000'000LL}, {"communication", 32'000'000LL}}));
+  EXPECT_EQ(path["iterations"][7]["work_ns"], json({0, 50'000'000LL}));
   EXPECT_EQ(report["runs"][0]["per_rank"][1]["critical_path"]["phases_ns"]["forward"], 40 * 50'000'000LL);
   EXPECT_EQ(report["runs"][0]["per_rank"][0]["critical_path"]["slack_ns"]["forward"], 30'000'000LL);
 }

@@ -1,5 +1,6 @@
 // The critical path of the iterations: which rank and phase decided how long they took.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "analysis/report/sections.h"
@@ -134,28 +135,39 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
   out.push_back(slack_table(run, path));
 }
 
+using PhaseTimes = std::array<std::int64_t, phase_count>;
+
+// The phases that have any time.
+Json phases_json(const PhaseTimes& times) {
+  Json json = Json::object();
+  for (std::size_t phase = 0; phase < phase_count; ++phase) {
+    if (times[phase] > 0) json[std::string(phase_name(static_cast<Phase>(phase)))] = times[phase];
+  }
+  return json;
+}
+
 void figures(const RunAnalysis& run, Json& out) {
   if (!run.critical_path) return;
   const CriticalPath& path = *run.critical_path;
   Json& json = out["critical_path"];
   json["wall_ns"] = path.wall_ns;
-  json["phases_ns"] = Json::object();
-  for (std::size_t phase = 0; phase < phase_count; ++phase) {
-    const std::int64_t ns = path.phase_ns(static_cast<Phase>(phase));
-    if (ns > 0) json["phases_ns"][std::string(phase_name(static_cast<Phase>(phase)))] = ns;
-  }
+  PhaseTimes sums{};
+  for (std::size_t phase = 0; phase < phase_count; ++phase) sums[phase] = path.phase_ns(static_cast<Phase>(phase));
+  json["phases_ns"] = phases_json(sums);
   for (const PathName& name : path.names) {
     json["names"].push_back({{"name", name.name}, {"domain", name.domain}, {"ns", name.ns}});
   }
   for (const PathIteration& iteration : path.iterations) {
     const auto most = std::ranges::max_element(iteration.work_ns);
     const auto phase = std::ranges::max_element(iteration.phase_ns);
-    json["iterations"].push_back(
-        {{"number", iteration.number},
-         {"wall_ns", iteration.wall_ns},
-         {"rank", run.per_rank[static_cast<std::size_t>(most - iteration.work_ns.begin())].rank},
-         {"rank_work_ns", *most},
-         {"phase", phase_name(static_cast<Phase>(phase - iteration.phase_ns.begin()))}});
+    Json& entry = json["iterations"].emplace_back(
+        Json{{"number", iteration.number},
+             {"wall_ns", iteration.wall_ns},
+             {"rank", run.per_rank[static_cast<std::size_t>(most - iteration.work_ns.begin())].rank},
+             {"rank_work_ns", *most},
+             {"phase", phase_name(static_cast<Phase>(phase - iteration.phase_ns.begin()))}});
+    entry["phases_ns"] = phases_json(iteration.phase_ns);
+    entry["work_ns"] = iteration.work_ns;
   }
 }
 
@@ -163,11 +175,10 @@ void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
   if (!run.critical_path) return;
   const CriticalPath& path = *run.critical_path;
   Json& json = out["critical_path"];
-  json["phases_ns"] = Json::object();
+  json["phases_ns"] = phases_json(path.rank_phase_ns[r]);
   json["slack_ns"] = Json::object();
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
     const std::string name(phase_name(static_cast<Phase>(phase)));
-    if (path.rank_phase_ns[r][phase] > 0) json["phases_ns"][name] = path.rank_phase_ns[r][phase];
     if (path.slack[r].phase_ns[phase]) json["slack_ns"][name] = *path.slack[r].phase_ns[phase];
   }
 }
