@@ -15,10 +15,9 @@ import weakref
 from _thread import get_ident
 
 from . import ranges
-from .description import description as job
 from .training import hooked
 
-kinds, pop, attach = ranges.kinds, ranges.pop, ranges.attach
+attach, pop = ranges.phases.attach, ranges.pop
 push_collective, start_collective = ranges.push_collective, ranges.start_collective
 start_message, end, push_wait = ranges.start_message, ranges.end, ranges.push_wait
 
@@ -150,7 +149,7 @@ class Observer:
 
         def make(original):
             def call(self_, *args, **kwargs):
-                if not kinds.ready and not attach():
+                if not attach():
                     return original(self_, *args, **kwargs)
                 try:
                     group = self.group_of(self_)
@@ -235,7 +234,7 @@ class Observer:
                 finally:
                     if thread == get_ident():
                         pop()
-            push_wait(kinds.wait, request, request)
+            push_wait(request, request)
             try:
                 return original(self_, *args, **kwargs)
             finally:
@@ -247,7 +246,7 @@ class Observer:
 
     def hook_broadcast_coalesced(self, original):
         def _broadcast_coalesced(process_group, tensors, *args, **kwargs):
-            if not kinds.ready and not attach():
+            if not attach():
                 return original(process_group, tensors, *args, **kwargs)
             group = self.group_of(process_group)
             tensors = list(tensors)
@@ -272,7 +271,7 @@ class Observer:
 
         def before():
             first, last, _ = self.reducing.pop(thread, (0, 0, 0))
-            push_wait(kinds.wait, first, last)
+            push_wait(first, last)
             queue_callback(after)
 
         def after():
@@ -293,9 +292,9 @@ class Observer:
             def allreduce(self, *args, **kwargs):
                 thread = get_ident()
                 # An earlier backward that failed has left its entry.
-                first = thread not in observer.reducing or observer.reducing[thread][2] != job.backwards
+                first = thread not in observer.reducing or observer.reducing[thread][2] != ranges.count_backwards()
                 if first:
-                    observer.reducing[thread] = [0, 0, job.backwards]
+                    observer.reducing[thread] = [0, 0, ranges.count_backwards()]
                 work = self.real.allreduce(*args, **kwargs)
                 requests = observer.reducing[thread]
                 if first:
@@ -344,7 +343,7 @@ def install(torch):
         def _observe(self, value):
             if not isinstance(value, process_group) or isinstance(value, observed):
                 return value
-            if not (kinds.ready or attach()) or not observer.group_of(value).backend(value, None):
+            if not attach() or not observer.group_of(value).backend(value, None):
                 return value
             self.observed_groups.append(observed(value))  # C++ does not keep the Python object
             return self.observed_groups[-1]
@@ -356,13 +355,13 @@ def install(torch):
 
     def make_start(original):
         def init_process_group(*args, **kwargs):
-            if not kinds.ready and not attach():
+            if not attach():
                 return original(*args, **kwargs)
-            kinds.startup()
+            ranges.phases.enter_startup()
             try:
                 return original(*args, **kwargs)
             finally:
-                pop()
+                ranges.phases.leave()
 
         return init_process_group
 

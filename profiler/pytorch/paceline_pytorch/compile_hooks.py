@@ -1,7 +1,6 @@
 """Prepares the hooks for torch.compile, before it is loaded."""
-from .training import before_compile
+from .training import compile_is_loaded
 
 
 def install(module):
-    while before_compile:
-        before_compile.pop()()
+    compile_is_loaded()

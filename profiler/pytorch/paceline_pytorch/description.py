@@ -13,9 +13,7 @@ class Description:
         self.reset()
 
     def reset(self):
-        self.wants_forward = True
         self.is_marked = False
-        self.backwards = 0  # before the first step
         self.facts = {}
 
 
@@ -38,7 +36,6 @@ def careful(describe):
 @careful
 def saw_forward(module, args, kwargs):
     """The first forward for training."""
-    description.wants_forward = False
     facts = description.facts
     for value in (*args, *kwargs.values()):
         shape = getattr(value, "shape", None)
@@ -66,7 +63,7 @@ def mark_run(optimizer, optimizers):
     if distributed.is_available() and distributed.is_initialized():
         run["ranks"] = distributed.get_world_size()
         run["communicator"] = str(distributed.get_backend())
-    accumulate = description.backwards if optimizers == 1 else 1
+    accumulate = ranges.count_backwards() if optimizers == 1 else 1
     if accumulate > 1:
         run["accumulate"] = accumulate
     if "batch_per_rank" in run:

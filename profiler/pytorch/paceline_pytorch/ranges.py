@@ -1,22 +1,32 @@
-"""The recorder's functions for ranges (profiler/inject/sources/nvtx/script_ranges.h), through ctypes.
+"""The recorder's functions for ranges (profiler/inject/sources/nvtx/script_ranges.h).
 
-The functions keep the interpreter's lock, because they return at once. They do nothing before attach() and in a process
-that is not recorded.
+The hooks of a step call `phases`, which are built-in functions of Python, because a call through ctypes takes three times
+as long and touches more memory. The other functions are called through ctypes. All of them keep the interpreter's
+lock, because they return at once. They do nothing before phases.attach() and in a process that is not recorded.
 """
 import ctypes
 import os
+import types
 
 _kind, _word, _signed = ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64
 _function = ctypes.PYFUNCTYPE
 
 
+class _PythonFunction(ctypes.Structure):
+    """PyMethodDef"""
+
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("text", ctypes.c_char_p)]
+
+
+class _Python(ctypes.Structure):
+    _fields_ = [("truth", ctypes.py_object), ("add_reference", ctypes.c_void_p), ("call", ctypes.c_void_p), ("item", ctypes.c_void_p)]
+
+
 class _Table(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_size_t),
-        ("open", _function(ctypes.c_int)),
         ("kind", _function(_kind, ctypes.c_char_p, ctypes.c_char_p)),
         ("push", _function(None, _kind)),
-        ("push_number", _function(None, _kind, _signed)),
         ("pop", _function(None)),
         ("mark", _function(None, _kind)),
         ("mark_value", _function(None, _kind, ctypes.c_double)),
@@ -24,10 +34,10 @@ class _Table(ctypes.Structure):
         ("start_collective", _function(_word, _kind, _kind, _word, _word, _word, _word)),
         ("start_message", _function(_word, _kind, _kind, _word, _signed, _signed, _word)),
         ("end", _function(None, _word)),
-        ("push_wait", _function(None, _kind, _word, _word)),
+        ("push_wait", _function(None, _word, _word)),
         ("say", _function(None, ctypes.c_char_p)),
-        ("set_slot", _function(None, _word, _kind)),
-        ("push_slot", _function(None) * 16),
+        ("for_python", _function(ctypes.POINTER(_PythonFunction), ctypes.POINTER(_Python))),
+        ("count_backwards", _function(_word)),
     ]
 
 
@@ -42,11 +52,42 @@ def _find_table():
     return table
 
 
+def _definitions():
+    """The definitions of the functions for Python, by name."""
+    python = ctypes.pythonapi
+    functions = (ctypes.cast(function, ctypes.c_void_p) for function in (python.Py_IncRef, python.PyObject_Call, python.PyTuple_GetItem))
+    definition = _table.for_python(ctypes.byref(_Python(True, *functions)))
+    by_name = {}
+    while definition.contents.name:
+        by_name[definition.contents.name.decode()] = definition
+        address = ctypes.addressof(definition.contents) + ctypes.sizeof(_PythonFunction)
+        definition = ctypes.pointer(_PythonFunction.from_address(address))
+    return by_name
+
+
 _table = _find_table()
-push, push_number, pop = _table.push, _table.push_number, _table.pop
-mark_value = _table.mark_value
+_defined = _definitions()
+_make = _function(ctypes.py_object, ctypes.POINTER(_PythonFunction), ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+_as_method = _function(ctypes.py_object, ctypes.py_object)(("PyInstanceMethod_New", ctypes.pythonapi))
+phases = types.SimpleNamespace(**{
+    name: _make(_defined[name], None, None) for name in _defined if not name.startswith(("around_", "before_"))
+})  # fmt: skip
+push, pop, mark_value = _table.push, _table.pop, _table.mark_value
 push_collective, start_collective = _table.push_collective, _table.start_collective
 start_message, end, push_wait = _table.start_message, _table.end, _table.push_wait
+count_backwards = _table.count_backwards
+
+
+def hook(name, original):
+    """The function of this name that calls the original (profiler/inject/sources/nvtx/python_functions.cpp)."""
+    return _make(_defined[name], original, None)
+
+
+def hook_of_method(name, original):
+    """The same for a method of a class."""
+    return _as_method(hook(name, original))
 
 
 def kind(name, category=""):
@@ -60,48 +101,3 @@ def mark(name, category):
 
 def say(text):
     _table.say(text.encode("utf-8", "replace"))
-
-
-def _not_attached():
-    pass
-
-
-class Kinds:
-    """The ranges of the hooks. `iteration` and `wait` are kinds; the others are functions that begin a range, which
-    cost less. They exist from the first event on; `ready` is True once they do."""
-
-    ready = False
-    refused = False
-    iteration = wait = 0
-    preprocess = fetch = collate = forward = recompute = backward = optimizer = zero_grad = _not_attached
-    evaluate = checkpoint = copy = startup = _not_attached
-
-
-kinds = Kinds()
-_slots = (
-    ("preprocess", "preprocess"), ("fetch", "preprocess"), ("collate", "preprocess"), ("forward", "forward"),
-    ("recompute", "backward"), ("backward", "backward"), ("optimizer", "optimizer"), ("zero_grad", "optimizer"),
-    ("evaluate", "evaluate"), ("checkpoint", "checkpoint"), ("copy", "copy"), ("startup", "startup"),
-)  # fmt: skip
-
-
-def attach():
-    """Opens the trace file of this process at its first event. Returns False if the process is not recorded."""
-    if kinds.refused:
-        return False
-    if not _table.open():
-        kinds.refused = True
-        return False
-    kinds.iteration, kinds.wait = kind("iteration", "iteration"), kind("wait", "wait")
-    for slot, (name, category) in enumerate(_slots):
-        _table.set_slot(slot, kind(name, category))
-        setattr(kinds, name, _table.push_slot[slot])
-    kinds.ready = True
-    return True
-
-
-def _in_forked_child():
-    kinds.refused = False  # kinds stay valid: the recorder repeats names in the child's file
-
-
-os.register_at_fork(after_in_child=_in_forked_child)

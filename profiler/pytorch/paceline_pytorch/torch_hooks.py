@@ -3,7 +3,6 @@ import atexit
 import os
 
 from . import collectives, loading, ranges, training
-from .iterations import iterations
 
 KNOWN = ((1, 13), (2, 15))  # the oldest and the newest version that were tried
 
@@ -35,4 +34,4 @@ def install(torch):
     if missing:
         unknown = "" if KNOWN[0] <= version <= KNOWN[1] else ", which is not known to this version of Paceline"
         ranges.say("PyTorch %s%s: not recorded: %s" % (torch.__version__, unknown, "; ".join(missing)))
-    atexit.register(iterations.at_exit)
+    atexit.register(ranges.phases.begin_interlude)  # an iteration without a step was not finished, and stays open

@@ -1,22 +1,22 @@
 """Forward, backward, optimizer, evaluation, checkpoints and copies to the device."""
 import functools
-import os
 import weakref
-from _thread import get_ident
 
 from . import ranges
-from .description import description as job
 from .description import saw_forward
 from .iterations import iterations
 
-kinds, push, pop, attach = ranges.kinds, ranges.push, ranges.pop, ranges.attach
+phases = ranges.phases
 
-inside = set()  # threads inside a forward or the fetching of a batch: modules that they call are part of it
-in_backward = set()  # threads; CUDA's backward runs on threads of its own
-compiles = []  # not empty once torch.compile is loaded
-before_compile = [lambda: compiles.append(True)]  # functions to call when that happens
-os.register_at_fork(after_in_child=inside.clear)
-os.register_at_fork(after_in_child=in_backward.clear)
+before_compile = []  # functions to call when torch.compile is loaded
+is_compile_loaded = False
+
+
+def compile_is_loaded():
+    global is_compile_loaded
+    is_compile_loaded = True
+    while before_compile:
+        before_compile.pop()()
 
 
 def mark_as_hook(hook, original):
@@ -46,46 +46,57 @@ def replace(owner, name, make):
 
 
 def is_compiling_of(torch):
-    """The function that is true while torch.compile reads a function; the hooks have no part in what it makes. Until
-    torch.compile is loaded, a hook looks at `compiles` alone, which costs less."""
+    """The function that is true while torch.compile reads a function; the hooks have no part in what it makes."""
     return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
 
 
+def function_around(call, original, is_compiling):
+    """A function of Python that calls a built-in hook of the original. It is for functions whose name and signature
+    programs look at. Programs that do not use torch.compile are spared the question whether it reads the function."""
+
+    def hook(*args, **kwargs):
+        return call(*args, **kwargs)
+
+    def make_readable():
+        nonlocal call
+        recorded = call
+
+        def choose(*args, **kwargs):
+            if is_compiling():
+                return original(*args, **kwargs)
+            return recorded(*args, **kwargs)
+
+        call = choose
+
+    if is_compile_loaded:
+        make_readable()
+    else:
+        before_compile.append(make_readable)
+    return hook
+
+
 # --- forward
+
+# What Module.__call__ uses before it calls forward(), in torch 1.13.
+_NAMES_IN_TORCH_1 = (
+    "_C", "_get_tracing_state", "_slow_forward", "forward", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks",
+    "_global_backward_hooks", "_global_forward_hooks", "_global_forward_pre_hooks",
+)  # fmt: skip
 
 
 def install_forward(torch, modules):
     """`modules`: inner modules get ranges with their names too."""
     is_grad_enabled = torch.is_grad_enabled
     is_compiling = is_compiling_of(torch)
+    is_inside, begin_forward, end_inside = phases.is_inside, phases.begin_forward, phases.end_inside
 
     def outermost(call, module, args, kwargs):
-        if not kinds.ready and not attach():
-            return call(*args, **kwargs)
-        grad = is_grad_enabled()
-        if in_backward:
-            begin = kinds.recompute  # activation checkpointing
-        elif grad:
-            iterations.work()
-            iterations.evaluating = False
-            begin = kinds.forward
-            if job.wants_forward:
-                saw_forward(module, args, kwargs)
-        elif iterations.is_open and not iterations.stepped:
-            begin = kinds.forward  # a part of the step, such as a teacher's
-        else:
-            iterations.interlude()
-            begin = kinds.evaluate
-        thread = get_ident()
-        counts = iterations.enter(thread)
-        begin()
-        inside.add(thread)
+        if begin_forward(is_grad_enabled()):
+            saw_forward(module, args, kwargs)
         try:
             return call(*args, **kwargs)
         finally:
-            inside.discard(thread)
-            pop()
-            iterations.depth -= counts
+            end_inside()
 
     def is_torch_2(original):
         return original.__code__.co_names == ("_compiled_call_impl", "_call_impl")
@@ -95,28 +106,47 @@ def install_forward(torch, modules):
     def make(original):
         if modules:
             return _with_module_names(original, outermost, is_compiling)
-        if original.__code__.co_name == "_call_impl":  # torch 1
+        names = original.__code__.co_names
+        if names[1:11] == _NAMES_IN_TORCH_1:
+            of_all = vars(torch.nn.modules.module)
+            of_backwards, of_forwards = of_all["_global_backward_hooks"], of_all["_global_forward_hooks"]
+            before_forwards, is_tracing = of_all["_global_forward_pre_hooks"], torch._C._get_tracing_state
 
             def __call__(self, *args, **kwargs):
-                if get_ident() in inside:
+                if is_inside():
+                    if (self._backward_hooks or self._forward_hooks or self._forward_pre_hooks or of_backwards
+                            or of_forwards or before_forwards or is_tracing()):  # fmt: skip
+                        return original(self, *args, **kwargs)
+                    return self.forward(*args, **kwargs)
+                return outermost(self._call_impl, self, args, kwargs)
+
+        elif original.__code__.co_name == "_call_impl":  # torch 2.0
+
+            def __call__(self, *args, **kwargs):
+                if is_inside():
                     return self._call_impl(*args, **kwargs)
                 return outermost(self._call_impl, self, args, kwargs)
 
         elif is_torch_2(original):
 
             def __call__(self, *args, **kwargs):
-                if get_ident() in inside:
-                    compiled = self._compiled_call_impl
-                    if compiled is not None:
-                        return compiled(*args, **kwargs)
+                if is_inside():
+                    if self._compiled_call_impl is not None:
+                        return self._compiled_call_impl(*args, **kwargs)
                     return self._call_impl(*args, **kwargs)
-                call = self._call_impl if self._compiled_call_impl is None else self._compiled_call_impl
-                return outermost(call, self, args, kwargs)
+                if begin_forward(is_grad_enabled()):
+                    saw_forward(self, args, kwargs)
+                try:
+                    if self._compiled_call_impl is not None:
+                        return self._compiled_call_impl(*args, **kwargs)
+                    return self._call_impl(*args, **kwargs)
+                finally:
+                    end_inside()
 
         else:
 
             def __call__(self, *args, **kwargs):
-                if get_ident() in inside:
+                if is_inside():
                     return original(self, *args, **kwargs)
                 return outermost(functools.partial(original, self), self, args, kwargs)
 
@@ -124,14 +154,14 @@ def install_forward(torch, modules):
 
     hooked(torch.nn.Module, "__call__", make)
 
-    # torch.compile traces __call__ of modules with hooks, and cannot trace get_ident(). It decides by the file of a function
+    # torch.compile traces __call__ of modules with hooks, and cannot trace is_inside(). It decides by the file of a function
     # whether to compile it alone. Like torch's own __call__, this one must only be traced inside other functions, so it
     # gets the name of torch's file. Programs that do not use torch.compile are spared the additional call.
     def make_readable(original):
         is_read = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", is_compiling)  # costs less
 
         def __call__(self, *args, **kwargs):
-            if is_read() or get_ident() in inside:
+            if is_read() or is_inside():
                 if self._compiled_call_impl is not None:
                     return self._compiled_call_impl(*args, **kwargs)
                 return self._call_impl(*args, **kwargs)
@@ -145,7 +175,7 @@ def install_forward(torch, modules):
 
     def make_eval(original):
         def eval(self):
-            iterations.evaluating = True
+            phases.note_evaluation()
             return original(self)
 
         return eval
@@ -154,6 +184,7 @@ def install_forward(torch, modules):
 
 
 def _with_module_names(original, outermost, is_compiling):
+    push, pop, is_inside = ranges.push, ranges.pop, phases.is_inside
     known = {}  # by id: a reference to the module, and the kind of its range
 
     def name_modules(root):
@@ -164,10 +195,10 @@ def _with_module_names(original, outermost, is_compiling):
     def __call__(self, *args, **kwargs):
         if is_compiling():
             return original(self, *args, **kwargs)
-        if get_ident() not in inside:
+        if not is_inside():
             entry = known.get(id(self))
             if entry is None or entry[0]() is not self:
-                if kinds.ready or attach():
+                if phases.attach():
                     name_modules(self)
                     known[id(self)] = (weakref.ref(self), 0)
             return outermost(functools.partial(original, self), self, args, kwargs)
@@ -193,25 +224,7 @@ def install_backward(torch):
     is_compiling = is_compiling_of(torch)
 
     def make(original):
-        def backward(*args, **kwargs):
-            if compiles and is_compiling():
-                return original(*args, **kwargs)
-            thread = get_ident()
-            if thread in in_backward or (not kinds.ready and not attach()):
-                return original(*args, **kwargs)
-            iterations.work()
-            job.backwards += 1
-            counts = iterations.enter(thread)
-            kinds.backward()
-            in_backward.add(thread)
-            try:
-                return original(*args, **kwargs)
-            finally:
-                in_backward.discard(thread)
-                pop()
-                iterations.depth -= counts
-
-        return backward
+        return function_around(ranges.hook("around_backward", original), original, is_compiling)
 
     # The function that backward() and grad() share, where there is one.
     if not hooked(torch.autograd, "_engine_run_backward", make):
@@ -223,28 +236,22 @@ def install_backward(torch):
 
 
 def _timed_step(optimizer, original, args, kwargs):
-    if iterations.in_step or (not kinds.ready and not attach()):
+    if phases.is_in_step() or not phases.attach():
         return original(*args, **kwargs)
     iterations.before_step(optimizer)
-    counts = iterations.enter(get_ident())
-    kinds.optimizer()
-    iterations.in_step = True
+    phases.begin_step()
     try:
         return original(*args, **kwargs)
     finally:
-        iterations.in_step = False
-        pop()
-        iterations.depth -= counts
-        iterations.after_step(optimizer)
+        if phases.end_step():
+            iterations.after_step(optimizer)
 
 
 def _step_hook(original, is_compiling):
-    def step(self, *args, **kwargs):
-        if (compiles and is_compiling()) or iterations.in_step:
-            return original(self, *args, **kwargs)
-        return _timed_step(self, original, (self, *args), kwargs)
+    def other_step(optimizer, *args, **kwargs):
+        return _timed_step(optimizer, original, (optimizer, *args), kwargs)
 
-    return step
+    return function_around(ranges.hook("around_step", (original, other_step)), original, is_compiling)
 
 
 def install_optimizers(torch):
@@ -254,7 +261,7 @@ def install_optimizers(torch):
     def make_init(original):
         def __init__(self, *args, **kwargs):
             original(self, *args, **kwargs)
-            iterations.optimizers.add(self)
+            iterations.made(self)
             _hook_step_of(type(self), is_compiling)
 
         return __init__
@@ -267,16 +274,7 @@ def install_optimizers(torch):
         return __setstate__
 
     def make_zero_grad(original):
-        def zero_grad(self, *args, **kwargs):
-            if (compiles and is_compiling()) or not kinds.ready or not iterations.is_open:
-                return original(self, *args, **kwargs)
-            kinds.zero_grad()
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                pop()
-
-        return zero_grad
+        return function_around(ranges.hook("around_zero_grad", original), original, is_compiling)
 
     hooked(optimizer_class, "__init__", make_init)
     hooked(optimizer_class, "__setstate__", make_setstate)
@@ -306,26 +304,26 @@ def _hook_step_of(optimizer_class, is_compiling):
 
 def in_range(begin, original, args, kwargs):
     """Calls the original in a range."""
-    counts = iterations.enter(get_ident())
     begin()
     try:
         return original(*args, **kwargs)
     finally:
-        pop()
-        iterations.depth -= counts
+        phases.leave()
 
 
 # --- what a framework does around these calls, such as scaling a loss before its backward
 
 
-def phase_hook(slot, original, is_grad_enabled, new_batch=False):
+def phase_hook(phase, original, is_grad_enabled, new_batch=False):
     """A function of a framework that is a part of training belongs to one phase as a whole."""
+    begin = getattr(phases, "enter_" + phase)
+    begin_work = phases.begin_work_on_batch if new_batch else phases.begin_work
 
     def call(*args, **kwargs):
-        if not is_grad_enabled() or (not kinds.ready and not attach()):
+        if not is_grad_enabled() or not phases.attach():
             return original(*args, **kwargs)
-        iterations.work(new_batch)
-        return in_range(getattr(kinds, slot), original, args, kwargs)
+        begin_work()
+        return in_range(begin, original, args, kwargs)
 
     return call
 
@@ -335,10 +333,10 @@ def phase_hook(slot, original, is_grad_enabled, new_batch=False):
 
 def checkpoint_hook(original):
     def save(*args, **kwargs):
-        if not kinds.ready and not attach():
+        if not phases.attach():
             return original(*args, **kwargs)
-        iterations.interlude()
-        return in_range(kinds.checkpoint, original, args, kwargs)
+        phases.begin_interlude()
+        return in_range(phases.enter_checkpoint, original, args, kwargs)
 
     return save
 
@@ -355,13 +353,12 @@ def install_copies(torch):
 
     def make_copy(original):
         def copy(self, *args, **kwargs):
-            if is_cuda(self) or not kinds.ready or get_ident() in inside:
+            if is_cuda(self) or not phases.begin_copy():
                 return original(self, *args, **kwargs)
-            kinds.copy()
             try:
                 return original(self, *args, **kwargs)
             finally:
-                pop()
+                phases.leave()
 
         return copy
 

@@ -9,7 +9,7 @@ def _make_evaluate(original):
         metrics = original(self, *args, **kwargs)
         try:
             accuracy = metrics.get("eval_accuracy")
-            if accuracy is not None and ranges.kinds.ready:
+            if accuracy is not None and ranges.phases.attach():
                 ranges.mark_value(ranges.kind("accuracy", "accuracy"), float(accuracy))
         except (AttributeError, TypeError, ValueError):
             pass

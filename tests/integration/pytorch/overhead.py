@@ -1,76 +1,115 @@
 #!/usr/bin/env python3
-"""usage: paceline record --pytorch -o DIR -- python3 overhead.py [PAIRS]
+"""usage: paceline record --pytorch -o DIR -- python3 overhead.py [STEPS]
 
-Measures what the hooks cost a step, in two ways.
+Measures what the hooks cost a step of a plain loop, in networks of several sizes.
 
-1. Each hook around a function that does nothing: the shortest of many loops, which a busy machine disturbs least, times
-   the number of calls in a step.
-2. Whole steps. Steps with the hooks and steps without them alternate in one process, in blocks of
-20, because two runs of one program differ by more than the hooks cost. Times are CPU times of the thread. Prints the
-difference of neighbouring blocks: the median, and a 95 % interval of it by bootstrap.
+Most of the cost is memory that a hook touches for the first time in a step, because the step's computation has filled the
+caches. A loop that calls a hook again and again does not show it, and two runs of one program differ by more than all
+hooks cost. So the hooks are measured in their places: clocks are read before and after a hook, and before and after
+the original function in it. In one of two steps, by chance the first or the second, the originals are called without
+their hooks. The cost of a hook is the median of its times, minus the median without it. The table has the sum for all
+hooks, and a 95 % interval of it by bootstrap. It is too high rather than too low, because the original would have had to
+touch a part of that memory itself. Inner modules are called one after the other, so their hook is measured in a loop.
+
+The last column has the CPU time of whole steps, compared in the same way. Its interval is wide.
 """
 import random
 import statistics
 import sys
-import threading
 import time
 
 import torch
+from torch.utils.data import DataLoader, TensorDataset, _utils, dataloader
 
-BLOCK, BATCH = 20, 16
+from paceline_pytorch import ranges, training
 
-
-def hooks():
-    """The functions that are replaced in a step: where they are, the hook and the original."""
-    from torch.utils.data import _utils, dataloader
-
-    of_backward = "_engine_run_backward" if hasattr(torch.autograd, "_engine_run_backward") else "backward"
-    places = [(torch.nn.Module, "__call__"), (torch.autograd, of_backward), (torch.optim.SGD, "step"),
-              (torch.optim.Optimizer, "zero_grad"), (dataloader._BaseDataLoaderIter, "__next__"),
-              (_utils.fetch._MapDatasetFetcher, "fetch")]
-    return [(owner, name, vars(owner)[name], vars(owner)[name].__wrapped__) for owner, name in places]
+BATCH = 16
+SIZES = ((2, 16, 1), (30, 16, 1), (30, 448, 4))  # blocks of layers, their width, and what divides the number of steps
+clock = time.perf_counter_ns
+hooks_are_on = True
+clocks = {}  # by name of a hook: the four clocks of the latest call
 
 
-def program(blocks, size, pairs):
-    torch.manual_seed(1)
-    layers = [layer for _ in range(blocks) for layer in (torch.nn.Linear(size, size), torch.nn.ReLU())]
-    model = torch.nn.Sequential(*layers, torch.nn.Linear(size, 10))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loss_of = torch.nn.CrossEntropyLoss()
-    images = BATCH * BLOCK * 2 * (pairs + 2)
-    data = torch.utils.data.TensorDataset(torch.randn(images, size), torch.zeros(images, dtype=torch.long))
-    loader = iter(torch.utils.data.DataLoader(data, BATCH))
-    places = hooks()
+def between_clocks(function, times):
+    def call(*args, **kwargs):
+        times.append(clock())
+        try:
+            return function(*args, **kwargs)
+        finally:
+            times.append(clock())
 
-    def block(hooked):
-        for owner, name, hook, original in places:
-            setattr(owner, name, hook if hooked else original)
-        times = []
-        for _ in range(BLOCK):
-            begin = time.thread_time_ns()
-            image, label = next(loader)
-            optimizer.zero_grad()
-            loss_of(model(image), label).backward()
-            optimizer.step()
-            times.append((time.thread_time_ns() - begin) / 1000)
-        return statistics.median(times)
-
-    block(True), block(False)
-    alone, differences = [], []
-    for pair in range(pairs):
-        first = pair % 2 == 0
-        times = {first: block(first)}
-        times[not first] = block(not first)
-        alone.append(times[False])
-        differences.append(times[True] - times[False])
-    medians = sorted(statistics.median(random.choices(differences, k=pairs)) for _ in range(1000))
-    step, cost = statistics.median(alone), statistics.median(differences)
-    print(f"| {2 * blocks + 1} | {step:.0f} µs | {cost:.1f} µs ({medians[25]:.1f} to {medians[974]:.1f}) "
-          f"| {100 * cost / step:.2f} % |", flush=True)
+    return call
 
 
-def nothing(*args, **kwargs):
-    pass
+def measured(name, original, make):
+    """Calls make(original) or the original, with clocks around both."""
+    times = clocks[name] = []
+    original = between_clocks(original, times)
+    hook = make(original)
+
+    def call(*args, **kwargs):
+        function = hook if hooks_are_on else original
+        times.append(clock())
+        try:
+            return function(*args, **kwargs)
+        finally:
+            times.append(clock())
+
+    call.__paceline__ = True  # the package hooks a step once
+    return call
+
+
+def around(name):
+    return lambda original: ranges.hook(name, original)
+
+
+def function_around(name):
+    return lambda original: training.function_around(ranges.hook(name, original), original, bool)
+
+
+def with_original(hook):
+    """A hook that finds its original in a variable."""
+
+    def make(original):
+        dict(zip(hook.__code__.co_freevars, hook.__closure__))["original"].cell_contents = original
+        return hook
+
+    return make
+
+
+def measure_functions():
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)  # hooks its step
+    shared = hasattr(torch.autograd, "_engine_run_backward")
+    of_backward = "_engine_run_backward" if shared else "backward"
+    backward = getattr(torch.autograd, of_backward).__wrapped__
+    setattr(torch.autograd, of_backward, measured("backward", backward, function_around("around_backward")))
+
+    step = torch.optim.SGD.step.__wrapped__
+    torch.optim.SGD.step = measured("step", step, lambda original: training._step_hook(original, bool))
+    zero_grad = torch.optim.Optimizer.zero_grad.__wrapped__
+    torch.optim.Optimizer.zero_grad = measured("zero_grad", zero_grad, function_around("around_zero_grad"))
+    of_next = dataloader._BaseDataLoaderIter.__next__
+    dataloader._BaseDataLoaderIter.__next__ = measured("__next__", of_next.__wrapped__, with_original(of_next))
+    fetcher = _utils.fetch._MapDatasetFetcher
+    fetcher.fetch = measured("fetch", vars(fetcher)["fetch"].__func__.__self__, around("around_fetch"))
+
+
+def measure_module(name, module):
+    of_class = torch.nn.Module.__call__.__wrapped__
+
+    def make(original):
+        module._call_impl = original
+        return torch.nn.Module.__call__
+
+    call = measured(name, module._call_impl, make)
+    without = of_class
+    if of_class.__code__.co_name == "_call_impl":  # torch 1
+
+        def without(self, *args, **kwargs):
+            return self._call_impl(*args, **kwargs)
+
+    dict(zip(call.__code__.co_freevars, call.__closure__))["original"].cell_contents = without
+    module.__class__ = type(type(module).__name__, (type(module),), {"__call__": call})
 
 
 def shortest_ns(function, *args):
@@ -83,48 +122,83 @@ def shortest_ns(function, *args):
     return min(times)
 
 
-def each_hook(modules):
-    """The hooks around a function that does nothing, with the number of calls in a step of a network with `modules`."""
-    model = torch.nn.Identity()
-    optimizer = torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), lr=0.1)
-    data = torch.utils.data.TensorDataset(torch.zeros(1000000, 1))
-    loader = iter(torch.utils.data.DataLoader(data, BATCH))
+def cost_of_inner_module():
+    """In µs."""
+    hook, module = torch.nn.Module.__call__, torch.nn.Identity()
+    module.forward = lambda: None
+    ranges.phases.begin_forward(False)
+    try:
+        return (shortest_ns(hook, module) - shortest_ns(hook.__wrapped__, module)) / 1000
+    finally:
+        ranges.phases.end_inside()
+
+
+def difference_of_medians(on, off):
+    return statistics.median(on) - statistics.median(off)
+
+
+def cost_of(on, off):
+    """Of all hooks. `on` and `off` have a list of times for each hook."""
+    return sum(difference_of_medians(on[name], off[name]) for name in on)
+
+
+def interval(on, off):
+    costs = sorted(cost_of(*({name: random.choices(times, k=len(times)) for name, times in arm.items()} for arm in (on, off)))
+                   for _ in range(400))
+    return f"({costs[10]:.1f} to {costs[389]:.1f})"
+
+
+def measure_steps(blocks, size, steps, inner):
+    global hooks_are_on
+    torch.manual_seed(1)
+    layers = [layer for _ in range(blocks) for layer in (torch.nn.Linear(size, size), torch.nn.ReLU())]
+    model = torch.nn.Sequential(*layers, torch.nn.Linear(size, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loss_of = torch.nn.CrossEntropyLoss()
+    warm = 20
+    images = BATCH * (steps + warm)
+    loader = iter(DataLoader(TensorDataset(torch.randn(images, size), torch.zeros(images, dtype=torch.long)), BATCH))
     fetcher = loader._dataset_fetcher
-    calls = {"__call__": (2, model, 0), "_engine_run_backward": (1,), "backward": (1,), "step": (1, optimizer),
-             "zero_grad": (1, optimizer), "__next__": (1, loader), "fetch": (1, fetcher, [0])}
-    model._call_impl = nothing  # instead of forward
-    total = inner = 0
-    print("| hook | calls in a step | cost of one |\n|---|---|---|")
-    for owner, name, hook, original in hooks():
-        cells = dict(zip(hook.__code__.co_freevars, hook.__closure__))
-        if name != "__call__":
-            cells["original"].cell_contents = nothing
-        number, *arguments = calls[name]
-        before = shortest_ns(nothing, *arguments)
-        cost = shortest_ns(hook, *arguments) - before
-        total += number * cost
-        print(f"| {name} | {number} | {cost:.0f} ns |", flush=True)
-        if name == "__call__":
-            inside = sys.modules["paceline_pytorch.training"].inside
-            inside.add(threading.get_ident())
-            inner = shortest_ns(hook, *arguments) - before
-            inside.clear()
-            print(f"| {name} of an inner module | {modules} | {inner:.0f} ns |", flush=True)
-        if name != "__call__":
-            cells["original"].cell_contents = original
-    print(f"| a step | | {(total + modules * inner) / 1000:.1f} µs |", flush=True)
+    fetcher.collate_fn = measured("collate", fetcher.collate_fn.__self__, around("before_collate"))
+    measure_module("forward", model)
+    measure_module("loss", loss_of)
+
+    in_hooks = {on: {name: [] for name in clocks} for on in (True, False)}  # in µs
+    whole = {on: {"step": []} for on in (True, False)}
+    for step in range(steps + warm):
+        hooks_are_on = random.random() < 0.5 if step % 2 == 0 else not hooks_are_on
+        for times in clocks.values():
+            times.clear()
+        begin = time.thread_time_ns()
+        image, label = next(loader)
+        optimizer.zero_grad()
+        loss_of(model(image), label).backward()
+        optimizer.step()
+        duration = time.thread_time_ns() - begin
+        if step >= warm:
+            whole[hooks_are_on]["step"].append(duration / 1000)
+            for name, times in clocks.items():
+                in_hooks[hooks_are_on][name].append((times[1] - times[0] + times[3] - times[2]) / 1000)
+    hooks_are_on = True
+
+    modules = 2 * blocks + 1
+    on, off = in_hooks[True], in_hooks[False]
+    on["modules"], off["modules"] = [modules * inner], [0]
+    alone, cost = statistics.median(whole[False]["step"]), cost_of(on, off)
+    print(f"| {modules} | {alone / 1000:.1f} ms | {cost:.1f} µs {interval(on, off)} | {100 * cost / alone:.2f} % "
+          f"| {cost_of(whole[True], whole[False]):.1f} µs {interval(whole[True], whole[False])} |", flush=True)
+    each = ", ".join(f"{name} {difference_of_medians(on[name], off[name]):.1f}" for name in on)
+    print(f"  µs: {each}", file=sys.stderr, flush=True)
 
 
 def main():
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     torch.set_num_threads(1)
-    each_hook(61)
-    if pairs == 0:
-        return
-    print("\n| modules | step | cost of the hooks | |\n|---|---|---|---|")
-    program(2, 16, pairs)
-    program(30, 16, pairs)
-    program(30, 448, max(pairs // 5, 2))
+    inner = cost_of_inner_module()
+    measure_functions()
+    print("| modules | step | cost of the hooks | share of the step | whole steps |\n|---|---|---|---|---|")
+    for blocks, size, divisor in SIZES:
+        measure_steps(blocks, size, steps // divisor, inner)
 
 
 if __name__ == "__main__":

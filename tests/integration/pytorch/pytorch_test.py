@@ -124,7 +124,7 @@ class Training(Recorded):
         self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
 
     def test_a_slow_data_set_is_named(self):
-        self.record(*self.launch(2, SAMPLE, "--images", "256", "--workers", "1", "--slow-item", "4", "--width", "4"))
+        self.record(*self.launch(2, SAMPLE, "--images", "256", "--workers", "1", "--slow-item", "16", "--width", "4"))
         report = self.report()
         findings = " ".join(finding["text"] for finding in report["findings"])
         self.assertIn("waits for input", findings)

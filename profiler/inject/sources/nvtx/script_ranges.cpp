@@ -8,6 +8,7 @@
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
+#include "profiler/inject/sources/nvtx/script_phases.h"
 #include "profiler/inject/system/say.h"
 
 namespace paceline::inject {
@@ -56,39 +57,6 @@ std::uint64_t schema_of(const char* name, const char* const (&fields)[count], st
   return register_schema(number_of(domain_of(torch_domain)), attributes);
 }
 
-int open_for_script() {
-  if (script_attached.load(std::memory_order_acquire)) return file_is_open() ? 1 : 0;
-  const StartInProgress start;
-  if (!open_recorder()) return 0;
-  pthread_mutex_lock(&script_lock);
-  if (!script_attached.load(std::memory_order_relaxed)) {
-    follow_filter();
-    torch_domain = create_domain("torch");
-    collective_schema = schema_of("collective", {"communicator", "bytes", "sequence", "members", "request"});
-    message_schema = schema_of("message", {"communicator", "bytes", "peer", "tag", "request"}, 0b1100);
-    wait_schema = schema_of("wait", {"request", "last_request"});
-    script_attached.store(true, std::memory_order_release);
-  }
-  pthread_mutex_unlock(&script_lock);
-  return 1;
-}
-
-// A kind holds the id of the name in its lower half, and the category in its upper half.
-std::uint64_t kind_of(const char* name, const char* category) {
-  if (name == nullptr || !script_attached.load(std::memory_order_acquire) || !file_is_open()) return 0;
-  const std::uint32_t name_id = intern_text(name), category_id = category != nullptr ? intern_text(category) : 0;
-  std::uint32_t number = 0;
-  pthread_mutex_lock(&script_lock);
-  while (category_id != 0 && number < categories_used && category_names[number] != category_id) ++number;
-  if (category_id != 0 && number == categories_used && number < most_script_categories) {
-    category_names[categories_used++] = category_id;
-    name_category(torch_domain, number + 1, category);
-  }
-  pthread_mutex_unlock(&script_lock);
-  if (category_id != 0 && number < most_script_categories) ++number;
-  return std::uint64_t{number} << 32 | name_id;
-}
-
 nvtxEventAttributes_t attributes_of(std::uint64_t kind) {
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
@@ -115,24 +83,6 @@ struct WithFields {
 };
 
 bool is_attached() { return script_attached.load(std::memory_order_relaxed); }
-
-void push_kind(std::uint64_t kind) {
-  if (!is_attached()) return;
-  const nvtxEventAttributes_t attributes = attributes_of(kind);
-  domain_push(torch_domain, &attributes);
-}
-
-void push_number(std::uint64_t kind, std::int64_t number) {
-  if (!is_attached()) return;
-  nvtxEventAttributes_t attributes = attributes_of(kind);
-  attributes.payloadType = NVTX_PAYLOAD_TYPE_INT64;
-  attributes.payload.llValue = number;
-  domain_push(torch_domain, &attributes);
-}
-
-void pop_kind() {
-  if (is_attached()) domain_pop(torch_domain);
-}
 
 void mark_kind(std::uint64_t kind) {
   if (!is_attached()) return;
@@ -178,27 +128,67 @@ void end_range(std::uint64_t range) {
   if (is_attached()) domain_end(torch_domain, range);
 }
 
-void push_wait(std::uint64_t kind, std::uint64_t first, std::uint64_t last) {
+void push_wait(std::uint64_t first, std::uint64_t last) {
   if (!is_attached()) return;
   const WaitFields fields{first, last};
-  const WithFields event(kind, wait_schema, fields);
+  const WithFields event(kind_of_phase(Phase::wait), wait_schema, fields);
   domain_push(torch_domain, &event.attributes);
-}
-
-std::uint64_t slot_kinds[paceline_script_slots];
-
-void set_slot(std::uint64_t slot, std::uint64_t kind) {
-  if (slot < paceline_script_slots) slot_kinds[slot] = kind;
-}
-
-template <int slot>
-void push_slot() {
-  push_kind(slot_kinds[slot]);
 }
 
 void say_for_script(const char* text) { say("%s", text); }
 
 }  // namespace
+
+bool open_for_script() {
+  if (script_attached.load(std::memory_order_acquire)) return file_is_open();
+  const StartInProgress start;
+  if (!open_recorder()) return false;
+  pthread_mutex_lock(&script_lock);
+  if (!script_attached.load(std::memory_order_relaxed)) {
+    follow_filter();
+    torch_domain = create_domain("torch");
+    collective_schema = schema_of("collective", {"communicator", "bytes", "sequence", "members", "request"});
+    message_schema = schema_of("message", {"communicator", "bytes", "peer", "tag", "request"}, 0b1100);
+    wait_schema = schema_of("wait", {"request", "last_request"});
+    script_attached.store(true, std::memory_order_release);
+  }
+  pthread_mutex_unlock(&script_lock);
+  return true;
+}
+
+// A kind holds the id of the name in its lower half, and the category in its upper half.
+std::uint64_t kind_of(const char* name, const char* category) {
+  if (name == nullptr || !script_attached.load(std::memory_order_acquire) || !file_is_open()) return 0;
+  const std::uint32_t name_id = intern_text(name), category_id = category != nullptr ? intern_text(category) : 0;
+  std::uint32_t number = 0;
+  pthread_mutex_lock(&script_lock);
+  while (category_id != 0 && number < categories_used && category_names[number] != category_id) ++number;
+  if (category_id != 0 && number == categories_used && number < most_script_categories) {
+    category_names[categories_used++] = category_id;
+    name_category(torch_domain, number + 1, category);
+  }
+  pthread_mutex_unlock(&script_lock);
+  if (category_id != 0 && number < most_script_categories) ++number;
+  return std::uint64_t{number} << 32 | name_id;
+}
+
+void push_kind(std::uint64_t kind) {
+  if (!is_attached()) return;
+  const nvtxEventAttributes_t attributes = attributes_of(kind);
+  domain_push(torch_domain, &attributes);
+}
+
+void push_number(std::uint64_t kind, std::int64_t number) {
+  if (!is_attached()) return;
+  nvtxEventAttributes_t attributes = attributes_of(kind);
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+  attributes.payload.llValue = number;
+  domain_push(torch_domain, &attributes);
+}
+
+void pop_kind() {
+  if (is_attached()) domain_pop(torch_domain);
+}
 
 void reset_script_ranges_in_child() { pthread_mutex_init(&script_lock, nullptr); }
 
@@ -209,10 +199,8 @@ extern "C" {
 extern __attribute__((visibility("default"))) const struct paceline_script_ranges_v1 paceline_script_ranges_v1;
 const struct paceline_script_ranges_v1 paceline_script_ranges_v1 = {
     .size = sizeof(struct paceline_script_ranges_v1),
-    .open = paceline::inject::open_for_script,
     .kind = paceline::inject::kind_of,
     .push = paceline::inject::push_kind,
-    .push_number = paceline::inject::push_number,
     .pop = paceline::inject::pop_kind,
     .mark = paceline::inject::mark_kind,
     .mark_value = paceline::inject::mark_value,
@@ -222,12 +210,7 @@ const struct paceline_script_ranges_v1 paceline_script_ranges_v1 = {
     .end = paceline::inject::end_range,
     .push_wait = paceline::inject::push_wait,
     .say = paceline::inject::say_for_script,
-    .set_slot = paceline::inject::set_slot,
-    .push_slot = {paceline::inject::push_slot<0>, paceline::inject::push_slot<1>, paceline::inject::push_slot<2>,
-                  paceline::inject::push_slot<3>, paceline::inject::push_slot<4>, paceline::inject::push_slot<5>,
-                  paceline::inject::push_slot<6>, paceline::inject::push_slot<7>, paceline::inject::push_slot<8>,
-                  paceline::inject::push_slot<9>, paceline::inject::push_slot<10>, paceline::inject::push_slot<11>,
-                  paceline::inject::push_slot<12>, paceline::inject::push_slot<13>, paceline::inject::push_slot<14>,
-                  paceline::inject::push_slot<15>},
+    .for_python = paceline::inject::functions_for_python,
+    .count_backwards = paceline::inject::count_backwards,
 };
 }

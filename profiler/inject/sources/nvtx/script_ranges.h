@@ -14,25 +14,37 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#include <cstdint>
+
 extern "C" {
 #endif
 
-enum { paceline_script_slots = 16 };
+/* A function for Python, with the layout of Python's PyMethodDef. */
+struct paceline_python_function {
+  const char* name; /* null: the end of the list */
+  void* function;
+  int flags;
+  const char* text;
+};
+
+/* What the functions need of Python. */
+struct paceline_python {
+  void* truth;                                                 /* True */
+  void (*add_reference)(void* object);                         /* Py_IncRef */
+  void* (*call)(void* function, void* arguments, void* named); /* PyObject_Call */
+  void* (*item)(void* tuple, ptrdiff_t index);                 /* PyTuple_GetItem */
+};
 
 struct paceline_script_ranges_v1 {
   /* sizeof this struct in the recorder. Later versions only append members. */
   size_t size;
 
-  /* Opens the trace file if nothing has opened it yet. Returns 1 if there is a file. Returns 0 if this process is not
-   * recorded; then the other functions do nothing. */
-  int (*open)(void);
-
-  /* The number of a name and a category; both are copied. Equal ones have equal numbers. Returns 0 without a file. */
+  /* The number of a name and a category; both are copied. Equal ones have equal numbers. Returns 0 without a file,
+   * which the Python function attach() opens. */
   uint64_t (*kind)(const char* name, const char* category);
 
   /* A range of the calling thread, and its end. */
   void (*push)(uint64_t kind);
-  void (*push_number)(uint64_t kind, int64_t number);
   void (*pop)(void);
 
   void (*mark)(uint64_t kind);
@@ -53,19 +65,35 @@ struct paceline_script_ranges_v1 {
   void (*end)(uint64_t range);
 
   /* The calling thread waits for the requests from `first` to `last`; pop() ends it. */
-  void (*push_wait)(uint64_t kind, uint64_t first, uint64_t last);
+  void (*push_wait)(uint64_t first, uint64_t last);
 
   /* Writes one line, "paceline: TEXT", to standard error. */
   void (*say)(const char* text);
 
-  /* push_slot[i]() is push() of the kind that set_slot(i, kind) gave. A call from Python takes a quarter of the time
-   * without an argument. */
-  void (*set_slot)(uint64_t slot, uint64_t kind);
-  void (*push_slot[paceline_script_slots])(void);
+  /* The functions for Python (python_functions.cpp), which a script makes with PyCFunction_NewEx(). A call takes a
+   * quarter of the time that a call through ctypes takes. */
+  const struct paceline_python_function* (*for_python)(const struct paceline_python* python);
+
+  /* The number of backwards that have begun. */
+  uint64_t (*count_backwards)(void);
 };
 
 #ifdef __cplusplus
 }
+
+// Functions of the table, for the recorder itself.
+namespace paceline::inject {
+
+// Opens the trace file if nothing has opened it yet. Returns false if this process is not recorded; then the other
+// functions do nothing.
+bool open_for_script();
+std::uint64_t kind_of(const char* name, const char* category);
+void push_kind(std::uint64_t kind);
+void push_number(std::uint64_t kind, std::int64_t number);
+void pop_kind();
+const paceline_python_function* functions_for_python(const paceline_python* functions_of_python);
+
+}  // namespace paceline::inject
 #endif
 
 #endif
