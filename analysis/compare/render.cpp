@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
@@ -75,9 +76,52 @@ std::string why_not_judged(const RunComparison& comparison) {
       some ? "The step time was" : "Differences were");
 }
 
+std::optional<double> mean_of(const std::vector<RunAnalysis>& runs,
+                              const std::function<std::optional<double>(const RunAnalysis&)>& figure) {
+  double sum = 0;
+  for (const RunAnalysis& run : runs) {
+    const auto value = figure(run);
+    if (!value) return std::nullopt;
+    sum += *value;
+  }
+  return sum / static_cast<double>(runs.size());
+}
+
+// The difference of two accuracies that the choice of test images alone exceeds in 5 of 100 cases (docs/metrics.md).
+// Nothing where the number of test images is not known.
+std::optional<double> accuracy_by_chance(double base, double fresh, const RunComparison& comparison) {
+  const auto images = [](const RunAnalysis& run) { return run.number("test_images"); };
+  const auto of_base = mean_of(comparison.base, images), of_fresh = mean_of(comparison.fresh, images);
+  if (!of_base || !of_fresh || !(*of_base >= 1) || !(*of_fresh >= 1)) return std::nullopt;
+  return 1.96 * std::sqrt(base * (1 - base) / *of_base + fresh * (1 - fresh) / *of_fresh);
+}
+
+// Speed that was bought with accuracy: the faster side reaches less.
+std::optional<Finding> accuracy_finding(const RunComparison& comparison) {
+  const auto accuracy = [](const RunAnalysis& run) { return run.accuracy; };
+  const auto base = mean_of(comparison.base, accuracy), fresh = mean_of(comparison.fresh, accuracy);
+  const QuantityComparison* step = comparison.step();
+  if (!base || !fresh || step == nullptr || step->change == Change::none) return std::nullopt;
+  const bool new_is_faster = step->change == Change::faster;
+  const double reached = new_is_faster ? *fresh : *base, other = new_is_faster ? *base : *fresh;
+  const auto chance = accuracy_by_chance(*base, *fresh, comparison);
+  if (other - reached <= chance.value_or(0.01)) return std::nullopt;
+  return Finding{
+      Severity::warning,
+      fmt::format("Speed bought with accuracy: {} takes less time for a step but reaches {} where {} reaches "
+                  "{}{}.",
+                  set_name(new_is_faster ? comparison.fresh : comparison.base), percent(reached),
+                  set_name(new_is_faster ? comparison.base : comparison.fresh), percent(other),
+                  chance ? fmt::format(", more than the {:.1f} points that the choice of test images explains "
+                                       "(95 %)",
+                                       100 * *chance)
+                         : "")};
+}
+
 std::vector<Finding> findings_of(const RunComparison& comparison) {
   std::vector<Finding> findings;
   if (!comparison.judged) findings.push_back({Severity::warning, why_not_judged(comparison)});
+  if (auto finding = accuracy_finding(comparison)) findings.push_back(std::move(*finding));
   constexpr std::pair<QuantityType, const char*> kinds[] = {{QuantityType::phase, "Phases"},
                                                             {QuantityType::range, "Ranges"},
                                                             {QuantityType::call, "Calls"},
@@ -123,17 +167,6 @@ std::vector<Finding> findings_of(const RunComparison& comparison) {
                         "equal runs: repeat both (--new) to include it."});
   }
   return findings;
-}
-
-std::optional<double> mean_of(const std::vector<RunAnalysis>& runs,
-                              const std::function<std::optional<double>(const RunAnalysis&)>& figure) {
-  double sum = 0;
-  for (const RunAnalysis& run : runs) {
-    const auto value = figure(run);
-    if (!value) return std::nullopt;
-    sum += *value;
-  }
-  return sum / static_cast<double>(runs.size());
 }
 
 // Speed beside accuracy: means over the runs of each side.
