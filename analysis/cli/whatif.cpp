@@ -20,7 +20,8 @@ struct Options {
        balanced = false;
   double bucket_mb = 0, latency = 1, bandwidth = 1, batch = 1, loader = 1;
   std::string algorithm;
-  int ranks = 0, relieve = -1;
+  int ranks = 0;
+  std::string relieve;  // the number of a rank, or a host
   std::vector<std::string> faster;
   std::vector<std::string> given;  // the options of changes, as the user wrote them
 };
@@ -34,6 +35,17 @@ analysis::FasterWork faster_work(const std::string& text) {
     throw CLI::ValidationError("--faster", fmt::format("\"{}\": expected NAME=FACTOR, such as conv*=2", text));
   }
   return {text.substr(0, sign), factor};
+}
+
+// The ranks, as indices, that --relieve names: one by its number, or all of a host.
+std::vector<std::size_t> ranks_named(const std::string& name, const analysis::RunAnalysis& run) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    if (std::to_string(run.per_rank[r].rank) == name) return {r};
+    if (run.per_rank[r].host == name) ranks.push_back(r);
+  }
+  if (ranks.empty()) throw Error(fmt::format("{}: the run has no such rank or host: --relieve {}", run.path, name));
+  return ranks;
 }
 
 analysis::Changes changes_of(const Options& options, const analysis::RunAnalysis& run) {
@@ -53,10 +65,7 @@ analysis::Changes changes_of(const Options& options, const analysis::RunAnalysis
   changes.balanced = options.balanced;
   if (options.ranks > 0) changes.ranks = options.ranks;
   for (const std::string& text : options.faster) changes.faster.push_back(faster_work(text));
-  if (options.relieve >= 0) {
-    const auto found = std::ranges::find(run.per_rank, options.relieve, &analysis::RankSummary::rank);
-    changes.relieved = static_cast<std::size_t>(found - run.per_rank.begin());
-  }
+  if (!options.relieve.empty()) changes.relieved = ranks_named(options.relieve, run);
   return changes;
 }
 
@@ -158,9 +167,9 @@ void add_whatif(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(1, 1000000))
       ->group(changes);
   command->add_flag("--balanced", options->balanced, "All ranks have the same work")->group(changes);
-  command->add_option("--relieve", options->relieve, "This rank is no slower than the others")
-      ->type_name("RANK")
-      ->check(CLI::NonNegativeNumber)
+  command
+      ->add_option("--relieve", options->relieve, "This rank, or all ranks of this host, are no slower than the others")
+      ->type_name("RANK|HOST")
       ->group(changes);
   command->add_option("--loader", options->loader, "Factor of the loader's speed")
       ->type_name("FACTOR")

@@ -77,14 +77,19 @@ void balance_ranks(ReplayProgram& program) {
   });
 }
 
-void relieve_rank(ReplayProgram& program, std::size_t rank) {
-  changed_work_parts::scale_to(program, [rank](std::size_t r, std::vector<double> values) {
-    const double own = values[r];
-    if (r != rank || values.size() < 2) return own;
-    values.erase(values.begin() + static_cast<std::ptrdiff_t>(r));
-    std::ranges::sort(values);
-    const double median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-    return std::min(own, median);
+void relieve_ranks(ReplayProgram& program, const std::vector<std::size_t>& ranks) {
+  std::vector<bool> relieved(program.ranks, false);
+  for (const std::size_t rank : ranks) relieved[rank] = true;
+  changed_work_parts::scale_to(program, [&](std::size_t r, const std::vector<double>& values) {
+    if (!relieved[r]) return values[r];
+    std::vector<double> others;
+    for (std::size_t other = 0; other < values.size(); ++other) {
+      if (!relieved[other]) others.push_back(values[other]);
+    }
+    if (others.empty()) return values[r];
+    std::ranges::sort(others);
+    const double median = (others[(others.size() - 1) / 2] + others[others.size() / 2]) / 2;
+    return std::min(values[r], median);
   });
 }
 

@@ -17,8 +17,9 @@ void speed_up_groups(ReplayProgram& program, const std::vector<double>& factors)
 // Gives the main threads of all ranks the same work in each phase of an iteration: the mean over the ranks.
 void balance_ranks(ReplayProgram& program);
 
-// Gives the main thread of one rank the median work of the others in each phase of an iteration where it has more.
-void relieve_rank(ReplayProgram& program, std::size_t rank);
+// Gives the main threads of these ranks the median work of all others in each phase of an iteration where they have
+// more.
+void relieve_ranks(ReplayProgram& program, const std::vector<std::size_t>& ranks);
 
 // The standard deviation of a rank's work in an iteration around the rank's own mean, in ns, over iterations after the
 // first `warmup`.

@@ -117,7 +117,7 @@ std::vector<MovedPart> moved_parts(const StepParts& before, const StepParts& aft
 
 bool Changes::any() const {
   return bytes_per_value || schedule || bucket_bytes || algorithm || latency != 1 || byte_time != 1 ||
-         free_communication || batch != 1 || ranks || balanced || relieved || loader != 1 || !faster.empty();
+         free_communication || batch != 1 || ranks || balanced || !relieved.empty() || loader != 1 || !faster.empty();
 }
 
 Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, const TrainingSetup& setup,
@@ -126,6 +126,12 @@ Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, cons
   std::vector<std::string> patterns;
   for (const FasterWork& of : faster) patterns.push_back(of.name);
   program_ = replay_program(table, graph, patterns);
+  for (std::size_t r = 0; r < table.trace().ranks.size(); ++r) {
+    const std::string& host = table.trace().ranks[r].host;
+    auto of = std::ranges::find(hosts_, host, &HostRanks::host);
+    if (of == hosts_.end()) of = hosts_.insert(of, {host, {}});
+    of->ranks.push_back(r);
+  }
   if (program_.iterations.empty()) return;
   schedule_ = recorded_schedule(program_);
   ready_ = recorded_readiness(program_);
@@ -186,8 +192,12 @@ std::string Predictor::obstacle(const Changes& changes) const {
   if (changes.bucket_bytes && !buckets) {
     return "only overlap sends buckets; add --overlap";
   }
-  if ((changes.balanced || changes.relieved) && program_.ranks < 2) return "the run has only one rank";
-  if (changes.relieved && *changes.relieved >= program_.ranks) return "the run has no such rank";
+  if ((changes.balanced || !changes.relieved.empty()) && program_.ranks < 2) return "the run has only one rank";
+  if (std::ranges::any_of(changes.relieved, [&](std::size_t rank) { return rank >= program_.ranks; })) {
+    return "the run has no such rank";
+  }
+  if (changes.relieved.size() >= program_.ranks)
+    return "all ranks are to be relieved, so no other rank is left to compare with";
   return "";
 }
 
@@ -203,7 +213,7 @@ ReplayProgram Predictor::changed(const Changes& changes) const {
     for (const FasterWork& of : changes.faster) factors.push_back(of.factor);
     speed_up_groups(program, factors);
   }
-  if (changes.relieved) relieve_rank(program, *changes.relieved);
+  if (!changes.relieved.empty()) relieve_ranks(program, changes.relieved);
   if (changes.balanced) balance_ranks(program);
   const double bytes_factor = changes.bytes_per_value.value_or(setup_.bytes_per_value) / setup_.bytes_per_value;
   const GradientSchedule schedule = changes.schedule.value_or(schedule_.value_or(GradientSchedule::blocking));

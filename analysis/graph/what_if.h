@@ -43,13 +43,18 @@ struct Changes {
   bool free_communication = false;    // transfers take no time
   double batch = 1;                   // factor of the images per rank and iteration
   std::optional<int> ranks = {};
-  bool balanced = false;  // all ranks have the mean work of the ranks
-  std::optional<std::size_t> relieved =
-      {};             // index of a rank that gets the median work of the others where it has more
-  double loader = 1;  // the loader's speed as a factor; 0: preprocessing takes no time
+  bool balanced = false;                   // all ranks have the mean work of the ranks
+  std::vector<std::size_t> relieved = {};  // indices of ranks that get the median work of all others where it is less
+  double loader = 1;                       // the loader's speed as a factor; 0: preprocessing takes no time
   std::vector<FasterWork> faster = {};
 
   bool any() const;
+};
+
+// A host and the indices of its ranks.
+struct HostRanks {
+  std::string host;
+  std::vector<std::size_t> ranks;
 };
 
 // The run as a replayable program with its fitted costs. The trace is not needed afterwards.
@@ -66,6 +71,7 @@ class Predictor {
   WhatIf unchanged() const;
   std::size_t iterations() const { return steady().size(); }
   const ReplayProgram& program() const { return program_; }
+  const std::vector<HostRanks>& hosts() const { return hosts_; }  // in the order of their first ranks
   std::optional<GradientSchedule> schedule() const { return schedule_; }
   const CoreSharing& sharing() const { return sharing_; }
 
@@ -80,6 +86,7 @@ class Predictor {
   std::vector<TransferCost> core_costs(const Changes& changes) const;
 
   ReplayProgram program_;
+  std::vector<HostRanks> hosts_;
   TrainingSetup setup_;
   std::optional<GradientSchedule> schedule_;
   Readiness ready_;

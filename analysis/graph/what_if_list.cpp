@@ -10,7 +10,8 @@
 namespace paceline::analysis {
 namespace what_if_parts {
 
-constexpr double least_change = 0.01;  // of the step; smaller ones are not worth a line
+constexpr double least_change = 0.01;      // of the step; smaller ones are not worth a line
+constexpr std::size_t most_relieved = 64;  // ranks, and hosts, that are relieved one after another
 
 struct Candidate {
   std::string title, options;
@@ -44,9 +45,15 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
   add("bound: communication free", "", {.free_communication = true}, true);
   add("bound: all ranks equal", "", {.balanced = true}, true);
   add("bound: preprocessing free", "", {.loader = 0}, true);
-  for (std::size_t r = 0; r < predictor.program().ranks && predictor.program().ranks <= 64; ++r) {
+  for (std::size_t r = 0; r < predictor.program().ranks && predictor.program().ranks <= most_relieved; ++r) {
     add(fmt::format("rank {} no slower than the others", predictor.program().rank_numbers[r]),
-        fmt::format("--relieve {}", predictor.program().rank_numbers[r]), {.relieved = r});
+        fmt::format("--relieve {}", predictor.program().rank_numbers[r]), {.relieved = {r}});
+  }
+  const auto& hosts = predictor.hosts();
+  for (const HostRanks& of : hosts) {
+    if (of.ranks.size() < 2 || hosts.size() < 2 || hosts.size() > most_relieved) continue;
+    add(fmt::format("host {} no slower than the others", of.host), fmt::format("--relieve {}", of.host),
+        {.relieved = of.ranks});
   }
   return all;
 }

@@ -120,19 +120,21 @@ double gain_s(const RunAnalysis& run, const Prediction& prediction) {
 const Prediction* first_prediction(const RunAnalysis& run) {
   if (!run.what_if) return nullptr;
   const Prediction *best = nullptr, *relief = nullptr, *harmless = nullptr;
-  std::optional<int> slow;
-  if (!run.lateness.late.empty()) {
-    slow = run.per_rank[run.lateness.late.front().rank].rank;
+  std::string slow;  // the rank or host that holds the others up, as an argument of --relieve
+  if (!run.host_lateness.late.empty()) {
+    slow = run.hosts[run.host_lateness.late.front().rank];
+  } else if (!run.lateness.late.empty()) {
+    slow = std::to_string(run.per_rank[run.lateness.late.front().rank].rank);
   } else if (const auto holder = path_holder(run)) {
-    slow = run.per_rank[holder->rank].rank;
+    slow = std::to_string(run.per_rank[holder->rank].rank);
   }
   for (const Prediction& of : run.what_if->predictions) {
     if (of.bound || of.per_image != of.ratio || of.ratio >= 1) continue;  // other work, or slower
     // Where chance may have made a rank slow, nobody should look for its cause first.
-    if (!slow && changes_parts::is_about_slow_ranks(of)) continue;
+    if (slow.empty() && changes_parts::is_about_slow_ranks(of)) continue;
     if (best == nullptr) best = &of;
     if (harmless == nullptr && changes_parts::keeps_results(of)) harmless = &of;
-    if (slow && of.options == fmt::format("--relieve {}", *slow)) relief = &of;
+    if (!slow.empty() && of.options == "--relieve " + slow) relief = &of;
   }
   for (const Prediction* preferred : {relief, harmless}) {
     if (preferred != nullptr && 1 - preferred->ratio >= 0.5 * (1 - best->ratio)) return preferred;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analysis/report/changes.h"
+#include "analysis/report/lateness_judgement.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 #include "analysis/text/lists.h"
@@ -42,7 +43,8 @@ std::string rank_text(const RunAnalysis& run) {
                        rank_name(run.per_rank[holder->rank]), percent(holder->share));
   }
   if (run.per_rank.size() < 2 || run.lateness.iterations == 0) return "";
-  return run.lateness.judged ? "no rank is late beyond chance" : "the run is too short to tell whether a rank is slow";
+  const std::string unknown = why_lateness_is_unknown(run);
+  return unknown.empty() ? "no rank is late beyond chance" : unknown;
 }
 
 // "the GPUs compute during 80.0 % of their time, idle during 12.0 %, and 5.0 % is communication that no computation
@@ -165,10 +167,10 @@ std::string prediction_sentence(const RunAnalysis& run, const Prediction& first,
 std::string no_change_text(const RunAnalysis& run) {
   const Prediction* relief = best_relief(run);
   if (relief == nullptr) return "No change that can be predicted makes a step 1 % shorter";
-  return fmt::format(
-      "No change is certain to make a step 1 % shorter: for \"{}\", {:.1f} % less is predicted, but {}", relief->title,
-      100 * (1 - relief->ratio),
-      run.lateness.judged ? "no rank is late beyond chance" : "the run is too short to tell whether a rank is slow");
+  const std::string unknown = why_lateness_is_unknown(run);
+  return fmt::format("No change is certain to make a step 1 % shorter: for \"{}\", {:.1f} % less is predicted, but {}",
+                     relief->title, 100 * (1 - relief->ratio),
+                     unknown.empty() ? "no rank is late beyond chance" : unknown);
 }
 
 std::string change_of_scaling(const Report& report, const LostTime& lost) {

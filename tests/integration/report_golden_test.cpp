@@ -1,4 +1,5 @@
 // The figures of hand-made .pace files in the output of `paceline report`, worked out on paper.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -128,16 +129,92 @@ TEST_F(GoldenReport, NamesTheRankThatNeverEnqueuedACollectiveOfNccl) {
             "50.000 s.");
 }
 
+std::uint64_t pair(std::uint64_t low, std::uint64_t high) { return low | high << 32; }
+
+// Defines kernel `number`, with a grid and blocks of any size.
+void define_kernel(PaceFile& file, std::uint64_t number, std::string_view name) {
+  file.add(0, EventType::cuda_kernel, pair(number, file.name(name)));
+  file.extension(64 | 1ULL << 32 | 1ULL << 48, 128 | 1ULL << 16 | 1ULL << 32 | 40ULL << 48);
+  file.extension(pair(16, 32), 0);
+}
+
+void define_stream(PaceFile& file, std::uint64_t number) {
+  file.add(0, EventType::cuda_stream, pair(number, 0));
+  file.extension(pair(0, 1), 6 + number);
+}
+
+void run_kernel(PaceFile& file, std::uint64_t at, std::uint64_t length, std::uint64_t kernel, std::uint64_t stream,
+                std::uint64_t correlation) {
+  file.add(at, EventType::cuda_kernel_run, pair(kernel, stream));
+  file.extension(length, pair(correlation, 0));
+}
+
+// In µs, on two streams: computation from 0 to 300 and from 500 to 700, a kernel of NCCL from 200 to 400. Nothing runs
+// from 400 to 500, and 100 of the 200 of communication are hidden.
+TEST_F(GoldenReport, HasTheTimesOfAGpu) {
+  PaceFile file = member(0, 1);
+  define_kernel(file, 1, "_Z6squarePfi");
+  define_kernel(file, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  define_stream(file, 1);
+  define_stream(file, 2);
+  file.use_thread(999);  // CUPTI's
+  run_kernel(file, 1'000'000, 300'000, 1, 1, 1);
+  run_kernel(file, 1'200'000, 200'000, 2, 2, 2);
+  run_kernel(file, 1'500'000, 200'000, 1, 1, 3);
+  save(file);
+  const json rank = report()["per_rank"][0], &gpu = rank["gpu"];
+  EXPECT_EQ(gpu["span_ns"], 700'000);
+  EXPECT_EQ(gpu["idle_ns"], 100'000);
+  EXPECT_EQ(gpu["compute_ns"], 500'000);
+  EXPECT_EQ(gpu["noncompute_ns"], 100'000);
+  EXPECT_EQ(rank["overlap"], json({{"communication_ns", 200'000}, {"hidden_ns", 100'000}}));
+}
+
+// Four ranks enter each collective of 4 MB one millisecond after another, and all leave it 8 ms after the last one: 500
+// MB/s. Each rank sends 3/4 of the bytes over its link, and an allreduce twice as much.
+TEST_F(GoldenReport, HasTheBandwidthsOfCollectives) {
+  constexpr std::uint64_t millisecond = 1'000'000;
+  struct Function {
+    const char* name;
+    MpiId id;
+    double busbw;
+  };
+  const Function functions[] = {{"MPI_Allreduce", MpiId::Allreduce, 750e6},
+                                {"MPI_Allgather", MpiId::Allgather, 375e6},
+                                {"MPI_Reduce_scatter", MpiId::Reduce_scatter, 375e6},
+                                {"MPI_Alltoall", MpiId::Alltoall, 375e6},
+                                {"MPI_Bcast", MpiId::Bcast, 500e6},
+                                {"MPI_Reduce", MpiId::Reduce, 500e6}};
+  for (int rank = 0; rank < 4; ++rank) {
+    PaceFile file = member(rank, 4);
+    std::uint32_t sequence = 0;
+    for (const Function& function : functions) {
+      const std::uint64_t begin = (1 + sequence) * 20 * millisecond;
+      file.mpi_collective(begin + static_cast<std::uint64_t>(rank) * millisecond, function.id, 0, 4'000'000, 1,
+                          sequence++);
+      file.mpi_end(begin + 11 * millisecond, function.id);
+    }
+    file.clock_pair(second, 0, second, 1);
+    save(file);
+  }
+  const json collectives = report()["collectives"];
+  ASSERT_EQ(collectives.size(), std::size(functions)) << collectives;
+  for (const auto& [name, id, busbw] : functions) {
+    const auto row = std::ranges::find_if(collectives, [&](const json& of) { return of["operation"] == name; });
+    ASSERT_NE(row, collectives.end()) << name;
+    EXPECT_EQ((*row)["wait_ns"], 6 * millisecond) << name;
+    EXPECT_EQ((*row)["transfer_ns"], 8 * millisecond) << name;
+    EXPECT_NEAR((*row)["algbw_bytes_per_s"].get<double>(), 500e6, 1) << name;
+    EXPECT_NEAR((*row)["busbw_bytes_per_s"].get<double>(), busbw, 1) << name;
+  }
+}
+
 // Rank 0 computes for 3 ms and launches two kernels meanwhile, one of them inside the layer.
 TEST_F(GoldenReport, ProjectsKernelsOntoRanges) {
   PaceFile file = member(0, 1);
-  const auto pair = [](std::uint64_t low, std::uint64_t high) { return low | high << 32; };
   file.add(0, EventType::cuda_function, 1 | std::uint64_t{file.name("cudaLaunchKernel")} << 32);
-  file.add(0, EventType::cuda_kernel, pair(1, file.name("_Z6squarePfi")));
-  file.extension(64 | 1ULL << 32 | 1ULL << 48, 128 | 1ULL << 16 | 1ULL << 32 | 40ULL << 48);
-  file.extension(pair(16, 32), 0);
-  file.add(0, EventType::cuda_stream, pair(1, 0));
-  file.extension(pair(0, 1), 7);
+  define_kernel(file, 1, "_Z6squarePfi");
+  define_stream(file, 1);
   const std::uint32_t forward = file.name("forward"), layer = file.name("<b>layer</b>");
   file.push(1'000'000, format::pack_scope(forward, 0, 0));
   file.push(2'000'000, format::pack_scope(layer, 0, 0));
@@ -148,8 +225,7 @@ TEST_F(GoldenReport, ProjectsKernelsOntoRanges) {
   const auto launch = [&](std::uint64_t at, std::uint64_t correlation, std::uint64_t begin, std::uint64_t length) {
     file.add(at, EventType::cuda_call, 1 | main << 32);
     file.extension(5000, correlation);
-    file.add(begin, EventType::cuda_kernel_run, pair(1, 1));
-    file.extension(length, pair(correlation, 0));
+    run_kernel(file, begin, length, 1, 1, correlation);
   };
   launch(1'500'000, 1, 5'000'000, 300'000);
   launch(2'500'000, 2, 6'000'000, 200'000);

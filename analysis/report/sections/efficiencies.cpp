@@ -12,6 +12,23 @@ namespace efficiencies_section {
 constexpr double acceptable = 0.8;         // POP's threshold
 constexpr double least_difference = 0.01;  // of a step; smaller ones are not drawn
 
+struct CommunicationParts {
+  double serialisation = 1, transfer = 1;
+};
+
+// Communication = serialisation max(u)/T_ideal × transfer T_ideal/T. T_ideal is the time with transfers that take none,
+// by the replay of the run. The replay compares medians of iterations, so its ratio may lie a little outside of what is
+// possible.
+std::optional<CommunicationParts> communication_parts(const RunAnalysis& run) {
+  if (!run.efficiencies || !run.what_if) return std::nullopt;
+  const auto& predictions = run.what_if->predictions;
+  const auto ideal = std::ranges::find(predictions, "bound: communication free", &Prediction::title);
+  if (ideal == predictions.end()) return std::nullopt;
+  const double communication = run.efficiencies->communication;
+  const double transfer = std::clamp(ideal->ratio, communication, 1.0);
+  return CommunicationParts{communication / transfer, transfer};
+}
+
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (!run.efficiencies || run.efficiencies->parallel >= acceptable) return;
   const Efficiencies& e = *run.efficiencies;
@@ -34,6 +51,13 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
                        {"load balance: mean useful time ÷ largest", percent(e.load_balance)},
                        {"communication: largest useful time ÷ time of the iterations", percent(e.communication)}},
               .note = "Useful is everything in an iteration but communication and idle. POP calls 80 % acceptable."};
+  if (const auto parts = communication_parts(run)) {
+    table.rows.push_back({"serialisation: what waiting for each other leaves", percent(parts->serialisation)});
+    table.rows.push_back({"transfer: what moving the bytes leaves", percent(parts->transfer)});
+    table.note +=
+        " Communication = serialisation × transfer. Transfer is the time of the iterations on a network that takes no "
+        "time, by a replay of the run, ÷ the measured time.";
+  }
   out.push_back(std::move(table));
 }
 
@@ -42,6 +66,10 @@ void figures(const RunAnalysis& run, Json& out) {
   out["efficiencies"] = {{"parallel", run.efficiencies->parallel},
                          {"load_balance", run.efficiencies->load_balance},
                          {"communication", run.efficiencies->communication}};
+  if (const auto parts = communication_parts(run)) {
+    out["efficiencies"]["serialisation"] = parts->serialisation;
+    out["efficiencies"]["transfer"] = parts->transfer;
+  }
 }
 
 void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {

@@ -64,6 +64,17 @@ std::optional<LostTime> lost_time(const Report& report, const ScalingPoint& one,
   return lost;
 }
 
+// POP's computation scaling: the parallel work of the 1-rank run ÷ that of all N ranks together. nullopt without any.
+std::optional<double> computation_scaling(const Report& report, const LostTime& lost) {
+  const auto mean = [&](const std::vector<std::size_t>& runs) {
+    double sum = 0;
+    for (const std::size_t r : runs) sum += in_seconds(report.runs[r].breakdown->parallel_ns);
+    return sum / static_cast<double>(runs.size());
+  };
+  const double many = mean(lost.many);
+  return many > 0 ? std::optional(mean(lost.one) / (lost.ranks * many)) : std::nullopt;
+}
+
 // "1.61 s", or "1.61 s (mean of 4 runs, 1.58 s to 1.66 s)"
 std::string mean_text(double mean, std::size_t runs, double low, double high) {
   if (runs < 2) return seconds(mean);
@@ -103,18 +114,21 @@ void findings(const Report& report, SentenceList& out) {
 }
 
 void tables(const Report& report, std::vector<Table>& out) {
-  Table table{
-      .id = "lost-time",
-      .title = "What keeps the speed-up from N",
-      .columns = {"ranks", "T(1)/N", "serial work", "communication", "of it waiting", "slower parallel work", "T(N)"},
-      .text_columns = 0,
-      .note =
-          "T(1)/N + serial + communication + slower parallel work = T(N), in wall time averaged over ranks and "
-          "repeats. A figure below 0 is time that more ranks saved."};
+  Table table{.id = "lost-time",
+              .title = "What keeps the speed-up from N",
+              .columns = {"ranks", "T(1)/N", "serial work", "communication", "of it waiting", "slower parallel work",
+                          "T(N)", "computation scaling"},
+              .text_columns = 0,
+              .note =
+                  "T(1)/N + serial + communication + slower parallel work = T(N), in wall time averaged over ranks and "
+                  "repeats. A figure below 0 is time that more ranks saved. Computation scaling (POP): the parallel "
+                  "work of the "
+                  "1-rank run ÷ that of all N ranks; below 100 %, the ranks work more slowly than one rank alone."};
   for (const auto& lost : report.lost_time) {
     table.rows.push_back({std::to_string(lost.ranks), seconds(lost.ideal_s), seconds(lost.serial_s),
                           seconds(lost.overhead_s), seconds(lost.waiting_s), seconds(lost.slowdown_s),
-                          seconds(lost.actual_s)});
+                          seconds(lost.actual_s),
+                          or_none(computation_scaling(report, lost), [](double share) { return percent(share); })});
   }
   out.push_back(std::move(table));
 }
@@ -130,6 +144,7 @@ void figures(const Report& report, Json& out) {
                                 {"overhead_s", lost.overhead_s},
                                 {"waiting_s", lost.waiting_s},
                                 {"slowdown_s", lost.slowdown_s}});
+    set(out["lost_time"].back(), "computation_scaling", computation_scaling(report, lost));
   }
 }
 

@@ -1,7 +1,9 @@
 // Who waits for whom in the collectives, and which ranks come later than chance explains.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "analysis/report/lateness_judgement.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
@@ -55,6 +57,28 @@ std::string chance_text(const LateRank& late, const char* what) {
                      late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
 }
 
+// The waiting that the lateness of one rank or host cost `waiting` other ranks, over all iterations that were tested.
+double rank_seconds(const RunAnalysis& run, const LateRank& late, std::size_t waiting) {
+  const auto& steps_ns = run.lateness_table.step_ns;
+  return 1e-9 * late.share_of_step * std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0) *
+         static_cast<double>(waiting);
+}
+
+double rank_seconds_of_rank(const RunAnalysis& run, const LateRank& late) {
+  return rank_seconds(run, late, run.per_rank.size() - 1);
+}
+
+double rank_seconds_of_host(const RunAnalysis& run, const LateRank& late) {
+  const auto own = std::ranges::count(run.per_rank, run.hosts[late.rank], &RankSummary::host);
+  return rank_seconds(run, late, run.per_rank.size() - static_cast<std::size_t>(own));
+}
+
+// "8.3 % of a step, 12.4 rank-seconds of waiting in all"
+std::string cost_text(const LateRank& late, double rank_seconds) {
+  return fmt::format("{} of a step, {} rank-seconds of waiting in all", percent(late.share_of_step),
+                     significant(rank_seconds, 3));
+}
+
 bool on_slow_host(const RunAnalysis& run, const RankSummary& rank) {
   return std::ranges::any_of(run.host_lateness.late,
                              [&](const LateRank& host) { return run.hosts[host.rank] == rank.host; });
@@ -68,11 +92,11 @@ std::string slow_hosts_text(const RunAnalysis& run) {
     const auto ranks = std::ranges::count(run.per_rank, host, &RankSummary::host);
     text += fmt::format(
         " The host {} is slow: its {} ranks arrived at the collectives of an iteration {} later than those of {} "
-        "(median of a host's ranks, mean over {}). That costs {} of a step.{}.",
+        "(median of a host's ranks, mean over {}). That costs {}.{}.",
         host, ranks, seconds(1e-9 * late.behind_ns),
         run.hosts.size() == 2 ? "the other host" : "the median of the other hosts",
-        plural(run.host_lateness.iterations, "iteration", "iterations"), percent(late.share_of_step),
-        chance_text(late, "host"));
+        plural(run.host_lateness.iterations, "iteration", "iterations"),
+        cost_text(late, rank_seconds_of_host(run, late)), chance_text(late, "host"));
     const auto latest =
         std::ranges::find(run.lateness.late, host, [&](const LateRank& rank) { return run.per_rank[rank.rank].host; });
     if (latest != run.lateness.late.end()) {
@@ -101,16 +125,20 @@ std::string slow_ranks_text(const RunAnalysis& run) {
       continue;
     }
     text += fmt::format(
-        " Rank {}{} arrived at the collectives of an iteration {} later than {} (mean over {}). That costs {} of a "
-        "step.{}",
+        " Rank {}{} arrived at the collectives of an iteration {} later than {} (mean over {}). That costs {}.{}",
         rank.rank, on_host(rank), seconds(1e-9 * late.behind_ns),
         run.per_rank.size() == 2 ? "the other rank" : "the median of the other ranks",
-        plural(test.iterations, "iteration", "iterations"), percent(late.share_of_step), chance_text(late, "rank"));
+        plural(test.iterations, "iteration", "iterations"), cost_text(late, rank_seconds_of_rank(run, late)),
+        chance_text(late, "rank"));
     text += named > 0
                 ? "."
                 : fmt::format(" (ranks permuted in blocks of {}).", plural(test.block, "iteration", "iterations"));
     ++named;
     if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], test.iterations);
+  }
+  if (text.empty()) {
+    const std::string unknown = why_lateness_is_unknown(run);
+    if (!unknown.empty()) text = " T" + unknown.substr(1) + ".";  // it begins with "the"
   }
   if (further > 0) text += fmt::format(" {} late as well.", plural(further, "further rank is", "further ranks are"));
   if (named > 0) text += " Check what these ranks do before their collectives.";
@@ -170,6 +198,7 @@ void figures(const RunAnalysis& run, Json& out) {
     lateness["slow_hosts"].push_back({{"host", run.hosts[late.rank]},
                                       {"late_ns", late.behind_ns},
                                       {"share_of_step", late.share_of_step},
+                                      {"cost_rank_s", rank_seconds_of_host(run, late)},
                                       {"p", late.p}});
   }
   constexpr const char* shapes[] = {"steady", "since", "until", "periodic", "single"};
@@ -178,6 +207,7 @@ void figures(const RunAnalysis& run, Json& out) {
     Json& entry = lateness["slow_ranks"].emplace_back(Json{{"rank", run.per_rank[late.rank].rank},
                                                            {"late_ns", late.behind_ns},
                                                            {"share_of_step", late.share_of_step},
+                                                           {"cost_rank_s", rank_seconds_of_rank(run, late)},
                                                            {"p", late.p}});
     const LatenessCause& cause = run.lateness_causes[i];
     entry["pattern"] = shapes[static_cast<std::size_t>(cause.pattern.shape)];

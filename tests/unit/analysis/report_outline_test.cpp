@@ -109,6 +109,9 @@ TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
   EXPECT_EQ(first_prediction(run)->options, "--bucket-mb 1") << "no rank is late beyond chance";
   run.lateness.late.emplace_back().rank = 1;
   EXPECT_EQ(first_prediction(run)->options, "--relieve 1");
+  run.what_if->predictions.push_back(prediction("--relieve alice", 0.75));
+  run.host_lateness.late.emplace_back().rank = 0;
+  EXPECT_EQ(first_prediction(run)->options, "--relieve alice") << "all ranks of the host are late";
   run.what_if->predictions = {prediction("--ranks 4", 1.1)};
   EXPECT_EQ(first_prediction(run), nullptr);
 }

@@ -106,8 +106,8 @@ TEST_F(WhatIfTest, OverlapLeavesOnlyTheLastBucketExposed) {
 }
 
 TEST_F(WhatIfTest, RanksWithLessWorkArriveEarlier) {
-  EXPECT_NEAR(step_ms({.relieved = 1}), 99 - 20, 0.01);
-  EXPECT_NEAR(step_ms({.relieved = 0}), 99, 0.01);
+  EXPECT_NEAR(step_ms({.relieved = {1}}), 99 - 20, 0.01);
+  EXPECT_NEAR(step_ms({.relieved = {0}}), 99, 0.01);
   EXPECT_NEAR(step_ms({.balanced = true}), 99 - 10, 0.01);
 }
 
@@ -156,7 +156,7 @@ TEST_F(WhatIfTest, RanksAllChangesWithTheBoundsAmongThem) {
 
 TEST_F(WhatIfTest, RefusesWhatTheRunCannotShow) {
   EXPECT_THAT(predictor().obstacle({.bucket_bytes = 1e6}), ::testing::HasSubstr("add --overlap"));
-  EXPECT_THAT(predictor().obstacle({.relieved = 7}), ::testing::HasSubstr("no such rank"));
+  EXPECT_THAT(predictor().obstacle({.relieved = {7}}), ::testing::HasSubstr("no such rank"));
   EXPECT_EQ(predictor().obstacle({.batch = 2}), "");
 }
 
