@@ -4,8 +4,10 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "analysis/report/changes.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
+#include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
 namespace findings_bar {
@@ -24,6 +26,14 @@ QIcon icon_of(const ShownFinding& finding) {
 // As a tooltip: lines of a readable length.
 QString paragraph(const QString& text) { return QString("<p>%1</p>").arg(text.toHtmlEscaped()); }
 
+// Up to the first semicolon, or the end of the first sentence.
+QString first_clause(const QString& text) {
+  const auto semicolon = text.indexOf("; "), stop = text.indexOf(". ");
+  qsizetype end = semicolon < 0 || (stop >= 0 && stop < semicolon) ? stop : semicolon;
+  if (end < 0) end = text.endsWith('.') ? text.size() - 1 : text.size();
+  return text.left(end);
+}
+
 }  // namespace findings_bar
 
 FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(document), state_(state) {
@@ -41,30 +51,50 @@ FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(docum
   layout_->addWidget(all_);
   layout_->addStretch(1);
   status_ = "Analysing the run…";
-  connect(&document, &Document::analysed, this, &FindingsBar::fill);
+  connect(&document, &Document::analysed, this, &FindingsBar::show_insight);
+  connect(&document, &Document::reported, this, &FindingsBar::show_change);
 }
 
-void FindingsBar::fill() {
-  const auto& findings = document_.insight()->findings;
-  status_ = findings.empty() ? "No findings" : "";
-  for (const ShownFinding& finding : findings) {
-    auto* button = new QToolButton;
-    button->setAutoRaise(true);
-    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    button->setIcon(findings_bar::icon_of(finding));
-    button->setIconSize({findings_bar::icon_size + findings_bar::icon_gap, findings_bar::icon_size});
-    button->setToolTip(findings_bar::paragraph(finding.details));
-    button->setAccessibleName(finding.text);
-    button->setAccessibleDescription(finding.details);
-    button->hide();
-    connect(button, &QToolButton::clicked, this, [this, &finding] { go_to(finding); });
-    layout_->insertWidget(static_cast<int>(findings_.size()), button);
-    findings_.push_back(button);
-    auto* entry = all_->menu()->addAction(button->icon(), QString(finding.text).replace("&", "&&"));
-    connect(entry, &QAction::triggered, this, [this, &finding] { go_to(finding); });
+void FindingsBar::add(const QString& text, const QString& details, const QIcon& icon, std::function<void()> clicked) {
+  auto* button = new QToolButton;
+  button->setAutoRaise(true);
+  button->setToolButtonStyle(icon.isNull() ? Qt::ToolButtonTextOnly : Qt::ToolButtonTextBesideIcon);
+  button->setIcon(icon);
+  button->setIconSize({findings_bar::icon_size + findings_bar::icon_gap, findings_bar::icon_size});
+  button->setToolTip(findings_bar::paragraph(details));
+  button->setAccessibleName(text);
+  button->setAccessibleDescription(details);
+  button->hide();
+  connect(button, &QToolButton::clicked, this, clicked);
+  layout_->insertWidget(static_cast<int>(findings_.size()), button);
+  findings_.push_back(button);
+  connect(all_->menu()->addAction(icon, QString(text).replace("&", "&&")), &QAction::triggered, this, clicked);
+}
+
+void FindingsBar::show_insight() {
+  status_.clear();
+  const Insight& insight = *document_.insight();
+  if (!insight.verdict.isEmpty()) {
+    add(findings_bar::first_clause(insight.verdict), insight.verdict, {},
+        [this] { Q_EMIT state_.panel_wanted("Report"); });
+  }
+  for (const ShownFinding& finding : insight.findings) {
+    add(finding.text, finding.details, findings_bar::icon_of(finding), [this, &finding] { go_to(finding); });
   }
   fit();
   update();
+}
+
+void FindingsBar::show_change() {
+  const analysis::Report& report = *document_.report();
+  const QString details = QString::fromStdString(report.verdict.change);
+  if (details.isEmpty()) return;
+  const analysis::Prediction* first = analysis::first_prediction(report.runs.front());
+  const QString text = first == nullptr ? findings_bar::first_clause(details)
+                                        : QString("To change first: %1 (a step takes %2 less)")
+                                              .arg(QString::fromStdString(first->title), share_text(1 - first->ratio));
+  add(text, details, {}, [this] { Q_EMIT state_.panel_wanted("What-if"); });
+  fit();
 }
 
 void FindingsBar::cut_texts(int most) {
@@ -99,12 +129,8 @@ void FindingsBar::fit() {
 }
 
 void FindingsBar::go_to(const ShownFinding& finding) {
-  if (finding.rank) {
-    state_.set_host_folded(QString::fromStdString(document_.run().trace.ranks[*finding.rank].host), false);
-    state_.set_pinned(*finding.rank, true);
-  }
-  if (finding.range) state_.jump_to(*finding.range);
-  if (finding.rank) Q_EMIT state_.rank_wanted(*finding.rank);
+  if (finding.rank) state_.set_pinned(*finding.rank, true);
+  state_.go_to({.rank = finding.rank, .range = finding.range});
   Q_EMIT state_.timeline_wanted();
 }
 

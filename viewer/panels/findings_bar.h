@@ -1,10 +1,11 @@
-// The findings of the report in one line above the timeline. A click on one goes to its place, and pins and selects its
-// rank.
+// What the report found, in one line above the timeline: its verdict, the findings that lead to a place, and the change
+// to make first. A click on a finding goes to its place, and pins its rank.
 #pragma once
 
 #include <QHBoxLayout>
 #include <QToolButton>
 #include <QWidget>
+#include <functional>
 #include <vector>
 
 #include "viewer/session/document.h"
@@ -26,7 +27,10 @@ class FindingsBar : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  void fill();
+  // One entry of the bar, and what a click on it does.
+  void add(const QString& text, const QString& details, const QIcon& icon, std::function<void()> clicked);
+  void show_insight();
+  void show_change();        // the change to make first, which comes later
   void cut_texts(int most);  // to this number of pixels
   void fit();                // hides the findings that have no room; the last button lists all
   void go_to(const ShownFinding& finding);

@@ -5,7 +5,8 @@
 //     CountPanel(Document& document, ViewState& state);
 //   };
 //
-// It gets onto the page by one line of the table in panels.cpp.
+// It gets onto the page by one line of the table in panels.cpp. Panels at the bottom are docks: they share tabs, and can
+// be moved, floated and closed.
 #pragma once
 
 #include <span>
@@ -18,11 +19,11 @@ class QWidget;
 namespace paceline::viewer {
 
 struct PanelKind {
-  // In the title bar, above the timeline, below it, or side by side at the bottom of the page.
-  enum class Place { title, above, below, bottom };
+  // In the title bar, above the timeline, below it, in the tabs at the bottom of the page, or to the right of them.
+  enum class Place { title, above, below, tab, right };
 
   Place place;
-  int width;  // at the bottom: its share of the page's width, compared with the others
+  const char* title;  // of a dock
   QWidget* (*make)(Document& document, ViewState& state);
 };
 

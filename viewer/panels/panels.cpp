@@ -6,6 +6,7 @@
 #include "viewer/panels/overview.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/search.h"
+#include "viewer/panels/tables.h"
 
 namespace paceline::viewer {
 namespace panel_table {
@@ -15,12 +16,25 @@ QWidget* make(Document& document, ViewState& state) {
   return new Panel(document, state);
 }
 
+template <TableKind (*kind)()>
+QWidget* make_table(Document& document, ViewState& state) {
+  return new TablePanel(document, state, kind());
+}
+
 using Place = PanelKind::Place;
 constexpr PanelKind table[] = {
-    {Place::title, 0, &make<SearchBar>},       {Place::above, 0, &make<FindingsBar>},
-    {Place::above, 0, &make<Overview>},        {Place::above, 0, &make<IterationRuler>},
-    {Place::below, 0, &make<Legend>},          {Place::bottom, 1030, &make<BreakdownPanel>},
-    {Place::bottom, 570, &make<DetailsPanel>},
+    {Place::title, "", &make<SearchBar>},
+    {Place::above, "", &make<FindingsBar>},
+    {Place::above, "", &make<Overview>},
+    {Place::above, "", &make<IterationRuler>},
+    {Place::below, "", &make<Legend>},
+    {Place::tab, "Phases", &make<BreakdownPanel>},
+    {Place::right, "Details", &make<DetailsPanel>},
+    {Place::tab, "Ranks", &make_table<ranks_table_kind>},
+    {Place::tab, "Collectives", &make_table<collectives_table_kind>},
+    {Place::tab, "Names", &make_table<names_table_kind>},
+    {Place::tab, "Messages", &make_table<messages_table_kind>},
+    {Place::tab, "Critical path", &make_table<critical_path_table_kind>},
 };
 
 }  // namespace panel_table

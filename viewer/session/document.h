@@ -1,5 +1,5 @@
-// What is open: a run, its analysis, and the worker threads that compute for its page. Widgets hold a reference; the
-// page owns it and outlives them.
+// What is open: a run, its analysis and its report, and the worker threads that compute for its page. Widgets hold a
+// reference; the page owns it and outlives them.
 #pragma once
 
 #include <QObject>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/report/report.h"
 #include "viewer/session/background.h"
 #include "viewer/session/insight.h"
 #include "viewer/session/run.h"
@@ -27,16 +28,25 @@ class Document : public QObject {
   // nullptr until analysed(); does not change after it.
   const Insight* insight() const { return insight_.get(); }
   const std::shared_ptr<const Insight>& shared_insight() const { return insight_; }
+  // The whole report, with the critical path and the predictions, which take longer than the insight. nullptr until
+  // reported(); does not change after it.
+  const std::shared_ptr<const analysis::Report>& report() const { return report_; }
+  // Begins to compute the report, unless that has begun. Happens by itself for runs below this size.
+  void want_report();
+  static constexpr std::uint64_t most_slices_at_once = 10'000'000;
 
  Q_SIGNALS:
   void analysed();
+  void reported();
   void row_ready();  // a row's index has arrived: rows may be taller, and are to be drawn again
 
  private:
   std::shared_ptr<const Run> run_;
   std::shared_ptr<const Insight> insight_;
   Background background_;
-  Task analysis_{background_};
+  std::shared_ptr<const analysis::Report> report_;
+  bool report_wanted_ = false;
+  Task analysis_{background_}, reporting_{background_};
 };
 
 // A value that is made when it is first asked for: at once if that is cheap, else by a worker, which is followed by

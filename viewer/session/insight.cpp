@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/report/build.h"
 #include "analysis/report/sections.h"
 #include "analysis/text/numbers.h"
 
@@ -76,8 +77,8 @@ TimeRange range_of(const Collective& collective) {
   return around(begin, end, 0.3);
 }
 
-// The report names ranks that are late beyond chance. In a run too short for that test, a rank is named only if it was the
-// last in, and caused, at least four fifths of the waiting, which chance does not do.
+// The report names ranks that are late beyond chance. In a run too short for that test, a rank is named only if it was
+// the last in, and caused, at least four fifths of the waiting, which chance does not do.
 std::vector<std::uint32_t> slow_ranks(const RunAnalysis& run) {
   std::vector<std::uint32_t> slow;
   for (const auto& late : run.lateness.late) slow.push_back(late.rank);
@@ -190,7 +191,11 @@ Insight examine(const Run& run) {
   for (const auto& rank : ranks) calls.push_back(rank.collective_calls);
   const analysis::Collectives collectives = analysis::match_collectives(calls);
   std::vector<WaitTimeline> waits = insight::waits_of(collectives, calls);
-  Insight found{.figures = analysis::analyse_run(std::move(ranks), run.path.toStdString()),
+  std::vector<analysis::RunAnalysis> runs;
+  runs.push_back(analysis::analyse_run(std::move(ranks), run.path.toStdString()));
+  analysis::Report report = analysis::build_report(std::move(runs));
+  Insight found{.figures = std::move(report.runs.front()),
+                .verdict = QString::fromStdString(report.verdict.state),
                 .findings = {},
                 .waits = std::move(waits)};
   std::vector<ShownFinding> others;

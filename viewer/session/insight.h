@@ -55,6 +55,7 @@ struct ShownFinding {
 
 struct Insight {
   analysis::RunAnalysis figures;
+  QString verdict;                     // the report's sentence about how well the run does and what limits it
   std::vector<ShownFinding> findings;  // those that lead to a place first
   std::vector<WaitTimeline> waits;     // of each rank
 };

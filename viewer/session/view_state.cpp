@@ -159,6 +159,14 @@ void ViewState::reveal(const SliceRef& ref) {
   select(ref);
 }
 
+void ViewState::go_to(const Place& place) {
+  if (place.range) jump_to(*place.range);
+  if (place.slice) return place.range ? reveal(*place.slice) : reveal_closely(*place.slice);
+  if (!place.rank) return;
+  set_host_folded(QString::fromStdString(run_.trace.ranks[*place.rank].host), false);
+  Q_EMIT rank_wanted(*place.rank);
+}
+
 void ViewState::select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks) {
   if (range == selected_range_ && ranks == selected_ranks_) return;
   selected_range_ = range;

@@ -35,6 +35,15 @@ struct RankGroup {
   bool folded = false;
 };
 
+// Where a finding or a row of a table leads to: all that is known about it.
+struct Place {
+  std::optional<std::size_t> rank = {};  // an index into Run::ranks
+  std::optional<TimeRange> range = {};
+  std::optional<SliceRef> slice = {};
+
+  bool anywhere() const { return rank || range || slice; }
+};
+
 class ViewState : public QObject {
   Q_OBJECT
 
@@ -96,6 +105,8 @@ class ViewState : public QObject {
   void reveal(const SliceRef& slice);
   // The same. A slice that would be too narrow to be seen is zoomed to, so that it takes a tenth of the width.
   void reveal_closely(const SliceRef& slice);
+  // Shows the range of time, scrolls to the rank, and selects the slice. Does nothing for an empty place.
+  void go_to(const Place& place);
   std::optional<TimeRange> selected_range() const { return selected_range_; }
   // With `ranks`, a box: the range on these ranks only, as indices. Without, it concerns all ranks.
   void select_range(std::optional<TimeRange> range, std::set<std::size_t> ranks = {});
@@ -177,6 +188,7 @@ class ViewState : public QObject {
   // What an action asks of the widget that can do it.
   void search_wanted();
   void timeline_wanted();  // the keyboard goes back to the timeline
+  void panel_wanted(const QString& title);
   void page_wanted(int pages);
   void step_wanted(paceline::viewer::ViewState::Step step);
   void row_hiding_wanted();  // of the row of the selection

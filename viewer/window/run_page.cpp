@@ -2,7 +2,6 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -72,9 +71,7 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
     hint->setContentsMargins(24, 24, 24, 24);
     top_layout->insertWidget(0, hint);
   }
-  bottom_ = new QSplitter(Qt::Horizontal);
-  bottom_->setHandleWidth(1);
-  QList<int> widths;
+  docks_ = new PanelDocks(top);
   for (const PanelKind& kind : panel_kinds()) {
     QWidget* panel = kind.make(document_, state_);
     switch (kind.place) {
@@ -87,28 +84,25 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
       case PanelKind::Place::below:
         top_layout->addWidget(panel);
         break;
-      case PanelKind::Place::bottom:
-        bottom_->addWidget(panel);
-        widths << kind.width;
+      case PanelKind::Place::tab:
+        docks_->add_tab(kind.title, panel);
+        break;
+      case PanelKind::Place::right:
+        docks_->add_right(kind.title, panel);
     }
   }
-  bottom_->setStretchFactor(0, 1);
-  bottom_->setSizes(widths);
-
-  auto* split = new QSplitter(Qt::Vertical);
-  split->addWidget(top);
-  split->addWidget(bottom_);
-  split->setStretchFactor(0, 1);
-  split->setSizes({560, 252});
-  split->setHandleWidth(1);
 
   auto* layout = run_page::without_margins(new QVBoxLayout(this));
   layout->addLayout(bar);
-  layout->addWidget(split, 1);
+  layout->addWidget(docks_, 1);
 
   connect(&state_, &ViewState::range_changed, this, &RunPage::status_changed);
   connect(&state_, &ViewState::view_changed, this, &RunPage::status_changed);
-  connect(&state_, &ViewState::panels_changed, bottom_, [this] { bottom_->setVisible(state_.panels_shown()); });
+  connect(&state_, &ViewState::panels_changed, docks_, [this] { docks_->set_shown(state_.panels_shown()); });
+  connect(&state_, &ViewState::panel_wanted, docks_, [this](const QString& title) {
+    state_.set_panels_shown(true);
+    docks_->bring(title);
+  });
   connect(&document_, &Document::analysed, this, [this] {
     std::vector<std::int64_t> caused;
     for (const auto& waits : document_.insight()->figures.waits) caused.push_back(waits.caused_ns);

@@ -1,13 +1,13 @@
 // One run on screen: the timeline with the panels around it.
 #pragma once
 
-#include <QSplitter>
 #include <QWidget>
 #include <functional>
 #include <memory>
 
 #include "viewer/session/document.h"
 #include "viewer/session/view_state.h"
+#include "viewer/window/panel_docks.h"
 
 namespace paceline::viewer {
 
@@ -41,7 +41,7 @@ class RunPage : public QWidget {
   Document document_;
   ViewState state_;
   Task selecting_;
-  QSplitter* bottom_;
+  PanelDocks* docks_;
   bool room_for_panels_ = true;
 };
 

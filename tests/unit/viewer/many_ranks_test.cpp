@@ -217,7 +217,7 @@ TEST_F(ManyRanks, AreReachedByKeys) {
 }
 
 TEST_F(ManyRanks, TabLeavesTheTable) {
-  auto* table = page->findChild<QTableView*>();
+  auto* table = page->findChild<BreakdownPanel*>()->findChild<QTableView*>();
   window.activateWindow();
   ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
   table->setFocus();

@@ -1,0 +1,124 @@
+// The stretches of the critical path: the chain of work and transfers that decided how long the iterations took.
+#include <algorithm>
+#include <mutex>
+
+#include "analysis/graph/critical_path.h"
+#include "viewer/drawing/time_text.h"
+#include "viewer/panels/tables.h"
+
+namespace paceline::viewer {
+namespace critical_path_table {
+
+using analysis::DependencyKind;
+using analysis::PathSegment;
+
+// The path of a run, which does not depend on the selected range.
+struct Path {
+  analysis::DependencyGraph graph;
+  std::optional<analysis::CriticalPath> path;
+};
+struct Kept {
+  std::mutex mutex;
+  std::shared_ptr<const Path> path;
+};
+
+std::shared_ptr<const Path> path_of(const Run& run, Kept& kept) {
+  const std::lock_guard lock(kept.mutex);
+  if (!kept.path) {
+    auto made = std::make_shared<Path>();
+    made->graph = analysis::dependency_graph(*run.phase_table);
+    made->path = analysis::critical_path(*run.phase_table, made->graph);
+    kept.path = std::move(made);
+  }
+  return kept.path;
+}
+
+QString cause_text(DependencyKind kind) {
+  switch (kind) {
+    case DependencyKind::collective:
+      return "transfer of a collective";
+    case DependencyKind::message:
+      return "transfer of a message";
+    case DependencyKind::send:
+      return "end of a blocking send";
+    case DependencyKind::launch:
+      return "launch of work on the device";
+    case DependencyKind::stream:
+      return "another stream's work";
+    case DependencyKind::device_wait:
+      return "wait for the device";
+    case DependencyKind::hand_over:
+      return "hand-over to a helper thread";
+    case DependencyKind::helper:
+      return "wait for a helper thread";
+  }
+  return {};
+}
+
+TableRow row_of(const Run& run, const PathSegment& segment) {
+  const auto& place = segment.transfer ? segment.to : segment.from;
+  const analysis::Rank& rank = run.trace.ranks[place.rank];
+  TableRow row;
+  row.place.rank = place.rank;
+  const double begin = double(segment.from.time_ns), end = double(segment.to.time_ns);
+  const double margin = std::max(0.3 * (end - begin), TimeAxis::shortest_view_ns);
+  row.place.range = TimeRange{begin - margin, end + margin};
+  QString what = segment.transfer ? cause_text(segment.kind) : QString("(outside of all ranges)");
+  if (place.slice) {
+    const SliceRef ref{.rank = place.rank, .track = place.track, .slice = *place.slice};
+    row.place.slice = ref;
+    if (!segment.transfer) what = slice_title(run, ref);
+  }
+  row.cells = {time_cell(run, segment.from.time_ns),
+               duration_cell(segment.to.time_ns - segment.from.time_ns),
+               {QString::number(rank.rank), double(rank.rank)},
+               {shown_name(rank.tracks[place.track].label, 60)},
+               {segment.transfer ? "transfer" : "work"},
+               {what}};
+  return row;
+}
+
+TableContent make(const TableQuestion& question, const Ticket& ticket, Kept& kept) {
+  const Run& run = *question.run;
+  TableContent content;
+  if (question.insight->figures.refused()) {
+    content.note = "No critical path: events of a main thread were lost. Record the run again without losses.";
+    return content;
+  }
+  const auto path = path_of(run, kept);
+  if (!path->path) {
+    content.note =
+        "No critical path: no iteration was finished by all ranks. Mark iterations with a range named iteration.";
+    return content;
+  }
+  const TimeRange range = question.range.value_or(TimeRange{run.begin_ns, run.end_ns + 1});
+  auto segments = analysis::path_segments(run.trace, path->graph, *path->path, std::int64_t(range.begin_ns),
+                                          std::int64_t(range.end_ns));
+  const std::size_t all = segments.size(), shown = std::min(all, most_table_rows);
+  std::ranges::partial_sort(segments, segments.begin() + std::ptrdiff_t(shown), std::greater(),
+                            [](const PathSegment& one) { return one.to.time_ns - one.from.time_ns; });
+  for (std::size_t i = 0; i < shown && !ticket.cancelled(); ++i) content.rows.push_back(row_of(run, segments[i]));
+  content.note = QString("%1 of the critical path %2%3")
+                     .arg(plural_text(all, "stretch", "stretches"), question.where(), cut_text(shown, all, "longest"));
+  return content;
+}
+
+}  // namespace critical_path_table
+
+TableKind critical_path_table_kind() {
+  const auto kept = std::make_shared<critical_path_table::Kept>();
+  return {.name = "Critical path",
+          .columns = {{"Start", "of the stretch"},
+                      {"Duration", "of the stretch; all stretches together are the time of the iterations"},
+                      {"Rank", "where it ran, or where a transfer arrived"},
+                      {"Track", "thread or stream", false},
+                      {"Kind", "work, or transfer between tracks", false},
+                      {"What", "the innermost slice where the stretch begins", false}},
+          .sorted_by = 1,
+          .of_range = true,
+          .make = [kept](const TableQuestion& question, const Ticket& ticket) {
+            return critical_path_table::make(question, ticket, *kept);
+          }};
+}
+
+}  // namespace paceline::viewer

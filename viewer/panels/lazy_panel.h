@@ -1,0 +1,40 @@
+// A panel that computes nothing before it is first seen, and nothing while it is hidden behind another tab.
+#pragma once
+
+#include <QWidget>
+
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
+
+namespace paceline::viewer {
+
+class LazyPanel : public QWidget {
+ public:
+  LazyPanel(Document& document, ViewState& state) : document_(document), state_(state), task_(document.background()) {}
+
+ protected:
+  // Begins to compute what the panel shows. Called when the panel is seen and out of date.
+  virtual void refresh() = 0;
+  // What is shown is out of date.
+  void set_stale() {
+    stale_ = true;
+    if (isVisible()) refresh_now();
+  }
+  void showEvent(QShowEvent* event) override {
+    QWidget::showEvent(event);
+    if (stale_) refresh_now();
+  }
+
+  Document& document_;
+  ViewState& state_;
+  Task task_;
+
+ private:
+  void refresh_now() {
+    stale_ = false;
+    refresh();
+  }
+  bool stale_ = true;
+};
+
+}  // namespace paceline::viewer

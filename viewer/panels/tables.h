@@ -1,0 +1,14 @@
+// The kinds of tables at the bottom of the page, each in a file of its own.
+#pragma once
+
+#include "viewer/panels/table_panel.h"
+
+namespace paceline::viewer {
+
+TableKind ranks_table_kind();          // waits and iterations of each rank
+TableKind collectives_table_kind();    // each collective: waiting, transfer, last rank
+TableKind names_table_kind();          // the slices of each name: count, total, median
+TableKind messages_table_kind();       // each message from rank to rank
+TableKind critical_path_table_kind();  // the stretches that decided how long the run took
+
+}  // namespace paceline::viewer
