@@ -79,7 +79,7 @@ TableContent make(const TableQuestion& question, const Ticket& ticket) {
   }
   content.note = plural_text(all, "collective ", "collectives ") + question.where() +
                  cut_text(shown, all, "with the longest waits");
-  if (found.unmatched_calls > 0 && !question.range) {
+  if (found.unmatched_calls > 0 && !question.part.range) {
     content.note +=
         QString("; %1 without a partner in the trace").arg(plural_text(found.unmatched_calls, "call", "calls"));
   }

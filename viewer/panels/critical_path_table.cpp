@@ -91,7 +91,7 @@ TableContent make(const TableQuestion& question, const Ticket& ticket, Kept& kep
         "No critical path: no iteration was finished by all ranks. Mark iterations with a range named iteration.";
     return content;
   }
-  const TimeRange range = question.range.value_or(TimeRange{run.begin_ns, run.end_ns + 1});
+  const TimeRange range = question.part.range.value_or(TimeRange{run.begin_ns, run.end_ns + 1});
   auto segments = analysis::path_segments(run.trace, path->graph, *path->path, std::int64_t(range.begin_ns),
                                           std::int64_t(range.end_ns));
   const std::size_t all = segments.size(), shown = std::min(all, most_table_rows);

@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+#include "viewer/panels/slices_in.h"
 #include "viewer/session/document.h"
 #include "viewer/session/view_state.h"
 
@@ -24,6 +25,9 @@ class LazyPanel : public QWidget {
     QWidget::showEvent(event);
     if (stale_) refresh_now();
   }
+
+  // The selected range and its ranks; everything if nothing is selected.
+  Part selected_part() const { return {state_.selected_range(), state_.selected_ranks()}; }
 
   Document& document_;
   ViewState& state_;

@@ -38,10 +38,14 @@ TableRow row_of(const Run& run, const Message& message) {
 
 TableContent make(const TableQuestion& question, const Ticket& ticket) {
   const analysis::Messages messages = analysis::match_messages(question.run->trace);
+  const auto concerns = [&](const Message& message) {
+    return (message.sender != analysis::no_rank && question.part.on(message.sender)) ||
+           (message.receiver != analysis::no_rank && question.part.on(message.receiver));
+  };
   std::vector<const Message*> chosen;
   for (const Message& message : messages.all) {
-    if (question.contains(message.send ? message.send->start_ns : message.receive->start_ns))
-      chosen.push_back(&message);
+    const std::int64_t start_ns = message.send ? message.send->start_ns : message.receive->start_ns;
+    if (question.contains(start_ns) && concerns(message)) chosen.push_back(&message);
   }
   const std::size_t all = chosen.size(), shown = std::min(all, most_table_rows);
   std::ranges::partial_sort(chosen, chosen.begin() + std::ptrdiff_t(shown), std::greater(), [](const Message* message) {

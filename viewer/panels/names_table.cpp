@@ -14,31 +14,10 @@ struct Sum {
   SliceRef longest;
 };
 
-// Calls visit(ref, kind, duration) for each slice that begins in the range, rank by rank.
-template <class Visit>
-void each_slice(const TableQuestion& question, const Ticket& ticket, Visit visit) {
-  const auto& ranks = question.run->trace.ranks;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    for (std::size_t track = 0; track < ranks[rank].tracks.size() && !ticket.cancelled(); ++track) {
-      const analysis::Slices& slices = ranks[rank].tracks[track].slices;
-      const auto at = [&](double time) {
-        return std::size_t(
-            std::ranges::partition_point(slices.start_ns, [&](std::int64_t start) { return double(start) < time; }) -
-            slices.start_ns.begin());
-      };
-      const std::size_t begin = question.range ? at(question.range->begin_ns) : 0;
-      const std::size_t end = question.range ? at(question.range->end_ns) : slices.size();
-      for (std::size_t i = begin; i < end; ++i) {
-        visit(SliceRef{.rank = rank, .track = track, .slice = std::uint32_t(i)}, slices.kind[i], slices.duration_ns[i]);
-      }
-    }
-  }
-}
-
 TableContent make(const TableQuestion& question, const Ticket& ticket) {
   const analysis::Trace& trace = question.run->trace;
   std::vector<Sum> sums(trace.kinds.size());
-  each_slice(question, ticket, [&](const SliceRef& ref, analysis::KindId kind, std::int64_t ns) {
+  each_slice_in(*question.run, question.part, ticket, [&](const SliceRef& ref, analysis::KindId kind, std::int64_t ns) {
     Sum& sum = sums[kind];
     ++sum.count;
     sum.total_ns += ns;
@@ -55,15 +34,18 @@ TableContent make(const TableQuestion& question, const Ticket& ticket) {
   std::vector<std::uint32_t> sketch_of(sums.size(), ~0u);
   for (std::size_t i = 0; i < shown; ++i) sketch_of[kinds[i]] = std::uint32_t(i);
   std::vector<analysis::DurationSketch> sketches(shown);
-  each_slice(question, ticket, [&](const SliceRef&, analysis::KindId kind, std::int64_t ns) {
+  each_slice_in(*question.run, question.part, ticket, [&](const SliceRef&, analysis::KindId kind, std::int64_t ns) {
     if (sketch_of[kind] != ~0u) sketches[sketch_of[kind]].add(ns);
   });
-  const double whole = question.range ? question.range->length() : question.run->end_ns - question.run->begin_ns;
+  const double whole =
+      question.part.range ? question.part.range->length() : question.run->end_ns - question.run->begin_ns;
   TableContent content;
   for (std::size_t i = 0; i < shown && !ticket.cancelled(); ++i) {
     const Sum& sum = sums[kinds[i]];
     const analysis::Kind& kind = trace.kinds[kinds[i]];
-    const double share = double(sum.total_ns) / (whole * double(trace.ranks.size()));
+    const double share =
+        double(sum.total_ns) /
+        (whole * double(question.part.ranks.empty() ? trace.ranks.size() : question.part.ranks.size()));
     QStringList where{shown_name(trace.names[kind.domain], 60), shown_name(trace.names[kind.category], 60)};
     where.removeAll(QString());
     TableRow row;

@@ -1,11 +1,14 @@
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/details_panel.h"
 #include "viewer/panels/findings_bar.h"
+#include "viewer/panels/heat_map.h"
+#include "viewer/panels/histogram.h"
 #include "viewer/panels/iteration_ruler.h"
 #include "viewer/panels/legend.h"
 #include "viewer/panels/overview.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/search.h"
+#include "viewer/panels/sql_console.h"
 #include "viewer/panels/tables.h"
 
 namespace paceline::viewer {
@@ -33,8 +36,11 @@ constexpr PanelKind table[] = {
     {Place::tab, "Ranks", &make_table<ranks_table_kind>},
     {Place::tab, "Collectives", &make_table<collectives_table_kind>},
     {Place::tab, "Names", &make_table<names_table_kind>},
+    {Place::tab, "Heat map", &make<HeatMap>},
     {Place::tab, "Messages", &make_table<messages_table_kind>},
+    {Place::tab, "Histogram", &make<Histogram>},
     {Place::tab, "Critical path", &make_table<critical_path_table_kind>},
+    {Place::tab, "SQL", &make<SqlConsole>},
 };
 
 }  // namespace panel_table

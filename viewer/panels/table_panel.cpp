@@ -20,9 +20,11 @@ TableCell time_cell(const Run& run, std::int64_t ns) {
   return {time_text(double(ns), 1e3, run.end_ns - run.begin_ns), double(ns)};
 }
 
-QString TableQuestion::where() const {
-  return range ? QString("in the selected %1").arg(duration_text(std::int64_t(range->length())))
-               : QString("in the whole run");
+QString part_text(const Part& part) {
+  const auto& [range, ranks] = part;
+  if (!range) return "in the whole run";
+  const QString time = QString("in the selected %1").arg(duration_text(std::int64_t(range->length())));
+  return ranks.empty() ? time : time + " of " + plural_text(ranks.size(), "rank", "ranks");
 }
 
 QString cut_text(std::size_t shown, std::size_t all, const char* which) {
@@ -32,7 +34,8 @@ QString cut_text(std::size_t shown, std::size_t all, const char* which) {
 TableModel::TableModel(std::vector<TableColumn> columns, int sorted_by)
     : columns_(std::move(columns)),
       sorted_by_(sorted_by),
-      direction_(columns_[std::size_t(sorted_by)].number ? Qt::DescendingOrder : Qt::AscendingOrder) {}
+      direction_(sorted_by >= 0 && columns_[std::size_t(sorted_by)].number ? Qt::DescendingOrder : Qt::AscendingOrder) {
+}
 
 void TableModel::show(std::vector<TableRow> rows) {
   beginResetModel();
@@ -44,6 +47,7 @@ void TableModel::show(std::vector<TableRow> rows) {
 void TableModel::arrange() {
   order_.resize(rows_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
+  if (sorted_by_ < 0) return;
   const auto column = static_cast<std::size_t>(sorted_by_);
   const bool descending = direction_ == Qt::DescendingOrder;
   std::ranges::stable_sort(order_, [&](std::size_t a, std::size_t b) {
@@ -145,9 +149,9 @@ void TablePanel::refresh() {
   if (!kind_.make) return;
   note_->setText("computing…");
   if (document_.insight() == nullptr) return;  // comes again when the run is analysed
-  task_.start([make = kind_.make, question = TableQuestion{document_.shared_run(), document_.shared_insight(),
-                                                           kind_.of_range ? state_.selected_range() : std::nullopt}](
-                  const Ticket& ticket) { return make(question, ticket); },
+  TableQuestion question{document_.shared_run(), document_.shared_insight(), {}};
+  if (kind_.of_range) question.part = selected_part();
+  task_.start([make = kind_.make, question](const Ticket& ticket) { return make(question, ticket); },
               [this](TableContent content) { show(std::move(content)); });
 }
 

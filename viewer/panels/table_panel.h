@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "viewer/panels/lazy_panel.h"
+#include "viewer/panels/slices_in.h"
 
 namespace paceline::viewer {
 
@@ -23,6 +24,9 @@ struct TableCell {
 TableCell duration_cell(std::int64_t ns);
 TableCell count_cell(std::uint64_t count);
 TableCell time_cell(const Run& run, std::int64_t ns);
+
+// "in the whole run", "in the selected 12.30 ms of 3 ranks".
+QString part_text(const Part& part);
 
 struct TableRow {
   std::vector<TableCell> cells;
@@ -43,13 +47,13 @@ struct TableColumn {
 struct TableQuestion {
   std::shared_ptr<const Run> run;
   std::shared_ptr<const Insight> insight;
-  std::optional<TimeRange> range;  // the selected one
+  Part part;  // the selected one
 
   bool contains(std::int64_t time_ns) const {
+    const auto& range = part.range;
     return !range || (double(time_ns) >= range->begin_ns && double(time_ns) < range->end_ns);
   }
-  // "in the whole run", "in the selected 12.30 ms"
-  QString where() const;
+  QString where() const { return part_text(part); }
 };
 
 struct TableKind {
@@ -67,6 +71,7 @@ QString cut_text(std::size_t shown, std::size_t all, const char* which);
 
 class TableModel : public QAbstractTableModel {
  public:
+  // Sorted by this column at first, largest numbers first; in the order of the rows if it is -1.
   TableModel(std::vector<TableColumn> columns, int sorted_by);
 
   void show(std::vector<TableRow> rows);  // keeps the order that the user chose

@@ -163,6 +163,7 @@ void ViewState::go_to(const Place& place) {
   if (place.range) jump_to(*place.range);
   if (place.slice) return place.range ? reveal(*place.slice) : reveal_closely(*place.slice);
   if (!place.rank) return;
+  set_rank_hidden(*place.rank, false);
   set_host_folded(QString::fromStdString(run_.trace.ranks[*place.rank].host), false);
   Q_EMIT rank_wanted(*place.rank);
 }
