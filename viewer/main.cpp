@@ -9,6 +9,7 @@
 #include "profiler/format/error.h"
 #include "viewer/drawing/appearance.h"
 #include "viewer/options.h"
+#include "viewer/session/recent_runs.h"
 #include "viewer/window/window.h"
 
 namespace paceline::viewer {
@@ -28,6 +29,7 @@ void show_only_failures(QtMsgType type, const QMessageLogContext&, const QString
 // has no slice of that name.
 void apply_view(RunPage& page, const Options& options, std::function<void(const QString&)> missing) {
   ViewState& state = page.state();
+  if (!options.panel.isEmpty()) Q_EMIT state.panel_wanted(options.panel);
   if (options.fold) state.set_all_collapsed(true);
   if (options.counters) state.set_all_counters_unfolded(true);
   if (options.iterations && !state.show_iterations(options.iterations->first, options.iterations->second)) {
@@ -96,7 +98,9 @@ int run(int argc, char** argv) {
   QApplication::setDesktopFileName("paceline-view");  // the desktop takes name and icon from this file
   const bool offscreen = QApplication::platformName() == "offscreen";
   // Without a desktop there are no settings to follow.
-  apply_theme(options.theme.isEmpty() && offscreen ? QString("light") : options.theme);
+  QString theme = options.theme;
+  if (theme.isEmpty()) theme = offscreen ? QString("light") : remembered_theme();
+  apply_theme(theme);
   if (offscreen) {
     QFont font("DejaVu Sans");
     font.setPixelSize(12);
@@ -108,7 +112,12 @@ int run(int argc, char** argv) {
   }
   Window window;
   window.resize(Window::fitting(options.size, window.screen()->availableSize()));
+  window.set_remembering(true);
   for (const QString& path : options.runs) {
+    if (options.follow) {
+      window.follow(path);
+      continue;
+    }
     window.open(path, [options, &window](RunPage& page) {
       apply_view(page, options, [&window](const QString& message) { window.show_message(message); });
     });

@@ -23,7 +23,7 @@ std::optional<double> time_option(const std::string& name, const std::string& te
 Options parse_options(int argc, char** argv) {
   CLI::App app{"Shows runs of a training job on a timeline.", "paceline-view"};
   std::vector<std::string> runs;
-  std::string screenshot, size = "1600x900", from, to, iterations, select, theme;
+  std::string screenshot, size = "1600x900", from, to, iterations, select, theme, panel;
   Options options;
   app.add_option("RUN", runs, "Directories of traces, or single traces in any format that paceline reads");
   app.add_option("--screenshot", screenshot,
@@ -36,6 +36,8 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--select", select, "Select the first slice with this name in the view")->type_name("NAME");
   app.add_option("--theme", theme, "light or dark. The default is the desktop's theme")
       ->check(CLI::IsMember({"light", "dark"}));
+  app.add_option("--panel", panel, "Open this panel, such as Ranks, Collectives or \"Heat map\"")->type_name("TITLE");
+  app.add_flag("--follow", options.follow, "Load runs again while they are being recorded");
   app.add_flag("--fold", options.fold, "Show only the phases of each rank");
   app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");
   try {
@@ -61,6 +63,7 @@ Options parse_options(int argc, char** argv) {
   for (const std::string& run : runs) options.runs << QString::fromStdString(run);
   options.screenshot = QString::fromStdString(screenshot);
   options.select = QString::fromStdString(select);
+  options.panel = QString::fromStdString(panel);
   options.theme = QString::fromStdString(theme);
   return options;
 }

@@ -19,7 +19,8 @@ struct Options {
   std::optional<std::pair<std::int64_t, std::int64_t>> iterations;  // first and last
   QString select;
   QString theme;  // "light", "dark", or empty for the desktop's
-  bool fold = false, counters = false;
+  QString panel;  // the title of the panel to open
+  bool fold = false, counters = false, follow = false;
 };
 
 // Ends the program with status 0 after --help, and with status 2 and a line on standard error after wrong usage.

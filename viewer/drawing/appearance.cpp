@@ -1,6 +1,7 @@
 #include "viewer/drawing/appearance.h"
 
 #include <QPalette>
+#include <QStyle>
 #include <QStyleFactory>
 
 namespace paceline::viewer {
@@ -35,7 +36,12 @@ QPalette palette_of(bool dark) {
 }  // namespace
 
 void apply_theme(const QString& theme) {
-  if (theme != "light" && theme != "dark") return;
+  static const QString desktop_style = QApplication::style()->objectName();
+  static const QPalette desktop_palette = QApplication::palette();
+  if (theme != "light" && theme != "dark") {
+    if (QApplication::style()->objectName() != desktop_style) QApplication::setStyle(desktop_style);
+    return QApplication::setPalette(desktop_palette);
+  }
   QApplication::setStyle(QStyleFactory::create("Fusion"));
   QApplication::setPalette(palette_of(theme == "dark"));
 }

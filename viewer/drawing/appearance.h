@@ -6,7 +6,7 @@
 
 namespace paceline::viewer {
 
-// "light" and "dark" set Qt's Fusion style with a palette of this program. Any other text keeps the desktop's theme.
+// "light" and "dark" set Qt's Fusion style with a palette of this program. Any other text means the desktop's theme.
 void apply_theme(const QString& theme);
 
 }  // namespace paceline::viewer

@@ -41,6 +41,23 @@ QImage draw(const Run& run, std::span<const WaitTimeline> waits, const TimeAxis&
   return image;
 }
 
+std::vector<double> skew_of(std::span<const WaitTimeline> waits, const TimeAxis& axis) {
+  std::vector<double> skew(waits.empty() ? 0 : std::size_t(axis.width()), 0);
+  for (const WaitTimeline& rank : waits) {
+    for (const Wait& wait : rank.between(axis.visible().begin_ns, axis.visible().end_ns)) {
+      const auto column = static_cast<std::ptrdiff_t>(axis.x_of(double(wait.until_ns)));
+      double& most = skew[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(column, 0, std::ssize(skew) - 1))];
+      most = std::max(most, double(wait.length_ns()));
+    }
+  }
+  return skew;
+}
+
+struct Drawn {
+  QImage image;
+  std::vector<double> skew_ns;
+};
+
 }  // namespace overview
 
 Overview::Overview(Document& document, ViewState& state)
@@ -50,9 +67,9 @@ Overview::Overview(Document& document, ViewState& state)
   strip_height_ = std::clamp(32 / strips_, 2, 12);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAttribute(Qt::WA_OpaquePaintEvent);
-  setCursor(Qt::PointingHandCursor);
+  setMouseTracking(true);
   setAccessibleName("Overview of the whole run");
-  setToolTip("The whole run. Drag the frame to move through it.");
+  setToolTip("The whole run. Drag the frame to move through it, and its handles to change where it begins or ends.");
   connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
   connect(&document, &Document::analysed, this, &Overview::start);
 }
@@ -64,10 +81,12 @@ void Overview::start() {
                      theme = Theme::of(palette())](const Ticket& ticket) {
     std::span<const WaitTimeline> waits;
     if (insight) waits = insight->waits;
-    return overview::draw(*run, waits, axis, strips, height, theme, ticket);
+    return overview::Drawn{overview::draw(*run, waits, axis, strips, height, theme, ticket),
+                           overview::skew_of(waits, axis)};
   };
-  task_.start(work, [this](QImage drawn) {
-    image_ = std::move(drawn);
+  task_.start(work, [this](overview::Drawn drawn) {
+    image_ = std::move(drawn.image);
+    skew_ns_ = std::move(drawn.skew_ns);
     update();
   });
 }
@@ -76,6 +95,24 @@ TimeAxis Overview::axis() const {
   TimeAxis axis(state_.axis().whole().begin_ns, state_.axis().whole().end_ns);
   axis.set_width(state_.axis().width());  // in line with the timeline, which is narrower by its scroll bar
   return axis;
+}
+
+int Overview::column_of(double time_ns) const {
+  return state_.names_width() + static_cast<int>(std::lround(axis().x_of(time_ns)));
+}
+
+void Overview::paint_skew(QPainter& painter, const Theme& theme) {
+  if (skew_ns_.empty() || skew_height() == 0) return;
+  const double most = *std::ranges::max_element(skew_ns_);
+  const int room = skew_height() - 2, bottom = margin + height_of_strips() + skew_height();
+  painter.drawText(
+      QRect(12, bottom - skew_height(), state_.names_width() - 24, skew_height()), Qt::AlignVCenter | Qt::AlignLeft,
+      most > 0 ? "Arrival skew, at most " + duration_text(std::int64_t(most)) : QString("No arrival skew"));
+  const QColor colour(phase_colour(analysis::Phase::communication, theme));
+  for (std::size_t x = 0; x < skew_ns_.size() && most > 0; ++x) {
+    const int tall = static_cast<int>(std::ceil(room * skew_ns_[x] / most));
+    painter.fillRect(state_.names_width() + int(x), bottom - tall, 1, tall, colour);
+  }
 }
 
 void Overview::paintEvent(QPaintEvent*) {
@@ -90,23 +127,39 @@ void Overview::paintEvent(QPaintEvent*) {
   painter.setFont(with_size(font(), 11));
   painter.setPen(QColor(theme.faint_text));
   const Run& run = document_.run();
-  painter.drawText(QRect(12, 0, names - 24, height()), Qt::AlignVCenter | Qt::AlignLeft,
+  painter.drawText(QRect(12, 0, names - 24, height() - skew_height()), Qt::AlignVCenter | Qt::AlignLeft,
                    "Whole run, " + duration_text(static_cast<std::int64_t>(run.end_ns - run.begin_ns)));
   // While another width is being drawn, the picture of the last one is stretched.
   painter.drawImage(QRect(names, margin, state_.axis().width(), height_of_strips()), image_);
-  const TimeAxis whole = axis();
-  const TimeRange view = state_.axis().visible();
-  const int left = state_.names_width() + static_cast<int>(std::lround(whole.x_of(view.begin_ns)));
-  const int right = std::max(left + 3, state_.names_width() + static_cast<int>(std::lround(whole.x_of(view.end_ns))));
+  paint_skew(painter, theme);
+  const int left = left_handle(), right = std::max(left + 3, right_handle());
   QColor veil(theme.background);
   veil.setAlpha(theme.dark ? 150 : 165);
   painter.fillRect(state_.names_width(), 0, left - state_.names_width(), height() - 1, veil);
   painter.fillRect(right, 0, width() - right, height() - 1, veil);
-  const bool everything = view == whole.whole();
-  if (!everything) {
-    painter.setPen(QPen(palette().color(QPalette::Highlight), 2));
+  const QColor edge = palette().color(QPalette::Highlight);
+  if (state_.axis().visible() != state_.axis().whole()) {
+    painter.setPen(QPen(edge, 2));
     painter.drawRect(QRect(left, 1, right - left, height() - 3));
   }
+  constexpr int handle_width = 6, handle_height = 18;
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(QColor(theme.background), 1));
+  painter.setBrush(edge);
+  for (const int x : {left, right}) {
+    painter.drawRoundedRect(QRect(x - handle_width / 2, (height() - handle_height) / 2, handle_width, handle_height), 2,
+                            2);
+  }
+}
+
+// The handles lie above the frame.
+Overview::Drag Overview::drag_at(double x) const {
+  constexpr double reach = 5;
+  const double to_left = std::abs(x - left_handle()), to_right = std::abs(x - right_handle());
+  if (std::min(to_left, to_right) > reach) return Drag::frame;
+  // Where both handles are near, the outer side decides.
+  if (to_left != to_right) return to_left < to_right ? Drag::left : Drag::right;
+  return x < left_handle() ? Drag::left : Drag::right;
 }
 
 void Overview::changeEvent(QEvent* event) {
@@ -115,6 +168,8 @@ void Overview::changeEvent(QEvent* event) {
 }
 
 void Overview::mousePressEvent(QMouseEvent* event) {
+  drag_ = drag_at(event->position().x());
+  if (drag_ != Drag::frame) return;
   const double x = event->position().x() - state_.names_width();
   const TimeRange view = state_.axis().visible();
   const double time = axis().time_at(x);
@@ -125,10 +180,21 @@ void Overview::mousePressEvent(QMouseEvent* event) {
 }
 
 void Overview::mouseMoveEvent(QMouseEvent* event) {
-  if (!(event->buttons() & Qt::LeftButton)) return;
-  const double time = axis().time_at(event->position().x() - state_.names_width() + grip_);
-  const double half = state_.axis().visible().length() / 2;
-  state_.show_part({time - half, time + half});
+  if (!(event->buttons() & Qt::LeftButton)) {
+    setCursor(drag_at(event->position().x()) == Drag::frame ? Qt::PointingHandCursor : Qt::SizeHorCursor);
+    return;
+  }
+  const double x = event->position().x() - state_.names_width();
+  const TimeRange view = state_.axis().visible();
+  const double half = view.length() / 2, shortest = TimeAxis::shortest_view_ns;
+  if (drag_ == Drag::left) {
+    state_.show_part({std::min(axis().time_at(x), view.end_ns - shortest), view.end_ns});
+  } else if (drag_ == Drag::right) {
+    state_.show_part({view.begin_ns, std::max(axis().time_at(x), view.begin_ns + shortest)});
+  } else {
+    const double time = axis().time_at(x + grip_);
+    state_.show_part({time - half, time + half});
+  }
 }
 
 void Overview::wheelEvent(QWheelEvent* event) {

@@ -1,15 +1,18 @@
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/details_panel.h"
 #include "viewer/panels/findings_bar.h"
+#include "viewer/panels/flame_graph.h"
 #include "viewer/panels/heat_map.h"
 #include "viewer/panels/histogram.h"
 #include "viewer/panels/iteration_ruler.h"
 #include "viewer/panels/legend.h"
 #include "viewer/panels/overview.h"
 #include "viewer/panels/panel.h"
+#include "viewer/panels/report_panel.h"
 #include "viewer/panels/search.h"
 #include "viewer/panels/sql_console.h"
 #include "viewer/panels/tables.h"
+#include "viewer/panels/what_if_panel.h"
 
 namespace paceline::viewer {
 namespace panel_table {
@@ -40,6 +43,9 @@ constexpr PanelKind table[] = {
     {Place::tab, "Messages", &make_table<messages_table_kind>},
     {Place::tab, "Histogram", &make<Histogram>},
     {Place::tab, "Critical path", &make_table<critical_path_table_kind>},
+    {Place::tab, "What-if", &make<WhatIfPanel>},
+    {Place::tab, "Flame graph", &make<FlameGraph>},
+    {Place::tab, "Report", &make<ReportPanel>},
     {Place::tab, "SQL", &make<SqlConsole>},
 };
 

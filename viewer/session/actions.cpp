@@ -13,6 +13,7 @@ using enum ViewState::RankOrder;
 constexpr auto timeline = Action::Input::timeline, window = Action::Input::window, mouse = Action::Input::mouse;
 constexpr double key_zoom = 1.5, pan_share = ViewState::pan_share;
 constexpr const char *move = "Move", *select = "Select and measure", *find = "Find and show", *runs = "Runs";
+constexpr const char *panels = "Panels", *panels_menu = "&Panels";
 constexpr const char *file_menu = "&File", *view_menu = "&View", *go_menu = "&Go", *help_menu = "&Help";
 // Effects that several lines share.
 constexpr const char *zoom_help = "zoom in and out at the pointer", *middle_help = "zoom in and out at the middle";
@@ -25,6 +26,18 @@ constexpr const char* level_help = "select the slice around, the first slice ins
 constexpr const char *hit_help = "go to the next, previous hit", *ranks_help = "unfold and fold all ranks";
 constexpr const char* order_help = "sort the ranks by number, host, waiting caused, duration";
 constexpr const char *counters_help = "unfold and fold all counters", *open_help = "open a run, a file of another tool";
+
+constexpr const char* theme_help = "light theme, dark theme, theme of the desktop";
+
+// The titles of the panels, as in panels.cpp.
+constexpr char phases_title[] = "Phases", ranks_title[] = "Ranks", collectives_title[] = "Collectives",
+               names_title[] = "Names", heat_title[] = "Heat map", messages_title[] = "Messages",
+               histogram_title[] = "Histogram", path_title[] = "Critical path", what_if_title[] = "What-if",
+               sql_title[] = "SQL", flame_title[] = "Flame graph", report_title[] = "Report";
+template <const char* title>
+void show_panel(State& state) {
+  Q_EMIT state.panel_wanted(title);
+}
 
 void zoom_middle(State& state, double factor) { state.zoom(state.axis().width() / 2.0, factor); }
 
@@ -111,10 +124,47 @@ constexpr Action table[] = {
     {find, window, "Ctrl+P", "show and hide the panels", [](State& s) { s.set_panels_shown(!s.panels_shown()); },
      view_menu, "Show or hide &panels"},
 
+    {find, window, "Ctrl+Alt+L", theme_help, nullptr, view_menu, "&Light theme", WindowAction::theme_light},
+    {find, window, "Ctrl+Alt+D", theme_help, nullptr, view_menu, "&Dark theme", WindowAction::theme_dark},
+    {find, window, "Ctrl+Alt+Y", theme_help, nullptr, view_menu, "Theme of the des&ktop", WindowAction::theme_system},
+
+    {panels, window, "Alt+1", "phases of each rank", &show_panel<phases_title>, panels_menu, "&Phases"},
+    {panels, window, "Alt+2", "waits and iterations of each rank", &show_panel<ranks_title>, panels_menu, "&Ranks"},
+    {panels, window, "Alt+3", "each collective", &show_panel<collectives_title>, panels_menu, "&Collectives"},
+    {panels, window, "Alt+4", "statistics of the selection by name", &show_panel<names_title>, panels_menu, "&Names"},
+    {panels, window, "Alt+5", "which rank is late in which iteration", &show_panel<heat_title>, panels_menu,
+     "&Heat map"},
+    {panels, window, "Alt+6", "each message from rank to rank", &show_panel<messages_title>, panels_menu, "&Messages"},
+    {panels, window, "Alt+7", "durations of the selected slice's name", &show_panel<histogram_title>, panels_menu,
+     "H&istogram"},
+    {panels, window, "Alt+8", "stretches of the critical path", &show_panel<path_title>, panels_menu, "Critical p&ath"},
+    {panels, window, "Alt+9", "predictions with sliders", &show_panel<what_if_title>, panels_menu, "&What-if"},
+    {panels, window, "Alt+0", "SQL over the run", &show_panel<sql_title>, panels_menu, "&SQL"},
+    {panels, window, "Alt+Shift+F", "time by what is inside what", &show_panel<flame_title>, panels_menu,
+     "&Flame graph"},
+    {panels, window, "Alt+Shift+R", "the report of the run", &show_panel<report_title>, panels_menu, "R&eport"},
+    {panels, mouse, "Click on a row, a cell, a bar or a box", "go to its place on the timeline"},
+    {panels, mouse, "Click on a column's title", "sort the table"},
+
     {runs, window, "Ctrl+O", open_help, nullptr, file_menu, "&Open run…", WindowAction::open_directory},
     {runs, window, "Ctrl+Shift+O", open_help, nullptr, file_menu, "Open &file…", WindowAction::open_file},
+    {runs, window, "Ctrl+R", "open the run that was opened last", nullptr, file_menu, "Open the &latest run",
+     WindowAction::open_latest},
+    {runs, window, "Ctrl+S", "save the view, the bookmarks and the layout beside the trace", nullptr, file_menu,
+     "&Save the view", WindowAction::save_view},
+    {runs, window, "Ctrl+Shift+S", "save a picture of the window (PNG)", nullptr, file_menu, "Export a &picture…",
+     WindowAction::export_picture},
+    {runs, window, "Ctrl+Shift+T", "save the table in front (CSV)", nullptr, file_menu, "Export the &table…",
+     WindowAction::export_table},
+    {runs, window, "Ctrl+Shift+X", "save the selected time and ranks as a trace", nullptr, file_menu,
+     "E&xport the selection as a trace…", WindowAction::export_trace},
+    {runs, window, "Ctrl+Shift+C", "copy the command that opens this view", nullptr, file_menu,
+     "Copy the &command of this view", WindowAction::copy_command},
+    {runs, mouse, "Drop files on the window", "open them"},
     {runs, window, "Ctrl+W", "close the run", nullptr, file_menu, "&Close", WindowAction::close},
     {runs, window, "Ctrl+Q", "quit", nullptr, file_menu, "&Quit", WindowAction::quit},
+    {runs, window, "Ctrl+K Ctrl+Shift+P", "find an action by its name", nullptr, help_menu, "Find an &action…",
+     WindowAction::show_palette},
     {runs, window, "?", "show this sheet", nullptr, help_menu, "&Keys and mouse moves", WindowAction::show_keys},
 };
 

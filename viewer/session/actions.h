@@ -11,7 +11,24 @@
 namespace paceline::viewer {
 
 // Actions that concern more than one page.
-enum class WindowAction { none, open_directory, open_file, close, quit, show_keys };
+enum class WindowAction {
+  none,
+  open_directory,
+  open_file,
+  open_latest,
+  save_view,
+  export_picture,
+  export_table,
+  export_trace,
+  copy_command,
+  close,
+  quit,
+  theme_light,
+  theme_dark,
+  theme_system,
+  show_palette,
+  show_keys
+};
 
 struct Action {
   // Where it works: everywhere in the window, or while the timeline has the keyboard. Mouse moves are only described

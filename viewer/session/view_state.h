@@ -70,6 +70,8 @@ class ViewState : public QObject {
 
   explicit ViewState(const Run& run);
 
+  const Run& run() const { return run_; }
+
   // The visible range over the columns of the timeline.
   const TimeAxis& axis() const { return axis_; }
   void set_width(int pixels);

@@ -1,5 +1,6 @@
 #include "viewer/window/run_page.h"
 
+#include <QFile>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QVBoxLayout>
@@ -10,7 +11,9 @@
 
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/panel.h"
+#include "viewer/session/view_file.h"
 #include "viewer/timeline/timeline_widget.h"
+#include "viewer/window/exports.h"
 
 namespace paceline::viewer {
 namespace run_page {
@@ -55,7 +58,10 @@ QString empty_text(const Run& run) {
 }  // namespace run_page
 
 RunPage::RunPage(std::shared_ptr<const Run> opened)
-    : document_(std::move(opened)), state_(document_.run()), selecting_(document_.background()) {
+    : document_(std::move(opened)),
+      state_(document_.run()),
+      selecting_(document_.background()),
+      exporting_(document_.background()) {
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(12, 5, 8, 5);
   auto* title = new QLabel(heading());
@@ -155,6 +161,34 @@ QString RunPage::status() const {
   if (const QString error = clock_error_text(run()); !error.isEmpty()) parts << "clock error " + error;
   if (std::ranges::any_of(ranks, &analysis::Rank::damaged)) parts << "damaged trace: see its details";
   return parts.join("    ");
+}
+
+void RunPage::restore_view() {
+  const QString name = view_file_of(run().path);
+  QFile file(name);
+  if (!file.open(QIODevice::ReadOnly)) return;
+  if (const QByteArray layout = view_from_json(file.readAll(), name, state_); !layout.isEmpty())
+    docks_->restore(layout);
+}
+
+void RunPage::save_view() { viewer::save_view(view_file_of(run().path), state_, docks_->layout()); }
+
+void RunPage::keep_view() {
+  if (!QFile::exists(view_file_of(run().path))) return;
+  try {
+    save_view();
+  } catch (const std::exception&) {  // read-only by now
+  }
+}
+
+void RunPage::export_trace(const QString& filter, const QString& file) {
+  const Part part{state_.selected_range(), state_.selected_ranks()};
+  exporting_.start(
+      [run = document_.shared_run(), part, filter, file](const Ticket&) {
+        save_trace(*run, part, filter, file);
+        return file;
+      },
+      [this](const QString& written) { Q_EMIT saved(written); });
 }
 
 void RunPage::select_name(const QString& name, TimeRange range, std::function<void(bool)> done) {

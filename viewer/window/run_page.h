@@ -22,6 +22,17 @@ class RunPage : public QWidget {
   ViewState& state() { return state_; }
   const Run& run() const { return document_.run(); }
 
+  // Takes over the view that was saved beside the trace, if there is one. Throws Error if the file is damaged.
+  void restore_view();
+  // Saves the view beside the trace. Throws Error.
+  void save_view();
+  // Saves it if it was saved before. Ignores that the file cannot be written.
+  void keep_view();
+
+  // Writes the selected time and ranks, or everything, as a trace, in a worker thread. `filter` is one of
+  // trace_filters(). Background::failed reports why it could not be written.
+  void export_trace(const QString& filter, const QString& file);
+
   // The view, and how exactly the ranks' clocks agree: for the status bar.
   QString status() const;
 
@@ -31,6 +42,7 @@ class RunPage : public QWidget {
 
  Q_SIGNALS:
   void status_changed();
+  void saved(const QString& file);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -40,7 +52,7 @@ class RunPage : public QWidget {
 
   Document document_;
   ViewState state_;
-  Task selecting_;
+  Task selecting_, exporting_;
   PanelDocks* docks_;
   bool room_for_panels_ = true;
 };

@@ -1,11 +1,15 @@
 #include "viewer/window/window.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QDir>
+#include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QMenuBar>
+#include <QMimeData>
+#include <QPointer>
 #include <QPushButton>
 #include <QScreen>
 #include <QStatusBar>
@@ -14,8 +18,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "viewer/drawing/appearance.h"
 #include "viewer/session/actions.h"
 #include "viewer/session/loader.h"
+#include "viewer/session/recent_runs.h"
+#include "viewer/session/view_file.h"
+#include "viewer/window/command_palette.h"
+#include "viewer/window/exports.h"
+#include "viewer/window/follower.h"
 #include "viewer/window/loading_page.h"
 #include "viewer/window/shortcuts.h"
 
@@ -57,6 +67,7 @@ Window::Window() {
   statusBar()->setSizeGripEnabled(false);
   connect(tabs_, &QTabWidget::currentChanged, this, [this] { page_changed(); });
   connect(tabs_, &QTabWidget::tabCloseRequested, this, [this](int index) { close_tab(index); });
+  setAcceptDrops(true);
   make_menus();
   make_empty_page();
 }
@@ -69,7 +80,7 @@ QSize Window::fitting(QSize wanted, QSize screen) {
 RunPage* Window::current_page() const { return qobject_cast<RunPage*>(tabs_->currentWidget()); }
 
 void Window::make_menus() {
-  for (const char* title : {"&File", "&View", "&Go", "&Help"}) {
+  for (const char* title : {"&File", "&View", "&Go", "&Panels", "&Help"}) {
     auto* menu = menuBar()->addMenu(title);
     const Action* above = nullptr;
     for (const Action& action : action_table()) {
@@ -84,8 +95,19 @@ void Window::make_menus() {
       } else {  // only shown here: the timeline takes the key while it has the keyboard
         entry->setText(QString(action.text) + "\t" + keys_text(action));
       }
+      if (action.window != WindowAction::open_latest) continue;
+      recent_ = menu->addMenu("Open &recent");
+      connect(recent_, &QMenu::aboutToShow, this, &Window::fill_recent);
     }
   }
+}
+
+void Window::fill_recent() {
+  recent_->clear();
+  for (const QString& path : recent_runs()) {
+    recent_->addAction(QString(path).replace("&", "&&"), this, [this, path] { open(path); });
+  }
+  if (recent_->isEmpty()) recent_->addAction("No run was opened yet")->setEnabled(false);
 }
 
 void Window::act(const Action& action) {
@@ -95,24 +117,88 @@ void Window::act(const Action& action) {
     case WindowAction::none:
       break;
     case WindowAction::open_directory:
-      if (const QString path = QFileDialog::getExistingDirectory(this, "Open the directory of a run");
-          !path.isEmpty()) {
-        open(path);
-      }
-      break;
     case WindowAction::open_file:
-      if (const QString path = QFileDialog::getOpenFileName(this, "Open a trace"); !path.isEmpty()) open(path);
+    case WindowAction::open_latest:
+      act_on_files(action.window);
       break;
     case WindowAction::close:
       close_tab(tabs_->currentIndex());
       break;
     case WindowAction::quit:
-      QApplication::quit();
+      close();
       break;
+    case WindowAction::theme_light:
+      set_theme("light");
+      break;
+    case WindowAction::theme_dark:
+      set_theme("dark");
+      break;
+    case WindowAction::theme_system:
+      set_theme({});
+      break;
+    case WindowAction::show_palette: {
+      CommandPalette palette(this);
+      if (palette.exec() == QDialog::Accepted && palette.chosen() != nullptr) act(*palette.chosen());
+      break;
+    }
     case WindowAction::show_keys:
       ShortcutSheet(this).exec();
       break;
+    case WindowAction::save_view:
+    case WindowAction::export_picture:
+    case WindowAction::export_table:
+    case WindowAction::export_trace:
+    case WindowAction::copy_command:
+      if (page == nullptr) return show_message("Open a run first.");
+      try {
+        act_on_page(action.window, *page);
+      } catch (const std::exception& error) {
+        show_message(error.what());
+      }
   }
+}
+
+void Window::act_on_files(WindowAction action) {
+  QString path;
+  if (action == WindowAction::open_directory) {
+    path = QFileDialog::getExistingDirectory(this, "Open the directory of a run");
+  } else if (action == WindowAction::open_file) {
+    path = QFileDialog::getOpenFileName(this, "Open a trace");
+  } else if (!recent_runs().isEmpty()) {
+    path = recent_runs().front();
+  } else {
+    show_message("No run was opened yet.");
+  }
+  if (!path.isEmpty()) open(path);
+}
+
+void Window::act_on_page(WindowAction action, RunPage& page) {
+  const QString name = page.run().title();
+  if (action == WindowAction::save_view) {
+    page.save_view();
+    show_message("Saved " + view_file_of(page.run().path));
+  } else if (action == WindowAction::copy_command) {
+    QApplication::clipboard()->setText(view_command(page.state()));
+    show_message("Copied: " + view_command(page.state()));
+  } else if (action == WindowAction::export_picture) {
+    const QString file = QFileDialog::getSaveFileName(this, "Export a picture", name + ".png", "PNG (*.png)");
+    if (!file.isEmpty()) save_picture(*this, file);
+  } else if (action == WindowAction::export_table) {
+    QTableView* table = table_in_front(page);
+    if (table == nullptr) return show_message("No table is in front: open a panel with a table first.");
+    const QString file = QFileDialog::getSaveFileName(this, "Export the table", name + ".csv", "CSV (*.csv)");
+    if (!file.isEmpty()) save_table(*table->model(), file);
+  } else {
+    QString filter;
+    const QString file = QFileDialog::getSaveFileName(this, "Export the selection as a trace", name,
+                                                      trace_filters().join(";;"), &filter);
+    if (!file.isEmpty()) page.export_trace(filter, file);
+  }
+}
+
+void Window::set_theme(const QString& theme) {
+  apply_theme(theme);
+  if (remembering_) remember_theme(theme);
 }
 
 void Window::make_empty_page() {
@@ -125,6 +211,7 @@ void Window::make_empty_page() {
   connect(button, &QPushButton::clicked, this,
           [this] { act(*std::ranges::find(action_table(), WindowAction::open_directory, &Action::window)); });
   layout->addWidget(button, 0, Qt::AlignLeft);
+  layout->addWidget(new QLabel("Files and directories can be dropped on this window, too."));
   tabs_->addTab(empty_, "Paceline");
 }
 
@@ -140,8 +227,10 @@ void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
   connect(loader, &Loader::rank_progressed, page, &LoadingPage::show_rank);
   // The page is the context, so that signals that arrive after it is closed are dropped.
   connect(loader, &Loader::loaded, page, [this, page, opened](std::shared_ptr<const Run> run) {
+    if (remembering_) remember_run(run->path);
     RunPage* shown = show_run(std::move(run), page);
     try {
+      shown->restore_view();
       if (opened) opened(*shown);
     } catch (const std::exception& error) {
       show_message(error.what());
@@ -154,13 +243,35 @@ void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
   loader->start();
 }
 
-RunPage* Window::show_run(std::shared_ptr<const Run> run, QWidget* instead_of) {
-  const QString title = run->title();
-  auto* page = new RunPage(std::move(run));
+void Window::follow(const QString& path, int interval_ms) {
+  open(path, [this, path, interval_ms](RunPage& first) {
+    auto* follower = new Follower(path, interval_ms, this);
+    // The follower ends when the page that it last made is closed.
+    connect(follower, &Follower::grown, this,
+            [this, follower, page = QPointer<RunPage>(&first)](std::shared_ptr<const Run> run) mutable {
+              if (!page) return follower->deleteLater();
+              RunPage* old = page;
+              auto* grown = new RunPage(std::move(run));
+              carry_over(old->state(), grown->state());
+              watch(grown);
+              replace(old, grown, grown->run().title());
+              page = grown;
+            });
+  });
+}
+
+void Window::watch(RunPage* page) {
   connect(page, &RunPage::status_changed, this, [this, page] {
     if (page == current_page()) status_->setText(page->status());
   });
+  connect(page, &RunPage::saved, this, [this](const QString& file) { show_message("Saved " + file); });
   connect(&page->document().background(), &Background::failed, this, &Window::show_message);
+}
+
+RunPage* Window::show_run(std::shared_ptr<const Run> run, QWidget* instead_of) {
+  const QString title = run->title();
+  auto* page = new RunPage(std::move(run));
+  watch(page);
   if (instead_of != nullptr) {
     replace(instead_of, page, title);
   } else {
@@ -197,9 +308,29 @@ void Window::close_tab(int index) {
   if (index < 0) return;
   QWidget* page = tabs_->widget(index);
   if (page == empty_) return;
+  if (auto* run_page = qobject_cast<RunPage*>(page)) run_page->keep_view();
   tabs_->removeTab(index);
   page->deleteLater();
   if (tabs_->count() == 0) make_empty_page();
+}
+
+void Window::closeEvent(QCloseEvent* event) {
+  for (int tab = 0; tab < tabs_->count(); ++tab) {
+    if (auto* page = qobject_cast<RunPage*>(tabs_->widget(tab))) page->keep_view();
+  }
+  QMainWindow::closeEvent(event);
+}
+
+void Window::dragEnterEvent(QDragEnterEvent* event) {
+  const auto urls = event->mimeData()->urls();
+  if (std::ranges::any_of(urls, &QUrl::isLocalFile)) event->acceptProposedAction();
+}
+
+void Window::dropEvent(QDropEvent* event) {
+  for (const QUrl& url : event->mimeData()->urls()) {
+    if (url.isLocalFile()) open(url.toLocalFile());
+  }
+  event->acceptProposedAction();
 }
 
 void Window::page_changed() {

@@ -3,6 +3,7 @@
 
 #include <QLabel>
 #include <QMainWindow>
+#include <QMenu>
 #include <QTabWidget>
 #include <functional>
 #include <memory>
@@ -25,23 +26,39 @@ class Window : public QMainWindow {
   // Loads beside the UI thread. A new tab shows the progress, then the run or the reason why it cannot be opened. Then
   // `opened` is called with the run's page; the message of its exception is shown in the status bar.
   void open(const QString& path, std::function<void(RunPage&)> opened = {});
+  // Loads the run again and again while its files grow; the view stays, or stays at the end of the run.
+  void follow(const QString& path, int interval_ms = 2000);
+  // Opened runs and the theme are remembered for the next start. Off at first.
+  void set_remembering(bool on) { remembering_ = on; }
   // Shows a run that is in memory, in a new tab or in place of a page.
   RunPage* show_run(std::shared_ptr<const Run> run, QWidget* instead_of = nullptr);
   RunPage* current_page() const;
   // A message that stays in the status bar until the view changes.
   void show_message(const QString& message);
 
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void closeEvent(QCloseEvent* event) override;
+
  private:
   void make_menus();
+  void fill_recent();  // the menu of runs that were opened before
   void act(const Action& action);
+  void act_on_files(WindowAction action);
+  void act_on_page(WindowAction action, RunPage& page);
+  void set_theme(const QString& theme);
   void make_empty_page();
   void close_tab(int index);
+  void watch(RunPage* page);
   void put(QWidget* page, const QString& title);  // in a new tab, or where no run is open
   void replace(QWidget* page, QWidget* by, const QString& title);
   void page_changed();
 
   QTabWidget* tabs_;
   QLabel* status_;
+  QMenu* recent_ = nullptr;
+  bool remembering_ = false;
   QWidget* empty_ = nullptr;  // the page that is shown while no run is open
 };
 

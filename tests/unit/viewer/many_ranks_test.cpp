@@ -352,7 +352,7 @@ TEST(Overview, ShowsEveryRankOfALargeRun) {
   overview.resize(600, overview.sizeHint().height());
   overview.grab();
   document.background().finish();
-  EXPECT_LE(overview.sizeHint().height(), 70);
+  EXPECT_LE(overview.sizeHint().height(), 82);
   ASSERT_EQ(overview.image().height(), overview.strips() * 2);
   const Theme theme = Theme::light();
   EXPECT_EQ(overview.image().pixel(200, 0), phase_colour(analysis::Phase::forward, theme));

@@ -3,11 +3,14 @@
 
 #include <QApplication>
 #include <QFont>
+#include <QTemporaryDir>
 
 #include "viewer/drawing/appearance.h"
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
+  const QTemporaryDir configuration;  // not that of the user
+  qputenv("XDG_CONFIG_HOME", configuration.path().toLocal8Bit());
   testing::InitGoogleTest(&argc, argv);
   QApplication application(argc, argv);
   paceline::viewer::apply_theme("light");

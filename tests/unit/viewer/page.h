@@ -1,0 +1,56 @@
+// A page with a small run in a window on the offscreen screen, for tests of panels and of the window.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <QTest>
+
+#include "tests/unit/viewer/simulated_run.h"
+#include "viewer/window/window.h"
+
+namespace paceline::viewer {
+
+// Rank 2 of 4 is slow, and iteration 5 takes twice as long.
+inline std::shared_ptr<const Run> four_ranks() {
+  static const auto run = index_run(
+      "four",
+      simulate({.ranks = 4, .iterations = 8, .layers = false, .slow_rank = 2, .slowness = 1.5, .slow_iteration = 5}));
+  return run;
+}
+
+class Page : public testing::Test {
+ protected:
+  Page() : page(window.show_run(four_ranks())) {
+    window.resize(1400, 900);
+    window.show();
+    finish();
+  }
+  void finish() {
+    QTest::qWait(0);
+    page->document().background().finish();
+    QTest::qWait(0);
+  }
+  ViewState& state() { return page->state(); }
+  // Brings a panel to the front and waits for its figures.
+  template <class Panel>
+  Panel* open(const QString& title) {
+    Q_EMIT state().panel_wanted(title);
+    finish();
+    auto* dock = page->findChild<QDockWidget*>(title);
+    return dock == nullptr ? nullptr : dynamic_cast<Panel*>(dock->widget());
+  }
+  SliceRef first_named(const char* name, std::size_t rank) const {
+    const viewer::Run& run = page->run();
+    const auto id = run.trace.names.find(name);
+    const auto& slices = run.trace.ranks[rank].tracks[0].slices;
+    for (std::uint32_t i = 0; i < slices.size(); ++i) {
+      if (run.trace.kind_of(slices, i).name == id) return {.rank = rank, .track = 0, .slice = i};
+    }
+    throw std::runtime_error(name);
+  }
+
+  Window window;
+  RunPage* page;
+};
+
+}  // namespace paceline::viewer

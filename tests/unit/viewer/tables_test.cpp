@@ -1,0 +1,189 @@
+// The panels below the timeline that are tables: their figures, their order, and where a click leads to.
+#include <QHeaderView>
+#include <QSignalSpy>
+#include <QToolButton>
+#include <algorithm>
+
+#include "analysis/metrics/collectives.h"
+#include "tests/unit/viewer/page.h"
+#include "viewer/panels/breakdown_panel.h"
+#include "viewer/panels/findings_bar.h"
+#include "viewer/panels/sql_console.h"
+#include "viewer/panels/table_panel.h"
+#include "viewer/session/actions.h"
+
+namespace paceline::viewer {
+namespace {
+
+QPoint middle_of(QTableView& view, int row) { return view.visualRect(view.model()->index(row, 0)).center(); }
+
+void click_row(QTableView& view, int row) {
+  QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, middle_of(view, row));
+}
+
+int row_of(const TableModel& model, const QString& name) {
+  for (int row = 0; row < model.rowCount(); ++row) {
+    if (model.texts(row).front() == name) return row;
+  }
+  return -1;
+}
+
+class Tables : public Page {};
+
+TEST_F(Tables, AreOpenedByTheActionsOfTheirMenu) {
+  int opened = 0;
+  for (const Action& action : action_table()) {
+    if (QString(action.section) != "Panels" || action.view == nullptr) continue;
+    action.view(state());
+    finish();
+    const QString title = QString(action.text).remove('&');
+    const auto* dock = page->findChild<QDockWidget*>(title);
+    ASSERT_NE(dock, nullptr) << title.toStdString();
+    EXPECT_FALSE(dock->widget()->visibleRegion().isEmpty()) << title.toStdString();
+    ++opened;
+  }
+  EXPECT_EQ(opened, 12);
+}
+
+TEST_F(Tables, KeepTheTabInFrontWhileTheyAreHidden) {
+  auto* ranks = open<TablePanel>("Ranks");
+  state().set_panels_shown(false);
+  EXPECT_FALSE(ranks->isVisible());
+  state().set_panels_shown(true);
+  EXPECT_TRUE(ranks->isVisible());
+  EXPECT_TRUE(page->findChild<BreakdownPanel*>()->visibleRegion().isEmpty());
+}
+
+TEST_F(Tables, OfRanksHaveTheOneThatMadeOthersWaitFirst) {
+  auto* panel = open<TablePanel>("Ranks");
+  ASSERT_EQ(panel->model().rowCount(), 4);
+  EXPECT_EQ(panel->model().texts(0).front(), "2");
+  const QSignalSpy wanted(&state(), &ViewState::rank_wanted);
+  click_row(panel->view(), 0);
+  ASSERT_EQ(wanted.count(), 1);
+  EXPECT_EQ(wanted[0][0].toULongLong(), 2u);
+}
+
+TEST_F(Tables, AreSortedByAClickOnATitle) {
+  auto* panel = open<TablePanel>("Ranks");
+  auto* header = panel->view().horizontalHeader();
+  const QPoint title(header->sectionViewportPosition(0) + 5, header->height() / 2);
+  QTest::mouseClick(header->viewport(), Qt::LeftButton, {}, title);
+  const QString first = panel->model().texts(0).front();
+  QTest::mouseClick(header->viewport(), Qt::LeftButton, {}, title);
+  EXPECT_NE(panel->model().texts(0).front(), first);
+  QStringList ends{first, panel->model().texts(0).front()};
+  ends.sort();
+  EXPECT_EQ(ends, (QStringList{"0", "3"}));
+}
+
+TEST_F(Tables, OfCollectivesLeadToTheLastRank) {
+  auto* panel = open<TablePanel>("Collectives");
+  const auto found = analysis::match_collectives(page->run().trace);
+  ASSERT_EQ(panel->model().rowCount(), std::ssize(found.matched));
+  click_row(panel->view(), 0);
+  ASSERT_TRUE(state().selected());
+  EXPECT_EQ(state().selected()->rank, 2u);
+  EXPECT_EQ(slice_title(page->run(), *state().selected()), "MPI_Allreduce");
+  const auto& slices = slices_of(page->run(), *state().selected());
+  const TimeRange view = state().axis().visible();
+  EXPECT_LT(view.begin_ns, double(slices.start_ns[state().selected()->slice]));
+  EXPECT_GT(view.end_ns, double(slices.end_ns(state().selected()->slice)));
+}
+
+TEST_F(Tables, OfNamesCountTheSelectedRangeAndRanks) {
+  auto* panel = open<TablePanel>("Names");
+  const auto count_of = [&](const QString& name) { return panel->model().texts(row_of(panel->model(), name))[2]; };
+  EXPECT_EQ(count_of("backward"), "32");
+  const analysis::Iteration& iteration = page->run().ranks[1].iterations[3];
+  const TimeRange range{double(iteration.start_ns), double(iteration.start_ns + iteration.duration_ns)};
+  state().select_range(range, {1});
+  finish();
+  EXPECT_EQ(count_of("backward"), "1");
+  EXPECT_TRUE(panel->note().contains("of 1 rank")) << panel->note().toStdString();
+  const int row = row_of(panel->model(), "backward");
+  click_row(panel->view(), row);
+  EXPECT_EQ(slice_title(page->run(), *state().selected()), "backward");
+  EXPECT_EQ(state().selected()->rank, 1u);
+}
+
+TEST_F(Tables, ComputeNothingWhileTheyAreNotSeen) {
+  auto* panel = page->findChild<QDockWidget*>("Names")->findChild<QTableView*>();
+  state().select_range(TimeRange{0, 1e6});
+  finish();
+  EXPECT_EQ(panel->model()->rowCount(), 0);
+}
+
+TEST_F(Tables, OfTheCriticalPathCoverItsTime) {
+  auto* panel = open<TablePanel>("Critical path");
+  ASSERT_GT(panel->model().rowCount(), 8);
+  ASSERT_TRUE(page->document().report());
+  const auto& path = page->document().report()->runs.front().critical_path;
+  ASSERT_TRUE(path);
+  EXPECT_TRUE(panel->note().startsWith(QString("%1 stretches").arg(panel->model().rowCount())));
+  click_row(panel->view(), 0);
+  ASSERT_TRUE(state().selected()) << "the longest stretch is work in a slice";
+  EXPECT_EQ(state().selected()->rank, 2u) << "the slow rank decides";
+}
+
+TEST_F(Tables, WithoutMessagesAreEmpty) {
+  auto* panel = open<TablePanel>("Messages");
+  EXPECT_EQ(panel->model().rowCount(), 0);
+  EXPECT_EQ(panel->note(), "0 messages in the whole run");
+}
+
+TEST_F(Tables, OfSqlShowTheResultAndLeadToSlices) {
+  auto* console = open<SqlConsole>("SQL");
+  console->editor().setPlainText("SELECT rank, name, id FROM slices WHERE name = 'forward' AND rank = 1");
+  QTest::keyClick(&console->editor(), Qt::Key_Return, Qt::ControlModifier);
+  finish();
+  EXPECT_EQ(console->status(), "8 rows");
+  ASSERT_EQ(console->view().model()->rowCount(), 8);
+  click_row(console->view(), 0);
+  ASSERT_TRUE(state().selected());
+  EXPECT_EQ(*state().selected(), first_named("forward", 1));
+  console->editor().setPlainText("SELECT x FROM nowhere");
+  console->run();
+  finish();
+  EXPECT_TRUE(console->status().contains("nowhere")) << console->status().toStdString();
+  EXPECT_EQ(console->view().model()->rowCount(), 8) << "the result before stays";
+}
+
+TEST_F(Tables, OfSqlKeepTheFirstTenThousandRows) {
+  auto* console = open<SqlConsole>("SQL");
+  console->editor().setPlainText(
+      "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 20000) SELECT x FROM n");
+  console->run();
+  finish();
+  EXPECT_EQ(console->status(), "the first 10,000 rows");
+}
+
+TEST_F(Tables, OfSqlStopAStatementThatWouldNotEnd) {
+  auto* console = open<SqlConsole>("SQL");
+  console->editor().setPlainText(
+      "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n");
+  console->run();
+  QTest::qWait(20);
+  console->stop();
+  finish();
+  EXPECT_EQ(console->status(), "stopped");
+}
+
+TEST_F(Page, TheBarLeadsWithTheVerdictAndHasTheChangeToMakeFirst) {
+  const auto& insight = *page->document().insight();
+  EXPECT_FALSE(insight.verdict.isEmpty());
+  const auto buttons = page->findChild<FindingsBar*>()->findChildren<QToolButton*>();
+  const auto with = [&](const QString& details) {
+    return std::ranges::find(buttons, details, &QToolButton::accessibleDescription);
+  };
+  ASSERT_NE(with(insight.verdict), buttons.end());
+  EXPECT_TRUE(insight.verdict.startsWith((*with(insight.verdict))->accessibleName()));
+  ASSERT_TRUE(page->document().report());
+  const QString change = QString::fromStdString(page->document().report()->verdict.change);
+  ASSERT_NE(with(change), buttons.end());
+  (*with(change))->click();
+  EXPECT_FALSE(page->findChild<QDockWidget*>("What-if")->widget()->visibleRegion().isEmpty());
+}
+
+}  // namespace
+}  // namespace paceline::viewer
