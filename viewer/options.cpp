@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "viewer/drawing/time_text.h"
+#include "viewer/panels/panel.h"
 
 namespace paceline::viewer {
 namespace {
@@ -25,6 +26,7 @@ Options parse_options(int argc, char** argv) {
   std::vector<std::string> runs;
   std::string screenshot, size = "1600x900", from, to, iterations, select, theme, panel;
   Options options;
+  app.set_version_flag("--version", std::string("paceline-view ") + PACELINE_VERSION);
   app.add_option("RUN", runs, "Directories of traces, or single traces in any format that paceline reads");
   app.add_option("--screenshot", screenshot,
                  "Write a picture of the window to this file (PNG) and end. Needs no display")
@@ -36,7 +38,13 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--select", select, "Select the first slice with this name in the view")->type_name("NAME");
   app.add_option("--theme", theme, "light or dark. The default is the desktop's theme")
       ->check(CLI::IsMember({"light", "dark"}));
-  app.add_option("--panel", panel, "Open this panel, such as Ranks, Collectives or \"Heat map\"")->type_name("TITLE");
+  std::vector<std::string> titles;
+  for (const PanelKind& kind : panel_kinds()) {
+    if (kind.place == PanelKind::Place::tab) titles.push_back(kind.title);
+  }
+  app.add_option("--panel", panel, "Open this panel, such as Ranks or \"Heat map\"")
+      ->type_name("TITLE")
+      ->check(CLI::IsMember(titles));
   app.add_flag("--follow", options.follow, "Load runs again while they are being recorded");
   app.add_flag("--fold", options.fold, "Show only the phases of each rank");
   app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");

@@ -198,6 +198,9 @@ BreakdownPanel::BreakdownPanel(Document& document, ViewState& state)
   layout->setSpacing(0);
   layout->addWidget(title_);
   layout->addWidget(view_);
+  const auto go_to = [this](const QModelIndex& index) { state_.go_to({.rank = std::size_t(index.row())}); };
+  connect(view_, &QTableView::clicked, this, go_to);
+  connect(view_, &QTableView::activated, this, go_to);
   connect(&state, &ViewState::range_changed, this, &BreakdownPanel::fill);
   connect(&document, &Document::analysed, this, [this] {
     if (!state_.selected_range()) fill();

@@ -63,12 +63,13 @@ TableRow row_of(const Run& run, const PathSegment& segment) {
   const double begin = double(segment.from.time_ns), end = double(segment.to.time_ns);
   const double margin = std::max(0.3 * (end - begin), TimeAxis::shortest_view_ns);
   row.place.range = TimeRange{begin - margin, end + margin};
-  QString what = segment.transfer ? cause_text(segment.kind) : QString("(outside of all ranges)");
-  if (place.slice) {
-    const SliceRef ref{.rank = place.rank, .track = place.track, .slice = *place.slice};
-    row.place.slice = ref;
-    if (!segment.transfer) what = slice_title(run, ref);
-  }
+  const auto name_at = [&](const analysis::PathPlace& at) {
+    return at.slice ? slice_title(run, {.rank = at.rank, .track = at.track, .slice = *at.slice})
+                    : QString("(outside of all ranges)");
+  };
+  QString what = segment.transfer ? cause_text(segment.kind) : name_at(segment.from);
+  if (!segment.transfer && name_at(segment.to) != what) what += " … " + name_at(segment.to);
+  if (place.slice) row.place.slice = SliceRef{.rank = place.rank, .track = place.track, .slice = *place.slice};
   row.cells = {time_cell(run, segment.from.time_ns),
                duration_cell(segment.to.time_ns - segment.from.time_ns),
                {QString::number(rank.rank), double(rank.rank)},
@@ -113,7 +114,7 @@ TableKind critical_path_table_kind() {
                       {"Rank", "where it ran, or where a transfer arrived"},
                       {"Track", "thread or stream", false},
                       {"Kind", "work, or transfer between tracks", false},
-                      {"What", "the innermost slice where the stretch begins", false}},
+                      {"What", "the innermost slices where the stretch begins and ends", false}},
           .sorted_by = 1,
           .of_range = true,
           .make = [kept](const TableQuestion& question, const Ticket& ticket) {

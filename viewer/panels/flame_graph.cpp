@@ -211,6 +211,16 @@ bool FlameGraph::event(QEvent* event) {
   return true;
 }
 
+// As on the timeline.
+QRgb FlameGraph::colour_of(const FlameNode& node, const Theme& theme) const {
+  if (node.count == 0) return theme.container;
+  const analysis::KindId kind = slices_of(document_.run(), node.longest).kind[node.longest.slice];
+  const auto phase = document_.run().phase_table->phase(kind);
+  if (phase && *phase != analysis::Phase::other) return phase_colour(*phase, theme);
+  if (document_.run().phase_table->iteration(kind)) return theme.container;
+  return name_colour(document_.run().trace.names[node.name], theme);
+}
+
 void FlameGraph::paintEvent(QPaintEvent*) {
   const Theme theme = Theme::of(palette());
   QPainter painter(this);
@@ -222,13 +232,7 @@ void FlameGraph::paintEvent(QPaintEvent*) {
   for (const Box& box : boxes()) {
     if (box.node == 0) continue;
     const FlameNode& node = nodes_[box.node];
-    const analysis::KindId kind =
-        node.count > 0 ? slices_of(document_.run(), node.longest).kind[node.longest.slice] : 0;
-    const auto phase = node.count > 0 ? document_.run().phase_table->phase(kind) : std::nullopt;
-    const QRgb colour = !node.group.isEmpty() ? theme.container
-                        : phase && *phase != analysis::Phase::other
-                            ? phase_colour(*phase, theme)
-                            : name_colour(document_.run().trace.names[node.name], theme);
+    const QRgb colour = colour_of(node, theme);
     const QRect inside = box.rect.adjusted(0, 0, box.rect.width() > 2 ? -1 : 0, -1);
     painter.fillRect(inside, QColor(colour));
     paint_label(painter, inside, name_of(box.node) + "   " + duration_text(node.total_ns), colour);

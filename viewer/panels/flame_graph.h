@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "viewer/drawing/palette.h"
 #include "viewer/panels/lazy_panel.h"
 
 namespace paceline::viewer {
@@ -50,6 +51,7 @@ class FlameGraph : public LazyPanel {
   };
   std::vector<Box> boxes() const;  // from the top to the bottom
   std::optional<std::uint32_t> at(const QPoint& position) const;
+  QRgb colour_of(const FlameNode& node, const Theme& theme) const;
   QString name_of(std::uint32_t node) const;
   QString text_of(std::uint32_t node) const;
   void set_cursor(std::uint32_t node);

@@ -6,6 +6,7 @@
 #include "viewer/panels/histogram.h"
 #include "viewer/panels/iteration_ruler.h"
 #include "viewer/panels/legend.h"
+#include "viewer/panels/notes_panel.h"
 #include "viewer/panels/overview.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/report_panel.h"
@@ -46,6 +47,8 @@ constexpr PanelKind table[] = {
     {Place::tab, "What-if", &make<WhatIfPanel>},
     {Place::tab, "Flame graph", &make<FlameGraph>},
     {Place::tab, "Report", &make<ReportPanel>},
+    {Place::tab, "Hits", &make_table<hits_table_kind>},
+    {Place::tab, "Notes", &make<NotesPanel>},
     {Place::tab, "SQL", &make<SqlConsole>},
 };
 

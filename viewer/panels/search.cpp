@@ -116,6 +116,7 @@ void SearchBar::search(int steps) {
   current_ = -1;
   if (searched_.isEmpty()) {
     task_.cancel();
+    state_.set_hits(nullptr);
     return show_count();
   }
   count_->setText("searching…");
@@ -123,6 +124,7 @@ void SearchBar::search(int steps) {
                text = searched_](const Ticket& ticket) { return find_by_name(*run, text, ticket); },
               [this, steps](Hits hits) {
                 hits_ = std::move(hits);
+                state_.set_hits(std::make_shared<const std::vector<SliceRef>>(hits_.found));
                 show_count();
                 go(steps);
               });

@@ -142,6 +142,7 @@ TablePanel::TablePanel(Document& document, ViewState& state, TableKind kind)
   connect(view_, &QTableView::clicked, this, &TablePanel::go_to);
   connect(view_, &QTableView::activated, this, &TablePanel::go_to);
   connect(&document, &Document::analysed, this, [this] { set_stale(); });
+  if (kind_.of_hits) connect(&state, &ViewState::hits_changed, this, [this] { set_stale(); });
   if (kind_.of_range) connect(&state, &ViewState::range_changed, this, [this] { set_stale(); });
 }
 
@@ -149,7 +150,7 @@ void TablePanel::refresh() {
   if (!kind_.make) return;
   note_->setText("computing…");
   if (document_.insight() == nullptr) return;  // comes again when the run is analysed
-  TableQuestion question{document_.shared_run(), document_.shared_insight(), {}};
+  TableQuestion question{document_.shared_run(), document_.shared_insight(), {}, state_.hits()};
   if (kind_.of_range) question.part = selected_part();
   task_.start([make = kind_.make, question](const Ticket& ticket) { return make(question, ticket); },
               [this](TableContent content) { show(std::move(content)); });

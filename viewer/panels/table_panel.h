@@ -47,7 +47,8 @@ struct TableColumn {
 struct TableQuestion {
   std::shared_ptr<const Run> run;
   std::shared_ptr<const Insight> insight;
-  Part part;  // the selected one
+  Part part;     // the selected one
+  HitList hits;  // of the last search; nullptr: none was made
 
   bool contains(std::int64_t time_ns) const {
     const auto& range = part.range;
@@ -61,6 +62,7 @@ struct TableKind {
   std::vector<TableColumn> columns;
   int sorted_by = 0;      // this column at first, the largest value first
   bool of_range = false;  // the rows depend on the selected range
+  bool of_hits = false;   // … on the hits of the search
   std::function<TableContent(const TableQuestion&, const Ticket&)> make;
 };
 

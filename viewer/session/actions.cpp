@@ -33,7 +33,8 @@ constexpr const char* theme_help = "light theme, dark theme, theme of the deskto
 constexpr char phases_title[] = "Phases", ranks_title[] = "Ranks", collectives_title[] = "Collectives",
                names_title[] = "Names", heat_title[] = "Heat map", messages_title[] = "Messages",
                histogram_title[] = "Histogram", path_title[] = "Critical path", what_if_title[] = "What-if",
-               sql_title[] = "SQL", flame_title[] = "Flame graph", report_title[] = "Report";
+               sql_title[] = "SQL", flame_title[] = "Flame graph", report_title[] = "Report", hits_title[] = "Hits",
+               notes_title[] = "Notes";
 template <const char* title>
 void show_panel(State& state) {
   Q_EMIT state.panel_wanted(title);
@@ -143,6 +144,8 @@ constexpr Action table[] = {
     {panels, window, "Alt+Shift+F", "time by what is inside what", &show_panel<flame_title>, panels_menu,
      "&Flame graph"},
     {panels, window, "Alt+Shift+R", "the report of the run", &show_panel<report_title>, panels_menu, "R&eport"},
+    {panels, window, "Alt+Shift+H", "the hits of the search", &show_panel<hits_title>, panels_menu, "Hi&ts"},
+    {panels, window, "Alt+Shift+N", "the bookmarks with their notes", &show_panel<notes_title>, panels_menu, "N&otes"},
     {panels, mouse, "Click on a row, a cell, a bar or a box", "go to its place on the timeline"},
     {panels, mouse, "Click on a column's title", "sort the table"},
 

@@ -208,6 +208,11 @@ void ViewState::set_filter(const QString& pattern, KindSet kinds) {
   Q_EMIT filter_changed();
 }
 
+void ViewState::set_hits(HitList hits) {
+  hits_ = std::move(hits);
+  Q_EMIT hits_changed();
+}
+
 void ViewState::sort_ranks(RankOrder order) {
   rank_order_ = order;
   arrange();

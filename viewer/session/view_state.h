@@ -35,6 +35,9 @@ struct RankGroup {
   bool folded = false;
 };
 
+// Slices and marks that a search found, by start.
+using HitList = std::shared_ptr<const std::vector<SliceRef>>;
+
 // Where a finding or a row of a table leads to: all that is known about it.
 struct Place {
   std::optional<std::size_t> rank = {};  // an index into Run::ranks
@@ -148,6 +151,10 @@ class ViewState : public QObject {
   const KindSet& shown_kinds() const { return shown_kinds_; }
   void set_filter(const QString& pattern, KindSet kinds);
 
+  // What the last search found; nullptr if there was none.
+  const HitList& hits() const { return hits_; }
+  void set_hits(HitList hits);
+
   // The ranks from top to bottom: the pinned ones, then the others in their order, each host below a heading if there
   // are many ranks.
   const std::vector<RankGroup>& groups() const { return groups_; }
@@ -180,6 +187,7 @@ class ViewState : public QObject {
   void range_changed();
   void folds_changed();  // the rows are to be placed again
   void filter_changed();
+  void hits_changed();
   void filter_wanted();  // the keyboard goes to the field of the filter
   void panels_changed();
   void bookmarks_changed();
@@ -220,6 +228,7 @@ class ViewState : public QObject {
   RankOrder rank_order_ = RankOrder::number;
   QString filter_;
   KindSet shown_kinds_;
+  HitList hits_;
   int names_width_ = default_names_width;
   bool panels_shown_ = true;
 };

@@ -1,5 +1,6 @@
 #include "viewer/window/panel_docks.h"
 
+#include <QTabBar>
 #include <utility>
 
 namespace paceline::viewer {
@@ -65,8 +66,15 @@ void PanelDocks::restore(const QByteArray& layout) {
 
 void PanelDocks::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
+  for (QTabBar* bar : findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
+    bar->setElideMode(Qt::ElideNone);  // a narrow window scrolls them
+    bar->setUsesScrollButtons(true);
+    QFont small = bar->font();
+    small.setPixelSize(11);
+    bar->setFont(small);
+  }
   if (std::exchange(sized_, true) || tabs_.empty()) return;
-  constexpr int width_of_tabs = 1030, width_beside_them = 570, height_of_docks = 276;
+  constexpr int width_of_tabs = 1030, width_beside_them = 570, height_of_docks = 250;
   resizeDocks({tabs_.front()}, {height_of_docks}, Qt::Vertical);
   if (right_ != nullptr) resizeDocks({tabs_.front(), right_}, {width_of_tabs, width_beside_them}, Qt::Horizontal);
 }

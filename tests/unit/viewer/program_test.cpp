@@ -123,7 +123,9 @@ TEST_F(ProgramTest, HasAnExitStatusForWrongUsageAndOneForFailure) {
   EXPECT_EQ(run_program({"--screenshot", picture, "--size", "huge", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--screenshot", picture, "--from", "soon", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--screenshot", picture}).status, 2);
+  EXPECT_EQ(run_program({"--screenshot", picture, "--panel", "Weather", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--help"}).status, 0);
+  EXPECT_EQ(run_program({"--version"}).status, 0);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "tests/unit/viewer/page.h"
 #include "viewer/panels/breakdown_panel.h"
 #include "viewer/panels/findings_bar.h"
+#include "viewer/panels/notes_panel.h"
+#include "viewer/panels/search.h"
 #include "viewer/panels/sql_console.h"
 #include "viewer/panels/table_panel.h"
 #include "viewer/session/actions.h"
@@ -42,7 +44,7 @@ TEST_F(Tables, AreOpenedByTheActionsOfTheirMenu) {
     EXPECT_FALSE(dock->widget()->visibleRegion().isEmpty()) << title.toStdString();
     ++opened;
   }
-  EXPECT_EQ(opened, 12);
+  EXPECT_EQ(opened, 14);
 }
 
 TEST_F(Tables, KeepTheTabInFrontWhileTheyAreHidden) {
@@ -167,6 +169,32 @@ TEST_F(Tables, OfSqlStopAStatementThatWouldNotEnd) {
   console->stop();
   finish();
   EXPECT_EQ(console->status(), "stopped");
+}
+
+TEST_F(Tables, OfHitsListWhatTheSearchFound) {
+  auto* panel = open<TablePanel>("Hits");
+  EXPECT_EQ(panel->model().rowCount(), 0);
+  auto* search = page->findChild<SearchBar*>();
+  search->findChild<QLineEdit*>()->setText("backward");
+  search->step(1);
+  finish();
+  EXPECT_EQ(panel->model().rowCount(), 32);
+  EXPECT_EQ(panel->note(), "32 hits");
+  click_row(panel->view(), 3);
+  EXPECT_EQ(slice_title(page->run(), *state().selected()), "backward");
+}
+
+TEST_F(Tables, OfNotesEditTheTextsOfBookmarks) {
+  auto* panel = open<NotesPanel>("Notes");
+  state().toggle_bookmark(2e8);
+  ASSERT_EQ(panel->rowCount(), 1);
+  panel->item(0, NotesPanel::text_column)->setText("the loader stalls");
+  ASSERT_EQ(state().bookmarks().size(), 1u);
+  EXPECT_EQ(state().bookmarks()[0].text, "the loader stalls");
+  state().show_part({3e8, 4e8});
+  Q_EMIT panel->cellClicked(0, 0);
+  EXPECT_LT(state().axis().visible().begin_ns, 2e8);
+  EXPECT_GT(state().axis().visible().end_ns, 2e8);
 }
 
 TEST_F(Page, TheBarLeadsWithTheVerdictAndHasTheChangeToMakeFirst) {

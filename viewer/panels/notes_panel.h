@@ -1,0 +1,28 @@
+// The bookmarks of the run with their texts, which can be edited here. A click goes to a bookmark.
+#pragma once
+
+#include <QTableWidget>
+
+#include "viewer/session/document.h"
+#include "viewer/session/view_state.h"
+
+namespace paceline::viewer {
+
+class NotesPanel : public QTableWidget {
+  Q_OBJECT
+
+ public:
+  NotesPanel(Document& document, ViewState& state);
+
+  enum Column { time_column, text_column };
+
+ private:
+  void fill();
+  void take_text(int row, int column);  // that the user wrote
+  void go_to(int row);
+
+  ViewState& state_;
+  bool filling_ = false;
+};
+
+}  // namespace paceline::viewer
