@@ -16,7 +16,7 @@
 namespace paceline::viewer {
 namespace histogram {
 
-constexpr int title_height = 26, axis_height = 20, margin = 14, bars_of_a_power = 8;
+constexpr int title_height = 26, axis_height = 20, margin = 14, bars_of_a_power = 16;
 
 struct Quantile {
   const char* name;

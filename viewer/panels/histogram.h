@@ -10,7 +10,7 @@
 
 namespace paceline::viewer {
 
-// Eight bars for each power of two, from the shortest duration to the longest.
+// Sixteen bars for each power of two, from the shortest duration to the longest.
 struct Durations {
   struct Bar {
     std::uint64_t count = 0;

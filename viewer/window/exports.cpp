@@ -46,7 +46,7 @@ void save_picture(QWidget& widget, const QString& file) {
 
 QTableView* table_in_front(QWidget& page) {
   for (QTableView* view : page.findChildren<QTableView*>()) {
-    if (view->isVisible() && !view->visibleRegion().isEmpty()) return view;
+    if (!view->viewport()->visibleRegion().isEmpty()) return view;
   }
   return nullptr;
 }

@@ -18,6 +18,13 @@ inline std::shared_ptr<const Run> four_ranks() {
   return run;
 }
 
+// Whether a panel is in front. Its children may cover all of it.
+inline bool is_seen(QWidget* panel) {
+  bool seen = !panel->visibleRegion().isEmpty();
+  for (QWidget* child : panel->findChildren<QWidget*>()) seen = seen || !child->visibleRegion().isEmpty();
+  return seen;
+}
+
 class Page : public testing::Test {
  protected:
   Page() : page(window.show_run(four_ranks())) {

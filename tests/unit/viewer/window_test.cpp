@@ -153,6 +153,9 @@ TEST_F(Page, CopiesTheCommandThatOpensTheView) {
 TEST_F(Page, TakesDroppedFiles) {
   QMimeData data;
   data.setUrls({QUrl::fromLocalFile("/no/such/run")});
+  QDragEnterEvent enter(QPoint(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(&window, &enter);
+  EXPECT_TRUE(enter.isAccepted());
   QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
   QCoreApplication::sendEvent(&window, &drop);
   EXPECT_EQ(window.findChild<QTabWidget*>()->count(), 2);
