@@ -81,7 +81,9 @@ QString what_if_options(const analysis::Changes& changes, const Run& run) {
   number("--loader", changes.loader);
   if (changes.ranks) options << QString("--ranks %1").arg(*changes.ranks);
   if (changes.balanced) options << "--balanced";
-  if (changes.relieved) options << QString("--relieve %1").arg(run.trace.ranks[*changes.relieved].rank);
+  for (const std::size_t rank : changes.relieved) {
+    options << QString("--relieve %1").arg(run.trace.ranks[rank].rank);
+  }
   if (changes.free_communication) options << "--free-communication";
   return options.join(' ');
 }
@@ -193,7 +195,7 @@ analysis::Changes WhatIfPanel::changes() const {
   changes.balanced = balanced_->isChecked();
   changes.free_communication = free_->isChecked();
   if (ranks_->value() != int(document_.run().trace.ranks.size())) changes.ranks = ranks_->value();
-  if (relieved_->value() >= 0) changes.relieved = std::size_t(relieved_->value());
+  if (relieved_->value() >= 0) changes.relieved = {std::size_t(relieved_->value())};
   return changes;
 }
 
