@@ -25,9 +25,9 @@ std::vector<LostCause> lost_causes(const Report& report, const LostTime& lost);
 std::optional<double> speed_up_without(const Report& report, const LostTime& lost, double seconds);
 
 // The prediction to try first among those that do the same work for the same images. It is the relief of the rank or
-// host that holds the others up if that gains at least half of what the best one gains. Else it is the best change that keeps the
-// results of training and the machine, by the same rule; else the best one. Relief of a rank or host and equal ranks
-// only count where one is late beyond chance or a rank holds the critical path. nullptr where none gains.
+// host that holds the others up if that gains at least half of what the best one gains. Else it is the best change that
+// keeps the results of training and the machine, by the same rule; else the best one. Relief of a rank or host and
+// equal ranks only count where one is late beyond chance or a rank holds the critical path. nullptr where none gains.
 const Prediction* first_prediction(const RunAnalysis& run);
 // The relief of a rank, or ranks with equal work, that shortens a step most; nullptr where none of them shortens it.
 const Prediction* best_relief(const RunAnalysis& run);

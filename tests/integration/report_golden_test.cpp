@@ -1,6 +1,7 @@
 // The figures of hand-made .pace files in the output of `paceline report`, worked out on paper.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 
 #include "profiler/format/writer.h"
@@ -273,6 +274,43 @@ TEST_F(GoldenReport, HasTheMatrixOfMessages) {
       "run,sender,receiver,messages,matched,bytes,late_sender_ns,late_receiver_ns\nrun,0,1,2,2,4000,20000,50000\n");
   EXPECT_THAT(text_of(directory_ / "tables/report-ranges.csv"),
               HasSubstr("run,0,mpi,point-to-point,MPI_Ssend,2,70000,10000,35000,60000,"));
+}
+
+// Four ranks in a ring, 60 iterations of 100 ms: the even ranks send 1 MB, then the odd ones. A message takes 10 ms,
+// from 1 to 2 it takes 20; 9 and 11 in changing order from 0 to 1 and from 2 to 3. So the median of the others is
+// always 10.
+TEST_F(GoldenReport, NamesTheSlowLinkOfARing) {
+  constexpr std::uint64_t millisecond = 1'000'000;
+  for (int rank = 0; rank < 4; ++rank) {
+    PaceFile file = member(rank, 4);
+    const std::uint64_t iteration = format::pack_scope(file.name("iteration"), 0, 0);
+    std::mt19937 random(5);  // the same numbers on each rank
+    for (std::uint64_t i = 0; i < 60; ++i) {
+      const std::uint64_t begin = (1 + i) * 100 * millisecond, sign = random() % 2;
+      const std::uint64_t lengths[] = {9 + 2 * sign, 20, 11 - 2 * sign, 10};  // ms, by the sender
+      file.push(begin, iteration);
+      for (const int turn : {0, 1}) {
+        const std::uint64_t at = begin + static_cast<std::uint64_t>(10 + 40 * turn) * millisecond;
+        const bool sends = rank % 2 == turn;
+        const int sender = sends ? rank : (rank + 3) % 4;
+        file.mpi_peer(at, sends ? MpiId::Ssend : MpiId::Recv, 5, 1'000'000, 1, sends ? (rank + 1) % 4 : sender);
+        file.mpi_end(at + lengths[sender] * millisecond, sends ? MpiId::Ssend : MpiId::Recv);
+      }
+      file.pop(begin + 100 * millisecond);
+    }
+    save(file);
+  }
+  const json times = report()["link_times"];
+  ASSERT_EQ(times.size(), 1U) << times;
+  EXPECT_EQ(times[0]["between_hosts"], false);
+  EXPECT_EQ(times[0]["links"], 4);
+  ASSERT_EQ(times[0]["slow_links"].size(), 1U) << times;
+  const json& slow = times[0]["slow_links"][0];
+  EXPECT_EQ(slow["from"], 1);
+  EXPECT_EQ(slow["to"], 2);
+  EXPECT_NEAR(slow["seconds"].get<double>(), 0.02, 1e-9);
+  EXPECT_NEAR(slow["longer_ns"].get<double>(), 10e6, 1);
+  EXPECT_NEAR(slow["share_of_step"].get<double>(), 0.1, 1e-9);
 }
 
 }  // namespace
