@@ -56,6 +56,8 @@ ROOMS = {
         "backend/cpu",
         "backend/cuda",
         "comm/gpu",
+        "updaters/gradient_pass.h updaters/gradient_pass.cpp",
+        "pipeline",
         "updaters",
         "run",
         "cli",

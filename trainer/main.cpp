@@ -18,6 +18,7 @@
 #include "trainer/core/error.h"
 #include "trainer/core/ranges.h"
 #include "trainer/data/shapes.h"
+#include "trainer/pipeline/grid.h"
 #include "trainer/run/agreement.h"
 #include "trainer/run/device.h"
 #include "trainer/run/faults.h"
@@ -108,6 +109,17 @@ Communicator communicator_of(const TrainOptions& options, const GpuPart* gpu) {
   return gpu->make_communicator(options.communicator, reduction, std::make_unique<Ranks>(MPI_COMM_WORLD));
 }
 
+// The ranks of a pipeline; null if there is none.
+std::unique_ptr<Grid> grid_of(const TrainOptions& options, int ranks) {
+  const PipelineOptions& o = options.pipeline;
+  if (!o.used()) return nullptr;
+  if (ranks % o.stages != 0) {
+    throw Error(fmt::format("‹pipeline-stages› {}", o.stages), fmt::format("does not divide the {} ranks", ranks),
+                "start a multiple of that number", Status::usage);
+  }
+  return std::make_unique<Grid>(MPI_COMM_WORLD, o.stages, options.communicator, options.allreduce_dtype);
+}
+
 // Ends the job from a thread beside the main one, which may be waiting for ever: nothing is cleaned up.
 [[noreturn]] void abandon_from_thread(const std::string& prefix, int ranks, const std::string& line) {
   fmt::print(stderr, "{}{}\n", prefix, with_option_names(line));
@@ -118,13 +130,14 @@ Communicator communicator_of(const TrainOptions& options, const GpuPart* gpu) {
 }
 
 int train_on_this_rank(const TrainOptions& options, const Communicator& communicator, const GpuPart* gpu,
-                       Clock::time_point start, std::optional<Range>& startup) {
+                       const Grid* grid, Clock::time_point start, std::optional<Range>& startup) {
   std::unique_ptr<Job> job;  // outlives the handlers: its threads may wait for ranks that never come
   try {
     const auto abandon_job = [prefix = this_rank(), ranks = communicator.collectives->size()](const std::string& line) {
       abandon_from_thread(prefix, ranks, line);
     };
-    job = start_up(options, {.communicator = communicator, .start = start, .abandon = abandon_job, .gpu = gpu});
+    job = start_up(options,
+                   {.communicator = communicator, .start = start, .abandon = abandon_job, .gpu = gpu, .grid = grid});
     startup.reset();
     train(*job);
     return 0;
@@ -179,8 +192,9 @@ int run(int argc, char** argv) {
       if (parse_faults(options.faults, ranks).tiny_buckets && (options.updater != "overlap" || options.bucket_mb)) {
         throw Error("‹fault› tiny-buckets", "only applies to ‹updater› overlap without ‹bucket-mb›", "", Status::usage);
       }
+      const std::unique_ptr<Grid> grid = grid_of(options, ranks);
       const auto communicator = communicator_of(options, gpu);
-      status = train_on_this_rank(options, communicator, gpu, start, startup);
+      status = train_on_this_rank(options, communicator, gpu, grid.get(), start, startup);
     } catch (const Error& error) {
       status = refuse(error);
     }

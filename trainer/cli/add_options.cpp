@@ -11,6 +11,7 @@
 #include "trainer/cli/value_checks.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/core/error.h"
+#include "trainer/pipeline/schedule.h"
 #include "trainer/run/checkpoint_times.h"
 #include "trainer/updaters/updater.h"
 
@@ -85,6 +86,28 @@ void add_updater_options(CLI::App& app, TrainOptions& o) {
   app.add_option(
       "--fault", o.faults,
       "inject a fault for a profiler to find: slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets");
+}
+
+void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
+  app.add_option("--pipeline-stages", o.stages,
+                 "stages into which the layers are divided, each on ranks of its own (CPUs, --updater allreduce); the "
+                 "number of ranks is a multiple, and each replica has one rank for each stage")
+      ->check(whole(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--microbatches", o.microbatches,
+                 "equal parts of --batch-size that pass through the stages one after another; 1: one stage computes at "
+                 "a time")
+      ->check(whole(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--pipeline-schedule", o.schedule,
+                 "gpipe: all forward passes before the first backward pass; 1f1b: one of each in turn, which keeps "
+                 "fewer activations")
+      ->check(CLI::IsMember(schedule_names()))
+      ->capture_default_str();
+  app.add_option("--pipeline-split", o.split,
+                 "where the network is divided. measured: into equal measured times; operations: into equal numbers of "
+                 "multiply-adds; else the first layer of each stage behind the first, e.g. layer2,layer4.0")
+      ->capture_default_str();
 }
 
 void add_data_options(CLI::App& app, TrainOptions& o) {
@@ -240,6 +263,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   add_device_options(app, o);
   add_optimization_options(app, o.optimization);
   add_updater_options(app, o);
+  add_pipeline_options(app, o.pipeline);
 }
 
 void add_make_dataset(CLI::App& app, MakeDatasetOptions& o) {

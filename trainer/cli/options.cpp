@@ -195,6 +195,38 @@ std::string useless_option(const CLI::App& app) {
   return {};
 }
 
+// The same for a pipeline and the options beside it.
+std::string check_pipeline(const TrainOptions& options) {
+  const PipelineOptions& o = options.pipeline;
+  if (!o.used()) return {};
+  const char* const option = o.stages > 1 ? "--pipeline-stages" : "--microbatches";
+  const auto refuse = [&](const std::string& wrong, const std::string& remedy) {
+    return fmt::format("{}: {}: {}", option, wrong, remedy);
+  };
+  if (options.device != "cpu") return refuse("pipelines are for CPUs", "take --device cpu");
+  if (options.updater != "allreduce") {
+    return refuse("does not work with --updater " + options.updater, "take --updater allreduce");
+  }
+  if (options.accumulate > 1 || options.optimization.grow_batch > 1) {
+    return refuse("the batch is divided already", "leave out --accumulate and --grow-batch, or raise --batch-size");
+  }
+  if (options.on_bad_image == "skip")
+    return refuse("its stages would see different images", "take --on-bad-image stop");
+  if (!options.reduction.ring_order.empty()) return refuse("has an order of the ranks", "leave out --ring-order");
+  if (options.batch_size % o.microbatches != 0) {
+    return fmt::format("--microbatches {}: does not divide --batch-size {}: take a divisor", o.microbatches,
+                       options.batch_size);
+  }
+  if (options.optimization.ghost_batch > options.batch_size / o.microbatches) {
+    return fmt::format("--ghost-batch {}: a microbatch has {} images: give at most that",
+                       options.optimization.ghost_batch, options.batch_size / o.microbatches);
+  }
+  if (options.deterministic && o.stages > 1 && o.split == "measured") {
+    return "--deterministic: measured times differ each time: give --pipeline-split operations";
+  }
+  return {};
+}
+
 // An error message for options that contradict each other; empty if they do not.
 std::string check_options(TrainOptions& options) {
   if (options.data.empty() && !options.synthetic) return "--data DIR or --synthetic is required";
@@ -238,6 +270,7 @@ std::string check_options(TrainOptions& options) {
         "--sync-batch-norm: ranks cannot wait for each other in each layer with --updater {}: take allreduce",
         options.updater);
   }
+  if (const std::string wrong = check_pipeline(options); !wrong.empty()) return wrong;
   return complete(options.optimization);
 }
 

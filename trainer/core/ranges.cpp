@@ -9,9 +9,10 @@
 namespace paceline::train {
 namespace {
 
-constexpr std::array category_names = {"",          "iteration", "preprocess", "forward", "backward", "allreduce",
-                                       "optimizer", "evaluate",  "checkpoint", "startup", "layer",    "run",
-                                       "accuracy",  "wait",      "staleness",  "fault"};
+constexpr std::array category_names = {"",          "iteration", "preprocess", "forward",    "backward",
+                                       "allreduce", "optimizer", "evaluate",   "checkpoint", "startup",
+                                       "layer",     "run",       "accuracy",   "wait",       "staleness",
+                                       "fault",     "stage",     "microbatch", "send",       "receive"};
 
 struct Domain {
   nvtxDomainHandle_t handle = nvtxDomainCreateA("paceline.trainer");

@@ -25,9 +25,13 @@ enum class Category : std::uint32_t {
   layer,
   run,
   accuracy,
-  wait,       // the communicating thread waits for the other ranks; nothing is transferred yet
-  staleness,  // of the parameter server
-  fault       // injected by the user
+  wait,        // the communicating thread waits for the other ranks; nothing is transferred yet
+  staleness,   // of the parameter server
+  fault,       // injected by the user
+  stage,       // an iteration's work of one stage of a pipeline; payload: the stage, counted from 0
+  microbatch,  // forward or backward of one microbatch; payload: its number, counted from 0
+  send,        // to the next or the previous stage; payload: bytes
+  receive      // likewise; most of it is waiting
 };
 
 // A registered name for ranges and marks. Make it once and use it often.
@@ -44,7 +48,7 @@ class RangeName {
 class Range {
  public:
   explicit Range(Category category);
-  Range(Category category, std::uint64_t payload);  // iteration: its number; allreduce: bytes
+  Range(Category category, std::uint64_t payload);  // iteration, stage, microbatch: its number; else bytes
   Range(Category category, const RangeName& name, std::uint64_t payload);
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;

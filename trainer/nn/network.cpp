@@ -1,5 +1,6 @@
 #include "trainer/nn/network.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "trainer/core/error.h"
@@ -131,6 +132,35 @@ int Network::dropout(std::string name, int input, float drop) {
   return append(std::move(layer));
 }
 
+std::vector<int> Network::cuts() const {
+  std::vector<int> found;
+  int reaches = static_cast<int>(layers_.size());  // the earliest tensor that the layers from `at` on read
+  for (int at = static_cast<int>(layers_.size()) - 1; at > 1; --at) {
+    const Layer& layer = layers_[static_cast<std::size_t>(at)];
+    reaches = std::min(reaches, layer.input);
+    if (layer.residual >= 0) reaches = std::min(reaches, layer.residual);
+    const bool follows =
+        layer.kind == LayerKind::batch_norm || layer.kind == LayerKind::relu || layer.kind == LayerKind::add_relu;
+    if (!follows && reaches == at - 1) found.push_back(at);
+  }
+  std::ranges::reverse(found);
+  return found;
+}
+
+Network Network::part(int first, int last) const {
+  Network part(out(first - 1));
+  part.before_ = first - 1;
+  part.after_ = static_cast<int>(layers_.size()) - last;
+  for (int i = first; i < last; ++i) {
+    Layer layer = layers_[static_cast<std::size_t>(i)];
+    layer.input -= part.before_;
+    if (layer.residual >= 0) layer.residual -= part.before_;
+    if (layer.input < 0) throw std::logic_error("the network cannot be cut before " + layer.name);
+    part.layers_.push_back(std::move(layer));
+  }
+  return part;
+}
+
 std::int64_t Network::parameter_count() const {
   std::int64_t count = 0;
   for (const Layer& layer : layers_) {
@@ -151,7 +181,10 @@ double Network::forward_flops() const {
 
 double Network::train_flops() const {
   double total = 0;
-  for (const Layer& layer : layers_) total += (layer.input == 0 ? 2 : 3) * 2 * layer.multiply_adds();
+  for (const Layer& layer : layers_) {
+    const bool reads_image = layer.input == 0 && before_ == 0;
+    total += (reads_image ? 2 : 3) * 2 * layer.multiply_adds();
+  }
   return total;
 }
 

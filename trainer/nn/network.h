@@ -58,6 +58,20 @@ class Network {
   const std::vector<Layer>& layers() const { return layers_; }
   const Shape& out(int layer) const { return layers_[static_cast<std::size_t>(layer)].out; }
 
+  // The layers before which the network can be cut in two, in ascending order: no layer from there on reads anything
+  // but the result of the layer before the cut, so a residual block stays whole. A convolution or linear layer keeps
+  // the batch norm and the ReLU that follow it.
+  std::vector<int> cuts() const;
+
+  // Layers first … last − 1 of a whole network, between two of its cuts (or an end), as a network of their own. Its
+  // image is the result of layer first − 1.
+  Network part(int first, int last) const;
+
+  // Layers of the whole network before and after this part of it; 0 for a whole network. The layer that both parts
+  // share, an image to the second, does not count.
+  int layers_before() const { return before_; }
+  int layers_after() const { return after_; }
+
   std::int64_t parameter_count() const;
   double forward_flops() const;  // of one image; 2 × multiply-adds
   double train_flops() const;    // forward and both gradients; the image has no gradient
@@ -65,6 +79,7 @@ class Network {
  private:
   int append(Layer layer);
   std::vector<Layer> layers_;
+  int before_ = 0, after_ = 0;
 };
 
 }  // namespace paceline::train

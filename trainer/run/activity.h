@@ -24,6 +24,10 @@ struct Activity {
 
   void begin(const char* name) {
     ++collectives;
+    begin_wait(name);
+  }
+  // A wait for some of the other ranks, which the others need not have as well: it does not count.
+  void begin_wait(const char* name) {
     changed = SteadyClock::now().time_since_epoch().count();
     collective = name;
   }

@@ -11,6 +11,7 @@
 #include "trainer/run/agreement.h"
 #include "trainer/run/finite.h"
 #include "trainer/run/sharded_state.h"
+#include "trainer/run/staged_run.h"
 
 namespace paceline::train {
 namespace checkpointing {
@@ -37,23 +38,45 @@ RunFacts facts_of(const Job& job) {
           .data = job.data.title,
           .data_hash = job.data.hash,
           .iterations = job.iterations,
-          .ranks = static_cast<std::uint64_t>(job.ranks.size())};
+          .ranks = static_cast<std::uint64_t>(job.replicas.size())};
 }
 
-// A run on as many ranks as the checkpoint's goes on with each rank's own running statistics, another one with their
-// mean on all ranks.
+// A run with as many replicas as the checkpoint's goes on with each rank's own running statistics, another one with
+// their mean on all ranks.
 void restore_statistics(Job& job) {
   const std::span<float> own = job.model->statistics();
   const std::vector<float>& saved = job.resumed.rank_statistics;
   if (saved.empty()) return;
-  const std::size_t ranks = saved.size() / own.size();
-  const bool same = ranks == static_cast<std::size_t>(job.ranks.size());
-  const std::size_t first = same ? static_cast<std::size_t>(job.ranks.rank()) : 0, count = same ? 1 : ranks;
-  for (std::size_t i = 0; i < own.size(); ++i) {
+  const std::size_t each = job.staged ? job.staged->statistics() : own.size();  // of the whole network
+  const std::size_t ranks = saved.size() / each;
+  const bool same = ranks == static_cast<std::size_t>(job.replicas.size());
+  const std::size_t first = same ? static_cast<std::size_t>(job.replicas.rank()) : 0, count = same ? 1 : ranks;
+  const std::size_t place = job.staged ? job.staged->mover.own().first_statistic : 0;
+  const std::size_t values = job.staged ? job.staged->mover.own().statistics : own.size();
+  for (std::size_t i = 0; i < values; ++i) {
     double sum = 0;
-    for (std::size_t rank = first; rank < first + count; ++rank) sum += saved[rank * own.size() + i];
+    for (std::size_t rank = first; rank < first + count; ++rank) sum += saved[rank * each + place + i];
     own[i] = static_cast<float>(sum / static_cast<double>(count));
   }
+}
+
+// Gives rank 0's weights, statistics and optimizer state to all ranks.
+void share_model(Job& job) {
+  job.ranks.broadcast(job.model->weights(), 0);
+  job.ranks.broadcast(job.model->statistics(), 0);
+  if (!is_shard(*job.optimizer, job.model->weights().size())) {
+    for (std::vector<float>& array : job.optimizer->arrays()) job.ranks.broadcast(std::span<float>(array), 0);
+  } else {
+    std::array<std::uint64_t, 1> resumes = {job.whole_state ? 1u : 0u};
+    job.ranks.broadcast(std::span<std::uint64_t>(resumes), 0);
+    if (resumes[0] != 0) scatter_state(job.ranks, job.whole_state.get(), *job.optimizer);
+    job.whole_state.reset();
+  }
+  std::vector<double>& scalars = job.optimizer->scalars();
+  std::vector<std::uint64_t> bits(scalars.size());
+  std::ranges::transform(scalars, bits.begin(), [](double value) { return std::bit_cast<std::uint64_t>(value); });
+  job.ranks.broadcast(std::span<std::uint64_t>(bits), 0);
+  std::ranges::transform(bits, scalars.begin(), [](std::uint64_t value) { return std::bit_cast<double>(value); });
 }
 
 }  // namespace
@@ -65,9 +88,10 @@ void read_state(Job& job) {
     if (!job.options.evaluate_only || !job.options.import_weights.empty()) return;
     throw Error(job.options.checkpoint, "there is no such file to evaluate", "name the ‹checkpoint› of a run");
   }
-  const std::size_t elements = job.model->weights().size();
-  if (is_shard(*job.optimizer, elements)) job.whole_state = whole_state_of(*job.optimizer, elements);
-  const Position then = read_checkpoint(job.options.checkpoint, checkpointing::position_at(job, 0), *job.model,
+  Model& model = job.staged ? *job.staged->whole_model : *job.model;
+  const std::size_t elements = model.weights().size();
+  if (job.staged || is_shard(*job.optimizer, elements)) job.whole_state = whole_state_of(*job.optimizer, elements);
+  const Position then = read_checkpoint(job.options.checkpoint, checkpointing::position_at(job, 0), model,
                                         job.whole_state ? *job.whole_state : *job.optimizer, &job.resumed);
   if (job.options.evaluate_only) return;  // the position in the run has no effect
   const bool schedule_needs_length = job.options.optimization.rate.schedule != "constant";
@@ -87,22 +111,11 @@ void read_state(Job& job) {
 }
 
 void share_state(Job& job) {
-  job.ranks.broadcast(job.model->weights(), 0);
-  job.ranks.broadcast(job.model->statistics(), 0);
-  if (!is_shard(*job.optimizer, job.model->weights().size())) {
-    for (std::vector<float>& array : job.optimizer->arrays()) job.ranks.broadcast(std::span<float>(array), 0);
+  if (job.staged) {
+    scatter_model(job);
   } else {
-    std::array<std::uint64_t, 1> resumes = {job.whole_state ? 1u : 0u};
-    job.ranks.broadcast(std::span<std::uint64_t>(resumes), 0);
-    if (resumes[0] != 0) scatter_state(job.ranks, job.whole_state.get(), *job.optimizer);
-    job.whole_state.reset();
+    checkpointing::share_model(job);
   }
-  std::vector<double>& scalars = job.optimizer->scalars();
-  std::vector<std::uint64_t> bits(scalars.size());
-  std::ranges::transform(scalars, bits.begin(), [](double value) { return std::bit_cast<std::uint64_t>(value); });
-  job.ranks.broadcast(std::span<std::uint64_t>(bits), 0);
-  std::ranges::transform(bits, scalars.begin(), [](std::uint64_t value) { return std::bit_cast<double>(value); });
-
   std::array<std::uint64_t, 3> facts = {job.first_iteration, job.resumed.pending.size(),
                                         job.resumed.rank_statistics.size()};
   job.ranks.broadcast(std::span<std::uint64_t>(facts), 0);
@@ -129,20 +142,29 @@ void check_state(Job& job, std::uint64_t iteration) {
 void save_state(Job& job, std::uint64_t done) {
   const Range range(Category::checkpoint);
   RunState state;
+  const std::unique_ptr<Model> gathered = job.staged ? gather_model(job) : nullptr;
+  Model& model = gathered ? *gathered : *job.model;
   const std::span<const float> own = job.model->statistics(), pending = job.updater->pending();
-  state.rank_statistics.resize(own.size() * static_cast<std::size_t>(job.ranks.size()));
-  job.ranks.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
+  if (job.staged) {
+    state.rank_statistics = job.staged->mover.gather_statistics(own, job.replicas.size(), job.staged->statistics());
+  } else {
+    state.rank_statistics.resize(own.size() * static_cast<std::size_t>(job.ranks.size()));
+    job.ranks.allgather(std::as_bytes(own), std::as_writable_bytes(std::span(state.rank_statistics)));
+  }
   state.pending.assign(pending.begin(), pending.end());
-  const std::size_t elements = job.model->weights().size();
+  const std::size_t elements = model.weights().size();
   std::unique_ptr<Optimizer> whole;
-  if (is_shard(*job.optimizer, elements)) {
+  if (job.staged) {
+    if (gathered) whole = whole_state_of(*job.optimizer, elements);
+    job.staged->mover.gather(*job.model, *job.optimizer, gathered.get(), whole.get());
+  } else if (is_shard(*job.optimizer, elements)) {
     if (job.ranks.rank() == 0) whole = whole_state_of(*job.optimizer, elements);
     gather_state(job.ranks, *job.optimizer, whole.get());
   }
   if (job.ranks.rank() != 0) return;
   state.facts = checkpointing::facts_of(job);
   job.activity.saving = true;
-  write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), *job.model,
+  write_checkpoint(job.options.checkpoint, checkpointing::position_at(job, done), model,
                    whole ? *whole : *job.optimizer, state, job.options.keep);
   job.activity.saving = false;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "trainer/data/sharding.h"
 #include "trainer/run/agreement.h"
@@ -13,14 +14,49 @@
 
 namespace paceline::train {
 
+namespace evaluation {
+namespace {
+
+// Scores this rank's part of the samples.
+Score score_of_part(Model& model, Collectives& collectives, const ImageSource& data, std::size_t batch,
+                    Loader::Options loading, const std::function<Score(const Batch&)>& of_batch) {
+  // Every rank has gathered running statistics of its own samples. Their mean is the best estimate, so all ranks score
+  // with it, averaged in float64 whatever type gradients travel in (as ChainerMN's AllreducePersistent does).
+  const std::span<float> statistics = model.statistics();
+  const std::vector<float> own(statistics.begin(), statistics.end());
+  std::ranges::copy(mean_statistics(model, collectives), statistics.begin());
+
+  const Slice part = part_of(data.size(), collectives.rank(), collectives.size());
+  const std::size_t batches = (part.count + batch - 1) / batch;
+  loading.last = batches;
+  loading.memory = model.image_memory();
+  loading.stored = model.takes_stored_images();
+  Loader loader(data, evaluation_batches(part, batch), loading);
+  Score score;
+  for (std::size_t done = 0; done < batches; ++done) {
+    const Batch& one = loader.next();
+    if (!one.labels.empty()) score += of_batch(one);
+  }
+  std::ranges::copy(own, statistics.begin());  // training goes on with each rank's own statistics
+  return score;
+}
+
+}  // namespace
+}  // namespace evaluation
+
 Score evaluate(Job& job, std::uint64_t iteration) {
   const Range range(Category::evaluate);
   Loader::Options loading;
   loading.workers = job.options.loader_workers;
   loading.bad = job.bad_test.get();
   loading.progress = &job.activity.images;
-  const Score score =
-      evaluate(*job.model, job.ranks, *job.data.test, static_cast<std::size_t>(job.options.batch_size), loading);
+  const auto batch = static_cast<std::size_t>(job.options.batch_size / job.options.pipeline.microbatches);
+  const auto of_batch = [&](const Batch& one) {
+    return job.staged ? job.staged->pipeline->evaluate(one)
+                      : forward(*job.model, one, 0, one.labels.size(), Mode::evaluate);
+  };
+  const Score own = evaluation::score_of_part(*job.model, job.replicas, job.test_images(), batch, loading, of_batch);
+  const Score score = sum_over_ranks(job.ranks, own);
   if (score.samples == 0) {
     throw AgreedError(fmt::format("{}: no test image can be read", job.options.data), Status::failed, 0);
   }
@@ -37,26 +73,8 @@ Score evaluate(Job& job, std::uint64_t iteration) {
 
 Score evaluate(Model& model, Collectives& collectives, const ImageSource& data, std::size_t batch,
                Loader::Options loading) {
-  // Every rank has gathered running statistics of its own samples. Their mean is the best estimate, so all ranks score
-  // with it, averaged in float64 whatever type gradients travel in (as ChainerMN's AllreducePersistent does).
-  const std::span<float> statistics = model.statistics();
-  const std::vector<float> own(statistics.begin(), statistics.end());
-  std::ranges::copy(mean_statistics(model, collectives), statistics.begin());
-
-  const Slice part = part_of(data.size(), collectives.rank(), collectives.size());
-  const std::size_t batches = (part.count + batch - 1) / batch;
-  loading.last = batches;
-  loading.memory = model.image_memory();
-  loading.stored = model.takes_stored_images();
-  Loader loader(data, evaluation_batches(part, batch), loading);
-  Score score;
-  for (std::size_t done = 0; done < batches; ++done) {
-    const Batch& one = loader.next();
-    if (!one.labels.empty()) score += forward(model, one, 0, one.labels.size(), Mode::evaluate);
-  }
-  score = sum_over_ranks(collectives, score);
-  std::ranges::copy(own, statistics.begin());  // training goes on with each rank's own statistics
-  return score;
+  const auto of_batch = [&](const Batch& one) { return forward(model, one, 0, one.labels.size(), Mode::evaluate); };
+  return sum_over_ranks(collectives, evaluation::score_of_part(model, collectives, data, batch, loading, of_batch));
 }
 
 std::vector<float> mean_statistics(Model& model, Collectives& collectives) {

@@ -10,8 +10,14 @@ namespace paceline::train {
 Job::Job(const TrainOptions& run_options, Surroundings around)
     : options(run_options),
       surroundings(std::move(around)),
-      communicator(watched(surroundings.communicator, activity)),
-      ranks(*communicator.collectives) {}
+      communicator(watched(surroundings.communicator,
+                           surroundings.grid != nullptr ? surroundings.grid->of_stage : surroundings.communicator,
+                           activity)),
+      ranks(*communicator.collectives),
+      same_stage(surroundings.grid == nullptr
+                     ? nullptr
+                     : std::make_unique<WatchedCollectives>(*surroundings.grid->of_stage.collectives, activity, false)),
+      replicas(same_stage ? *same_stage : ranks) {}
 
 Job::~Job() {
   constexpr std::chrono::seconds patience(5);
@@ -21,12 +27,22 @@ Job::~Job() {
   }
 }
 
-double Job::global_batch() const { return static_cast<double>(options.batch_size * options.accumulate * ranks.size()); }
+double Job::global_batch() const {
+  return static_cast<double>(options.batch_size * options.accumulate * replicas.size());
+}
 
-RunPlan Job::plan_of(int rank) const {
+RunPlan Job::plan_of(int replica) const {
   const bool equal_length = options.sharding == "equal-length";
-  return {{data.train->size(), static_cast<std::size_t>(options.batch_size), rank, ranks.size(), equal_length},
+  return {{data.train->size(), static_cast<std::size_t>(options.batch_size), replica, replicas.size(), equal_length},
           batches};
+}
+
+const ImageSource& Job::train_images() const {
+  return staged && staged->train_labels ? *staged->train_labels : *data.train;
+}
+
+const ImageSource& Job::test_images() const {
+  return staged && staged->test_labels ? *staged->test_labels : *data.test;
 }
 
 // The schedule counts iterations of the first epoch's length, because the batch may grow.

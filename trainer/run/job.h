@@ -23,6 +23,7 @@
 #include "trainer/run/journal.h"
 #include "trainer/run/layer_ranges.h"
 #include "trainer/run/run_data.h"
+#include "trainer/run/staged_run.h"
 #include "trainer/run/train_options.h"
 #include "trainer/run/watched_communicator.h"
 #include "trainer/updaters/updater.h"
@@ -36,6 +37,7 @@ struct Surroundings {
   // Prints a line and ends the job. Called from any thread when this rank alone finds that it cannot go on.
   std::function<void(const std::string&)> abandon;
   const GpuPart* gpu = nullptr;  // null: the CPU computes
+  const Grid* grid = nullptr;    // of a pipeline; null: every rank computes the whole network
 };
 
 struct Job {
@@ -47,8 +49,10 @@ struct Job {
   const TrainOptions options;
   const Surroundings surroundings;
   Activity activity;
-  Communicator communicator;  // records its calls in `activity`
-  Collectives& ranks;         // of the communicator
+  Communicator communicator;  // records its calls in `activity`. Its reduction averages over `replicas`
+  Collectives& ranks;         // of the communicator: all ranks
+  const std::unique_ptr<Collectives> same_stage;  // the ranks with this rank's stage; null without a pipeline
+  Collectives& replicas;  // the ranks that train the same layers on different images: same_stage, or all ranks
 
   int threads = 1;
   RunData data;
@@ -57,10 +61,13 @@ struct Job {
   EpochPlan first_epoch;
   std::uint64_t first_iteration = 0;  // above 0 in a resumed run
   std::uint64_t iterations = 0;       // of the whole run, those before first_iteration included
-  std::unique_ptr<Model> model;
+  std::unique_ptr<StagedRun> staged;  // of a pipeline; null otherwise
+  std::unique_ptr<Model> model;       // of this rank's stage in a pipeline
+  double train_flops_per_image = 0;   // of the whole network
   LayerRanges layer_ranges;
-  std::unique_ptr<Optimizer> optimizer;    // of this rank's shard with --updater sharded
-  std::unique_ptr<Optimizer> whole_state;  // sharded, rank 0: what the checkpoint held, until all ranks have their shards
+  std::unique_ptr<Optimizer> optimizer;  // of this rank's shard with --updater sharded, of its stage in a pipeline
+  std::unique_ptr<Optimizer>
+      whole_state;  // in both cases, rank 0: what the checkpoint held, until all ranks have their parts
   Schedule schedule;
   std::unique_ptr<Journal> journal;
   Faults faults;
@@ -72,7 +79,9 @@ struct Job {
   std::unique_ptr<Loader> loader;
 
   double global_batch() const;  // images of an update over all ranks, when the run begins
-  RunPlan plan_of(int rank) const;
+  RunPlan plan_of(int replica) const;
+  const ImageSource& train_images() const;  // labels alone on ranks that need no images
+  const ImageSource& test_images() const;
   double rate_at(std::uint64_t iteration) const;
   double seconds_since_start() const;  // of the program
 };

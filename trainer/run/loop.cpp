@@ -107,7 +107,7 @@ class Loop {
   }
 
   void show_progress(std::uint64_t iteration, double loss, double seconds, std::size_t images) {
-    const double rate = static_cast<double>(images) * job_.ranks.size() / seconds;
+    const double rate = static_cast<double>(images) * job_.replicas.size() / seconds;
     images_per_s_ = images_per_s_ > 0 ? 0.8 * images_per_s_ + 0.2 * rate : rate;
     const RunPlan& plan = job_.plan;
     const RunPlan::Place place = plan.at(iteration);
@@ -162,7 +162,7 @@ class Loop {
     report.train_loss = epoch_score_.loss_sum / samples;
     report.train_accuracy = static_cast<double>(epoch_score_.correct) / samples;
     report.images_per_s = samples / seconds;
-    report.gflops = report.images_per_s * job_.model->train_flops_per_image() * 1e-9;
+    report.gflops = report.images_per_s * job_.train_flops_per_image * 1e-9;
 
     check_state(job_, iteration);
     const bool last = iteration + 1 == job_.iterations;
@@ -205,13 +205,16 @@ class Loop {
   void export_weights() {
     static const RangeName name("export weights");
     const Range range(Category::checkpoint, name, job_.model->weights().size_bytes());
-    const std::vector<float> statistics = mean_statistics(*job_.model, job_.ranks);
+    const std::unique_ptr<Model> whole = job_.staged ? gather_model(job_) : nullptr;
+    const std::vector<float> statistics =
+        job_.staged ? gather_mean_statistics(job_) : mean_statistics(*job_.model, job_.ranks);
+    Model& model = whole ? *whole : *job_.model;
     const std::uint64_t iterations = job_.options.evaluate_only ? 0 : job_.iterations;
     together(job_.ranks, [&] {
       if (job_.ranks.rank() != 0) return;
-      const auto batches = iterations * static_cast<std::uint64_t>(job_.options.accumulate);
-      write_file_atomically(job_.options.export_weights, exported_weights(*job_.model, statistics, batches), Sync::yes,
-                            1);
+      const auto batches = iterations * static_cast<std::uint64_t>(job_.options.accumulate) *
+                           static_cast<std::uint64_t>(job_.options.pipeline.microbatches);
+      write_file_atomically(job_.options.export_weights, exported_weights(model, statistics, batches), Sync::yes, 1);
     });
     job_.journal->line(
         fmt::format("{}: the weights of this run, with torchvision's names", job_.options.export_weights));

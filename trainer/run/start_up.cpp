@@ -15,6 +15,7 @@
 #include "trainer/run/interrupt.h"
 #include "trainer/run/rank_check.h"
 #include "trainer/run/weights.h"
+#include "trainer/updaters/pipelined.h"
 #include "trainer/updaters/threads.h"
 
 namespace paceline::train {
@@ -67,18 +68,18 @@ void plan(Job& job) {
   job.batches = batch_schedule_of(o.optimization, o.accumulate, longer);
   job.first_epoch = {.samples = images,
                      .batch = static_cast<std::size_t>(o.batch_size * o.accumulate),
-                     .rank = job.ranks.rank(),
-                     .ranks = job.ranks.size(),
+                     .rank = job.replicas.rank(),
+                     .ranks = job.replicas.size(),
                      .equal_length = o.sharding == "equal-length"};
   if (job.first_epoch.iterations() == 0) {
     const bool accumulates = o.accumulate > 1;
-    throw Error(
-        job.data.title,
-        fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}{})", images,
-                    job.ranks.size(), o.batch_size, accumulates ? fmt::format(" × ‹accumulate› {}", o.accumulate) : ""),
-        accumulates ? "lower ‹accumulate› or ‹batch-size›" : "lower ‹batch-size›");
+    throw Error(job.data.title,
+                fmt::format("{} training images are fewer than one iteration takes ({} ranks × batch {}{})", images,
+                            job.replicas.size(), o.batch_size,
+                            accumulates ? fmt::format(" × ‹accumulate› {}", o.accumulate) : ""),
+                accumulates ? "lower ‹accumulate› or ‹batch-size›" : "lower ‹batch-size›");
   }
-  job.plan = job.plan_of(job.ranks.rank());
+  job.plan = job.plan_of(job.replicas.rank());
   const auto stretched = static_cast<std::uint64_t>(std::ceil(static_cast<double>(o.epochs) * longer));
   const std::uint64_t epochs = std::max<std::uint64_t>(1, stretched);
   const std::optional<RunPlan::Place> wall = job.plan.wall();
@@ -86,7 +87,7 @@ void plan(Job& job) {
     throw Error(job.data.title,
                 fmt::format("{} training images are fewer than one iteration takes when the batch has grown ({} ranks "
                             "× {})",
-                            images, job.ranks.size(), wall->plan.batch),
+                            images, job.replicas.size(), wall->plan.batch),
                 "give ‹grow-batch-limit›");
   }
   job.iterations = o.iterations > 0 ? o.iterations : job.plan.first_of(epochs);
@@ -102,7 +103,8 @@ void take_weights(Job& job) {
     throw Error(option, why, "use a model of torchvision's at its own width and structure", Status::usage);
   }
   if (!o.import_weights.empty() && job.ranks.rank() == 0) {
-    import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), *job.model);
+    Model& model = job.staged ? *job.staged->whole_model : *job.model;
+    import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), model);
   }
 }
 
@@ -110,13 +112,13 @@ ModelOptions model_options(Job& job) {
   const TrainOptions& o = job.options;
   ModelOptions model;
   model.name = o.model;
-  model.batch_size = o.batch_size;
+  model.batch_size = o.batch_size / o.pipeline.microbatches;
   model.image_size = job.data.train->image_size();
   model.classes = job.data.train->classes();
   model.seed = o.seed;
   const auto sum_over_ranks = [&job](std::span<double> sums) {
     const Range range(Category::allreduce, sums.size_bytes());
-    job.ranks.allreduce_sum(sums);
+    job.replicas.allreduce_sum(sums);
   };
   set_variants(o.optimization, sum_over_ranks, model);
   model.cifar_stem = job.data.train->image_size() <= 64;
@@ -143,15 +145,24 @@ std::unique_ptr<Optimizer> optimizer_of(const Job& job) {
   return make_shard(options, job.model->parameters(), elements, shard);
 }
 
+void make_model(Job& job) {
+  if (job.staged) {
+    make_stage(job);
+    job.train_flops_per_image = job.staged->network.train_flops();
+    return;
+  }
+  const GpuPart* const gpu = job.surroundings.gpu;
+  job.model = gpu != nullptr ? gpu->make_model(model_options(job)) : make_cpu_model(model_options(job));
+  job.model->observer = &job.layer_ranges;
+  job.train_flops_per_image = job.model->train_flops_per_image();
+}
+
 // The part of start-up that may fail on one rank alone. It does not communicate.
 void prepare(Job& job) {
   const TrainOptions& o = job.options;
   job.faults = parse_faults(o.faults, job.ranks.size());
-  job.threads = set_threads(o.threads, job.ranks.local_size());
   plan(job);
-  const GpuPart* const gpu = job.surroundings.gpu;
-  job.model = gpu != nullptr ? gpu->make_model(model_options(job)) : make_cpu_model(model_options(job));
-  job.model->observer = &job.layer_ranges;
+  make_model(job);
   job.layer_ranges.know(job.model->parameters());
   job.optimizer = optimizer_of(job);
   const std::size_t per_epoch = job.first_epoch.iterations();
@@ -196,7 +207,7 @@ nlohmann::json describe(const Job& job) {
                         {"batch_per_rank", o.batch_size},
                         {"global_batch", global_batch},
                         {"images_per_iteration", global_batch},
-                        {"flops_per_image", job.model->train_flops_per_image()},
+                        {"flops_per_image", job.train_flops_per_image},
                         {"dtype", o.dtype},
                         {"communicator", o.communicator},
                         {"allreduce_dtype", o.allreduce_dtype},
@@ -218,6 +229,12 @@ nlohmann::json describe(const Job& job) {
   if (o.updater == "local_sgd") run["local_steps"] = o.local_steps;
   if (o.updater == "top_k") run["top_k_share"] = o.top_k_share;
   if (o.updater == "power_sgd") run["power_sgd_rank"] = o.power_sgd_rank;
+  if (job.staged) {
+    run["pipeline_stages"] = o.pipeline.stages;
+    run["microbatches"] = o.pipeline.microbatches;
+    run["pipeline_schedule"] = o.pipeline.schedule;
+    run["pipeline_split"] = job.staged->split();
+  }
   if (!o.faults.empty()) run["faults"] = o.faults;
   if (epochs == std::floor(epochs)) run["epochs"] = static_cast<std::uint64_t>(epochs);
   return run;
@@ -254,6 +271,7 @@ void announce(const Job& job) {
                     "full value (shorten it with --warmup-epochs, or leave it out with --warmup none)",
                     warm_up, job.iterations));
   }
+  if (job.staged && !job.staged->balance.empty()) job.journal->line(job.staged->balance);
   for (const std::string& note : job.resume_notes) job.journal->line(note);
   for (const std::string& fault : o.faults) mark(Category::fault, RangeName(fault), 0);
 }
@@ -280,7 +298,7 @@ void make_loader(Job& job) {
   const RunPlan images = job.faults.duplicate_shards ? job.plan_of(0) : job.plan;
   const bool crops = o.augment == "all" || o.augment == "crop", mirrors = o.augment == "all" || o.augment == "mirror";
   job.loader =
-      std::make_unique<Loader>(*job.data.train, training_batches(images, Draw{o.seed, 0, crops, mirrors}), loading);
+      std::make_unique<Loader>(job.train_images(), training_batches(images, Draw{o.seed, 0, crops, mirrors}), loading);
 }
 
 void make_job_updater(Job& job) {
@@ -297,7 +315,8 @@ void make_job_updater(Job& job) {
   parts.top_k_share = o.top_k_share;
   parts.power_sgd_rank = o.power_sgd_rank;
   parts.clip_norm = o.optimization.clip_gradient_norm;
-  job.updater = make_updater(o.updater, parts);
+  job.updater = job.staged ? make_pipelined_updater(parts, *job.staged->pipeline, job.replicas.size())
+                           : make_updater(o.updater, parts);
   if (!job.resumed.pending.empty()) job.updater->restore_pending(job.resumed.pending);
 }
 
@@ -308,8 +327,12 @@ std::unique_ptr<Job> start_up(const TrainOptions& options, const Surroundings& s
   auto owner = std::make_unique<Job>(options, surroundings);
   Job& job = *owner;
   start::check_ranks_agree(job, 0, 0);  // before the ranks follow their options
-  together(job.ranks, [&] { start::check_outputs(job); });
+  together(job.ranks, [&] {
+    start::check_outputs(job);
+    job.threads = set_threads(job.options.threads, job.ranks.local_size());
+  });
   job.data = open_data(job.options, job.ranks);
+  if (surroundings.grid != nullptr) job.staged = split_network(job, start::model_options(job));
   together(job.ranks, [&] { start::prepare(job); });
   start::check_ranks_agree(job, job.data.hash, start::memory_wanted(job));
   start::set_segments(job);

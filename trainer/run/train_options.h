@@ -13,6 +13,7 @@
 #include "trainer/optim/batch_schedule.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/rate_plan.h"
+#include "trainer/pipeline/grid.h"
 
 namespace paceline::train {
 
@@ -83,7 +84,8 @@ struct TrainOptions {
   double top_k_share = 0.01;                // top_k: of the gradient's values
   std::int64_t power_sgd_rank = 4;          // power_sgd
   std::int64_t accumulate = 1;              // passes of batch_size images in each iteration
-  std::vector<std::string> faults;          // as parse_faults takes them
+  PipelineOptions pipeline;
+  std::vector<std::string> faults;  // as parse_faults takes them
 
   // Lines of NAME=VALUE for messages: the options that must be the same on every rank, and those of them that decide
   // what is learned or how fast, which a resumed run should repeat.

@@ -15,8 +15,15 @@ namespace paceline::train {
 // Records a collective call for as long as it exists; nothing if the name is null.
 class RecordedCall {
  public:
-  RecordedCall(Activity& activity, const char* name) : activity_(name == nullptr ? nullptr : &activity) {
-    if (activity_ != nullptr) activity_->begin(name);
+  // counts: all ranks of the job make the call.
+  RecordedCall(Activity& activity, const char* name, bool counts = true)
+      : activity_(name == nullptr ? nullptr : &activity) {
+    if (activity_ == nullptr) return;
+    if (counts) {
+      activity_->begin(name);
+    } else {
+      activity_->begin_wait(name);
+    }
   }
   ~RecordedCall() {
     if (activity_ != nullptr) activity_->end();
@@ -30,7 +37,9 @@ class RecordedCall {
 
 class WatchedCollectives : public Collectives {
  public:
-  WatchedCollectives(Collectives& inner, Activity& activity) : inner_(inner), activity_(activity) {}
+  // counts: the calls go over all ranks of the job.
+  WatchedCollectives(Collectives& inner, Activity& activity, bool counts = true)
+      : inner_(inner), activity_(activity), counts_(counts) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
@@ -38,18 +47,18 @@ class WatchedCollectives : public Collectives {
   int local_size() const override { return inner_.local_size(); }
 
   void wait_for_all() override {
-    const RecordedCall call(activity_, "barrier");
+    const RecordedCall call(activity_, "barrier", counts_);
     inner_.wait_for_all();
   }
   void broadcast(std::span<float> values, int root) override { broadcast_any(values, root); }
   void broadcast(std::span<std::uint64_t> values, int root) override { broadcast_any(values, root); }
   void broadcast(std::span<std::byte> values, int root) override { broadcast_any(values, root); }
   void allreduce_sum(std::span<double> values) override {
-    const RecordedCall call(activity_, "allreduce");
+    const RecordedCall call(activity_, "allreduce", counts_);
     inner_.allreduce_sum(values);
   }
   void allgather(std::span<const std::byte> own, std::span<std::byte> all) override {
-    const RecordedCall call(activity_, "allgather");
+    const RecordedCall call(activity_, "allgather", counts_);
     inner_.allgather(own, all);
   }
 
@@ -61,12 +70,13 @@ class WatchedCollectives : public Collectives {
  private:
   template <typename Values>
   void broadcast_any(Values values, int root) {
-    const RecordedCall call(activity_, "broadcast");
+    const RecordedCall call(activity_, "broadcast", counts_);
     inner_.broadcast(values, root);
   }
 
   Collectives& inner_;
   Activity& activity_;
+  const bool counts_;
 };
 
 // Means that a stream queues are not recorded, because NCCL has a time limit of its own.
@@ -116,10 +126,10 @@ class WatchedReduction : public GradientReduction {
   Activity& activity_;
 };
 
-// Both arguments must outlive the result.
-inline Communicator watched(const Communicator& inner, Activity& activity) {
-  return {std::make_unique<WatchedCollectives>(*inner.collectives, activity),
-          std::make_unique<WatchedReduction>(*inner.reduction, activity)};
+// The arguments must outlive the result.
+inline Communicator watched(const Communicator& collectives, const Communicator& reduction, Activity& activity) {
+  return {std::make_unique<WatchedCollectives>(*collectives.collectives, activity),
+          std::make_unique<WatchedReduction>(*reduction.reduction, activity)};
 }
 
 }  // namespace paceline::train

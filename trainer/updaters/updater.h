@@ -92,13 +92,14 @@ class Updater {
 
   // After a step whose loss is not finite: the layer of this rank in which the first such value appeared; empty if this
   // rank's own loss is finite.
-  const std::string& nonfinite_layer() const { return pass_.nonfinite_layer(); }
+  virtual const std::string& nonfinite_layer() const { return pass_.nonfinite_layer(); }
 
  protected:
   // Sums the ranks' scores and requests. A collective call, made right after the gradients, when no rank has to wait.
   StepResult agree(const Score& local, bool stop, bool again = false);
 
-  // Takes a step of the optimizer for its shard of the weights, whose gradient this is. Scales the gradient in place first, if clip_norm is given and its norm is larger.
+  // Takes a step of the optimizer for its shard of the weights, whose gradient this is. Scales the gradient in place
+  // first, if clip_norm is given and its norm is larger.
   void apply(std::span<float> gradient, double rate);
 
   // Σ g² over all parameters, if this rank has `gradient`. A collective call where ranks have parts of it.

@@ -18,9 +18,9 @@ constexpr std::size_t line = 64 / sizeof(float);  // every parameter starts a ca
 
 std::size_t round_up(std::size_t count) { return (count + line - 1) / line * line; }
 
-class CpuModel final : public Model {
+class CpuModel final : public StageModel {
  public:
-  CpuModel(const Network& network, const ModelOptions& options)
+  CpuModel(const Network& network, const ModelOptions& options, const CpuModel* shares = nullptr)
       : network_(network), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), build_{engine_,
                                                                                          stream_,
                                                                                          MemoryPlan(engine_),
@@ -43,7 +43,12 @@ class CpuModel final : public Model {
     // Constructors of layers hold references into these.
     build_.activations.reserve(network_.layers().size());
     build_.parameters.reserve(2 * network_.layers().size());
-    build_.activations.emplace_back().needs_gradient = false;  // the image
+    build_.layers_before = static_cast<std::uint64_t>(network_.layers_before());
+    Activation& image = build_.activations.emplace_back();
+    image.needs_gradient = network_.layers_before() > 0;
+    if (network_.layers().at(1).kind != LayerKind::convolution) {  // a convolution chooses its layout itself
+      image.value = build_.plan.acquire(onednn::plain_layout(build_.dims(network_.layers()[0].out), build_.type));
+    }
     for (std::size_t i = 1; i < network_.layers().size(); ++i) {
       layers_.push_back(make_layer(network_.layers()[i], build_));
     }
@@ -51,17 +56,21 @@ class CpuModel final : public Model {
     logits_ = logits.value;
     logits_gradient_ = build_.plan.acquire(logits_.get_desc());
     build_.activations.back().gradients.push_back(logits_gradient_);
-    if (bf16) compute_loss_in_f32();
+    if (bf16 || !has_loss()) end_in_plain_f32();
     for (std::size_t i = layers_.size(); i-- > 0;) layers_[i]->plan_backward(build_, build_.activations[i + 1]);
+    if (image.needs_gradient) plan_input_gradient();
 
     image_ = dnnl::memory(onednn::plain_layout(build_.dims(network_.layers()[0].out)), engine_, DNNL_MEMORY_NONE);
     const dnnl::memory& input = build_.activations[0].value;
     image_to_input_ = {dnnl::reorder(image_, input), {{DNNL_ARG_FROM, image_}, {DNNL_ARG_TO, input}}};
-    plan_parameters();
+    plan_parameters(shares);
     check_memory(options);
     build_.plan.allocate();
+    if (shares == nullptr) {
+      flat_.allocate();
+      initialise(options.seed);
+    }
     place_parameters();
-    initialise(options.seed);
   }
 
   Score forward(std::span<const float> images, std::span<const std::int32_t> labels, Mode mode) override {
@@ -85,12 +94,16 @@ class CpuModel final : public Model {
       if (observer) observer->end();
     }
     if (logits_to_f32_) logits_to_f32_.run(stream_);
+    if (!has_loss()) return {};
     if (mode == Mode::train) labels_.assign(labels.begin(), labels.end());
     return kernels::cross_entropy(data(logits_), labels, classes(), mode == Mode::train ? label_smoothing_ : 0);
   }
 
   void backward(float scale) override {
-    kernels::cross_entropy_backward(data(logits_), labels_, classes(), scale, data(logits_gradient_), label_smoothing_);
+    if (has_loss()) {
+      kernels::cross_entropy_backward(data(logits_), labels_, classes(), scale, data(logits_gradient_),
+                                      label_smoothing_);
+    }
     if (gradient_from_f32_) gradient_from_f32_.run(stream_);
     std::size_t parameter = parameters_.size();  // the first of the layer's
     for (std::size_t i = layers_.size(); i-- > 0;) {
@@ -101,10 +114,17 @@ class CpuModel final : public Model {
       parameter -= count;
       if (gradients_ready && count > 0) gradients_ready(parameter, count);
     }
+    if (!input_gradient_) return;
+    input_sum_.run();
+    input_gradient_to_f32_.run(stream_);
   }
 
-  std::span<float> weights() override { return {data(weights_), elements(weights_)}; }
-  std::span<float> gradients() override { return {data(gradients_), elements(gradients_)}; }
+  std::span<float> output() override { return has_loss() ? std::span<float>() : values(logits_); }
+  std::span<float> output_gradient() override { return has_loss() ? std::span<float>() : values(logits_gradient_); }
+  std::span<float> input_gradient() override { return input_gradient_ ? values(input_gradient_) : std::span<float>(); }
+
+  std::span<float> weights() override { return values(weights_); }
+  std::span<float> gradients() override { return values(gradients_); }
 
   void set_gradients(std::span<float> buffer) override {
     if (buffer.size() != elements(gradients_)) throw std::invalid_argument("a gradient buffer of another size");
@@ -127,7 +147,7 @@ class CpuModel final : public Model {
   }
 
   const std::vector<Parameter>& parameters() const override { return parameters_; }
-  std::span<float> statistics() override { return {data(statistics_), elements(statistics_)}; }
+  std::span<float> statistics() override { return values(statistics_); }
 
   std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {
     const onednn::Desc& layout = find(parameter).layout;
@@ -150,6 +170,9 @@ class CpuModel final : public Model {
 
  private:
   std::int64_t classes() const { return network_.layers().back().out.channels; }
+  bool has_loss() const { return network_.layers_after() == 0; }
+
+  static std::span<float> values(const dnnl::memory& memory) { return {data(memory), elements(memory)}; }
 
   static std::size_t published_size(const Parameter& parameter) {
     std::size_t size = 1;
@@ -170,21 +193,30 @@ class CpuModel final : public Model {
     dnnl::reorder(source, target).execute(stream_, source, target);
   }
 
-  // Puts fp32 copies between the network and its loss.
-  void compute_loss_in_f32() {
-    const auto call = [](const dnnl::memory& from, const dnnl::memory& to) {
-      return Call{dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
-    };
+  static Call copying(const dnnl::memory& from, const dnnl::memory& to) {
+    return {dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+  }
+
+  // Puts plain fp32 copies between the network and its loss or the next stage.
+  void end_in_plain_f32() {
     const onednn::Desc f32 = onednn::plain_layout(onednn::dims(logits_.get_desc()));
     const dnnl::memory logits = build_.plan.acquire(f32), gradient = build_.plan.acquire(f32);
-    logits_to_f32_ = call(logits_, logits);
-    gradient_from_f32_ = call(gradient, logits_gradient_);
+    logits_to_f32_ = copying(logits_, logits);
+    gradient_from_f32_ = copying(gradient, logits_gradient_);
     logits_ = logits;
     logits_gradient_ = gradient;
   }
 
-  // Lays all parameters, and all running statistics, one after another.
-  void plan_parameters() {
+  // Adds up what the layers contribute to the image's gradient, as a plain fp32 copy for the stage before.
+  void plan_input_gradient() {
+    input_sum_.plan(build_.activations[0], build_);
+    input_gradient_ = build_.plan.acquire(onednn::plain_layout(build_.dims(network_.layers()[0].out)));
+    input_gradient_to_f32_ = copying(input_sum_.memory(), input_gradient_);
+  }
+
+  // Lays all parameters, and all running statistics, one after another, in this model's own memory or in that of
+  // another.
+  void plan_parameters(const CpuModel* shares) {
     std::size_t total = 0;
     for (CpuParameter& p : build_.parameters) {
       p.parameter.offset = total;
@@ -193,6 +225,12 @@ class CpuModel final : public Model {
     }
     std::size_t statistics = 0;
     for (const dnnl::memory& memory : build_.statistics) statistics += round_up(elements(memory));
+    if (shares != nullptr) {
+      weights_ = shares->weights_;
+      gradients_ = shares->gradients_;
+      statistics_ = shares->statistics_;
+      return;
+    }
     const auto vector = [](std::size_t size) {
       return onednn::plain_layout({static_cast<dnnl::memory::dim>(std::max(size, line))});
     };
@@ -211,24 +249,27 @@ class CpuModel final : public Model {
                 "lower ‹batch-size›", Status::usage);
   }
 
-  // Tells oneDNN where the parameters and the statistics are.
+  // Gives oneDNN the places of the parameters and the statistics.
   void place_parameters() {
-    flat_.allocate();
     for (const CpuParameter& p : build_.parameters) {
       p.weights.set_data_handle(data(weights_) + p.parameter.offset);
       p.gradient.set_data_handle(data(gradients_) + p.parameter.offset);
     }
     float* next = data(statistics_);
-    bool variance = false;
     for (const dnnl::memory& memory : build_.statistics) {
       memory.set_data_handle(next);
-      std::fill_n(next, elements(memory), variance ? 1.0f : 0.0f);
       next += round_up(elements(memory));
-      variance = !variance;
     }
   }
 
   void initialise(std::uint64_t seed) {
+    float* statistic = data(statistics_);
+    bool variance = false;
+    for (const dnnl::memory& memory : build_.statistics) {
+      std::fill_n(statistic, elements(memory), variance ? 1.0f : 0.0f);
+      statistic += round_up(elements(memory));
+      variance = !variance;
+    }
     std::size_t next = 0;
     for (const Layer& layer : network_.layers()) {
       for (const ParameterShape& shape : layer.parameters()) {
@@ -245,7 +286,10 @@ class CpuModel final : public Model {
   std::vector<std::unique_ptr<CpuLayer>> layers_;
   std::vector<Parameter> parameters_;
   dnnl::memory image_, logits_, logits_gradient_, weights_, gradients_, statistics_;
-  Call image_to_input_, logits_to_f32_, gradient_from_f32_;  // the latter two only for bf16
+  dnnl::memory input_gradient_;  // of a stage behind the first
+  SummedGradient input_sum_;
+  Call image_to_input_, input_gradient_to_f32_;
+  Call logits_to_f32_, gradient_from_f32_;  // only for bf16 and before another stage
   double label_smoothing_ = 0;
   std::vector<float> padded_;
   std::vector<std::int32_t> labels_;
@@ -255,6 +299,10 @@ class CpuModel final : public Model {
 
 std::unique_ptr<Model> make_cpu_model(const Network& network, const ModelOptions& options) {
   return std::make_unique<CpuModel>(network, options);
+}
+
+std::unique_ptr<StageModel> make_cpu_stage(const Network& part, const ModelOptions& options, StageModel* shares) {
+  return std::make_unique<CpuModel>(part, options, dynamic_cast<CpuModel*>(shares));
 }
 
 std::unique_ptr<Model> make_cpu_model(const ModelOptions& options) {

@@ -104,7 +104,7 @@ class CpuDropout final : public CpuLayer {
         input_(build.activation(layer.input).value),
         output_(build.plan.acquire(input_.get_desc())),
         mask_(build.plan.acquire(onednn::plain_layout({static_cast<dnnl::memory::dim>(elements(input_))}))),
-        number_(build.activations.size()),
+        number_(build.layers_before + build.activations.size()),
         seed_(number_) {
     build.activations.emplace_back().value = output_;
   }

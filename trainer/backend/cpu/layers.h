@@ -41,6 +41,7 @@ struct CpuBuild {
   std::vector<dnnl::memory> statistics;   // running means and variances
   BatchNormOptions batch_norm{};          // without effect on frozen batch norms
   onednn::Type type = onednn::Type::f32;  // of activations and their gradients; everything else is fp32
+  std::uint64_t layers_before = 0;        // of a part of a network
 
   Activation& activation(int layer) { return activations[static_cast<std::size_t>(layer)]; }
   dnnl::memory::dims dims(const Shape& shape) const { return {batch, shape.channels, shape.height, shape.width}; }

@@ -88,13 +88,15 @@ double ReferenceModel::forward(const Tensor& images, std::span<const std::int32_
     }
     if (i + 1 < network_.layers().size()) narrow(y.values);  // logits and their gradient are fp32
   }
-  return cross_entropy(tensors.back(), labels);
+  return network_.layers_after() > 0 ? 0 : cross_entropy(tensors.back(), labels);
 }
 
-void ReferenceModel::backward(double scale) {
+void ReferenceModel::backward(double scale) { backward_from(cross_entropy_backward(tensors.back(), labels_, scale)); }
+
+void ReferenceModel::backward_from(const Tensor& gradient) {
   tensor_gradients.clear();
   for (const Tensor& tensor : tensors) tensor_gradients.emplace_back(tensor.samples, tensor.shape);
-  tensor_gradients.back() = cross_entropy_backward(tensors.back(), labels_, scale);
+  tensor_gradients.back() = gradient;
   for (std::size_t i = network_.layers().size(); i-- > 1;) {
     const Layer& layer = network_.layers()[i];
     const auto input = static_cast<std::size_t>(layer.input);

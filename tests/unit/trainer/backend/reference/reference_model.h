@@ -16,8 +16,10 @@ class ReferenceModel {
   // Has the initial weights of every backend.
   ReferenceModel(Network network, std::uint64_t seed, bool freeze_batch_norm);
 
-  double forward(const Tensor& images, std::span<const std::int32_t> labels, Mode mode);  // the summed loss
-  void backward(double scale);  // gradients of loss × scale; after forward in Mode::train
+  // Returns the summed loss; 0 for a part of a network that other layers follow.
+  double forward(const Tensor& images, std::span<const std::int32_t> labels, Mode mode);
+  void backward(double scale);                 // gradients of loss × scale; after forward in Mode::train
+  void backward_from(const Tensor& gradient);  // likewise, given the gradient of the last tensor
 
   // g ← gradient + decay × w, v ← momentum × v + g, w ← w − rate × v.
   void step(double rate, double momentum, double decay);
