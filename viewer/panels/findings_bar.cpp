@@ -55,7 +55,8 @@ FindingsBar::FindingsBar(Document& document, ViewState& state) : document_(docum
   connect(&document, &Document::reported, this, &FindingsBar::show_change);
 }
 
-void FindingsBar::add(const QString& text, const QString& details, const QIcon& icon, std::function<void()> clicked) {
+QToolButton* FindingsBar::add(const QString& text, const QString& details, const QIcon& icon,
+                              std::function<void()> clicked) {
   auto* button = new QToolButton;
   button->setAutoRaise(true);
   button->setToolButtonStyle(icon.isNull() ? Qt::ToolButtonTextOnly : Qt::ToolButtonTextBesideIcon);
@@ -69,14 +70,15 @@ void FindingsBar::add(const QString& text, const QString& details, const QIcon& 
   layout_->insertWidget(static_cast<int>(findings_.size()), button);
   findings_.push_back(button);
   connect(all_->menu()->addAction(icon, QString(text).replace("&", "&&")), &QAction::triggered, this, clicked);
+  return button;
 }
 
 void FindingsBar::show_insight() {
   status_.clear();
   const Insight& insight = *document_.insight();
   if (!insight.verdict.isEmpty()) {
-    add(findings_bar::first_clause(insight.verdict), insight.verdict, {},
-        [this] { Q_EMIT state_.panel_wanted("Report"); });
+    verdict_ = add(findings_bar::first_clause(insight.verdict), insight.verdict, {},
+                   [this] { Q_EMIT state_.panel_wanted("Report"); });
   }
   for (const ShownFinding& finding : insight.findings) {
     add(finding.text, finding.details, findings_bar::icon_of(finding), [this, &finding] { go_to(finding); });
@@ -87,6 +89,12 @@ void FindingsBar::show_insight() {
 
 void FindingsBar::show_change() {
   const analysis::Report& report = *document_.report();
+  if (verdict_ != nullptr) {  // with the critical path, it may name a rank
+    const QString verdict = QString::fromStdString(report.verdict.state);
+    verdict_->setToolTip(findings_bar::paragraph(verdict));
+    verdict_->setAccessibleName(findings_bar::first_clause(verdict));
+    verdict_->setAccessibleDescription(verdict);
+  }
   const QString details = QString::fromStdString(report.verdict.change);
   if (details.isEmpty()) return;
   const analysis::Prediction* first = analysis::first_prediction(report.runs.front());

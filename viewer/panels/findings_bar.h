@@ -28,7 +28,7 @@ class FindingsBar : public QWidget {
 
  private:
   // One entry of the bar, and what a click on it does.
-  void add(const QString& text, const QString& details, const QIcon& icon, std::function<void()> clicked);
+  QToolButton* add(const QString& text, const QString& details, const QIcon& icon, std::function<void()> clicked);
   void show_insight();
   void show_change();        // the change to make first, which comes later
   void cut_texts(int most);  // to this number of pixels
@@ -39,6 +39,7 @@ class FindingsBar : public QWidget {
   ViewState& state_;
   QHBoxLayout* layout_;
   std::vector<QToolButton*> findings_;
+  QToolButton* verdict_ = nullptr;  // one of them
   QToolButton* all_;
   QString status_;
 };

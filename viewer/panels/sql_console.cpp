@@ -140,7 +140,10 @@ QueryResult RunningQuery::run(const Run& run, const QString& sql) {
   analysis::QueryRunner runner(run.trace);
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->stopped) return result;
+    if (state_->stopped) {
+      result.error = "stopped";
+      return result;
+    }
     state_->runner = &runner;
   }
   sql_console::Sink sink(run, runner, result);
@@ -192,6 +195,7 @@ SqlConsole::SqlConsole(Document& document, ViewState& state)
   view_->setSelectionBehavior(QAbstractItemView::SelectRows);
   view_->verticalHeader()->hide();
   view_->verticalHeader()->setDefaultSectionSize(22);
+  view_->horizontalHeader()->setResizeContentsPrecision(64);  // rows that are measured
   const auto go_to = [this](const QModelIndex& index) {
     if (const Place& place = model_->place(index.row()); place.anywhere()) state_.go_to(place);
   };

@@ -66,6 +66,14 @@ TEST_F(Tables, OfRanksHaveTheOneThatMadeOthersWaitFirst) {
   EXPECT_EQ(wanted[0][0].toULongLong(), 2u);
 }
 
+TEST_F(Tables, OfPhasesLeadToTheRank) {
+  auto* panel = open<BreakdownPanel>("Phases");
+  const QSignalSpy wanted(&state(), &ViewState::rank_wanted);
+  click_row(*panel->findChild<QTableView*>(), 1);
+  ASSERT_EQ(wanted.count(), 1);
+  EXPECT_EQ(wanted[0][0].toULongLong(), 1u);
+}
+
 TEST_F(Tables, AreSortedByAClickOnATitle) {
   auto* panel = open<TablePanel>("Ranks");
   auto* header = panel->view().horizontalHeader();
@@ -198,16 +206,16 @@ TEST_F(Tables, OfNotesEditTheTextsOfBookmarks) {
 }
 
 TEST_F(Page, TheBarLeadsWithTheVerdictAndHasTheChangeToMakeFirst) {
-  const auto& insight = *page->document().insight();
-  EXPECT_FALSE(insight.verdict.isEmpty());
+  EXPECT_FALSE(page->document().insight()->verdict.isEmpty());
+  ASSERT_TRUE(page->document().report());
+  const analysis::ReportVerdict& report = page->document().report()->verdict;
+  const QString verdict = QString::fromStdString(report.state), change = QString::fromStdString(report.change);
   const auto buttons = page->findChild<FindingsBar*>()->findChildren<QToolButton*>();
   const auto with = [&](const QString& details) {
     return std::ranges::find(buttons, details, &QToolButton::accessibleDescription);
   };
-  ASSERT_NE(with(insight.verdict), buttons.end());
-  EXPECT_TRUE(insight.verdict.startsWith((*with(insight.verdict))->accessibleName()));
-  ASSERT_TRUE(page->document().report());
-  const QString change = QString::fromStdString(page->document().report()->verdict.change);
+  ASSERT_NE(with(verdict), buttons.end());
+  EXPECT_TRUE(verdict.startsWith((*with(verdict))->accessibleName()));
   ASSERT_NE(with(change), buttons.end());
   (*with(change))->click();
   EXPECT_TRUE(is_seen(page->findChild<QDockWidget*>("What-if")->widget()));
