@@ -1,6 +1,7 @@
 #include "viewer/drawing/labels.h"
 
 #include <QFontMetrics>
+#include <QHash>
 
 #include "viewer/drawing/palette.h"
 
@@ -31,20 +32,59 @@ void paint_warning(QPainter& painter, const QPoint& top_left, int size, const QC
   painter.restore();
 }
 
-bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background) {
+bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background, Qt::TextElideMode cut) {
   constexpr int margin = 4;
   const int room = rect.width() - 2 * margin;
   const QFontMetrics metrics = painter.fontMetrics();
   if (room < 2 * metrics.averageCharWidth() || text.isEmpty()) return false;
   QString shown = text;
   if (metrics.horizontalAdvance(text) > room) {
-    shown = metrics.elidedText(text, Qt::ElideRight, room);
-    if (shown.size() < 4) return false;  // two letters and the ellipsis cannot be understood
+    shown = metrics.elidedText(text, cut, room);
+    // Two letters and the ellipsis cannot be understood, nor can two at each end.
+    if (shown.size() < (cut == Qt::ElideMiddle ? 6 : 4)) return false;
   }
   painter.setPen(QColor(text_colour_on(background)));
   const int baseline = rect.top() + (rect.height() + metrics.ascent() - metrics.descent()) / 2;
   painter.drawText(rect.left() + margin, baseline, shown);
   return true;
+}
+
+namespace prefixes {
+
+constexpr std::size_t most_names = 20'000;
+constexpr int least_sharing = 3, least_rest = 3;
+
+// Calls visit(length) for each beginning that ends with a separator, the shortest first.
+template <class Visit>
+void each(const QString& name, Visit visit) {
+  for (qsizetype i = 1; i + least_rest <= name.size(); ++i) {
+    const bool separator = name[i - 1] == '.' || name[i - 1] == '_' || name[i - 1] == '/' || name[i - 1] == ':';
+    if (separator && name[i] != ':') visit(i);
+  }
+}
+
+}  // namespace prefixes
+
+CommonPrefixes::CommonPrefixes(const analysis::Trace& trace) {
+  if (trace.kinds.size() > prefixes::most_names) return;
+  QSet<analysis::NameId> names;
+  QHash<QString, int> counts;
+  for (const analysis::Kind& kind : trace.kinds) {
+    if (names.contains(kind.name)) continue;
+    names.insert(kind.name);
+    const QString name = shown_name(trace.names[kind.name]);
+    prefixes::each(name, [&](qsizetype length) {
+      if (++counts[name.left(length)] == prefixes::least_sharing) shared_.insert(name.left(length));
+    });
+  }
+}
+
+QStringList CommonPrefixes::shortened(const QString& name) const {
+  QStringList rests;
+  prefixes::each(name, [&](qsizetype length) {
+    if (shared_.contains(name.left(length))) rests << QChar(0x2026) + name.mid(length);
+  });
+  return rests;
 }
 
 QString tooltip_line(const QString& key, const QString& value) {

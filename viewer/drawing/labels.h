@@ -4,7 +4,9 @@
 #include <QFont>
 #include <QPainter>
 #include <QRect>
+#include <QSet>
 #include <QString>
+#include <QStringList>
 
 #include "viewer/session/view_state.h"
 
@@ -31,9 +33,24 @@ QFont with_size(QFont font, int pixels, bool bold = false);
 // `percent` of a over b, opaque.
 QRgb blend(QRgb a, QRgb b, int percent);
 
-// Draws text that is centred in height and begins at the left edge, elided to fit. Draws nothing where not even two
-// letters fit. Returns whether something was drawn.
-bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background);
+// Draws text that is centred in height and begins at the left edge, cut to fit: at its end, or in the middle. Draws
+// nothing where the rest could not be understood. Returns whether something was drawn.
+bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background,
+                 Qt::TextElideMode cut = Qt::ElideRight);
+
+// The beginnings that several names of a trace share, such as "MPI_" and "layer1.0.". A label without room for the
+// whole name leaves them out.
+class CommonPrefixes {
+ public:
+  // Cost: linear in the characters of the names of slices. Of very many names nothing is left out.
+  explicit CommonPrefixes(const analysis::Trace& trace);
+
+  // The name without its common beginnings, the longest rest first; "…conv1" for "layer1.0.conv1".
+  QStringList shortened(const QString& name) const;
+
+ private:
+  QSet<QString> shared_;
+};
 
 // A line of a tooltip's table. The value is escaped, the key is not.
 QString tooltip_line(const QString& key, const QString& value);

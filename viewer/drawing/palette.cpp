@@ -1,7 +1,8 @@
 #include "viewer/drawing/palette.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "viewer/drawing/colour_space.h"
 
 namespace paceline::viewer {
 
@@ -46,27 +47,27 @@ Theme Theme::of(const QPalette& palette) {
 QRgb phase_colour(Phase phase, const Theme& theme) {
   switch (phase) {
     case Phase::startup:
-      return theme.dark ? 0xff7f8791 : 0xff8a919c;
+      return theme.dark ? 0xff6e7680 : 0xff656c77;
     case Phase::preprocess:
       return 0xffe69f00;
     case Phase::forward:
       return 0xff56b4e9;
     case Phase::backward:
-      return theme.dark ? 0xff1a84c7 : 0xff0072b2;
+      return theme.dark ? 0xff077bc2 : 0xff0072b2;
     case Phase::optimizer:
-      return 0xff009e73;
+      return theme.dark ? 0xff05a867 : 0xff009e73;
     case Phase::communication:
       return 0xffd55e00;
     case Phase::evaluate:
       return 0xffcc79a7;
     case Phase::checkpoint:
-      return 0xff882255;
+      return theme.dark ? 0xff7d116f : 0xff882255;
     case Phase::copy:
       return 0xfff0e442;
     case Phase::launch:
-      return 0xff999933;
+      return theme.dark ? 0xff865d3b : 0xff7a5230;
     case Phase::idle:
-      return theme.dark ? 0xff343b44 : 0xffdfe3e8;
+      return theme.dark ? 0xff343b44 : 0xffebeff4;
     case Phase::other:
       return theme.dark ? 0xff565f6b : 0xffb9c0ca;
   }
@@ -80,25 +81,35 @@ QString phase_text(Phase phase) {
 
 QRgb name_colour(std::string_view name, const Theme& theme) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  unsigned numbers = 0;                     // 1 and 0 of layer1.0.conv count, whatever their lengths
+  bool in_number = false;
+  unsigned number = 0;
+  const auto end_number = [&] {
+    if (in_number) numbers = numbers * 3 + number;
+    in_number = false;
+    number = 0;
+  };
   for (const char c : name) {
-    if (c >= '0' && c <= '9') continue;
+    if (c >= '0' && c <= '9') {
+      in_number = true;
+      number = number * 10 + static_cast<unsigned>(c - '0');
+      continue;
+    }
+    end_number();
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
+  end_number();
   hash ^= hash >> 29;
-  // Soft colours, so that the phases stand out.
-  const int hue = static_cast<int>(hash % 24) * 15;
-  const int step = static_cast<int>(hash / 24 % 3);
-  return theme.dark ? QColor::fromHsl(hue, 60 + 15 * step, 92 + 12 * step).rgb()
-                    : QColor::fromHsl(hue, 90 + 25 * step, 196 - 12 * step).rgb();
+  // The chroma is about half of that of the phases, so that these stand out. Neighbouring numbers differ in lightness.
+  constexpr unsigned hues = 20, steps = 5;
+  const double hue = static_cast<double>(hash % hues) / hues, step = numbers % steps;
+  return theme.dark ? from_oklch(0.36 + 0.035 * step, 0.05, hue) : from_oklch(0.74 + 0.035 * step, 0.05, hue);
 }
 
 double contrast(QRgb a, QRgb b) {
   const auto luminance = [](QRgb colour) {
-    const auto linear = [](int channel) {
-      const double share = channel / 255.0;
-      return share <= 0.04045 ? share / 12.92 : std::pow((share + 0.055) / 1.055, 2.4);
-    };
-    return 0.2126 * linear(qRed(colour)) + 0.7152 * linear(qGreen(colour)) + 0.0722 * linear(qBlue(colour));
+    return 0.2126 * linear_light(qRed(colour)) + 0.7152 * linear_light(qGreen(colour)) +
+           0.0722 * linear_light(qBlue(colour));
   };
   const auto [low, high] = std::minmax({luminance(a), luminance(b)});
   return (high + 0.05) / (low + 0.05);

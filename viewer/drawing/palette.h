@@ -1,9 +1,9 @@
 // Colours of ranges, calls and kernels. Each of the twelve phases has its own, the same in every view and in every run;
 // slices without a phase get a colour from their name.
 //
-// The phases' colours are Okabe and Ito's palette ("Color Universal Design", 2008) with three of Paul Tol's muted
-// scheme and greys. They can be told apart under the common kinds of colour blindness. Communication, the phase that
-// users look for first, has the strongest colour.
+// The phases' colours come from Okabe and Ito's palette ("Color Universal Design", 2008), with greys, a brown and a
+// purple. A test holds every pair apart as people with protanopia, deuteranopia and tritanopia see them.
+// Communication, the phase that users look for first, has the strongest colour.
 #pragma once
 
 #include <QColor>
@@ -41,8 +41,8 @@ inline constexpr std::array<analysis::Phase, analysis::phase_count> phase_order{
 QRgb phase_colour(analysis::Phase phase, const Theme& theme);
 QString phase_text(analysis::Phase phase);  // its name
 
-// Depends on the name alone, so that it stays the same from run to run. Digits do not count: layer1.0.conv1 and
-// layer4.1.conv2 look alike, which shows where a kind of layer takes its time.
+// Depends on the name alone, so that it stays the same from run to run. Letters decide the hue and digits the
+// lightness: layer1.0.conv1 and layer4.1.conv2 look alike, but can be told apart.
 QRgb name_colour(std::string_view name, const Theme& theme);
 
 // The contrast ratio of two colours (WCAG 2.1), from 1 to 21.

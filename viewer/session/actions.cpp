@@ -22,6 +22,11 @@ constexpr const char *page_help = "scroll the rows by a page", *iterations_help 
 constexpr const char* step_help = "select the previous, next slice of the same level";
 constexpr const char* row_help = "select the slice below, above in another row";
 constexpr const char* rank_help = "select the slice at the same place of the rank below, above";
+constexpr const char* name_help = "select the previous, next slice of the same name in its row";
+constexpr const char *views_help = "return to the last view, go forward again",
+                     *marks_help = "go to the next, previous bookmark";
+constexpr const char* hide_help = "hide the rows named like the one of the selection, the rank of the selection";
+constexpr const char* order_key_help = "move the rank of the selection down, up";
 constexpr const char* level_help = "select the slice around, the first slice inside";
 constexpr const char *hit_help = "go to the next, previous hit", *ranks_help = "unfold and fold all ranks";
 constexpr const char* order_help = "sort the ranks by number, host, waiting caused, duration";
@@ -57,6 +62,14 @@ void pin_selected(State& state) {
   if (const auto slice = state.selected()) state.set_pinned(slice->rank, !state.pinned(slice->rank));
 }
 
+void hide_selected(State& state) {
+  if (const auto slice = state.selected()) state.set_rank_hidden(slice->rank, true);
+}
+
+void move_selected(State& state, int steps) {
+  if (const auto slice = state.selected()) state.move_rank(slice->rank, steps);
+}
+
 void select_nothing(State& state) {
   state.select(std::nullopt);
   state.select_range(std::nullopt);
@@ -71,7 +84,8 @@ constexpr Action table[] = {
     {move, mouse, "Ctrl + Shift + wheel, wheel over the names", "scroll the rows"},
     {move, mouse, "Drag the edge of the names", "make the column of names wider or narrower"},
     {move, timeline, "F", "show the whole run", [](State& s) { s.show_all(); }, view_menu, "&Whole run"},
-    {move, timeline, "Backspace", "return to the last view", [](State& s) { s.show_previous(); }, view_menu, "&Back"},
+    {move, timeline, "Backspace", views_help, [](State& s) { s.show_previous(); }, view_menu, "&Back"},
+    {move, timeline, "Shift+Backspace", views_help, [](State& s) { s.show_next(); }, view_menu, "Fo&rward"},
     {move, window, "Ctrl++ Ctrl+=", middle_help, [](State& s) { zoom_middle(s, 0.5); }, view_menu, "Zoom &in"},
     {move, window, "Ctrl+-", middle_help, [](State& s) { zoom_middle(s, 2); }, view_menu, "Zoom &out"},
     {move, timeline, "W + =", zoom_help, [](State& s) { s.zoom_at_pointer(1 / key_zoom); }},
@@ -84,10 +98,18 @@ constexpr Action table[] = {
     {move, timeline, "PgDown", page_help, [](State& s) { Q_EMIT s.page_wanted(1); }},
     {move, timeline, "]", iterations_help, [](State& s) { s.jump_to_iteration(1); }, go_menu, "&Next iteration"},
     {move, timeline, "[", iterations_help, [](State& s) { s.jump_to_iteration(-1); }, go_menu, "&Previous iteration"},
+    {move, timeline, "M", "set or remove a bookmark at the pointer", [](State& s) { s.toggle_bookmark_here(); },
+     go_menu, "Set or remove &bookmark"},
+    {move, timeline, "N", marks_help, [](State& s) { s.jump_to_bookmark(true); }, go_menu, "Next boo&kmark"},
+    {move, timeline, "Shift+N", marks_help, [](State& s) { s.jump_to_bookmark(false); }, go_menu, "Previous bookm&ark"},
 
     {select, mouse, "Click", "select a slice"},
     {select, mouse, "Double click", "zoom to a slice or a phase"},
     {select, mouse, "Shift + drag", "measure; the panel shows the phases of that range"},
+    {select, mouse, "Ctrl + drag", "select a box: a range of time on some ranks"},
+    {select, mouse, "Drag an edge of the range", "adjust it; the edge snaps to slices, unless Ctrl is held"},
+    {select, timeline, "R", "select the time of the selected slice", [](State& s) { s.select_range_of_slice(); },
+     go_menu, "&Range of the slice"},
     {select, timeline, "Z", "zoom to the selection", [](State& s) { s.zoom_to_selection(); }, view_menu, "&Selection"},
     {select, timeline, "Return Enter", "zoom to the selected slice", &zoom_to_slice},
     {select, timeline, "Left", step_help, [](State& s) { Q_EMIT s.step_wanted(previous); }},
@@ -98,6 +120,14 @@ constexpr Action table[] = {
     {select, timeline, "Shift+Up", row_help, [](State& s) { Q_EMIT s.step_wanted(row_above); }},
     {select, timeline, "Ctrl+Down", rank_help, [](State& s) { Q_EMIT s.step_wanted(rank_below); }},
     {select, timeline, "Ctrl+Up", rank_help, [](State& s) { Q_EMIT s.step_wanted(rank_above); }},
+    {select, timeline, ",", name_help, [](State& s) { Q_EMIT s.step_wanted(previous_of_name); }, go_menu,
+     "Previous of the same na&me"},
+    {select, timeline, ".", name_help, [](State& s) { Q_EMIT s.step_wanted(next_of_name); }, go_menu,
+     "Next of the &same name"},
+    {select, timeline, "J", "go to the work that a call started, or to the call",
+     [](State& s) { Q_EMIT s.partner_wanted(); }, go_menu, "Call or its &work"},
+    {select, timeline, "C", "show and hide the critical path", [](State& s) { s.set_path_shown(!s.path_shown()); },
+     view_menu, "Critical pat&h"},
     {select, timeline, "P", "pin and unpin the rank of the selection", &pin_selected},
     {select, timeline, "Esc", "select nothing", &select_nothing},
 
@@ -121,6 +151,15 @@ constexpr Action table[] = {
     {find, window, "Ctrl+3", order_help, [](State& s) { s.sort_ranks(waiting_caused); }, view_menu,
      "Sort by &waiting caused"},
     {find, window, "Ctrl+4", order_help, [](State& s) { s.sort_ranks(duration); }, view_menu, "Sort by &duration"},
+    {find, timeline, "H", hide_help, [](State& s) { Q_EMIT s.row_hiding_wanted(); }, view_menu,
+     "Hide ro&ws of this name"},
+    {find, timeline, "Shift+H", hide_help, &hide_selected, view_menu, "Hide ran&k"},
+    {find, window, "Ctrl+H", "show hidden rows and ranks again", [](State& s) { s.show_hidden(); }, view_menu,
+     "Show hi&dden rows and ranks"},
+    {find, timeline, "Ctrl+Shift+Down", order_key_help, [](State& s) { move_selected(s, 1); }, view_menu,
+     "Move rank do&wn"},
+    {find, timeline, "Ctrl+Shift+Up", order_key_help, [](State& s) { move_selected(s, -1); }, view_menu,
+     "Move rank u&p"},
     {find, mouse, "Click on a host's name", "unfold and fold its ranks"},
     {find, window, "Ctrl+P", "show and hide the panels", [](State& s) { s.set_panels_shown(!s.panels_shown()); },
      view_menu, "Show or hide &panels"},

@@ -191,13 +191,15 @@ Insight examine(const Run& run) {
   for (const auto& rank : ranks) calls.push_back(rank.collective_calls);
   const analysis::Collectives collectives = analysis::match_collectives(calls);
   std::vector<WaitTimeline> waits = insight::waits_of(collectives, calls);
+  CollectiveIndex index(collectives, calls);
   std::vector<analysis::RunAnalysis> runs;
   runs.push_back(analysis::analyse_run(std::move(ranks), run.path.toStdString()));
   analysis::Report report = analysis::build_report(std::move(runs));
   Insight found{.figures = std::move(report.runs.front()),
                 .verdict = QString::fromStdString(report.verdict.state),
                 .findings = {},
-                .waits = std::move(waits)};
+                .waits = std::move(waits),
+                .collectives = std::move(index)};
   std::vector<ShownFinding> others;
   std::string waiting;
   for (const analysis::RunSection& section : analysis::run_sections()) {

@@ -9,6 +9,7 @@
 
 #include "analysis/report/finding.h"
 #include "analysis/run/run_analysis.h"
+#include "viewer/session/collective_index.h"
 #include "viewer/session/run.h"
 #include "viewer/session/time_axis.h"
 
@@ -58,6 +59,7 @@ struct Insight {
   QString verdict;                     // the report's sentence about how well the run does and what limits it
   std::vector<ShownFinding> findings;  // those that lead to a place first
   std::vector<WaitTimeline> waits;     // of each rank
+  CollectiveIndex collectives;
 };
 
 // Cost: that of the report.

@@ -41,7 +41,8 @@ void ViewState::jump_to_bookmark(bool next) {
   const TimeRange view = axis_.visible();
   // The view cannot centre on a bookmark near the ends of the run, so the last one that was visited counts.
   const bool at_one = visited_ns_ >= view.begin_ns && visited_ns_ <= view.end_ns;
-  const double from = at_one ? visited_ns_ : (view.begin_ns + view.end_ns) / 2;
+  const double beside = next ? axis_.ns_per_pixel() : -axis_.ns_per_pixel();  // one in the middle was visited
+  const double from = at_one ? visited_ns_ : (view.begin_ns + view.end_ns) / 2 + beside;
   const auto to = next ? std::ranges::upper_bound(bookmarks_, from, {}, &Bookmark::time_ns)
                        : std::ranges::lower_bound(bookmarks_, from, {}, &Bookmark::time_ns);
   if (next ? to == bookmarks_.end() : to == bookmarks_.begin()) return;
@@ -54,16 +55,28 @@ void ViewState::set_path_shown(bool shown) {
   Q_EMIT path_changed();
 }
 
-void ViewState::move_rank(std::size_t rank, int steps) {
-  std::vector<std::size_t> order, hidden;
+std::vector<std::size_t> ViewState::ranks_in_order() const {
+  std::vector<std::size_t> order;
   for (const RankGroup& group : groups_) order.insert(order.end(), group.ranks.begin(), group.ranks.end());
-  const auto from = std::ranges::find(order, rank);
-  if (from == order.end()) return;
-  const auto to = std::clamp<std::ptrdiff_t>(from - order.begin() + steps, 0, std::ssize(order) - 1);
-  order.erase(from);
-  order.insert(order.begin() + to, rank);
-  for (std::size_t other = 0; other < folds_.size(); ++other) {
-    if (folds_[other].hidden) order.push_back(other);
+  for (std::size_t rank = 0; rank < folds_.size(); ++rank) {
+    if (folds_[rank].hidden) order.push_back(rank);
+  }
+  return order;
+}
+
+void ViewState::move_rank(std::size_t rank, int steps) {
+  const std::vector<std::size_t> order = ranks_in_order();
+  const auto to = std::ranges::find(order, rank) - order.begin() + steps;
+  if (to >= 0 && to < std::ssize(order)) move_rank_to(rank, order[static_cast<std::size_t>(to)]);
+}
+
+void ViewState::move_rank_to(std::size_t rank, std::size_t other) {
+  std::vector<std::size_t> order = ranks_in_order();
+  const auto from = std::ranges::find(order, rank), to = std::ranges::find(order, other);
+  if (from < to) {
+    std::rotate(from, from + 1, to + 1);
+  } else {
+    std::rotate(to, from, from + 1);
   }
   set_own_order(std::move(order));
 }

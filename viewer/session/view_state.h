@@ -162,8 +162,10 @@ class ViewState : public QObject {
   void sort_ranks(RankOrder order);
   bool pinned(std::size_t rank) const { return folds_[rank].pinned; }
   void set_pinned(std::size_t rank, bool pinned);
-  // Moves a rank among the others, up if negative. The order is the user's own from then on.
+  // Moves a rank among the others, up if negative, or to the place of another one. The order is the user's own from then
+  // on.
   void move_rank(std::size_t rank, int steps);
+  void move_rank_to(std::size_t rank, std::size_t other);
   // The ranks from top to bottom where the order is the user's own; every rank once.
   void set_own_order(std::vector<std::size_t> ranks);
   // Hidden ranks, and rows hidden by name on every rank ("loader").
@@ -210,6 +212,7 @@ class ViewState : public QObject {
     std::int64_t waiting_caused_ns = 0;
   };
   void arrange();  // fills groups_
+  std::vector<std::size_t> ranks_in_order() const;  // the hidden ones last
 
   const Run& run_;
   TimeAxis axis_;

@@ -8,6 +8,7 @@ namespace row_layout {
 bool is_shown(const Row& row, const ViewState& state) {
   if (row.hidden() == Row::Hidden::never) return true;
   if (!row.shown()) return false;
+  if (!state.hidden_rows().empty() && state.hidden_rows().contains(row.name())) return false;
   if (state.collapsed(row.rank())) return false;
   return row.hidden() == Row::Hidden::with_rank || state.counters_unfolded(row.rank());
 }
@@ -32,6 +33,7 @@ RowLayout::RowLayout(Document& document, const ViewState& state) : document_(doc
 }
 
 void RowLayout::place(int room) {
+  ++placings_;
   placed_.clear();
   hosts_.clear();
   ranks_.clear();

@@ -40,6 +40,8 @@ class RowLayout {
   // Hides slices, and the rows that have no others. place() must follow.
   void set_filter(const KindSet& kinds);
 
+  // How often the rows were placed: whoever refers to them by their number compares it.
+  std::size_t placings() const { return placings_; }
   int level_height() const { return level_height_; }
   int height() const { return height_; }
   const std::vector<PlacedRank>& ranks() const { return ranks_; }
@@ -68,6 +70,7 @@ class RowLayout {
   std::vector<std::pair<std::size_t, std::size_t>> placed_of_;  // of each rank: from and to in placed_
   std::vector<PlacedRank> ranks_;                               // from top to bottom
   int height_ = 0;
+  std::size_t placings_ = 0;
   int level_height_ = lowest_level;
 };
 

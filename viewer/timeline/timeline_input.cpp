@@ -1,13 +1,16 @@
 // What the mouse, the wheel and the keys do to the timeline. The table of keys is in session/actions.cpp.
 #include <QApplication>
+#include <QContextMenuEvent>
 #include <QHelpEvent>
 #include <QKeyEvent>
+#include <QMenu>
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <QToolTip>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "analysis/text/numbers.h"
 #include "viewer/drawing/time_text.h"
@@ -33,49 +36,68 @@ void TimelineWidget::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton) return;
   pressed_ = dragged_ = event->position().toPoint();
   drag_ = on_edge_of_names(pressed_) ? Drag::names : Drag::undecided;
-  if (drag_ == Drag::names) return;
-  if (event->modifiers() & Qt::ShiftModifier && pressed_.x() >= names_width()) {
+  if (drag_ == Drag::names || pressed_.x() < names_width()) return;
+  const auto modifiers = event->modifiers();
+  if (const auto anchor = anchor_of_edge(pressed_)) {
     drag_ = Drag::range;
-    range_anchor_ns_ = state_.axis().time_at(column_at(pressed_));
+    range_anchor_ns_ = *anchor;
+  } else if (modifiers & (Qt::ShiftModifier | Qt::ControlModifier)) {
+    drag_ = modifiers & Qt::ShiftModifier ? Drag::range : Drag::box;
+    range_anchor_ns_ = snapped_time(pressed_, modifiers);
+    state_.select_range(std::nullopt);
   }
 }
 
 void TimelineWidget::mouseMoveEvent(QMouseEvent* event) {
   const QPoint position = event->position().toPoint();
   set_pointer(position);
-  if (drag_ == Drag::names) return state_.set_names_width(position.x());
-  if (drag_ == Drag::none) viewport()->setCursor(on_edge_of_names(position) ? Qt::SplitHCursor : Qt::ArrowCursor);
-  if (drag_ == Drag::undecided && (position - pressed_).manhattanLength() >= QApplication::startDragDistance() &&
-      pressed_.x() >= names_width()) {
-    drag_ = Drag::pan;
+  if (drag_ == Drag::none) {
+    const bool on_edge = on_edge_of_names(position) || anchor_of_edge(position);
+    viewport()->setCursor(on_edge ? Qt::SplitHCursor : Qt::ArrowCursor);
+  }
+  if (drag_ == Drag::undecided && (position - pressed_).manhattanLength() >= QApplication::startDragDistance()) {
+    const bool names = pressed_.x() < names_width();
+    if (!names || rank_at(pressed_.y())) drag_ = names ? Drag::rank : Drag::pan;
     viewport()->setCursor(Qt::ClosedHandCursor);
   }
+  drag_to(position, event->modifiers());
+  viewport()->update();
+}
+
+void TimelineWidget::drag_to(const QPoint& position, Qt::KeyboardModifiers modifiers) {
+  if (drag_ == Drag::names) return state_.set_names_width(position.x());
   if (drag_ == Drag::pan) {
     const QPoint moved = position - dragged_;
     dragged_ = position;
     verticalScrollBar()->setValue(scroll_y() - moved.y());
     state_.pan(-moved.x());
-  } else if (drag_ == Drag::range) {
-    const TimeRange whole = state_.axis().whole();
-    const double time = std::clamp(state_.axis().time_at(column_at(position)), whole.begin_ns, whole.end_ns);
-    state_.select_range(TimeRange{std::min(range_anchor_ns_, time), std::max(range_anchor_ns_, time)});
+  } else if (drag_ == Drag::range || drag_ == Drag::box) {
+    const double time = snapped_time(position, modifiers);
+    const auto ranks = drag_ == Drag::box ? ranks_between(pressed_.y(), position.y()) : state_.selected_ranks();
+    state_.select_range(TimeRange{std::min(range_anchor_ns_, time), std::max(range_anchor_ns_, time)}, ranks);
   }
-  viewport()->update();
 }
 
 void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
-  const Drag drag = drag_;
-  drag_ = Drag::none;
+  const Drag drag = std::exchange(drag_, Drag::none);
   viewport()->setCursor(Qt::ArrowCursor);
-  const QPoint position = event->position().toPoint();
+  end_drag(drag, event->position().toPoint());
+}
+
+void TimelineWidget::end_drag(Drag drag, const QPoint& position) {
   const auto range = state_.selected_range();
-  if (drag == Drag::range && range && range->length() < 2 * state_.axis().ns_per_pixel()) {
+  if ((drag == Drag::range || drag == Drag::box) && range && range->length() < 2 * state_.axis().ns_per_pixel()) {
     state_.select_range(std::nullopt);
   }
-  if (drag != Drag::undecided) return;
-  // A click.
+  if (drag == Drag::rank) {
+    const auto from = rank_at(pressed_.y()), to = rank_at(position.y());
+    if (from && to && from->rank != to->rank) state_.move_rank_to(from->rank, to->rank);
+    viewport()->update();
+  }
+  const bool click = drag == Drag::undecided || (drag == Drag::box && !state_.selected_range());
+  if (!click) return;
   if (position.x() < names_width()) {
-    if (const PlacedRow* placed = row_at(position)) placed->row->header_clicked(state_);
+    if (const PlacedRow* placed = geometry().row_at(position)) placed->row->header_clicked(state_);
     return;
   }
   const auto slice = slice_at(position);
@@ -83,9 +105,44 @@ void TimelineWidget::mouseReleaseEvent(QMouseEvent* event) {
   state_.select(slice);
 }
 
+std::optional<double> TimelineWidget::anchor_of_edge(const QPoint& position) const {
+  constexpr int reach = 3;
+  const auto range = state_.selected_range();
+  if (!range || position.x() < names_width()) return std::nullopt;
+  const Geometry geometry = this->geometry();
+  if (std::abs(geometry.x_of(range->begin_ns) - position.x()) <= reach) return range->end_ns;
+  if (std::abs(geometry.x_of(range->end_ns) - position.x()) <= reach) return range->begin_ns;
+  return std::nullopt;
+}
+
+double TimelineWidget::snapped_time(const QPoint& position, Qt::KeyboardModifiers modifiers) const {
+  constexpr double reach = 6;
+  const Geometry geometry = this->geometry();
+  const TimeRange whole = state_.axis().whole();
+  const double time = std::clamp(geometry.time_at(position.x()), whole.begin_ns, whole.end_ns);
+  const PlacedRow* placed = geometry.row_at(position);
+  if (placed == nullptr || modifiers & Qt::ControlModifier) return time;
+  RowPoint point = geometry.point_in(*placed, position);
+  return placed->row->edge_near(point, reach * point.ns_per_pixel).value_or(time);
+}
+
+std::optional<PlacedRank> TimelineWidget::rank_at(int y) const {
+  const int row = y - ruler_height + scroll_y();
+  const auto ranks = rows_.ranks_between(row, row + 1);
+  return y < ruler_height || ranks.empty() ? std::nullopt : std::optional(ranks.front());
+}
+
+std::set<std::size_t> TimelineWidget::ranks_between(int y, int other_y) const {
+  const int top = std::min(y, other_y) - ruler_height + scroll_y(),
+            bottom = std::max(y, other_y) - ruler_height + scroll_y();
+  std::set<std::size_t> ranks;
+  for (const PlacedRank& placed : rows_.ranks_between(top, bottom + 1)) ranks.insert(placed.rank);
+  return ranks;
+}
+
 void TimelineWidget::mouseDoubleClickEvent(QMouseEvent* event) {
   const QPoint position = event->position().toPoint();
-  const PlacedRow* placed = row_at(position);
+  const PlacedRow* placed = geometry().row_at(position);
   if (position.x() < names_width() || placed == nullptr) return;
   if (const auto slice = slice_at(position)) {
     state_.zoom_to(*slice);
@@ -154,7 +211,7 @@ void TimelineWidget::step_to_row(const SliceRef& from, int rows) {
   }
 }
 
-// To the row of the same position, or the last one of a rank with fewer rows.
+// To the call of the same collective, to the row of the same position, or the last one of a rank with fewer rows.
 void TimelineWidget::step_to_rank(const SliceRef& from, int ranks) {
   const PlacedRow* placed = rows_.row_of(from);
   const auto to = rows_.rank_beside(from.rank, ranks);
@@ -162,19 +219,55 @@ void TimelineWidget::step_to_rank(const SliceRef& from, int ranks) {
   const bool folded = state_.collapsed(*to);
   const std::ptrdiff_t row = placed - rows_.rows_of(from.rank).data();
   state_.set_collapsed(*to, false);
+  const auto arrive = [&] {
+    if (folded) state_.set_collapsed(from.rank, true);  // as many ranks are unfolded as before
+    scroll_to(*state_.selected());
+  };
+  if (const Insight* insight = document_.insight()) {
+    for (const CollectiveIndex::Call& call : insight->collectives.with(from)) {
+      if (call.rank != *to || rows_.row_of(call.ref()) == nullptr) continue;
+      state_.reveal(call.ref());
+      return arrive();
+    }
+  }
   const auto rows = rows_.rows_of(*to);
   for (std::ptrdiff_t at = std::min(row, std::ssize(rows) - 1); at >= 0; --at) {
-    if (!reveal_near(from, rows[static_cast<std::size_t>(at)])) continue;
-    if (folded) state_.set_collapsed(from.rank, true);  // as many ranks are unfolded as before
-    return scroll_to(*state_.selected());
+    if (reveal_near(from, rows[static_cast<std::size_t>(at)])) return arrive();
   }
   state_.set_collapsed(*to, folded);
+}
+
+void TimelineWidget::go_to_partner() {
+  const auto selected = state_.selected();
+  if (!selected) return;
+  const auto partners = links_.partners(*selected);
+  if (!partners.empty()) state_.reveal_closely(partners.front());
 }
 
 void TimelineWidget::set_pointer(std::optional<QPoint> pointer) {
   pointer_ = pointer;
   const bool over_rows = pointer && column_at(*pointer) >= 0;
   state_.set_pointer(over_rows ? std::optional(column_at(*pointer)) : std::nullopt);
+  light_up();
+}
+
+// What can be done with the rank and the row below the pointer.
+void TimelineWidget::contextMenuEvent(QContextMenuEvent* event) {
+  const PlacedRow* placed = geometry().row_at(event->pos());
+  if (placed == nullptr) return;
+  const std::size_t rank = placed->row->rank();
+  const QString rank_name = QString("rank %1").arg(document_.run().trace.ranks[rank].rank),
+                row_name = placed->row->name();
+  const bool pinned = state_.pinned(rank);
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->addAction((pinned ? "Unpin " : "Pin ") + rank_name, this, [=, this] { state_.set_pinned(rank, !pinned); });
+  menu->addAction("Hide " + rank_name, this, [=, this] { state_.set_rank_hidden(rank, true); });
+  if (!row_name.isEmpty()) {
+    menu->addAction(QString("Hide the rows named %1").arg(row_name), this, [=, this] { state_.hide_rows(row_name); });
+  }
+  menu->addAction("Show hidden rows and ranks", this, [=, this] { state_.show_hidden(); });
+  menu->popup(event->globalPos());
 }
 
 bool TimelineWidget::viewportEvent(QEvent* event) {
@@ -195,9 +288,10 @@ bool TimelineWidget::viewportEvent(QEvent* event) {
 }
 
 QString TimelineWidget::tooltip_at(const QPoint& position) const {
-  const PlacedRow* placed = row_at(position);
+  const Geometry geometry = this->geometry();
+  const PlacedRow* placed = geometry.row_at(position);
   if (placed == nullptr) return {};
-  return position.x() >= names_width() ? placed->row->tooltip(point_in(*placed, position))
+  return position.x() >= names_width() ? placed->row->tooltip(geometry.point_in(*placed, position))
                                        : placed->row->header_tooltip(state_);
 }
 

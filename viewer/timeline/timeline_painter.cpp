@@ -16,6 +16,7 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
                    .axis = state.axis(),
                    .theme = theme_,
                    .colours = colours_,
+                   .prefixes = prefixes_,
                    .bold = with_size(font_, 12, true),
                    .small = with_size(font_, 11),
                    .marked = marked,

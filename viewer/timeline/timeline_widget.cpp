@@ -8,15 +8,23 @@
 #include <cmath>
 
 #include "viewer/drawing/time_text.h"
+#include "viewer/timeline/accessible_timeline.h"
+#include "viewer/timeline/overlay.h"
 
 namespace paceline::viewer {
 
 TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* parent)
-    : QAbstractScrollArea(parent), document_(document), state_(state), rows_(document, state) {
+    : QAbstractScrollArea(parent),
+      document_(document),
+      state_(state),
+      rows_(document, state),
+      links_(document),
+      path_(document) {
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName("Timeline");
+  install_accessible_timeline();
   viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
   viewport()->setMouseTracking(true);
   viewport()->setCursor(Qt::ArrowCursor);
@@ -24,9 +32,21 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
   painter_ = std::make_unique<TimelinePainter>(document_, Theme::of(palette()), font());
   connect(&document_, &Document::row_ready, this, [this] {
     misplaced_ = misplaced_ || state_.shown_kinds();  // a filtered row knows its height now
+    light_up();
     redraw();
   });
-  connect(&document_, &Document::analysed, this, &TimelineWidget::redraw);
+  const auto analysed_or_path = [this] {
+    if (state_.path_shown()) path_.want();
+    redraw();
+  };
+  connect(&document_, &Document::analysed, this, analysed_or_path);
+  connect(&state_, &ViewState::path_changed, this, analysed_or_path);
+  connect(&state_, &ViewState::bookmarks_changed, viewport(), qOverload<>(&QWidget::update));
+  connect(&state_, &ViewState::partner_wanted, this, &TimelineWidget::go_to_partner);
+  connect(&state_, &ViewState::row_hiding_wanted, this, [this] {
+    const PlacedRow* placed = state_.selected() ? rows_.row_of(*state_.selected()) : nullptr;
+    if (placed != nullptr) state_.hide_rows(placed->row->name());
+  });
   connect(&state_, &ViewState::view_changed, this, [this] {
     if (const int width = viewport()->width() - names_width(); state_.axis().width() != std::max(width, 1)) {
       return state_.set_width(width);  // the column of names has another width, and this comes again
@@ -51,6 +71,7 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
     verticalScrollBar()->setValue(scroll_y() + pages * std::max(level, room - level));
   });
   connect(&state_, &ViewState::selection_changed, this, [this] {
+    light_up();
     redraw();
     announce_selection();
   });
@@ -73,7 +94,7 @@ void TimelineWidget::place_rows() {
 }
 
 void TimelineWidget::scroll_to(const SliceRef& slice) {
-  const auto box = box_of(slice);
+  const auto box = geometry().box_of(slice);
   if (!box) return;
   const int level = rows_.level_height();
   if (box->top() < ruler_height) verticalScrollBar()->setValue(scroll_y() + box->top() - ruler_height - level);
@@ -81,37 +102,34 @@ void TimelineWidget::scroll_to(const SliceRef& slice) {
   if (below > 0) verticalScrollBar()->setValue(scroll_y() + below + level);
 }
 
-const PlacedRow* TimelineWidget::row_at(const QPoint& position) const {
-  return position.y() < ruler_height ? nullptr : rows_.at(position.y() - ruler_height + scroll_y());
-}
-
-RowPoint TimelineWidget::point_in(const PlacedRow& placed, const QPoint& position) const {
-  const TimeAxis& axis = state_.axis();
-  return {.y = position.y() - ruler_height + scroll_y() - placed.y,
-          .level_height = rows_.level_height(),
-          .time_ns = axis.time_at(column_at(position)),
-          .ns_per_pixel = axis.ns_per_pixel(),
-          .end_ns = axis.visible().end_ns};
-}
+Geometry TimelineWidget::geometry() const { return {document_.run(), state_, rows_, viewport()->size(), scroll_y()}; }
 
 std::optional<SliceRef> TimelineWidget::slice_at(const QPoint& position) const {
-  const PlacedRow* placed = row_at(position);
+  const Geometry geometry = this->geometry();
+  const PlacedRow* placed = geometry.row_at(position);
   if (position.x() < names_width() || placed == nullptr) return std::nullopt;
-  return placed->row->slice_at(point_in(*placed, position));
+  return placed->row->slice_at(geometry.point_in(*placed, position));
 }
 
-std::optional<QRect> TimelineWidget::box_of(const SliceRef& ref) const {
-  const PlacedRow* placed = rows_.row_of(ref);
-  if (placed == nullptr) return std::nullopt;
-  const auto [top, bottom] = *placed->row->place_of(ref, rows_.level_height());
-  const auto& slices = slices_of(document_.run(), ref);
-  const TimeAxis& axis = state_.axis();
-  const double width = axis.width();
-  const double from = std::clamp(axis.x_of(double(slices.start_ns[ref.slice])), -4.0, width + 4);
-  const double to = std::clamp(axis.x_of(double(slices.end_ns(ref.slice))), -4.0, width + 4);
-  const int left = static_cast<int>(std::lround(from)), right = std::max(left + 1, static_cast<int>(std::lround(to)));
-  const int y = placed->y + top + ruler_height - scroll_y();
-  return QRect(names_width() + left, y, right - left, bottom - top - 1);
+std::span<const CollectiveIndex::Call> TimelineWidget::lit_collective() const {
+  const Insight* insight = document_.insight();
+  return lit_ && insight ? insight->collectives.with(*lit_) : std::span<const CollectiveIndex::Call>();
+}
+
+void TimelineWidget::light_up() {
+  std::optional<SliceRef> lit;
+  if (pointer_ && drag_ == Drag::none) {
+    lit = slice_at(*pointer_);
+    const PlacedRow* placed = geometry().row_at(*pointer_);
+    // On the strip of a rank: the collective at this time.
+    if (!lit && placed && document_.insight() && column_at(*pointer_) >= 0 && placed->row->is_strip()) {
+      const double time = state_.axis().time_at(column_at(*pointer_));
+      lit = document_.insight()->collectives.at(placed->row->rank(), time, state_.axis().ns_per_pixel() / 2);
+    }
+  }
+  if (!lit) lit = state_.selected();
+  lit_ = lit;
+  partners_ = lit ? links_.partners(*lit) : std::vector<SliceRef>();
 }
 
 void TimelineWidget::paintEvent(QPaintEvent*) {
@@ -130,6 +148,7 @@ void TimelineWidget::paintEvent(QPaintEvent*) {
     const auto selected = state_.selected();
     if (selected && !selected->mark) marked = kind_of(document_.run(), *selected).name;
     counts_ = painter_->paint(painter, size, state_, rows_, scroll_y(), marked);
+    if (state_.path_shown()) counts_ += path_.paint(painter, geometry(), painter_->theme());
     stale_ = false;
   }
   QPainter painter(viewport());
@@ -138,57 +157,19 @@ void TimelineWidget::paintEvent(QPaintEvent*) {
 }
 
 void TimelineWidget::paint_overlay(QPainter& painter) {
-  const Theme& theme = painter_->theme();
-  painter.setClipRect(names_width(), 0, viewport()->width() - names_width(), viewport()->height());
-  if (const auto range = state_.selected_range()) paint_range(painter, *range);
-  if (pointer_ && column_at(*pointer_) >= 0 && drag_ != Drag::pan) {
-    painter.fillRect(pointer_->x(), 0, 1, viewport()->height(), QColor(theme.crosshair));
-    const TimeAxis& axis = state_.axis();
-    const QString text = time_text(axis.time_at(column_at(*pointer_)), axis.ns_per_pixel(), axis.visible().end_ns);
-    // Beside the ruler, where it hides nothing.
-    painter.setClipping(false);
-    painter.setFont(with_size(font(), 11, true));
-    painter.setPen(QColor(theme.text));
-    painter.drawText(QRect(12, ruler_height / 2 - 1, names_width() - 20, ruler_height / 2),
-                     Qt::AlignVCenter | Qt::AlignLeft, "at " + text);
-  }
-  painter.setClipRect(names_width(), ruler_height, viewport()->width() - names_width(), viewport()->height());
-  const auto selected = state_.selected();
-  if (const auto box = selected ? box_of(*selected) : std::nullopt) {
-    painter.setPen(QPen(QColor(theme.selection), 2));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(*box);
-  }
-  if (hasFocus()) {
-    painter.setClipping(false);
-    painter.fillRect(0, 0, 2, viewport()->height(), palette().highlight());
-  }
-}
-
-void TimelineWidget::paint_range(QPainter& painter, const TimeRange& range) {
-  const Theme& theme = painter_->theme();
-  const TimeAxis& axis = state_.axis();
-  const double width = axis.width();
-  const int left =
-      names_width() + static_cast<int>(std::lround(std::clamp(axis.x_of(range.begin_ns), -2.0, width + 2)));
-  const int right = names_width() + static_cast<int>(std::lround(std::clamp(axis.x_of(range.end_ns), -2.0, width + 2)));
-  QColor veil(theme.background);
-  veil.setAlpha(140);
-  painter.fillRect(names_width(), ruler_height, left - names_width(), viewport()->height(), veil);
-  painter.fillRect(right, ruler_height, viewport()->width() - right, viewport()->height(), veil);
-  const QColor edge = palette().color(QPalette::Highlight);
-  painter.fillRect(left, 0, 1, viewport()->height(), edge);
-  painter.fillRect(right, 0, 1, viewport()->height(), edge);
-  painter.setFont(with_size(font(), 11, true));
-  const QString text = duration_text(static_cast<std::int64_t>(range.length()));
-  const int text_width = painter.fontMetrics().horizontalAdvance(text) + 14;
-  const int middle =
-      std::clamp((left + right) / 2, names_width() + text_width / 2, viewport()->width() - text_width / 2);
-  const QRect box(middle - text_width / 2, ruler_height - 20, text_width, 19);
-  painter.fillRect(left, ruler_height - 3, right - left, 3, edge);
-  painter.fillRect(box, edge);
-  painter.setPen(palette().color(QPalette::HighlightedText));
-  painter.drawText(box, Qt::AlignCenter, text);
+  const Geometry geometry = this->geometry();
+  const QFont font = this->font();
+  const QPalette palette = this->palette();
+  Overlay overlay{painter, geometry, painter_->theme(), palette, font};
+  if (const auto range = state_.selected_range()) overlay.paint_range(*range);
+  overlay.paint_bookmarks();
+  overlay.paint_collective(lit_collective());
+  for (const SliceRef& partner : partners_) overlay.paint_link(*lit_, partner);
+  if (pointer_ && column_at(*pointer_) >= 0 && drag_ != Drag::pan) overlay.paint_pointer(*pointer_);
+  if (const auto selected = state_.selected()) overlay.paint_selection(*selected);
+  const auto target = drag_ == Drag::rank && pointer_ ? rank_at(pointer_->y()) : std::nullopt;
+  if (target) overlay.paint_drop(*target, pointer_->y() > pressed_.y());
+  if (hasFocus()) painter.fillRect(0, 0, 2, viewport()->height(), palette.highlight());
 }
 
 void TimelineWidget::resizeEvent(QResizeEvent*) {
@@ -209,11 +190,7 @@ void TimelineWidget::scrollContentsBy(int, int) { redraw(); }
 void TimelineWidget::announce_selection() {
   QString text = "nothing selected";
   if (const auto selected = state_.selected()) {
-    const Run& run = document_.run();
-    text = QString("%1, %2, rank %3, %4")
-               .arg(slice_title(run, *selected), duration_text(slices_of(run, *selected).duration_ns[selected->slice]))
-               .arg(run.trace.ranks[selected->rank].rank)
-               .arg(QString::fromStdString(track_of(run, *selected).label));
+    text = slice_text(document_.run(), *selected);
   }
   setAccessibleDescription(text);
   QAccessibleEvent event(this, QAccessible::DescriptionChanged);

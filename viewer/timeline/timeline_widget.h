@@ -7,8 +7,12 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
-#include "viewer/timeline/row_layout.h"
+#include "viewer/timeline/geometry.h"
+#include "viewer/timeline/links.h"
+#include "viewer/timeline/path_layer.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
@@ -28,6 +32,14 @@ class TimelineWidget : public QAbstractScrollArea {
   // HTML for what is at this point of the viewport; empty if there is nothing.
   QString tooltip_at(const QPoint& position) const;
 
+  // What belongs to the slice below the pointer, or else to the selected one: the calls of its collective on all ranks,
+  // and the slices that it started or that started it.
+  std::span<const CollectiveIndex::Call> lit_collective() const;
+  const std::vector<SliceRef>& lit_partners() const { return partners_; }
+  const PathLayer& path() const { return path_; }
+  Geometry geometry() const;
+  void reveal(const SliceRef& slice) { state_.reveal(slice); }
+
   // What the last full drawing took.
   DrawCounts draw_counts() const { return counts_; }
 
@@ -41,40 +53,51 @@ class TimelineWidget : public QAbstractScrollArea {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   bool viewportEvent(QEvent* event) override;
   void scrollContentsBy(int dx, int dy) override;
 
  private:
-  enum class Drag { none, undecided, pan, range, names };
+  enum class Drag { none, undecided, pan, range, box, names, rank };
 
   void redraw();  // the rows are drawn again at the next paint
   void place_rows();
   void set_pointer(std::optional<QPoint> pointer);
+  void drag_to(const QPoint& position, Qt::KeyboardModifiers modifiers);
+  void end_drag(Drag drag, const QPoint& position);
   void scroll_to(const SliceRef& slice);
   void step(ViewState::Step step);
   void step_to_row(const SliceRef& from, int rows);
   void step_to_rank(const SliceRef& from, int ranks);
   bool reveal_near(const SliceRef& from, const PlacedRow& row);
+  void go_to_partner();
+  void light_up();  // finds what belongs to the slice below the pointer or to the selected one
   void paint_overlay(QPainter& painter);
-  void paint_range(QPainter& painter, const TimeRange& range);
   int names_width() const { return state_.names_width(); }
   double column_at(const QPoint& position) const { return position.x() - names_width(); }
   bool on_edge_of_names(const QPoint& position) const { return std::abs(position.x() - names_width()) <= 3; }
-  // The row below this point of the viewport, and the point in it.
-  const PlacedRow* row_at(const QPoint& position) const;
-  RowPoint point_in(const PlacedRow& placed, const QPoint& position) const;
-  std::optional<QRect> box_of(const SliceRef& slice) const;  // in the viewport
+  // The end of the selected range that stays where it is while the edge at this point is dragged.
+  std::optional<double> anchor_of_edge(const QPoint& position) const;
+  // The time at this point, within the run; that of the nearest edge of a slice there if it is close, unless Ctrl is
+  // held.
+  double snapped_time(const QPoint& position, Qt::KeyboardModifiers modifiers) const;
+  std::set<std::size_t> ranks_between(int y, int other_y) const;
+  std::optional<PlacedRank> rank_at(int y) const;
   void announce_selection();
 
   Document& document_;
   ViewState& state_;
   RowLayout rows_;
+  Links links_;
+  PathLayer path_;
   std::unique_ptr<TimelinePainter> painter_;
   QPixmap scene_;
   bool stale_ = true, misplaced_ = false;
   DrawCounts counts_;
 
   std::optional<QPoint> pointer_;
+  std::optional<SliceRef> lit_;  // below the pointer, or else the selected one
+  std::vector<SliceRef> partners_;
   Drag drag_ = Drag::none;
   QPoint pressed_, dragged_;
   double range_anchor_ns_ = 0;

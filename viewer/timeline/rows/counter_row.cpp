@@ -17,6 +17,7 @@ class CounterRow : public Row {
       : Row(document, rank, first ? Hidden::with_rank : Hidden::with_counters), track_(track), first_(first) {}
 
   Height height() const override { return {1, 4}; }
+  QString name() const override { return shown_name(track().label); }
 
   void paint(RowCanvas& canvas) override {
     const auto columns = canvas.axis.columns();
@@ -51,7 +52,7 @@ class CounterRow : public Row {
     canvas.painter.setPen(QColor(canvas.theme.faint_text));
     canvas.painter.drawText(box, Qt::AlignTop | Qt::AlignRight, top);
     box.setRight(box.right() - QFontMetrics(canvas.small).horizontalAdvance(top) - 6);
-    paint_track_label(canvas, shown_name(track().label), false, box);
+    paint_track_label(canvas, name(), false, box);
   }
 
   void header_clicked(ViewState& state) const override {
@@ -59,7 +60,7 @@ class CounterRow : public Row {
   }
 
   QString header_tooltip(const ViewState&) const override {
-    return viewer::tooltip(shown_name(track().label), tooltip_line("upper edge", quantity(graph().top)));
+    return viewer::tooltip(name(), tooltip_line("upper edge", quantity(graph().top)));
   }
 
   QString tooltip(const RowPoint& point) override {

@@ -19,6 +19,7 @@ class RankRow : public Row {
   RankRow(Document& document, std::size_t rank) : Row(document, rank, Hidden::never) {}
 
   Height height() const override { return {1, 4}; }
+  bool is_strip() const override { return true; }
 
   void paint(RowCanvas& canvas) override {
     canvas.painter.setFont(canvas.small);
@@ -100,6 +101,19 @@ class RankRow : public Row {
       }
     }
     return viewer::tooltip(phase_text(interval->phase), lines);
+  }
+
+  std::optional<double> edge_near(const RowPoint& point, double slack_ns) override {
+    std::optional<double> nearest;
+    for (const double time : {point.time_ns - slack_ns, point.time_ns, point.time_ns + slack_ns}) {
+      const auto interval = interval_at(time);
+      if (!interval) continue;
+      for (const double edge : {double(interval->start_ns), double(interval->end_ns)}) {
+        const double distance = std::abs(edge - point.time_ns);
+        if (distance <= slack_ns && (!nearest || distance < std::abs(*nearest - point.time_ns))) nearest = edge;
+      }
+    }
+    return nearest;
   }
 
   std::optional<TimeRange> range_at(double time_ns) const override {

@@ -24,6 +24,7 @@ struct RowCanvas {
   const TimeAxis& axis;
   const Theme& theme;
   SliceColours& colours;
+  const CommonPrefixes& prefixes;
   QFont bold, small;
   std::optional<analysis::NameId> marked;  // slices of this name are underlined
   int names_width = 0;                     // of the column of names
@@ -71,6 +72,11 @@ class Row {
   // Whether the filter leaves anything to be shown.
   virtual bool shown() const { return true; }
 
+  // By which the user hides rows like this one on all ranks; empty for rows that stand for a rank or a host.
+  virtual QString name() const { return {}; }
+  // Whether this is the strip of phases that stands for a rank.
+  virtual bool is_strip() const { return false; }
+
   virtual void paint(RowCanvas& canvas) = 0;
   // In the column of names, whose painter's origin is the left edge of the window.
   virtual void paint_header(RowCanvas& canvas, const ViewState& state) = 0;
@@ -83,6 +89,9 @@ class Row {
   // The range of time that a double click on something other than a slice shows.
   virtual std::optional<TimeRange> range_at(double /*time_ns*/) const { return std::nullopt; }
 
+  // The nearest begin or end of something on the level at this point, at most `slack_ns` away.
+  virtual std::optional<double> edge_near(const RowPoint&, double /*slack_ns*/) { return std::nullopt; }
+
   // Of rows that show slices. They find nothing while the row's index is being computed.
   // The slice at this point; narrow slices and marks are found within 3 pixels.
   virtual std::optional<SliceRef> slice_at(const RowPoint&) { return std::nullopt; }
@@ -90,6 +99,8 @@ class Row {
   virtual std::optional<SliceRef> slice_near(double /*time_ns*/, double /*slack_ns*/, unsigned /*level*/ = 0) {
     return std::nullopt;
   }
+  // Those in view, level by level in the order of time; of slices narrower than a pixel the longest of each column.
+  virtual std::vector<SliceRef> slices_in(const TimeAxis&) { return {}; }
   virtual std::optional<SliceRef> neighbour(const SliceRef&, ViewState::Step) { return std::nullopt; }
   // Top and bottom of a slice; nothing if this row does not show it.
   virtual std::optional<std::pair<int, int>> place_of(const SliceRef&, int /*level_height*/) { return std::nullopt; }

@@ -143,7 +143,7 @@ void SliceRow::paint_level(RowCanvas& canvas, const Index& index, unsigned depth
     }
     if (for_label.width() < 20) continue;
     const QString label = label_of(canvas, ref, for_label.width());
-    if (paint_label(canvas.painter, for_label, label, colour)) ++canvas.counts.labels;
+    if (paint_label(canvas.painter, for_label, label, colour, Qt::ElideMiddle)) ++canvas.counts.labels;
   }
   if (narrow != nullptr) {
     canvas.painter.drawImage(QRect(0, y, columns.count, canvas.level_height - 1), *narrow);
@@ -180,21 +180,26 @@ QString SliceRow::label_of(const RowCanvas& canvas, const SliceRef& ref, int wid
   }
   if (fits(title)) return title;
   const analysis::Iteration* iteration = iteration_of(run(), ref);
-  if (iteration == nullptr) return title;
+  if (iteration == nullptr) {
+    const QStringList rests = canvas.prefixes.shortened(title);
+    const auto rest = std::ranges::find_if(rests, fits);
+    return rest != rests.end() ? *rest : title;
+  }
   const QString number = QString::number(iteration->number);
   return fits(number) ? number : QString();
 }
 
-QString SliceRow::name() const {
-  const QString first = shown_name(track(tracks_.front()).label);
-  return tracks_.size() == 1 ? first : QString("%1, %2 more").arg(first).arg(tracks_.size() - 1);
+QString SliceRow::name() const { return shown_name(track(tracks_.front()).label); }
+
+QString SliceRow::label() const {
+  return tracks_.size() == 1 ? name() : QString("%1, %2 more").arg(name()).arg(tracks_.size() - 1);
 }
 
 void SliceRow::paint_header(RowCanvas& canvas, const ViewState&) {
   QRect box = canvas.name_box();
   box.setTop(canvas.y + height().pixels);
   box.setHeight(canvas.level_height);
-  paint_track_label(canvas, name(), track(tracks_.front()).main, box);
+  paint_track_label(canvas, label(), track(tracks_.front()).main, box);
 }
 
 QString SliceRow::header_tooltip(const ViewState&) const {
@@ -204,7 +209,7 @@ QString SliceRow::header_tooltip(const ViewState&) const {
     const auto& one = track(tracks_[i]);
     lines += tooltip_line("slices of " + shown_name(one.label).toHtmlEscaped(), count_text(one.slices.size()));
   }
-  return viewer::tooltip(name(), lines);
+  return viewer::tooltip(label(), lines);
 }
 
 QString SliceRow::tooltip(const RowPoint& point) {
@@ -251,6 +256,25 @@ std::optional<SliceRef> SliceRow::slice_at(const RowPoint& point) {
   return std::nullopt;
 }
 
+std::optional<double> SliceRow::edge_near(const RowPoint& point, double slack_ns) {
+  const Indexes* indexes = find_indexes();
+  if (indexes == nullptr || point.y < height().pixels) return std::nullopt;
+  const auto depth = static_cast<unsigned>((point.y - height().pixels) / point.level_height);
+  std::optional<double> nearest;
+  const auto offer = [&](std::int64_t edge_ns) {
+    const double distance = std::abs(double(edge_ns) - point.time_ns);
+    if (distance <= slack_ns && (!nearest || distance < std::abs(*nearest - point.time_ns))) nearest = double(edge_ns);
+  };
+  for (const Index& index : *indexes) {
+    // The slice at the point, or beside it.
+    for (const double time : {point.time_ns - slack_ns, point.time_ns, point.time_ns + slack_ns}) {
+      const auto slice = index.slices.slice_at(slices(index), depth, time, 0);
+      if (slice) offer(slices(index).start_ns[*slice]), offer(slices(index).end_ns(*slice));
+    }
+  }
+  return nearest;
+}
+
 std::optional<SliceRef> SliceRow::slice_near(double time_ns, double slack_ns, unsigned level) {
   const Indexes* indexes = find_indexes();
   for (unsigned depth = level + 1; indexes != nullptr && depth-- > 0;) {
@@ -262,8 +286,36 @@ std::optional<SliceRef> SliceRow::slice_near(double time_ns, double slack_ns, un
   return std::nullopt;
 }
 
+std::vector<SliceRef> SliceRow::slices_in(const TimeAxis& axis) {
+  std::vector<SliceRef> found;
+  const Indexes* indexes = find_indexes();
+  if (indexes == nullptr) return found;
+  std::vector<analysis::LevelOfDetail::Item> items;
+  for (const Index& index : *indexes) {
+    for (unsigned depth = 0; depth < index.slices.depths(); ++depth) {
+      index.slices.items(slices(index), depth, axis.columns(), items);
+      for (const auto& item : items) found.push_back(ref_to(index, item.slice));
+    }
+  }
+  return found;
+}
+
+std::optional<SliceRef> SliceRow::neighbour_of_name(const SliceRef& from, bool next) const {
+  const analysis::Slices& slices = slices_of(run(), from);
+  const analysis::NameId name = kind_of(run(), from).name;
+  SliceRef to = from;
+  while (next ? to.slice + 1 < slices.size() : to.slice > 0) {
+    to.slice += next ? 1 : std::uint32_t(-1);
+    if (kind_of(run(), to).name == name) return to;
+  }
+  return std::nullopt;
+}
+
 std::optional<SliceRef> SliceRow::neighbour(const SliceRef& from, ViewState::Step step) {
   using Step = ViewState::Step;
+  if (step == Step::previous_of_name || step == Step::next_of_name) {
+    return neighbour_of_name(from, step == Step::next_of_name);
+  }
   const Index* found = index_of(from);
   const auto level = found ? level_of(*found, from.slice) : std::nullopt;
   if (!level) return std::nullopt;

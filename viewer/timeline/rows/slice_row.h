@@ -22,12 +22,15 @@ class SliceRow : public Row {
   Height height() const override;
   void set_filter(const KindSet& kinds) override;
   bool shown() const override;
+  QString name() const override;
   void paint(RowCanvas& canvas) override;
   void paint_header(RowCanvas& canvas, const ViewState& state) override;
   QString tooltip(const RowPoint& point) override;
   QString header_tooltip(const ViewState& state) const override;
+  std::optional<double> edge_near(const RowPoint& point, double slack_ns) override;
   std::optional<SliceRef> slice_at(const RowPoint& point) override;
   std::optional<SliceRef> slice_near(double time_ns, double slack_ns, unsigned level) override;
+  std::vector<SliceRef> slices_in(const TimeAxis& axis) override;
   std::optional<SliceRef> neighbour(const SliceRef& from, ViewState::Step step) override;
   std::optional<std::pair<int, int>> place_of(const SliceRef& ref, int level_height) override;
 
@@ -53,7 +56,8 @@ class SliceRow : public Row {
   void paint_level(RowCanvas& canvas, const Index& index, unsigned depth, int y);
   void paint_marks(RowCanvas& canvas, const Index& index);
   QString label_of(const RowCanvas& canvas, const SliceRef& ref, int width) const;
-  QString name() const;
+  QString label() const;  // the name, and how many more tracks share the row
+  std::optional<SliceRef> neighbour_of_name(const SliceRef& from, bool next) const;
 
   std::vector<std::size_t> tracks_;
   KindSet kinds_;

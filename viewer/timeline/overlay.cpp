@@ -1,0 +1,154 @@
+#include "viewer/timeline/overlay.h"
+
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/drawing/labels.h"
+#include "viewer/drawing/time_text.h"
+
+namespace paceline::viewer {
+
+void Overlay::paint_pointer(const QPoint& pointer) {
+  const ViewState& state = geometry.state;
+  painter.fillRect(pointer.x(), 0, 1, geometry.size.height(), QColor(theme.crosshair));
+  const QString text =
+      time_text(geometry.time_at(pointer.x()), state.axis().ns_per_pixel(), state.axis().visible().end_ns);
+  // Beside the ruler, where it hides nothing.
+  painter.setFont(with_size(font, 11, true));
+  painter.setPen(QColor(theme.text));
+  painter.drawText(QRect(12, ruler_height / 2 - 1, state.names_width() - 20, ruler_height / 2),
+                   Qt::AlignVCenter | Qt::AlignLeft, "at " + text);
+}
+
+void Overlay::paint_selection(const SliceRef& slice) {
+  const auto box = geometry.box_of(slice);
+  if (!box) return;
+  painter.save();
+  painter.setClipRect(geometry.rows_box());
+  painter.setPen(QPen(QColor(theme.selection), 2));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(*box);
+  painter.restore();
+}
+
+void Overlay::paint_range(const TimeRange& range) {
+  painter.save();
+  const QRect rows = geometry.rows_box();
+  painter.setClipRect(rows.adjusted(0, -ruler_height, 0, 0));
+  const int left = geometry.x_of(range.begin_ns), right = geometry.x_of(range.end_ns);
+  QColor veil(theme.background);
+  veil.setAlpha(140);
+  painter.fillRect(QRect(rows.left(), rows.top(), left - rows.left(), rows.height()), veil);
+  painter.fillRect(QRect(right, rows.top(), rows.right() + 1 - right, rows.height()), veil);
+  const auto& ranks = geometry.state.selected_ranks();
+  if (!ranks.empty()) {
+    const int top = geometry.scroll_y;
+    for (const PlacedRank& placed : geometry.rows.ranks_between(top, top + rows.height())) {
+      if (ranks.contains(placed.rank)) continue;
+      painter.fillRect(left, geometry.y_of(placed.y), right - left, placed.end_y - placed.y, veil);
+    }
+  }
+  const QColor edge = palette.color(QPalette::Highlight);
+  painter.fillRect(left, 0, 1, geometry.size.height(), edge);
+  painter.fillRect(right, 0, 1, geometry.size.height(), edge);
+  painter.setFont(with_size(font, 11, true));
+  const QString text = duration_text(static_cast<std::int64_t>(range.length()));
+  const int text_width = painter.fontMetrics().horizontalAdvance(text) + 14;
+  const int least = rows.left() + text_width / 2, most = std::max(least, geometry.size.width() - text_width / 2);
+  const int middle = std::clamp((left + right) / 2, least, most);
+  const QRect box(middle - text_width / 2, ruler_height - 20, text_width, 19);
+  painter.fillRect(left, ruler_height - 3, right - left, 3, edge);
+  painter.fillRect(box, edge);
+  painter.setPen(palette.color(QPalette::HighlightedText));
+  painter.drawText(box, Qt::AlignCenter, text);
+  painter.restore();
+}
+
+void Overlay::paint_bookmarks() {
+  const QColor colour(theme.dark ? 0xffc9a2ec : 0xff6f2da8);
+  painter.save();
+  painter.setClipRect(geometry.rows_box().adjusted(0, -ruler_height, 0, 0));
+  painter.setFont(with_size(font, 11, true));
+  const TimeRange view = geometry.state.axis().visible();
+  for (const Bookmark& one : geometry.state.bookmarks()) {
+    if (one.time_ns < view.begin_ns || one.time_ns > view.end_ns) continue;
+    const int x = geometry.x_of(one.time_ns);
+    painter.fillRect(x, 0, 1, geometry.size.height(), colour);
+    const int width = one.text.isEmpty() ? 8 : painter.fontMetrics().horizontalAdvance(one.text) + 8;
+    const QRect flag(x, 0, width, one.text.isEmpty() ? 9 : 14);
+    painter.fillRect(flag, colour);
+    painter.setPen(QColor(text_colour_on(colour.rgb())));
+    painter.drawText(flag, Qt::AlignCenter, one.text);
+  }
+  painter.restore();
+}
+
+std::optional<QRect> Overlay::box_of(const SliceRef& slice) const {
+  const auto& slices = slices_of(geometry.run, slice);
+  return geometry.box_on_rank(slice, slices.start_ns[slice.slice], slices.end_ns(slice.slice));
+}
+
+void Overlay::frame(const QRect& box) {
+  QColor light(theme.selection);
+  light.setAlpha(60);
+  painter.fillRect(box, light);
+  painter.setPen(QColor(theme.selection));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(box.adjusted(0, 0, -1, -1));
+}
+
+void Overlay::paint_collective(std::span<const CollectiveIndex::Call> calls) {
+  painter.save();
+  const QRect rows = geometry.rows_box();
+  painter.setClipRect(rows);
+  std::vector<QPointF> arrivals;
+  for (const CollectiveIndex::Call& call : calls) {
+    const auto box = geometry.box_on_rank(call.ref(), call.from_ns, call.end_ns);
+    if (!box) continue;
+    arrivals.emplace_back(geometry.x_of(double(call.from_ns)), box->center().y());
+    if (box->bottom() >= rows.top() && box->top() <= rows.bottom()) frame(*box);
+  }
+  std::ranges::sort(arrivals, {}, &QPointF::y);
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  for (const auto& [colour, width] : {std::pair(theme.background, 4.0), std::pair(theme.selection, 2.0)}) {
+    painter.setPen(QPen(QColor(colour), width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    painter.drawPolyline(arrivals.data(), static_cast<int>(arrivals.size()));
+  }
+  painter.restore();
+}
+
+void Overlay::paint_link(const SliceRef& slice, const SliceRef& partner) {
+  const auto one = box_of(slice), other = box_of(partner);
+  if (!one || !other) return;
+  const auto start_of = [&](const SliceRef& ref) { return slices_of(geometry.run, ref).start_ns[ref.slice]; };
+  const bool forward = start_of(slice) <= start_of(partner);
+  const QRect from = forward ? *one : *other, to = forward ? *other : *one;
+  painter.save();
+  painter.setClipRect(geometry.rows_box());
+  frame(*other);
+  const bool down = to.center().y() >= from.center().y();
+  const QPointF begin(from.left() + 1, down ? from.bottom() : from.top());
+  const QPointF end(to.left() + 1, down ? to.top() : to.bottom());
+  const double bend = (end.y() - begin.y()) / 2;
+  QPainterPath arrow(begin);
+  arrow.cubicTo(begin + QPointF(0, bend), end - QPointF(0, bend), end);
+  const double tip = down ? -6 : 6;
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  for (const auto& [colour, width] : {std::pair(theme.background, 4.0), std::pair(theme.selection, 1.5)}) {
+    painter.setPen(QPen(QColor(colour), width));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(arrow);
+  }
+  painter.setBrush(QColor(theme.selection));
+  const QPointF head[] = {end, end + QPointF(-4, tip), end + QPointF(4, tip)};
+  painter.drawPolygon(head, 3);
+  painter.restore();
+}
+
+void Overlay::paint_drop(const PlacedRank& target, bool below) {
+  const int y = geometry.y_of(below ? target.end_y : target.y);
+  painter.fillRect(0, y - 1, geometry.state.names_width(), 3, palette.highlight());
+}
+
+}  // namespace paceline::viewer

@@ -1,0 +1,43 @@
+// What is drawn over the rows and changes with the pointer: the selection, the selected range, bookmarks, and what
+// belongs to the slice below the pointer.
+#pragma once
+
+#include <QFont>
+#include <QPainter>
+#include <QPalette>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "viewer/drawing/palette.h"
+#include "viewer/session/collective_index.h"
+#include "viewer/timeline/geometry.h"
+
+namespace paceline::viewer {
+
+struct Overlay {
+  QPainter& painter;
+  const Geometry& geometry;
+  const Theme& theme;
+  const QPalette& palette;
+  const QFont& font;
+
+  // A hair line, and its time beside the ruler.
+  void paint_pointer(const QPoint& pointer);
+  void paint_selection(const SliceRef& slice);
+  // Everything outside the selected range is paler; its length is written in the ruler.
+  void paint_range(const TimeRange& range);
+  void paint_bookmarks();
+  // A frame around each call of a collective, and a line through the arrivals. Only the ranks on screen are drawn.
+  void paint_collective(std::span<const CollectiveIndex::Call> calls);
+  // An arrow from the earlier one to the later one, and a frame around the partner.
+  void paint_link(const SliceRef& slice, const SliceRef& partner);
+  // Where a rank that is dragged would be put.
+  void paint_drop(const PlacedRank& target, bool below);
+
+ private:
+  std::optional<QRect> box_of(const SliceRef& slice) const;  // of the slice, or its part of a folded rank's strip
+  void frame(const QRect& box);
+};
+
+}  // namespace paceline::viewer
