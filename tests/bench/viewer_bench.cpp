@@ -2,21 +2,20 @@
 // for drawing, which loops over all slices in view; and the cost of placing the rows of many ranks.
 //
 // usage: viewer_bench [--benchmark_…]     the benchmarks
-//        viewer_bench RUN                 how long it takes until the window of that run can be used
+//        viewer_bench RUN                 how the window of that run behaves: viewer_scale.cpp
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
 #include <QImage>
 #include <QPainter>
-#include <chrono>
 #include <iostream>
 #include <map>
 
 #include "analysis/trace/builder.h"
+#include "tests/bench/viewer_scale.h"
 #include "tests/unit/viewer/simulated_run.h"
 #include "viewer/drawing/appearance.h"
 #include "viewer/timeline/timeline_painter.h"
-#include "viewer/window/window.h"
 
 namespace paceline::viewer {
 namespace {
@@ -156,37 +155,16 @@ class WithRatios : public benchmark::ConsoleReporter {
   std::map<std::string, std::map<std::string, double>> times_;
 };
 
-// Prints when the run was loaded, when the window had drawn the whole run with all rows in view, and when the findings
-// of the report were there. The window can be used from the second moment on.
-void time_to_use(const QString& path) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-  std::shared_ptr<const Run> run = open_run(path);
-  const double loaded = seconds();
-  Window window;
-  Document& document = window.show_run(std::move(run))->document();
-  double rows = 0, findings = 0;
-  QObject::connect(&document, &Document::row_ready, [&] { rows = seconds(); });
-  QObject::connect(&document, &Document::analysed, [&] { findings = seconds(); });
-  window.resize(1600, 900);
-  window.show();
-  QApplication::processEvents();
-  const double window_drawn = seconds();
-  document.background().finish();
-  std::cout << "loaded after " << loaded << " s, usable after " << std::max(rows, window_drawn) << " s, findings after "
-            << findings << " s\n";
-}
-
 }  // namespace
 }  // namespace paceline::viewer
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
-  QApplication application(argc, argv);
+  paceline::viewer::MeasuredApplication application(argc, argv);
   paceline::viewer::apply_theme("light");
   if (argc == 2 && argv[1][0] != '-') {
     try {
-      paceline::viewer::time_to_use(argv[1]);
+      paceline::viewer::measure_scale(application, argv[1]);
       return 0;
     } catch (const std::exception& error) {
       std::cerr << "viewer_bench: " << error.what() << '\n';
