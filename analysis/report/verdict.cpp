@@ -109,6 +109,16 @@ std::string speed_text(const Report& report, const ScalingPoint& point) {
   return text;
 }
 
+// "; the test accuracy is 91.0 % on 4 ranks and 93.0 % on one", because speed without accuracy says little. "" where it
+// is not known.
+std::string accuracy_text(const Report& report, const ScalingPoint& point) {
+  if (!point.baseline || !point.accuracy) return "";
+  const auto& one = report.scaling.points[*point.baseline].accuracy;
+  if (!one) return "";
+  return fmt::format("; the test accuracy is {} on {} ranks and {} on one", percent(*point.accuracy), point.ranks,
+                     percent(*one));
+}
+
 std::string state_of_scaling(const Report& report, const LostTime& lost) {
   std::string text = speed_text(report, report.scaling.points[lost.point]);
   const double beyond = lost.actual_s - lost.ideal_s;
@@ -120,7 +130,7 @@ std::string state_of_scaling(const Report& report, const LostTime& lost) {
                         seconds(causes.front().seconds), causes.front().name);
   }
   if (const std::string rank = rank_text(report.runs[lost.many.front()]); !rank.empty()) text += ", and " + rank;
-  return text + ".";
+  return text + accuracy_text(report, report.scaling.points[lost.point]) + ".";
 }
 
 // A run that hangs, lost events or is damaged: what to repair before anything else. "" where it is whole.
@@ -254,7 +264,7 @@ ReportVerdict verdict_of(const Report& report) {
       state += fmt::format("; by Amdahl's law, a share of {} of the work does not shrink with ranks",
                            fixed(fits.front().serial_fraction, 3));
     }
-    return {state + ".", from_tables};
+    return {state + accuracy_text(report, *best) + ".", from_tables};
   }
   return {report.headline, from_tables};
 }
