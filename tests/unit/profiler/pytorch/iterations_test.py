@@ -1,144 +1,138 @@
 #!/usr/bin/env python3
-"""Where the hooks for PyTorch begin and end iterations. Needs neither torch nor the recorder: ranges are noted down."""
+"""usage: iterations_test.py PACELINE
+
+Where the hooks for PyTorch begin and end iterations. Each test records a small program that calls what the hooks call.
+Needs no torch.
+"""
+import csv
+import os
 import pathlib
+import subprocess
 import sys
-import threading
-import types
+import tempfile
 import unittest
 
-package = pathlib.Path(__file__).resolve().parents[4] / "profiler" / "pytorch" / "paceline_pytorch"
-
-
-class Kinds:
-    iteration = "iteration"
-
+PACELINE = sys.argv[1]
+PROGRAM = """
+import os, sys, threading
+sys.path[:0] = [folder for folder in os.environ["PYTHONPATH"].split(os.pathsep) if folder]
+from paceline_pytorch import description, ranges
+from paceline_pytorch.iterations import iterations
+phases = ranges.phases
+description.description.is_marked = True
 
 class Optimizer:
     pass
 
+optimizer, other = Optimizer(), Optimizer()
+
+def step(optimizer=optimizer):
+    if phases.is_in_step():
+        return
+    iterations.before_step(optimizer)
+    phases.begin_step()
+    if phases.end_step():
+        iterations.after_step(optimizer)
+
+def next_batch():
+    phases.begin_batch(True)
+    phases.end_inside()
+
+def forward():
+    phases.begin_forward(True)
+    phases.end_inside()
+
+iterations.made(optimizer)
+"""
+
 
 class Iterations(unittest.TestCase):
-    def setUp(self):
-        self.events = []
-        ranges = types.ModuleType("paceline_pytorch.ranges")
-        ranges.kinds = Kinds()
-        ranges.push_number = lambda kind, number: self.events.append(number)
-        ranges.pop = lambda: self.events.append("end")
-        parent = types.ModuleType("paceline_pytorch")
-        parent.__path__ = [str(package)]
-        description = types.ModuleType("paceline_pytorch.description")
-        description.description = types.SimpleNamespace(is_marked=True)
-        parent.ranges, parent.description = ranges, description
-        for name in [name for name in sys.modules if name.startswith("paceline_pytorch")]:
-            del sys.modules[name]
-        sys.modules.update({"paceline_pytorch": parent, "paceline_pytorch.ranges": ranges,
-                            "paceline_pytorch.description": description})
-        from paceline_pytorch.iterations import iterations
+    def iterations_of(self, program):
+        """The iterations that ended, and those that did not."""
+        with tempfile.TemporaryDirectory() as folder:
+            def run(*command):
+                environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+                subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
 
-        self.iterations = iterations
-        self.optimizer, self.other = Optimizer(), Optimizer()
-
-    def made(self, *optimizers):
-        for optimizer in optimizers:
-            self.iterations.optimizers.add(optimizer)
-
-    def step(self, optimizer=None):
-        self.iterations.before_step(optimizer or self.optimizer)
-        self.iterations.after_step(optimizer or self.optimizer)
+            pathlib.Path(folder, "program.py").write_text(PROGRAM + program)
+            run(PACELINE, "record", "--pytorch", "--counters", "0", "-o", "run", "--", sys.executable, "program.py")
+            run(PACELINE, "export", "--to", "csv", "-o", "run.csv", "run")
+            with open(os.path.join(folder, "run.csv"), newline="") as file:
+                rows = [row["args"] for row in csv.DictReader(file) if row["name"] == "iteration" and row["kind"] == "slice"]
+        unfinished = sum('"unfinished"' in args for args in rows)
+        return len(rows) - unfinished, unfinished
 
     def test_an_iteration_begins_with_the_first_work_after_a_step(self):
-        self.made(self.optimizer)
-        for _ in range(2):
-            self.iterations.work(new_batch=True)
-            self.iterations.work()
-            self.step()
-        self.assertEqual(self.events, [0, "end", 1])
+        self.assertEqual(self.iterations_of("for _ in range(2): next_batch(); forward(); step()"), (1, 1))
 
     def test_batches_before_one_step_are_one_iteration(self):
-        self.made(self.optimizer)
-        for _ in range(2):
-            for _ in range(3):
-                self.iterations.work(new_batch=True)
-                self.iterations.work()
-            self.step()
-        self.assertEqual(self.events, [0, "end", 1])
+        self.assertEqual(self.iterations_of("""
+for _ in range(2):
+    for _ in range(3):
+        next_batch()
+        forward()
+    step()
+"""), (1, 1))
 
     def test_two_optimizers_that_step_in_turn_share_an_iteration(self):
-        self.made(self.optimizer, self.other)
-        for _ in range(3):
-            for optimizer in (self.optimizer, self.other):
-                self.iterations.work()
-                self.step(optimizer)
-        self.assertEqual(self.events, [0, "end", 1, "end", 2])
+        self.assertEqual(self.iterations_of("""
+iterations.made(other)
+for _ in range(3):
+    for each in (optimizer, other):
+        forward()
+        step(each)
+"""), (2, 1))
 
     def test_the_next_batch_ends_an_iteration_in_which_one_of_two_optimizers_stepped(self):
-        self.made(self.optimizer, self.other)
-        for batch in range(4):
-            self.iterations.work(new_batch=True)
-            self.step()
-            if batch % 2:
-                self.iterations.work()
-                self.step(self.other)
-        self.assertEqual(self.events, [0, "end", 1, "end", 2, "end", 3])
+        self.assertEqual(self.iterations_of("""
+iterations.made(other)
+for batch in range(4):
+    next_batch()
+    step()
+    if batch % 2:
+        forward()
+        step(other)
+"""), (3, 1))
 
     def test_an_optimizer_that_is_never_used_does_not_join_iterations(self):
-        self.made(self.optimizer, self.other)
-        for _ in range(4):
-            self.iterations.work()
-            self.step()
         # The first one ends when its optimizer steps again; from then on the forward decides.
-        self.assertEqual(self.events, [0, "end", 1, "end", 2, "end", 3])
+        self.assertEqual(self.iterations_of("iterations.made(other)\nfor _ in range(4): forward(); step()"), (3, 1))
+
+    def test_an_optimizer_that_is_made_later_shares_the_iterations_after_its_first_step(self):
+        self.assertEqual(self.iterations_of("""
+for _ in range(3): forward(); step()
+iterations.made(other)
+for _ in range(3): forward(); step(); step(other)
+"""), (6, 1))
 
     def test_an_evaluation_ends_an_iteration_that_has_stepped(self):
-        self.made(self.optimizer)
-        self.iterations.work()
-        self.iterations.interlude()
-        self.assertEqual(self.events, [0])
-        self.step()
-        self.iterations.interlude()
-        self.iterations.interlude()
-        self.assertEqual(self.events, [0, "end"])
-        self.iterations.work()
-        self.assertEqual(self.events, [0, "end", 1])
+        self.assertEqual(self.iterations_of("forward(); phases.begin_interlude()"), (0, 1))
+        self.assertEqual(self.iterations_of("forward(); step(); phases.begin_interlude(); phases.begin_interlude()"), (1, 0))
 
     def test_iterations_do_not_change_inside_a_range_of_the_hooks(self):
-        self.made(self.optimizer)
-        self.iterations.work()
-        self.step()
-        self.iterations.depth = 1
-        self.iterations.work(new_batch=True)
-        self.iterations.interlude()
-        self.assertEqual(self.events, [0])
-        self.iterations.depth = 0
-        self.iterations.work()
-        self.assertEqual(self.events, [0, "end", 1])
+        self.assertEqual(self.iterations_of("""
+forward(); step()
+phases.enter_checkpoint()
+next_batch(); forward(); phases.begin_interlude()
+phases.leave()
+"""), (0, 1))
 
     def test_other_threads_have_no_iterations(self):
-        self.made(self.optimizer)
-        self.iterations.work()
-        self.step()
-        thread = threading.Thread(target=lambda: (self.iterations.work(new_batch=True), self.step(),
-                                                  self.iterations.interlude()))
-        thread.start()
-        thread.join()
-        self.assertEqual(self.events, [0])
-
-    def test_at_the_exit_only_an_iteration_that_has_stepped_is_finished(self):
-        self.made(self.optimizer)
-        self.iterations.work()
-        self.iterations.at_exit()
-        self.assertEqual(self.events, [0])
-        self.step()
-        self.iterations.at_exit()
-        self.assertEqual(self.events, [0, "end"])
+        self.assertEqual(self.iterations_of("""
+forward(); step()
+thread = threading.Thread(target=lambda: (next_batch(), step(), phases.begin_interlude()))
+thread.start()
+thread.join()
+"""), (0, 1))
 
     def test_a_forked_child_counts_its_own_iterations(self):
-        self.made(self.optimizer)
-        self.iterations.work()
-        self.iterations.reset()
-        self.iterations.work()
-        self.assertEqual(self.events, [0, 0])
+        self.assertEqual(self.iterations_of("""
+forward()
+child = os.fork()
+forward(); step(); phases.begin_interlude()
+if child: os.waitpid(child, 0)
+"""), (2, 0))
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
