@@ -87,7 +87,7 @@ LatenessPattern lateness_pattern(const LatenessTable& table, std::uint32_t rank)
     return {period > 1 ? periodic : single, table.numbers[late.front()], period, late.size()};
   }
   const StepChangeTest test = test_step_change(behind, 0);
-  if (test.change && test.change->jump) {
+  if (test.change && test.change->kind == StepChange::Kind::jump) {
     const double before = test.change->before, after = test.change->after;
     const std::int64_t at = table.numbers[test.change->at];
     if (before < after / 3) return {since, at};

@@ -16,9 +16,11 @@ constexpr double change_block_times = 1;  // length of a block, in autocorrelati
 constexpr std::size_t fewest_beside = 5;  // iterations on each side of a jump
 constexpr std::size_t most_change_permutations = 999, fewest_change_permutations = 199;
 constexpr std::size_t enough_clearer = 20;  // permutations; the change is then not beyond chance
-constexpr double jump_advantage = 3;        // times the variance of the mean's noise
-constexpr double most_of_jump = 0.9;        // of what the best place of a jump explains
-constexpr double change_work_limit = 2e7;   // iterations visited by all permutations
+// A jump has one more free value than a line, its place, which follows some of the noise. By how much a jump must
+// explain more than a line to be called one, and a line more than a jump: times the variance of the mean's noise.
+constexpr double clear_jump = 10, clear_drift = 1;
+constexpr double most_of_jump = 0.9;       // of what the best place of a jump explains
+constexpr double change_work_limit = 2e7;  // iterations visited by all permutations
 
 // The clearest jump and the drift of a series. The statistics are sums of squares that each explains, so they can be
 // compared with each other.
@@ -54,30 +56,33 @@ double explained_at(std::span<const double> values, std::size_t at) {
   return sum * sum * count / (before * (count - before));
 }
 
-// A jump has one more free value than a line, its place, which takes up some noise: it must explain more than a line.
-bool is_jump(const Fit& fit, double noise) { return fit.jump > fit.drift + jump_advantage * noise; }
+StepChange::Kind kind_of(const Fit& fit, double noise) {
+  if (fit.at == 0) return StepChange::Kind::drift;  // constant values: there is no best place
+  if (fit.jump - fit.drift > clear_jump * noise) return StepChange::Kind::jump;
+  return fit.drift - fit.jump > clear_drift * noise ? StepChange::Kind::drift : StepChange::Kind::unclear;
+}
 
-StepChange describe(std::span<const double> values, const Fit& fit, bool jump) {
+StepChange describe(std::span<const double> values, const Fit& fit, StepChange::Kind kind) {
   const std::size_t n = values.size();
   const auto mean = [](std::span<const double> part) {
     return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
   };
-  if (jump) {
-    return {.jump = true, .at = fit.at, .before = mean(values.first(fit.at)), .after = mean(values.subspan(fit.at))};
+  if (kind != StepChange::Kind::drift) {
+    return {.kind = kind, .at = fit.at, .before = mean(values.first(fit.at)), .after = mean(values.subspan(fit.at))};
   }
   const auto count = static_cast<double>(n);
   const double middle = mean(values);
   double moment = 0;
   for (std::size_t i = 0; i < n; ++i) moment += (static_cast<double>(i) - 0.5 * (count - 1)) * (values[i] - middle);
   const double half = moment * 12 / (count * (count * count - 1)) * 0.5 * (count - 1);
-  return {.jump = false, .at = 0, .before = middle - half, .after = middle + half};
+  return {.kind = kind, .at = 0, .before = middle - half, .after = middle + half};
 }
 
 std::vector<double> residuals(std::span<const double> values, const StepChange& change) {
   std::vector<double> rest(values.begin(), values.end());
   const double slope = (change.after - change.before) / static_cast<double>(values.size() - 1);
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    if (change.jump) {
+    if (change.kind != StepChange::Kind::drift) {
       rest[i] -= i < change.at ? change.before : change.after;
     } else {
       rest[i] -= change.before + slope * static_cast<double>(i);
@@ -122,14 +127,18 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
   // The values locate a large jump more exactly than the places do, unless single iterations mislead them.
   const std::size_t by_values = fit_changes(values).at;
   if (by_values > 0 && explained_at(places, by_values) > most_of_jump * fit.jump) fit.at = by_values;
-  const std::vector<double> rest = residuals(places, describe(places, fit, fit.jump > fit.drift));
+  const auto better = fit.jump > fit.drift ? StepChange::Kind::jump : StepChange::Kind::drift;
+  const std::vector<double> rest = residuals(places, describe(places, fit, better));
   test.autocorrelation_time = autocorrelation_time(rest, 2);
   if (static_cast<double>(n) < least_step_change_times * test.autocorrelation_time) return test;
   test.block = static_cast<std::size_t>(std::ceil(change_block_times * test.autocorrelation_time));
   test.judged = true;
   const double noise = variance_sum(rest) / static_cast<double>(n) * test.autocorrelation_time;
-  StepChange change = describe(values, fit, is_jump(fit, noise));
-  if (std::abs(change.after - change.before) < least_change) return test;
+  StepChange change = describe(values, fit, kind_of(fit, noise));
+  // A drift's ends differ by more than the means of its two parts.
+  const StepChange widest =
+      change.kind == StepChange::Kind::jump ? change : describe(values, fit, StepChange::Kind::drift);
+  if (std::abs(widest.after - widest.before) < least_change) return test;
   const auto permutations =
       static_cast<std::size_t>(std::clamp(change_work_limit / static_cast<double>(n),
                                           double{fewest_change_permutations}, double{most_change_permutations}));

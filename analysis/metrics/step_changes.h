@@ -23,9 +23,11 @@ inline constexpr double step_change_level = 0.04;
 inline constexpr double least_step_change_times = 20;  // autocorrelation times that a run must have to be judged
 
 struct StepChange {
-  bool jump = true;    // false: a drift
-  std::size_t at = 0;  // of a jump: index of the first iteration at the new level
-  double before = 0;   // mean before the jump; of a drift the line's value at the first iteration
+  // Unclear: a jump and a drift explain the values nearly equally well. It is described like a jump.
+  enum class Kind { jump, drift, unclear };
+  Kind kind = Kind::jump;
+  std::size_t at = 0;  // index of the first iteration after the change; 0 for a drift
+  double before = 0;   // mean before that iteration; of a drift the line's value at the first iteration
   double after = 0;    // mean from it on; of a drift the line's value at the last iteration
   double p = 1;        // the share of unchanging runs in which chance makes a change this clear
 };

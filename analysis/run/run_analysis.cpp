@@ -125,7 +125,8 @@ std::optional<RunIterations::ChangedPhase> changed_phase(const RunIterations& it
                                                          const std::vector<RankSummary>& ranks) {
   const StepChange& change = *iterations.change.change;
   const std::span numbers = std::span(iterations.numbers).subspan(iterations.warmup);
-  const std::int64_t first = numbers.front(), border = numbers[change.jump ? change.at : numbers.size() / 2];
+  const bool drift = change.kind == StepChange::Kind::drift;
+  const std::int64_t first = numbers.front(), border = numbers[drift ? numbers.size() / 2 : change.at];
   std::array<double, phase_count> before{}, after{};
   double before_count = 0, after_count = 0;
   for (const RankSummary& rank : ranks) {

@@ -25,9 +25,6 @@ namespace {
 using namespace paceline::analysis;
 using namespace paceline::analysis::simulation;
 
-constexpr std::size_t many_values = 800;  // ranks × iterations, with 62 collectives in a step
-constexpr std::size_t fewer_runs = 300, fewer_slow_runs = 200;
-
 struct Settings {
   std::size_t runs = 1000, slow_runs = 200;
   bool cells = false;
@@ -144,15 +141,12 @@ void ranks_part(const Settings& settings) {
           for (const std::size_t ranks : {2U, 4U, 8U, 16U, 32U, 64U}) {
             const std::size_t seed = static_cast<std::size_t>(100 * phi) + 1000 * iterations + 2 * collectives +
                                      (exponential ? 1 : 0) + ranks;
-            const bool large = collectives > 1 && ranks * iterations > many_values;
-            const std::size_t runs = large ? std::min(fewer_runs, settings.runs) : settings.runs;
-            const std::size_t slow = large ? std::min(fewer_slow_runs, settings.slow_runs) : settings.slow_runs;
             const Job job{.ranks = ranks,
                           .iterations = iterations,
                           .collectives = collectives,
                           .exponential = exponential,
                           .autocorrelation = phi};
-            const Rates rates = rates_of(job, runs, slow, seed, job.slow_rank, simulate);
+            const Rates rates = rates_of(job, settings.runs, settings.slow_runs, seed, job.slow_rank, simulate);
             summary.add(rates);
             if (settings.cells) print_cell(phi, iterations, collectives, exponential, ranks, "ranks", rates);
           }
@@ -314,16 +308,19 @@ void steps_part(const Settings& settings) {
           if (judged * 20 < settings.runs) break;
           for (const bool is_jump : {true, false}) {
             const double size = std::max(errors * (is_jump ? jump_error : drift_error), 0.04);
-            std::size_t changed = 0, found = 0, right = 0;
+            using Kind = StepChange::Kind;
+            std::size_t changed = 0, found = 0, right = 0, wrong = 0;
             for (std::size_t run = 0; run < settings.slow_runs; ++run) {
               const StepChangeTest test =
                   test_step_change(simulate_steps(job, is_jump ? size : 0, is_jump ? 0 : size, random), 0.02);
               changed += test.judged;
               found += test.change.has_value();
-              right += test.change && test.change->jump == is_jump;
+              right += test.change && test.change->kind == (is_jump ? Kind::jump : Kind::drift);
+              wrong += test.change && test.change->kind == (is_jump ? Kind::drift : Kind::jump);
             }
-            std::printf("; %s %.0f: found %.1f, kind right %.1f %% of %zu", is_jump ? "jump" : "drift", errors,
-                        Rates::percent(found, changed), Rates::percent(right, changed), changed);
+            std::printf("; %s %.0f: found %.1f, kind right %.1f, wrong %.1f %% of %zu", is_jump ? "jump" : "drift",
+                        errors, Rates::percent(found, changed), Rates::percent(right, changed),
+                        Rates::percent(wrong, changed), changed);
           }
         }
         std::printf("\n");

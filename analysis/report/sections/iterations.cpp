@@ -18,14 +18,23 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
   const bool slower = change.after > change.before;
   const char* const became = slower ? "slower" : "faster";
   std::string text;
-  if (change.jump) {
-    text = fmt::format("The steps became {} at iteration {}: {} before, {} from there on ({:+.1f} %).", became,
-                       it.numbers[it.warmup + change.at], seconds(change.before), seconds(change.after),
-                       100 * (change.after / change.before - 1));
-  } else {
-    text =
-        fmt::format("The steps became {} in the course of the run: from {} after warm-up to {} at the end ({:+.1f} %).",
-                    became, seconds(change.before), seconds(change.after), 100 * (change.after / change.before - 1));
+  const std::string before = seconds(change.before), after = seconds(change.after);
+  const double percent = 100 * (change.after / change.before - 1);
+  switch (change.kind) {
+    case StepChange::Kind::jump:
+      text = fmt::format("The steps became {} at iteration {}: {} before, {} from there on ({:+.1f} %).", became,
+                         it.numbers[it.warmup + change.at], before, after, percent);
+      break;
+    case StepChange::Kind::drift:
+      text = fmt::format(
+          "The steps became {} in the course of the run: from {} after warm-up to {} at the end ({:+.1f} %).", became,
+          before, after, percent);
+      break;
+    case StepChange::Kind::unclear:
+      text = fmt::format(
+          "The steps became {} during the run: {} on average before iteration {}, {} from there on ({:+.1f} %). "
+          "Whether they changed at once or little by little cannot be told from this run.",
+          became, before, it.numbers[it.warmup + change.at], after, percent);
   }
   if (it.changed_phase) {
     text +=
@@ -36,8 +45,9 @@ void change_finding(const RunAnalysis& run, std::vector<Finding>& out) {
   text += fmt::format(" In a run that does not change, chance makes so clear a change in at most {} of 1,000 runs.",
                       change.p <= 0.001 ? "1" : fixed(std::ceil(1000 * change.p), 0));
   // A jump lengthened the steps behind it; of a drift, half of the difference is the mean over the steps.
-  const double steps = static_cast<double>(it.seconds.size() - it.warmup - (change.jump ? change.at : 0));
-  const double cost_s = (change.after - change.before) * steps * (change.jump ? 1 : 0.5);
+  const bool drift = change.kind == StepChange::Kind::drift;
+  const double steps = static_cast<double>(it.seconds.size() - it.warmup - change.at);
+  const double cost_s = (change.after - change.before) * steps * (drift ? 0.5 : 1);
   out.push_back({.severity = slower ? Severity::warning : Severity::info,
                  .text = std::move(text),
                  .cost_s = slower ? std::optional(cost_s) : std::nullopt});
@@ -58,6 +68,18 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   change_finding(run, out);
 }
 
+const char* change_kind(StepChange::Kind kind) {
+  switch (kind) {
+    case StepChange::Kind::jump:
+      return "jump";
+    case StepChange::Kind::drift:
+      return "drift";
+    case StepChange::Kind::unclear:
+      break;
+  }
+  return "unclear";
+}
+
 void figures(const RunAnalysis& run, Json& out) {
   set(out, "images_per_s", run.images_per_s());
   const RunIterations& it = run.iterations;
@@ -71,11 +93,11 @@ void figures(const RunAnalysis& run, Json& out) {
   iterations["change_judged"] = it.change.judged;
   if (it.change.change) {
     const StepChange& change = *it.change.change;
-    Json& entry = iterations["change"] = {{"kind", change.jump ? "jump" : "drift"},
+    Json& entry = iterations["change"] = {{"kind", change_kind(change.kind)},
                                           {"before_ns", whole_number(std::round(1e9 * change.before))},
                                           {"after_ns", whole_number(std::round(1e9 * change.after))},
                                           {"p", change.p}};
-    if (change.jump) entry["iteration"] = it.numbers[it.warmup + change.at];
+    if (change.kind != StepChange::Kind::drift) entry["iteration"] = it.numbers[it.warmup + change.at];
     if (it.changed_phase) entry["phase"] = phase_name(it.changed_phase->phase);
   }
   set(iterations, "steady_images_per_s", it.steady_images_per_s);
