@@ -64,17 +64,24 @@ const ScalingPoint& point_of(const Scaling& scaling, int ranks) {
   std::abort();
 }
 
-// Repeats of 1, 2, 4 and 8 ranks. `uneven`: the noise of N ranks is √N times that of one.
-void repeats(int cases, int repeat, Truth truth, bool uneven) {
+// Exponential noise of mean 0 and variance 1, with the order of the normal noise that it is made from.
+double skewed(double normal) { return -std::log(0.5 * std::erfc(normal / std::sqrt(2.0))) - 1; }
+
+// Uneven: the noise of N ranks is √N times that of one.
+enum class Noise { normal, uneven, exponential };
+
+// Repeats of 1, 2, 4 and 8 ranks.
+void repeats(int cases, int repeat, Truth truth, Noise kind) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
   Count speedup, efficiency, karp, serial, sigma, kappa, predicted;
   for (int c = 0; c < cases; ++c) {
     std::vector<ScalingRun> runs;
     for (const int n : rank_counts) {
-      const double noise = 0.01 * (uneven ? std::sqrt(n) : 1);
+      const double spread = 0.01 * (kind == Noise::uneven ? std::sqrt(n) : 1);
       for (int i = 0; i < repeat; ++i) {
-        runs.push_back(row(n, 1, 1000, truth.time(n) * std::exp(noise * normal(random))));
+        const double draw = normal(random), noise = kind == Noise::exponential ? skewed(draw) : draw;
+        runs.push_back(row(n, 1, 1000, truth.time(n) * std::exp(spread * noise)));
       }
     }
     const Scaling scaling = scaling_of(runs);
@@ -85,18 +92,18 @@ void repeats(int cases, int repeat, Truth truth, bool uneven) {
     if (scaling.fits.empty()) continue;
     const auto& fit = scaling.fits.front();
     if (truth.kappa == 0) serial.add(fit.ci95, truth.serial);
-#ifndef BEFORE
     // N/S − 1 = s (N − 1) + κ N (N − 1) is Gunther's law itself.
     sigma.add(fit.sigma_ci95, truth.serial);
     kappa.add(fit.kappa_ci95, truth.kappa);
     for (const auto& prediction : fit.choice.predictions) {
       if (prediction.ranks == 16) predicted.add(prediction.ci95, truth.speedup(16));
     }
-#endif
   }
   char what[96];
   std::snprintf(what, sizeof what, "%d repeats, s = %.2f, kappa = %.3f%s", repeat, truth.serial, truth.kappa,
-                uneven ? ", uneven noise" : "");
+                kind == Noise::uneven        ? ", uneven noise"
+                : kind == Noise::exponential ? ", exponential noise"
+                                             : "");
   print(what, "S(8)", speedup, cases);
   print(what, "E(8)", efficiency, cases);
   print(what, "Karp-Flatt e(8)", karp, cases);
@@ -122,14 +129,12 @@ void lengths(int cases, int repeat, double fixed) {
       }
     }
     const Scaling scaling = scaling_of(runs);
-#ifndef BEFORE
     for (const auto& model : scaling.time_model) {
       if (model.ranks == 1) continue;
       fixed_seconds.add(model.fixed_ci95, fixed * 2);
       per_epoch.add(model.per_epoch_ci95, 48 / std::pow(2, 0.9));
       limit.add(model.speedup_limit_ci95, std::pow(2, 0.9));
     }
-#endif
   }
   char what[96];
   std::snprintf(what, sizeof what, "%d repeats of 4 and 50 epochs, fixed = %.0f s", repeat, fixed * 2);
@@ -151,10 +156,8 @@ void weak(int cases, int repeat) {
       for (int i = 0; i < repeat; ++i) runs.push_back(row(n, 1, 1000 * n, seconds * std::exp(0.01 * normal(random))));
     }
     const Scaling scaling = scaling_of(runs);
-#ifndef BEFORE
     efficiency.add(point_of(scaling, 8).weak_efficiency_ci95, gustafson_speedup(0.1, 8) / 8);
     if (!scaling.weak.empty()) share.add(scaling.weak.front().ci95, 0.1);
-#endif
   }
   char what[96];
   std::snprintf(what, sizeof what, "%d repeats, weak scaling", repeat);
@@ -170,6 +173,7 @@ struct Steps {
   double between = 0, slow = 1;
   int repeats = 1;
   bool hidden = false;  // half of the variance is noise of single steps, on top of the autocorrelated one
+  bool exponential = false;
 };
 
 void steps(int cases, Steps kind) {
@@ -187,7 +191,8 @@ void steps(int cases, Steps kind) {
         double state = normal(random);
         for (int k = 0; k < kind.count; ++k) {
           state = kind.phi * state + innovation * normal(random);
-          const double noise = kind.hidden ? std::sqrt(0.5) * (state + normal(random)) : state;
+          double noise = kind.hidden ? std::sqrt(0.5) * (state + normal(random)) : state;
+          if (kind.exponential) noise = skewed(noise);
           const double slow = k == 0 ? kind.slow : 1;
           run.iteration_seconds.push_back(k < static_cast<int>(run.warmup) ? level * slow : level * (1 + 0.1 * noise));
           run.seconds += run.iteration_seconds.back();
@@ -199,13 +204,12 @@ void steps(int cases, Steps kind) {
     speedup.add(point_of(scaling_of(runs), 2).speedup_ci95, true_seconds(0.1) / true_seconds(0.06));
   }
   char what[96];
-  std::snprintf(what, sizeof what, "%d run%s, %d steps, phi = %.1f%s%s%s", kind.repeats, kind.repeats > 1 ? "s" : "",
+  std::snprintf(what, sizeof what, "%d run%s, %d steps, phi = %.1f%s%s%s%s", kind.repeats, kind.repeats > 1 ? "s" : "",
                 kind.count, kind.phi, kind.between > 0 ? ", 1 % between runs" : "", kind.slow > 1 ? ", slow first" : "",
-                kind.hidden ? ", half white" : "");
+                kind.hidden ? ", half white" : "", kind.exponential ? ", exponential" : "");
   print(what, "S(2)", speedup, cases);
 }
 
-#ifndef BEFORE
 // How often a law is refused, or a row called foreign, in tables of one true program whose labels differ in every row.
 void refusals(int cases, int repeat, Truth truth, bool logarithmic) {
   std::mt19937_64 random(5);
@@ -235,7 +239,6 @@ void refusals(int cases, int repeat, Truth truth, bool logarithmic) {
       100.0 * foreign / cases, 100.0 * parted / cases, cases);
   std::fflush(stdout);
 }
-#endif
 
 }  // namespace
 
@@ -249,19 +252,20 @@ int main(int count, char** arguments) {
   const auto wanted = [&](const char* part) { return only.empty() || only.find(part) != std::string::npos; };
   if (wanted("repeats")) {
     std::printf("Repeats of 1, 2, 4 and 8 ranks, 1 %% noise: share of the intervals that hold the truth\n");
-    for (const int repeat : {1, 2, 3, 4, 10}) repeats(cases, repeat, {}, false);
-    repeats(cases, 4, {0.1, 0}, true);
-    repeats(cases, 4, {0.1, 0.01}, false);
-    repeats(cases, 4, {0, 0}, false);
+    for (const int repeat : {1, 2, 3, 4, 10, 20}) repeats(cases, repeat, {}, Noise::normal);
+    repeats(cases, 4, {0.1, 0}, Noise::uneven);
+    for (const int repeat : {3, 4, 10, 20}) repeats(cases, repeat, {}, Noise::exponential);
+    repeats(cases, 4, {0.1, 0.01}, Noise::normal);
+    repeats(cases, 4, {0, 0}, Noise::normal);
   }
   if (wanted("lengths")) {
     std::printf("Time model\n");
-    for (const int repeat : {1, 2, 3, 4, 10}) lengths(cases, repeat, 10);
+    for (const int repeat : {1, 2, 3, 4, 10, 20}) lengths(cases, repeat, 10);
     lengths(cases, 4, 0);
   }
   if (wanted("weak")) {
     std::printf("Weak scaling\n");
-    for (const int repeat : {2, 3, 10}) weak(cases, repeat);
+    for (const int repeat : {2, 3, 10, 20}) weak(cases, repeat);
   }
   if (wanted("steps")) {
     std::printf("One run on 1 and one on 2 ranks, steps with 10 %% noise\n");
@@ -270,12 +274,16 @@ int main(int count, char** arguments) {
     }
     steps(cases, {.phi = 0.9, .count = 2000, .hidden = true});
     steps(cases, {.phi = 0, .count = 200, .slow = 50});
+    for (const double phi : {0.0, 0.5, 0.9}) {
+      for (const int steps_of_run : {100, 400, 1000}) {
+        steps(cases, {.phi = phi, .count = steps_of_run, .exponential = true});
+      }
+    }
     std::printf("The same where runs differ, which one run of each cannot know; with repeats it is known\n");
     steps(cases, {.phi = 0.5, .count = 400, .between = 0.01});
     steps(cases, {.phi = 0.5, .count = 400, .between = 0.01, .repeats = 3});
     steps(cases, {.phi = 0.5, .count = 400, .between = 0.01, .repeats = 10});
   }
-#ifndef BEFORE
   if (wanted("refusals")) {
     std::printf("Tables of one true program: at most %.0f %% may be refused where the law is true\n",
                 100 * refusal_error_rate);
@@ -283,6 +291,5 @@ int main(int count, char** arguments) {
     refusals(cases, 3, {0.1, 0.001}, false);
     refusals(cases, 10, {0.02, 0}, true);
   }
-#endif
   return 0;
 }
