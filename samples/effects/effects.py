@@ -9,7 +9,8 @@ comparisons, an effect is called seen where p is below 5 % after Holm's correcti
 of Statistics 6, 1979).
 
 Every finished run leaves a file in OUTPUT/results. When the script is started again, it skips the finished runs. With the
-table, the accuracy of every epoch of every run is written to OUTPUT/results.csv.
+table, the accuracy of every epoch of every run is written to OUTPUT/results.csv, and the options of the runs to
+OUTPUT/runs.csv.
 """
 import argparse
 import csv
@@ -250,23 +251,27 @@ def table(experiment, names, seeds):
     return rows
 
 
-def write_results(experiment, names, seeds):
-    """Every figure that the table rests on."""
-    file = experiment.output / "results.csv"
+def write_rows(file, header, rows):
     with open(file, "w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["run", "seed", "epoch", "test_accuracy", "diverged", "options"])
-        for name in names:
-            for seed in seeds:
-                result = experiment.result(name, seed)
-                if result is None:
-                    continue
-                options = " ".join(result["settings"]["arguments"])
-                for epoch, accuracy in enumerate(result["test_accuracies"], 1):
-                    writer.writerow([name, seed, epoch, accuracy, int(result["diverged"]), options])
-                if not result["test_accuracies"]:
-                    writer.writerow([name, seed, 0, CHANCE, int(result["diverged"]), options])
-    return file
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def write_results(experiment, names, seeds):
+    """Every figure that the table rests on, and the options of each run."""
+    epochs, runs = [], []
+    for name in names:
+        for seed in seeds:
+            result = experiment.result(name, seed)
+            if result is None:
+                continue
+            diverged = int(result["diverged"])
+            runs.append([name, seed, diverged, " ".join(result["settings"]["arguments"])])
+            epochs += [[name, seed, epoch, accuracy] for epoch, accuracy in enumerate(result["test_accuracies"], 1)]
+    write_rows(experiment.output / "runs.csv", ["run", "seed", "diverged", "options"], runs)
+    write_rows(experiment.output / "results.csv", ["run", "seed", "epoch", "test_accuracy"], epochs)
+    return experiment.output / "results.csv"
 
 
 def print_table(rows, experiment, seeds):
