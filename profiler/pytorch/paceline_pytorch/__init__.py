@@ -1,8 +1,8 @@
 """Records the phases of PyTorch programs that were not changed. `paceline record --pytorch` loads it (sitecustomize.py).
 
     imports      calls the others when torch is imported, and does nothing in programs that never import it
-    ranges       the recorder's functions for ranges, through ctypes
-    iterations   decides where an iteration begins and ends
+    ranges       the recorder's functions for ranges, as built-in functions and through ctypes
+    iterations   decides which steps of optimizers end an iteration
     training     forward, backward, optimizer, evaluation, checkpoints, copies to the device
     loading      DataLoader and its workers
     collectives  torch.distributed on backends that the recorder does not see otherwise

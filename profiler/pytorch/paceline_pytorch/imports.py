@@ -11,18 +11,15 @@ _HOOKED = {
     "safetensors.torch": "safetensors_hooks",
     "torch._dynamo": "compiled_hooks",
 }
-# The same before it is imported.
-_PREPARED = {"torch._dynamo": "compile_hooks"}
 
 
 def say(text):
     sys.stderr.write("paceline: %s\n" % text)
 
 
-def _run_hook(hooks, name, module):
+def _run_hook(name, module):
     try:
-        if name in hooks:
-            importlib.import_module("." + hooks[name], __package__).install(module)
+        importlib.import_module("." + _HOOKED[name], __package__).install(module)
     except Exception as error:  # the recorder never ends a program
         say("%s is not recorded: %s: %s" % (name, type(error).__name__, error))
 
@@ -31,7 +28,7 @@ class Finder:
     """Finds nothing itself: it asks the other finders and makes the loader that they give call the hook."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in _HOOKED and name not in _PREPARED:
+        if name not in _HOOKED:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
@@ -50,9 +47,8 @@ class Finder:
             return
 
         def exec_module(module):
-            _run_hook(_PREPARED, name, module)
             execute(module)
-            _run_hook(_HOOKED, name, module)
+            _run_hook(name, module)
 
         try:
             loader.exec_module = exec_module

@@ -8,13 +8,13 @@ from .iterations import iterations
 
 phases = ranges.phases
 
-before_compile = []  # functions to call when torch.compile is loaded
-is_compile_loaded = False
+before_compile = []  # functions to call before torch.compile reads the first function
+is_compile_used = False
 
 
-def compile_is_loaded():
-    global is_compile_loaded
-    is_compile_loaded = True
+def compile_is_used():
+    global is_compile_used
+    is_compile_used = True
     while before_compile:
         before_compile.pop()()
 
@@ -40,11 +40,6 @@ def hooked(owner, name, make):
     return True
 
 
-def replace(owner, name, make):
-    original = getattr(owner, name)
-    setattr(owner, name, mark_as_hook(make(original), original))
-
-
 def is_compiling_of(torch):
     """The function that is true while torch.compile reads a function; the hooks have no part in what it makes."""
     return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
@@ -68,7 +63,7 @@ def function_around(call, original, is_compiling):
 
         call = choose
 
-    if is_compile_loaded:
+    if is_compile_used:
         make_readable()
     else:
         before_compile.append(make_readable)
@@ -128,6 +123,7 @@ def install_forward(torch, modules):
                 return outermost(self._call_impl, self, args, kwargs)
 
         elif is_torch_2(original):
+            is_read = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", is_compiling)  # costs less
 
             def __call__(self, *args, **kwargs):
                 if is_inside():
@@ -142,6 +138,33 @@ def install_forward(torch, modules):
                     return self._call_impl(*args, **kwargs)
                 finally:
                     end_inside()
+                return is_read  # never reached: both functions have the same variables
+
+            # torch.compile traces __call__ of modules with hooks, and cannot trace is_inside().
+            def readable(self, *args, **kwargs):
+                if is_read() or is_inside():
+                    if self._compiled_call_impl is not None:
+                        return self._compiled_call_impl(*args, **kwargs)
+                    return self._call_impl(*args, **kwargs)
+                if begin_forward(is_grad_enabled()):
+                    saw_forward(self, args, kwargs)
+                try:
+                    if self._compiled_call_impl is not None:
+                        return self._compiled_call_impl(*args, **kwargs)
+                    return self._call_impl(*args, **kwargs)
+                finally:
+                    end_inside()
+
+            # torch.compile decides by the file of a function whether to compile it alone. Like torch's own __call__, this
+            # one must only be traced inside other functions, so it gets the name of torch's file. It stays the same
+            # function, because torch.compile remembers the one that it found when it was loaded.
+            def make_readable():
+                __call__.__code__ = readable.__code__.replace(co_filename=torch.nn.modules.module.__file__)
+
+            if is_compile_used:
+                make_readable()
+            else:
+                before_compile.append(make_readable)
 
         else:
 
@@ -153,25 +176,6 @@ def install_forward(torch, modules):
         return __call__
 
     hooked(torch.nn.Module, "__call__", make)
-
-    # torch.compile traces __call__ of modules with hooks, and cannot trace is_inside(). It decides by the file of a function
-    # whether to compile it alone. Like torch's own __call__, this one must only be traced inside other functions, so it
-    # gets the name of torch's file. Programs that do not use torch.compile are spared the additional call.
-    def make_readable(original):
-        is_read = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", is_compiling)  # costs less
-
-        def __call__(self, *args, **kwargs):
-            if is_read() or is_inside():
-                if self._compiled_call_impl is not None:
-                    return self._compiled_call_impl(*args, **kwargs)
-                return self._call_impl(*args, **kwargs)
-            return original(self, *args, **kwargs)
-
-        __call__.__code__ = __call__.__code__.replace(co_filename=torch.nn.modules.module.__file__)
-        return __call__
-
-    if is_torch_2(torch.nn.Module.__call__.__wrapped__) and not modules:
-        before_compile.append(lambda: replace(torch.nn.Module, "__call__", make_readable))
 
     def make_eval(original):
         def eval(self):
@@ -226,10 +230,23 @@ def install_backward(torch):
     def make(original):
         return function_around(ranges.hook("around_backward", original), original, is_compiling)
 
-    # The function that backward() and grad() share, where there is one.
-    if not hooked(torch.autograd, "_engine_run_backward", make):
-        hooked(torch.autograd, "backward", make)
-        hooked(torch.autograd, "grad", make)
+    autograd = torch.autograd
+    shared = getattr(autograd, "_engine_run_backward", None)
+    if shared is None:
+        hooked(autograd, "backward", make)
+        hooked(autograd, "grad", make)
+    elif is_compile_used:
+        hooked(autograd, "_engine_run_backward", make)
+    elif not is_hook(shared) and shared.__name__ != "around_backward":
+        # The function that backward() and grad() share. Nothing looks at its signature, so a built-in function does.
+        autograd._engine_run_backward = built_in = ranges.hook("around_backward", shared)
+
+        def make_readable():
+            if autograd._engine_run_backward is built_in:
+                autograd._engine_run_backward = shared
+                hooked(autograd, "_engine_run_backward", make)
+
+        before_compile.append(make_readable)
 
 
 # --- optimizers

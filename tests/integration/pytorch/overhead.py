@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""usage: paceline record --pytorch -o DIR -- python3 overhead.py [STEPS]
+"""usage: paceline record --pytorch -o DIR -- python3 overhead.py [STEPS [WIDTH]]
 
-Measures what the hooks cost a step of a plain loop, in networks of several sizes.
+Measures what the hooks cost a step of a plain loop, in networks of several sizes. WIDTH is that of the largest, which takes
+about 20 ms for a step with PyPI's torch.
 
 Most of the cost is memory that a hook touches for the first time in a step, because the step's computation has filled the
 caches. A loop that calls a hook again and again does not show it, and two runs of one program differ by more than all
@@ -11,7 +12,7 @@ their hooks. The cost of a hook is the median of its times, minus the median wit
 hooks, and a 95 % interval of it by bootstrap. It is too high rather than too low, because the original would have had to
 touch a part of that memory itself. Inner modules are called one after the other, so their hook is measured in a loop.
 
-The last column has the CPU time of whole steps, compared in the same way. Its interval is wide.
+The last column has the time of whole steps, compared in the same way. Its interval is wide.
 """
 import random
 import statistics
@@ -24,10 +25,10 @@ from torch.utils.data import DataLoader, TensorDataset, _utils, dataloader
 from paceline_pytorch import ranges, training
 
 BATCH = 16
-SIZES = ((2, 16, 1), (30, 16, 1), (30, 448, 4))  # blocks of layers, their width, and what divides the number of steps
+WARM = 20  # steps
 clock = time.perf_counter_ns
 hooks_are_on = True
-clocks = {}  # by name of a hook: the four clocks of the latest call
+clocks = {}  # by name of a hook: four clocks for each call
 
 
 def between_clocks(function, times):
@@ -79,10 +80,12 @@ def with_original(hook):
 
 def measure_functions():
     torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)  # hooks its step
-    shared = hasattr(torch.autograd, "_engine_run_backward")
-    of_backward = "_engine_run_backward" if shared else "backward"
-    backward = getattr(torch.autograd, of_backward).__wrapped__
-    setattr(torch.autograd, of_backward, measured("backward", backward, function_around("around_backward")))
+    shared = getattr(torch.autograd, "_engine_run_backward", None)
+    if shared is not None:
+        torch.autograd._engine_run_backward = measured("backward", shared.__self__, around("around_backward"))
+    else:
+        backward = torch.autograd.backward.__wrapped__
+        torch.autograd.backward = measured("backward", backward, function_around("around_backward"))
 
     step = torch.optim.SGD.step.__wrapped__
     torch.optim.SGD.step = measured("step", step, lambda original: training._step_hook(original, bool))
@@ -128,7 +131,9 @@ def cost_of_inner_module():
     module.forward = lambda: None
     ranges.phases.begin_forward(False)
     try:
-        return (shortest_ns(hook, module) - shortest_ns(hook.__wrapped__, module)) / 1000
+        times = [(shortest_ns(hook, module), shortest_ns(hook.__wrapped__, module)) for _ in range(5)]
+        with_hook, without = map(min, zip(*times))
+        return (with_hook - without) / 1000
     finally:
         ranges.phases.end_inside()
 
@@ -155,31 +160,33 @@ def measure_steps(blocks, size, steps, inner):
     model = torch.nn.Sequential(*layers, torch.nn.Linear(size, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loss_of = torch.nn.CrossEntropyLoss()
-    warm = 20
-    images = BATCH * (steps + warm)
+    images = BATCH * (steps + WARM)
     loader = iter(DataLoader(TensorDataset(torch.randn(images, size), torch.zeros(images, dtype=torch.long)), BATCH))
     fetcher = loader._dataset_fetcher
     fetcher.collate_fn = measured("collate", fetcher.collate_fn.__self__, around("before_collate"))
     measure_module("forward", model)
     measure_module("loss", loss_of)
 
-    in_hooks = {on: {name: [] for name in clocks} for on in (True, False)}  # in µs
-    whole = {on: {"step": []} for on in (True, False)}
-    for step in range(steps + warm):
-        hooks_are_on = random.random() < 0.5 if step % 2 == 0 else not hooks_are_on
-        for times in clocks.values():
-            times.clear()
-        begin = time.thread_time_ns()
+    order = [on for _ in range((steps + WARM) // 2) for on in random.choice(((True, False), (False, True)))]
+    for times in clocks.values():
+        times.clear()
+    durations = []
+    for hooks_are_on in order:  # nothing else, because what a script does between steps costs little memory
+        begin = clock()
         image, label = next(loader)
         optimizer.zero_grad()
         loss_of(model(image), label).backward()
         optimizer.step()
-        duration = time.thread_time_ns() - begin
-        if step >= warm:
-            whole[hooks_are_on]["step"].append(duration / 1000)
-            for name, times in clocks.items():
-                in_hooks[hooks_are_on][name].append((times[1] - times[0] + times[3] - times[2]) / 1000)
+        durations.append(clock() - begin)
     hooks_are_on = True
+
+    in_hooks = {on: {name: [] for name in clocks} for on in (True, False)}  # in µs
+    whole = {on: {"step": []} for on in (True, False)}
+    for step in range(WARM, len(order)):
+        whole[order[step]]["step"].append(durations[step] / 1000)
+        for name, times in clocks.items():
+            begin, begin_of_original, end_of_original, end = times[4 * step: 4 * step + 4]
+            in_hooks[order[step]][name].append((begin_of_original - begin + end - end_of_original) / 1000)
 
     modules = 2 * blocks + 1
     on, off = in_hooks[True], in_hooks[False]
@@ -193,12 +200,14 @@ def measure_steps(blocks, size, steps, inner):
 
 def main():
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    width = int(sys.argv[2]) if len(sys.argv) > 2 else 448
     torch.set_num_threads(1)
     inner = cost_of_inner_module()
     measure_functions()
     print("| modules | step | cost of the hooks | share of the step | whole steps |\n|---|---|---|---|---|")
-    for blocks, size, divisor in SIZES:
-        measure_steps(blocks, size, steps // divisor, inner)
+    measure_steps(2, 16, steps, inner)
+    measure_steps(30, 16, steps, inner)
+    measure_steps(30, width, steps // 4, inner)
 
 
 if __name__ == "__main__":
