@@ -79,7 +79,12 @@ analysis::WhatIf predictions(const Options& options) {
   }
   const analysis::Changes changes = changes_of(options, run);
   const analysis::PhaseTable table(trace);
-  const analysis::Predictor predictor(table, dependency_graph(table), training_setup(run), changes.faster);
+  const analysis::DependencyGraph graph = dependency_graph(table);
+  std::vector<analysis::FasterWork> faster = changes.faster;
+  if (!changes.any()) {
+    if (const auto path = critical_path(table, graph)) faster = largest_kinds(table, *path);
+  }
+  const analysis::Predictor predictor(table, graph, training_setup(run), faster);
   if (predictor.program().iterations.empty()) {
     throw Error(
         fmt::format("{}: no iteration that all ranks finished; mark iterations with a range named iteration, or "

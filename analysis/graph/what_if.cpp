@@ -122,7 +122,7 @@ bool Changes::any() const {
 
 Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, const TrainingSetup& setup,
                      const std::vector<FasterWork>& faster)
-    : setup_(setup) {
+    : setup_(setup), faster_(faster) {
   std::vector<std::string> patterns;
   for (const FasterWork& of : faster) patterns.push_back(of.name);
   program_ = replay_program(table, graph, patterns);

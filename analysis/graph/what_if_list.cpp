@@ -42,6 +42,14 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
   const auto more = static_cast<int>(2 * predictor.program().ranks);
   add("twice the ranks", fmt::format("--ranks {}", more), {.ranks = more});
   add("a loader that is twice as fast", "--loader 2", {.loader = 2});
+  for (std::size_t k = 0; k < predictor.faster().size(); ++k) {
+    std::vector<FasterWork> faster = predictor.faster();
+    for (std::size_t other = 0; other < faster.size(); ++other) {
+      if (other != k) faster[other].factor = 1;
+    }
+    add(fmt::format("{} {:g} times as fast", faster[k].name, faster[k].factor),
+        fmt::format("--faster '{}={:g}'", faster[k].name, faster[k].factor), {.faster = faster});
+  }
   add("bound: communication free", "", {.free_communication = true}, true);
   add("bound: all ranks equal", "", {.balanced = true}, true);
   add("bound: preprocessing free", "", {.loader = 0}, true);

@@ -63,6 +63,9 @@ bool is_about_slow_ranks(const Prediction& prediction) {
          prediction.options.find("--balanced") != std::string::npos;
 }
 
+// Which computation would pay, and not how to make it faster.
+bool is_about_faster_work(const Prediction& prediction) { return prediction.options.starts_with("--faster"); }
+
 // The predictions, the one to make first at the top.
 Table first_row_first(const RunAnalysis& run) {
   WhatIf what_if = *run.what_if;
@@ -130,6 +133,7 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   }
   for (const Prediction& of : run.what_if->predictions) {
     if (of.bound || of.per_image != of.ratio || of.ratio >= 1) continue;  // other work, or slower
+    if (changes_parts::is_about_faster_work(of)) continue;
     // Where chance may have made a rank slow, nobody should look for its cause first.
     if (slow.empty() && changes_parts::is_about_slow_ranks(of)) continue;
     if (best == nullptr) best = &of;
@@ -142,14 +146,26 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   return best;
 }
 
-const Prediction* best_relief(const RunAnalysis& run) {
-  if (!run.what_if) return nullptr;
+namespace changes_parts {
+
+const Prediction* best_of(const RunAnalysis& run, bool (*chosen)(const Prediction&)) {
   const Prediction* best = nullptr;
+  if (!run.what_if) return best;
   for (const Prediction& of : run.what_if->predictions) {
-    if (of.bound || of.ratio >= 1 || !changes_parts::is_about_slow_ranks(of)) continue;
+    if (of.bound || of.ratio >= 1 || !chosen(of)) continue;
     if (best == nullptr || of.ratio < best->ratio) best = &of;
   }
   return best;
+}
+
+}  // namespace changes_parts
+
+const Prediction* best_relief(const RunAnalysis& run) {
+  return changes_parts::best_of(run, changes_parts::is_about_slow_ranks);
+}
+
+const Prediction* best_faster_work(const RunAnalysis& run) {
+  return changes_parts::best_of(run, changes_parts::is_about_faster_work);
 }
 
 std::vector<Table> change_tables(const Report& report) {

@@ -176,6 +176,11 @@ std::string prediction_sentence(const RunAnalysis& run, const Prediction& first,
 // even where chance may have made the rank slow.
 std::string no_change_text(const RunAnalysis& run) {
   const Prediction* relief = best_relief(run);
+  const Prediction* faster = best_faster_work(run);
+  if (relief == nullptr && faster != nullptr) {
+    return fmt::format("Only faster computation makes a step 1 % shorter: {} is predicted to take {:.1f} % less",
+                       faster->title, 100 * (1 - faster->ratio));
+  }
   if (relief == nullptr) return "No change that can be predicted makes a step 1 % shorter";
   const std::string unknown = why_lateness_is_unknown(run);
   return fmt::format("No change is certain to make a step 1 % shorter: for \"{}\", {:.1f} % less is predicted, but {}",

@@ -66,7 +66,7 @@ RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
   const DependencyGraph graph = dependency_graph(table, &messages);
   run.critical_path = critical_path(table, graph);
   if (!run.critical_path) return run;
-  const Predictor predictor(table, graph, training_setup(run));
+  const Predictor predictor(table, graph, training_setup(run), largest_kinds(table, *run.critical_path));
   // The costs of one iteration come from others.
   if (!predictor.usable() || predictor.iterations() < 2) return run;
   run.what_if = all_predictions(predictor);

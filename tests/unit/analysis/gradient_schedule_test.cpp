@@ -107,6 +107,18 @@ TEST_F(LayersTest, CopiesOnOneHostTakeTheWholeTransferFromRanksWithoutASpareCore
   EXPECT_NEAR(step_ms(overlap, {.machines = {}, .one_host = true}), 53.5 + 1 + 5, 0.01) << "unknown CPUs take nothing";
 }
 
+// Forward and backward are phases, and the layers of backward make up 30 of 77 ms.
+TEST_F(LayersTest, TheLargestKindOfLayersIsInTheList) {
+  const DependencyGraph graph = dependency_graph(table_);
+  const auto kinds = largest_kinds(table_, *critical_path(table_, graph));
+  ASSERT_EQ(kinds.size(), 1U);
+  EXPECT_EQ(kinds[0].name, "*layer*");
+  const WhatIf found = all_predictions(Predictor(table_, graph, {}, kinds));
+  const auto faster = std::ranges::find(found.predictions, "--faster '*layer*=2'", &Prediction::options);
+  ASSERT_NE(faster, found.predictions.end());
+  EXPECT_NEAR(1e3 * faster->step_s, 77 - 15, 0.01);
+}
+
 TEST_F(LayersTest, UpdatersThatSendSomethingElseAreNotRearranged) {
   const Predictor sharded(table_, dependency_graph(table_), {.other_updater = "sharded"});
   EXPECT_THAT(sharded.obstacle({.schedule = GradientSchedule::overlap}), ::testing::HasSubstr("the updater sharded"));

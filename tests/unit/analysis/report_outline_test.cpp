@@ -91,6 +91,9 @@ TEST(VerdictOfAReport, DoesNotDenyTheReliefThatTheTableLists) {
               HasSubstr("for \"--relieve 1\", 6.0 % less is predicted, but no rank is late beyond chance"));
   run.lateness.judged = false;
   EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("too short to tell whether a rank is slow"));
+  run.what_if->predictions = {prediction("--faster '*conv*=2'", 0.8)};
+  EXPECT_THAT(build_report({run}).verdict.change,
+              HasSubstr("Only faster computation makes a step 1 % shorter: --faster '*conv*=2'"));
 }
 
 // What changes neither the results nor the machine comes first unless another change gains more than twice as much.
