@@ -259,6 +259,18 @@ class Building {
     return matched;
   }
 
+  // Adds work to the stretch of its phase since the last synchronisation point, which has one item for each group: a
+  // million layers in turn would make a million items.
+  static void add_to_stretch(std::vector<ReplayItem>& items, const ReplayItem& item) {
+    for (auto at = items.rbegin(); at != items.rend(); ++at) {
+      if (at->what != ReplayItem::work || at->phase != item.phase || at->iteration != item.iteration) break;
+      if (at->group != item.group) continue;
+      at->ns += item.ns;
+      return;
+    }
+    items.push_back(item);
+  }
+
   void add_items(GraphTrack t) {
     auto& points = points_[t];
     std::ranges::stable_sort(points, [](const Point& a, const Point& b) {
@@ -297,14 +309,7 @@ class Building {
         }
         item.ns = static_cast<double>(end - now);
         now = end;
-        ReplayItem* last = track.items.empty() ? nullptr : &track.items.back();
-        const bool same = last != nullptr && last->what == ReplayItem::work && last->phase == item.phase &&
-                          last->group == item.group && last->iteration == item.iteration;
-        if (same) {
-          last->ns += item.ns;
-        } else {
-          track.items.push_back(item);
-        }
+        add_to_stretch(track.items, item);
       }
     };
     for (const Point& point : points) {

@@ -47,7 +47,9 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
     for (std::size_t other = 0; other < faster.size(); ++other) {
       if (other != k) faster[other].factor = 1;
     }
-    add(fmt::format("{} {:g} times as fast", faster[k].name, faster[k].factor),
+    std::string kind = faster[k].name;
+    std::erase(kind, '*');
+    add(fmt::format("{} {:g} times as fast", kind, faster[k].factor),
         fmt::format("--faster '{}={:g}'", faster[k].name, faster[k].factor), {.faster = faster});
   }
   add("bound: communication free", "", {.free_communication = true}, true);
