@@ -1,5 +1,6 @@
 // Which layers and kernels take most of the critical path, by kind.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string_view>
 
