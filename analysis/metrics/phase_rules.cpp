@@ -14,6 +14,10 @@ constexpr PhaseRule phase_table[] = {
     // Our trainer: the category says it all. Layers and iterations take the phase around them.
     {"paceline.trainer", "layer", "", none},
     {"paceline.trainer", "iteration", "", none},
+    {"paceline.trainer", "stage", "", none},
+    {"paceline.trainer", "microbatch", "", none},
+    {"paceline.trainer", "send", "", Phase::communication},
+    {"paceline.trainer", "receive", "", Phase::communication},
 
     // PyTorch's hooks (`paceline record --pytorch`). A module's name may be any word.
     {"torch", "module", "", none},
