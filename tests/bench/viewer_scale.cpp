@@ -107,6 +107,7 @@ bool MeasuredApplication::notify(QObject* receiver, QEvent* event) {
 
 void measure_scale(MeasuredApplication& application, const QString& path) {
   using namespace scale;
+  std::cout << std::unitbuf;  // each line as soon as it is known
   Stopwatch opening{CLOCK_PROCESS_CPUTIME_ID};
   Window window;
   window.resize(1920, 1080);
