@@ -3,10 +3,11 @@
   const screen = matchMedia("(prefers-color-scheme: dark)");
   const dark = { get matches() { return screen.matches && !paper; } };
   let paper = false;  // while printing, where everything is light
-  // One colour a phase, the same as in the viewer; told apart by colour-blind readers (M. Okabe, K. Ito).
-  const phaseColours = () => ({ startup: dark.matches ? "#7f8791" : "#8a919c", preprocess: "#e69f00", forward: "#56b4e9",
-    backward: dark.matches ? "#1a84c7" : "#0072b2", optimizer: "#009e73", communication: "#d55e00", evaluate: "#cc79a7",
-    checkpoint: "#882255", copy: "#f0e442", launch: "#999933", idle: dark.matches ? "#343b44" : "#dfe3e8",
+  // The viewer's colours (viewer/drawing/palette.cpp). They can be told apart with each kind of colour blindness.
+  const phaseColours = () => ({ startup: dark.matches ? "#6e7680" : "#656c77", preprocess: "#e69f00", forward: "#56b4e9",
+    backward: dark.matches ? "#077bc2" : "#0072b2", optimizer: dark.matches ? "#05a867" : "#009e73", communication: "#d55e00",
+    evaluate: "#cc79a7", checkpoint: dark.matches ? "#7d116f" : "#882255", copy: "#f0e442",
+    launch: dark.matches ? "#865d3b" : "#7a5230", idle: dark.matches ? "#343b44" : "#ebeff4",
     other: dark.matches ? "#565f6b" : "#b9c0ca", "events lost": dark.matches ? "#98a2b0" : "#6b7482" });
   let drawn = [];
   // A chart in a folded part is drawn when the part is unfolded, because it has no width before.
