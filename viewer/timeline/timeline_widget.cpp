@@ -20,11 +20,11 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
       rows_(document, state),
       links_(document),
       path_(document) {
+  install_accessible_timeline();  // first: a change of the widget makes its interface where a screen reader runs
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName("Timeline");
-  install_accessible_timeline();
   viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
   viewport()->setMouseTracking(true);
   viewport()->setCursor(Qt::ArrowCursor);
