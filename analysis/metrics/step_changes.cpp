@@ -12,8 +12,9 @@
 namespace paceline::analysis {
 namespace step_change_parts {
 
-constexpr double change_block_times = 1;  // length of a block, in autocorrelation times
-constexpr std::size_t fewest_beside = 5;  // iterations on each side of a jump
+constexpr double change_block_times = 1;       // length of a block, in autocorrelation times
+constexpr std::size_t fewest_beside = 5;       // iterations on each side of a jump
+constexpr std::size_t fewest_iterations = 30;  // fewer do not show how long their autocorrelation is
 constexpr std::size_t most_change_permutations = 999, fewest_change_permutations = 199;
 constexpr std::size_t enough_clearer = 20;  // permutations; the change is then not beyond chance
 // A jump has one more free value than a line, its place, which follows some of the noise. By how much a jump must
@@ -121,7 +122,7 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
   using namespace step_change_parts;
   StepChangeTest test;
   const std::size_t n = values.size();
-  if (n < 2 * fewest_beside) return test;
+  if (n < fewest_iterations) return test;
   const std::vector<double> places = places_of(values);
   Fit fit = fit_changes(places);
   // The values locate a large jump more exactly than the places do, unless single iterations mislead them.

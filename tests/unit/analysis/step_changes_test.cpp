@@ -95,7 +95,7 @@ TEST(StepChanges, ASmallChangeDoesNotCountAndAShortRunIsNotJudged) {
     steps.push_back(1 + 1e-4 * std::normal_distribution<double>()(random) + (i < 80 ? 0 : 0.01));
   EXPECT_TRUE(test_step_change(steps, 0.005).change);
   EXPECT_FALSE(test_step_change(steps, 0.02).change);
-  EXPECT_FALSE(test_step_change(std::vector<double>(9, 1.0), 0).judged);
+  EXPECT_FALSE(test_step_change(std::vector<double>(29, 1.0), 0).judged);
   EXPECT_FALSE(test_step_change({}, 0).judged);
   const StepChangeTest constant = test_step_change(std::vector<double>(100, 1.0), 0);
   EXPECT_TRUE(constant.judged);
