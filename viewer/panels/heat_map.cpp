@@ -1,10 +1,8 @@
 #include "viewer/panels/heat_map.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -147,14 +145,12 @@ QString HeatMap::text_of(const Cell& cell) const {
 
 bool HeatMap::event(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && dark_ != Theme::of(palette()).dark) set_stale();
-  if (event->type() != QEvent::ToolTip) return LazyPanel::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  if (const auto pointed = at(help->pos())) {
-    QToolTip::showText(help->globalPos(), text_of(*pointed), this);
-  } else {
-    QToolTip::hideText();
-  }
-  return true;
+  return LazyPanel::event(event);
+}
+
+QString HeatMap::tip_at(const QPoint& position) const {
+  const auto cell = at(position);
+  return cell ? text_of(*cell) : QString();
 }
 
 void HeatMap::paintEvent(QPaintEvent*) {

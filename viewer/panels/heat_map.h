@@ -37,6 +37,7 @@ class HeatMap : public LazyPanel {
  protected:
   void refresh() override;
   bool event(QEvent* event) override;
+  QString tip_at(const QPoint& position) const override;
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;

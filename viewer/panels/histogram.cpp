@@ -1,10 +1,8 @@
 #include "viewer/panels/histogram.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
@@ -120,15 +118,9 @@ QString Histogram::text_of(std::size_t i) const {
            duration_text(std::int64_t(std::ceil(Durations::begin_of(number + 1)))));
 }
 
-bool Histogram::event(QEvent* event) {
-  if (event->type() != QEvent::ToolTip) return LazyPanel::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  if (const auto pointed = at(help->pos())) {
-    QToolTip::showText(help->globalPos(), text_of(*pointed), this);
-  } else {
-    QToolTip::hideText();
-  }
-  return true;
+QString Histogram::tip_at(const QPoint& position) const {
+  const auto bar = at(position);
+  return bar ? text_of(*bar) : QString();
 }
 
 void Histogram::paintEvent(QPaintEvent*) {

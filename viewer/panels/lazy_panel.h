@@ -1,6 +1,8 @@
 // A panel that computes nothing before it is first seen, and nothing while it is hidden behind another tab.
 #pragma once
 
+#include <QHelpEvent>
+#include <QToolTip>
 #include <QWidget>
 
 #include "viewer/panels/slices_in.h"
@@ -20,6 +22,14 @@ class LazyPanel : public QWidget {
   void set_stale() {
     stale_ = true;
     if (isVisible()) refresh_now();
+  }
+  // The tooltip of what is drawn there; empty where nothing is.
+  virtual QString tip_at(const QPoint&) const { return {}; }
+  bool event(QEvent* event) override {
+    if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    QToolTip::showText(help->globalPos(), tip_at(help->pos()), this);  // an empty text hides it
+    return true;
   }
   void showEvent(QShowEvent* event) override {
     QWidget::showEvent(event);

@@ -130,7 +130,7 @@ TEST_F(HandsTest, RowsAndRanksAreHiddenAndShownAgain) {
   EXPECT_TRUE(state.rank_hidden(2));
   EXPECT_TRUE(timeline.rows().rows_of(2).empty());
   state.reveal(first_named("backward", 2));
-  EXPECT_FALSE(state.rank_hidden(2)) << "what is revealed is shown";
+  EXPECT_FALSE(state.rank_hidden(2)) << "to reveal a slice shows its rank";
   state.set_rank_hidden(0, true);
   state.show_hidden();
   EXPECT_EQ(timeline.rows().rows().size(), rows);

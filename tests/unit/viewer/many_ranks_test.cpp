@@ -16,7 +16,7 @@
 
 #include "analysis/trace/builder.h"
 #include "tests/unit/analysis/rank_file.h"
-#include "tests/unit/viewer/simulated_run.h"
+#include "tests/unit/viewer/page.h"
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/breakdown_panel.h"
@@ -27,7 +27,6 @@
 #include "viewer/session/loader.h"
 #include "viewer/timeline/timeline_widget.h"
 #include "viewer/window/loading_page.h"
-#include "viewer/window/window.h"
 
 namespace paceline::viewer {
 namespace {
@@ -45,33 +44,15 @@ std::shared_ptr<const Run> twelve_ranks() {
 }
 
 // A page of such a run in a window on the offscreen screen.
-class ManyRanks : public testing::Test {
+class ManyRanks : public Page {
  protected:
-  explicit ManyRanks(QSize size = {1200, 800}) : page(window.show_run(twelve_ranks())) {
-    window.resize(size);
-    window.show();
-    QTest::qWait(0);
-    page->document().background().finish();
-    QTest::qWait(0);
-    timeline = page->findChild<TimelineWidget*>();
-  }
-  ViewState& state() { return page->state(); }
+  explicit ManyRanks(QSize size = {1200, 800})
+      : Page(twelve_ranks(), size), timeline(page->findChild<TimelineWidget*>()) {}
   void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(timeline, key, modifiers); }
   QPoint name_of(std::size_t rank) const {
     return {60, ruler_height + timeline->rows().rows_of(rank).front().y + 3 - timeline->scroll_y()};
   }
-  SliceRef first_named(const char* name, std::size_t rank) const {
-    const viewer::Run& run = page->run();
-    const auto id = run.trace.names.find(name);
-    const auto& slices = run.trace.ranks[rank].tracks[0].slices;
-    for (std::uint32_t i = 0; i < slices.size(); ++i) {
-      if (run.trace.kind_of(slices, i).name == id) return {.rank = rank, .track = 0, .slice = i};
-    }
-    throw std::runtime_error(name);
-  }
 
-  Window window;
-  RunPage* page;
   TimelineWidget* timeline;
 };
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <QTest>
+#include <memory>
+#include <utility>
 
 #include "tests/unit/viewer/simulated_run.h"
 #include "viewer/window/window.h"
@@ -27,8 +29,9 @@ inline bool is_seen(QWidget* panel) {
 
 class Page : public testing::Test {
  protected:
-  Page() : page(window.show_run(four_ranks())) {
-    window.resize(1400, 900);
+  explicit Page(std::shared_ptr<const viewer::Run> run = four_ranks(), QSize size = {1400, 900})
+      : page(window.show_run(std::move(run))) {
+    window.resize(size);
     window.show();
     finish();
   }

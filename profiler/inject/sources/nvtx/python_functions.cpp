@@ -1,6 +1,6 @@
 // The functions of script_phases.h as functions of Python, without Python's headers: the library that is loaded into
-// every program must not depend on an interpreter. All that is used is a part of Python's stable interface, so that one
-// library does for all versions.
+// every program must not depend on an interpreter. This file uses Python's stable interface only, so one library serves
+// all versions.
 #include <type_traits>
 
 #include "profiler/inject/sources/nvtx/script_phases.h"
