@@ -1,4 +1,4 @@
-// paceline-train: the reference trainer, one MPI rank a process.
+// paceline-train: the reference trainer, one process for each MPI rank.
 #include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>

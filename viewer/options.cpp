@@ -45,7 +45,7 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--panel", panel, "Open this panel, such as Ranks or \"Heat map\"")
       ->type_name("TITLE")
       ->check(CLI::IsMember(titles));
-  app.add_flag("--follow", options.follow, "Load runs again while they are being recorded");
+  app.add_flag("--follow", options.follow, "Reload runs while they are being recorded");
   app.add_flag("--fold", options.fold, "Show only the phases of each rank");
   app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");
   try {

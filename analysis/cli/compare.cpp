@@ -77,7 +77,7 @@ void add_compare(CLI::App& app, Command& chosen) {
   auto fail_above = std::make_shared<std::string>();
   command
       ->add_option("RUN", options->base,
-                   "The base and the new run; with --new, all of them are repeated runs of the base")
+                   "The base run and the new run; with --new, all of them are repeated runs of the base")
       ->type_name("")
       ->required();
   command->add_option("--new", options->fresh, "Repeated runs of the new side: everything after --new")
@@ -89,7 +89,7 @@ void add_compare(CLI::App& app, Command& chosen) {
   command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
   command
       ->add_option("--fail-above", *fail_above,
-                   "End with status 1 if the new step time is beyond chance and more than PERCENT slower")
+                   "Exit with status 1 if a step became more than PERCENT slower and this is unlikely to be chance")
       ->type_name("PERCENT");
   command->callback([options, fail_above, &chosen] {
     if (options->fresh.empty()) {

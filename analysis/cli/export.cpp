@@ -162,7 +162,7 @@ void add_export(CLI::App& app, Command& chosen) {
   command
       ->add_option(
           "-o,--output", options->output,
-          "File to write, compressed if its name ends with .gz; of otf2 the new directory. Default: standard output")
+          "File to write, compressed if its name ends with .gz; for otf2, the new directory. Default: standard output")
       ->type_name("FILE");
   command->add_option("--ranks", options->ranks, "Only these ranks, such as 0,2,5-9")
       ->type_name("LIST")

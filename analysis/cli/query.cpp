@@ -87,7 +87,7 @@ int query(const QueryOptions& options) {
 
 void add_query(CLI::App& app, Command& chosen) {
   const auto options = std::make_shared<QueryOptions>();
-  CLI::App* command = app.add_subcommand("query", "Ask a run with SQL: slices, collectives, messages, iterations, …");
+  CLI::App* command = app.add_subcommand("query", "Query a run with SQL: slices, collectives, messages, iterations, …");
   command->add_option("--format", options->format, "table (default), csv, tsv or json")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "csv", "tsv", "json"}));

@@ -201,14 +201,14 @@ void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* proc
   command
       ->add_option("--link-gbit", options->link_gbit,
                    "The rated speed of the link between the ranks, each way. Default: that of the network adapters or "
-                   "NVLinks, where the trace has it")
+                   "NVLinks, if the trace has it")
       ->type_name("GBIT/S")
       ->check(CLI::Range(1e-6, 1e6));
   command
       ->add_option(
           "--whole-run-slots", options->whole_run_slots,
           "A run with more slots than this (two or three for each range or call) is read rank by rank, in bounded "
-          "memory, and by all processes of mpirun; without messages, critical path and predictions. Default: "
+          "memory, and by all processes of mpirun. Its report has no messages, critical path and predictions. Default: "
           "400000000")
       ->type_name("SLOTS");
   command

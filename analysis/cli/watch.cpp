@@ -169,11 +169,11 @@ void add_watch(CLI::App& app, Command& chosen) {
   command
       ->add_option(
           "--interval", options->interval_s,
-          "Seconds between two refreshes, 2 by default. They become longer where the refreshes would take more "
-          "than 2 % of a core")
+          "Seconds between two refreshes. The interval becomes longer if the refreshes would take more than 2 % of a "
+          "core. Default: 2")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 3600.0));
-  command->add_flag("--once", options->once, "Print the present state once, as plain text, and end");
+  command->add_flag("--once", options->once, "Print the current state once, as plain text, and exit");
   command->add_flag("--json", options->json, "Print a JSON object on one line for each refresh");
   command->add_option("RUN", options->run, "The directory that the job's ranks write into. It may not exist yet")
       ->type_name("")

@@ -131,7 +131,7 @@ int whatif(const Options& options) {
 void add_whatif(CLI::App& app, Command& chosen) {
   using whatif_command::Options;
   auto* command = app.add_subcommand(
-      "whatif", "Predict the step time if something were different; without a change, rank all that apply");
+      "whatif", "Predict the step time after changes; without a change, rank all changes that apply");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "The recorded run")->type_name("")->required();
   const auto factor = CLI::Range(1e-6, 1e6);
@@ -146,7 +146,7 @@ void add_whatif(CLI::App& app, Command& chosen) {
       command->add_flag("--blocking", options->blocking, "Average the whole gradient after backward")->group(changes);
   overlap->excludes(buffering)->excludes(blocking);
   buffering->excludes(blocking);
-  command->add_option("--bucket-mb", options->bucket_mb, "Size of the buckets of overlap")
+  command->add_option("--bucket-mb", options->bucket_mb, "Size of the buckets for --overlap")
       ->type_name("MIB")
       ->check(CLI::Range(1e-6, 1e6))
       ->group(changes);
@@ -154,16 +154,16 @@ void add_whatif(CLI::App& app, Command& chosen) {
       ->type_name("NAME")
       ->check(CLI::IsMember({"ring", "halving_doubling", "tree"}))
       ->group(changes);
-  command->add_option("--latency", options->latency, "Factor of the network's latency")
+  command->add_option("--latency", options->latency, "Multiply the network's latency by FACTOR")
       ->type_name("FACTOR")
       ->check(factor)
       ->group(changes);
-  command->add_option("--bandwidth", options->bandwidth, "Factor of the network's bandwidth")
+  command->add_option("--bandwidth", options->bandwidth, "Multiply the network's bandwidth by FACTOR")
       ->type_name("FACTOR")
       ->check(factor)
       ->group(changes);
-  command->add_flag("--free-communication", options->free_communication, "Transfers take no time")->group(changes);
-  command->add_option("--batch", options->batch, "Factor of the images per rank and iteration")
+  command->add_flag("--free-communication", options->free_communication, "Let transfers take no time")->group(changes);
+  command->add_option("--batch", options->batch, "Multiply the images per rank and iteration by FACTOR")
       ->type_name("FACTOR")
       ->check(factor)
       ->group(changes);
@@ -171,19 +171,20 @@ void add_whatif(CLI::App& app, Command& chosen) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->group(changes);
-  command->add_flag("--balanced", options->balanced, "All ranks have the same work")->group(changes);
+  command->add_flag("--balanced", options->balanced, "Give all ranks the same amount of work")->group(changes);
   command
-      ->add_option("--relieve", options->relieve, "This rank, or all ranks of this host, are no slower than the others")
+      ->add_option("--relieve", options->relieve,
+                   "Make this rank, or all ranks of this host, no slower than the others")
       ->type_name("RANK|HOST")
       ->group(changes);
-  command->add_option("--loader", options->loader, "Factor of the loader's speed")
+  command->add_option("--loader", options->loader, "Make the loader FACTOR times as fast")
       ->type_name("FACTOR")
       ->check(factor)
       ->group(changes);
   command
       ->add_option(
           "--faster", options->faster,
-          "Ranges or kernels whose names fit NAME (* stands for any text) are FACTOR times as fast; repeatable")
+          "Make ranges or kernels whose names match NAME (* matches any text) FACTOR times as fast; repeatable")
       ->type_name("NAME=FACTOR")
       ->group(changes);
   command->add_option("--format", options->format, "text or json")

@@ -185,7 +185,7 @@ void add_options(CLI::App& record, RecordOptions& options) {
       ->type_name("S")
       ->check(is_time())
       ->group(what);
-  record.add_option("--duration", options.duration_s, "Stop recording S seconds after it started")
+  record.add_option("--duration", options.duration_s, "Stop recording S seconds after the recording started")
       ->type_name("S")
       ->check(is_time())
       ->group(what);

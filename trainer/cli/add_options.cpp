@@ -64,7 +64,8 @@ std::vector<std::string> updater_names() {
 
 void add_updater_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--updater", o.updater, updater_help())->check(CLI::IsMember(updater_names()))->capture_default_str();
-  app.add_option("--bucket-mb", o.bucket_mb, "overlap: MiB of a bucket; default: 25, the first one 1 at most")
+  app.add_option("--bucket-mb", o.bucket_mb,
+                 "overlap: size of a bucket in MiB; default: 25, the first bucket at most 1")
       ->check(number(1e-6, 1e6));
   app.add_option("--max-ahead", o.most_ahead,
                  "parameter_server: iterations that a rank may be ahead of the slowest; default: no limit")
@@ -91,7 +92,7 @@ void add_updater_options(CLI::App& app, TrainOptions& o) {
 void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
   app.add_option("--pipeline-stages", o.stages,
                  "stages into which the layers are divided, each on ranks of its own (CPUs, --updater allreduce); the "
-                 "number of ranks is a multiple, and each replica has one rank for each stage")
+                 "number of ranks must be a multiple of it, and each replica has one rank for each stage")
       ->check(whole(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--microbatches", o.microbatches,
@@ -106,7 +107,7 @@ void add_pipeline_options(CLI::App& app, PipelineOptions& o) {
       ->capture_default_str();
   app.add_option("--pipeline-split", o.split,
                  "where the network is divided. measured: into equal measured times; operations: into equal numbers of "
-                 "multiply-adds; else the first layer of each stage behind the first, e.g. layer2,layer4.0")
+                 "multiply-adds; else the first layer of the second and each further stage, e.g. layer2,layer4.0")
       ->capture_default_str();
 }
 
@@ -118,8 +119,10 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
       ->check(whole(2, 1 << 20));
   app.add_option("--resize", o.resize, "CIFAR-10: enlarge images to this many pixels on each side, at least 32")
       ->check(whole(32, 4096));
-  app.add_option("--fraction", o.fraction,
-                 "use only this fraction of each class of --data, the first images, for training and for test")
+  app.add_option(
+         "--fraction", o.fraction,
+         "use only this fraction of the images of each class of --data, from the first on, for training and for "
+         "testing")
       ->check(number(0, 1))
       ->capture_default_str();
   app.add_option("--augment", o.augment,
@@ -128,13 +131,13 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
       ->check(CLI::IsMember({"all", "crop", "mirror", "none"}))
       ->capture_default_str();
   app.add_option("--sharding", o.sharding,
-                 "treatment of images that do not fill an iteration at an epoch's end. exact: left out, others in each "
-                 "epoch; equal-length: all are used, a few of them twice")
+                 "what happens to images that do not fill an iteration at an epoch's end. exact: they are left out, "
+                 "different ones in each epoch; equal-length: all are used, a few of them twice")
       ->check(CLI::IsMember({"exact", "equal-length"}))
       ->capture_default_str();
   app.add_option("--on-bad-image", o.on_bad_image,
-                 "a picture that is damaged or cannot be read. stop: the run ends; skip: the next good one takes its "
-                 "place in training, evaluation leaves it out, and the run reports their number at its end")
+                 "what happens if a picture is damaged or cannot be read. stop: the run ends; skip: the next good one "
+                 "takes its place in training, evaluation leaves it out, and the run reports the number at its end")
       ->check(CLI::IsMember({"skip", "stop"}))
       ->capture_default_str();
   app.add_option("--loader-workers", o.loader_workers, "threads per rank that read and prepare images")
@@ -195,17 +198,17 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->capture_default_str();
   app.add_option("--dtype", o.dtype,
                  "type of the arithmetic: f32; bf16, with weights in f32, on GPUs and on processors with AVX512-BF16 "
-                 "or AMX; tf32 "
-                 "and f16 on GPUs")
+                 "or AMX; tf32 and f16 on GPUs")
       ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}))
       ->transform(type_name_of)
       ->capture_default_str();
-  app.add_flag("--deterministic", o.deterministic,
-               "refuse options whose results differ when the run is repeated on the same ranks and threads");
+  app.add_flag(
+      "--deterministic", o.deterministic,
+      "refuse options whose results differ when the run is repeated with the same numbers of ranks and threads");
   app.add_option("--communicator", o.communicator, communicator_help())
       ->check(CLI::IsMember(communicator_choice_names()))
       ->capture_default_str();
-  app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients are sent in; the 16-bit types round")
+  app.add_option("--allreduce-dtype", o.allreduce_dtype, "type that gradients are sent in; the 16-bit types round them")
       ->check(CLI::IsMember(allreduce_dtypes()))
       ->transform(type_name_of)
       ->capture_default_str();
@@ -216,10 +219,10 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
                                     "file written after every epoch, at the end and when interrupted (rank 0 writes)")
                          ->type_name("FILE");
   auto* resume = app.add_flag("--resume", o.resume,
-                              "go on from the --checkpoint file if it exists; a complete run is evaluated again")
+                              "continue from the --checkpoint file if it exists; a complete run is evaluated again")
                      ->needs(checkpoint);
   app.add_flag("--overwrite-checkpoint", o.overwrite_checkpoint,
-               "start from the beginning although the --checkpoint file exists, and overwrite it")
+               "start from the beginning even if the --checkpoint file exists, and overwrite it")
       ->needs(checkpoint)
       ->excludes(resume);
   app.add_option(
@@ -246,7 +249,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       ->capture_default_str();
   app.add_option(
          "--import-weights", o.import_weights,
-         "safetensors file of the first weights and running statistics, with torchvision's names; --resume takes "
+         "safetensors file of the initial weights and running statistics, with torchvision's names; --resume takes "
          "those of an existing checkpoint instead")
       ->type_name("FILE");
   app.add_option(
@@ -270,7 +273,7 @@ void add_make_dataset(CLI::App& app, MakeDatasetOptions& o) {
   app.add_option("directory", o.directory, "directory of the data set, created if it is missing")->required();
   app.add_option("--train", o.train, "training images")->check(whole(1, 1 << 30))->capture_default_str();
   app.add_option("--test", o.test, "test images")->check(whole(1, 1 << 30))->capture_default_str();
-  app.add_option("--seed", o.seed, "seed of everything that is drawn")
+  app.add_option("--seed", o.seed, "seed of the random numbers for all images")
       ->check(whole(0, any_seed))
       ->capture_default_str();
   app.add_option("--format", o.format, "cifar10: its binary files; jpeg: a folder of pictures")
@@ -294,7 +297,7 @@ void add_bench_allreduce(CLI::App& app, BenchAllreduceOptions& o) {
                      ->check(CLI::IsMember({"cpu", "cuda"}))
                      ->capture_default_str();
   app.add_flag("--libraries", o.libraries,
-               "instead: compare MPI in host memory, CUDA-aware MPI and NCCL, as far as they are available")
+               "compare the libraries instead: MPI in host memory, CUDA-aware MPI and NCCL, if they are available")
       ->excludes(names)
       ->excludes(device);
   app.add_flag("--share-gpu", o.share_gpu, "let several ranks share one GPU, which NCCL refuses");

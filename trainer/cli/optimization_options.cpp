@@ -30,15 +30,16 @@ void add_optimizer(CLI::App& app, OptimizationOptions& options) {
       ->check(CLI::IsMember({"after", "inside", "corrected"}))
       ->capture_default_str();
   app.add_option("--weight-decay", o.weight_decay.rate,
-                 "factor of the weights that is added to the gradient; adamw: of the rate, which shrinks the weights")
+                 "the weights times this factor are added to the gradient; adamw: each step shrinks the weights by the "
+                 "rate times this factor")
       ->check(number(0, 1e6))
       ->capture_default_str();
   app.add_option("--decay-exclude", options.decay_exclude,
-                 "parameters without weight decay (and without a rate of lars): batch_norm, bias")
+                 "parameters without weight decay (and without the layer rates of lars): batch_norm, bias")
       ->delimiter(',')
       ->check(CLI::IsMember({"batch_norm", "bias"}));
   app.add_option("--clip-grad-norm", options.clip_gradient_norm,
-                 "scale the averaged gradient of all parameters down to this norm where it is larger; default: never")
+                 "scale the averaged gradient of all parameters down to this norm if it is larger; default: never")
       ->check(positive());
   app.add_option("--label-smoothing", options.label_smoothing,
                  "share of each label that the training loss spreads evenly over all classes")
@@ -66,7 +67,8 @@ void add_optimizer(CLI::App& app, OptimizationOptions& options) {
   app.add_option("--rms-center", o.rms_center, "rmsprop_warmup: epoch at which SGD's share is one half")
       ->check(number(0, most_epochs))
       ->capture_default_str();
-  app.add_option("--rms-period", o.rms_period, "rmsprop_warmup: epochs; SGD is alone half a period after the center")
+  app.add_option("--rms-period", o.rms_period,
+                 "rmsprop_warmup: length of the transition in epochs; SGD is alone half a period after the center")
       ->check(number(1e-6, most_epochs))
       ->capture_default_str();
   app.add_flag("--rms-printed-slope", o.rms_printed_slope,
@@ -95,14 +97,16 @@ void add_rate(CLI::App& app, OptimizationOptions& options) {
   app.add_option("--lr-steps", o.step_epochs, "step: epochs, e.g. 30,60,80; default: 1/2 and 3/4 of the run")
       ->delimiter(',')
       ->check(number(1e-6, most_epochs));
-  app.add_option("--lr-factor", o.step_factor, "step: factor at each")->check(number(1e-6, 1))->capture_default_str();
+  app.add_option("--lr-factor", o.step_factor, "step: factor of the rate at each of --lr-steps")
+      ->check(number(1e-6, 1))
+      ->capture_default_str();
   app.add_option("--poly-power", o.power, "poly: power of the remaining fraction of the run")
       ->check(positive())
       ->capture_default_str();
   app.add_option("--warmup", o.warmup, "none, constant (at --warmup-lr), gradual (from --warmup-lr, by iteration)")
       ->check(CLI::IsMember({"none", "constant", "gradual"}))
       ->capture_default_str();
-  app.add_option("--warmup-epochs", o.warmup_epochs, "epochs, fractions allowed, that the warm-up lasts")
+  app.add_option("--warmup-epochs", o.warmup_epochs, "length of the warm-up in epochs; fractions are allowed")
       ->check(number(0, most_epochs))
       ->capture_default_str();
   app.add_option("--warmup-lr", o.warmup_rate,
@@ -116,7 +120,7 @@ void add_rate(CLI::App& app, OptimizationOptions& options) {
       ->check(number(1, 1000))
       ->capture_default_str();
   app.add_option("--grow-batch-limit", options.grow_batch_limit,
-                 "most batches that an update accumulates; later steps lower the rate; 0: no limit")
+                 "largest number of batches that an update accumulates; later steps lower the rate; 0: no limit")
       ->check(whole(0, 1 << 20))
       ->capture_default_str();
 }
@@ -146,9 +150,10 @@ void add_optimization_options(CLI::App& app, OptimizationOptions& o) {
   add_rate(app, o);
   add_batch_norm(app, o);
   app.add_flag("--resnet-v1", o.resnet_v1,
-               "ResNets: a bottleneck's stride in its first 1x1 convolution (v1); default: in the 3x3 (v1.5)");
+               "ResNets: put a bottleneck's stride into its first 1x1 convolution (v1); default: into the 3x3 (v1.5)");
   app.add_flag("--zero-gamma", o.zero_gamma, "ResNets: the last batch norm of each residual block starts with scale 0");
-  app.add_option("--width", o.width, "factor of the published numbers of channels: narrow networks for small machines")
+  app.add_option("--width", o.width,
+                 "multiply the published numbers of channels by this factor: narrow networks for small machines")
       ->check(number(0.01, 16))
       ->capture_default_str();
 }

@@ -24,9 +24,9 @@ namespace paceline::train {
 namespace {
 
 constexpr const char* description =
-    "Trains an image classifier with data parallelism, one MPI rank a process:\n"
+    "Trains an image classifier with data parallelism, one process for each MPI rank:\n"
     "  paceline-train make-dataset DIR && mpirun --bind-to none -n 2 paceline-train --data DIR\n"
-    "Ends with status 0 when the run is complete, 1 when it failed or was interrupted, 2 for a wrong command line.";
+    "Exits with status 0 when the run is complete, 1 when it failed or was interrupted, 2 for a wrong command line.";
 
 // Before MPI_Init only the launcher's environment has the rank: variables of Open MPI, MPICH and Slurm.
 bool first_rank_by_environment() {
