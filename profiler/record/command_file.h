@@ -5,7 +5,7 @@
 
 namespace paceline::record {
 
-// Returns the reason why it cannot, as a phrase ("is statically linked"), or "" if there is no known reason. Searches
+// Returns the reason why it cannot be loaded, as a phrase ("is statically linked"), or "" if none is known. Searches
 // PATH for the command as execvp does and reads its first bytes; for a script, those of its interpreter.
 std::string why_not_recorded(const std::string& command);
 

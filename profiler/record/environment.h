@@ -15,11 +15,11 @@ namespace paceline::record {
 inline constexpr char env_output[] = "PACELINE_OUTPUT";
 // File name in that directory, with the placeholders of file_name.h. Unset: default_pattern.
 inline constexpr char env_pattern[] = "PACELINE_PATTERN";
-// Switch: a file of that name in the directory may be replaced. Otherwise the recorder never overwrites: it appends
-// "-2",
-// "-3", … before the ending (a program that execs another keeps its pid and with it the name).
+// Switch: a file with that name in the directory may be replaced. Otherwise the recorder never overwrites a file: it
+// inserts "-2", "-3", … before the ending. (A program that execs another one keeps its pid, and therefore the name.)
 inline constexpr char env_force[] = "PACELINE_FORCE";
-// Directory that files are written to, and moved from at the end. Unset: the output directory.
+// Directory that files are written to first. At the end they are moved to the output directory. Unset: files are
+// written to the output directory at once.
 inline constexpr char env_stage[] = "PACELINE_STAGE";
 
 // The file in the output directory that names the job which records there (job_marker.h).
@@ -56,7 +56,7 @@ inline constexpr char env_nvtx_domains[] = "PACELINE_NVTX_DOMAINS";
 inline constexpr char env_nvtx_exclude_domains[] = "PACELINE_NVTX_EXCLUDE_DOMAINS";
 inline constexpr char env_nvtx_categories[] = "PACELINE_NVTX_CATEGORIES";
 inline constexpr char env_nvtx_exclude_categories[] = "PACELINE_NVTX_EXCLUDE_CATEGORIES";
-// Time between two samplings of counters, in µs; 0: no counters and no facts of the machine. Unset: 50000.
+// Time between two samples of the counters, in µs; 0: no counters and no facts of the machine. Unset: 50000.
 inline constexpr char env_counters_us[] = "PACELINE_COUNTERS_US";
 
 // "phases" or "modules": what PyTorch's hooks record (profiler/pytorch). Unset: nothing.
@@ -76,7 +76,8 @@ inline constexpr char env_max_size_bytes[] = "PACELINE_MAX_SIZE_BYTES";
 
 // --- flight recorder and hangs
 
-// Only the last events, for this time, are kept; a trigger writes them out. Unset: everything is kept.
+// Length of the flight recorder: only the events of this last period are kept, and a trigger writes them out. Unset:
+// all events are kept.
 inline constexpr char env_ring_ms[] = "PACELINE_RING_MS";
 // Number of the signal that is a trigger; 0: none. Unset: SIGUSR2.
 inline constexpr char env_ring_signal[] = "PACELINE_RING_SIGNAL";

@@ -18,16 +18,16 @@ OutputPlace output_place(const std::string& option);
 // Checks the placeholders of -o without looking at the file system. Throws Error that names an unknown placeholder.
 void check_placeholders(const std::string& option);
 
-// The absolute path without dots. Throws Error, which names the option, if the current directory does not exist any
-// more.
+// The absolute path without "." and "..". Throws Error, which names the option, if the current directory no longer
+// exists.
 std::filesystem::path absolute_directory(const std::filesystem::path& path, const char* option);
 
 // Creates the directory if necessary and marks it for this job (job_marker.h). Throws Error if it cannot be written to,
 // if another job is running there, or if it has trace files of another job. With `force` those files are removed,
 // except files that are still being recorded.
 //
-// The ranks of a job call this one by one, some after others have begun to record. So a file that cannot be read yet is
-// tried again for up to 2 s before it counts as another job's.
+// The ranks of a job call this one after another, and some ranks may already be recording. A file that cannot be read
+// yet is therefore tried again for up to 2 s before it counts as another job's.
 void claim_directory(const std::filesystem::path& directory, const std::string& job, bool force);
 
 }  // namespace paceline::record

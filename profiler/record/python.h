@@ -10,8 +10,8 @@ namespace paceline::record {
 // Puts the folder in front of PYTHONPATH, unless it is there. Throws Error if the folder is not installed.
 void put_on_python_path(const std::filesystem::path& folder);
 
-// Why a command does not load the hooks, as the end of a sentence; "" if nothing speaks against it. Only a command that
-// is an interpreter itself is looked at: a script behind a launcher may be started with any options.
+// The reason why a command does not load the hooks, as the end of a sentence, or "" if none is known. Checks only
+// commands that are interpreters themselves: a launcher may start a script with any options.
 std::string why_no_hooks(std::span<const std::string> command);
 
 }  // namespace paceline::record

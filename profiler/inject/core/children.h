@@ -25,7 +25,7 @@ pid_t recorded_parent();
 // In a forked child of a recorded process, before it opens its own file.
 void become_child_of(pid_t parent);
 
-// The file of a forked child must repeat the definitions, because the child goes on using the parent's handles. The
+// The file of a forked child must repeat the definitions, because the child continues to use the parent's handles. The
 // first function remembers a definition, and the second writes all of them into the child's file.
 void remember_definition(format::EventType type, std::uint64_t low, std::span<const format::Slot> extension);
 void repeat_definitions();

@@ -1,5 +1,5 @@
-// Writes chunks that no thread writes into any more to the file. A chunk is named by the number of its first page. Only
-// the drain thread calls these functions, or the thread that finishes its work.
+// Writes finished chunks to the file: no thread writes into them any longer. A chunk is identified by the number of its
+// first page. Only the drain thread calls these functions, or the thread that finishes the drain's work.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // The live area's chunks: whole units, pages of divided units, and the reserve.
 //
-// A thread begins with a page and goes on with whole units. Unit 0 is the table of lost stretches (lost.h). The units
-// after it are the reserve: they are divided from the beginning, and their pages are for events that others depend on
-// (Need in writer.h), so that an overload leaves the outer ranges whole. The thread that needs a page divides a unit,
-// and the drain makes it whole again when all of its pages are free.
+// A thread begins with a page and continues with whole units. Unit 0 is the table of lost stretches (lost.h). The next
+// units are the reserve: they are divided into pages from the beginning, and their pages are for events that others
+// depend on (Need in writer.h), so that the outer ranges survive an overload. The thread that needs a page divides a
+// unit, and the drain joins the pages again when all of them are free.
 //
 // A chunk's number is that of its first page.
 #pragma once
@@ -47,11 +47,11 @@ bool reserve_has_more_than(std::uint32_t quarters);
 void set_free(std::uint32_t chunk);
 // Units that are ready to be taken.
 std::uint32_t ready_units();
-// Makes divided units whole if all of their pages are free.
+// Joins the pages of divided units whose pages are all free.
 void join_pages();
 
-// Gives memory to a unit that was never used, and frees it. Returns false if there is none. The first access to 16 MiB
-// of a file takes tens of milliseconds; the drain does it while the program goes on.
+// Allocates the memory of a unit that was never used, and makes the unit available. Returns false if there is none. The
+// first access to 16 MiB of a file takes tens of milliseconds; the drain does it while the program continues.
 bool populate_chunk();
 
 // Waits until the drain has freed a chunk, for 10 ms at most. `seen`: session.freed before the caller found none.

@@ -6,7 +6,7 @@
 
 namespace paceline::inject {
 
-// Starts the thread. If the system has no resources for it, recording goes on until the live area is full.
+// Starts the thread. If the system has no resources for it, recording continues until the live area is full.
 void start_drain();
 
 // True while there is a thread that frees chunks.
@@ -15,16 +15,16 @@ bool drain_runs();
 // Lock-free. Makes a system call only if the drain sleeps.
 void wake_drain();
 
-// From here on the drain makes no more pages of the live area ready, so that its disk space can be given back. Waits for
-// the pages that it is making ready. Threads take the other chunks as they are. Safe in a signal handler.
+// After this call the drain allocates no more pages of the live area, so that its disk space can be freed. Waits for
+// the pages that it is allocating. Threads take the other chunks as they are. Safe in a signal handler.
 void stop_populating();
 
 // Called before the process ends at once. The drain ends the recording, and the caller waits for it for the given time
 // at most. Returns false if the drain did not end it in time, or if there is no drain. Safe in a signal handler.
 bool let_drain_close(std::int64_t longest_ns);
 
-// Writes out every chunk, also those that are still open, and closes the file. A flight recorder keeps the last seconds
-// before `end_ticks` (absolute). Called once, at the end.
+// Writes out every chunk, including those that are still open, and closes the file. A flight recorder keeps the last
+// seconds before `end_ticks` (absolute). Called once, at the end.
 void finish_drain(std::uint64_t end_ticks);
 
 }  // namespace paceline::inject

@@ -15,9 +15,8 @@ int exit_status();
 // the file is closed as it is, and its unused space is given back.
 void end_at_once();
 
-// Called before exec. The file is complete as it is: no event is written into it any more, and its unused space is
-// given back to the disk. Returns true if this was done, and then resume_after_failed_exec() must undo it if exec
-// fails.
+// Called before exec. Completes the file: no further event is written into it, and its unused disk space is freed.
+// Returns true if this was done. If exec then fails, resume_after_failed_exec() must undo it.
 bool pause_for_exec();
 void resume_after_failed_exec();
 

@@ -12,7 +12,7 @@ namespace paceline::inject {
 // length, or 0 if it does not fit. Sets file.job and file.clock_domain.
 std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, std::int64_t start_utc_ns);
 
-// The host name of the header that was filled in last.
+// The host name in the header that was written last.
 const char* header_host();
 
 }  // namespace paceline::inject

@@ -1,8 +1,8 @@
 // The processes that this one descends from.
 //
-// A worker may open its file before its parent does, and it may outlive its parent. So each process notes its identity
-// at its start and at each fork. The header of its file names its ancestors, and the reader puts the processes
-// together.
+// A worker may open its file before its parent does, and it may outlive its parent. Each process therefore notes its
+// identity at its start and at each fork. The header of its file names its ancestors, and from these the reader finds
+// the processes that belong together.
 #pragma once
 
 #include <sys/types.h>

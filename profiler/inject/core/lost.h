@@ -12,12 +12,12 @@ namespace paceline::inject {
 // Called after the file was mapped.
 void start_lost();
 
-// Adds `events` to the stretch of lost events of the calling thread, which ends now. A new stretch begins at `first`
-// (absolute ticks), or now if that is 0.
+// Adds `events` to the stretch of lost events of the calling thread and sets the end of the stretch to now. A new
+// stretch begins at `first` (absolute ticks), or now if that is 0.
 void note_lost(std::uint64_t events, std::uint64_t first = 0);
 
-// Writes an event at `now` (absolute ticks) into the chunk that this thread has just opened: the events that were lost
-// since the previous chunk.
+// Writes a `lost` event at `now` (absolute ticks) into the chunk that this thread has just opened. It counts the events
+// that were lost since the previous chunk.
 void record_lost(std::uint64_t now);
 
 // Called when the thread ends. The drain writes what the thread has lost.

@@ -38,7 +38,7 @@ struct OutputFile {
 // `start_ticks` and `start_utc_ns`. On failure it reports the reason in one line, leaves no file and returns false.
 bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns);
 
-// Makes the system allocate memory for a part of the live area now, not at the first event there.
+// Makes the system allocate memory for a part of the live area now instead of at the first event there.
 void populate(void* area, std::size_t bytes);
 
 // True once another program has truncated the file. Safe in a signal handler.
@@ -50,8 +50,8 @@ void note_that_file_is_cut();
 // EFBIG if the file has its largest size (--max-size), and ESTALE if another program has truncated it.
 bool append_block(OutputFile& file, std::span<const std::byte> block);
 
-// Renews the times of the file and of the job's marker, by which `paceline record` on another host knows that the job
-// still runs. Writes to the mapping do not always do that.
+// Updates the modification times of the file and of the job's marker. From these, `paceline record` on another host
+// knows that the job is still running. Writes to the mapping do not always update them.
 void renew_output(OutputFile& file);
 
 // Closes the file. If all events are in blocks, a copy without the live area replaces the file. The copy lies in the
@@ -60,8 +60,7 @@ void renew_output(OutputFile& file);
 // copied and keeps an empty live area.
 void close_output(OutputFile& file, bool all_written, bool quickly = false);
 
-// Gives the disk space of empty chunks back to the system; they then read as zeros. Both functions are safe in a signal
-// handler.
+// Frees the disk space of empty chunks, which then read as zeros. Both functions are safe in a signal handler.
 void punch_live_area(OutputFile& file, std::uint32_t first_chunk, std::uint32_t chunks);
 // Reserves the space again. Returns false if the disk is full.
 bool restore_live_area(OutputFile& file);

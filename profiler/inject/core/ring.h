@@ -1,6 +1,6 @@
 // The flight recorder (--ring): full chunks stay in the live area, and the oldest chunks make room for new events,
-// until a trigger asks for the contents. Then the last seconds become blocks of the file, and the flight recorder goes
-// on.
+// until a trigger asks for the contents. Then the last seconds become blocks of the file, and the flight recorder
+// continues.
 //
 // The live area is a part of the file, so a program that crashes leaves its last seconds without further work. Events
 // that later events refer to (names, communicators, clock pairs) are written to the file before their chunk is reused.
@@ -28,8 +28,8 @@ void make_room();
 // Writes out the contents if a trigger came since the last call.
 bool trigger_is_asked_for();
 void serve_trigger();
-// At the end. A chunk with events of the last seconds becomes a block. Of an older chunk only the definitions are
-// written. Returns false if the disk did not take it.
+// Called at the end. Writes a chunk with events of the last seconds as a block, and only the definitions of an older
+// chunk. Returns false if the disk did not take it.
 bool finish_chunk(std::uint32_t number, std::uint64_t now_ticks);
 
 void reset_ring_in_child();

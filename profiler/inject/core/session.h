@@ -12,13 +12,12 @@ namespace paceline::inject {
 
 struct Session {
   OutputFile file;
-  ChunkSet free;       // whole units, zeroed, ready to be taken
-  PageSet free_pages;  // pages of divided units, the same
-  PageSet reserve;     // pages of the reserve, the same
-  PageSet full;        // chunks that wait for the drain, by their first page
-  std::atomic<std::uint32_t> unused{
-      0};                               // units from here on were never used; they are ready too, but slow at first use
-  std::atomic<std::uint32_t> freed{0};  // number of chunks that were freed; threads wait on it
+  ChunkSet free;                         // whole units, zeroed, ready to be taken
+  PageSet free_pages;                    // pages of divided units, the same
+  PageSet reserve;                       // pages of the reserve, the same
+  PageSet full;                          // chunks that wait for the drain, by their first page
+  std::atomic<std::uint32_t> unused{0};  // units from here on were never used; they can be taken, but are slow at first
+  std::atomic<std::uint32_t> freed{0};   // number of chunks that were freed; threads wait on it
   std::atomic<std::uint32_t> waiting{0};  // number of threads that wait
   pid_t owner = 0;
 };

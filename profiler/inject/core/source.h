@@ -14,12 +14,12 @@ namespace paceline::inject {
 struct Source {
   // Once in a process that is recorded, before its first file is made: reads the environment.
   void (*start)() = nullptr;
-  // For each file of the process. The file is there, and events are not accepted yet.
+  // For each file of the process. The file exists, but events are not accepted yet.
   void (*open)() = nullptr;
   // For each file. Events are accepted, and the drain runs.
   void (*opened)() = nullptr;
-  // A text has got a number (names.h), and no event with that number is written yet. Called with the lock of the names
-  // held: it must not call intern().
+  // A text received a number (names.h), and no event with that number has been written yet. Called while the lock of
+  // the names is held: it must not call intern().
   void (*name_added)(std::uint32_t id, std::string_view text) = nullptr;
   // Called on the drain's thread before it sleeps. Returns the time of the next call (CLOCK_MONOTONIC, ns), or `never`;
   // the drain may call earlier. A slow tick delays the drain.

@@ -1,8 +1,8 @@
 // Holds fork back while the recorder starts.
 //
-// A child inherits memory, but only the thread that forked. A start that another thread is in the middle of would never
-// end in the child. So fork waits until each start is complete, and a start waits until each fork is complete; both for
-// 2 s at most.
+// A child inherits the memory of its parent, but only the thread that forked. If another thread is in the middle of a
+// start, this start would never end in the child. Therefore fork waits until each start is complete, and a start waits
+// until each fork is complete, both for at most 2 s.
 #pragma once
 
 #include <cstdint>

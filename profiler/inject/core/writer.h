@@ -2,13 +2,13 @@
 //
 //   if (recording()) emit(EventType::pop, 0);
 //
-// Writing an event is a clock read, the slots, and one store with release order: no lock, no allocation, no system
-// call. When a chunk is full its thread takes another from a lock-free set (chunks.h), and wakes the drain (drain.h),
-// which turns full chunks into compressed blocks.
+// Writing an event takes a clock read, the stores of the slots, and one store with release order: no lock, no
+// allocation, no system call. When a chunk is full its thread takes another one from a lock-free set (chunks.h) and
+// wakes the drain (drain.h), which turns full chunks into compressed blocks.
 //
 // If no chunk is free, events that others depend on (the outermost ranges, ends, collectives) go into a page of the
 // reserve. Other events are dropped and counted, together with their partner (the pop of a push), so that ranges stay
-// balanced. The file records from when to when events were dropped (lost.h). With --lossless the thread waits instead.
+// balanced. The file records the periods in which events were dropped (lost.h). With --lossless the thread waits.
 //
 // After fork the child records nothing into its parent's file: the gate lies in a page that the kernel wipes in the
 // child. The child opens a file of its own at its first event, unless --no-children is given (children.h).
@@ -129,8 +129,8 @@ void close_recorder();
 std::uint64_t next_chunk_sequence();
 std::uint64_t take_chunk_sequence();
 
-// How much other events depend on an event. The reserve is for the needed ones; the less an event is needed, the more
-// of the reserve it leaves free.
+// How much other events depend on an event. Only needed events may use the reserve. The less an event is needed, the
+// more of the reserve must stay free after it.
 enum class Need : std::uint8_t { outermost = 0, outer = 1, inner = 2, none = 3 };
 
 constexpr Need need_of(EventType type) {
@@ -182,6 +182,9 @@ void lose_event();
 // The same for an event of a signal handler that interrupted the making of another event.
 void lose_interrupted();
 
+// Completes an event at `slot`, whose extension slots are filled in already: stores `low`, moves the thread's writer
+// behind its `slots` slots, and stores the type and the time `at` (absolute ticks) last, with release order. From then
+// on the event is in the file, however the process ends.
 inline void publish(Slot* slot, std::uint32_t slots, EventType type, std::uint64_t low, std::uint64_t at) {
   slot->low = low;
   writer.next = slot + slots;
@@ -201,7 +204,7 @@ inline Slot* claim(std::uint32_t slots, Need need) {
 }
 
 // Writes an event with the time of the call. Returns false if no chunk was free: the event is dropped and counted. The
-// caller has asked recording() before.
+// caller must have checked recording().
 template <class... Extensions>
 inline bool emit_needed(Need need, EventType type, std::uint64_t low, const Extensions&... extensions) {
   constexpr std::uint32_t slots = 1 + sizeof...(extensions);
@@ -234,8 +237,9 @@ inline bool emit_surely(EventType type, std::uint64_t low, const Slot& extension
 }
 bool emit_text(EventType type, std::uint64_t low, std::string_view text);
 
-// The begin of a range that this thread pushes, and its end. Both must be called for every push and pop that no filter
-// leaves out; the skip_… functions while nothing is recorded, so that depths stay right.
+// emit_push() records the begin of a range of this thread, and emit_pop() its end. Call them for every push and pop
+// that no filter leaves out. While nothing is recorded, call skip_push() and skip_pop() instead, so that depths stay
+// right.
 void lose_push();
 inline void skip_push() { ++writer.depth; }
 template <class... Extensions>

@@ -1,6 +1,6 @@
-// The buffers that CUPTI fills with records: a fixed pool that is created once. A buffer is taken and given back in the
-// program's calls and in CUPTI's threads, so both cost only a bit search and a store: no allocation, no lock, no system
-// call.
+// The buffers that CUPTI fills with records: a fixed pool that is created once. Buffers are taken and returned in the
+// program's calls and in CUPTI's threads. Both therefore cost only a bit search and a store: no allocation, no lock, no
+// system call.
 #pragma once
 
 #include <string.h>

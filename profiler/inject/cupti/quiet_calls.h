@@ -1,5 +1,5 @@
-// CUDA calls that are not recorded. They only query a known value, take some ten nanoseconds, and are so frequent that
-// they would be most of a trace: PyTorch queries the current device and the last error around every operation.
+// CUDA calls that are not recorded. They only query a known value and take about ten nanoseconds. They would make up
+// most of a trace: PyTorch queries the current device and the last error around every operation.
 #pragma once
 
 #include <cupti.h>

@@ -3,7 +3,7 @@
 // CUPTI writes the records of its own version, which may be older or newer than the headers of this build. NVIDIA only
 // appends fields. So each record is read with the oldest declaration that has the needed fields, and the assertions
 // below check that these fields have the offsets of the CUDA 13.0 headers. Headers of CUDA 12 declare the same old
-// structs; a build with them has not been tried.
+// structs; a build with them has not been tested.
 #pragma once
 
 #include <cupti.h>

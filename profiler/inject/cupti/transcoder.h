@@ -1,4 +1,4 @@
-// Converts CUPTI's activity records to events of the trace. 300 bytes of records for a kernel launch become some 15
+// Converts CUPTI's activity records to events of the trace. 300 bytes of records for a kernel launch become about 15
 // bytes on disk.
 //
 // It runs on the recorder's own thread, never in the program's calls. It needs CUPTI's functions only for the names of

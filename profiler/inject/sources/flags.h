@@ -1,4 +1,4 @@
-// Switches of sources that are looked at on the path of an event: one relaxed load each. They lie in the page of the
+// Switches of sources that are checked while an event is recorded: one relaxed load each. They lie in the page of the
 // gate (core/writer.h), which the kernel wipes in a forked child, so that all of them are off there.
 #pragma once
 

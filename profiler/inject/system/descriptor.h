@@ -29,8 +29,8 @@ class Descriptor {
 };
 
 // A descriptor that the recorder keeps open beside the program. The program may close descriptors that it does not know
-// and get the same number for a file of its own. So this remembers which file it is, and is_ours() is asked before each
-// use. Nothing is closed at the end of its life: the recorder runs no destructors while other threads still record.
+// and get the same number for a file of its own. Therefore this class remembers the file, and the recorder calls
+// is_ours() before each use. The destructor closes nothing, because other threads may still record when it runs.
 class KeptDescriptor {
  public:
   // Takes over an open descriptor. Returns false if it is -1 or unusable.

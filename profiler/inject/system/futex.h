@@ -8,8 +8,8 @@
 namespace paceline::inject {
 
 // Sleeps while `word` is `value`, until the deadline (CLOCK_MONOTONIC, ns) at the latest. Returns true when the thread
-// was woken, when the word was different already, or after a signal; so the caller looks at the word again. Returns
-// false at the deadline.
+// was woken, when the word already had another value, or after a signal; so the caller must check the word again.
+// Returns false at the deadline.
 bool wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t deadline_ns);
 
 // Wake threads that sleep on the word. The caller has changed it before.

@@ -1,6 +1,6 @@
-// Threads of the recorder, which take no signal: a signal is for the program, and a program that handles signals in a
-// thread of its own (sigwait) or counts on their reaching the main thread must not lose one to the recorder. Only
-// SIGBUS stays open, because the mapping guard repairs the mapping in the thread that hits it (mapping_guard.h).
+// Threads of the recorder. They block signals, because signals are for the program: a program that handles signals in a
+// thread of its own (sigwait), or relies on their delivery to the main thread, must not lose one to the recorder. Only
+// SIGBUS stays unblocked, because the mapping guard repairs the mapping in the thread that hits it (mapping_guard.h).
 #pragma once
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-// Counters of the process and its machine beside the events, sampled several times a second (--counters), and once the
-// facts of the machine (machine_facts.h).
+// Counters of the process and its machine, which are sampled several times a second (--counters), and the facts of the
+// machine, which are read once (machine_facts.h).
 //
 // A thread of the recorder takes the samples and sleeps in between. It is not the drain, because a query of NVML may
-// take milliseconds and the drain must keep up with the program. A sampling does not allocate: files stay open and are
-// read again. If a sampling costs more than 1 % of its interval, the interval is doubled. A child of fork has no such
+// take milliseconds and the drain must keep up with the program. Taking a sample does not allocate: files stay open and
+// are read again. If a sample costs more than 1 % of the interval, the interval is doubled. A child of fork has no such
 // thread.
 #pragma once
 

@@ -4,7 +4,7 @@
 
 namespace paceline::inject {
 
-// CPUs, NUMA nodes, limits, network adapters. Cost: reads some tens of small files.
+// CPUs, NUMA nodes, limits, network adapters. Cost: reads tens of small files.
 void record_machine_facts();
 
 // GPUs and their connections, if there is NVML. May take seconds.

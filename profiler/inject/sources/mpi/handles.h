@@ -1,4 +1,4 @@
-// Tables of what the recorder remembers about handles of the program: requests, windows, files.
+// Tables of facts that the recorder remembers about handles of the program: requests, windows, files.
 //
 // A table has a fixed size and uses open addressing within a window of 16 places: a handle lies in one of them or is
 // unknown. No lock, no allocation; an operation costs a few tens of nanoseconds at most. If a window is full, its

@@ -1,4 +1,4 @@
-// The roles of the parameters of MPI functions, for those that the recorder looks at.
+// The roles of the parameters of MPI functions, for the parameters that the recorder reads.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 namespace paceline::inject {
 
 enum class MpiRole : std::uint8_t {
-  _,  // a parameter that the recorder does not look at
+  _,  // a parameter that the recorder does not read
 
   // How much. The type is that of the first buffer or of the target.
   buffer,           // described by `count` or `block` and by `type`; if it is MPI_IN_PLACE, other_… describe the data
@@ -31,7 +31,7 @@ enum class MpiRole : std::uint8_t {
 
   // What the call creates. All are pointers.
   new_comm,
-  later_comm,  // is there once the request is complete
+  later_comm,  // exists once the request is complete
   new_request,
   new_persistent,
   new_window,

@@ -1,4 +1,4 @@
-// The copies of NVTX in the loaded libraries, which a fork may find half started.
+// The copies of NVTX in the loaded libraries. A fork may happen while one of them is starting.
 //
 // If another thread is inside NVTX's first call while a thread forks, NVTX's state in the child stays "started", and
 // the child's first NVTX call spins without end. A thread may enter NVTX's first call at any moment, also while the

@@ -23,9 +23,9 @@ void filter_category(std::uint16_t domain, std::uint16_t category, std::string_v
 // True if marks and ranges of this category are left out. Cost: a probe of a small table.
 bool leaves_out_category(std::uint16_t domain, std::uint16_t category);
 
-// A pop does not name its category. So each thread remembers which of its open pushes were left out, for four domains
-// and 64 levels; beyond that, events are recorded. The first function returns true if this push is left out, the second
-// if the push of this pop was.
+// A pop does not name its category. Each thread therefore remembers which of its open pushes were left out, for four
+// domains and 64 levels; beyond that, events are recorded. The first function returns true if this push is left out,
+// the second one if the push that belongs to this pop was left out.
 bool leaves_out_push(std::uint16_t domain, std::uint16_t category);
 bool leaves_out_pop(std::uint16_t domain);
 

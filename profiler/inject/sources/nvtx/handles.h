@@ -1,6 +1,6 @@
 // NVTX's opaque handles are numbers of the recorder: the number of a domain, the name id of a registered string, the
-// number of a resource. So they mean the same in every shared object, each of which has its own copy of NVTX, and need
-// no look-up.
+// number of a resource. Every shared object has its own copy of NVTX, but a handle means the same in all of them and
+// needs no look-up.
 #pragma once
 
 #define NVTX_NO_IMPL  // the tool's side of NVTX

@@ -1,4 +1,4 @@
-// NVTX's functions as the recorder serves them (nvtx.cpp, names.cpp), for a second way in: script_ranges.cpp.
+// The recorder's implementations of NVTX's functions (nvtx.cpp, names.cpp), for a second caller: script_ranges.cpp.
 #pragma once
 
 #include "profiler/inject/sources/nvtx/handles.h"

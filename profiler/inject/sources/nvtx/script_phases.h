@@ -1,8 +1,8 @@
 // The phases of a training script: which range a call of the script makes, and where an iteration begins and ends.
 //
-// The hooks for Python (profiler/pytorch/) call these functions around the calls of the script. They are written here
-// and not in Python, because a hook runs once in a step, after the step's computation has filled the caches: most of
-// its cost is the memory that it touches first, and Python's code, objects and dictionaries are a lot of memory.
+// The hooks for Python (profiler/pytorch/) call these functions around the calls of the script. They are written in
+// C++, because a hook runs once in a step, after the step's computation has filled the caches: most of its cost comes
+// from cache misses, and Python's code, objects and dictionaries take much memory.
 //
 // An iteration has one step of each optimizer. It begins with the first work for training after the step of the
 // iteration before. What a script does after the step, such as reading the loss, therefore belongs to the step's
