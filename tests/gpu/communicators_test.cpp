@@ -14,6 +14,7 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/gpu/copies.h"
 #include "trainer/backend/cuda/runtime.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/gpu/device_communicator.h"
@@ -122,7 +123,8 @@ TEST(Numbers, AreCastAsOnTheHost) {
     if (!std::isnan(value)) values.push_back(value);
   }
   const cuda::Stream stream("numbers");
-  const cuda::Buffer all = cuda::managed_buffer(values.size() * 4), narrow = cuda::managed_buffer(values.size() * 2);
+  const cuda::Buffer all = cuda::zeroed_buffer(values.size() * 4), narrow = cuda::zeroed_buffer(values.size() * 2);
+  const std::span<float> numbers{all.data<float>(), values.size()};
   for (const float divisor : {1.0f, 3.0f}) {
     for (const nccl::Type type : {nccl::Type::f16, nccl::Type::bf16}) {
       std::vector<std::uint16_t> expected(values.size());
@@ -134,32 +136,34 @@ TEST(Numbers, AreCastAsOnTheHost) {
         to_bfloat16(values, divisor, expected.data());
         from_bfloat16(expected.data(), widened);
       }
-      std::ranges::copy(values, all.data<float>());
+      cuda::put(values, numbers);
       nccl::narrow(type, all.data<float>(), values.size(), divisor, narrow.data(), stream);
       stream.synchronize();
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), narrow.data<std::uint16_t>())) << divisor;
+      EXPECT_TRUE(cuda::on_host<std::uint16_t>(narrow) == expected) << divisor;
       nccl::widen(type, narrow.data(), values.size(), all.data<float>(), stream);
       stream.synchronize();
-      EXPECT_EQ(std::memcmp(widened.data(), all.data(), all.bytes()), 0) << divisor;
+      EXPECT_EQ(std::memcmp(widened.data(), cuda::on_host<float>(all).data(), all.bytes()), 0) << divisor;
 
       std::vector<std::uint16_t> sums = expected;  // each with what lies half of all further on
       const std::size_t half = sums.size() / 2;
       (type == nccl::Type::f16 ? add_half : add_bfloat16)(sums.data(), expected.data() + half, half);
       nccl::add(type, narrow.data(), narrow.data<std::uint16_t>() + half, half, stream);
       stream.synchronize();
+      const std::vector<std::uint16_t> added = cuda::on_host<std::uint16_t>(narrow);
       std::size_t different = 0;
       for (std::size_t i = 0; i < half; ++i) {
         const bool infinities = std::isinf(widened[i]) && std::isinf(widened[half + i]);  // their sum may be a NaN
-        different += !infinities && sums[i] != narrow.data<std::uint16_t>()[i];
+        different += !infinities && sums[i] != added[i];
       }
       EXPECT_EQ(different, 0u) << divisor;
     }
-    std::ranges::copy(values, all.data<float>());
+    cuda::put(values, numbers);
     nccl::divide(all.data<float>(), values.size(), divisor, stream);
     stream.synchronize();
+    const std::vector<float> divided = cuda::on_host<float>(all);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      wrong += std::bit_cast<std::uint32_t>(values[i] / divisor) != std::bit_cast<std::uint32_t>(all.data<float>()[i]);
+      wrong += std::bit_cast<std::uint32_t>(values[i] / divisor) != std::bit_cast<std::uint32_t>(divided[i]);
     }
     EXPECT_EQ(wrong, 0u) << divisor;
   }

@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/gpu/copies.h"
 #include "tests/gpu/on_gpu.h"
 #include "tests/unit/trainer/backend/operations.h"
 #include "tests/unit/trainer/backend/reference/reference_model.h"
@@ -83,7 +84,7 @@ void expect_the_cpus(const ModelOptions& options, const std::unique_ptr<Model>& 
     EXPECT_EQ(cpu->to_plain(a, cpu->weights()), gpu->to_plain(b, gpu->weights())) << a.name;
     EXPECT_LE(distance(gpu->to_plain(b, gpu->gradients()), cpu->to_plain(a, cpu->gradients())), 10 * bound) << a.name;
   }
-  EXPECT_LE(distance(gpu->statistics(), cpu->statistics()), bound);
+  EXPECT_LE(distance(on_host(gpu->statistics()), cpu->statistics()), bound);
 }
 
 struct Variant {
@@ -192,7 +193,7 @@ TEST_F(CudaModelTest, FusedConvolutionsComputeWhatSeparateKernelsDo) {
   }
   EXPECT_NEAR(loss[1], loss[2], 1e-2 * loss[0]);
   EXPECT_NEAR(evaluated[1], evaluated[2], 1e-2 * evaluated[0]);
-  EXPECT_LE(distance(fused->statistics(), exact_one->statistics()), 4e-3);
+  EXPECT_LE(distance(on_host(fused->statistics()), on_host(exact_one->statistics())), 4e-3);
   for (std::size_t i = 0; i < exact_one->parameters().size(); ++i) {
     const auto expected = exact_one->to_plain(exact_one->parameters()[i], exact_one->gradients());
     const auto error = [&](Model& model) {
@@ -237,9 +238,9 @@ TEST_F(CudaModelTest, RepeatsBackwardWithASmallerLossScaleWhereFp16Overflows) {
   const Images images(8, 16);
   gpu->forward(images.planes, images.labels, Mode::train);
   gpu->backward(1);
-  const std::vector<float> small(gpu->gradients().begin(), gpu->gradients().end());
+  const std::vector<float> small = on_host(gpu->gradients());
   gpu->backward(10);
-  std::vector<float> large(gpu->gradients().begin(), gpu->gradients().end());
+  std::vector<float> large = on_host(gpu->gradients());
   for (float& value : large) {
     ASSERT_TRUE(std::isfinite(value));
     value /= 10;
@@ -265,7 +266,8 @@ TEST_F(CudaModelTest, GraphsComputeTheSameBits) {
       model->forward(images.planes, images.labels, Mode::train);
       model->backward(0.125f);
     }
-    ASSERT_EQ(std::memcmp(plain->gradients().data(), graph->gradients().data(), first_set.size_bytes()), 0) << step;
+    const std::vector<float> expected = on_host(plain->gradients()), found = on_host(graph->gradients());
+    ASSERT_EQ(std::memcmp(expected.data(), found.data(), first_set.size_bytes()), 0) << step;
   }
 }
 
@@ -275,8 +277,8 @@ TEST_F(CudaModelTest, AnnouncesEachGradientOnceWhenItIsThere) {
   const Images images(8, 16);
   gpu->forward(images.planes, images.labels, Mode::train);
   gpu->backward(0.125f);
-  const std::vector<float> expected(gpu->gradients().begin(), gpu->gradients().end());
-  std::fill(gpu->gradients().begin(), gpu->gradients().end(), std::numeric_limits<float>::quiet_NaN());
+  const std::vector<float> expected = on_host(gpu->gradients());
+  put(std::vector(expected.size(), std::numeric_limits<float>::quiet_NaN()), gpu->gradients());
   std::size_t next = gpu->parameters().size();
   gpu->gradients_ready = [&](std::size_t first, std::size_t count) {
     EXPECT_EQ(first + count, next);  // the last layer's first
@@ -284,9 +286,8 @@ TEST_F(CudaModelTest, AnnouncesEachGradientOnceWhenItIsThere) {
     // There when the stream has come to where it is now.
     PACELINE_CHECK_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(gpu->stream())));
     const Parameter& parameter = gpu->parameters()[first];
-    EXPECT_EQ(std::memcmp(gpu->gradients().data() + parameter.offset, expected.data() + parameter.offset,
-                          parameter.size * sizeof(float)),
-              0)
+    const std::vector<float> found = on_host(gpu->gradients().subspan(parameter.offset, parameter.size));
+    EXPECT_EQ(std::memcmp(found.data(), expected.data() + parameter.offset, parameter.size * sizeof(float)), 0)
         << parameter.name;
   };
   gpu->backward(0.125f);
@@ -335,7 +336,7 @@ TEST_F(CudaModelTest, LeavesTheRepetitionToWhoeverHasTheGradients) {
   gpu->forward(images.planes, images.labels, Mode::train);
   gpu->backward(1);
   EXPECT_FALSE(gpu->wants_backward_again());
-  const std::vector<float> small(gpu->gradients().begin(), gpu->gradients().end());
+  const std::vector<float> small = on_host(gpu->gradients());
   std::size_t announced = 0;
   gpu->gradients_ready = [&](std::size_t, std::size_t count) { announced += count; };
   std::size_t backwards = 0;
@@ -345,7 +346,7 @@ TEST_F(CudaModelTest, LeavesTheRepetitionToWhoeverHasTheGradients) {
   } while (gpu->wants_backward_again() && backwards < 30);
   EXPECT_GT(backwards, 1u);
   EXPECT_EQ(announced, backwards * gpu->parameters().size());
-  std::vector<float> large(gpu->gradients().begin(), gpu->gradients().end());
+  std::vector<float> large = on_host(gpu->gradients());
   for (float& value : large) {
     ASSERT_TRUE(std::isfinite(value));
     value /= 10;
@@ -393,7 +394,8 @@ TEST_F(CudaModelTest, NamesTheLayerWhereNumbersStopToBeFinite) {
   gpu->forward(images.planes, images.labels, Mode::train);
   EXPECT_EQ(gpu->first_nonfinite_layer(), "");
   for (const Parameter& parameter : gpu->parameters()) {
-    if (parameter.name == "c.conv.bias") gpu->weights()[parameter.offset + 3] = std::numeric_limits<float>::infinity();
+    if (parameter.name != "c.conv.bias") continue;
+    put(std::array{std::numeric_limits<float>::infinity()}, gpu->weights().subspan(parameter.offset + 3, 1));
   }
   gpu->forward(images.planes, images.labels, Mode::train);
   EXPECT_EQ(gpu->first_nonfinite_layer(), "c.conv");
@@ -418,17 +420,19 @@ TEST_P(CudaOptimizers, TakeTheCpusSteps) {
   options.rate_position = options.name == "sgd" ? "corrected" : "after";
   const auto cpu = make_optimizer(options, parameters, elements),
              gpu = make_cuda_optimizer(options, parameters, elements);
-  const Buffer weights = managed_buffer(elements * sizeof(float)), gradients = managed_buffer(elements * sizeof(float));
+  const Buffer weights = zeroed_buffer(elements * sizeof(float)), gradients = zeroed_buffer(elements * sizeof(float));
   const std::span<float> w{weights.data<float>(), elements}, g{gradients.data<float>(), elements};
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
-  for (float& value : w) value = normal(random);
-  std::vector<float> expected(w.begin(), w.end());
+  std::vector<float> expected(elements), gradient(elements);
+  for (float& value : expected) value = normal(random);
+  put(expected, w);
   for (const float rate : {0.1f, 0.1f, 0.02f, 0.05f}) {
-    for (float& value : g) value = normal(random);
-    cpu->step(expected, std::vector<float>(g.begin(), g.end()), rate);
+    for (float& value : gradient) value = normal(random);
+    put(gradient, g);
+    cpu->step(expected, gradient, rate);
     gpu->step(w, g, rate);
-    EXPECT_LE(distance(w, expected), 1e-6);
+    EXPECT_LE(distance(on_host(w), expected), 1e-6);
     ASSERT_EQ(gpu->arrays().size(), cpu->arrays().size());  // and the next step takes what is there
     for (std::size_t i = 0; i < cpu->arrays().size(); ++i) {
       EXPECT_LE(distance(gpu->arrays()[i], cpu->arrays()[i]), 1e-6);
@@ -448,20 +452,21 @@ TEST_F(CudaModelTest, ItsMemoryCopiesAddsAndDividesAsTheHostDoes) {
   const std::span<float> first{a.get(), count}, second{b.get(), count};
   std::mt19937 random(4);
   std::normal_distribution<float> normal;
-  for (float& value : first) value = normal(random);
-  std::vector<float> expected(first.begin(), first.end());
+  std::vector<float> expected(count), room;
+  for (float& value : expected) value = normal(random);
+  gpu->memory().copy(expected, first);
   gpu->memory().copy(first, second);
   gpu->memory().add(first, second);
   gpu->memory().divide(second, 3);
   for (float& value : expected) value = (value + value) / 3;
-  EXPECT_EQ(std::memcmp(second.data(), expected.data(), second.size_bytes()), 0);
+  EXPECT_EQ(std::memcmp(gpu->memory().readable(second, room).data(), expected.data(), second.size_bytes()), 0);
 }
 
 // The gradient comes late, in another stream.
 TEST_F(CudaModelTest, AnOptimizersStepWaitsForTheStreamThatItFollows) {
   const std::vector<Parameter> parameters{{"a.weight", 0, 256, {256}, false}};
   const auto optimizer = make_cuda_optimizer({}, parameters, 256);
-  const Buffer weights = managed_buffer(256 * sizeof(float)), gradients = managed_buffer(256 * sizeof(float)),
+  const Buffer weights = zeroed_buffer(256 * sizeof(float)), gradients = zeroed_buffer(256 * sizeof(float)),
                ones = pinned_buffer(256 * sizeof(float));
   const std::span<float> w{weights.data<float>(), 256}, g{gradients.data<float>(), 256};
   std::fill_n(ones.data<float>(), 256, 1.0f);
@@ -471,7 +476,7 @@ TEST_F(CudaModelTest, AnOptimizersStepWaitsForTheStreamThatItFollows) {
       late, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }, nullptr));
   PACELINE_CHECK_CUDA(cudaMemcpyAsync(g.data(), ones.data(), ones.bytes(), cudaMemcpyDefault, late));
   optimizer->step(w, g, 0.5f);
-  for (const float value : w) ASSERT_EQ(value, -0.5f);
+  for (const float value : on_host(w)) ASSERT_EQ(value, -0.5f);
 }
 
 // Accuracy on images that it has seen, which either backend reaches: the loss of both follows the same course.

@@ -93,8 +93,8 @@ class Model {
   // The stream, a cudaStream_t, in which the model computes; null on the host.
   virtual void* stream() { return nullptr; }
 
-  // The memory of weights, gradients and statistics. The model does not use them after any of its functions has
-  // returned.
+  // The memory of weights, gradients and statistics. It may be the GPU's, so the host reads and writes them through
+  // memory().copy(), to_plain() and from_plain(). The model does not use them after any of its functions has returned.
   virtual Memory& memory() { return host_memory(); }
 
   // Makes backward write the gradients to this buffer from now on, and gradients() return it. The buffer has as many
@@ -106,7 +106,7 @@ class Model {
   // The running means and variances of the batch norms in one flat buffer. Evaluation averages them over the ranks.
   virtual std::span<float> statistics() = 0;
 
-  // Converts a parameter's weights or gradients to the published layout and back.
+  // Converts a parameter's weights or gradients to the published layout and back. `flat` is in memory() or the host's.
   virtual std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const = 0;
   virtual void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const = 0;
 

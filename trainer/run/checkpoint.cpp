@@ -91,7 +91,8 @@ void write_checkpoint(const std::filesystem::path& file, const Position& positio
   append(content, header.size());
   content.append(header);
   for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, model.weights()));
-  append(content, model.statistics());
+  std::vector<float> room;
+  append(content, model.memory().readable(model.statistics(), room));
   for (const std::vector<float>& array : optimizer.arrays()) {
     for (const Parameter& parameter : model.parameters()) append(content, model.to_plain(parameter, array));
   }
@@ -156,8 +157,7 @@ Position read_checkpoint(const std::filesystem::path& file, const Position& expe
     }
   };
   fill(model.weights());
-  const std::vector<float> statistics = floats_of(take(rest, model.statistics().size_bytes()));
-  std::copy(statistics.begin(), statistics.end(), model.statistics().begin());
+  model.memory().copy(floats_of(take(rest, model.statistics().size_bytes())), model.statistics());
   const nlohmann::json& then = header.at("optimizer");
   if (then.at("name") != optimizer.name()) {
     throw refuse(

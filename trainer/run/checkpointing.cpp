@@ -44,7 +44,8 @@ RunFacts facts_of(const Job& job) {
 // A run with as many replicas as the checkpoint's goes on with each rank's own running statistics, another one with
 // their mean on all ranks.
 void restore_statistics(Job& job) {
-  const std::span<float> own = job.model->statistics();
+  std::vector<float> own(job.model->statistics().size());
+  job.model->memory().copy(job.model->statistics(), own);
   const std::vector<float>& saved = job.resumed.rank_statistics;
   if (saved.empty()) return;
   const std::size_t each = job.staged ? job.staged->statistics() : own.size();  // of the whole network
@@ -58,6 +59,7 @@ void restore_statistics(Job& job) {
     for (std::size_t rank = first; rank < first + count; ++rank) sum += saved[rank * each + place + i];
     own[i] = static_cast<float>(sum / static_cast<double>(count));
   }
+  job.model->memory().copy(own, job.model->statistics());
 }
 
 // Gives rank 0's weights, statistics and optimizer state to all ranks.
@@ -144,7 +146,9 @@ void save_state(Job& job, std::uint64_t done) {
   RunState state;
   const std::unique_ptr<Model> gathered = job.staged ? gather_model(job) : nullptr;
   Model& model = gathered ? *gathered : *job.model;
-  const std::span<const float> own = job.model->statistics(), pending = job.updater->pending();
+  std::vector<float> room;
+  const std::span<const float> own = job.model->memory().readable(job.model->statistics(), room);
+  const std::span<const float> pending = job.updater->pending();
   if (job.staged) {
     state.rank_statistics = job.staged->mover.gather_statistics(own, job.replicas.size(), job.staged->statistics());
   } else {

@@ -22,9 +22,9 @@ Score score_of_part(Model& model, Collectives& collectives, const ImageSource& d
                     Loader::Options loading, const std::function<Score(const Batch&)>& of_batch) {
   // Every rank has gathered running statistics of its own samples. Their mean is the best estimate, so all ranks score
   // with it, averaged in float64 whatever type gradients travel in (as ChainerMN's AllreducePersistent does).
-  const std::span<float> statistics = model.statistics();
-  const std::vector<float> own(statistics.begin(), statistics.end());
-  std::ranges::copy(mean_statistics(model, collectives), statistics.begin());
+  std::vector<float> own(model.statistics().size());
+  model.memory().copy(model.statistics(), own);
+  model.memory().copy(mean_statistics(model, collectives), model.statistics());
 
   const Slice part = part_of(data.size(), collectives.rank(), collectives.size());
   const std::size_t batches = (part.count + batch - 1) / batch;
@@ -37,7 +37,7 @@ Score score_of_part(Model& model, Collectives& collectives, const ImageSource& d
     const Batch& one = loader.next();
     if (!one.labels.empty()) score += of_batch(one);
   }
-  std::ranges::copy(own, statistics.begin());  // training goes on with each rank's own statistics
+  model.memory().copy(own, model.statistics());  // training goes on with each rank's own statistics
   return score;
 }
 
@@ -78,7 +78,8 @@ Score evaluate(Model& model, Collectives& collectives, const ImageSource& data, 
 }
 
 std::vector<float> mean_statistics(Model& model, Collectives& collectives) {
-  const std::span<const float> own = model.statistics();
+  std::vector<float> room;
+  const std::span<const float> own = model.memory().readable(model.statistics(), room);
   std::vector<double> sum(own.begin(), own.end());
   collectives.allreduce_sum(sum);
   std::vector<float> mean(sum.size());

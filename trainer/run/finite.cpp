@@ -31,8 +31,10 @@ const Parameter* first_nonfinite_parameter(const Model& model, std::span<const f
 }  // namespace
 
 std::string first_nonfinite_part(Model& model, Optimizer& optimizer, std::span<const float> pending) {
-  if (const Parameter* found = first_nonfinite_parameter(model, model.weights())) return found->name;
-  if (!all_finite(model.statistics())) return "the running statistics of the batch norms";
+  std::vector<float> room;
+  const auto host = [&](std::span<const float> values) { return model.memory().readable(values, room); };
+  if (const Parameter* found = first_nonfinite_parameter(model, host(model.weights()))) return found->name;
+  if (!all_finite(host(model.statistics()))) return "the running statistics of the batch norms";
   for (const std::vector<float>& array : optimizer.arrays()) {
     if (const Parameter* found = first_nonfinite_parameter(model, array, optimizer.shard().first))
       return "the optimizer's state of " + found->name;

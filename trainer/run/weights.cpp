@@ -137,19 +137,22 @@ void import_weights(std::string_view content, const std::string& where, const st
   for (const Parameter& parameter : model.parameters()) {
     model.from_plain(parameter, source.take(parameter.name, parameter.shape), model.weights());
   }
+  std::vector<float> statistics(model.statistics().size());
+  model.memory().copy(model.statistics(), statistics);  // the padding stays as it is
   for (const weights_file::Norm& norm : weights_file::norms_of(model)) {
     const std::vector<std::int64_t> shape{static_cast<std::int64_t>(norm.channels)};
     std::ranges::copy(source.take(norm.name + ".running_mean", shape),
-                      model.statistics().begin() + static_cast<std::ptrdiff_t>(norm.mean));
+                      statistics.begin() + static_cast<std::ptrdiff_t>(norm.mean));
     const std::vector<float> variance = source.take(norm.name + ".running_var", shape);
     if (std::ranges::any_of(variance, [](float value) { return value < 0; })) {
       throw Error(
           where, fmt::format("tensor {} holds a negative variance", safetensors::in_quotes(norm.name + ".running_var")),
           "name another file");
     }
-    std::ranges::copy(variance, model.statistics().begin() + static_cast<std::ptrdiff_t>(norm.variance));
+    std::ranges::copy(variance, statistics.begin() + static_cast<std::ptrdiff_t>(norm.variance));
     source.skip(norm.name + std::string(weights_file::counter));
   }
+  model.memory().copy(statistics, model.statistics());
   source.check_all_taken();
 }
 

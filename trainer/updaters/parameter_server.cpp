@@ -36,14 +36,15 @@ std::span<std::byte> bytes_of(Note& note) { return std::as_writable_bytes(std::s
 // The server on rank 0.
 class Server {
  public:
-  Server(Collectives& collectives, Optimizer& optimizer, std::span<const float> weights,
-         std::optional<std::uint64_t> most_ahead)
+  Server(Collectives& collectives, Optimizer& optimizer, Model& model, std::optional<std::uint64_t> most_ahead)
       : collectives_(collectives),
         optimizer_(optimizer),
+        memory_(model.memory()),
         most_ahead_(most_ahead),
-        weights_(weights.begin(), weights.end()),
-        gradient_(collectives.size() > 1 ? weights.size() : 0),
+        weights_(model.weights().size()),
+        gradient_(collectives.size() > 1 ? weights_.size() : 0),
         clocks_(static_cast<std::size_t>(collectives.size())) {
+    memory_.copy(model.weights(), weights_);
     report_.ranks.resize(clocks_.size());
   }
 
@@ -56,12 +57,13 @@ class Server {
     thread_.submit([this] { serve(); });
   }
 
-  // Applies rank 0's own gradient and copies the newest weights.
+  // Applies rank 0's own gradient and copies the newest weights. Both spans are of the model's memory.
   Note push(std::span<const float> gradient, Note note, std::span<float> weights) {
+    const std::span<const float> own = memory_.readable(gradient, own_);
     std::unique_lock lock(mutex_);
-    note.staleness = update(0, gradient, note);
+    note.staleness = update(0, own, note);
     changed_.wait(lock, [this] { return may_go_on(0); });
-    std::ranges::copy(weights_, weights.begin());
+    memory_.copy(weights_, weights);
     note.version = version_;
     note.stop = stop_ ? 1 : 0;
     return note;
@@ -75,7 +77,7 @@ class Server {
       stop_ = stop_ || stop;
     }
     thread_.wait();
-    std::ranges::copy(weights_, weights.begin());
+    memory_.copy(weights_, weights);
     return stop_;
   }
 
@@ -162,6 +164,8 @@ class Server {
 
   Collectives& collectives_;
   Optimizer& optimizer_;
+  Memory& memory_;  // of the model
+  std::vector<float> own_;  // rank 0's gradient, if the host cannot read it
   const std::optional<std::uint64_t> most_ahead_;
 
   std::mutex mutex_;
@@ -179,7 +183,7 @@ class ParameterServerUpdater : public Updater {
  public:
   explicit ParameterServerUpdater(const UpdaterParts& parts) : Updater(parts) {
     if (collectives_.rank() != 0) return;
-    server_ = std::make_unique<Server>(collectives_, optimizer_, model_.weights(), parts.most_ahead);
+    server_ = std::make_unique<Server>(collectives_, optimizer_, model_, parts.most_ahead);
   }
 
   bool asynchronous() const override { return true; }

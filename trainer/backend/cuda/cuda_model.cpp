@@ -1,6 +1,7 @@
 #include "trainer/backend/cuda/cuda_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -17,13 +18,13 @@
 namespace paceline::train::cuda {
 namespace {
 
-// Managed memory, which the host can read. All operations run in the model's stream.
-class ManagedMemory final : public Memory {
+// GPU memory. All operations run in the model's stream.
+class DeviceMemory final : public Memory {
  public:
-  explicit ManagedMemory(cudaStream_t stream) : stream_(stream) {}
+  explicit DeviceMemory(cudaStream_t stream) : stream_(stream) {}
 
   Values allocate(std::size_t count) override {
-    auto buffer = std::make_shared<Buffer>(managed_buffer(std::max<std::size_t>(count, 1) * sizeof(float)));
+    auto buffer = std::make_shared<Buffer>(zeroed_buffer(std::max<std::size_t>(count, 1) * sizeof(float)));
     return {buffer, buffer->data<float>()};
   }
 
@@ -43,11 +44,12 @@ class ManagedMemory final : public Memory {
   }
 
   double sum_of_squares(std::span<const float> values) override {
-    if (!sums_) sums_.emplace(managed_buffer(flat::squares_blocks * sizeof(double)));
-    auto* const sums = sums_->data<double>();
-    flat::sum_squares(stream_, values.data(), values.size(), sums);
+    if (!sums_) sums_.emplace(device_buffer(flat::squares_blocks * sizeof(double)));
+    flat::sum_squares(stream_, values.data(), values.size(), sums_->data<double>());
+    std::array<double, flat::squares_blocks> sums;
+    PACELINE_CHECK_CUDA(cudaMemcpyAsync(sums.data(), sums_->data(), sizeof sums, cudaMemcpyDeviceToHost, stream_));
     PACELINE_CHECK_CUDA(cudaStreamSynchronize(stream_));
-    return std::accumulate(sums, sums + flat::squares_blocks, 0.0);
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 
   bool queues = false;  // the caller follows the stream
@@ -197,7 +199,9 @@ class CudaModel final : public Model {
 
   std::vector<float> to_plain(const Parameter& parameter, std::span<const float> flat) const override {
     const CudaParameter& own = find(parameter);
-    return to_published(own.layout, flat.subspan(own.parameter.offset, own.layout.stored()));
+    std::vector<float> stored(own.layout.stored());
+    copy(flat.subspan(own.parameter.offset, stored.size()), stored);
+    return to_published(own.layout, stored);
   }
 
   void from_plain(const Parameter& parameter, std::span<const float> plain, std::span<float> flat) const override {
@@ -206,7 +210,9 @@ class CudaModel final : public Model {
       throw std::invalid_argument(parameter.name + " has " + std::to_string(own.layout.published()) +
                                   " elements, not " + std::to_string(plain.size()));
     }
-    from_published(own.layout, plain, flat.subspan(own.parameter.offset, own.layout.stored()));
+    std::vector<float> stored(own.layout.stored());
+    from_published(own.layout, plain, stored);
+    copy(stored, flat.subspan(own.parameter.offset, stored.size()));
   }
 
   std::string first_nonfinite_layer() const override {
@@ -313,6 +319,12 @@ class CudaModel final : public Model {
     });
   }
 
+  // Either span may be in GPU memory.
+  void copy(std::span<const float> from, std::span<float> to) const {
+    PACELINE_CHECK_CUDA(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream_));
+    stream_.synchronize();
+  }
+
   const CudaParameter& find(const Parameter& parameter) const {
     const auto found = std::ranges::find_if(
         network_.parameters(), [&](const CudaParameter& own) { return own.parameter.offset == parameter.offset; });
@@ -329,7 +341,7 @@ class CudaModel final : public Model {
   const std::int64_t batch_, classes_;
   const double label_smoothing_;
   const double flops_[2];
-  ManagedMemory memory_{stream_};
+  DeviceMemory memory_{stream_};
   Input input_;
   Buffer labels_, losses_, score_, host_;
   std::span<float> gradients_;
@@ -355,13 +367,6 @@ std::unique_ptr<Model> make_cuda_model(const Network& network, const ModelOption
         "each rank chooses its own loss scale, and a synchronised batch norm would add up gradients of different "
         "scales",
         "take bf16, or leave out ‹sync-batch-norm›", Status::usage);
-  }
-  int concurrent = 0;
-  PACELINE_CHECK_CUDA(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device.ordinal));
-  if (concurrent == 0) {
-    throw Error("‹device› cuda",
-                device.name + " and this system cannot use managed memory at the same time (as on Windows' WSL)",
-                "take ‹device› cpu", Status::usage);
   }
   return std::make_unique<CudaModel>(network, options, device);
 }

@@ -108,9 +108,9 @@ void CudaNetwork::place_parameters() {
   }
   elements_ = static_cast<std::size_t>(std::max(offset, statistics_alignment));
   statistics_ = static_cast<std::size_t>(std::max(statistic, statistics_alignment));
-  weights_ = managed_buffer(elements_ * sizeof(float));
-  gradients_ = managed_buffer(elements_ * sizeof(float));
-  running_ = managed_buffer(statistics_ * sizeof(float));
+  weights_ = zeroed_buffer(elements_ * sizeof(float));
+  gradients_ = zeroed_buffer(elements_ * sizeof(float));
+  running_ = device_buffer(statistics_ * sizeof(float));
   flat_.weights = weights_.data<float>();
   flat_.gradients = gradients_.data<float>();
   flat_.statistics = running_.data<float>();
@@ -119,13 +119,17 @@ void CudaNetwork::place_parameters() {
     flat_.narrow = narrow_.data();
     PACELINE_CHECK_CUDA(cudaMemsetAsync(flat_.narrow, 0, narrow_.bytes(), build_.stream));
   }
+  std::vector<float> start(statistics_);  // means of 0, variances of 1
   for (std::size_t i = 0; i < network_.layers().size(); ++i) {
     const Layer& layer = network_.layers()[i];
     if (layer.kind != LayerKind::batch_norm) continue;
     const auto channels = static_cast<std::size_t>(to_multiple(layer.out.channels, statistics_alignment));
-    float* const variance = flat_.statistics + build_.statistics[i] + channels;
+    const auto variance = start.begin() + static_cast<std::ptrdiff_t>(build_.statistics[i] + channels);
     std::fill_n(variance, static_cast<std::size_t>(layer.out.channels), 1.0f);
   }
+  PACELINE_CHECK_CUDA(cudaMemcpyAsync(flat_.statistics, start.data(), running_.bytes(), cudaMemcpyHostToDevice,
+                                      build_.stream));
+  PACELINE_CHECK_CUDA(cudaStreamSynchronize(build_.stream));
 }
 
 void CudaNetwork::forward(Mode mode, LayerObserver* observer) {

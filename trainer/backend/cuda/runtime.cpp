@@ -90,20 +90,6 @@ Buffer::Buffer(Kind kind, std::size_t bytes) : kind_(kind), bytes_(bytes) {
     case Kind::pinned:
       PACELINE_CHECK_CUDA(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault));
       break;
-    case Kind::managed: {
-      PACELINE_CHECK_CUDA(cudaMallocManaged(&data_, bytes, cudaMemAttachGlobal));
-      cudaMemLocation here{};
-      here.type = cudaMemLocationTypeDevice;
-      try {
-        PACELINE_CHECK_CUDA(cudaGetDevice(&here.id));
-        PACELINE_CHECK_CUDA(cudaMemAdvise(data_, bytes, cudaMemAdviseSetPreferredLocation, here));
-        PACELINE_CHECK_CUDA(cudaMemset(data_, 0, bytes));
-        PACELINE_CHECK_CUDA(cudaStreamSynchronize(nullptr));
-      } catch (...) {
-        free();
-        throw;
-      }
-    }
   }
 }
 
@@ -125,6 +111,13 @@ void Buffer::free() noexcept {
   else
     cudaFree(data_);
   data_ = nullptr;
+}
+
+Buffer zeroed_buffer(std::size_t bytes) {
+  Buffer buffer = device_buffer(bytes);
+  PACELINE_CHECK_CUDA(cudaMemset(buffer.data(), 0, bytes));
+  PACELINE_CHECK_CUDA(cudaStreamSynchronize(nullptr));  // other streams do not wait for the default one
+  return buffer;
 }
 
 bool on_device(const void* pointer) {

@@ -42,9 +42,8 @@ void use_device(const Device& device);
 class Buffer {
  public:
   enum class Kind {
-    device,   // GPU memory, which the host must copy
-    pinned,   // host memory, from which the GPU copies without waiting for the CPU
-    managed,  // GPU and host read and write it; it stays on the GPU until the host reads it. Zeroed.
+    device,  // GPU memory, which the host must copy
+    pinned,  // host memory, from which the GPU copies without waiting for the CPU
   };
   Buffer() = default;
   Buffer(Kind kind, std::size_t bytes);
@@ -66,9 +65,9 @@ class Buffer {
 };
 inline Buffer device_buffer(std::size_t bytes) { return {Buffer::Kind::device, bytes}; }
 inline Buffer pinned_buffer(std::size_t bytes) { return {Buffer::Kind::pinned, bytes}; }
-inline Buffer managed_buffer(std::size_t bytes) { return {Buffer::Kind::managed, bytes}; }
+Buffer zeroed_buffer(std::size_t bytes);  // in GPU memory. Waits until the zeros are there.
 
-// Whether kernels can use this memory (device, managed), as opposed to host memory. Takes about 0.2 µs.
+// Whether this is GPU memory, as opposed to the host's. Takes about 0.2 µs.
 bool on_device(const void* pointer);
 
 // A stream that does not wait for the legacy default stream, with a name for profilers.

@@ -4,9 +4,6 @@
 
 namespace paceline::train::nccl {
 
-// The host can read managed memory, but an MPI library without CUDA support may hand its pages to the kernel or to a
-// network card, which must not read pages that the GPU takes back meanwhile. So messages go through host memory.
-
 void DeviceCollectives::allgather(std::span<const std::byte> own, std::span<std::byte> all) {
   if (own.empty() || !cuda::on_device(own.data())) return host_->allgather(own, all);
   std::vector<std::byte> numbers(own.size());

@@ -76,7 +76,7 @@ class DeviceReduction : public GradientReduction {
       PACELINE_CHECK_CUDA(cudaStreamSynchronize(nullptr));  // other streams do not wait for it
       return std::static_pointer_cast<float>(owner);
     }
-    auto buffer = std::make_shared<cuda::Buffer>(cuda::managed_buffer(bytes));  // zeroed, and readable by the host
+    auto buffer = std::make_shared<cuda::Buffer>(cuda::zeroed_buffer(bytes));
     return {buffer, buffer->data<float>()};
   }
 
