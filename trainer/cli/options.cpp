@@ -66,7 +66,7 @@ struct Parser {
     bench = app.add_subcommand("bench-allreduce",
                                "compare the speed of the communicators; run it under mpirun as for training");
     add_bench_allreduce(*bench, result.bench_allreduce);
-    for (CLI::App* command : {make, bench}) command->set_help_flag("-h,--help", "this text");
+    for (CLI::App* command : {make, bench}) command->set_help_flag("-h,--help", "print this text");
   }
 
   void parse(std::vector<std::string> arguments) {
