@@ -11,6 +11,7 @@
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/drain.h"
 #include "profiler/inject/core/emit_event.h"
+#include "profiler/inject/core/hot.h"
 #include "profiler/inject/core/lost.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/session.h"
@@ -20,8 +21,8 @@ namespace paceline::inject {
 
 Gate gate;
 thread_local constinit ThreadWriter writer;
-std::uint64_t start_ticks = 0;
-std::atomic<bool> forked{false};
+PACELINE_HOT std::uint64_t start_ticks = 0;
+PACELINE_HOT std::atomic<bool> forked{false};
 Session session;
 
 namespace {

@@ -40,10 +40,17 @@ struct alignas(format::page_bytes) Gate {
 };
 extern Gate gate;
 
-// Where the calling thread writes. Trivial, so that it needs no constructor and stays usable in destructors.
-struct ThreadWriter {
+// Where the calling thread writes. Trivial, so that it needs no constructor and stays usable in destructors. The first
+// members, in one line of the caches, are those that each event needs.
+struct alignas(64) ThreadWriter {
   Slot* next = nullptr;
   Slot* end = nullptr;  // null while the chunk is a page of the reserve, so that next_chunk() sees each event
+  // Lost pushes keep ranges balanced when events are dropped: a pop is left out if its push was dropped.
+  std::uint64_t lost_pushes = 0;  // bit d: the open push at depth d was dropped; bit 63: some at depth 63 or deeper
+  std::uint32_t depth = 0;        // open pushes, recorded or not
+  std::uint32_t interrupted = 0;  // events of signal handlers that interrupted it in an event and were dropped
+  bool making = false;            // it is in the middle of an event (Making)
+
   Slot* reserve_end = nullptr;
   format::ChunkHeader* chunk = nullptr;
   std::uint64_t thread_id = 0;
@@ -52,18 +59,13 @@ struct ThreadWriter {
   bool never_waits = false;  // true for the drain
   bool starved = false;      // no chunk was free when session.freed was `starved_at`
   std::uint32_t starved_at = 0;
-  std::uint32_t depth = 0;  // open pushes, recorded or not
-  // These keep ranges balanced when events are dropped. A pop is left out if its push was dropped. An end that was
-  // dropped alone is written at the start of the next chunk.
-  std::uint64_t lost_pushes = 0;  // bit d: the open push at depth d was dropped; bit 63: some at depth 63 or deeper
-  std::uint32_t lost_deep = 0;    // the number of those at depth 63 or deeper
+  std::uint32_t lost_deep = 0;  // the number of lost pushes at depth 63 or deeper
+  // An end that was dropped alone is written at the start of the next chunk.
   std::uint8_t owed_pops = 0;
   std::uint16_t owed_pop[32] = {};    // their domains
   std::uint64_t owed_mpi_end = 0;     // `low` of the event; 0 = none
   format::LostEntry* lost = nullptr;  // what was lost since the latest chunk; null: nothing
-  bool making = false;                // it is in the middle of an event (Making)
-  std::uint32_t interrupted = 0;      // events of signal handlers that interrupted it there and were dropped
-  std::uint64_t interrupted_at = 0;   // ticks of the first of them
+  std::uint64_t interrupted_at = 0;   // ticks of the first interrupted event
 };
 extern thread_local constinit ThreadWriter writer __attribute__((tls_model("initial-exec")));
 

@@ -15,6 +15,7 @@ class Description:
     def reset(self):
         self.is_marked = False
         self.facts = {}
+        self.batches = 1  # whose gradients the first step uses
 
 
 description = Description()
@@ -52,8 +53,19 @@ def saw_forward(module, args, kwargs):
         facts["parameters"] = sum(parameter.numel() for parameter in parameters)
 
 
+def count_batches(optimizers):
+    """Called before the first step. A script may have fetched batches that it does not use yet, and may call backward()
+    several times for a batch. Backwards in a closure of the step are not counted: they repeat one batch."""
+    batches, backwards = ranges.count_batches(), ranges.count_backwards()
+    if batches > 0:
+        backwards = min(batches, backwards)
+    elif optimizers > 1:
+        backwards = 1
+    description.batches = max(backwards, 1)
+
+
 @careful
-def mark_run(optimizer, optimizers):
+def mark_run(optimizer):
     import torch
 
     description.is_marked = True
@@ -63,10 +75,9 @@ def mark_run(optimizer, optimizers):
     if distributed.is_available() and distributed.is_initialized():
         run["ranks"] = distributed.get_world_size()
         run["communicator"] = str(distributed.get_backend())
-    accumulate = ranges.count_backwards() if optimizers == 1 else 1
-    if accumulate > 1:
-        run["accumulate"] = accumulate
+    if description.batches > 1:
+        run["accumulate"] = description.batches
     if "batch_per_rank" in run:
-        images = run["batch_per_rank"] * run["ranks"] * max(accumulate, 1)
+        images = run["batch_per_rank"] * run["ranks"] * description.batches
         run["global_batch"] = run["images_per_iteration"] = images
     ranges.mark(json.dumps(run), "run")

@@ -43,6 +43,8 @@ class Iterations:
 
     def before_step(self, optimizer):
         phases.begin_work()
+        if not description.description.is_marked:
+            description.count_batches(len(self.optimizers))
         if not phases.has_stepped():
             self._start(self.next_expected)
         elif id(optimizer) in self.stepped and phases.is_outside():
@@ -59,7 +61,7 @@ class Iterations:
         if self.expected == {number} and len(self.optimizers) == 1 and number in self.optimizers:
             phases.set_only_optimizer(optimizer)
         if not description.description.is_marked:
-            description.mark_run(optimizer, len(self.optimizers))
+            description.mark_run(optimizer)
 
     def _decide(self):
         """Decides whether the next work begins an iteration."""

@@ -2,30 +2,39 @@
 import sys
 
 from . import ranges
-from .training import hooked
+from .training import hooked, is_evaluating
 
 phases = ranges.phases
 
 
 def _count_batches(iterator):
-    """Sets the number of batches in an epoch. A loader that does not know it never ends an iteration early."""
-    known = sys.maxsize
+    """The number of batches in an epoch. A loader that does not know it never ends an iteration early."""
     try:
         if type(iterator._dataset).__getitem__ and not hasattr(type(iterator._dataset), "__iter__"):
-            known = len(iterator._index_sampler)
+            return len(iterator._index_sampler)
     except (AttributeError, TypeError, NotImplementedError):
         pass
-    iterator._paceline_batches = known
-    return known
+    return sys.maxsize
 
 
 def _make_next(is_grad_enabled):
     begin_batch, end_inside = phases.begin_batch, phases.end_inside
 
+    def begin_other_batch(iterator):
+        """The first batch of a training, a batch of an evaluation, or the call after the last batch. An iterator that has
+        given a batch for training goes on with it, also if the script evaluates another module between two batches."""
+        batches = _count_batches(iterator)
+        for_training = iterator._num_yielded < batches and is_grad_enabled() and not is_evaluating()
+        if for_training:
+            iterator._paceline_batches = batches
+        begin_batch(for_training)
+
     def make(original):
         def __next__(self):
-            has_more = self._num_yielded < self._paceline_batches or self._num_yielded < _count_batches(self)
-            begin_batch(has_more and is_grad_enabled())
+            if self._num_yielded < self._paceline_batches:
+                begin_batch(is_grad_enabled())
+            else:
+                begin_other_batch(self)
             try:
                 return original(self)
             finally:

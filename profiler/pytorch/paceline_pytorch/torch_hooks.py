@@ -27,6 +27,7 @@ def install(torch):
     attempt("forward", training.install_forward, os.environ.get("PACELINE_PYTORCH") == "modules")
     attempt("backward", training.install_backward)
     attempt("optimizers", training.install_optimizers)
+    attempt("clipping of gradients", training.install_clipping)
     attempt("checkpoints", training.install_checkpoints)
     attempt("copies to the device", training.install_copies)
     attempt("DataLoader", loading.install)

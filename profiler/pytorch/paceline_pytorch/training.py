@@ -72,6 +72,8 @@ def function_around(call, original, is_compiling):
 
 # --- forward
 
+evaluated = None  # a reference to the module whose eval() was called last
+
 # What Module.__call__ uses before it calls forward(), in torch 1.13.
 _NAMES_IN_TORCH_1 = (
     "_C", "_get_tracing_state", "_slow_forward", "forward", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks",
@@ -179,12 +181,20 @@ def install_forward(torch, modules):
 
     def make_eval(original):
         def eval(self):
+            global evaluated
+            evaluated = weakref.ref(self)
             phases.note_evaluation()
             return original(self)
 
         return eval
 
     hooked(torch.nn.Module, "eval", make_eval)
+
+
+def is_evaluating():
+    """True after Module.eval(), until the module trains again or there is a forward for training."""
+    module = evaluated() if evaluated is not None else None
+    return module is not None and not module.training and phases.is_evaluating()
 
 
 def _with_module_names(original, outermost, is_compiling):
@@ -343,6 +353,17 @@ def phase_hook(phase, original, is_grad_enabled, new_batch=False):
         return in_range(begin, original, args, kwargs)
 
     return call
+
+
+def install_clipping(torch):
+    is_compiling, utils = is_compiling_of(torch), torch.nn.utils
+
+    def make(original):
+        return function_around(ranges.hook("around_clipping", original), original, is_compiling)
+
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        if hooked(utils, name, make):
+            setattr(utils.clip_grad, name, getattr(utils, name))
 
 
 # --- checkpoints, and copies to the device

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "profiler/inject/core/hot.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/say.h"
@@ -13,7 +14,7 @@
 
 namespace paceline::inject {
 
-bool filters_categories = false;
+PACELINE_HOT bool filters_categories = false;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "profiler/inject/core/emit_event.h"
+#include "profiler/inject/core/hot.h"
 #include "profiler/inject/sources/nvtx/copies.h"
 #include "profiler/inject/sources/nvtx/deferred.h"
 #include "profiler/inject/sources/nvtx/handles.h"
@@ -15,7 +16,7 @@
 
 namespace paceline::inject {
 
-std::uint32_t default_domain = 0;
+PACELINE_HOT std::uint32_t default_domain = 0;
 
 namespace {
 

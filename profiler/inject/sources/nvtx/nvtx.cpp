@@ -219,7 +219,24 @@ int NVTX_API core_pop() { return pop(default_domain); }
 nvtxRangeId_t NVTX_API core_start(const nvtxEventAttributes_t* given) { return start(default_domain, given); }
 void NVTX_API core_end(nvtxRangeId_t range) { end(range); }
 
+template <class... Payload>
+void push_with_scope(std::uint32_t domain, std::uint64_t scope, EventType type, const Payload&... payload) {
+  const Making making;
+  if (making.interrupts()) return lose_unless_left_out(domain);
+  const bool out = left_out_push(domain, static_cast<std::uint16_t>(scope >> 32));
+  if (watching()) watch_push(scope);  // may resume or pause recording
+  if (out) return;
+  recording() ? emit_push(type, scope, payload...) : skip_push();
+}
+
 }  // namespace
+
+void push_scope(std::uint32_t domain, std::uint64_t scope) { push_with_scope(domain, scope, EventType::push); }
+void push_scope(std::uint32_t domain, std::uint64_t scope, std::int64_t number) {
+  const Slot payload{static_cast<std::uint64_t>(PayloadType::signed_integer), static_cast<std::uint64_t>(number)};
+  push_with_scope(domain, scope, EventType::push_payload, payload);
+}
+void pop_scope(std::uint32_t domain) { pop(domain); }
 
 void NVTX_API domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* given) {
   mark(domain_of(domain), given);

@@ -3,6 +3,7 @@
 // all versions.
 #include <type_traits>
 
+#include "profiler/inject/core/hot.h"
 #include "profiler/inject/sources/nvtx/script_phases.h"
 #include "profiler/inject/sources/nvtx/script_ranges.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 using Object = void;  // PyObject
 
-paceline_python python{};
+PACELINE_HOT paceline_python python{};
 
 // `none`: these functions are made with None as the object that they belong to.
 Object* to_python(Object* none, bool value) {
@@ -31,11 +32,11 @@ Object* call(Object* none, Arguments... arguments) {
 }
 
 template <auto function>
-Object* without_argument(Object* none, Object*) {
+[[gnu::hot]] Object* without_argument(Object* none, Object*) {
   return call<function>(none);
 }
 template <auto function>
-Object* with_truth(Object* none, Object* given) {
+[[gnu::hot]] Object* with_truth(Object* none, Object* given) {
   return call<function>(none, given == python.truth);
 }
 template <auto function>
@@ -45,24 +46,24 @@ Object* with_object(Object* none, Object* given) {
 
 // These belong to the function that they call, so that a hook of one of them is a single call.
 template <bool (*begin)(), void (*end)()>
-Object* around(Object* original, Object* arguments, Object* named) {
+[[gnu::hot]] Object* around(Object* original, Object* arguments, Object* named) {
   const bool began = begin();
   Object* result = python.call(original, arguments, named);
   if (began) end();
   return result;
 }
-Object* around_fetch(Object* original, Object* arguments, Object* named) {
+[[gnu::hot]] Object* around_fetch(Object* original, Object* arguments, Object* named) {
   begin_fetch();
   Object* result = python.call(original, arguments, named);
   end_fetch();
   return result;
 }
-Object* before_collate(Object* original, Object* arguments, Object* named) {
+[[gnu::hot]] Object* before_collate(Object* original, Object* arguments, Object* named) {
   begin_collate();
   return python.call(original, arguments, named);
 }
 // Belongs to two functions: the original, and the one for steps that begin_only_step() refuses.
-Object* around_step(Object* functions, Object* arguments, Object* named) {
+[[gnu::hot]] Object* around_step(Object* functions, Object* arguments, Object* named) {
   const bool began = begin_only_step(python.item(arguments, 0));
   Object* result = python.call(python.item(functions, began ? 0 : 1), arguments, named);
   if (began) end_step();
@@ -99,7 +100,7 @@ paceline_python_function hook(const char* name, AnyArguments* function) {
   return {.name = name, .function = reinterpret_cast<void*>(function), .flags = any_arguments, .text = nullptr};
 }
 
-const paceline_python_function functions[] = {
+PACELINE_HOT paceline_python_function functions[] = {
     taking_nothing<attach_script>("attach"),
     taking_nothing<is_inside>("is_inside"),
     taking_truth<begin_batch>("begin_batch"),
@@ -110,6 +111,7 @@ const paceline_python_function functions[] = {
     taking_nothing<begin_work_on_batch>("begin_work_on_batch"),
     taking_nothing<begin_interlude>("begin_interlude"),
     taking_nothing<note_evaluation>("note_evaluation"),
+    taking_nothing<is_evaluating>("is_evaluating"),
     taking_nothing<begin_step>("begin_step"),
     taking_nothing<end_step>("end_step"),
     taking_nothing<is_in_step>("is_in_step"),
@@ -128,6 +130,7 @@ const paceline_python_function functions[] = {
     taking_nothing<leave>("leave"),
     hook("around_backward", around<begin_backward, end_backward>),
     hook("around_zero_grad", around<begin_zero_grad, leave>),
+    hook("around_clipping", around<begin_clipping, leave>),
     hook("around_fetch", around_fetch),
     hook("before_collate", before_collate),
     hook("around_step", around_step),

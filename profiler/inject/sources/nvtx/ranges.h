@@ -14,6 +14,12 @@ void NVTX_API domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t range);
 nvtxDomainHandle_t NVTX_API create_domain(const char* text);
 void NVTX_API name_category(nvtxDomainHandle_t domain, std::uint32_t category, const char* text);
 
+// The same for a range whose scope (format::pack_scope) is known, with and without a number. `domain` is
+// domain_of(handle). A script makes its ranges with these, because they touch less memory than the functions above.
+[[gnu::hot]] void push_scope(std::uint32_t domain, std::uint64_t scope);
+[[gnu::hot]] void push_scope(std::uint32_t domain, std::uint64_t scope, std::int64_t number);
+[[gnu::hot]] void pop_scope(std::uint32_t domain);
+
 // In a forked child: resets a lock that another thread of the parent may have held.
 void reset_script_ranges_in_child();
 

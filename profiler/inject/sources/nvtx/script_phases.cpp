@@ -1,5 +1,6 @@
 #include "profiler/inject/sources/nvtx/script_phases.h"
 
+#include "profiler/inject/core/hot.h"
 #include "profiler/inject/sources/nvtx/script_ranges.h"
 
 namespace paceline::inject {
@@ -32,10 +33,10 @@ static_assert(sizeof phase_names / sizeof *phase_names == static_cast<int>(Phase
 struct Training {
   const ScriptThread* thread = nullptr;  // which has the iterations
   const void* only_optimizer = nullptr;
-  std::uint64_t iteration = 0;  // the number of the next one
-  std::uint64_t backwards = 0;
-  std::uint32_t backwards_running = 0;  // on all threads: CUDA's backward runs on threads of its own
-  bool is_open = false;                 // an iteration
+  std::uint64_t iteration = 0;               // the number of the next one
+  std::uint64_t batches = 0, backwards = 0;  // for training, that have begun
+  std::uint32_t backwards_running = 0;       // on all threads: CUDA's backward runs on threads of its own
+  bool is_open = false;                      // an iteration
   bool stepped = false;
   bool finished = false;
   bool in_step = false;     // of an optimizer: a step that it calls is a part of it
@@ -43,10 +44,10 @@ struct Training {
   bool described = false;
   bool refused = false;  // the process is not recorded
 };
-Training training;
+PACELINE_HOT Training training;
 
-std::uint64_t phase_kinds[static_cast<int>(Phase::count)];  // in a forked child they stay valid
-bool attached = false;
+PACELINE_HOT std::uint64_t phase_kinds[static_cast<int>(Phase::count)];  // in a forked child they stay valid
+PACELINE_HOT bool attached = false;
 
 void begin_iteration() {
   push_number(kind_of_phase(Phase::iteration), static_cast<std::int64_t>(training.iteration++));
@@ -63,6 +64,11 @@ void work(bool new_batch) {
   } else if (training.stepped && (new_batch || training.finished)) {
     begin_next_iteration();
   }
+}
+
+bool enter_in_iteration(Phase phase) {
+  if (training.is_open) enter(phase);
+  return training.is_open;
 }
 
 void decrease(std::uint32_t& count) {
@@ -97,11 +103,12 @@ void leave() {
 }
 
 void begin_batch(bool for_training) {
-  if (!for_training || training.evaluating) {
+  if (for_training) {
+    work(true);
+    ++training.batches;
+  } else {
     attach_script();
     begin_interlude();
-  } else {
-    work(true);
   }
   enter(Phase::preprocess);
   ++script_thread.inside;
@@ -149,13 +156,11 @@ void end_backward() {
   decrease(training.backwards_running);
 }
 
+std::uint64_t count_batches() { return training.batches; }
 std::uint64_t count_backwards() { return training.backwards; }
 
-bool begin_zero_grad() {
-  if (!training.is_open) return false;
-  enter(Phase::zero_grad);
-  return true;
-}
+bool begin_zero_grad() { return enter_in_iteration(Phase::zero_grad); }
+bool begin_clipping() { return enter_in_iteration(Phase::optimizer); }
 
 bool begin_copy() {
   if (!attached || is_inside()) return false;
@@ -192,6 +197,7 @@ void begin_interlude() {
 }
 
 void note_evaluation() { training.evaluating = true; }
+bool is_evaluating() { return training.evaluating; }
 
 bool begin_only_step(const void* optimizer) {
   if (optimizer == nullptr || optimizer != training.only_optimizer || training.in_step) return false;

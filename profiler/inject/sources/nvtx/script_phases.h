@@ -45,57 +45,60 @@ struct ScriptThread {
 extern thread_local constinit ScriptThread script_thread __attribute__((tls_model("initial-exec")));
 
 // Opens the trace file of this process at its first event. Returns false if the process is not recorded.
-bool attach_script();
+[[gnu::hot]] bool attach_script();
 
 // The kind of a phase's ranges (script_ranges.h). 0 before attach_script().
 std::uint64_t kind_of_phase(Phase phase);
 
 // A range of the calling thread.
-void enter(Phase phase);
-void leave();
+[[gnu::hot]] void enter(Phase phase);
+[[gnu::hot]] void leave();
 
 // True if a module that the calling thread calls is a part of an open range.
 inline bool is_inside() { return script_thread.inside != 0; }
 
-// A batch is fetched. `for_training`: it is not for an evaluation, and there is one.
-void begin_batch(bool for_training);
+// A batch is fetched. `for_training`: it is not for an evaluation, and the loader has one.
+[[gnu::hot]] void begin_batch(bool for_training);
 // The outermost module is called. Returns true once in a process: the caller then describes the module.
-bool begin_forward(bool with_gradients);
+[[gnu::hot]] bool begin_forward(bool with_gradients);
 // Ends either of them.
-void end_inside();
+[[gnu::hot]] void end_inside();
 
 // Returns false if no range begins, because the thread runs a backward already or the process is not recorded.
-bool begin_backward();
-void end_backward();
-// The number of backwards that have begun.
+[[gnu::hot]] bool begin_backward();
+[[gnu::hot]] void end_backward();
+// The numbers of batches for training and of backwards that have begun.
+std::uint64_t count_batches();
 std::uint64_t count_backwards();
 
 // Each returns false if no range begins. leave() ends it.
-bool begin_zero_grad();
+[[gnu::hot]] bool begin_zero_grad();
+bool begin_clipping();  // of gradients
 bool begin_copy();
 
 // Reading the items of a batch, and joining them, which ends with the fetch.
-void begin_fetch();
-void begin_collate();
-void end_fetch();
+[[gnu::hot]] void begin_fetch();
+[[gnu::hot]] void begin_collate();
+[[gnu::hot]] void end_fetch();
 
 // Work for training begins.
 void begin_work();
 void begin_work_on_batch();
 // An evaluation or a checkpoint begins, or a loader has no more batches.
 void begin_interlude();
-// The script calls Module.eval().
+// The script calls Module.eval(). The second function returns true until the next forward for training.
 void note_evaluation();
+bool is_evaluating();
 
 // --- steps of optimizers. While a script has one optimizer, which set_only_optimizer() names, begin_only_step() and
 // end_step() do everything. The callers decide about several optimizers
 // (profiler/pytorch/paceline_pytorch/iterations.py).
 
 // Returns false if this is not the only optimizer, or if it is called inside a step.
-bool begin_only_step(const void* optimizer);
+[[gnu::hot]] bool begin_only_step(const void* optimizer);
 void begin_step();
 // Returns true if the step is one of the open iteration.
-bool end_step();
+[[gnu::hot]] bool end_step();
 bool is_in_step();
 // True if an optimizer has stepped in the open iteration.
 bool has_stepped();

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "profiler/inject/core/hot.h"
 #include "profiler/inject/core/starts.h"
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
@@ -17,8 +18,9 @@ namespace {
 constexpr std::uint32_t most_script_categories = 64;
 
 pthread_mutex_t script_lock = PTHREAD_MUTEX_INITIALIZER;
-std::atomic<bool> script_attached{false};
+PACELINE_HOT std::atomic<bool> script_attached{false};
 nvtxDomainHandle_t torch_domain = nullptr;
+PACELINE_HOT std::uint32_t torch_domain_number = 0;    // domain_of(torch_domain)
 std::uint32_t category_names[most_script_categories];  // name id by category - 1
 std::uint32_t categories_used = 0;
 
@@ -98,6 +100,11 @@ void mark_value(std::uint64_t kind, double value) {
   domain_mark(torch_domain, &attributes);
 }
 
+std::uint64_t scope_of(std::uint64_t kind) {
+  return format::pack_scope(static_cast<std::uint32_t>(kind), narrow(static_cast<std::uint32_t>(kind >> 32)),
+                            number_of(torch_domain_number));
+}
+
 constexpr std::uint64_t name_in(std::uint64_t kind) { return static_cast<std::uint32_t>(kind); }
 
 void push_collective(std::uint64_t kind, std::uint64_t communicator, std::uint64_t bytes, std::uint64_t sequence,
@@ -147,6 +154,7 @@ bool open_for_script() {
   if (!script_attached.load(std::memory_order_relaxed)) {
     follow_filter();
     torch_domain = create_domain("torch");
+    torch_domain_number = domain_of(torch_domain);
     collective_schema = schema_of("collective", {"communicator", "bytes", "sequence", "members", "request"});
     message_schema = schema_of("message", {"communicator", "bytes", "peer", "tag", "request"}, 0b1100);
     wait_schema = schema_of("wait", {"request", "last_request"});
@@ -173,21 +181,15 @@ std::uint64_t kind_of(const char* name, const char* category) {
 }
 
 void push_kind(std::uint64_t kind) {
-  if (!is_attached()) return;
-  const nvtxEventAttributes_t attributes = attributes_of(kind);
-  domain_push(torch_domain, &attributes);
+  if (is_attached()) push_scope(torch_domain_number, scope_of(kind));
 }
 
 void push_number(std::uint64_t kind, std::int64_t number) {
-  if (!is_attached()) return;
-  nvtxEventAttributes_t attributes = attributes_of(kind);
-  attributes.payloadType = NVTX_PAYLOAD_TYPE_INT64;
-  attributes.payload.llValue = number;
-  domain_push(torch_domain, &attributes);
+  if (is_attached()) push_scope(torch_domain_number, scope_of(kind), number);
 }
 
 void pop_kind() {
-  if (is_attached()) domain_pop(torch_domain);
+  if (is_attached()) pop_scope(torch_domain_number);
 }
 
 void reset_script_ranges_in_child() { pthread_mutex_init(&script_lock, nullptr); }
@@ -212,5 +214,6 @@ const struct paceline_script_ranges_v1 paceline_script_ranges_v1 = {
     .say = paceline::inject::say_for_script,
     .for_python = paceline::inject::functions_for_python,
     .count_backwards = paceline::inject::count_backwards,
+    .count_batches = paceline::inject::count_batches,
 };
 }

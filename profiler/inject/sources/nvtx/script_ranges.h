@@ -74,8 +74,9 @@ struct paceline_script_ranges_v1 {
    * quarter of the time that a call through ctypes takes. */
   const struct paceline_python_function* (*for_python)(const struct paceline_python* python);
 
-  /* The number of backwards that have begun. */
+  /* The numbers of backwards, and of batches for training, that have begun. */
   uint64_t (*count_backwards)(void);
+  uint64_t (*count_batches)(void);
 };
 
 #ifdef __cplusplus
@@ -88,9 +89,9 @@ namespace paceline::inject {
 // functions do nothing.
 bool open_for_script();
 std::uint64_t kind_of(const char* name, const char* category);
-void push_kind(std::uint64_t kind);
-void push_number(std::uint64_t kind, std::int64_t number);
-void pop_kind();
+[[gnu::hot]] void push_kind(std::uint64_t kind);
+[[gnu::hot]] void push_number(std::uint64_t kind, std::int64_t number);
+[[gnu::hot]] void pop_kind();
 const paceline_python_function* functions_for_python(const paceline_python* functions_of_python);
 
 }  // namespace paceline::inject
