@@ -1,4 +1,4 @@
-// Why the report cannot claim that no rank is slow.
+// Why a rank is slow, and why the report cannot claim that no rank is.
 #pragma once
 
 #include <numeric>
@@ -8,6 +8,11 @@
 #include "analysis/run/run_analysis.h"
 
 namespace paceline::analysis {
+
+// What takes a late rank longer, as the subject of a sentence: "backward".
+inline std::string slow_phase_name(const PhaseExcess& slow) {
+  return slow.phase == Phase::other ? "code outside all phases (other)" : std::string(phase_name(slow.phase));
+}
 
 // A clause without a full stop: the run is too short, or its clocks may differ by more than a lateness that would
 // matter. "" where the test of lateness can be relied on.

@@ -34,7 +34,7 @@ std::string rank_text(const RunAnalysis& run) {
     std::string text = fmt::format("{} holds the others up: it arrives {} late in each step",
                                    rank_name(run.per_rank[late.rank]), seconds(1e-9 * late.behind_ns));
     if (const auto& cause = run.lateness_causes; !cause.empty() && cause.front().phase) {
-      text += fmt::format(", because its {} takes longer", phase_name(cause.front().phase->phase));
+      text += fmt::format(", because its {} takes longer", slow_phase_name(*cause.front().phase));
     }
     return text;
   }

@@ -46,7 +46,7 @@ std::string cause_text(const LatenessCause& cause, std::size_t iterations) {
       break;
   }
   if (cause.phase) {
-    text += fmt::format(" Its {} takes {} longer ({} of the delay).", phase_name(cause.phase->phase),
+    text += fmt::format(" Its {} takes {} longer ({} of the delay).", slow_phase_name(*cause.phase),
                         seconds(1e-9 * cause.phase->ns), percent(std::min(cause.phase->share_of_delay, 1.0)));
   }
   return text;
