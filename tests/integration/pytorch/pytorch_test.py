@@ -119,6 +119,7 @@ class Training(Recorded):
         report = self.report()
         findings = " ".join(finding["text"] for finding in report["findings"])
         self.assertRegex(findings, r"Rank 1 .*later")
+        self.assertIn("Its code outside all phases (other) takes", findings)
         self.assertNotRegex(findings, r"Rank 0 on [^ ]* arrived")
         other = [rank["phases"]["other"] for rank in report["runs"][0]["per_rank"]]
         self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
@@ -316,6 +317,32 @@ for _ in range(5):
         self.assertEqual(names.count("iteration"), 5)
         self.assertEqual(names.count("backward"), 20)
         self.assertEqual(names.count("optimizer"), 10)
+
+    def test_an_evaluation_between_two_batches_and_clipping(self):
+        self.record(PYTHON, self.script("""
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+model, average = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for number, (image,) in enumerate(DataLoader(TensorDataset(torch.ones(32, 4)), 4)):
+    model(image).sum().backward()
+    model(image).mean().backward()
+    if number % 2 == 1:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+        optimizer.step()
+        average.eval()
+        with torch.no_grad():
+            average(image)
+"""))
+        events = self.events()
+        names = [row["name"] for row in events]
+        self.assertEqual(names.count("iteration"), 4)
+        self.assertEqual(names.count("optimizer"), 8)
+        self.assertEqual(names.count("evaluate"), 4)
+        # All batches are in iterations. The loader then has no more.
+        self.assertEqual([row["depth"] for row in events if row["name"] == "preprocess"], ["1"] * 8 + ["0"])
+        config = self.report()["runs"][0]["config"]
+        self.assertEqual((config["accumulate"], config["global_batch"]), (2, 8))
 
     def test_a_home_that_cannot_be_written(self):
         home = self.folder / "home"
