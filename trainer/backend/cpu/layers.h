@@ -10,6 +10,7 @@
 #include "trainer/backend/cpu/bfloat16.h"
 #include "trainer/backend/cpu/memory_plan.h"
 #include "trainer/backend/cpu/onednn.h"
+#include "trainer/backend/cpu/winograd.h"
 #include "trainer/nn/model.h"
 #include "trainer/nn/network.h"
 
@@ -84,6 +85,9 @@ std::unique_ptr<CpuLayer> make_layer(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_convolution(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_winograd_convolution(const Layer& layer,
                                                     CpuBuild& build);  // null if this algorithm is not the faster one
+// The code of Winograd's algorithm that layers use on this processor, in the layouts of oneDNN's convolutions. Null
+// where oneDNN has its own, and where there is none.
+const winograd::Code* winograd_code();
 std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_batch_norm_variant(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_pooling(const Layer& layer, CpuBuild& build);

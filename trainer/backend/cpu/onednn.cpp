@@ -77,7 +77,12 @@ bool has(dnnl::cpu_isa isa) {
 
 }  // namespace
 
-bool blocks_of_8() { return has(dnnl::cpu_isa::avx2) && !has(dnnl::cpu_isa::avx512_core); }
+std::size_t channels_of_a_block() {
+  if (has(dnnl::cpu_isa::avx512_core)) return 16;
+  return has(dnnl::cpu_isa::avx2) ? 8 : 0;
+}
+
+bool has_winograd() { return DNNL_VERSION_MAJOR < 3 && has(dnnl::cpu_isa::avx512_core); }
 
 std::string version() {
   const dnnl_version_t& v = *dnnl_version();

@@ -23,8 +23,12 @@ Type type(const Desc& desc);
 bool same_layout(const Desc& a, const Desc& b);
 std::size_t bytes(const Desc& desc);
 
-// Whether convolutions choose layouts of 8 channels in a block, as with AVX2, rather than 16, as with AVX-512.
-bool blocks_of_8();
+// The channels in a block of the layouts that fp32 convolutions choose: 16 with AVX-512, 8 with AVX2; 0 with less,
+// where it depends on the layer.
+std::size_t channels_of_a_block();
+
+// Whether oneDNN has Winograd's algorithm here: version 2 with AVX-512.
+bool has_winograd();
 
 // The version of the library at run time, such as "3.2.0", and the best instruction set that it uses, such as "AVX2".
 std::string version();

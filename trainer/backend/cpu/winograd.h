@@ -1,12 +1,13 @@
-// 3×3 convolutions by Winograd's algorithm F(4×4, 3×3), for processors with AVX2, for which oneDNN has no such code: 36
-// multiplications instead of the direct algorithm's 144 (Lavin and Gray, "Fast Algorithms for Convolutional Neural
-// Networks", CVPR 2016, section 4.2). The gradient of the weights is the transposed algorithm's.
+// 3×3 convolutions by Winograd's algorithm F(4×4, 3×3): 36 multiplications instead of the direct algorithm's 144 (Lavin
+// and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.2). The gradient of the weights
+// is the transposed algorithm's. oneDNN has no such code for AVX2, and oneDNN 3 has none for AVX-512.
 //
-// Images and their gradients are fp32 in nChw8c; weights and their gradients in OIhw8i8o. Stride 1, padding 1. The
-// results do not depend on the number of threads, and those of an image do not depend on the rest of the batch.
+// Images and their gradients are fp32 in blocks of channels; so are weights and their gradients. Stride 1, padding 1.
+// The results do not depend on the number of threads, and those of an image do not depend on the rest of the batch.
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 namespace paceline::train::winograd {
 
@@ -15,19 +16,29 @@ struct Shape {
   std::size_t in, out;               // channels, multiples of 16
 };
 
-bool processor_has_it();
+// The algorithm as compiled for one instruction set and one size of blocks.
+struct Code {
+  const char* name;
+  std::size_t block;  // channels in a block: 8 for nChw8c and OIhw8i8o, 16 for nChw16c and OIhw16i16o
+  bool (*runs_here)();
 
-// The elements of work memory that any function below needs with `threads` threads.
-std::size_t work_size(const Shape& shape, int threads);
+  // The elements of work memory that any function below needs with `threads` threads.
+  std::size_t (*work_size)(const Shape& shape, int threads);
 
-// Each runs on `threads` threads of OpenMP. work: 64-byte aligned, of work_size(); its contents do not matter. bias:
-// `out` elements; may be null.
-void forward(const Shape& shape, const float* source, const float* weights, const float* bias, float* output,
-             float* work, int threads);
-void backward_data(const Shape& shape, const float* output_gradient, const float* weights, float* source_gradient,
-                   float* work, int threads);
-// bias_gradient: null without a bias.
-void backward_weights(const Shape& shape, const float* source, const float* output_gradient, float* weights_gradient,
-                      float* bias_gradient, float* work, int threads);
+  // Each runs on `threads` threads of OpenMP. work: 64-byte aligned, of work_size(); its contents do not matter. bias:
+  // `out` elements; may be null.
+  void (*forward)(const Shape& shape, const float* source, const float* weights, const float* bias, float* output,
+                  float* work, int threads);
+  void (*backward_data)(const Shape& shape, const float* output_gradient, const float* weights, float* source_gradient,
+                        float* work, int threads);
+  // bias_gradient: null without a bias.
+  void (*backward_weights)(const Shape& shape, const float* source, const float* output_gradient,
+                           float* weights_gradient, float* bias_gradient, float* work, int threads);
+};
+
+std::span<const Code* const> codes();  // all that were compiled, the fastest of each size of blocks first
+
+// The fastest that this processor runs, or null.
+const Code* code_for_blocks_of(std::size_t channels);
 
 }  // namespace paceline::train::winograd

@@ -5,7 +5,6 @@
 #endif
 
 #include "trainer/backend/cpu/layers.h"
-#include "trainer/backend/cpu/winograd.h"
 
 namespace paceline::train {
 namespace {
@@ -26,21 +25,26 @@ winograd::Shape shape_of(const Layer& layer, std::int64_t batch) {
           extent(layer.out.channels)};
 }
 
+onednn::Desc in_blocks(const winograd::Code& code, const onednn::Dims& image) {
+  return {image, onednn::Type::f32, code.block == 8 ? Tag::nChw8c : Tag::nChw16c};
+}
+
 class WinogradConvolution final : public CpuLayer {
  public:
-  WinogradConvolution(const Layer& layer, CpuBuild& build)
-      : CpuLayer(layer), shape_(shape_of(layer, build.batch)), threads_(threads()) {
+  WinogradConvolution(const Layer& layer, CpuBuild& build, const winograd::Code& code)
+      : CpuLayer(layer), code_(code), shape_(shape_of(layer, build.batch)), threads_(threads()) {
     Activation& input = build.activation(layer.input);
     Activation& output =
         build.activations.emplace_back();  // capacity was reserved, so references to other elements stay valid
-    output.value = build.plan.acquire({build.dims(layer.out), onednn::Type::f32, Tag::nChw8c});
-    if (!input.value) input.value = build.plan.acquire({build.dims(layer.in), onednn::Type::f32, Tag::nChw8c});
+    output.value = build.plan.acquire(in_blocks(code, build.dims(layer.out)));
+    if (!input.value) input.value = build.plan.acquire(in_blocks(code, build.dims(layer.in)));
     source_ = input.value;
     output_ = output.value;
     const std::vector<ParameterShape> shapes = layer.parameters();
-    const CpuParameter& weight = build.add_parameter(
-        shapes[0],
-        {{layer.out.channels, layer.in.channels, layer.kernel, layer.kernel}, onednn::Type::f32, Tag::OIhw8i8o});
+    const CpuParameter& weight =
+        build.add_parameter(shapes[0], {{layer.out.channels, layer.in.channels, layer.kernel, layer.kernel},
+                                        onednn::Type::f32,
+                                        code.block == 8 ? Tag::OIhw8i8o : Tag::OIhw16i16o});
     weights_ = weight.weights;
     weights_gradient_ = weight.gradient;
     if (layer.bias) {
@@ -63,28 +67,29 @@ class WinogradConvolution final : public CpuLayer {
   }
 
   void forward(Mode) override {
-    winograd::forward(shape_, data(source_), data(weights_), layer_.bias ? data(bias_) : nullptr, data(output_),
-                      data(forward_work_), threads_);
+    code_.forward(shape_, data(source_), data(weights_), layer_.bias ? data(bias_) : nullptr, data(output_),
+                  data(forward_work_), threads_);
   }
 
   void backward() override {
     gradient_.run();
-    winograd::backward_weights(shape_, data(source_), data(gradient_.memory()), data(weights_gradient_),
-                               layer_.bias ? data(bias_gradient_) : nullptr, data(backward_work_), threads_);
+    code_.backward_weights(shape_, data(source_), data(gradient_.memory()), data(weights_gradient_),
+                           layer_.bias ? data(bias_gradient_) : nullptr, data(backward_work_), threads_);
     if (!source_gradient_) return;
-    winograd::backward_data(shape_, data(gradient_.memory()), data(weights_), data(source_gradient_),
-                            data(backward_work_), threads_);
+    code_.backward_data(shape_, data(gradient_.memory()), data(weights_), data(source_gradient_), data(backward_work_),
+                        threads_);
   }
 
  private:
   // Work memory, which other layers use between calls.
   dnnl::memory borrow_work(CpuBuild& build) const {
-    const std::size_t size = winograd::work_size(shape_, threads_);
+    const std::size_t size = code_.work_size(shape_, threads_);
     const dnnl::memory work = build.plan.acquire(onednn::plain_layout({static_cast<dnnl::memory::dim>(size)}));
     build.plan.release(work);
     return work;
   }
 
+  const winograd::Code& code_;
   winograd::Shape shape_;
   int threads_;
   dnnl::memory source_, output_, weights_, weights_gradient_, bias_, bias_gradient_, source_gradient_;
@@ -92,15 +97,13 @@ class WinogradConvolution final : public CpuLayer {
   SummedGradient gradient_;
 };
 
-// Whether this code is used. It is written for AVX2's blocks: with AVX-512, oneDNN 2.6 has a Winograd of its own, and
-// oneDNN 3.2 takes the direct algorithm. Outside of these bounds the direct algorithm was faster, measured on AVX2 with
-// 16 … 512 channels. It is also faster for fewer than about 5 images of 4×4 pixels and 512 channels, but the choice
-// does not depend on the batch, so that an image's activations, and the ReLUs that let it through, are the same to the
-// bit however a batch is divided among ranks.
-bool takes(const Layer& layer, const CpuBuild& build) {
-  if (!build.winograd || build.type != onednn::Type::f32 || !onednn::blocks_of_8() || !winograd::processor_has_it()) {
-    return false;
-  }
+// Whether Winograd's algorithm is used. Outside of these bounds the direct algorithm was faster, measured on AVX2 with
+// 16 … 512 channels. The same bounds hold with AVX-512, where they have not been measured. The direct algorithm is also
+// faster for fewer than about 5 images of 4×4 pixels and 512 channels, but the choice does not depend on the batch, so
+// that an image's activations, and the ReLUs that let it through, are the same to the bit however a batch is divided
+// among ranks.
+bool takes(const winograd::Code& code, const Layer& layer, const CpuBuild& build) {
+  if (!build.winograd || build.type != onednn::Type::f32) return false;
   if (layer.kernel != 3 || layer.stride != 1 || layer.padding != 1) return false;
   const auto [in, height, width] = layer.in;
   const std::int64_t out = layer.out.channels;
@@ -108,13 +111,19 @@ bool takes(const Layer& layer, const CpuBuild& build) {
   const std::int64_t tiles = ((height + 3) / 4) * ((width + 3) / 4);
   if (height * width < 8 * tiles) return false;  // more than half of the computed pixels are outside of the image
   const dnnl::memory& input = build.activations[static_cast<std::size_t>(layer.input)].value;
-  return !input || onednn::same_layout(input.get_desc(), {build.dims(layer.in), onednn::Type::f32, Tag::nChw8c});
+  return !input || onednn::same_layout(input.get_desc(), in_blocks(code, build.dims(layer.in)));
 }
 
 }  // namespace
 
+const winograd::Code* winograd_code() {
+  return onednn::has_winograd() ? nullptr : winograd::code_for_blocks_of(onednn::channels_of_a_block());
+}
+
 std::unique_ptr<CpuLayer> make_winograd_convolution(const Layer& layer, CpuBuild& build) {
-  return takes(layer, build) ? std::make_unique<WinogradConvolution>(layer, build) : nullptr;
+  const winograd::Code* const code = winograd_code();
+  if (code == nullptr || !takes(*code, layer, build)) return nullptr;
+  return std::make_unique<WinogradConvolution>(layer, build, *code);
 }
 
 }  // namespace paceline::train

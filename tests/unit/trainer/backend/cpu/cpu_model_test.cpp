@@ -9,8 +9,8 @@
 #include "tests/unit/trainer/backend/reference/reference_model.h"
 #include "tests/unit/trainer/backend/whole_models.h"
 #include "trainer/backend/cpu/cpu_model.h"
+#include "trainer/backend/cpu/layers.h"
 #include "trainer/backend/cpu/onednn.h"
-#include "trainer/backend/cpu/winograd.h"
 #include "trainer/core/error.h"
 #include "trainer/nn/models.h"
 #include "trainer/optim/sgd.h"
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(All, WholeNetwork,
 
 // Otherwise the networks above would be the same twice.
 TEST(WholeNetworks, UseWinogradsAlgorithmUnlessItIsSwitchedOff) {
-  if (!winograd::processor_has_it() || !onednn::blocks_of_8()) GTEST_SKIP() << "oneDNN decides here";
+  if (winograd_code() == nullptr) GTEST_SKIP() << "oneDNN decides here";
   const Batch batch(2, 8);
   std::vector<double> losses;
   for (const int which : {0, 1, 2}) {

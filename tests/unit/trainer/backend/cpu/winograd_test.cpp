@@ -15,25 +15,25 @@ constexpr double bound = 5e-6;  // ‖fast − reference‖₂ ÷ ‖reference�
 
 using Floats = std::vector<float>;
 
-// The order of nChw8c or OIhw8i8o: blocked[i] = plain[order[i]].
-std::vector<std::size_t> image_order(std::size_t images, std::size_t channels, std::size_t pixels) {
+// The order of nChw8c and OIhw8i8o, or of nChw16c and OIhw16i16o: blocked[i] = plain[order[i]].
+std::vector<std::size_t> image_order(std::size_t size, std::size_t images, std::size_t channels, std::size_t pixels) {
   std::vector<std::size_t> order;
   for (std::size_t n = 0; n < images; ++n) {
-    for (std::size_t block = 0; block < channels; block += 8) {
+    for (std::size_t block = 0; block < channels; block += size) {
       for (std::size_t p = 0; p < pixels; ++p) {
-        for (std::size_t c = 0; c < 8; ++c) order.push_back((n * channels + block + c) * pixels + p);
+        for (std::size_t c = 0; c < size; ++c) order.push_back((n * channels + block + c) * pixels + p);
       }
     }
   }
   return order;
 }
 
-std::vector<std::size_t> weights_order(std::size_t out, std::size_t in) {
+std::vector<std::size_t> weights_order(std::size_t size, std::size_t out, std::size_t in) {
   std::vector<std::size_t> order;
-  for (std::size_t o = 0; o < out; o += 8) {
-    for (std::size_t i = 0; i < in; i += 8) {
+  for (std::size_t o = 0; o < out; o += size) {
+    for (std::size_t i = 0; i < in; i += size) {
       for (std::size_t tap = 0; tap < 9; ++tap) {
-        for (std::size_t e = 0; e < 64; ++e) order.push_back(((o + e % 8) * in + i + e / 8) * 9 + tap);
+        for (std::size_t e = 0; e < size * size; ++e) order.push_back(((o + e % size) * in + i + e / size) * 9 + tap);
       }
     }
   }
@@ -57,24 +57,24 @@ struct Results {
   bool operator==(const Results&) const = default;
 };
 
-Results run(const winograd::Shape& s, const Floats& source, const Floats& weights, const Floats& bias,
-            const Floats& output_gradient, int threads) {
+Results run(const winograd::Code& code, const winograd::Shape& s, const Floats& source, const Floats& weights,
+            const Floats& bias, const Floats& output_gradient, int threads) {
   // NaN where nothing is written, so that a result that depends on the memory's earlier content is noticed.
-  Floats work(winograd::work_size(s, threads), NAN);
+  Floats work(code.work_size(s, threads), NAN);
   Results r{Floats(output_gradient.size(), NAN), Floats(source.size(), NAN), Floats(weights.size(), NAN),
             Floats(bias.size(), NAN)};
-  winograd::forward(s, source.data(), weights.data(), bias.data(), r.output.data(), work.data(), threads);
-  winograd::backward_data(s, output_gradient.data(), weights.data(), r.source_gradient.data(), work.data(), threads);
-  winograd::backward_weights(s, source.data(), output_gradient.data(), r.weights_gradient.data(),
-                             r.bias_gradient.data(), work.data(), threads);
+  code.forward(s, source.data(), weights.data(), bias.data(), r.output.data(), work.data(), threads);
+  code.backward_data(s, output_gradient.data(), weights.data(), r.source_gradient.data(), work.data(), threads);
+  code.backward_weights(s, source.data(), output_gradient.data(), r.weights_gradient.data(), r.bias_gradient.data(),
+                        work.data(), threads);
   return r;
 }
 
-class Winograd : public testing::TestWithParam<winograd::Shape> {};
+class Winograd : public testing::TestWithParam<std::tuple<const winograd::Code*, winograd::Shape>> {};
 
 TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
-  if (!winograd::processor_has_it()) GTEST_SKIP() << "this processor has no AVX2";
-  const winograd::Shape s = GetParam();
+  const auto& [code, s] = GetParam();
+  if (!code->runs_here()) GTEST_SKIP() << "this processor does not have the instructions of " << code->name;
   const auto extent = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   Network network(Shape{extent(s.in), extent(s.height), extent(s.width)});
   network.convolution("l", 0, extent(s.out), 3, 1, true);
@@ -85,11 +85,12 @@ TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
   const std::vector<Values> weights{random_values(s.out * s.in * 9, 0, 0.5), random_values(s.out, 0, 0.5)};
 
   const std::size_t pixels = s.height * s.width;
-  const auto of_source = image_order(s.batch, s.in, pixels), of_output = image_order(s.batch, s.out, pixels);
-  const auto of_weights = weights_order(s.out, s.in);
+  const auto of_source = image_order(code->block, s.batch, s.in, pixels),
+             of_output = image_order(code->block, s.batch, s.out, pixels);
+  const auto of_weights = weights_order(code->block, s.out, s.in);
   const Floats source = blocked(x.values, of_source), gradient = blocked(dy.values, of_output);
   const Floats w = blocked(weights[0], of_weights), bias(weights[1].begin(), weights[1].end());
-  const Results one = run(s, source, w, bias, gradient, 1);
+  const Results one = run(*code, s, source, w, bias, gradient, 1);
 
   const Expected expected = expected_of(layer, x, dy, weights, {}, false);
   EXPECT_LE(relative_error(plain(one.output, of_output), expected.y.values), bound);
@@ -97,26 +98,33 @@ TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
   EXPECT_LE(relative_error(plain(one.weights_gradient, of_weights), expected.gradients[0]), bound);
   EXPECT_LE(relative_error(one.bias_gradient, expected.gradients[1]), bound);
 
-  for (const int threads : {2, 3}) EXPECT_TRUE(run(s, source, w, bias, gradient, threads) == one) << threads;
+  for (const int threads : {2, 3}) EXPECT_TRUE(run(*code, s, source, w, bias, gradient, threads) == one) << threads;
 
   winograd::Shape last = s;
+  const std::size_t batch = s.batch;
   last.batch = 1;
-  const auto image = [&](const Floats& all) { return Floats(all.end() - extent(all.size() / s.batch), all.end()); };
-  const Results alone = run(last, image(source), w, bias, image(gradient), 1);
+  const auto image = [&](const Floats& all) { return Floats(all.end() - extent(all.size() / batch), all.end()); };
+  const Results alone = run(*code, last, image(source), w, bias, image(gradient), 1);
   EXPECT_TRUE(alone.output == image(one.output)) << "an image's result depends on its batch";
   EXPECT_TRUE(alone.source_gradient == image(one.source_gradient));
 }
 
-// A group has 48 tiles and a chunk 96; 32 channels have fewer pieces of 16 than there are threads with 3 threads.
-INSTANTIATE_TEST_SUITE_P(, Winograd,
-                         testing::Values(winograd::Shape{1, 4, 4, 32, 32}, winograd::Shape{2, 5, 7, 32, 48},
-                                         winograd::Shape{3, 9, 14, 48, 32}, winograd::Shape{8, 16, 15, 32, 32},
-                                         winograd::Shape{5, 1, 3, 16, 16}),
-                         [](const auto& info) {
-                           const winograd::Shape& s = info.param;
-                           return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" +
-                                  std::to_string(s.width) + "of" + std::to_string(s.in) + "to" + std::to_string(s.out);
-                         });
+// A group has 48 tiles and a chunk 96. 32 channels have fewer pieces of 16 or 32 than there are threads with 3 threads;
+// of 48 channels, the second piece of 32 has one block of 16.
+INSTANTIATE_TEST_SUITE_P(
+    , Winograd,
+    testing::Combine(testing::ValuesIn(winograd::codes().begin(), winograd::codes().end()),
+                     testing::Values(winograd::Shape{1, 4, 4, 32, 32}, winograd::Shape{2, 5, 7, 32, 48},
+                                     winograd::Shape{3, 9, 14, 48, 32}, winograd::Shape{8, 16, 15, 32, 32},
+                                     winograd::Shape{5, 1, 3, 16, 16})),
+    [](const auto& info) {
+      const winograd::Code* const code = std::get<0>(info.param);
+      const winograd::Shape& s = std::get<1>(info.param);
+      const std::string name(code->name);
+      return name.substr(name.find(':') + 1) + "_" + std::to_string(code->block) + "_" + std::to_string(s.batch) + "x" +
+             std::to_string(s.height) + "x" + std::to_string(s.width) + "of" + std::to_string(s.in) + "to" +
+             std::to_string(s.out);
+    });
 
 Values ramp(std::size_t count) {
   Values values(count);
@@ -139,31 +147,32 @@ Floats output_of_layer(Shape in, bool by_winograd) {
 }
 
 // The output of Winograd's algorithm itself on the same ramps.
-Floats output_of_winograd(Shape in) {
+Floats output_of_winograd(const winograd::Code& code, Shape in) {
   const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
   const winograd::Shape s{images, size(in.height), size(in.width), size(in.channels), outputs};
   const std::size_t pixels = s.height * s.width;
-  const auto of_output = image_order(s.batch, s.out, pixels);
-  const Floats source = blocked(ramp(s.batch * s.in * pixels), image_order(s.batch, s.in, pixels));
-  const Floats weights = blocked(ramp(s.out * 9 * s.in), weights_order(s.out, s.in));
-  Floats output(of_output.size()), work(winograd::work_size(s, 1));
-  winograd::forward(s, source.data(), weights.data(), nullptr, output.data(), work.data(), 1);
+  const auto of_output = image_order(code.block, s.batch, s.out, pixels);
+  const Floats source = blocked(ramp(s.batch * s.in * pixels), image_order(code.block, s.batch, s.in, pixels));
+  const Floats weights = blocked(ramp(s.out * 9 * s.in), weights_order(code.block, s.out, s.in));
+  Floats output(of_output.size()), work(code.work_size(s, 1));
+  code.forward(s, source.data(), weights.data(), nullptr, output.data(), work.data(), 1);
   return plain(output, of_output);
 }
 
 // Both algorithms give the same result up to rounding, so the comparison is bit by bit: a layer with Winograd's
 // algorithm must give its bits, and one without it other bits.
-TEST(WinogradLayer, IsUsedWithAvx2WhereOneDnnHasNoWinograd) {
-  if (!winograd::processor_has_it() || !onednn::blocks_of_8()) GTEST_SKIP() << "this processor does not use this code";
+TEST(WinogradLayer, IsUsedWhereOneDnnHasNoWinograd) {
+  const winograd::Code* const code = winograd_code();
+  if (code == nullptr) GTEST_SKIP() << "this processor does not use this code";
   for (const Shape in : {Shape{64, 8, 8}, Shape{64, 4, 4}}) {
-    const Floats expected = output_of_winograd(in);
+    const Floats expected = output_of_winograd(*code, in);
     EXPECT_TRUE(output_of_layer(in, true) == expected) << in.height;
     EXPECT_FALSE(output_of_layer(in, false) == expected) << in.height;
   }
   for (const Shape in : {Shape{64, 2, 2}, Shape{16, 8, 8}}) {  // most of a tile would be wasted; too few channels
     EXPECT_TRUE(output_of_layer(in, true) == output_of_layer(in, false)) << in.channels;
     if (in.channels == 64) {
-      EXPECT_FALSE(output_of_layer(in, true) == output_of_winograd(in));
+      EXPECT_FALSE(output_of_layer(in, true) == output_of_winograd(*code, in));
     }
   }
 }

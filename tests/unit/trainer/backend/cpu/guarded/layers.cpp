@@ -15,8 +15,7 @@
 #endif
 
 #include "tests/unit/trainer/backend/cpu/guarded/memory.h"
-#include "trainer/backend/cpu/onednn.h"
-#include "trainer/backend/cpu/winograd.h"
+#include "trainer/backend/cpu/layers.h"
 #include "trainer/core/error.h"
 #include "trainer/nn/models.h"
 
@@ -226,12 +225,13 @@ class Child {
   // The backend's own code, if it is used (winograd_convolution.cpp).
   void own_winograd(const Layer& layer, const std::string& text) {
     if (layer.kernel != 3 || layer.stride != 1 || layer.in.channels % 16 != 0 || layer.out.channels % 16 != 0) return;
-    if (!onednn::blocks_of_8() || !winograd::processor_has_it()) return;
+    const winograd::Code* const code = winograd_code();
+    if (code == nullptr) return;
     const auto extent = [](std::int64_t value) { return static_cast<std::size_t>(value); };
     const winograd::Shape s{extent(batch_), extent(layer.out.height), extent(layer.out.width),
                             extent(layer.in.channels), extent(layer.out.channels)};
     const std::size_t pixels = s.batch * s.height * s.width * sizeof(float), weights = 9 * s.in * s.out * sizeof(float),
-                      bias = s.out * sizeof(float), work = winograd::work_size(s, threads_) * sizeof(float);
+                      bias = s.out * sizeof(float), work = code->work_size(s, threads_) * sizeof(float);
     const auto at = [&](std::size_t i) { return static_cast<float*>(memory_[i].data()); };
     step(text + ", forward", "our Winograd",
          {{"source", pixels * s.in},
@@ -239,20 +239,20 @@ class Child {
           {"bias", bias},
           {"result", pixels * s.out},
           {"work memory", work}},
-         [&] { winograd::forward(s, at(0), at(1), at(2), at(3), at(4), threads_); });
+         [&] { code->forward(s, at(0), at(1), at(2), at(3), at(4), threads_); });
     step(text + ", data's gradient", "our Winograd",
          {{"result's gradient", pixels * s.out},
           {"weights", weights},
           {"source's gradient", pixels * s.in},
           {"work memory", work}},
-         [&] { winograd::backward_data(s, at(0), at(1), at(2), at(3), threads_); });
+         [&] { code->backward_data(s, at(0), at(1), at(2), at(3), threads_); });
     step(text + ", weights' gradient", "our Winograd",
          {{"source", pixels * s.in},
           {"result's gradient", pixels * s.out},
           {"weights' gradient", weights},
           {"bias's gradient", bias},
           {"work memory", work}},
-         [&] { winograd::backward_weights(s, at(0), at(1), at(2), at(3), at(4), threads_); });
+         [&] { code->backward_weights(s, at(0), at(1), at(2), at(3), at(4), threads_); });
   }
 
   // more: the arguments of a batch norm besides images; its descriptor does not list those that it takes.
