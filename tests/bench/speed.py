@@ -10,9 +10,12 @@ medians over all steps of all rounds, and of each ratio the median over the roun
   bf16       ResNet-50 in bf16, against PyTorch's autocast: only where the processor and the build have it
   allreduce  bench-allreduce on 2 and 4 ranks: ring and halving_doubling against the MPI library's
 
+resnet50 and vgg16 also measure the seconds from the start of the program to its first step, and the evaluation.
+
 PyTorch's figures need a Python with torch, named by PACELINE_TORCH_PYTHON; without it they are left out.
 
-Each ratio has a target (TARGETS; --target NAME=RATIO sets another). Where a median is below its target the status is 1.
+Each ratio has a target for each instruction set (TARGETS; --target NAME=RATIO sets another). If a median is below its
+target, the status is 1.
 """
 import argparse
 import json
@@ -22,24 +25,31 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 THREADS = 2
-# Name → what is compared, and the least that its ratio of speeds may be.
+# Name → what is compared, and the least that its ratio of speeds may be with AVX2, with AVX-512 and with AMX.
 TARGETS = {
-    "resnet50-ceiling": ("ResNet-50: trainer ÷ oneDNN ceiling", 0.92),
-    "resnet50-pytorch": ("ResNet-50: trainer ÷ PyTorch", 1.3),
-    "vgg16-pytorch": ("VGG-16, CIFAR: trainer ÷ PyTorch", 1.3),
-    "ranks-one": ("2 ranks × 1 thread ÷ 1 rank × 2", 0.95),
-    "ranks-pytorch": ("2 ranks × 1 thread ÷ PyTorch DDP, gloo", 1.4),
-    "bf16-pytorch": ("ResNet-50, bf16: trainer ÷ PyTorch autocast", 2.0),
-    "allreduce": ("allreduce, {ranks} ranks, {size} MiB: {name} ÷ mpi", 1.0),
+    "resnet50-ceiling": ("ResNet-50: trainer ÷ oneDNN ceiling", (0.92, 0.92, 0.92)),
+    "resnet50-pytorch": ("ResNet-50: trainer ÷ PyTorch", (1.3, 1.6, 1.6)),
+    "resnet50-start": ("ResNet-50, start-up: PyTorch ÷ trainer", (1.0, 1.0, 1.0)),
+    "resnet50-evaluation": ("ResNet-50, evaluation: trainer ÷ PyTorch", (1.0, 1.0, 1.0)),
+    "vgg16-pytorch": ("VGG-16, CIFAR: trainer ÷ PyTorch", (1.3, 1.8, 1.8)),
+    "vgg16-start": ("VGG-16, CIFAR, start-up: PyTorch ÷ trainer", (1.0, 1.0, 1.0)),
+    "vgg16-evaluation": ("VGG-16, CIFAR, evaluation: trainer ÷ PyTorch", (1.0, 1.0, 1.0)),
+    "ranks-one": ("2 ranks × 1 thread ÷ 1 rank × 2", (0.95, 0.97, 0.97)),
+    "ranks-pytorch": ("2 ranks × 1 thread ÷ PyTorch DDP, gloo", (1.4, 1.5, 1.5)),
+    "bf16-ceiling": ("ResNet-50, bf16: trainer ÷ oneDNN ceiling", (0.92, 0.92, 0.92)),
+    "bf16-pytorch": ("ResNet-50, bf16: trainer ÷ PyTorch autocast", (1.3, 1.3, 2.0)),
+    "allreduce": ("allreduce, {ranks} ranks, {size} MiB: {name} ÷ mpi", (1.0, 1.0, 1.0)),
 }
 # model, pixels, batch of all ranks, steps a round
 RESNET = ("resnet50", 224, 16, 3)
 VGG = ("vgg16", 32, 64, 8)
+EVALUATED = 2  # batches
 
 
 def environment():
@@ -54,8 +64,46 @@ def fail(message):
 
 
 def start(command):
-    return subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
+    started = {"PACELINE_BENCH_STARTED": repr(time.time())}  # torch_step.py counts from here
+    return subprocess.Popen([str(word) for word in command], env=environment() | started, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
+
+
+class Watched:
+    """The lines of a log with the seconds after which each was there, read while the program writes it."""
+
+    def __init__(self, log):
+        self.log, self.begin, self.lines, self.size = log, time.monotonic(), [], 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+
+    def watch(self):
+        last = False
+        while not last:
+            last = self.ended.wait(0.01)
+            if not self.log.exists() or self.log.stat().st_size == self.size:
+                continue
+            now = time.monotonic() - self.begin
+            text = self.log.read_text()
+            whole = text[:text.rfind("\n") + 1]
+            self.size = len(whole.encode())
+            self.lines += [(now, json.loads(line)) for line in whole.splitlines()[len(self.lines):]]
+
+    def finish(self):
+        self.ended.set()
+        self.thread.join()
+        return self.lines
+
+
+def start_and_evaluation(lines):
+    """Seconds before the first step, and images/s of the evaluation behind the last one; NaN if there is none."""
+    steps = [(at, line) for at, line in lines if line["event"] == "iteration"]
+    before = steps[0][0] - steps[0][1]["seconds"]
+    evaluated = [(at, line) for at, line in lines if line["event"] == "epoch" and line.get("test_images")]
+    if not evaluated or evaluated[-1][0] <= steps[-1][0]:
+        return before, float("nan")
+    return before, evaluated[-1][1]["test_images"] / (evaluated[-1][0] - steps[-1][0])
 
 
 def finish(process):
@@ -74,18 +122,24 @@ class Programs:
         self.torch_python = torch_python
 
     def ours(self, case, ranks=1, dtype="f32"):
-        """Seconds of each step but the first, and memory."""
+        """Seconds of each step but the first, and facts: memory, start-up, first step and evaluation."""
         model, pixels, batch, steps = case
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / "log.jsonl"
             launcher = ["mpirun", "--bind-to", "none", "-n", ranks] if ranks > 1 else []
-            out = finish(start([*launcher, self.train, "--synthetic", "--model", model, "--image-size", pixels,
-                                "--classes", 256 if pixels > 64 else 10, "--batch-size", batch // ranks,
-                                "--train-images", batch * (steps + 1), "--test-images", ranks, "--eval-every", 0,
-                                "--iterations", steps + 1, "--threads", THREADS // ranks, "--dtype", dtype,
-                                "--lr", 0.001, "--log", log]))
-            lines = [json.loads(line) for line in log.read_text().splitlines()]
-        return [line["seconds"] for line in lines if line["event"] == "iteration"][1:], {"peak_mib": out[1]}
+            watched = Watched(log)
+            try:
+                out = finish(start([*launcher, self.train, "--synthetic", "--model", model, "--image-size", pixels,
+                                    "--classes", 256 if pixels > 64 else 10, "--batch-size", batch // ranks,
+                                    "--train-images", batch * (steps + 1), "--test-images", EVALUATED * batch,
+                                    "--eval-every", 0, "--iterations", steps + 1, "--threads", THREADS // ranks,
+                                    "--dtype", dtype, "--lr", 0.001, "--log", log]))
+            finally:
+                lines = watched.finish()
+        seconds = [line["seconds"] for _, line in lines if line["event"] == "iteration"]
+        before, evaluation = start_and_evaluation(lines)
+        return seconds[1:], {"peak_mib": out[1], "start_s": before, "first_step_s": seconds[0],
+                             "evaluation_images_per_s": evaluation}
 
     def onednn(self):
         """Its version and the best instructions that it may use."""
@@ -99,7 +153,8 @@ class Programs:
     def torch(self, case, ranks=1, dtype="f32"):
         model, pixels, batch, steps = case
         with tempfile.TemporaryDirectory() as folder:
-            command = [self.torch_python, HERE / "torch_step.py", model, pixels, batch // ranks, steps, THREADS // ranks]
+            command = [self.torch_python, HERE / "torch_step.py", model, pixels, batch // ranks, steps, THREADS // ranks,
+                       "--evaluate", EVALUATED]
             if dtype == "bf16":
                 command.append("--bf16")
             if ranks > 1:
@@ -122,7 +177,7 @@ class Case:
     def __init__(self, title, shape, runs):
         self.title, self.images, self.runs = title, shape[2], runs
         self.seconds = {name: [] for name in runs}
-        self.facts = {name: {} for name in runs}
+        self.facts = {name: {} for name in runs}  # key → a value for each round
 
     def round(self, number):
         names = list(self.runs)
@@ -131,7 +186,7 @@ class Case:
             seconds, facts = self.runs[name]()
             self.seconds[name].append(seconds)
             for key, value in facts.items():
-                self.facts[name][key] = max(value, self.facts[name].get(key, value))
+                self.facts[name].setdefault(key, []).append(value)
 
     def rate(self, name):
         return self.images / statistics.median(second for seconds in self.seconds[name] for second in seconds)
@@ -140,6 +195,11 @@ class Case:
         """How many times as fast `name` is as `other`: median over the rounds, least, most."""
         ratios = [statistics.median(b) / statistics.median(a)
                   for a, b in zip(self.seconds[name], self.seconds[other])]
+        return statistics.median(ratios), min(ratios), max(ratios)
+
+    def ratio_of_facts(self, key, name, other):
+        """The same for a fact: its value in the runs of `name` ÷ its value in those of `other`."""
+        ratios = [a / b for a, b in zip(self.facts[name][key], self.facts[other][key])]
         return statistics.median(ratios), min(ratios), max(ratios)
 
 
@@ -159,9 +219,16 @@ def ratios_of(cases, reduced, targets):
                                    ("vgg16-pytorch", "vgg16", "trainer", "PyTorch"),
                                    ("ranks-one", "ranks", "2 ranks × 1", "1 rank × 2"),
                                    ("ranks-pytorch", "ranks", "2 ranks × 1", "DDP 2 × 1"),
+                                   ("bf16-ceiling", "bf16", "trainer", "ceiling"),
                                    ("bf16-pytorch", "bf16", "trainer", "PyTorch")):
         if case in cases and name in cases[case].runs and other in cases[case].runs:
             rows.append((TARGETS[key][0], *cases[case].ratio(name, other), targets[key]))
+    for case in ("resnet50", "vgg16"):
+        for what, key, name, other in (("start", "start_s", "PyTorch", "trainer"),
+                                       ("evaluation", "evaluation_images_per_s", "trainer", "PyTorch")):
+            if case in cases and all(key in cases[case].facts.get(run, {}) for run in (name, other)):
+                target = f"{case}-{what}"
+                rows.append((TARGETS[target][0], *cases[case].ratio_of_facts(key, name, other), targets[target]))
     for ranks, times in reduced.items():
         for size in sorted({size for size, _ in times}):
             for name in ("ring", "halving_doubling"):
@@ -176,9 +243,10 @@ def below(rows):
     return [what for what, median, _, _, target in rows if not median >= target]
 
 
-def targets_of(words):
-    """The targets, some replaced by NAME=RATIO."""
-    targets = {key: target for key, (_, target) in TARGETS.items()}
+def targets_of(words, instructions):
+    """The targets with these instructions, some replaced by NAME=RATIO."""
+    column = 2 if "AMX" in instructions else 1 if instructions.startswith("AVX512") else 0
+    targets = {key: of_instructions[column] for key, (_, of_instructions) in TARGETS.items()}
     for word in words:
         name, _, ratio = word.partition("=")
         if name not in targets:
@@ -199,7 +267,8 @@ def memory_of(cases):
     for name in ("resnet50", "vgg16"):
         facts = cases[name].facts if name in cases else {}
         if facts.get("trainer") and facts.get("PyTorch"):
-            yield (name, facts["trainer"]["peak_mib"], facts["PyTorch"]["peak_mib"], facts["PyTorch"]["beyond_start_mib"])
+            yield (name, max(facts["trainer"]["peak_mib"]), max(facts["PyTorch"]["peak_mib"]),
+                   max(facts["PyTorch"]["beyond_start_mib"]))
 
 
 def report(cases, rows, machine):
@@ -209,6 +278,14 @@ def report(cases, rows, machine):
     for case in cases.values():
         for name in case.runs:
             print(f"{case.title + ', ' + name:<52} {case.rate(name):9.2f} images/s")
+    for case in cases.values():
+        for name, facts in case.facts.items():
+            if "start_s" not in facts:
+                continue
+            before, first, evaluation = (statistics.median(facts[key])
+                                         for key in ("start_s", "first_step_s", "evaluation_images_per_s"))
+            print(f"{case.title + ', ' + name:<52} {before:9.2f} s before the first step, which takes {first:.2f} s; "
+                  f"evaluation: {evaluation:.1f} images/s")
     print(f"\n{'ratio of speeds':<52} {'median':>9}   range          target")
     missed = below(rows)
     for what, median, least, most, target in rows:
@@ -234,15 +311,16 @@ def main():
     only = o.only.split(",")
     if unknown := set(only) - {"resnet50", "vgg16", "ranks", "bf16", "allreduce"}:
         parser.error(f"--only: no {', '.join(sorted(unknown))}")
-    try:
-        targets = targets_of(o.target)
-    except ValueError as error:
-        parser.error(str(error))
     torch_python = os.environ.get("PACELINE_TORCH_PYTHON")
     programs = Programs(o.build, torch_python)
     for program in (programs.train, programs.ceiling):
         if not program.is_file():
             parser.error(f"there is no {program}: cmake --build {o.build} --target paceline-train ceiling_bench")
+    about = programs.onednn()
+    try:
+        targets = targets_of(o.target, about["instructions"])
+    except ValueError as error:
+        parser.error(str(error))
     if not torch_python:
         print("PACELINE_TORCH_PYTHON is not set: nothing is compared with PyTorch", file=sys.stderr)
 
@@ -275,7 +353,7 @@ def main():
             case.round(number)
         print(f"round {number + 1} of {o.rounds}: {time.monotonic() - began:.0f} s", file=sys.stderr)
     reduced = {ranks: allreduce(programs, ranks) for ranks in (2, 4)} if "allreduce" in only else {}
-    machine = {"processor": processor(), "cpus": os.cpu_count(), **programs.onednn(), "load_before": LOAD,
+    machine = {"processor": processor(), "cpus": os.cpu_count(), **about, "load_before": LOAD,
                "rounds": o.rounds, "seconds": time.monotonic() - began}
     rows = ratios_of(cases, reduced, targets)
     report(cases, rows, machine)

@@ -25,9 +25,13 @@ class Verdict(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             build = pathlib.Path(folder)
             iteration = json.dumps({"event": "iteration", "seconds": ours})
+            epoch = json.dumps({"event": "epoch", "test_images": 32})
             stand_in(build / "bin/paceline-train", f"""
 while [ "$1" != --log ]; do shift; done
+sleep 0.1
 printf '%s\\n' {" ".join([f"'{iteration}'"] * 4)} >"$2"
+sleep 0.1
+echo '{epoch}' >>"$2"
 """)
             about, step = json.dumps({"onednn": "9.8.7", "instructions": "AVX9"}), json.dumps({"seconds": [ceiling] * 3})
             stand_in(build / "tests/ceiling_bench", f"if [ $1 = about ]; then echo '{about}'; else echo '{step}'; fi\n")
@@ -76,17 +80,41 @@ printf '%s\\n' {" ".join([f"'{iteration}'"] * 4)} >"$2"
         def case(**seconds):
             made = speed.Case("", ("", 0, 1, 1), dict.fromkeys(seconds))
             made.seconds = {name: [[value]] for name, value in seconds.items()}
+            made.facts = {name: {"start_s": [value], "evaluation_images_per_s": [1 / value]}
+                          for name, value in seconds.items()}
             return made
 
         cases = {"resnet50": case(trainer=1, ceiling=10, PyTorch=10), "vgg16": case(trainer=1, PyTorch=10),
                  "ranks": case(**{"2 ranks × 1": 1, "1 rank × 2": 10, "DDP 2 × 1": 10}),
-                 "bf16": case(trainer=1, PyTorch=10)}
+                 "bf16": case(trainer=1, ceiling=10, PyTorch=10)}
         reduced = {2: {(25 << 20, "mpi"): 10.0, (25 << 20, "ring"): 1.0, (25 << 20, "halving_doubling"): 1.0}}
-        self.assertEqual(speed.below(speed.ratios_of(cases, reduced, speed.targets_of([]))), [])
+        self.assertEqual(speed.below(speed.ratios_of(cases, reduced, speed.targets_of([], "AVX2"))), [])
         for key in speed.TARGETS:
-            missed = speed.below(speed.ratios_of(cases, reduced, speed.targets_of([f"{key}=11"])))
+            missed = speed.below(speed.ratios_of(cases, reduced, speed.targets_of([f"{key}=11"], "AVX2")))
             self.assertEqual(len(missed), 2 if key == "allreduce" else 1, key)
         self.assertEqual(speed.below([("no number", float("nan"), 0, 0, 1)]), ["no number"])
+
+    def test_the_targets_are_those_of_the_instruction_set(self):
+        for instructions, vgg16, bf16 in (("AVX2", 1.3, 1.3), ("AVX512_CORE", 1.8, 1.3), ("AVX512_CORE_BF16", 1.8, 1.3),
+                                          ("AVX512_CORE_AMX", 1.8, 2.0), ("none", 1.3, 1.3)):
+            targets = speed.targets_of(["ranks-one=0.5"], instructions)
+            self.assertEqual((targets["vgg16-pytorch"], targets["bf16-pytorch"], targets["ranks-one"]), (vgg16, bf16, 0.5))
+
+    def test_the_start_up_and_the_evaluation_are_taken_from_the_times_of_the_logs_lines(self):
+        def step(at, seconds):
+            return at, {"event": "iteration", "seconds": seconds}
+
+        lines = [(0.1, {"event": "start"}), step(3.0, 1.5), step(4.0, 1.0), (6.0, {"event": "epoch", "test_images": 32})]
+        self.assertEqual(speed.start_and_evaluation(lines), (1.5, 16.0))
+        self.assertNotEqual(speed.start_and_evaluation(lines[:3])[1], speed.start_and_evaluation(lines[:3])[1])  # NaN
+
+    def test_the_start_up_and_the_evaluation_are_printed(self):
+        _, out, figures = self.run_speed(0.05, 0.05)
+        self.assertRegex(out, r"ResNet-50, trainer .* s before the first step, which takes 0\.05 s; evaluation: ")
+        facts = figures["facts"]["resnet50"]["trainer"]
+        self.assertEqual(len(facts["start_s"]), 2)
+        self.assertGreater(min(facts["start_s"]), 0.0)
+        self.assertEqual(len(facts["evaluation_images_per_s"]), 2)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Training steps of PyTorch on CPUs, for speed.py: what a user would write, channels_last, on images in memory.
 
-usage: torch_step.py MODEL IMAGE_SIZE BATCH STEPS THREADS [--bf16] [--store FILE --rank R --ranks N]
-MODEL: resnet50 or vgg16. With --store, DistributedDataParallel over gloo. Prints one JSON object.
+usage: torch_step.py MODEL IMAGE_SIZE BATCH STEPS THREADS [--bf16] [--evaluate BATCHES] [--store FILE --rank R --ranks N]
+MODEL: resnet50 or vgg16. With --store, DistributedDataParallel over gloo. Prints one JSON object. The start-up counts from
+the time in PACELINE_BENCH_STARTED (seconds since 1970), or from the start of this file.
 """
 import argparse
 import json
+import os
 import resource
 import time
 
-import torch
-from torch import nn
+STARTED = float(os.environ.get("PACELINE_BENCH_STARTED", time.time()))
+
+import torch  # noqa: E402  loading it is a part of the start-up
+from torch import nn  # noqa: E402
 
 
 def convolution(inputs, outputs, kernel, stride=1):
@@ -66,6 +70,7 @@ def main():
     for name in ("image_size", "batch", "steps", "threads"):
         parser.add_argument(name, type=int)
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
+    parser.add_argument("--evaluate", type=int, default=0, metavar="BATCHES", help="evaluates these behind the steps")
     parser.add_argument("--store", help="file that the ranks meet at")
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--ranks", type=int, default=1)
@@ -84,6 +89,7 @@ def main():
     images = torch.randn(o.batch, 3, o.image_size, o.image_size).to(memory_format=torch.channels_last)
     labels = torch.randint(0, classes, (o.batch,))
     seconds = []
+    before = time.time() - STARTED
     for _ in range(o.steps + 1):
         begin = time.perf_counter()
         with torch.autocast("cpu", torch.bfloat16, enabled=o.bf16):
@@ -93,9 +99,16 @@ def main():
         optimizer.step()
         loss.item()
         seconds.append(time.perf_counter() - begin)
+    model.eval()
+    begin = time.perf_counter()
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=o.bf16):
+        for _ in range(o.evaluate):
+            (model(images).argmax(1) == labels).sum().item()
+    evaluation = o.evaluate * o.batch * o.ranks / (time.perf_counter() - begin)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     if o.rank == 0:
         print(json.dumps({"seconds": seconds[1:], "peak_mib": peak, "beyond_start_mib": peak - start,
+                          "start_s": before, "first_step_s": seconds[0], "evaluation_images_per_s": evaluation,
                           "version": torch.__version__}))
     if o.store:
         torch.distributed.destroy_process_group()
