@@ -294,6 +294,14 @@ bool enable_kinds() {
   return true;
 }
 
+void note_version() {
+  constexpr char key[] = "cupti";
+  char version[16];
+  const int length = snprintf(version, sizeof version, "%u", cupti.version);
+  define_in(*sink, events::Setting{.key = sink->intern(key, sizeof key - 1),
+                                   .value = sink->intern(version, static_cast<std::size_t>(length))});
+}
+
 void start() {
   sink = find_event_sink("CUDA");
   if (sink == nullptr || sink->open() == 0) return;
@@ -305,10 +313,17 @@ void start() {
   CUpti_SubscriberHandle subscriber = nullptr;
   if (!subscribe(subscriber)) return;
   owner = getpid();
+  note_version();
   read_clocks();
   std::uint8_t zeroed = 1;
   std::size_t size = sizeof zeroed;
   cupti.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+#if CUPTI_API_VERSION >= 24
+  // A program with thousands of threads would hold a buffer for each of them.
+  std::uint8_t per_thread = 0;
+  size = sizeof per_thread;
+  cupti.set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
+#endif
   cupti.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   const CUptiResult registered = cupti.register_callbacks(request, complete);
   if (registered != CUPTI_SUCCESS) {

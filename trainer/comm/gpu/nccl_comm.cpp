@@ -1,14 +1,18 @@
 #include "trainer/comm/gpu/nccl_comm.h"
 
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <optional>
 #include <thread>
+#include <utility>
 
-#include "trainer/comm/waiting.h"
 #include "trainer/core/error.h"
 
 namespace paceline::train::nccl {
@@ -27,6 +31,16 @@ Type type_of(const std::string& dtype) {
 namespace {
 
 std::string words(ncclResult_t result) { return ncclGetErrorString(result); }
+
+// What the call returns, or nothing if it takes longer than the limit: then its thread goes on alone.
+template <typename Call>
+std::optional<ncclResult_t> within(std::chrono::duration<double> limit, Call call) {
+  std::packaged_task<ncclResult_t()> task(std::move(call));
+  std::future<ncclResult_t> result = task.get_future();
+  std::thread(std::move(task)).detach();
+  if (result.wait_for(limit) != std::future_status::ready) return std::nullopt;
+  return result.get();
+}
 
 constexpr std::size_t longest_text = 1024;
 
@@ -52,33 +66,41 @@ Id exchange_id(MPI_Comm comm) {
   return {message.id, message.failure.data()};
 }
 
-NcclComm::NcclComm(const Id& id, MPI_Comm comm, const Options& options, const char* name) : limit_(options.timeout_s) {
+NcclComm::NcclComm(const Id& id, MPI_Comm comm, const Options& options, const char* name) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &size_);
   if (!id.failure.empty()) throw Error(id.failure);
+  setenv("NCCL_RUNTIME_CONNECT", "0", 0);  // at the start, not in the first collective, which no time limit ends
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  config.blocking = 1;
   config.commName = name;
   if (options.ctas.least > 0) config.minCTAs = options.ctas.least;
   if (options.ctas.most > 0) config.maxCTAs = options.ctas.most;
-  try {
-    settle(ncclCommInitRankConfig(&comm_, size_, id.id, rank_, &config), "ncclCommInitRankConfig");
-  } catch (...) {
-    if (comm_ != nullptr) ncclCommAbort(comm_);
-    throw;
-  }
+  struct Start {
+    ncclComm_t comm = nullptr;
+    std::string message;  // of NCCL, which keeps one for each thread
+  };
+  int device = 0;
+  const bool has_device = cudaGetDevice(&device) == cudaSuccess;  // if not, NCCL reports it
+  const auto start = std::make_shared<Start>();
+  const std::optional<ncclResult_t> result =
+      within(std::chrono::duration<double>(options.timeout_s), [=, ranks = size_, rank = rank_]() mutable {
+        if (has_device) cudaSetDevice(device);
+        const ncclResult_t own = ncclCommInitRankConfig(&start->comm, ranks, id.id, rank, &config);
+        if (own != ncclSuccess) start->message = last_message(nullptr);
+        return own;
+      });
+  constexpr const char* what = "ncclCommInitRankConfig";
+  if (!result) throw Error(timeout(what, options.timeout_s, ""));
+  if (*result != ncclSuccess) throw Error(failure(what, *result, words(*result), start->message));
+  comm_ = start->comm;
 }
 
 NcclComm::~NcclComm() {
   if (comm_ == nullptr) return;
-  // ncclCommFinalize waits for the other ranks, which may have ended, so the wait is limited.
-  ncclResult_t state = ncclCommFinalize(comm_);
-  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);
-  while (state == ncclInProgress && Clock::now() < give_up) {
-    if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) break;
-    if (state == ncclInProgress) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (state == ncclSuccess)
+  // ncclCommFinalize waits for the other ranks, which may have ended.
+  const auto ended = within(std::chrono::seconds(10), [comm = comm_] { return ncclCommFinalize(comm); });
+  if (ended == ncclSuccess)
     ncclCommDestroy(comm_);
   else
     ncclCommAbort(comm_);
@@ -89,26 +111,13 @@ ncclComm_t NcclComm::usable(const char* what) const {
   return comm_;
 }
 
-std::string NcclComm::last_message() const {
-  const char* last = ncclGetLastError(comm_);
+std::string NcclComm::last_message(ncclComm_t comm) {
+  const char* last = ncclGetLastError(comm);
   return last != nullptr ? last : "";
 }
 
-void NcclComm::settle(ncclResult_t result, const char* what) {
-  const Clock::time_point start = Clock::now();
-  // It takes microseconds, except for the first call, which connects the ranks.
-  for (int tries = 0; result == ncclInProgress; ++tries) {
-    if (tries > 1000)
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    else
-      std::this_thread::yield();
-    const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
-    if (asked != ncclSuccess) result = asked;
-    if (result == ncclInProgress && Clock::now() - start > limit_) {
-      throw Error(timeout(what, limit_.count(), last_message()));
-    }
-  }
-  if (result != ncclSuccess) throw Error(failure(what, result, words(result), last_message()));
+void NcclComm::check(ncclResult_t result, const char* what) const {
+  if (result != ncclSuccess) throw Error(failure(what, result, words(result), last_message(comm_)));
 }
 
 void NcclComm::look() {
@@ -117,8 +126,8 @@ void NcclComm::look() {
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = ncclCommGetAsyncError(usable("a collective"), &state);
   if (asked != ncclSuccess) state = asked;
-  if (state == ncclSuccess || state == ncclInProgress) return;
-  throw Error(failure("a collective", state, words(state), last_message()));
+  if (state == ncclSuccess) return;
+  throw Error(failure("a collective", state, words(state), last_message(comm_)));
 }
 
 void NcclComm::abort(const std::string& why) {

@@ -4,7 +4,6 @@
 #include <mpi.h>
 #include <nccl.h>
 
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,9 +23,10 @@ struct Id {
 };
 Id exchange_id(MPI_Comm comm);
 
-// A communicator over the ranks of an MPI communicator, in the same order. It is non-blocking: every wait for other
-// ranks checks for errors and for the time limit. In return NCCL starts a thread for each call that takes more than a
-// few microseconds.
+// A communicator over the ranks of an MPI communicator, in the same order. Its start connects all ranks, in a thread of
+// its own that is given up after the time limit. Later calls only queue work; of them, the first send to a rank waits
+// for that rank. (A non-blocking communicator of NCCL would start a thread for every call outside of a group, which
+// profilers show as thousands.)
 class NcclComm {
  public:
   // Call it after exchange_id() over the same ranks, with the rank's device current. name: a literal that profilers
@@ -44,7 +44,7 @@ class NcclComm {
   template <typename Calls>
   void call(const char* what, Calls calls) {
     const std::lock_guard lock(mutex_);
-    settle(calls(usable(what)), what);
+    check(calls(usable(what)), what);
   }
 
   // Like call(), with the calls in one group.
@@ -54,7 +54,7 @@ class NcclComm {
       ncclResult_t result = ncclGroupStart();
       if (result == ncclSuccess) result = calls(comm);
       const ncclResult_t end = ncclGroupEnd();
-      return result == ncclSuccess || result == ncclInProgress ? end : result;
+      return result == ncclSuccess ? end : result;
     });
   }
 
@@ -71,15 +71,12 @@ class NcclComm {
   void deregister_memory(void* registration);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   ncclComm_t usable(const char* what) const;
-  void settle(ncclResult_t result, const char* what);  // waits until the call is no longer in progress
-  std::string last_message() const;
+  void check(ncclResult_t result, const char* what) const;
+  static std::string last_message(ncclComm_t comm);
 
   ncclComm_t comm_ = nullptr;
   int rank_ = 0, size_ = 1;
-  const std::chrono::duration<double> limit_;
   std::mutex mutex_;
   std::string aborted_;  // the reason; empty: not aborted
 };

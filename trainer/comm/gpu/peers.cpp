@@ -22,7 +22,7 @@ void SliceExchange::reduce(NcclComm& peers, const Values& values, cudaStream_t s
     peers.group(what, [&](ncclComm_t comm) {
       ncclResult_t result = ncclSuccess;
       const auto keep = [&](ncclResult_t one) {
-        if (result == ncclSuccess && one != ncclInProgress) result = one;
+        if (result == ncclSuccess) result = one;
       };
       for (std::size_t p = 0; p < size; ++p) {
         const int peer = static_cast<int>(p);

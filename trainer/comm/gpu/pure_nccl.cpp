@@ -36,7 +36,7 @@ class PureNccl : public Allreduce {
     std::byte* const tail = values.at(length * ranks());
     comm_->group("ncclReduceScatter", [&](ncclComm_t comm) {
       ncclResult_t result = ncclReduceScatter(values.data, values.at(own.first), length, type, ncclSum, comm, stream);
-      if (rest > 0 && went_on(result)) result = ncclReduce(tail, tail, rest, type, ncclSum, last(), comm, stream);
+      if (rest > 0 && result == ncclSuccess) result = ncclReduce(tail, tail, rest, type, ncclSum, last(), comm, stream);
       return result;
     });
     values.divide(own, stream);
@@ -49,7 +49,7 @@ class PureNccl : public Allreduce {
     const std::byte* const own = values.at(own_slice(values.count).first);
     comm_->group("ncclAllGather", [&](ncclComm_t comm) {
       ncclResult_t result = ncclAllGather(own, values.data, length, type, comm, stream);
-      if (rest > 0 && went_on(result)) result = ncclBroadcast(tail, tail, rest, type, last(), comm, stream);
+      if (rest > 0 && result == ncclSuccess) result = ncclBroadcast(tail, tail, rest, type, last(), comm, stream);
       return result;
     });
   }
@@ -58,7 +58,6 @@ class PureNccl : public Allreduce {
   std::vector<NcclComm*> comms() override { return {comm_.get()}; }
 
  private:
-  static bool went_on(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
   std::size_t ranks() const { return static_cast<std::size_t>(comm_->size()); }
   int last() const { return comm_->size() - 1; }
 
