@@ -1,33 +1,57 @@
 #!/usr/bin/env bash
 # Tests and measures what needs a GPU, on a machine that has one and little else: no network, perhaps no MPI.
 #
-#   tests/gpu.sh [--quick] BUILD PACKAGES OUTPUT     BUILD: as cmake made it; PACKAGES: a folder made by --pack, or - where
-#                                                    the machine has all; OUTPUT: for figures and traces, made
-#   tests/gpu.sh --pack PACKAGES BUILD               on the machine that built: gathers the shared libraries that the
-#                                                    programs of BUILD need, and Open MPI, but nothing of CUDA (add
-#                                                    --with-cuda for cuDNN, cuBLAS and NCCL: 2 GB)
+#   tests/gpu.sh --pack KIT.tar.xz BUILD    on the machine that built: puts the programs of BUILD that a GPU needs, the
+#                                           shared libraries that they load, and Open MPI into one archive, but nothing of
+#                                           CUDA (add --with-cuda for cuDNN, cuBLAS and NCCL: 2 GB)
+#   tests/gpu.sh [--quick] [--steps A,B,…] [--limit SECONDS] FROM OUTPUT
+#                                           on the machine with the GPU. FROM: KIT.tar.xz, or a build where everything is
+#                                           installed. OUTPUT: for figures and traces, made
+#   tests/gpu.sh --steps                    lists the steps
 #
 # Each step is reported as done, failed or skipped, with the reason: in figures.txt, and with its figures in figures.json.
+# Both, and OUTPUT/results.tar.xz with all logs and traces, are written after every step, so that an end in the middle
+# loses one step. --limit: the seconds that all steps may take; those that do not fit are skipped.
 # Status: 0 all that could be done was right, 1 a step failed, 2 wrong usage, 3 there is no GPU: then each step was tried up
 # to its first call of CUDA. PYTHON: the interpreter that has PyTorch, if not python3.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 usage() {
-  sed -n '4,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '4,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 
-pack=no quick=no with_cuda=no
+# The steps in their order, with the seconds that each may take.
+steps="machine:60 gpu_tests:300 sanitizer:540 kernel_times:60 training_step:120 two_ranks:120 nccl_plugin:60 overlap:120
+  accuracy:240 images:120 fusion:300 overhead:420 allreduce:240 torch_trace:120 pytorch:540"
+
+pack=no quick=no with_cuda=no wanted='' limit=''
 while [ $# -gt 0 ]; do
   case $1 in
     --pack) pack=yes ;;
     --quick) quick=yes ;;
     --with-cuda) with_cuda=yes ;;
-    -*) [ "$1" = - ] && break || usage ;;
+    --limit)
+      [[ ${2-} =~ ^[0-9]+$ ]] || usage
+      limit=$2
+      shift
+      ;;
+    --steps)
+      if [ $# -eq 1 ]; then
+        for step in $steps; do echo "${step%:*}"; done
+        exit
+      fi
+      wanted=$2
+      shift
+      ;;
+    -*) usage ;;
     *) break ;;
   esac
   shift
+done
+for step in ${wanted//,/ }; do
+  [[ " ${steps//$'\n'/ } " == *" $step:"* ]] || { echo "gpu.sh: $step: no such step; --steps lists them" >&2; exit 2; }
 done
 
 # ---- Gathering what the other machine may lack ----
@@ -38,49 +62,51 @@ needed() {
     grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' || true
 }
 
-# put FILE…: copies into PACKAGES/root, at the same place.
+# put FILE…: copies into the kit's root, at the same place. Links stay links, and their targets come too.
 put() {
   local file
   for file; do
-    [ -e "$file" ] || continue
-    mkdir -p "$packages/root$(dirname "$file")"
-    cp -Lf "$file" "$packages/root$file"
+    [ ! -L /lib ] || file=${file/#\/lib\//\/usr\/lib\/}
+    [ -e "$file" ] && [ ! -e "$kit/root$file" ] || continue
+    mkdir -p "$kit/root$(dirname "$file")"
+    cp -P "$file" "$kit/root$file"
+    if [ -L "$file" ]; then put "$(realpath -ms "$(dirname "$file")/$(readlink "$file")")"; fi
   done
 }
 
+# In the kit: build/ with what a GPU needs of the build, root/ with files of the system.
 make_pack() {
   [ $# -eq 2 ] || usage
-  packages=$(realpath -m -- "$1")
-  local build=$2 package file
+  local archive=$1 build=$2 package file
   [ -d "$build/bin" ] || { echo "gpu.sh: $build: no folder of a build: it has no bin/" >&2; exit 2; }
-  mkdir -p "$packages"
-  local programs=("$build"/bin/* "$build"/lib/*.so)
-  mapfile -t -O "${#programs[@]}" programs < <(find "$build/tests" -maxdepth 1 -type f -executable)
+  kit=$(mktemp -d)
+  trap 'rm -rf "$kit"' EXIT
+  mkdir -p "$kit/build/bin" "$kit/build/lib" "$kit/build/tests" "$(dirname "$archive")"
+  cp -P "$build"/bin/paceline{,-train} "$kit/build/bin/"
+  cp -P "$build"/lib/*.so* "$kit/build/lib/"
+  cp -P "$build"/tests/gpu_* "$kit/build/tests/"
+  for file in share lib/paceline; do
+    [ ! -d "$build/$file" ] || cp -R "$build/$file" "$kit/build/$file"
+  done
+  local programs=("$kit"/build/*/*)
   # Open MPI and what it loads at run time, by Debian's packages.
-  for package in openmpi-bin openmpi-common libopenmpi3 libpmix2 libhwloc15; do
-    dpkg -L "$package" 2>/dev/null || echo "gpu.sh: no package $package here: left out" >&2
-  done | grep -vE '/(doc|man|lintian)/' | sort -u > "$packages/files"
   while read -r file; do
     [ -d "$file" ] || put "$file"
     case $file in *.so*) programs+=("$file") ;; esac
-  done < "$packages/files"
-  [ -e /usr/bin/mpirun ] && put /usr/bin/mpirun
-  if [ -e "$build/bin/paceline-view" ]; then  # its window system without a display, and a font
-    for file in /usr/lib/*/qt6/plugins/platforms/libqoffscreen.so; do
-      [ -e "$file" ] && programs+=("$file") && put "$file"
-    done
-    put /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf /etc/fonts/fonts.conf
-  fi
+  done < <(for package in openmpi-bin openmpi-common libopenmpi3 libpmix2 libhwloc15; do
+    dpkg -L "$package" 2>/dev/null || echo "gpu.sh: no package $package here: left out" >&2
+  done | grep -vE '/(doc|man|lintian)/' | sort -u)
+  put /usr/bin/mpirun
   local leave='^$'
   [ "$with_cuda" = yes ] || leave='/lib(cuda|cudnn|cublas|nccl|nvrtc|nvJitLink|cupti)[^/]*\.so'
-  for file in $(needed "${programs[@]}" | grep -vE "$leave"); do put "$file"; done
+  for file in $(needed "${programs[@]}" | grep -vE "$leave|^$kit/"); do put "$file"; done
   if [ "$with_cuda" = yes ]; then
     put /usr/local/cuda/lib64/libcudnn*.so.9 /usr/local/cuda/lib64/libnccl.so.2 /usr/local/cuda/lib64/libcupti.so.13 \
       /usr/local/cuda/lib64/libcublas*.so.13 /usr/local/cuda/lib64/libnvrtc*.so.13 \
       /usr/local/cuda/lib64/libnvrtc-builtins.so.13.*  # which NVRTC loads by that name
   fi
-  rm -f "$packages/files"
-  echo "gpu.sh: $(find "$packages/root" -type f | wc -l) files, $(du -sm "$packages" | cut -f1) MB in $packages"
+  tar -C "$kit" -c build root | xz -T0 > "$archive"
+  echo "gpu.sh: $archive: $(find "$kit" -type f | wc -l) files, $(du -sm "$kit" | cut -f1) MB, packed $(($(stat -c %s "$archive") / 1048576)) MiB"
 }
 if [ "$pack" = yes ]; then
   make_pack "$@"
@@ -89,22 +115,22 @@ fi
 
 # ---- The machine ----
 
-[ $# -eq 3 ] || usage
-build=$(realpath -m -- "$1") packages=$2 output=$(realpath -m -- "$3")
+[ $# -eq 2 ] || usage
+build=$(realpath -m -- "$1") output=$(realpath -m -- "$2") root=''
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -f "$build" ]; then
+  tar -C "$work" -xJf "$build" || { echo "gpu.sh: $build: no archive made by --pack" >&2; exit 2; }
+  build=$work/build root=$work/root
+fi
 for program in paceline paceline-train; do
   [ -x "$build/bin/$program" ] || { echo "gpu.sh: $build/bin/$program is missing: build Paceline with CUDA first" >&2; exit 2; }
 done
-[ "$packages" = - ] || [ -d "$packages" ] || { echo "gpu.sh: $packages: no such folder; --pack makes one" >&2; exit 2; }
 mkdir -p "$output/steps"
-rm -f "$output"/steps/* "$output/figures.json" "$output/figures.txt"
+rm -f "$output"/steps/* "$output"/figures.{json,txt} "$output/results.tar.xz"
 
 libraries=
-if [ "$packages" != - ]; then
-  packages=$(realpath -- "$packages")
-  for deb in "$packages"/*.deb; do  # packages as a whole may lie beside what --pack gathered
-    [ -e "$deb" ] && dpkg-deb -x "$deb" "$packages/root"
-  done
-  root=$packages/root
+if [ -n "$root" ]; then
   libraries=$(find "$root" -name '*.so*' -printf '%h\n' 2>/dev/null | sort -u |
     grep -vE '/(openmpi|openmpi3|pmix2?|hwloc|platforms)$' | paste -sd:)
   if [ -x "$root/usr/bin/orted" ] && ! command -v mpirun >/dev/null; then
@@ -115,8 +141,6 @@ if [ "$packages" != - ]; then
     export PMIX_PKGLIBDIR=$root/usr/lib/$arch/pmix2/lib/pmix HWLOC_PLUGINS_PATH=$root/none
     ln -sfn orterun "$root/usr/bin/mpirun"
   fi
-  export QT_PLUGIN_PATH=$(find "$root" -type d -path '*qt6/plugins' -print -quit 2>/dev/null)
-  export QT_QPA_FONTDIR=$root/usr/share/fonts/truetype/dejavu
 fi
 python=${PYTHON:-python3}
 # CUDA's libraries: the toolkit's, or those that came with PyTorch.
@@ -126,27 +150,48 @@ for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64 \
 done
 python_libraries=${LD_LIBRARY_PATH-}  # PyTorch brings a cuDNN of its own, whose parts must not come from another
 export LD_LIBRARY_PATH=${libraries}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export PATH=$build/bin:$PATH QT_QPA_PLATFORM=offscreen CUDA_MODULE_LOADING=EAGER GTEST_COLOR=no
+export PATH=$build/bin:$PATH GTEST_COLOR=no
+# The newest CUPTI of the machine: that of CUDA 13.0 can crash when it is asked for its records, and PyTorch brings another.
+newest_cupti() {
+  "$python" - ${libraries//:/ } <<'PY' 2>/dev/null || true
+import ctypes, glob, sys
+found = []
+for folder in sys.argv[1:]:
+    for file in sorted(glob.glob(folder + "/libcupti.so.1[23]")):
+        version = ctypes.c_uint32()
+        try:
+            ctypes.CDLL(file).cuptiGetVersion(ctypes.byref(version))
+        except OSError:
+            continue
+        found.append((version.value, file))
+print(*max(found))
+PY
+}
+read -r cupti_version cupti < <(newest_cupti; echo)
+[ -z "$cupti" ] || export PACELINE_CUPTI=${PACELINE_CUPTI-$cupti}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_mpi_yield_when_idle=1
 command -v ssh >/dev/null || export OMPI_MCA_plm_rsh_agent="${OMPI_MCA_plm_rsh_agent-}"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # ---- Steps ----
 
-# step NAME LIMIT COMMAND…: runs a function of this file in a shell of its own; what it says is in OUTPUT/steps/NAME.txt.
-# It ends with 0 when done, with `skip REASON` when it cannot be, else it has failed.
+# step NAME LIMIT: runs the function NAME below in a shell of its own; its output is in OUTPUT/steps/NAME.txt. It ends with
+# 0 if done, with `skip REASON` if it cannot be, else it has failed.
 step() {
-  local name=$1 limit=$2 status=0 how reason=""
-  shift 2
+  local name=$1 seconds=$2 status=0 how reason=""
   export step_reason=$output/steps/$name.reason
-  (cd "$work" && SECONDS=0 timeout -k 10 "$limit" bash -c 'source "$0" && set -euo pipefail && "$@"' "$work/functions" "$@") \
-    > "$output/steps/$name.txt" 2>&1 || status=$?
+  if [ -n "$limit" ] && [ $((limit - SECONDS)) -lt "$seconds" ]; then seconds=$((limit - SECONDS)); fi
+  if [ "$seconds" -lt 15 ]; then
+    status=77
+    echo "no time is left: call it again with --steps $name" > "$step_reason"
+  else
+    (cd "$work" && timeout -k 10 "$seconds" bash -c 'source "$0" && set -euo pipefail && "$@"' "$work/functions" "$name") \
+      > "$output/steps/$name.txt" 2>&1 || status=$?
+  fi
   case $status in
-    0) how=done ;;
+    0) how='done' ;;
     77) how=skipped reason=$(cat "$step_reason") ;;
-    124 | 137) how=failed reason="not done after $limit s" ;;
+    124 | 137) how=failed reason="not done after $seconds s" ;;
     *)
       how=failed reason=$(grep -m1 -E '^(paceline|gpu_|[a-z_]+\.py)[a-z_-]*: ' "$output/steps/$name.txt" ||
         grep -vE '^[ -]*$' "$output/steps/$name.txt" | tail -1 || true)
@@ -156,6 +201,9 @@ step() {
   rm -f "$step_reason"
   printf '%s\t%s\t%s\n' "$name" "$how" "${reason:0:400}" >> "$output/steps/all.tsv"
   printf '%-16s %-8s %s\n' "$name" "$how" "$reason"
+  cp "$output/steps/all.tsv" "$output/figures.txt"
+  ! command -v python3 >/dev/null || python3 "$here/gpu/figures.py" collect "$output"
+  (cd "$output" && tar -c --exclude=results.tar.xz . | xz -T0 -3 > "$work/results" && mv "$work/results" results.tar.xz)
 }
 
 # What follows runs within steps.
@@ -183,14 +231,14 @@ machine() {
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader > gpus.txt ||
     skip "no nvidia-smi, but a GPU"
   cat gpus.txt
-  say "$(head -1 gpus.txt)"
+  say "$(head -1 gpus.txt); CUPTI ${cupti_version:-not found} ${PACELINE_CUPTI-}"
 }
 
 # tests_of LOG RESULT: how many tests ended so.
 tests_of() { sed -n "s/^\[$2\] \([^ ,]*\) (.*ms)\$/\1/p" "$1" | tr -d '\r' | sort -u | wc -l; }
 
-# all_tests [COMMAND…]: every test program of a GPU, under COMMAND.
-all_tests() {
+# gpu_tests [COMMAND…]: every test program of a GPU, under COMMAND.
+gpu_tests() {
   local program log skipped=0 passed=0 reason=""
   for program in "$build"/tests/*gpu*_test; do
     log=$(basename "$program").log
@@ -212,9 +260,8 @@ all_tests() {
 
 sanitizer() {
   local tool
-  export CUDA_MODULE_LOADING=LAZY  # of cuDNN's and cuBLAS's kernels it looks at those that run, not at all
-  for tool in compute-sanitizer {,"$packages/root"}/usr/local/cuda/bin/compute-sanitizer; do
-    ! command -v -- "$tool" >/dev/null || { all_tests "$tool" --tool memcheck --error-exitcode 9 --report-api-errors no; return; }
+  for tool in compute-sanitizer /usr/local/cuda/bin/compute-sanitizer; do
+    ! command -v -- "$tool" >/dev/null || { gpu_tests "$tool" --tool memcheck --error-exitcode 9 --report-api-errors no; return; }
   done
   on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
   skip "no compute-sanitizer"
@@ -255,11 +302,25 @@ two_ranks() {
   cat report.txt
   mkdir -p "$output/two-ranks"
   cp report.txt report.json "$output/two-ranks/"
-  if [ -x "$build/bin/paceline-view" ] && paceline-view --screenshot "$output/two-ranks/timeline.png" two; then
-    say "two traces on one clock, a report and a picture"
-  else
-    say "two traces on one clock and a report; no picture: the viewer is not built, or Qt is missing"
-  fi
+  cp two/*.pace "$output/two-ranks/"
+  say "two traces on one clock, and a report"
+}
+
+# NCCL's own profiler plugin, with the communicator of one rank: its collectives are in the trace.
+nccl_plugin() {
+  with_mpi
+  with_python
+  local reduced
+  on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
+  mpirun --bind-to none -n 1 paceline record --force -o nccl -- "$build/tests/gpu_communicators_test" \
+    --gtest_filter='Nccl.OfOneRank*'
+  paceline info nccl
+  mkdir -p "$output/nccl"
+  cp nccl/*.pace "$output/nccl/"
+  reduced=$(paceline query --format csv nccl "SELECT count(*) FROM slices WHERE domain = 'nccl'" | tail -1)
+  echo "{\"collectives\": $reduced}" > "$output/steps/nccl_plugin.json"
+  say "$reduced calls of NCCL in the trace"
+  [ "$reduced" -gt 0 ]
 }
 
 # In fp16 with buckets that are sent during backward: the losses of a run that sends the gradient afterwards.
@@ -271,7 +332,7 @@ overlap() {
     on_gpu mpirun --bind-to none -n 2 paceline-train "${model[@]}" --device cuda --share-gpu --communicator mpi --dtype f16 \
       --updater "$updater" --batch-size 64 --iterations 40 --eval-every 0 --log "$updater.jsonl"
   done
-  python3 "$here/gpu/figures.py" losses overlap.jsonl allreduce.jsonl "$output/steps/overlap.json" | tee said
+  python3 "$here/gpu/figures.py" losses overlap.jsonl allreduce.jsonl "$output/steps/overlap.json" none | tee said
   say "$(tail -1 said)"
 }
 
@@ -318,16 +379,32 @@ fusion() {
   say "$(tail -1 said)"
 }
 
-# With and without the recorder in turns.
+# With and without the recorder in turns: a step that the GPU limits, one of CUDA graphs, and a small one of many launches,
+# which has no limit.
 overhead() {
   with_python
-  local round options=("${model[@]}" --device cuda --dtype bf16 --batch-size 128 --iterations 150 --eval-every 0)
-  for round in $(seq "$([ "$quick" = yes ] && echo 3 || echo 8)"); do
-    on_gpu paceline-train "${options[@]}" --log "without.$round.jsonl"
-    paceline record --force -o overhead -- paceline-train "${options[@]}" --log "with.$round.jsonl"
+  local round rounds case options said=''
+  rounds=$([ "$quick" = yes ] && echo 3 || echo 5)
+  for case in gpu_bound graphs small; do
+    case $case in
+      gpu_bound) options="--model resnet50 --synthetic --image-size 224 --classes 256 --train-images 20480 --batch-size 256" ;;
+      graphs) options="${model[*]} --batch-size 256 --cuda-graphs" ;;
+      small) options="${model[*]} --batch-size 128" ;;
+    esac
+    for round in $(seq "$rounds"); do
+      # shellcheck disable=SC2086
+      on_gpu paceline-train $options --device cuda --dtype bf16 --iterations 80 --eval-every 0 --test-images 256 \
+        --log "$case.without.$round.jsonl"
+      # shellcheck disable=SC2086
+      paceline record --force -o overhead -- paceline-train $options --device cuda --dtype bf16 --iterations 80 \
+        --eval-every 0 --test-images 256 --log "$case.with.$round.jsonl"
+    done
+    python3 "$here/gpu/figures.py" overhead "$([ $case = small ] && echo none || echo 1)" $case.with.*.jsonl \
+      $case.without.*.jsonl "$output/steps/overhead_$case.json" | tee said || said+="beyond its limit: "
+    said+="$case: $(tail -1 said); "
   done
-  python3 "$here/gpu/figures.py" overhead with.*.jsonl without.*.jsonl "$output/steps/overhead.json" | tee said
-  say "$(tail -1 said)"
+  say "$said"
+  [[ $said != *beyond* ]]
 }
 
 allreduce() {
@@ -346,6 +423,25 @@ allreduce() {
   fi
 }
 
+# A step of PyTorch, recorded, beside PyTorch's own trace of the same steps: kernels, their numbers and their times.
+torch_trace() {
+  with_python
+  on_gpu "$build/tests/gpu_kernel_times" 0.05 > /dev/null
+  export LD_LIBRARY_PATH=$python_libraries
+  "$python" -c 'import torch' 2>/dev/null || skip "PyTorch is not installed"
+  "$python" "$here/gpu/torch_step.py" --kineto kineto.json
+  env -u PACELINE_CUPTI paceline record --force --pytorch -o torch -- "$python" "$here/gpu/torch_step.py"
+  mkdir -p "$output/torch"
+  cp kineto.json torch/*.pace "$output/torch/"
+  local run
+  for run in torch kineto.json; do
+    paceline query --format csv "$run" "SELECT name, count(*), sum(duration_ns) FROM slices WHERE category = 'kernel'
+      GROUP BY name" > "${run%.json}.csv"
+  done
+  python3 "$here/gpu/figures.py" kernels torch.csv kineto.csv "$output/steps/torch_trace.json" | tee said
+  say "$(tail -1 said)"
+}
+
 pytorch() {
   with_python
   local options=()
@@ -357,30 +453,12 @@ pytorch() {
   say "see figures.json: pytorch"
 }
 FUNCTIONS
-export build packages output here quick python python_libraries
+export build root output here quick python python_libraries cupti_version
 
-step machine 60 machine
-step gpu_tests 600 all_tests
-step sanitizer 1200 sanitizer
-step kernel_times 120 kernel_times
-step training_step 300 training_step
-step two_ranks 300 two_ranks
-step overlap 300 overlap
-step accuracy 900 accuracy
-step images 300 images
-step fusion 600 fusion
-step overhead 900 overhead
-step allreduce 600 allreduce
-step pytorch 2400 pytorch
-
-# ---- Figures ----
-
-cp "$output/steps/all.tsv" "$output/figures.txt"
-if command -v python3 >/dev/null; then
-  python3 "$here/gpu/figures.py" collect "$output"
-else
-  echo "figures.json is not written: no python3"
-fi
+SECONDS=0
+for entry in $steps; do
+  if [ -z "$wanted" ] || [[ ,$wanted, == *,${entry%:*},* ]]; then step "${entry%:*}" "${entry#*:}"; fi
+done
 if grep -qP '\tfailed\t' "$output/steps/all.tsv"; then exit 1; fi
 if grep -qP '^machine\tskipped\tno GPU' "$output/steps/all.tsv"; then
   echo "There is no GPU here: nothing was measured."

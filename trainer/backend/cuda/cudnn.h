@@ -37,7 +37,11 @@ class Cudnn {
   PlanCache& plans_;
   Buffer work_;
   int tuned_ = 0;
+  bool warm_ = false;  // the GPU's clocks have risen
 };
+
+// The version of the cuDNN that was found at run time, as cudnnGetVersion() has it: 91900 for 9.19.0.
+std::int64_t cudnn_version();
 
 struct ConvolutionGraph;  // cuDNN's
 
