@@ -52,8 +52,8 @@ constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
 PaceNccl::PaceNccl(PaceContext& context)
     : context_(context),
       rank_(context.rank),
-      ranges_(context.rank),
-      counts_all_(has_all_calls(context.events, context.definitions)) {
+      counts_all_(has_all_calls(context.events, context.definitions)),
+      ranges_(context.rank, counts_all_) {
   collect();
   if (events_ == 0) return;
   names_ = context.definitions.names;

@@ -84,10 +84,10 @@ class PaceNccl {
 
   PaceContext& context_;
   RankBuilder& rank_;
+  const bool counts_all_;  // the file misses no call, so counting them numbers them
   NcclRanges ranges_;
   Tracks tracks_;
   std::string process_;
-  bool counts_all_ = true;        // the file misses no call, so counting them numbers them
   std::set<std::uint64_t> told_;  // identities of the communicators that the plugin reported
   std::uint64_t last_call_ = 0;   // number that joins a collective and its range
   std::uint64_t uncounted_ = 0;

@@ -7,6 +7,7 @@
 namespace paceline::analysis {
 namespace {
 
+constexpr std::uint64_t any_thread = 0;
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
 bool communicates_by_nccl(std::string_view name) {
@@ -98,21 +99,37 @@ void NcclRanges::read(std::uint64_t thread, TrackBuilder& track) {
     calls_.push_back({&track, range, thread, slices.start_ns[range], depth > 0 ? no_end : end_ns, name, of.communicator,
                       of.bytes, of.peer, of.root, of.reduction});
     waiting_[{thread, of.communicator, name, of.bytes, of.peer}].calls.push_back(calls_.size() - 1);
+    waiting_[{any_thread, of.communicator, name, of.bytes, of.peer}].calls.push_back(calls_.size() - 1);
+    threads_.insert(thread);
   }
 }
 
 NcclRanges::Call* NcclRanges::take(std::uint64_t thread, std::int64_t time_ns, std::uint64_t communicator, NameId name,
                                    std::uint64_t bytes, std::int32_t peer) {
-  const auto found = waiting_.find({thread, communicator, name, bytes, peer});
+  const bool own = threads_.contains(thread);
+  if (!own && !counts_all_) return nullptr;
+  if (!own) sort_by_start();
+  const auto found = waiting_.find({own ? thread : any_thread, communicator, name, bytes, peer});
   if (found == waiting_.end()) return nullptr;
   Waiting& waiting = found->second;
   const auto call = [&]() -> Call& { return calls_[waiting.calls[waiting.next]]; };
-  while (waiting.next < waiting.calls.size() && call().enqueued_ns < time_ns) ++waiting.next;
+  const auto passed = [&] { return own ? call().enqueued_ns < time_ns : call().taken; };
+  while (waiting.next < waiting.calls.size() && passed()) ++waiting.next;
   if (waiting.next == waiting.calls.size() || call().start_ns > time_ns) return nullptr;
   Call& taken = call();
   ++waiting.next;
   taken.taken = true;
   return &taken;
+}
+
+// The calls of any thread: they were added thread by thread.
+void NcclRanges::sort_by_start() {
+  if (sorted_) return;
+  sorted_ = true;
+  for (auto& [key, waiting] : waiting_) {
+    if (std::get<0>(key) != any_thread) continue;
+    std::ranges::stable_sort(waiting.calls, {}, [&](std::size_t call) { return calls_[call].start_ns; });
+  }
 }
 
 std::uint32_t NcclRanges::members(std::uint64_t communicator) const {

@@ -4,11 +4,14 @@
 // NCCL enqueues a call on the calling thread before the call returns. Between ncclGroupStart and ncclGroupEnd it
 // enqueues before the outermost ncclGroupEnd returns. An event of NCCL's profiler plugin therefore belongs to the first
 // call of the same thread, communicator, function, size and peer that has no event yet and that was being enqueued at
-// the time. A non-blocking communicator enqueues on a thread of its own, so its ranges are not matched.
+// the time. A non-blocking communicator enqueues on a thread of NCCL's own, which has no ranges: then the event belongs
+// to the earliest call of any thread, with the same communicator, function, size and peer, that has begun and has no
+// event yet. That needs a file that misses no call.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -30,7 +33,8 @@ class NcclRanges {
     bool taken = false;
   };
 
-  explicit NcclRanges(RankBuilder& rank) : rank_(rank) {}
+  // counts_all: the file misses no call.
+  NcclRanges(RankBuilder& rank, bool counts_all) : rank_(rank), counts_all_(counts_all) {}
 
   // Reads a thread's finished ranges. Cost: linear in its slices and arguments where NCCL has ranges, else constant.
   void read(std::uint64_t thread, TrackBuilder& track);
@@ -49,6 +53,7 @@ class NcclRanges {
   std::uint64_t without_communicator() const { return without_communicator_; }
 
  private:
+  // Thread (0: any), communicator, name, bytes, peer.
   using Key = std::tuple<std::uint64_t, std::uint64_t, NameId, std::uint64_t, std::int32_t>;
   struct Waiting {
     std::vector<std::size_t> calls;  // indexes
@@ -57,7 +62,12 @@ class NcclRanges {
 
   RankBuilder& rank_;
   std::vector<Call> calls_;
-  std::map<Key, Waiting> waiting_;  // by thread, communicator, name, bytes, peer
+  void sort_by_start();
+
+  const bool counts_all_;
+  std::set<std::uint64_t> threads_;  // with ranges
+  bool sorted_ = false;
+  std::map<Key, Waiting> waiting_;
   std::map<std::uint64_t, std::uint32_t> members_;
   std::uint64_t without_communicator_ = 0;
 };

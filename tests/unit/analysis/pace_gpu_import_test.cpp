@@ -320,6 +320,33 @@ TEST(PaceGpuImport, ACollectiveFindsTheCallOfItsThreadSizeAndTime) {
   }
 }
 
+// A non-blocking communicator enqueues in a thread of NCCL's.
+TEST(PaceGpuImport, ACollectiveThatNcclsOwnThreadEnqueuedFindsTheEarliestCallThatHasBegun) {
+  GpuFile file;
+  file.communicator(9, 2, 0xabc, 0, "");
+  file.nccl_domain();
+  file.nccl_range(1000, 1100);
+  file.nccl_range(2000, 2100, 0, {0xabc, 8000});  // another size
+  file.nccl_range(3000, 3100);
+  file.nccl_range(9000, 9100);  // later than both
+  file.use_thread(77);
+  file.collective(3500, 0, 500, 501);
+  file.collective(4000, 1, 502, 503);
+  file.collective(4500, 2, 504, 505);  // in no call
+  const Trace trace = import(file);
+  const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
+  const Track& main = *main_track(trace.ranks[0]);
+  const NameId call = trace.names.find("call");
+  std::vector<std::int64_t> starts;  // of the calls that were found
+  for (std::uint32_t i = 0; i < track.slices.size(); ++i) {
+    const auto number = track.slices.number(i, call);
+    for (std::uint32_t j = 0; number && j < main.slices.size(); ++j) {
+      if (main.slices.number(j, call) == number) starts.push_back(main.slices.start_ns[j]);
+    }
+  }
+  EXPECT_THAT(starts, ::testing::ElementsAre(1000, 3000));
+}
+
 // The correlation differs from slice to slice; the other arguments of a kernel are stored once for each kernel.
 TEST(PaceGpuImport, KeepsASliceIn32BytesAnd8ForEachArgumentThatDiffers) {
   GpuFile file;
