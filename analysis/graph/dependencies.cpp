@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <optional>
 
 #include "analysis/metrics/collectives.h"
 #include "analysis/metrics/intervals.h"
@@ -34,6 +34,30 @@ void count_polling_as_waiting(const Trace& trace, const Rank& rank, CollectiveCa
       break;
     }
   }
+}
+
+constexpr std::int64_t polling_pause_ns = 1'000'000;  // at most, between two probes of a main thread that waits
+constexpr double left_early_share = 0.1;              // of the collectives of one kind, which wrong clocks may explain
+
+// Since when the thread had probed for the message that it then received; nothing if it did not. A thread that probes
+// again and again, and does nothing else between the calls, waits from its first probe; a helper thread, which has no
+// work of its own, from the end of its last other call.
+std::optional<std::int64_t> probed_from(const Trace& trace, const MessageCall& receive) {
+  const Track& track = trace.ranks[receive.rank].tracks[receive.track];
+  const Slices& slices = track.slices;
+  const auto probes = [&](std::size_t i) {
+    return trace.names[trace.kind_of(slices, i).name].ends_with("probe") &&
+           slices.depth[i] == slices.depth[receive.slice];
+  };
+  std::size_t first = receive.slice;
+  while (first > 0 && probes(first - 1)) {
+    const std::int64_t pause_ns = slices.start_ns[first] - slices.end_ns(first - 1);
+    if (track.main && pause_ns > polling_pause_ns) break;
+    --first;
+  }
+  if (first == receive.slice) return std::nullopt;
+  const bool after_call = !track.main && first > 0 && slices.depth[first - 1] == slices.depth[receive.slice];
+  return after_call ? slices.end_ns(first - 1) : slices.start_ns[first];
 }
 
 // NCCL's calls are on a track of their own, and their kernels on a stream. The stream is what waits.
@@ -131,7 +155,8 @@ class Builder {
     covered_.resize(out_.tracks.size());
   }
 
-  // Ranges are one collective if each rank has as many of one name and size, in the order of their starts.
+  // Ranges are one collective if each rank has as many of one name and size, in the order of their starts, and no rank
+  // goes on before all have come. (The ranks of a parameter server exchange gradients without waiting for each other.)
   void add_ranges() {
     using Key = std::pair<NameId, std::uint64_t>;
     std::map<Key, std::vector<std::vector<const AllreduceRange*>>> by_key;
@@ -145,6 +170,16 @@ class Builder {
     for (const auto& [key, of_ranks] : by_key) {
       const std::size_t count = of_ranks.front().size();
       if (std::ranges::any_of(of_ranks, [&](const auto& of) { return of.size() != count; })) continue;
+      std::size_t left_early = 0;
+      for (std::size_t k = 0; k < count; ++k) {
+        std::int64_t last_start = 0, first_end = of_ranks.front()[k]->end_ns;
+        for (const auto& of : of_ranks) {
+          last_start = std::max(last_start, of[k]->start_ns);
+          first_end = std::min(first_end, of[k]->end_ns);
+        }
+        left_early += first_end < last_start;
+      }
+      if (static_cast<double>(left_early) > left_early_share * static_cast<double>(count)) continue;
       for (std::size_t k = 0; k < count; ++k) {
         GraphCollective collective{.operation = trace_.names[key.first],
                                    .bytes = key.second,
@@ -223,6 +258,13 @@ class Builder {
       const GraphTrack receiver = of_[message.receive->rank][message.receive->track];
       if (sender == no_track || receiver == no_track || sender == receiver) continue;
       if (covered(sender, message.send->start_ns) || covered(receiver, message.receive->start_ns)) continue;
+      if (const auto probed_ns = probed_from(trace_, *message.receive)) {
+        add(receiver, {.from_ns = *probed_ns,
+                       .until_ns = message.receive->start_ns,
+                       .cause_ns = std::min(message.send->start_ns, message.receive->start_ns),
+                       .cause = sender,
+                       .kind = DependencyKind::message});
+      }
       add(receiver, {.from_ns = message.receive->blocked_from_ns,
                      .until_ns = message.receive->end_ns,
                      .cause_ns = std::min(message.send->start_ns, message.receive->end_ns),

@@ -4,7 +4,8 @@
 // million slices is small. The points of a track stand in the order of the program (or of the stream). Edges between
 // tracks are:
 //   - collectives: all arrivals → the completion on every member;
-//   - messages: the send → the end of the receive, and the receive → the end of a send that blocked;
+//   - messages: the send → the end of the receive (and of the probes before it), and the receive → the end of a send
+//   that blocked;
 //   - launches: the CUDA call → the work on the stream; the end of work on another stream → the work that waited for
 //   it;
 //   - device waits: the end of work on a stream → the end of the call that waited for the device;
@@ -28,6 +29,11 @@ using GraphTrack = std::uint32_t;  // index into DependencyGraph::tracks
 inline constexpr std::uint32_t no_collective = ~std::uint32_t{0};
 
 enum class DependencyKind : std::uint8_t { collective, message, send, launch, stream, device_wait, hand_over, helper };
+
+// Whether it is the transfer of a message; of the others, the bytes are those of announced work.
+constexpr bool carries_bytes(DependencyKind kind) {
+  return kind == DependencyKind::message || kind == DependencyKind::send;
+}
 
 // A track could have gone on at from_ns. It went on at until_ns, when the cause had come.
 struct Dependency {

@@ -150,7 +150,7 @@ class Insertion {
   // Streams wait for each other by events.
   std::uint32_t add_edge(DependencyKind kind, std::int32_t iteration) {
     if (on_streams_) kind = DependencyKind::stream;
-    program_.edges.push_back({kind, 0, iteration, 0, 0.5});
+    program_.edges.push_back({.kind = kind, .iteration = iteration});
     return static_cast<std::uint32_t>(program_.edges.size() - 1);
   }
 

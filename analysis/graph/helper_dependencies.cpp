@@ -56,6 +56,12 @@ class Helpers {
       if (slices.depth[i] != 0) continue;
       const Kind& kind = trace_.kind_of(slices, i);
       const std::int64_t start = waiting ? waiting_since : slices.start_ns[i];
+      // A send, a receive or a probe is released by another rank, and is no work that the main thread handed over.
+      if (kind.domain == mpi_ && kind.category == point_to_point_ && mpi_ != 0) {
+        waiting = false;
+        previous_end = slices.end_ns(i);
+        continue;
+      }
       if (kind.category == wait_ && wait_ != 0) {
         waiting = true;
         waiting_since = start;
@@ -121,11 +127,11 @@ class Helpers {
     }
     if (by_phase.empty()) return;
     for (auto& [phase, jobs] : by_phase) std::ranges::sort(jobs, {}, &Job::end_ns);
-    const NameId mpi = trace_.names.find("mpi"), nccl = trace_.names.find("nccl"), cuda = trace_.names.find("cuda");
+    const NameId nccl = trace_.names.find("nccl"), cuda = trace_.names.find("cuda");
     std::vector<std::uint8_t> waits(trace_.kinds.size(), 0);
     for (KindId kind = 0; kind < trace_.kinds.size(); ++kind) {
       const NameId domain = trace_.kinds[kind].domain;
-      const bool call = domain != 0 && (domain == mpi || domain == nccl || domain == cuda);
+      const bool call = domain != 0 && (domain == mpi_ || domain == nccl || domain == cuda);
       const auto phase = table_.phase(kind);
       waits[kind] = !call && phase && by_phase.contains(*phase);
     }
@@ -152,6 +158,7 @@ class Helpers {
   const Trace& trace_;
   const Rank& rank_;
   const NameId payload_ = trace_.names.find("payload"), wait_ = trace_.names.find("wait");
+  const NameId mpi_ = trace_.names.find("mpi"), point_to_point_ = trace_.names.find("point-to-point");
   std::uint32_t main_ = no_track;
   std::vector<Job> jobs_;
   std::vector<OwnDependencies> out_;

@@ -25,6 +25,8 @@ struct Prediction {
   double per_image = 1;  // the same of the time per image of the job: more ranks and larger batches do more in a step
   std::vector<MovedPart> moved;  // the largest change first; those of at least 0.5 % of the step
   bool bound = false;            // no change of the program does it: communication free, preprocessing free
+  // The gradients differ (16 bits, stale ones, more images in a step), so the accuracy may, too.
+  bool alters_training = false;
 };
 
 struct WhatIf {

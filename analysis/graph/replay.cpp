@@ -6,7 +6,11 @@
 namespace paceline::analysis {
 namespace replay_parts {
 
-bool carries_bytes(DependencyKind kind) { return kind == DependencyKind::message || kind == DependencyKind::send; }
+// Messages that the receiver (or of "send", the sender) waited for, and those that waited for it.
+TransferKind kind_of(const ReplayEdge& edge) {
+  const std::string name = edge.kind == DependencyKind::message ? "message" : "send";
+  return {edge.binding ? name : name + " before", 2};
+}
 
 FittedCosts fit_half(const ReplayProgram& program, const std::function<bool(std::int32_t)>& chosen) {
   FittedCosts costs;
@@ -17,8 +21,7 @@ FittedCosts fit_half(const ReplayProgram& program, const std::function<bool(std:
   for (const ReplayEdge& edge : program.edges) {
     if (!chosen(edge.iteration) || edge.recorded_ns < 0) continue;  // below 0: the track did not wait
     if (carries_bytes(edge.kind)) {
-      costs.network.observe({edge.kind == DependencyKind::message ? "message" : "send", 2}, edge.bytes,
-                            edge.recorded_ns);
+      costs.network.observe(kind_of(edge), edge.bytes, edge.recorded_ns);
     } else {
       costs.latencies_ns[edge.kind].push_back(edge.recorded_ns);
     }
@@ -30,10 +33,12 @@ FittedCosts fit_half(const ReplayProgram& program, const std::function<bool(std:
 
 class Simulation {
  public:
-  Simulation(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time)
+  Simulation(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time,
+             const MessageTime& message)
       : program_(program),
         costs_(costs),
         time_(time),
+        message_time_(message),
         tracks_(program.tracks.size()),
         caused_(program.edges.size(), not_yet),
         collectives_(program.collectives.size()),
@@ -67,6 +72,7 @@ class Simulation {
   struct Track {
     std::size_t next = 0;
     double now_ns = 0;
+    bool inside = false;  // an iteration
     bool forced = false;  // goes on without the cause of its wait
   };
   struct Meeting {
@@ -97,9 +103,11 @@ class Simulation {
         return true;
       case ReplayItem::begin_iteration:
         begun_[rank][item.index] = track.now_ns;
+        track.inside = true;
         return true;
       case ReplayItem::end_iteration:
         took_[rank][item.index] = track.now_ns - begun_[rank][item.index];
+        track.inside = false;
         return true;
       case ReplayItem::arrive:
         arrive(item.index, track.now_ns);
@@ -159,10 +167,11 @@ class Simulation {
     return true;
   }
 
-  // Of the iteration that the item of a main thread is in; nullptr for other items.
+  // Of the iteration that the item of a main thread is in; nullptr for other items, and between iterations.
   StepParts* parts_of(std::size_t t, const ReplayItem& item) {
-    return program_.tracks[t].main && item.iteration >= 0 ? &out_.parts[static_cast<std::size_t>(item.iteration)]
-                                                          : nullptr;
+    return program_.tracks[t].main && tracks_[t].inside && item.iteration >= 0
+               ? &out_.parts[static_cast<std::size_t>(item.iteration)]
+               : nullptr;
   }
   double share(double ns) const { return ns / static_cast<double>(program_.ranks); }
 
@@ -174,9 +183,14 @@ class Simulation {
     }
     const ReplayEdge& edge = program_.edges[index];
     const FittedCosts& costs = costs_.for_iteration(edge.iteration);
-    const double came_ns = track.now_ns;
-    // A cause that came before the track costs it nothing.
-    if (caused_[index] > came_ns) track.now_ns = caused_[index] + latency_ns(edge, costs);
+    const double came_ns = track.now_ns, caused_ns = caused_[index];
+    if (carries_bytes(edge.kind)) {
+      const double transfer_ns = message_time_(edge, latency_ns(edge, costs), costs);
+      track.now_ns =
+          edge.binding ? std::max(came_ns, caused_ns + transfer_ns) : std::max(came_ns, caused_ns) + transfer_ns;
+    } else if (caused_ns > came_ns) {  // a cause that came before the track costs it nothing
+      track.now_ns = caused_ns + latency_ns(edge, costs);
+    }
     if (StepParts* parts = parts_of(t, item)) {
       (carries_bytes(edge.kind) ? parts->transfer : parts->helpers) += share(track.now_ns - came_ns);
     }
@@ -184,9 +198,10 @@ class Simulation {
   }
 
   static double latency_ns(const ReplayEdge& edge, const FittedCosts& costs) {
+    if (edge.drawn_ns >= 0) return edge.drawn_ns;
     if (carries_bytes(edge.kind)) {
-      return costs.network.time_ns({edge.kind == DependencyKind::message ? "message" : "send", 2}, edge.bytes,
-                                   edge.quantile);
+      if (!edge.binding && edge.recorded_ns < 0) return 0;  // one of several that were waited for together
+      return costs.network.time_ns(kind_of(edge), edge.bytes, edge.quantile);
     }
     const auto found = costs.latencies_ns.find(edge.kind);
     if (found == costs.latencies_ns.end()) return 0;
@@ -210,6 +225,7 @@ class Simulation {
   const ReplayProgram& program_;
   const CrossFit& costs_;
   const CollectiveTime& time_;
+  const MessageTime& message_time_;
   std::vector<Track> tracks_;
   std::vector<double> caused_;
   std::vector<Meeting> collectives_;
@@ -247,8 +263,11 @@ double fitted_time(const ReplayCollective& of, const FittedCosts& costs) {
   return of.rescheduled && of.gradient ? usual * costs.gradient_factor[static_cast<std::size_t>(of.iteration)] : usual;
 }
 
-Replayed replay(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time) {
-  return replay_parts::Simulation(program, costs, time).run();
+double fitted_message_time(const ReplayEdge&, double ns, const FittedCosts&) { return ns; }
+
+Replayed replay(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time,
+                const MessageTime& message_time) {
+  return replay_parts::Simulation(program, costs, time, message_time).run();
 }
 
 }  // namespace paceline::analysis

@@ -32,6 +32,9 @@ CrossFit fit_costs(const ReplayProgram& program);
 // The time of a collective in ns after its last arrival. Changes replace it.
 using CollectiveTime = std::function<double(const ReplayCollective&, const FittedCosts&)>;
 double fitted_time(const ReplayCollective& collective, const FittedCosts& costs);
+// The time of a message, whose fitted time is `ns`. Changes replace it.
+using MessageTime = std::function<double(const ReplayEdge&, double ns, const FittedCosts&)>;
+double fitted_message_time(const ReplayEdge& edge, double ns, const FittedCosts& costs);
 
 // What a main thread does in an iteration, in ns: the work of each phase, waiting in collectives for the last arrival,
 // transfers, and waiting for its helper threads and streams.
@@ -48,6 +51,7 @@ struct Replayed {
 };
 
 // Ranks begin their first iteration together. Cost: linear in the items.
-Replayed replay(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time = fitted_time);
+Replayed replay(const ReplayProgram& program, const CrossFit& costs, const CollectiveTime& time = fitted_time,
+                const MessageTime& message_time = fitted_message_time);
 
 }  // namespace paceline::analysis

@@ -37,11 +37,11 @@ class Building {
     add_iterations();
     if (out_.iterations.empty()) return std::move(out_);
     add_collectives();
-    draw_collectives();
     add_edges();
     add_gradients();
     out_.tracks.resize(graph_.tracks.size());
     parallel_for(points_.size(), [&](std::size_t t) { add_items(static_cast<GraphTrack>(t)); });
+    draw_transfers(out_, 0);
     return std::move(out_);
   }
 
@@ -61,6 +61,7 @@ class Building {
       out_.iterations.push_back({number, 0, 0});
     }
     starts_.resize(all.size());
+    ends_.resize(all.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
       const GraphTrack main = graph_.main[r];
       if (main == no_track) continue;
@@ -71,10 +72,12 @@ class Building {
         add_point(main, start, start, iteration_begins, {.what = ReplayItem::begin_iteration, .index = found->second});
         add_point(main, end, end, iteration_ends, {.what = ReplayItem::end_iteration, .index = found->second});
         starts_[r].emplace_back(start, static_cast<std::int32_t>(found->second));
+        ends_[r].push_back(end);
         out_.iterations[found->second].recorded_ns +=
             static_cast<double>(iteration.duration_ns) / static_cast<double>(all.size());
       }
       std::ranges::sort(starts_[r]);
+      std::ranges::sort(ends_[r]);
     }
   }
 
@@ -83,6 +86,13 @@ class Building {
     const auto& of = starts_[rank];
     const auto after = std::ranges::upper_bound(of, time_ns, {}, &std::pair<std::int64_t, std::int32_t>::first);
     return after == of.begin() ? -1 : std::prev(after)->second;
+  }
+
+  bool inside_iteration(std::uint32_t rank, std::int64_t time_ns) const {
+    const auto after =
+        std::ranges::upper_bound(starts_[rank], time_ns, {}, &std::pair<std::int64_t, std::int32_t>::first);
+    const auto begun = static_cast<std::size_t>(after - starts_[rank].begin());
+    return begun > 0 && time_ns < ends_[rank][begun - 1];
   }
 
   void add_point(GraphTrack track, std::int64_t begin, std::int64_t end, Order order, const ReplayItem& item) {
@@ -127,35 +137,12 @@ class Building {
                   {.what = ReplayItem::complete,
                    .index = c,
                    .member = static_cast<std::uint32_t>(&member - of.arrivals.data())});
-        const bool on_main = graph_.tracks[member.track].main && to.iteration >= 0;
+        const TrackDependencies& track = graph_.tracks[member.track];
+        const bool on_main = track.main && to.iteration >= 0 && inside_iteration(track.rank, member.blocked_from_ns);
         if (on_main && of.last_arrival_ns > member.blocked_from_ns) {
           out_.iterations[static_cast<std::size_t>(to.iteration)].recorded_wait_ns +=
               static_cast<double>(of.last_arrival_ns - member.blocked_from_ns) / static_cast<double>(out_.ranks);
         }
-      }
-    }
-  }
-
-  // Pairs each collective with the one of the same kind, size and place in the iteration's partner.
-  void draw_collectives() {
-    using Key = std::tuple<std::int32_t, std::string, std::uint32_t, std::uint64_t>;
-    std::map<Key, std::vector<std::uint32_t>> of_iterations;
-    const auto key_of = [](std::int32_t iteration, const ReplayCollective& of) {
-      return Key(iteration, of.operation, of.members, of.bytes);
-    };
-    for (std::uint32_t c = 0; c < out_.collectives.size(); ++c) {
-      const ReplayCollective& of = out_.collectives[c];
-      if (of.iteration >= 0) of_iterations[key_of(of.iteration, of)].push_back(c);
-    }
-    for (const auto& [key, of_iteration] : of_iterations) {
-      const std::int32_t partner = partner_of(out_, std::get<0>(key));
-      if (partner < 0) continue;
-      const auto found = of_iterations.find(key_of(partner, out_.collectives[of_iteration.front()]));
-      if (found == of_iterations.end()) continue;
-      for (std::size_t k = 0; k < std::min(of_iteration.size(), found->second.size()); ++k) {
-        ReplayCollective& to = out_.collectives[of_iteration[k]];
-        to.drawn = found->second[k];
-        to.drawn_ns = out_.collectives[to.drawn].recorded_ns;
       }
     }
   }
@@ -197,13 +184,21 @@ class Building {
         // A helper that began while the main thread waited was woken before and came late, which is its own time.
         const bool woken = wait.kind == DependencyKind::hand_over && wait.bytes == 0;
         if (woken) until = std::max(wait.from_ns, until - (wait.cause_ns - cause));
-        // Where the cause had come before the track did, the time until the track went on is its own.
-        const bool binding = cause > wait.from_ns;
-        if (!binding) until = wait.from_ns;
+        // Where the cause had come before the track did, a message still has its transfer. Otherwise, the time until
+        // the track went on is its own.
+        const bool binding = cause > wait.from_ns, last = came_last(of_track, w);
+        const bool observed = last && (binding || carries_bytes(wait.kind));
+        if (!binding && !observed) until = wait.from_ns;
         double& place = drawn.try_emplace({wait.kind, wait.bytes}, 0.5).first->second;
-        const bool observed = binding && came_last(of_track, w);
-        out_.edges.push_back({wait.kind, wait.bytes, iteration_at(graph_.tracks[t].rank, wait.until_ns),
-                              observed ? static_cast<double>(until - cause) : not_observed, place});
+        out_.edges.push_back(
+            {.kind = wait.kind,
+             .from = wait.cause,
+             .to = t,
+             .bytes = wait.bytes,
+             .iteration = iteration_at(graph_.tracks[t].rank, wait.until_ns),
+             .recorded_ns = observed ? static_cast<double>(until - std::max(cause, wait.from_ns)) : not_observed,
+             .quantile = place,
+             .binding = binding});
         place = std::fmod(place + golden_ratio, 1.0);
         add_point(wait.cause, cause, cause, causes, {.what = ReplayItem::cause, .index = index});
         ReplayItem item{.what = ReplayItem::wait, .index = index};
@@ -327,28 +322,11 @@ class Building {
   const std::vector<std::string>& patterns_;
   std::vector<std::vector<Point>> points_;                                  // of each track
   std::vector<std::vector<std::pair<std::int64_t, std::int32_t>>> starts_;  // of the iterations of each rank
+  std::vector<std::vector<std::int64_t>> ends_;                             // likewise
   ReplayProgram out_;
 };
 
 }  // namespace replay_building
-
-std::int32_t warm_up_of(const ReplayProgram& program) {
-  const auto count = static_cast<std::int32_t>(program.iterations.size());
-  return count < 4 ? 0 : std::max(1, count / 10);
-}
-
-std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration) {
-  const auto count = static_cast<std::int32_t>(program.iterations.size()), first = warm_up_of(program);
-  const std::int32_t block = count > replay_block ? replay_block : 1;
-  const bool even = iteration / block % 2 == 0;
-  for (std::int32_t distance = block; distance < count; distance += 2 * block) {
-    for (const std::int32_t partner :
-         {iteration + (even ? distance : -distance), iteration - (even ? distance : -distance)}) {
-      if (partner >= first && partner < count) return partner;
-    }
-  }
-  return -1;
-}
 
 ReplayProgram replay_program(const PhaseTable& table, const DependencyGraph& graph,
                              const std::vector<std::string>& patterns) {

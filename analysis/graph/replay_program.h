@@ -43,10 +43,17 @@ struct ReplayTrack {
 // From a cause on one track to a wait on another.
 struct ReplayEdge {
   DependencyKind kind = DependencyKind::message;
+  std::uint32_t from = 0, to = 0;  // the tracks of the cause and of the waiter, as recorded
   std::uint64_t bytes = 0;
   std::int32_t iteration = -1;
-  double recorded_ns = 0;  // from the later one of cause and waiter to the end of the wait; for fitting only
-  double quantile = 0.5;   // of the observed times, which it takes in a replay
+  // From the later one of cause and waiter to the end of the wait; below 0: not known. For fitting only.
+  double recorded_ns = 0;
+  double quantile = 0.5;  // of the observed times, which it takes in a replay without `drawn_ns`
+  // recorded_ns of the same edge of the iteration's partner; below 0: there is none, or it was not observed.
+  double drawn_ns = -1;
+  // False: a message whose cause had come before the waiter did. It then takes the time of its transfer from the later
+  // one of the two; other edges cost nothing then.
+  bool binding = true;
 };
 
 struct ReplayCollective {
@@ -89,9 +96,13 @@ struct ReplayProgram {
 inline constexpr std::int32_t replay_block = 5;  // iterations
 // The first tenth of the iterations (at least one), whose transfers are not used where there are others.
 std::int32_t warm_up_of(const ReplayProgram& program);
-// The iteration of a neighbouring block whose transfers a replay takes for this one, so that what happened together
-// stays together. -1 if there is none after the warm-up.
-std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration);
+// The iteration of another block whose transfers a replay takes for this one, so that what happened together stays
+// together: for draw 0 that of a neighbouring block, for the draws after it those further away. -1 if there is none
+// after the warm-up.
+std::int32_t partner_of(const ReplayProgram& program, std::int32_t iteration, std::size_t draw = 0);
+// Gives each collective and each edge the recorded time of its counterpart in the iteration's partner: the one of the
+// same kind, size and place. Cost: n log n in both.
+void draw_transfers(ReplayProgram& program, std::size_t draw);
 
 // Work in ranges and kernels whose names fit one of `patterns` (`*` stands for any text) gets its place as group, the
 // first one where several fit. Empty without common iterations. Cost: n log n in the dependencies, linear in the

@@ -9,6 +9,8 @@
 namespace paceline::analysis {
 namespace prediction_parts {
 
+// How many replays give the replayed step: with one, it would depend on which iterations happen to be paired.
+constexpr std::size_t draws = 4;
 constexpr double least_moved = 0.005;  // of the step
 constexpr double least_width = 1e-6;   // of the median; iterations that differ by less are equal but for rounding
 
@@ -136,7 +138,7 @@ Predictor::Predictor(const PhaseTable& table, const DependencyGraph& graph, cons
   schedule_ = recorded_schedule(program_);
   ready_ = recorded_readiness(program_);
   costs_ = fit_costs(program_);
-  base_ = replay(program_, costs_);
+  replay_unchanged();
   std::vector<double> measured;
   for (const std::size_t i : steady()) measured.push_back(1e-9 * program_.iterations[i].recorded_ns);
   measured_s_ = prediction_parts::median_of(std::move(measured));
@@ -151,29 +153,41 @@ std::vector<std::size_t> Predictor::steady() const {
   return indices;
 }
 
-double Predictor::replayed_s() const {
-  return 1e-9 * prediction_parts::median_of(prediction_parts::chosen(base_.iteration_ns, steady()));
+void Predictor::replay_unchanged() {
+  double waiting = 0, sum = 0;
+  for (std::size_t draw = prediction_parts::draws; draw-- > 0;) {
+    draw_transfers(program_, draw);
+    base_ = replay(program_, costs_);  // in the end that of draw 0, which predictions take
+    for (const std::size_t i : steady()) {
+      replayed_ns_.push_back(base_.iteration_ns[i]);
+      sum += base_.iteration_ns[i];
+      waiting += base_.wait_ns[i];
+    }
+  }
+  replayed_waiting_share_ = waiting / std::max(sum, 1.0);
 }
+
+double Predictor::replayed_s() const { return 1e-9 * prediction_parts::median_of(replayed_ns_); }
 
 WhatIf Predictor::unchanged() const {
   WhatIf out{.step_s = measured_s_, .replayed_s = replayed_s(), .iterations = iterations()};
-  double step = 0, replayed = 0;
+  double step = 0;
   for (const std::size_t i : steady()) {
     step += program_.iterations[i].recorded_ns;
-    replayed += base_.iteration_ns[i];
     out.waiting_share += program_.iterations[i].recorded_wait_ns;
-    out.replayed_waiting_share += base_.wait_ns[i];
   }
   out.waiting_share /= std::max(step, 1.0);
-  out.replayed_waiting_share /= std::max(replayed, 1.0);
+  out.replayed_waiting_share = replayed_waiting_share_;
   return out;
 }
 
 std::string Predictor::obstacle(const Changes& changes) const {
   const bool rearranges = changes.schedule || changes.bucket_bytes;
-  const bool network = changes.bytes_per_value || changes.algorithm || changes.latency != 1 || changes.byte_time != 1 ||
-                       changes.free_communication || changes.ranks;
-  if ((rearranges || network) && program_.collectives.empty()) {
+  const bool network = changes.latency != 1 || changes.byte_time != 1 || changes.free_communication;
+  const bool collectives = rearranges || changes.bytes_per_value || changes.algorithm || changes.ranks;
+  const bool messages =
+      std::ranges::any_of(program_.edges, [](const ReplayEdge& of) { return carries_bytes(of.kind); });
+  if (program_.collectives.empty() && (collectives || (network && !messages))) {
     return "no collective of several ranks was recorded, so nothing is known about the network; record the job on at "
            "least 2 ranks";
   }
@@ -279,9 +293,19 @@ CollectiveTime Predictor::time_of(const Changes& changes) const {
   };
 }
 
+MessageTime Predictor::message_time_of(const Changes& changes) {
+  return [changes](const ReplayEdge& of, double ns, const FittedCosts& costs) {
+    if (changes.free_communication) return 0.0;
+    const TransferCost* cost = costs.network.cost({of.kind == DependencyKind::message ? "message" : "send", 2});
+    const double bytes = static_cast<double>(of.bytes), now = cost == nullptr ? 0 : cost->of(bytes);
+    if (now <= 0) return ns;
+    return ns * (cost->latency_ns * changes.latency + cost->ns_per_byte * bytes * changes.byte_time) / now;
+  };
+}
+
 Prediction Predictor::predict(const Changes& changes) const {
   using namespace prediction_parts;
-  const Replayed after = replay(changed(changes), costs_, time_of(changes));
+  const Replayed after = replay(changed(changes), costs_, time_of(changes), message_time_of(changes));
   const std::vector<std::size_t> indices = steady();
   const auto base = chosen(base_.iteration_ns, indices), fresh = chosen(after.iteration_ns, indices);
   Prediction out;
@@ -294,6 +318,9 @@ Prediction Predictor::predict(const Changes& changes) const {
   if (const auto factor = factor_interval(measured, base, fresh)) {
     out.ci95 = Interval{out.step_s * factor->low, out.step_s * factor->high};
   }
+  out.alters_training = changes.bytes_per_value.value_or(setup_.bytes_per_value) < setup_.bytes_per_value ||
+                        (changes.schedule == GradientSchedule::double_buffering && schedule_ != changes.schedule) ||
+                        changes.batch != 1 || changes.ranks;
   out.moved = moved_parts(mean_of(base_.parts, indices), mean_of(after.parts, indices), measured_s_);
   return out;
 }

@@ -83,8 +83,10 @@ class Predictor {
 
  private:
   std::vector<std::size_t> steady() const;  // indices of the iterations after warm-up
+  void replay_unchanged();
   ReplayProgram changed(const Changes& changes) const;
   CollectiveTime time_of(const Changes& changes) const;
+  static MessageTime message_time_of(const Changes& changes);
   std::vector<TransferCost> core_costs(const Changes& changes) const;
 
   ReplayProgram program_;
@@ -95,6 +97,9 @@ class Predictor {
   Readiness ready_;
   CrossFit costs_;
   Replayed base_;
+  // Of the replays with each draw of the transfers.
+  std::vector<double> replayed_ns_;  // the steady iterations
+  double replayed_waiting_share_ = 0;
   CoreSharing sharing_;
   double measured_s_ = 0;
 };

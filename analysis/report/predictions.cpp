@@ -29,6 +29,10 @@ std::string moved_text(const Prediction& prediction) {
 
 }  // namespace prediction_text
 
+std::string training_note(const Prediction& prediction) {
+  return prediction.alters_training ? " It alters the training, so check the accuracy." : "";
+}
+
 Table prediction_table(const WhatIf& what_if) {
   using namespace prediction_text;
   Table table{
@@ -54,9 +58,9 @@ Table prediction_table(const WhatIf& what_if) {
     const auto interval = [](const Interval& ci95) {
       return fmt::format("{} to {}", seconds(ci95.low), seconds(ci95.high));
     };
-    table.rows.push_back({of.title, of.options.empty() ? no_value : of.options, seconds(of.step_s),
-                          or_none(of.ci95, interval), change_text(of.ratio), change_text(of.per_image),
-                          moved_text(of)});
+    table.rows.push_back({of.alters_training ? of.title + " (check the accuracy)" : of.title,
+                          of.options.empty() ? no_value : of.options, seconds(of.step_s), or_none(of.ci95, interval),
+                          change_text(of.ratio), change_text(of.per_image), moved_text(of)});
   }
   return table;
 }
@@ -76,6 +80,7 @@ Json predictions_json(const WhatIf& what_if) {
                                                        {"ratio", of.ratio},
                                                        {"per_image_ratio", of.per_image}});
     if (of.bound) entry["bound"] = true;
+    if (of.alters_training) entry["alters_training"] = true;
     if (of.ci95) entry["ci95"] = {of.ci95->low, of.ci95->high};
     entry["moves"] = Json::array();
     for (const MovedPart& part : of.moved) {

@@ -3,6 +3,7 @@
 
 #include "analysis/report/changes.h"
 #include "analysis/report/lateness_judgement.h"
+#include "analysis/report/predictions.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 #include "analysis/text/lists.h"
@@ -169,7 +170,9 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
 
 std::string prediction_sentence(const RunAnalysis& run, const Prediction& first, const std::string& brings) {
   return fmt::format("The change to make first is {}: it is predicted to take a step from {} to {} ({:.1f} % less){}.",
-                     first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio), brings);
+                     first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio),
+                     brings) +
+         training_note(first);
 }
 
 // Why no change is named as the one to make first, without a full stop. The table of changes lists the relief of a rank

@@ -83,6 +83,7 @@ TEST_F(WhatifCommand, WithoutAChangeItRanksAllThatApply) {
               ::testing::StartsWith("A step of run takes 82.0 ms (median of 36 iterations after warm-up)."));
   EXPECT_THAT(text.output, ::testing::HasSubstr("rank 1 no slower than the others"));
   EXPECT_THAT(text.output, ::testing::HasSubstr("no contention for cores"));
+  EXPECT_THAT(text.output, ::testing::HasSubstr("double buffering (check the accuracy)"));
   const json found = json::parse(paceline("whatif run --format json").output);
   EXPECT_EQ(found["schema"], "paceline.whatif/1");
   EXPECT_EQ(json::parse(paceline("report run --format json").output)["runs"][0]["what_if"]["predictions"],

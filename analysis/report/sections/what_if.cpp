@@ -19,7 +19,8 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   });
   if (best == run.what_if->predictions.end() || best->ratio > 1 - worth_a_finding) return;
   std::string text = fmt::format("The largest single gain predicted is {}: a step would take {} instead of {}.",
-                                 best->title, seconds(best->step_s), seconds(run.what_if->step_s));
+                                 best->title, seconds(best->step_s), seconds(run.what_if->step_s)) +
+                     training_note(*best);
   for (const std::string& note : run.what_if->notes) text += " " + note;
   out.push_back({.severity = Severity::info,
                  .text = std::move(text),

@@ -229,6 +229,63 @@ TEST(CriticalPath, TakesRangesOfAnAllreduceForACollective) {
   EXPECT_EQ(path->phase_ns(Phase::communication), 20 * ms);
 }
 
+// A parameter server: the ranks exchange gradients in ranges of equal size, but no rank waits for the other's. A thread
+// of rank 0 probes for the gradient of rank 1, which comes from it and not from rank 0's main thread.
+//   rank 0: forward 0 … 20, push 20 … 25, forward 25 … 70;  its server: probes from 1, receives 48 … 52, sends 52 … 60
+//   rank 1: forward 0 … 45, push 45 … 62: sends 45 … 52, receives 53 … 62;  forward 62 … 80
+TEST(CriticalPath, AServerThatProbesWaitsForTheSender) {
+  TraceBuilder run;
+  const auto call = [](TrackBuilder& track, std::int64_t from_ms, std::int64_t until_ms, const char* name, int peer) {
+    track.add_slice(from_ms * ms, until_ms * ms, name, "mpi", "point-to-point");
+    track.text_argument("communicator", "MPI_COMM_WORLD");
+    track.argument("peer", peer);
+    track.argument("tag", 7);
+    track.argument("bytes", 4'000'000);
+  };
+  const auto push = [](TrackBuilder& track, std::int64_t from_ms, std::int64_t until_ms) {
+    track.push(from_ms * ms, "push and pull", trainer, "allreduce");
+    track.argument("payload", 8'000'000);
+    track.pop(until_ms * ms);
+  };
+  RankBuilder& server = run.add_rank(0, 2);
+  TrackBuilder& zero = server.add_main_thread();
+  zero.push(0, "iteration", trainer, "iteration");
+  zero.add_slice(0, 20 * ms, "forward", trainer, "forward");
+  push(zero, 20, 25);
+  zero.add_slice(25 * ms, 70 * ms, "forward", trainer, "forward");
+  zero.pop(70 * ms);
+  TrackBuilder& thread = server.add_track(TrackKind::thread, "server", 2);
+  for (const std::int64_t probe : {1, 11, 21, 31, 41}) call(thread, probe, probe + 1, "MPI_Iprobe", 1);
+  call(thread, 48, 52, "MPI_Recv", 1);
+  call(thread, 52, 60, "MPI_Send", 1);
+  TrackBuilder& one = run.add_rank(1, 2).add_main_thread();
+  one.push(0, "iteration", trainer, "iteration");
+  one.add_slice(0, 45 * ms, "forward", trainer, "forward");
+  one.push(45 * ms, "push and pull", trainer, "allreduce");
+  one.argument("payload", 8'000'000);
+  call(one, 45, 52, "MPI_Send", 0);
+  call(one, 53, 62, "MPI_Recv", 0);
+  one.pop(62 * ms);
+  one.add_slice(62 * ms, 80 * ms, "forward", trainer, "forward");
+  one.pop(80 * ms);
+  const Trace trace = run.finish();
+  const PhaseTable table(trace);
+  const DependencyGraph graph = dependency_graph(table);
+  EXPECT_TRUE(graph.collectives.empty()) << "rank 0 went on before rank 1 came";
+  EXPECT_TRUE(graph.tracks[graph.main[0]].waits.empty());
+  const auto& waits = graph.tracks[1].waits;  // of the server
+  const auto receive = std::ranges::find(waits, DependencyKind::message, &Dependency::kind);
+  ASSERT_NE(receive, waits.end());
+  EXPECT_EQ(receive->from_ns, 1 * ms) << "from the first probe";
+  EXPECT_EQ(receive->until_ns, 48 * ms);
+  EXPECT_EQ(receive->cause_ns, 45 * ms);
+  EXPECT_TRUE(std::ranges::none_of(waits, [](const Dependency& of) { return of.kind == DependencyKind::hand_over; }));
+  const auto path = path_of(trace);
+  ASSERT_TRUE(path);
+  EXPECT_EQ(phase_of(*path, 1, Phase::forward), 45 + 18);
+  EXPECT_EQ(phase_of(*path, 0, Phase::forward), 0);
+}
+
 TEST(CriticalPath, IsAbsentWithoutIterations) {
   TraceBuilder run;
   run.add_rank(0, 1).add_main_thread().add_slice(0, ms, "forward", trainer, "forward");

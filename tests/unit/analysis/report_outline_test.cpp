@@ -106,6 +106,8 @@ TEST(FirstPrediction, KeepsTheResultsOfTrainingWhereThatPays) {
   EXPECT_EQ(first_prediction(run)->options, "--bucket-mb 1");
   run.what_if->predictions[1].ratio = run.what_if->predictions[1].per_image = 0.8;
   EXPECT_EQ(first_prediction(run)->options, "--double-buffering");
+  run.what_if->predictions[0].alters_training = true;
+  EXPECT_THAT(build_report({run}).verdict.change, HasSubstr("It alters the training, so check the accuracy."));
   run.what_if->predictions = {prediction("--relieve 1", 0.7), prediction("--balanced", 0.8),
                               prediction("--bucket-mb 1", 0.9)};
   run.lateness.late.clear();

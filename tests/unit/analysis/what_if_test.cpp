@@ -154,6 +154,16 @@ TEST_F(WhatIfTest, RanksAllChangesWithTheBoundsAmongThem) {
   EXPECT_THAT(titles, ::testing::Not(::testing::Contains("rank 0 no slower than the others"))) << "it changes nothing";
 }
 
+TEST_F(WhatIfTest, KnowsWhichChangesAlterTheTraining) {
+  const Predictor base = predictor();
+  EXPECT_TRUE(base.predict({.bytes_per_value = 2}).alters_training);
+  EXPECT_TRUE(base.predict({.schedule = GradientSchedule::double_buffering}).alters_training);
+  EXPECT_TRUE(base.predict({.batch = 2}).alters_training);
+  EXPECT_TRUE(base.predict({.ranks = 4}).alters_training);
+  EXPECT_FALSE(base.predict({.schedule = GradientSchedule::overlap, .bucket_bytes = 1e6}).alters_training);
+  EXPECT_FALSE(base.predict({.algorithm = AllreduceAlgorithm::ring}).alters_training);
+}
+
 TEST_F(WhatIfTest, RefusesWhatTheRunCannotShow) {
   EXPECT_THAT(predictor().obstacle({.bucket_bytes = 1e6}), ::testing::HasSubstr("add --overlap"));
   EXPECT_THAT(predictor().obstacle({.relieved = {7}}), ::testing::HasSubstr("no such rank"));
@@ -176,6 +186,7 @@ TEST(WhatIf, AReplayTakesTheTransfersOfANeighbouringBlock) {
   EXPECT_EQ(partner_of(program, 12), 17);
   EXPECT_EQ(partner_of(program, 17), 12);
   EXPECT_EQ(partner_of(program, 7), 12) << "iteration 2 belongs to the warm-up";
+  EXPECT_EQ(partner_of(program, 12, 2), 27) << "the next block that has other costs";
   const Replayed replayed = replay(program, fit_costs(program));
   for (std::size_t i = 5; i < 35; ++i) {
     EXPECT_NEAR(replayed.iteration_ns[i], static_cast<double>(99 + i % 5) * ms, 1) << i;
@@ -325,6 +336,44 @@ class MessageTest : public WhatIfTest {
 TEST_F(MessageTest, ReplaysAReceiveAfterItsSend) {
   EXPECT_NEAR(predictor().replayed_s(), 0.045, 1e-9);
   EXPECT_NEAR(step_ms({.faster = {{"forward", 2}}}), 45 - 20, 0.01);
+}
+
+// Rank 0 computes 39 and sends to rank 1, which waits for it, computes 9 and sends back; each message takes 6.
+class PingPongTest : public WhatIfTest {
+ protected:
+  static Trace job() {
+    TraceBuilder run;
+    for (int r = 0; r < 2; ++r) {
+      TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+      const auto call = [&](std::int64_t from, std::int64_t until, const char* name) {
+        main.add_slice(from, until, name, "mpi", "point-to-point");
+        main.text_argument("communicator", "MPI_COMM_WORLD");
+        main.argument("peer", 1 - r);
+        main.argument("tag", 3);
+        main.argument("bytes", 1000);
+      };
+      for (int i = 0; i < 30; ++i) {
+        const std::int64_t now = i * 60 * ms;
+        main.push(now, "iteration", trainer, "iteration");
+        main.argument("payload", i);
+        if (r == 1) call(now, now + 45 * ms, "MPI_Recv");
+        const std::int64_t begin = now + (r == 0 ? 0 : 45) * ms, end = now + (r == 0 ? 39 : 54) * ms;
+        main.add_slice(begin, end, "forward", trainer, "forward");
+        call(end, end + ms, "MPI_Send");
+        if (r == 0) call(end + ms, now + 60 * ms, "MPI_Recv");
+        main.pop(now + 60 * ms);
+      }
+    }
+    return run.finish();
+  }
+  PingPongTest() : WhatIfTest(job()) {}
+};
+
+TEST_F(PingPongTest, AnotherNetworkChangesMessagesToo) {
+  EXPECT_NEAR(predictor().replayed_s(), 0.060, 1e-9);
+  EXPECT_NEAR(step_ms({.byte_time = 2}), 60 + 2 * 6, 0.01);
+  EXPECT_NEAR(step_ms({.free_communication = true}), 60 - 2 * 6, 0.01);
+  EXPECT_THAT(predictor().obstacle({.bytes_per_value = 2}), ::testing::HasSubstr("no collective"));
 }
 
 }  // namespace
