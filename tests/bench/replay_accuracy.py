@@ -2,8 +2,10 @@
 """usage: replay_accuracy.py PACELINE TRAINER [--ranks 1,2,4] [--iterations N] [TRACE…]
 
 Records the trainer with each communicator and updater, and compares the replay of each run with what was measured: the
-median step, and the share of the steps that is waiting for the last rank. With TRACEs, replays these instead. Exit status 1
-if the median over the runs of the step's error is above 3 %, or a share is off by more than 5 points.
+median step, and the share of the steps that is waiting for the last rank. With TRACEs, replays these instead. "noise" is half
+the 95 % interval of the measured median: where iterations vary much, no replay from other iterations can be expected to meet
+that median. It is absent where the run is too short for it. Exit status 1 if the median over the runs of the step's error is
+above 3 %, or a share is off by more than 5 points.
 """
 import argparse
 import json
@@ -53,14 +55,17 @@ def main():
                 for options in variants if ranks > 1 else [[]]:
                     yield record(arguments.paceline, arguments.trainer, pathlib.Path(folder), ranks, arguments.iterations,
                                  options)
-        print(f"{'run':32} {'measured':>10} {'replayed':>10} {'error':>7} {'waiting':>8} {'replayed':>8}")
+        print(f"{'run':32} {'measured':>10} {'replayed':>10} {'error':>7} {'noise':>7} {'waiting':>8} {'replayed':>8}")
         for run in runs():
-            found = json.loads(subprocess.run([arguments.paceline, "whatif", "--format", "json", str(run)], check=True,
-                                              capture_output=True, text=True).stdout)
+            # A change that changes nothing: its interval is that of the measured median.
+            command = [arguments.paceline, "whatif", "--format", "json", "--batch", "1.0000001", str(run)]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            interval = found["predictions"][0].get("ci95")
+            noise = f"{(interval[1] - interval[0]) / 2 / found['step_s']:.1%}" if interval else "–"
             errors.append(found["replayed_s"] / found["step_s"] - 1)
             waits.append(found["replayed_waiting_share"] - found["waiting_share"])
             print(f"{run.name:32} {1e3 * found['step_s']:8.2f}ms {1e3 * found['replayed_s']:8.2f}ms {errors[-1]:+7.1%} "
-                  f"{found['waiting_share']:8.1%} {found['replayed_waiting_share']:8.1%}", flush=True)
+                  f"{noise:>7} {found['waiting_share']:8.1%} {found['replayed_waiting_share']:8.1%}", flush=True)
     error, wait = statistics.median(map(abs, errors)), max(map(abs, waits))
     print(f"median error of the step {error:.1%}, largest error of the waiting {100 * wait:.1f} points")
     sys.exit(error > 0.03 or wait > 0.05)
