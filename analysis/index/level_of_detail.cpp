@@ -93,10 +93,11 @@ std::size_t LevelOfDetail::position(unsigned depth, std::uint32_t slice) const {
   return static_cast<std::size_t>(std::ranges::lower_bound(of.order, slice) - of.order.begin());
 }
 
-void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColumns& columns,
-                          std::vector<Item>& items) const {
+void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColumns& columns, std::vector<Item>& items,
+                          double least_ns) const {
   items.clear();
   const std::size_t size = count(depth);
+  if (size == 0) return;
   const auto start = [&](std::size_t i) { return slices.start_ns[slice(depth, i)]; };
   const auto wide = [&](std::size_t i) {
     return static_cast<double>(slices.duration_ns[slice(depth, i)]) >= columns.ns_per_pixel;
@@ -105,6 +106,19 @@ void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColum
   // Slices of one depth do not overlap: only the last one that starts before the first column can reach into it.
   std::size_t i = first_where(size, [&](std::size_t k) { return columns.x(start(k)) >= 0; });
   if (i > 0 && columns.x(slices.end_ns(slice(depth, i - 1))) > 0) --i;
+
+  const std::int64_t longest_ns = slices.duration_ns[slice(depth, longest(slices, depth, 0, size))];
+  const bool any_long = static_cast<double>(longest_ns) >= least_ns;
+
+  // The first of the slices from `begin` to before `end` for which beyond(its column), given that it starts near `at`.
+  // The search compares times, which is faster than columns; where times are rounded its result may be off by a slice.
+  const auto first_beyond = [&](std::size_t begin, std::size_t end, std::size_t step, double at, auto beyond) {
+    const double time = columns.begin_ns + at * columns.ns_per_pixel;
+    std::size_t found = gallop(begin, end, step, [&](std::size_t k) { return static_cast<double>(start(k)) >= time; });
+    while (found < end && !beyond(columns.x(start(found)))) ++found;
+    while (found > begin && beyond(columns.x(start(found - 1)))) --found;
+    return found;
+  };
 
   std::size_t step = 1;
   while (i < size && columns.x(start(i)) < columns.count) {
@@ -117,14 +131,19 @@ void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColum
       continue;
     }
     const int column = columns.column(start(i));
-    std::size_t end = gallop(i, size, step, [&](std::size_t k) { return columns.x(start(k)) >= column + 1; });
+    std::size_t end = first_beyond(i, size, step, column + 1, [&](double x) { return x >= column + 1; });
     step = std::max<std::size_t>(1, (end - i) / 2);  // neighbouring columns hold about as many
     // Of slices that start in one column only the last can be a pixel wide or more.
     if (end - i > 1 && wide(end - 1)) --end;
-    const std::size_t past = gallop(i, end, std::max<std::size_t>(1, (end - i) / 4),
-                                    [&](std::size_t k) { return columns.x(start(k)) > column + 0.5; });
-    items.push_back({column, column + 1, slice(depth, longest(slices, depth, i, end)),
-                     slice(depth, past > i ? past - 1 : i), static_cast<std::uint32_t>(end - i)});
+    std::size_t middle = i;
+    if (end - i > 1) {
+      const std::size_t past = first_beyond(i, end, std::max<std::size_t>(1, (end - i) / 4), column + 0.5,
+                                            [&](double x) { return x > column + 0.5; });
+      if (past > i) middle = past - 1;
+    }
+    const std::size_t shown = any_long && end - i > 1 ? longest(slices, depth, i, end) : middle;
+    items.push_back(
+        {column, column + 1, slice(depth, shown), slice(depth, middle), static_cast<std::uint32_t>(end - i)});
     i = end;
   }
 }

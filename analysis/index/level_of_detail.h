@@ -67,8 +67,10 @@ class LevelOfDetail {
   std::size_t position(unsigned depth, std::uint32_t slice) const;
 
   // Replaces `items` by what is to be drawn, left to right: at most two items a column. `slices` are those that the
-  // index was built from.
-  void items(const Slices& slices, unsigned depth, const PixelColumns& columns, std::vector<Item>& items) const;
+  // index was built from. Whoever needs the longest slice of a fold only if it takes `least_ns` saves most of the time
+  // where no slice of the depth takes that long: then a fold's `slice` is its `middle`.
+  void items(const Slices& slices, unsigned depth, const PixelColumns& columns, std::vector<Item>& items,
+             double least_ns = 0) const;
 
   // The slice of this depth that covers [time − slack, time + slack]; of several the longest.
   std::optional<std::uint32_t> slice_at(const Slices& slices, unsigned depth, double time_ns, double slack_ns) const;

@@ -53,6 +53,9 @@ class PhaseWalk {
     const Slices& slices = *slices_;
     for (; at.slice < slices.size() && slices.start_ns[at.slice] < until_ns; ++at.slice) {
       const std::int64_t start = slices.start_ns[at.slice];
+      // Inside another slice, a slice without a phase of its own changes nothing, and most slices are like that.
+      const bool inside = !at.open.empty() && at.open.back().end_ns > start;
+      if (inside && !table_.phase(slices.kind[at.slice])) continue;
       close(at, start, visit);
       const Position::Open inner = opened(at);
       // Most slices end before the next one starts, and need no place among the open ones.

@@ -2,7 +2,8 @@
 // for drawing, which loops over all slices in view; and the cost of placing the rows of many ranks.
 //
 // usage: viewer_bench [--benchmark_…]     the benchmarks
-//        viewer_bench RUN                 how the window of that run behaves: viewer_scale.cpp
+//        viewer_bench [--cpu-time] RUN    how the window of that run behaves: viewer_scale.cpp. Ends with status 1
+//                                         below a goal. --cpu-time: frames and events are judged by their CPU time
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
@@ -10,6 +11,7 @@
 #include <QPainter>
 #include <iostream>
 #include <map>
+#include <string_view>
 
 #include "analysis/trace/builder.h"
 #include "tests/bench/viewer_scale.h"
@@ -162,10 +164,10 @@ int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   paceline::viewer::MeasuredApplication application(argc, argv);
   paceline::viewer::apply_theme("light");
-  if (argc == 2 && argv[1][0] != '-') {
+  const bool by_cpu_time = argc == 3 && std::string_view(argv[1]) == "--cpu-time";
+  if (by_cpu_time || (argc == 2 && argv[1][0] != '-')) {
     try {
-      paceline::viewer::measure_scale(application, argv[1]);
-      return 0;
+      return paceline::viewer::measure_scale(application, argv[argc - 1], by_cpu_time) ? 0 : 1;
     } catch (const std::exception& error) {
       std::cerr << "viewer_bench: " << error.what() << '\n';
       return 1;

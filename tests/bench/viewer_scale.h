@@ -9,22 +9,27 @@ namespace paceline::viewer {
 // Measures how long the UI thread handles each event; nested events count with the outer one.
 class MeasuredApplication : public QApplication {
  public:
+  struct Event {
+    double ms = 0;
+    QString name;  // "12 to paceline::viewer::Overview": the type's number and the receiver's class
+  };
+
   using QApplication::QApplication;
   bool notify(QObject* receiver, QEvent* event) override;
 
-  double longest_ms() const { return longest_ms_; }
-  const QString& longest_event() const { return longest_event_; }
-  void forget() { longest_ms_ = 0; }
+  // The longest event since the last call of forget(), by the time that passed and by the CPU time of the thread.
+  const Event& longest() const { return longest_; }
+  const Event& longest_cpu() const { return longest_cpu_; }
+  void forget() { longest_ = longest_cpu_ = {}; }
 
  private:
   int depth_ = 0;
-  double longest_ms_ = 0;
-  QString longest_event_;
+  Event longest_, longest_cpu_;
 };
 
-// Opens the run and prints when the window can be used, the times of 300 scripted frames of pan and zoom with folded
-// and with unfolded ranks, the longest time that the UI thread took for anything, the time of a search by name over the
-// whole run, and the CPU time of two idle seconds. Throws Error if the run cannot be opened.
-void measure_scale(MeasuredApplication& application, const QString& path);
+// Opens the run in a window of 1920 × 1080 pixels and prints each figure beside its goal. `by_cpu_time`: frames and
+// events are judged by the CPU time of the UI thread, for a machine that does other work at the same time. Returns
+// whether all goals were met. Throws Error if the run cannot be opened.
+bool measure_scale(MeasuredApplication& application, const QString& path, bool by_cpu_time);
 
 }  // namespace paceline::viewer

@@ -2,6 +2,7 @@
 
 #include <QFontMetrics>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -62,51 +63,96 @@ struct Bin {
   std::int64_t waited_ns = 0;
 };
 
-// Writes pixels: one rectangle for each share would take most of a frame's time.
-void paint_bin(QImage& strip, int left, int right, const Bin& bin, double whole_ns, const Theme& theme) {
-  // A rank may begin or end within the bin. Then its time fills only the lower part of the column.
-  const int height = strip.height();
-  double sum = 0;
-  int y = height;
-  const auto fill_to = [&](double share, QRgb colour) {
-    const int top = height - static_cast<int>(std::lround(share * height));
-    while (y > top) {
-      QRgb* line = reinterpret_cast<QRgb*>(strip.scanLine(--y));
-      std::fill(line + left, line + right, colour);
+// What the phases have been in a strip's ranks from bin to bin.
+class Shares {
+ public:
+  Shares(std::span<const RankIndex* const> ranks, std::span<const WaitTimeline* const> waits, std::int64_t from_ns) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      ranks_.push_back({analysis::PhaseTimeline::Cursor(*ranks[r]->phases), {}, waits[r], 0, 0});
     }
-  };
-  for (const Phase phase : phase_order) {
-    auto ns = static_cast<double>(bin.phases[static_cast<std::size_t>(phase)]);
-    if (phase == Phase::communication) {
-      const double waited = std::min(ns, static_cast<double>(bin.waited_ns));
-      sum += waited;
-      fill_to(sum / whole_ns, waiting_colour(theme));
-      ns -= waited;
-    }
-    sum += ns;
-    fill_to(sum / whole_ns, phase_colour(phase, theme));
+    next(from_ns);
   }
-}
+
+  // From the end of the last bin, or from from_ns, to this time.
+  Bin next(std::int64_t to_ns) {
+    Bin bin;
+    for (OfRank& rank : ranks_) {
+      const auto until = rank.phases.until(to_ns);
+      for (std::size_t phase = 0; phase < until.size(); ++phase) bin.phases[phase] += until[phase] - rank.until[phase];
+      rank.until = until;
+      if (rank.waits == nullptr) continue;
+      const std::int64_t waited = rank.waits->waited_before(to_ns, rank.waits_begun);
+      bin.waited_ns += std::max<std::int64_t>(waited - std::exchange(rank.waited_ns, waited), 0);
+    }
+    return bin;
+  }
+
+ private:
+  struct OfRank {
+    analysis::PhaseTimeline::Cursor phases;
+    analysis::PhaseTimeline::Totals until;
+    const WaitTimeline* waits;
+    std::size_t waits_begun;
+    std::int64_t waited_ns;
+  };
+  std::vector<OfRank> ranks_;
+};
+
+// Writes pixels: one rectangle for each share would take most of a frame's time.
+class BinPainter {
+ public:
+  BinPainter(QImage& strip, const Theme& theme)
+      : pixels_(reinterpret_cast<QRgb*>(strip.bits())),
+        line_(strip.bytesPerLine() / qsizetype{sizeof(QRgb)}),
+        height_(strip.height()),
+        waiting_(waiting_colour(theme)) {
+    for (const Phase phase : phase_order) colours_[static_cast<std::size_t>(phase)] = phase_colour(phase, theme);
+  }
+
+  // A rank may begin or end within the bin. Then its time fills only the lower part of the column.
+  void paint(int left, int right, const Bin& bin, double whole_ns) {
+    double sum = 0;
+    int y = height_;
+    const auto add = [&](double ns, QRgb colour) {
+      sum += ns;
+      const int top = std::max(0, height_ - static_cast<int>(sum / whole_ns * height_ + 0.5));
+      while (y > top) {
+        QRgb* line = pixels_ + --y * line_;
+        std::fill(line + left, line + right, colour);
+      }
+    };
+    for (const Phase phase : phase_order) {
+      auto ns = static_cast<double>(bin.phases[static_cast<std::size_t>(phase)]);
+      if (ns <= 0) continue;
+      if (phase == Phase::communication) {
+        const double waited = std::min(ns, static_cast<double>(bin.waited_ns));
+        add(waited, waiting_);
+        ns -= waited;
+      }
+      add(ns, colours_[static_cast<std::size_t>(phase)]);
+    }
+  }
+
+ private:
+  QRgb* pixels_;
+  qsizetype line_;  // in pixels
+  int height_;
+  QRgb waiting_;
+  std::array<QRgb, phase_order.size()> colours_{};
+};
 
 QImage shares(std::span<const RankIndex* const> ranks, std::span<const WaitTimeline* const> waits, const TimeAxis& axis,
               int height, const Theme& theme, int bin_width) {
   QImage strip(axis.width(), height, QImage::Format_ARGB32_Premultiplied);
   strip.fill(Qt::transparent);
-  std::vector<analysis::PhaseTimeline::Totals> before;
+  BinPainter painter(strip, theme);
   auto from = static_cast<std::int64_t>(axis.time_at(0));
-  for (const RankIndex* rank : ranks) before.push_back(rank->phases->until(from));
+  Shares shares(ranks, waits, from);
   for (int x = 0; x < axis.width(); x += bin_width) {
     const int end = std::min(x + bin_width, axis.width());
     const auto to = static_cast<std::int64_t>(axis.time_at(end));
-    Bin bin;
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const auto after = ranks[r]->phases->until(to);
-      for (std::size_t phase = 0; phase < after.size(); ++phase) bin.phases[phase] += after[phase] - before[r][phase];
-      before[r] = after;
-      if (waits[r] != nullptr) bin.waited_ns += waits[r]->waited_ns(from, to);
-    }
     const auto whole = static_cast<double>(std::max<std::int64_t>(to - from, 1)) * static_cast<double>(ranks.size());
-    paint_bin(strip, x, end, bin, whole, theme);
+    painter.paint(x, end, shares.next(to), whole);
     from = to;
   }
   return strip;
@@ -121,7 +167,7 @@ DrawCounts paint_recorded(QPainter& painter, const RankIndex& rank, const WaitTi
   // Intervals of two pixels or more on average are drawn themselves. Otherwise bins of about two dozen intervals are
   // drawn: narrower bins would show a moiré pattern of iterations against columns.
   if (2 * intervals <= width) return paint_intervals(painter, rank, waits, axis, rect, theme, labels);
-  const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 1, 12));
+  const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 2, 12));
   const RankIndex* const ranks[] = {&rank};
   const WaitTimeline* const of_ranks[] = {waits};
   painter.drawImage(rect.topLeft(), shares(ranks, of_ranks, axis, rect.height(), theme, bin));

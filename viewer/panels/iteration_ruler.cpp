@@ -37,13 +37,13 @@ std::int64_t numbered(const std::vector<RunIteration>& iterations, const TimeAxi
 }  // namespace iteration_ruler
 
 IterationRuler::IterationRuler(Document& document, ViewState& state)
-    : state_(state), iterations_(run_iterations(document.run())) {
+    : state_(state), iterations_(document.run().iterations) {
   std::vector<std::int64_t> durations;
   for (const RunIteration& iteration : iterations_) durations.push_back(iteration.duration_ns);
   if (!durations.empty()) slow_ns_ = analysis::quantile(durations, 0.95);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName("Iterations");
-  setVisible(!iterations_.empty());
+  if (iterations_.empty()) hide();  // showing it here would open a window of its own
   connect(&state, &ViewState::view_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::range_changed, this, qOverload<>(&QWidget::update));
 }
@@ -71,6 +71,7 @@ void IterationRuler::paintEvent(QPaintEvent*) {
   const QRgb slow = blend(theme.text, theme.background, 45);
   const std::int64_t every = iteration_ruler::numbered(iterations_, axis, painter.fontMetrics());
   std::vector<std::pair<QRect, QString>> wider;  // numbers that reach into the next iterations, which are drawn later
+  constexpr int least_text_width = 12;           // of one digit with its margins
   int drawn_to = 0;
   auto one = std::ranges::partition_point(
       iterations_, [&](const RunIteration& i) { return double(i.end_ns) < axis.visible().begin_ns; });
@@ -86,6 +87,7 @@ void IterationRuler::paintEvent(QPaintEvent*) {
     const QRect box(names + left, 1, std::max(right - left - 1, 1), height() - 2);
     painter.fillRect(box, QColor(colour));
     drawn_to = right;
+    if (every <= 1 && box.width() < least_text_width) continue;
     const QString number = QString::number(one->number);
     const QString longer = number + "   " + duration_text(one->duration_ns);
     const auto fits = [&](const QString& text) {

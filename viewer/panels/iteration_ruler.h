@@ -31,7 +31,7 @@ class IterationRuler : public QWidget {
   const RunIteration* at(double x) const;  // in the coordinates of the widget
 
   ViewState& state_;
-  std::vector<RunIteration> iterations_;
+  const std::vector<RunIteration>& iterations_;
   std::int64_t slow_ns_ = 0;  // their 95th percentile
 };
 

@@ -3,9 +3,14 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <limits>
+#include <mutex>
+#include <tuple>
 #include <utility>
 
+#include "analysis/trace/parallel.h"
 #include "viewer/drawing/time_text.h"
 
 namespace paceline::viewer {
@@ -22,6 +27,80 @@ std::vector<bool> kinds_with(const analysis::Trace& trace, const Ticket& ticket,
   return wanted;
 }
 
+struct Hit {
+  std::int64_t start_ns = 0;
+  SliceRef ref;
+
+  auto key() const { return std::tuple(start_ns, ref.rank, ref.track, ref.mark, ref.slice); }
+};
+
+// Collects the hits rank by rank, on all CPUs. Of too many hits the earliest ones are kept, whatever the order of the
+// ranks.
+class Search {
+ public:
+  Search(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit)
+      : run_(run), ticket_(ticket), limit_(limit) {
+    const auto named = [&](const QString& name) { return name.contains(text, Qt::CaseInsensitive); };
+    for (const bool one : kinds_with(run.trace, ticket, named)) wanted_.push_back(one);
+    analysis::parallel_for(run.trace.ranks.size(), [&](std::size_t rank) { search_rank(rank); });
+  }
+
+  Hits hits() {
+    if (ticket_.cancelled()) return {};
+    if (hits_.size() > limit_) keep_earliest();
+    std::ranges::sort(hits_, {}, &Hit::key);
+    Hits hits{.found = {}, .more = more_};
+    hits.found.reserve(hits_.size());
+    for (const Hit& hit : hits_) hits.found.push_back(hit.ref);
+    return hits;
+  }
+
+ private:
+  void search_rank(std::size_t rank) {
+    std::vector<Hit> found;
+    const auto& tracks = run_.trace.ranks[rank].tracks;
+    for (std::size_t track = 0; track < tracks.size() && !ticket_.cancelled(); ++track) {
+      const auto& kinds = run_.ranks[rank].kinds[track];
+      if (std::ranges::any_of(kinds, [&](analysis::KindId kind) { return wanted_[kind] != 0; })) {
+        add_from(tracks[track].slices, {.rank = rank, .track = track, .slice = 0, .mark = false}, found);
+      }
+      add_from(tracks[track].marks, {.rank = rank, .track = track, .slice = 0, .mark = true}, found);
+    }
+    const std::scoped_lock lock(mutex_);
+    hits_.insert(hits_.end(), found.begin(), found.end());
+    if (hits_.size() >= 2 * limit_) keep_earliest();
+  }
+
+  void add_from(const analysis::Slices& slices, SliceRef ref, std::vector<Hit>& found) {
+    std::size_t added = 0;
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      if (wanted_[slices.kind[i]] == 0) continue;
+      // Later ones are not among the earliest ones of the run.
+      if (slices.start_ns[i] > last_ns_.load(std::memory_order_relaxed)) return;
+      if (added++ > limit_) return;  // one more than the limit shows that there are more
+      ref.slice = static_cast<std::uint32_t>(i);
+      found.push_back({slices.start_ns[i], ref});
+    }
+  }
+
+  void keep_earliest() {
+    more_ = true;
+    const auto end = hits_.begin() + static_cast<std::ptrdiff_t>(limit_);
+    std::ranges::nth_element(hits_, end - 1, {}, &Hit::key);
+    last_ns_ = (end - 1)->start_ns;
+    hits_.erase(end, hits_.end());
+  }
+
+  const Run& run_;
+  const Ticket& ticket_;
+  const std::size_t limit_;
+  std::vector<std::uint8_t> wanted_;  // by kind
+  std::mutex mutex_;                  // of the members below
+  std::vector<Hit> hits_;
+  bool more_ = false;
+  std::atomic<std::int64_t> last_ns_ = std::numeric_limits<std::int64_t>::max();  // nothing after it is kept
+};
+
 }  // namespace search
 
 std::vector<bool> kinds_matching(const Run& run, const QRegularExpression& expression, const Ticket& ticket) {
@@ -29,39 +108,8 @@ std::vector<bool> kinds_matching(const Run& run, const QRegularExpression& expre
 }
 
 Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit) {
-  Hits hits;
-  if (text.isEmpty()) return hits;
-  const auto& trace = run.trace;
-  const std::vector<bool> wanted =
-      search::kinds_with(trace, ticket, [&](const QString& name) { return name.contains(text, Qt::CaseInsensitive); });
-  const auto start_of = [&](const SliceRef& ref) { return slices_of(run, ref).start_ns[ref.slice]; };
-  // Of too many hits the earliest ones are kept, whatever the order of the ranks. Nothing after `last` is among them.
-  std::int64_t last = std::numeric_limits<std::int64_t>::max();
-  const auto keep_earliest = [&] {
-    hits.more = true;
-    const auto end = hits.found.begin() + static_cast<std::ptrdiff_t>(limit);
-    std::ranges::nth_element(hits.found, end - 1, {}, start_of);
-    last = start_of(*(end - 1));
-    hits.found.erase(end, hits.found.end());
-  };
-  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-    for (std::size_t track = 0; track < trace.ranks[rank].tracks.size(); ++track) {
-      for (const bool mark : {false, true}) {
-        if (ticket.cancelled()) return hits;
-        SliceRef ref{.rank = rank, .track = track, .slice = 0, .mark = mark};
-        const auto& slices = slices_of(run, ref);
-        for (std::size_t i = 0; i < slices.size() && slices.start_ns[i] <= last; ++i) {
-          if (!wanted[slices.kind[i]]) continue;
-          ref.slice = static_cast<std::uint32_t>(i);
-          hits.found.push_back(ref);
-          if (hits.found.size() >= 2 * limit) keep_earliest();
-        }
-      }
-    }
-  }
-  if (hits.found.size() > limit) keep_earliest();
-  std::ranges::stable_sort(hits.found, {}, start_of);
-  return hits;
+  if (text.isEmpty()) return {};
+  return search::Search(run, text, ticket, limit).hits();
 }
 
 SearchBar::SearchBar(Document& document, ViewState& state)
@@ -112,7 +160,7 @@ SearchBar::SearchBar(Document& document, ViewState& state)
 
 void SearchBar::search(int steps) {
   searched_ = text_->text();
-  hits_ = {};
+  hits_ = std::make_shared<const Hits>();
   current_ = -1;
   if (searched_.isEmpty()) {
     task_.cancel();
@@ -120,14 +168,15 @@ void SearchBar::search(int steps) {
     return show_count();
   }
   count_->setText("searching…");
-  task_.start([run = document_.shared_run(),
-               text = searched_](const Ticket& ticket) { return find_by_name(*run, text, ticket); },
-              [this, steps](Hits hits) {
-                hits_ = std::move(hits);
-                state_.set_hits(std::make_shared<const std::vector<SliceRef>>(hits_.found));
-                show_count();
-                go(steps);
-              });
+  const auto work = [run = document_.shared_run(), text = searched_](const Ticket& ticket) {
+    return std::make_shared<const Hits>(find_by_name(*run, text, ticket));
+  };
+  task_.start(work, [this, steps](std::shared_ptr<const Hits> hits) {
+    hits_ = std::move(hits);
+    state_.set_hits(HitList(hits_, &hits_->found));  // shares them
+    show_count();
+    go(steps);
+  });
 }
 
 void SearchBar::filter(bool on) {
@@ -157,22 +206,22 @@ void SearchBar::step(int steps) {
 }
 
 void SearchBar::go(int steps) {
-  const auto count = std::ssize(hits_.found);
+  const auto count = std::ssize(hits_->found);
   if (count == 0) return;
   current_ = current_ < 0 ? (steps > 0 ? 0 : count - 1) : ((current_ + steps) % count + count) % count;
   show_count();
-  state_.reveal_closely(hits_.found[static_cast<std::size_t>(current_)]);
+  state_.reveal_closely(hits_->found[static_cast<std::size_t>(current_)]);
 }
 
 void SearchBar::show_count() {
   if (searched_.isEmpty()) {
     count_->clear();
-  } else if (hits_.found.empty()) {
+  } else if (hits_->found.empty()) {
     count_->setText("not found");
   } else {
     count_->setText(QString("%1 of %2%3")
-                        .arg(count_text(static_cast<std::uint64_t>(current_ + 1)), count_text(hits_.found.size()),
-                             hits_.more ? "+" : ""));
+                        .arg(count_text(static_cast<std::uint64_t>(current_ + 1)), count_text(hits_->found.size()),
+                             hits_->more ? "+" : ""));
   }
 }
 

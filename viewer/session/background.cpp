@@ -1,9 +1,22 @@
 #include "viewer/session/background.h"
 
+#include <sys/resource.h>
+
 #include <QCoreApplication>
 #include <exception>
 
 namespace paceline::viewer {
+
+namespace background {
+
+// The UI thread goes first where a worker shares its CPU. Threads that the worker starts inherit this.
+void step_back() {
+  constexpr int nice = 10;
+  thread_local bool done = false;
+  if (!std::exchange(done, true)) setpriority(PRIO_PROCESS, 0, nice);  // on Linux: of this thread alone
+}
+
+}  // namespace background
 
 Background::~Background() {
   closing_ = true;
@@ -19,6 +32,7 @@ std::shared_ptr<Ticket> Background::start(std::function<Deliver(const Ticket&)> 
   auto ticket = std::make_shared<Ticket>(closing_);
   ++pending_;
   const auto answer = [this, ticket, work = std::move(work)] {
+    background::step_back();
     Deliver deliver;
     QString failure;
     try {

@@ -1,5 +1,6 @@
 #include "viewer/session/document.h"
 
+#include <thread>
 #include <vector>
 
 #include "analysis/report/build.h"
@@ -22,6 +23,12 @@ Document::Document(std::shared_ptr<const Run> run) : run_(std::move(run)) {
                     Q_EMIT analysed();
                     if (run_->slices <= most_slices_at_once) want_report();
                   });
+}
+
+// Freeing gigabytes takes long enough to be noticed, so a thread of its own does it.
+Document::~Document() {
+  if (run_->slices <= most_slices_at_once) return;
+  std::thread([run = std::move(run_), insight = std::move(insight_)] {}).detach();
 }
 
 void Document::want_report() {

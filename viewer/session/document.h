@@ -20,6 +20,7 @@ class Document : public QObject {
  public:
   // Begins with the analysis of the run.
   explicit Document(std::shared_ptr<const Run> run);
+  ~Document() override;
 
   const Run& run() const { return *run_; }
   // For work in other threads.

@@ -28,15 +28,25 @@ std::span<const Wait> WaitTimeline::between(double from_ns, double to_ns) const 
   return {begin, end};
 }
 
-std::int64_t WaitTimeline::waited_before(std::int64_t time_ns) const {
-  const auto after = std::ranges::partition_point(waits_, [&](const Wait& wait) { return wait.from_ns < time_ns; });
-  if (after == waits_.begin()) return 0;
-  const auto last = static_cast<std::size_t>(after - waits_.begin() - 1);
-  return sum_ns_[last] + std::min(time_ns, waits_[last].until_ns) - waits_[last].from_ns;
+std::int64_t WaitTimeline::waited_before(std::int64_t time_ns, std::size_t& begun) const {
+  std::size_t step = 1;
+  while (begun + step <= waits_.size() && waits_[begun + step - 1].from_ns < time_ns) {
+    begun += step;
+    step *= 2;
+  }
+  const auto first = waits_.begin() + std::ptrdiff_t(begun);
+  const auto last = waits_.begin() + std::ptrdiff_t(std::min(begun + step, waits_.size()));
+  begun = std::size_t(std::partition_point(first, last, [&](const Wait& wait) { return wait.from_ns < time_ns; }) -
+                      waits_.begin());
+  if (begun == 0) return 0;
+  const Wait& wait = waits_[begun - 1];
+  return sum_ns_[begun - 1] + std::min(time_ns, wait.until_ns) - wait.from_ns;
 }
 
 std::int64_t WaitTimeline::waited_ns(std::int64_t from_ns, std::int64_t to_ns) const {
-  return std::max<std::int64_t>(waited_before(to_ns) - waited_before(from_ns), 0);
+  std::size_t begun = 0;
+  const std::int64_t before = waited_before(from_ns, begun);
+  return std::max<std::int64_t>(waited_before(to_ns, begun) - before, 0);
 }
 
 const Wait* WaitTimeline::of_call(std::size_t track, std::uint32_t slice, std::int64_t start_ns) const {
@@ -119,7 +129,7 @@ void add_slow_ranks(const RunAnalysis& run, const analysis::Collectives& collect
 void add_slow_iterations(const Run& run, const RunAnalysis& figures, std::vector<ShownFinding>& out) {
   constexpr std::size_t most = 3;
   const std::int64_t median = figures.iterations.steady_median_ns;
-  std::vector<RunIteration> slow = run_iterations(run);
+  std::vector<RunIteration> slow = run.iterations;
   slow.erase(slow.begin(), slow.begin() + std::ptrdiff_t(std::min(slow.size(), figures.iterations.warmup)));
   const auto times = [&](const RunIteration& one) { return double(one.duration_ns) / double(median); };
   std::erase_if(slow, [&](const RunIteration& one) { return median <= 0 || times(one) < 1.5; });

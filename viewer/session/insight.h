@@ -35,13 +35,14 @@ class WaitTimeline {
   std::span<const Wait> between(double from_ns, double to_ns) const;
   // How much of the time from from_ns to to_ns was waiting. O(log n).
   std::int64_t waited_ns(std::int64_t from_ns, std::int64_t to_ns) const;
+  // How much of the time before time_ns was waiting. `begun` is the number of waits that begin before an earlier time,
+  // 0 at first, and becomes that of this time: times that rise are found from the one before.
+  std::int64_t waited_before(std::int64_t time_ns, std::size_t& begun) const;
   // The wait in this call, which starts at this time; nullptr if there is none, or if the call does not block. O(log
   // n).
   const Wait* of_call(std::size_t track, std::uint32_t slice, std::int64_t start_ns) const;
 
  private:
-  std::int64_t waited_before(std::int64_t time_ns) const;
-
   std::vector<Wait> waits_;           // by from_ns
   std::vector<std::int64_t> sum_ns_;  // of those before, none counted twice
 };

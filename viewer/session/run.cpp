@@ -68,6 +68,38 @@ void fill(RankIndex& index, const analysis::PhaseTable& table, const analysis::R
   }
 }
 
+// By start. Cost: linear in the iterations of all ranks where every rank has the same ones in the order of their
+// numbers, else n log n.
+std::vector<RunIteration> iterations_of(const std::vector<RankIndex>& ranks) {
+  struct Sum {
+    RunIteration iteration;
+    std::int64_t ranks = 0;
+  };
+  std::map<std::int64_t, Sum> sums;  // by number
+  for (const RankIndex& rank : ranks) {
+    auto next = sums.begin();  // usually the place of the next iteration
+    for (const analysis::Iteration& one : rank.iterations) {
+      const std::int64_t end = one.start_ns + one.duration_ns;
+      if (next == sums.end() || next->first != one.number) {
+        next = sums.try_emplace(next, one.number, Sum{{one.number, one.start_ns, end, 0}, 0});
+      }
+      Sum& sum = next->second;
+      sum.iteration.start_ns = std::min(sum.iteration.start_ns, one.start_ns);
+      sum.iteration.end_ns = std::max(sum.iteration.end_ns, end);
+      sum.iteration.duration_ns += one.duration_ns;
+      ++sum.ranks;
+      ++next;
+    }
+  }
+  std::vector<RunIteration> iterations;
+  for (auto& [number, sum] : sums) {
+    sum.iteration.duration_ns /= sum.ranks;
+    iterations.push_back(sum.iteration);
+  }
+  std::ranges::stable_sort(iterations, {}, &RunIteration::start_ns);
+  return iterations;
+}
+
 }  // namespace run_index
 
 QString loss_text(const analysis::LostInterval& loss) {
@@ -120,36 +152,12 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
     run_index::fill(run->ranks[r], *run->phase_table, ranks[r]);
     done.add(1);
   });
+  run->iterations = run_index::iterations_of(run->ranks);
   return run;
 }
 
 std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress) {
   return index_run(path, analysis::load_run(path.toStdString(), progress.from_to(0, 0.9)), progress);
-}
-
-std::vector<RunIteration> run_iterations(const Run& run) {
-  struct Sum {
-    RunIteration iteration;
-    std::int64_t ranks = 0;
-  };
-  std::map<std::int64_t, Sum> sums;  // by number
-  for (const RankIndex& rank : run.ranks) {
-    for (const analysis::Iteration& one : rank.iterations) {
-      const std::int64_t end = one.start_ns + one.duration_ns;
-      Sum& sum = sums.try_emplace(one.number, Sum{{one.number, one.start_ns, end, 0}, 0}).first->second;
-      sum.iteration.start_ns = std::min(sum.iteration.start_ns, one.start_ns);
-      sum.iteration.end_ns = std::max(sum.iteration.end_ns, end);
-      sum.iteration.duration_ns += one.duration_ns;
-      ++sum.ranks;
-    }
-  }
-  std::vector<RunIteration> iterations;
-  for (auto& [number, sum] : sums) {
-    sum.iteration.duration_ns /= sum.ranks;
-    iterations.push_back(sum.iteration);
-  }
-  std::ranges::stable_sort(iterations, {}, &RunIteration::start_ns);
-  return iterations;
 }
 
 QString clock_error_text(const Run& run) {

@@ -43,15 +43,22 @@ struct RankIndex {
   std::vector<std::vector<analysis::KindId>> kinds;  // of each track: those that its slices have, in any order
 };
 
+// An iteration of the run: from the first rank's begin to the last rank's end.
+struct RunIteration {
+  std::int64_t number = 0, start_ns = 0, end_ns = 0;
+  std::int64_t duration_ns = 0;  // mean over the ranks
+};
+
 struct Run {
   QString path;
   analysis::Trace trace;
   std::optional<analysis::PhaseTable> phase_table;
-  std::vector<RankIndex> ranks;     // as trace.ranks
-  double begin_ns = 0, end_ns = 0;  // first start to last end of any rank
-  std::uint64_t slices = 0;         // of all ranks
-  double clock_error_ns = 0;        // the largest bound of any rank
-  QStringList hosts;                // without repetition, in the order of the ranks
+  std::vector<RankIndex> ranks;          // as trace.ranks
+  std::vector<RunIteration> iterations;  // by start
+  double begin_ns = 0, end_ns = 0;       // first start to last end of any rank
+  std::uint64_t slices = 0;              // of all ranks
+  double clock_error_ns = 0;             // the largest bound of any rank
+  QStringList hosts;                     // without repetition, in the order of the ranks
 
   // The name for titles: the last part of the path.
   QString title() const;
@@ -68,14 +75,6 @@ std::vector<Unrecorded> unrecorded_of(const std::vector<analysis::LostInterval>&
 std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress = {});
 // The same for a trace that is in memory.
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
-
-// An iteration of the run: from the first rank's begin to the last rank's end.
-struct RunIteration {
-  std::int64_t number = 0, start_ns = 0, end_ns = 0;
-  std::int64_t duration_ns = 0;  // mean over the ranks
-};
-// By start. Cost: n log n in the iterations of all ranks.
-std::vector<RunIteration> run_iterations(const Run& run);
 
 // How exactly the clocks of the ranks agree: "at most 1.900 µs", "not known"; empty for one rank or one clock.
 QString clock_error_text(const Run& run);

@@ -115,7 +115,7 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
     state_.set_waiting_caused(caused);
   });
   // The first view: the iterations, which are what the run is about.
-  if (const auto iterations = run_iterations(run()); !iterations.empty()) {
+  if (const auto& iterations = run().iterations; !iterations.empty()) {
     const double begin = double(iterations.front().start_ns), end = double(iterations.back().end_ns);
     const double margin = 0.01 * (end - begin);
     state_.show_part({begin - margin, end + margin});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "analysis/trace/builder.h"
@@ -47,14 +48,18 @@ Trace random_trace(std::mt19937_64& random, std::size_t slices) {
   return run.finish();
 }
 
-TEST(PhaseTimeline, GivesWhatAllIntervalsGive) {
+// With the intervals kept, and without.
+class PhaseTimelines : public testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(, PhaseTimelines, testing::Values(10.0, 0.0));
+
+TEST_P(PhaseTimelines, GiveWhatAllIntervalsGive) {
   std::mt19937_64 random(11);
   for (const std::size_t count : {1, 2, 511, 512, 513, 3000}) {
     const Trace trace = random_trace(random, count);
     const Rank& rank = trace.ranks[0];
     const PhaseTable table(trace);
     const RankPhases phases = phases_of(table, rank);
-    const PhaseTimeline timeline(table, rank);
+    const PhaseTimeline timeline(table, rank, GetParam());
     EXPECT_EQ(timeline.totals(), phases.total_ns);
     for (std::size_t round = 0; round < 300; round += test::stride(10)) {
       const auto from = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rank.end_ns + 500));
@@ -90,6 +95,20 @@ TEST(PhaseTimeline, GivesWhatAllIntervalsGive) {
       ASSERT_EQ(at->start_ns, whole->start_ns);
       ASSERT_EQ(at->end_ns, whole->end_ns);
       ASSERT_EQ(at->phase, whole->phase);
+    }
+  }
+}
+
+TEST_P(PhaseTimelines, GiveTheSameFromLeftToRight) {
+  std::mt19937_64 random(12);
+  const Trace trace = random_trace(random, 2000);
+  const Rank& rank = trace.ranks[0];
+  const PhaseTable table(trace);
+  const PhaseTimeline timeline(table, rank, GetParam());
+  for (const std::int64_t step : {1, 37, 5'000}) {
+    PhaseTimeline::Cursor cursor(timeline);
+    for (std::int64_t time = -20; time < std::min<std::int64_t>(rank.end_ns, 300 * step) + 20; time += step) {
+      ASSERT_EQ(cursor.until(time), timeline.between(std::numeric_limits<std::int64_t>::min(), time)) << time;
     }
   }
 }

@@ -1,8 +1,10 @@
-// Writes the .pace files of a simulated run, for pictures and for trying the viewer.
+// Writes the .pace files of a simulated run, for pictures, for trying the viewer and for viewer_bench.
 //
-// usage: make_viewer_run DIRECTORY [RANKS [HOSTS [ITERATIONS]]]
+// usage: make_viewer_run DIRECTORY [RANKS [HOSTS [ITERATIONS [HELPERS]]]]
 //
-// With at least 9 ranks one of them is slow, and one iteration takes twice as long.
+// With at least 9 ranks one of them is slow, and one iteration takes twice as long. HELPERS is the number of threads
+// that each rank has beside its main thread and its loader; each of them is a row of the timeline. An iteration has
+// about 122 slices on each rank, and 2 more for each helper.
 #include <cstdlib>
 #include <iostream>
 
@@ -10,8 +12,8 @@
 #include "tests/unit/viewer/simulated_run.h"
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 5) {
-    std::cerr << "usage: make_viewer_run DIRECTORY [RANKS [HOSTS [ITERATIONS]]]\n";
+  if (argc < 2 || argc > 6) {
+    std::cerr << "usage: make_viewer_run DIRECTORY [RANKS [HOSTS [ITERATIONS [HELPERS]]]]\n";
     return 2;
   }
   const auto number = [&](int at, int otherwise) { return argc > at ? std::atoi(argv[at]) : otherwise; };
@@ -22,7 +24,8 @@ int main(int argc, char** argv) {
                                             .hosts = number(3, many ? ranks / 8 : 1),
                                             .slow_rank = many ? ranks * 37 / 64 : 1,
                                             .slowness = many ? 1.3 : 1.08,
-                                            .slow_iteration = iterations * 23 / 40};
+                                            .slow_iteration = iterations * 23 / 40,
+                                            .helper_threads = number(5, 0)};
   try {
     paceline::analysis::Trace trace = paceline::viewer::simulate(what);
     trace.ranks.front().clock_error_ns = 1'900;  // of every host's UTC, which the files hold

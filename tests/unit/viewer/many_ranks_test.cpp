@@ -164,7 +164,7 @@ TEST_F(ManyRanks, HaveARulerOfIterationsThatSelects) {
   auto* ruler = page->findChild<IterationRuler*>();
   ASSERT_NE(ruler, nullptr);
   EXPECT_EQ(ruler->height(), 18);
-  const auto iterations = run_iterations(page->run());
+  const auto& iterations = page->run().iterations;
   ASSERT_EQ(iterations.size(), 20u);
   EXPECT_EQ(iterations[13].number, 13);
   const double middle = double(iterations[13].start_ns + iterations[13].end_ns) / 2;
@@ -298,7 +298,7 @@ TEST_F(LowWindow, NumbersSomeIterationsWhereNotAllNumbersFit) {
   // How many pixels of text are where the number of this iteration begins.
   const auto ink_of = [&](std::size_t i) {
     const QImage picture = ruler->grab().toImage();
-    const double start = double(run_iterations(page->run())[i].start_ns);
+    const double start = double(page->run().iterations[i].start_ns);
     const int left = state().names_width() + static_cast<int>(state().axis().x_of(start));
     int ink = 0;
     for (int x = left + 3; x < left + 10; ++x) {

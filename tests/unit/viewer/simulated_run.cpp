@@ -33,6 +33,7 @@ struct RankState {
   RankBuilder* rank;
   TrackBuilder *main, *loader;
   std::int64_t now = 0;
+  std::vector<TrackBuilder*> helpers = {};
 };
 
 }  // namespace
@@ -53,7 +54,11 @@ analysis::Trace simulate(const SimulatedRun& what) {
     rank.info().clock_source = "tsc";
     rank.info().clock_error_ns = r == 0 ? 0 : 1900 + 350.0 * r;
     rank.info().format = "pace";
-    RankState state{&rank, &rank.add_main_thread(), &rank.add_track(analysis::TrackKind::thread, "loader", 2), 0};
+    RankState state{&rank, &rank.add_main_thread(), &rank.add_track(analysis::TrackKind::thread, "loader", 2)};
+    for (int helper = 1; helper <= what.helper_threads; ++helper) {
+      state.helpers.push_back(&rank.add_track(analysis::TrackKind::thread, "helper " + std::to_string(helper),
+                                              2 + static_cast<std::uint64_t>(helper)));
+    }
     state.now = 40'000'000 + about(3e6, 0.3);
     state.main->push(6'000'000 + about(1e6, 0.2), "startup", domain, "startup");
     state.main->add_slice(12'000'000, 12'000'000 + about(16e6, 0.05), "MPI_Init_thread", "mpi", "management");
@@ -94,6 +99,7 @@ analysis::Trace simulate(const SimulatedRun& what) {
   for (int epoch = 0; epoch < what.epochs; ++epoch) {
     for (int i = 0; i < what.iterations; ++i, ++iteration) {
       for (RankState& state : states) {
+        const std::int64_t begin = state.now;
         state.loader->add_slice(state.now, state.now + about(9e6, 0.25), "preprocess", domain, "preprocess");
         state.now += about(4e4, 0.2);
         state.main->push(state.now, "iteration", domain, "iteration");
@@ -108,6 +114,11 @@ analysis::Trace simulate(const SimulatedRun& what) {
                    36e6 * (state.rank->info().rank == what.slow_rank ? what.slowness : 1.0) *
                        (iteration == what.slow_iteration ? 2 : 1));
         state.main->pop(state.now += about(5e4, 0.1));
+        for (TrackBuilder* helper : state.helpers) {
+          helper->push(begin + about(1e5, 0.5), "work", domain, "work");
+          helper->add_slice(state.now - about(4e6, 0.5), state.now - 1'000'000, "copy batch", domain, "work");
+          helper->pop(state.now);
+        }
         state.main->push(state.now, "allreduce", domain, "allreduce");
         state.main->argument("payload", 44'689'440);
       }

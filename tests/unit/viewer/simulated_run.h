@@ -13,6 +13,7 @@ struct SimulatedRun {
   int slow_rank = 1;        // whose backward takes 1.08 times as long …
   double slowness = 1.08;   // … or this
   int slow_iteration = -1;  // whose backward takes twice as long on all ranks; -1: none
+  int helper_threads = 0;   // of each rank, beside the loader; they work at the same time
 };
 
 analysis::Trace simulate(const SimulatedRun& what);

@@ -101,7 +101,7 @@ void SliceRow::paint(RowCanvas& canvas) {
 void SliceRow::paint_level(RowCanvas& canvas, const Index& index, unsigned depth, int y) {
   const auto columns = canvas.axis.columns();
   const auto& slices = this->slices(index);
-  index.slices.items(slices, depth, columns, canvas.items);
+  index.slices.items(slices, depth, columns, canvas.items, columns.ns_per_pixel / 2);
   const auto own_colour = [&](std::uint32_t slice) { return canvas.colours.of(slices.kind[slice]); };
   // A fold takes the colour of its longest slice if that fills most of the column. Else it takes the colour of the
   // slice in the middle, fainter where the middle is a gap.
