@@ -76,6 +76,8 @@ std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progres
 // The same for a trace that is in memory.
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
 
+inline const std::vector<RunIteration>& run_iterations(const Run& run) { return run.iterations; }
+
 // How exactly the clocks of the ranks agree: "at most 1.900 µs", "not known"; empty for one rank or one clock.
 QString clock_error_text(const Run& run);
 
