@@ -189,8 +189,12 @@ int run(int argc, char** argv) {
       MPI_Comm_size(MPI_COMM_WORLD, &ranks);
       options.communicator = communicator_name(options, gpu, ranks);
       check_updater(options.updater, ranks, options.communicator, options.allreduce_dtype);
-      if (parse_faults(options.faults, ranks).tiny_buckets && (options.updater != "overlap" || options.bucket_mb)) {
+      const Faults faults = parse_faults(options.faults, ranks);
+      if (faults.tiny_buckets && (options.updater != "overlap" || options.bucket_mb)) {
         throw Error("‹fault› tiny-buckets", "only applies to ‹updater› overlap without ‹bucket-mb›", "", Status::usage);
+      }
+      if (faults.slow_layers.count() > 0 && options.pipeline.stages == 1) {
+        throw Error("‹fault› slow-layers", "only applies to ‹pipeline-stages›", "", Status::usage);
       }
       const std::unique_ptr<Grid> grid = grid_of(options, ranks);
       const auto communicator = communicator_of(options, gpu);

@@ -84,9 +84,10 @@ void add_updater_options(CLI::App& app, TrainOptions& o) {
                  "passes of --batch-size images whose gradients are added up for one step")
       ->check(whole(1, 1 << 20))
       ->capture_default_str();
-  app.add_option(
-      "--fault", o.faults,
-      "inject a fault for a profiler to find: slow-rank=RANK:MS, slow-loader=RANK:MS, duplicate-shards, tiny-buckets");
+  app.add_option("--fault", o.faults,
+                 "inject a fault for a profiler to find: slow-rank=RANK:MS, slow-loader=RANK:MS, slow-layers=MS, "
+                 "duplicate-shards, "
+                 "tiny-buckets");
 }
 
 void add_pipeline_options(CLI::App& app, PipelineOptions& o) {

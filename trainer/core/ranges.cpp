@@ -9,10 +9,10 @@
 namespace paceline::train {
 namespace {
 
-constexpr std::array category_names = {"",          "iteration", "preprocess", "forward",    "backward",
-                                       "allreduce", "optimizer", "evaluate",   "checkpoint", "startup",
-                                       "layer",     "run",       "accuracy",   "wait",       "staleness",
-                                       "fault",     "stage",     "microbatch", "send",       "receive"};
+constexpr std::array category_names = {"",          "iteration", "preprocess", "forward", "backward", "allreduce",
+                                       "optimizer", "evaluate",  "checkpoint", "startup", "layer",    "run",
+                                       "accuracy",  "wait",      "staleness",  "fault",   "stage",    "microbatch",
+                                       "send",      "receive",   "part"};
 
 struct Domain {
   nvtxDomainHandle_t handle = nvtxDomainCreateA("paceline.trainer");
@@ -102,9 +102,10 @@ void mark(Category category, const RangeName& name, std::uint64_t payload) {
   nvtxDomainMarkEx(domain().handle, &event);
 }
 
-void inject_delay(const RangeName& fault, std::chrono::milliseconds time) {
+void inject_delay(const RangeName& fault, std::chrono::nanoseconds time) {
   if (time.count() == 0) return;
-  const Range range(Category::fault, fault, static_cast<std::uint64_t>(time.count()));
+  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  const Range range(Category::fault, fault, static_cast<std::uint64_t>(whole));
   std::this_thread::sleep_for(time);
 }
 

@@ -31,7 +31,8 @@ enum class Category : std::uint32_t {
   stage,       // an iteration's work of one stage of a pipeline; payload: the stage, counted from 0
   microbatch,  // forward or backward of one microbatch; payload: its number, counted from 0
   send,        // to the next or the previous stage; payload: bytes
-  receive      // likewise; most of it is waiting
+  receive,     // likewise; most of it is waiting
+  part         // of the network that no stage divides, named by its first layer; payload: its relative cost
 };
 
 // A registered name for ranges and marks. Make it once and use it often.
@@ -65,12 +66,12 @@ void mark_run(const std::string& json);
 void mark_accuracy(double accuracy);
 
 // Marks an event with a number: the bytes of a bucket whose gradients are ready to be sent, the updates that a gradient
-// missed, or the milliseconds of a fault.
+// missed, the cost of a part of the network, or the milliseconds of a fault.
 void mark(Category category, const RangeName& name, std::uint64_t payload);
 
-// Injects a fault: sleeps for `time` in a range named `fault` whose payload is the milliseconds. Does nothing if `time`
-// is 0.
-void inject_delay(const RangeName& fault, std::chrono::milliseconds time);
+// Injects a fault: sleeps for `time` in a range named `fault` whose payload is the whole milliseconds. Does nothing if
+// `time` is 0.
+void inject_delay(const RangeName& fault, std::chrono::nanoseconds time);
 
 // Names the calling thread in the profile.
 void name_this_thread(const char* name);

@@ -9,6 +9,17 @@
 
 namespace paceline::train {
 
+namespace stage_faults {
+namespace {
+
+void delay(std::chrono::nanoseconds time) {
+  static const RangeName slow_layers("slow-layers");
+  inject_delay(slow_layers, time);
+}
+
+}  // namespace
+}  // namespace stage_faults
+
 Pipeline::Pipeline(StageModel& model, const Network& part, const ModelOptions& model_options, StageLinks& links,
                    const std::string& schedule, std::size_t microbatches, const PassOptions& pass)
     : model_(model),
@@ -57,6 +68,7 @@ void Pipeline::forward(std::size_t microbatch) {
   const Range inner(Category::forward);
   static const RangeName slow_rank("slow-rank");
   if (microbatch == 0) inject_delay(slow_rank, pass_.delay);
+  stage_faults::delay(pass_.stage_delay);
   const Score score = forward_images(model, *batch_, microbatch * pass_.batch, pass_.batch, Mode::train);
   score_ += score;
   const std::span<const float> result = model.output();
@@ -67,6 +79,7 @@ void Pipeline::forward(std::size_t microbatch) {
 void Pipeline::backward(std::size_t microbatch) {
   const Range range(Category::microbatch, microbatch);
   const Range inner(Category::backward);
+  stage_faults::delay(2 * pass_.stage_delay);
   model_of(microbatch).backward(1.0f / static_cast<float>(batch_->labels.size()));
   add_gradient(microbatch);
 }

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <numeric>
 #include <sstream>
 #include <utility>
@@ -47,6 +49,12 @@ std::string balance_line(const Network& network, const std::vector<LayerRun>& ru
   return line;
 }
 
+// Of one microbatch's forward pass; the backward pass has twice as many multiply-adds.
+std::chrono::nanoseconds stage_delay(const StagedRun& run, std::chrono::nanoseconds whole, std::int64_t microbatches) {
+  const double share = run.part.train_flops() / run.network.train_flops() / static_cast<double>(3 * microbatches);
+  return std::chrono::nanoseconds(std::llround(share * static_cast<double>(whole.count())));
+}
+
 }  // namespace
 }  // namespace staged
 
@@ -79,6 +87,7 @@ std::unique_ptr<StagedRun> split_network(Job& job, const ModelOptions& options) 
   const auto count = static_cast<std::size_t>(o.stages);
   std::unique_ptr<Network> network;
   std::vector<LayerRun> runs, stages;
+  std::vector<double> costs;
   std::string balance;
   together(job.ranks, [&] {
     network = std::make_unique<Network>(build_network(options));
@@ -88,8 +97,9 @@ std::unique_ptr<StagedRun> split_network(Job& job, const ModelOptions& options) 
                   fmt::format("a {} has {} parts that can be separated", options.name, runs.size()),
                   "give at most that", Status::usage);
     }
+    costs = computed_costs(*network, runs);
     if (o.split == "operations") {
-      stages = stages_of(runs, balanced_cuts(computed_costs(*network, runs), count));
+      stages = stages_of(runs, balanced_cuts(costs, count));
     } else if (o.split != "measured") {
       stages = stages_from(*network, staged::at_commas(o.split), count);
     }
@@ -97,7 +107,7 @@ std::unique_ptr<StagedRun> split_network(Job& job, const ModelOptions& options) 
   if (count == 1) {
     stages = {{1, static_cast<int>(network->layers().size())}};
   } else if (stages.empty()) {
-    const std::vector<double> costs = measured_costs(job.ranks, *network, runs, options);
+    costs = measured_costs(job.ranks, *network, runs, options);
     stages = stages_of(runs, balanced_cuts(costs, count));
     balance = staged::balance_line(*network, runs, stages, costs);
   }
@@ -105,6 +115,9 @@ std::unique_ptr<StagedRun> split_network(Job& job, const ModelOptions& options) 
                                          std::move(stages));
   run->model_options = options;
   run->balance = std::move(balance);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    run->parts.push_back({staged::first_layer(run->network, runs[i]), costs[i]});
+  }
   if (!run->links.first()) {
     run->train_labels = std::make_unique<LabelsOnly>(*job.data.train);
     run->test_labels = std::make_unique<LabelsOnly>(*job.data.test);
@@ -124,7 +137,8 @@ void make_stage(Job& job) {
   const PassOptions pass{.seed = job.options.seed,
                          .rank = job.replicas.rank(),
                          .batch = static_cast<std::size_t>(staged.model_options.batch_size),
-                         .delay = job.faults.slow_rank.of(job.ranks.rank())};
+                         .delay = job.faults.slow_rank.of(job.ranks.rank()),
+                         .stage_delay = staged::stage_delay(staged, job.faults.slow_layers, o.microbatches)};
   staged.pipeline = std::make_unique<Pipeline>(*model, staged.part, staged.model_options, staged.links, o.schedule,
                                                microbatches, pass);
   job.model = std::move(model);

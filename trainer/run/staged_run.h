@@ -29,7 +29,12 @@ struct StagedRun {
   std::unique_ptr<Model> whole_model;  // rank 0, until all ranks have their parts: what was read from a file
   std::unique_ptr<ImageSource> train_labels, test_labels;  // instead of the images; null on the first stage
   ModelOptions model_options;                              // of this rank's models: of one microbatch
-  std::string balance;  // a line on the measured stages; empty if nothing was measured
+  struct Part {
+    std::string first_layer;
+    double cost = 0;  // seconds of a microbatch, or multiply-adds
+  };
+  std::vector<Part> parts;  // the smallest ones between which the network can be cut, in order
+  std::string balance;      // a line on the measured stages; empty if nothing was measured
 
   // The names of the first layers of the stages behind the first, separated by commas.
   std::string split() const;

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "trainer/backend/cuda/plan_cache.h"
+#include "trainer/comm/waiting.h"
 #include "trainer/core/whole_file.h"
 #include "trainer/run/agreement.h"
 #include "trainer/run/checkpointing.h"
@@ -58,6 +60,12 @@ void check_ranks_agree(Job& job, std::uint64_t data, std::size_t memory) {
   const RankFacts own = facts_of_this_rank(job.options.settings, data, job.ranks.local_size(), memory);
   const std::optional<Mismatch> mismatch = check_ranks(job.ranks, own, job.options.settings);
   if (mismatch) throw AgreedError(mismatch->what, Status::failed, mismatch->rank);
+}
+
+// Most stages wait at any time. Where ranks share cores, they would take them from the stages that compute.
+void leave_cores_to_other_stages(const Job& job) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (job.ranks.local_size() * job.threads > cores) sleep_in_waits();
 }
 
 // Cuts the run into epochs and iterations.
@@ -240,6 +248,17 @@ nlohmann::json describe(const Job& job) {
   return run;
 }
 
+// Marks each part between which the network can be cut, with a cost whose largest is a million. The analysis predicts
+// other stages from them.
+void mark_parts(const StagedRun& run) {
+  double most = 0;
+  for (const StagedRun::Part& part : run.parts) most = std::max(most, part.cost);
+  for (const StagedRun::Part& part : run.parts) {
+    const double relative = most > 0 ? part.cost / most : 1;
+    mark(Category::part, RangeName(part.first_layer), static_cast<std::uint64_t>(std::llround(1e6 * relative)));
+  }
+}
+
 // Writes the start of the log, the marks of the profile, and what the user should know before the first iteration.
 void announce(const Job& job) {
   const TrainOptions& o = job.options;
@@ -273,6 +292,7 @@ void announce(const Job& job) {
   }
   if (job.staged && !job.staged->balance.empty()) job.journal->line(job.staged->balance);
   for (const std::string& note : job.resume_notes) job.journal->line(note);
+  if (job.staged) mark_parts(*job.staged);
   for (const std::string& fault : o.faults) mark(Category::fault, RangeName(fault), 0);
 }
 
@@ -331,6 +351,7 @@ std::unique_ptr<Job> start_up(const TrainOptions& options, const Surroundings& s
     start::check_outputs(job);
     job.threads = set_threads(job.options.threads, job.ranks.local_size());
   });
+  if (surroundings.grid != nullptr) start::leave_cores_to_other_stages(job);
   job.data = open_data(job.options, job.ranks);
   if (surroundings.grid != nullptr) job.staged = split_network(job, start::model_options(job));
   together(job.ranks, [&] { start::prepare(job); });

@@ -19,6 +19,8 @@ struct PassOptions {
   int rank = 0;
   std::size_t batch = 1;               // images in a pass: the model's batch size
   std::chrono::milliseconds delay{0};  // an injected fault: added to each iteration's first forward pass
+  // An injected fault: added to the forward pass of each microbatch of a pipeline, and twice to its backward pass.
+  std::chrono::nanoseconds stage_delay{0};
 };
 
 // Runs forward over `samples` images of a batch, from `first` on, in the form in which the batch stores them.

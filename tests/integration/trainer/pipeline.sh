@@ -59,6 +59,7 @@ refused "--microbatches: the batch is divided already" --microbatches 2 --accumu
 refused "--pipeline-split has no effect with --pipeline-stages 1" --pipeline-split operations
 refused "--deterministic: measured times differ" --pipeline-stages 2 --deterministic
 refused "--pipeline-stages 2: does not divide the 1 ranks" --pipeline-stages 2
+refused "--fault slow-layers: only applies to --pipeline-stages" --fault slow-layers=10
 status 2 ranks 2 "${run[@]}" --pipeline-stages 2 --pipeline-split layer9
 grep -q "cannot be cut before a layer 'layer9'" stderr || fail "$(cat stderr)"
 

@@ -26,6 +26,28 @@ cmp again.safetensors of-checkpoint.safetensors || fail "other weights from the 
 ranks 2 "${run[@]}" --import-weights w.safetensors --iterations 1 --export-weights other.safetensors >/dev/null
 ! cmp -s w.safetensors other.safetensors || fail "no step was made"
 
+# Every rank of a grid holds a part of the network. The file has the whole, and any grid reads it.
+cat >close.py <<'PY'
+import json, sys
+
+a, b = (json.loads(open(name).readlines()[-1]) for name in sys.argv[1:])
+assert a["test_accuracy"] == b["test_accuracy"] and abs(a["test_loss"] - b["test_loss"]) < 1e-5 * b["test_loss"], (a, b)
+PY
+grid=(--pipeline-split operations)
+ranks 2 "${run[@]}" --pipeline-stages 2 "${grid[@]}" --import-weights w.safetensors --evaluate-only --log two.jsonl \
+  --export-weights two.safetensors >/dev/null
+ranks 4 "${run[@]}" --pipeline-stages 4 "${grid[@]}" --import-weights w.safetensors --evaluate-only --log four.jsonl \
+  --export-weights four.safetensors >/dev/null
+for stages in two four; do
+  cmp again.safetensors "$stages.safetensors" || fail "$stages stages changed imported weights"
+  python3 close.py "$stages.jsonl" imported.jsonl || fail "$stages stages evaluate otherwise"
+done
+ranks 4 "${run[@]}" --pipeline-stages 2 --microbatches 2 "${grid[@]}" --epochs 1 --log trained-grid.jsonl \
+  --export-weights grid.safetensors >stdout
+grep -q "^grid.safetensors: the weights of this run" stdout || fail "$(cat stdout)"
+ranks 1 "${run[@]}" --import-weights grid.safetensors --evaluate-only --log alone.jsonl >/dev/null
+python3 close.py trained-grid.jsonl alone.jsonl || fail "one rank evaluates a grid's weights otherwise"
+
 # One line for each mistake.
 status 2 "$TRAIN" "${small[@]}" --export-weights x
 says "--export-weights: torchvision has no resnet18 of --width 0.125: use a model"

@@ -139,6 +139,10 @@ TEST(Faults, AreParsedOrRefused) {
                            "slow-rank=-1:5", "slow-rank=1:-5"}) {
     EXPECT_THAT(refusal(text), HasSubstr("RANK:MILLISECONDS")) << text;
   }
+  EXPECT_EQ(parse_faults({"slow-layers=300"}, 2).slow_layers.count(), 300);
+  for (const char* text : {"slow-layers", "slow-layers=", "slow-layers=x", "slow-layers=-1", "slow-layers=1:5"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("expected MILLISECONDS")) << text;
+  }
   EXPECT_THAT(refusal("slow-loader=2:5"), HasSubstr("no rank 2"));
   EXPECT_THAT(message_of<Error>([] { parse_faults({"slow-rank=0:1", "slow-rank=1:2"}, 2); }), HasSubstr("given twice"));
   EXPECT_THAT(refusal("gremlins"), AllOf(HasSubstr("gremlins"), HasSubstr("tiny-buckets")));
