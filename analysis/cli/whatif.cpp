@@ -8,6 +8,7 @@
 #include "analysis/cli/interruption.h"
 #include "analysis/graph/what_if.h"
 #include "analysis/report/predictions.h"
+#include "analysis/run/pipeline_what_if.h"
 #include "analysis/run/run_analysis.h"
 #include "profiler/format/error.h"
 
@@ -24,6 +25,7 @@ struct Options {
   std::string relieve;  // the number of a rank, or a host
   std::vector<std::string> faster;
   std::vector<std::string> given;  // the options of changes, as the user wrote them
+  analysis::PipelineChange pipeline;
 };
 
 // "conv*=2": the pattern before the last '=', and the factor after it.
@@ -77,6 +79,9 @@ analysis::WhatIf predictions(const Options& options) {
     throw Error(fmt::format("{}: events of a main thread were lost, so no replay is possible; record the run again",
                             options.run));
   }
+  if (options.pipeline.any()) {
+    return pipeline_what_if(run, options.pipeline, fmt::format("{}", fmt::join(options.given, " ")));
+  }
   const analysis::Changes changes = changes_of(options, run);
   const analysis::PhaseTable table(trace);
   const analysis::DependencyGraph graph = dependency_graph(table);
@@ -111,6 +116,7 @@ analysis::WhatIf predictions(const Options& options) {
     found = all_predictions(predictor);
   }
   found.notes = prediction_limits(run, predictor);
+  if (!changes.any()) add_pipeline_predictions(run, found);
   return found;
 }
 
@@ -187,16 +193,36 @@ void add_whatif(CLI::App& app, Command& chosen) {
           "Make ranges or kernels whose names match NAME (* matches any text) FACTOR times as fast; repeatable")
       ->type_name("NAME=FACTOR")
       ->group(changes);
+  const std::string pipeline = "Changes of a pipeline (they combine with each other)";
+  command->add_option("--microbatches", options->pipeline.microbatches, "Divide the same batch into M microbatches")
+      ->type_name("M")
+      ->check(CLI::Range(1, 1000000))
+      ->group(pipeline);
+  command->add_option("--stages", options->pipeline.stages, "Divide the same network into K stages")
+      ->type_name("K")
+      ->check(CLI::Range(1, 1000000))
+      ->group(pipeline);
+  command
+      ->add_option("--split", options->pipeline.split,
+                   "Begin the second and each further stage with these layers, separated by commas; or balanced: the "
+                   "split with the shortest step")
+      ->type_name("LAYERS")
+      ->group(pipeline);
   command->add_option("--format", options->format, "text or json")
       ->type_name("FORMAT")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json"}));
   command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
-  command->callback([options, command, changes, &chosen] {
+  command->callback([options, command, changes, pipeline, &chosen] {
     for (const std::string& text : options->faster) whatif_command::faster_work(text);  // refuses wrong ones
     if (options->faster.size() > 250) throw CLI::ValidationError("--faster", "at most 250 names can be given");
     for (const CLI::Option* option : command->get_options()) {
-      if (option->get_group() != changes || option->count() == 0) continue;
+      if (option->count() == 0) continue;
+      if (option->get_group() != (options->pipeline.any() ? pipeline : changes)) {
+        if (option->get_group() != changes) continue;
+        throw CLI::ValidationError("--" + option->get_lnames().front(),
+                                   "does not combine with --microbatches, --stages and --split");
+      }
       std::string text = "--" + option->get_lnames().front();
       if (option->get_items_expected_max() > 0) text += " " + fmt::format("{}", fmt::join(option->results(), " "));
       options->given.push_back(text);

@@ -14,8 +14,8 @@ std::span<const RunSection> run_sections() {
       sections::main_figures(), sections::breakdown(),     sections::iterations(), sections::collectives(),
       sections::waiting(),      sections::links(),         sections::heat_map(),   sections::messages(),
       sections::efficiencies(), sections::critical_path(), sections::overlap(),    sections::pipeline(),
-      sections::gpu(),          sections::ranges(),        sections::machine(),    sections::accuracy(),
-      sections::hangs(),        sections::losses(),        sections::what_if()};
+      sections::exchanges(),    sections::gpu(),           sections::ranges(),     sections::machine(),
+      sections::accuracy(),     sections::hangs(),         sections::losses(),     sections::what_if()};
   return all;
 }
 

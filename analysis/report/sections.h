@@ -16,9 +16,10 @@ RunSection messages();      // who sends to whom
 RunSection links();         // slow links, and collectives too small for them
 RunSection efficiencies();  // POP
 RunSection critical_path();
-RunSection what_if();   // predictions, at the end of a run's tables
-RunSection overlap();   // communication during compute
-RunSection pipeline();  // stages of a network that wait for each other
+RunSection what_if();    // predictions, at the end of a run's tables
+RunSection overlap();    // communication during compute
+RunSection pipeline();   // stages of a network that wait for each other
+RunSection exchanges();  // sharded optimizers and compressed gradients
 RunSection gpu();
 RunSection ranges();   // time in ranges, layers and calls, and the device time of what they launched
 RunSection machine();  // CPUs, limits and GPUs that hold the job up

@@ -1,6 +1,8 @@
 #include "analysis/run/pipeline.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <string_view>
 
 namespace paceline::analysis {
@@ -30,6 +32,64 @@ bool read_stages(const RunAnalysis& run, std::size_t stages, PipelineFigures& fi
     if (r < replicas) figures.length_s += median_s(run.per_rank[r], "stage") / count;
   }
   return figures.length_s > 0;
+}
+
+// Joins what the ranks did in each iteration. An iteration that a rank lacks is left out.
+void add_iterations(const RunAnalysis& run, PipelineFigures& figures) {
+  struct Sums {
+    std::size_t ranks = 0;
+    double length_s = 0;
+    std::vector<double> busy_s;
+  };
+  const std::size_t stages = figures.stages.size(), replicas = run.per_rank.size() / stages;
+  const double part = 1e-9 / static_cast<double>(replicas);
+  std::map<std::int64_t, Sums> by_number;
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    for (const StageIteration& one : run.per_rank[r].stage.iterations) {
+      Sums& sums = by_number[one.number];
+      sums.busy_s.resize(stages);
+      ++sums.ranks;
+      sums.busy_s[r / replicas] += part * static_cast<double>(one.busy_ns);
+      if (r < replicas) sums.length_s += part * static_cast<double>(one.length_ns);
+    }
+  }
+  for (auto& [number, sums] : by_number) {
+    if (sums.ranks != run.per_rank.size() || sums.length_s <= 0) continue;
+    double busy = 0;
+    for (const double of_stage : sums.busy_s) busy += of_stage;
+    const double bubble = 1 - busy / (static_cast<double>(stages) * sums.length_s);
+    figures.iterations.push_back({number, sums.length_s, bubble, std::move(sums.busy_s)});
+  }
+}
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// Finds the longest iteration after warm-up, and the stage that worked most above its median in it.
+void find_slowest(PipelineFigures& figures) {
+  constexpr double clearly_longer = 1.2;
+  constexpr std::size_t fewest = 5;  // iterations, for a usual length
+  const std::size_t warm_up = std::max<std::size_t>(1, figures.iterations.size() / 10);
+  if (figures.iterations.size() < warm_up + fewest) return;
+  const std::span steady = std::span(figures.iterations).subspan(warm_up);
+  const auto longest = std::ranges::max_element(steady, {}, &PipelineFigures::Iteration::length_s);
+  std::vector<double> lengths;
+  for (const PipelineFigures::Iteration& one : steady) lengths.push_back(one.length_s);
+  if (longest->length_s < clearly_longer * median_of(std::move(lengths))) return;
+  figures.slowest = warm_up + static_cast<std::size_t>(longest - steady.begin());
+  double most = 0;
+  for (std::size_t s = 0; s < figures.stages.size(); ++s) {
+    std::vector<double> busy;
+    for (const PipelineFigures::Iteration& one : steady) busy.push_back(one.busy_s[s]);
+    const double more = longest->busy_s[s] - median_of(std::move(busy));
+    if (s == 0 || more > most) {
+      most = more;
+      figures.slowest_stage = s;
+    }
+  }
 }
 
 }  // namespace
@@ -85,6 +145,8 @@ std::optional<PipelineFigures> pipeline_figures(const RunAnalysis& run) {
     busy += stage.busy_s;
     if (stage.busy_s > figures.stages[figures.longest].busy_s) figures.longest = s;
   }
+  run_pipeline::add_iterations(run, figures);
+  run_pipeline::find_slowest(figures);
   figures.bubble = 1 - busy / (k * figures.length_s);
   figures.ideal_bubble = (k - 1) / (m + k - 1);
   figures.imbalance = figures.stages[figures.longest].busy_s * k / busy;

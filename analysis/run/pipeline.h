@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,18 @@ struct PipelineFigures {
   double predicted_bubble = 0;          // likewise
   double imbalance = 0;                 // longest busy ÷ mean busy
   std::size_t longest = 0;              // the stage with the longest busy
+
+  // What happened in one iteration, means over the replicas.
+  struct Iteration {
+    std::int64_t number = 0;
+    double length_s = 0;
+    double bubble = 0;                // over all stages
+    std::vector<double> busy_s = {};  // of each stage
+    double stage_bubble(std::size_t stage) const { return 1 - busy_s[stage] / length_s; }
+  };
+  std::vector<Iteration> iterations;   // those that all ranks finished, in order
+  std::optional<std::size_t> slowest;  // the index of the longest one after warm-up if it is clearly longer than usual
+  std::size_t slowest_stage = 0;       // the one that worked most above its median in it
 
   // Other numbers of microbatches for the same batch, if a microbatch's time is proportional to its images.
   struct Other {

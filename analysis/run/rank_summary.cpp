@@ -121,6 +121,7 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   summary.touched_iterations = touched_iterations(rank, summary.iterations);
   summary.communicated = saw_communication(table, rank);
   const GpuActivity gpu = gpu_activity(table, rank);
+  summary.exchanges = exchange_times(table, rank, compute, gpu);
   summary.overlap = overlap_of(table, rank, std::move(compute), gpu);
   summary.gpu = gpu_usage(gpu);
   std::optional<Correlations> correlations;
@@ -134,6 +135,7 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   add_marks(table.trace(), rank, summary);
   summary.waiting_for_cpu = waiting_for_cpu(rank);
   summary.gpu_troubles = gpu_troubles(rank);
+  summary.stage = stage_times(table.trace(), rank, summary.iterations);
   return summary;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/metrics/collective_calls.h"
+#include "analysis/metrics/exchange_times.h"
 #include "analysis/metrics/gpu.h"
 #include "analysis/metrics/gpu_kernels.h"
 #include "analysis/metrics/iterations.h"
@@ -21,6 +22,7 @@
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/phases.h"
 #include "analysis/metrics/range_statistics.h"
+#include "analysis/metrics/stage_times.h"
 #include "analysis/trace/trace.h"
 
 namespace paceline::analysis {
@@ -69,6 +71,8 @@ struct RankSummary {
   std::vector<AccuracyPoint> accuracies = {};  // its marks `accuracy`, by time
   std::optional<double> waiting_for_cpu = {};  // share of its time that the main thread was ready to run but had no CPU
   std::vector<GpuTrouble> gpu_troubles = {};
+  StageTimes stage = {};                     // of a pipeline
+  std::vector<ExchangeTime> exchanges = {};  // of a sharded optimizer or of compressed gradients
 };
 
 // Summarises each rank of the trace, several at a time. Cost: linear in the slices.
@@ -77,7 +81,8 @@ std::vector<RankSummary> summarise(const Trace& trace);
 // The part of a summary that needs no events: who the rank is, where it ran and how it ended. O(ranks).
 std::vector<RankSummary> identities(const Trace& trace);
 
-// The status other than 0 with which the rank's process ended; "" if it ended with 0, did not end, or that is not known.
+// The status other than 0 with which the rank's process ended; "" if it ended with 0, did not end, or that is not
+// known.
 std::string failure_of(const RankSummary& rank);
 
 // One sentence about the ranks whose process did not come to its end: "Rank 1 did not end by itself (a signal ended it,

@@ -46,6 +46,18 @@ void each_member(A& a, GpuTrouble& v) {
   a(v.device, v.xid_error, v.further_errors, v.slowed_down);
 }
 template <class A>
+void each_member(A& a, NetworkPart& v) {
+  a(v.first_layer, v.cost);
+}
+template <class A>
+void each_member(A& a, StageTimes& v) {
+  a(v.iterations, v.parts);
+}
+template <class A>
+void each_member(A& a, ExchangeTime& v) {
+  a(v.name, v.calls, v.bytes, v.total_ns, v.hidden_ns, v.median_ns);
+}
+template <class A>
 void each_member(A& a, CollectiveCalls::Membership& v) {
   a(v.communicator, v.text);
 }
@@ -59,11 +71,11 @@ void each_member(A& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
          clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
          iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions,
-         accuracies, waiting_for_cpu, gpu_troubles] = v;
+         accuracies, waiting_for_cpu, gpu_troubles, stage, exchanges] = v;
   a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
     clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
     iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions, accuracies,
-    waiting_for_cpu, gpu_troubles);
+    waiting_for_cpu, gpu_troubles, stage, exchanges);
 }
 
 class Writer {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "analysis/graph/what_if.h"
+#include "analysis/run/pipeline_what_if.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/run/run_links.h"
 #include "analysis/text/numbers.h"
@@ -71,6 +72,7 @@ RunAnalysis analyse_run(const Trace& trace, const std::string& path) {
   if (!predictor.usable() || predictor.iterations() < 2) return run;
   run.what_if = all_predictions(predictor);
   run.what_if->notes = prediction_limits(run, predictor);
+  add_pipeline_predictions(run, *run.what_if);
   return run;
 }
 

@@ -2,10 +2,10 @@
 """usage: sharded_memory.py PACELINE-TRAIN [RANKS…] [-- OPTION…]
 
 Memory of a rank with the sharded optimizer, and of a rank that computes a stage of a pipeline, beside that of a replica: the
-peak resident set (VmHWM) of each rank over two iterations of ResNet-50, for momentum SGD and Adam. Prints the largest rank's
-figure in MiB, and the saving of the sharded optimizer beside the one that its state makes up. There are as many stages as
-ranks and as many microbatches; an iteration has the same images in all cases. Options after -- are passed on, such as --model
-resnet152.
+peak resident set (VmHWM) of each rank over two iterations of ResNet-50, for momentum SGD and for AdamW, whose state is that
+of Adam. Prints the largest rank's figure in MiB, and the saving of the sharded optimizer beside the one that its state makes
+up. A pipeline has as many stages and microbatches as there are ranks; an iteration has the same images in all cases. Options
+after -- are passed on, such as --model resnet152.
 """
 import os
 import pathlib
@@ -16,7 +16,7 @@ import tempfile
 
 from mpi_environment import MPI_ENVIRONMENT
 
-STATES = {"sgd": 1, "adam": 2}  # arrays as long as the weights
+STATES = {"sgd": 1, "adamw": 2}  # arrays as long as the weights
 RUN = ["--synthetic", "--model", "resnet50", "--image-size", "32", "--train-images", "64",
        "--test-images", "4", "--iterations", "2", "--eval-every", "0", "--threads", "1"]
 BATCH = 2  # images of a rank

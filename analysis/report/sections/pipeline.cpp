@@ -1,7 +1,9 @@
 // Pipelines of stages: how long the stages wait for each other, and which one is the longest.
 #include "analysis/run/pipeline.h"
+
 #include "analysis/report/sections.h"
 #include "analysis/report/values.h"
+#include "analysis/run/pipeline_what_if.h"
 
 namespace paceline::analysis {
 namespace pipeline_section {
@@ -28,7 +30,11 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
       percent(p.ideal_bubble));
   text += fmt::format(" The longest stage is {} ({}): {} of work in an iteration, {:.2f} times the mean.", p.longest,
                       ranks_of(run, longest), seconds(longest.busy_s), p.imbalance);
-  if (p.imbalance > uneven) {
+  if (const auto better = better_split(run)) {
+    text += fmt::format(" With --pipeline-split {} its stages would wait {}, and a step would take {} instead of {}.",
+                        better->split, percent(better->bubble), seconds(better->step_s),
+                        duration(run.iterations.steady_median_ns));
+  } else if (p.imbalance > uneven) {
     text += " Move layers from it to another stage.";
   } else if (!p.others.empty() && p.others.back().length_s < p.length_s) {
     const auto& other = p.others.back();
@@ -38,6 +44,14 @@ void findings(const RunAnalysis& run, std::vector<Finding>& out) {
         other.microbatches, percent(other.bubble));
   }
   out.push_back({Severity::info, std::move(text)});
+  if (!p.slowest) return;
+  const PipelineFigures::Iteration& slowest = p.iterations[*p.slowest];
+  out.push_back({Severity::info,
+                 fmt::format("The pipeline took longest in iteration {}: {} with {} of waiting, where {} is usual. "
+                             "Stage {} ({}) worked {} in it.",
+                             slowest.number, seconds(slowest.length_s), percent(slowest.bubble), seconds(p.length_s),
+                             p.slowest_stage, ranks_of(run, p.stages[p.slowest_stage]),
+                             seconds(slowest.busy_s[p.slowest_stage]))});
 }
 
 void tables(const RunAnalysis& run, std::vector<Table>& out) {
@@ -96,6 +110,19 @@ void figures(const RunAnalysis& run, Json& out) {
   for (const PipelineFigures::Other& other : p.others) {
     json["other_microbatches"].push_back(
         {{"microbatches", other.microbatches}, {"length_s", other.length_s}, {"bubble", other.bubble}});
+  }
+  for (const PipelineFigures::Iteration& one : p.iterations) {
+    Json bubbles = Json::array();
+    for (std::size_t s = 0; s < p.stages.size(); ++s) bubbles.push_back(one.stage_bubble(s));
+    json["iterations"].push_back(
+        {{"iteration", one.number}, {"length_s", one.length_s}, {"bubble", one.bubble}, {"stage_bubbles", bubbles}});
+  }
+  if (p.slowest) json["slowest_iteration"] = p.iterations[*p.slowest].number;
+  if (const auto better = better_split(run)) {
+    json["better_split"] = {{"split", better->split},
+                            {"length_s", better->length_s},
+                            {"bubble", better->bubble},
+                            {"step_s", better->step_s}};
   }
   out["pipeline"] = std::move(json);
 }

@@ -6,65 +6,22 @@
 
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
-#include "analysis/trace/builder.h"
+#include "tests/unit/analysis/pipeline_job.h"
 
 namespace paceline::analysis {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t ns_in_ms = 1'000'000;
-
-struct StageTask {
-  char kind;  // F or B
-  int microbatch;
-  std::int64_t start, end;  // ms from the iteration's start
-};
-
-void add_iteration(TrackBuilder& main, int stage, std::int64_t start, int number, const std::vector<StageTask>& work) {
-  const auto at = [start](std::int64_t time) { return (start + time) * ns_in_ms; };
-  main.push(at(0), "iteration", "paceline.trainer", "iteration");
-  main.argument("payload", number);
-  main.push(at(0), "stage " + std::to_string(stage), "paceline.trainer", "stage");
-  main.argument("payload", stage);
-  for (const StageTask& one : work) {
-    main.push(at(one.start), "microbatch", "paceline.trainer", "microbatch");
-    main.argument("payload", one.microbatch);
-    const char* const name = one.kind == 'F' ? "forward" : "backward";
-    main.push(at(one.start), name, "paceline.trainer", name);
-    main.pop(at(one.end));
-    main.pop(at(one.end));
-  }
-  main.pop(at(120));
-  main.pop(at(140));
-}
-
-// GPipe with two microbatches. Stage 0 takes 10 and 20 ms for one, stage 1 takes 15 and 30 ms.
-const std::vector<StageTask> first_stage = {{'F', 0, 0, 10}, {'F', 1, 10, 20}, {'B', 0, 70, 90}, {'B', 1, 100, 120}};
-const std::vector<StageTask> second_stage = {{'F', 0, 10, 25}, {'F', 1, 25, 40}, {'B', 0, 40, 70}, {'B', 1, 70, 100}};
-
-// The second stage starts its first iteration late, which medians leave out.
-Trace pipeline_trace(bool described = true) {
-  TraceBuilder run;
-  for (const int stage : {0, 1}) {
-    RankBuilder& rank = run.add_rank(stage, 2);
-    TrackBuilder& main = rank.add_main_thread();
-    if (described) {
-      const std::uint32_t mark = main.add_mark(
-          0, R"({"pipeline_stages": 2, "microbatches": 2, "pipeline_schedule": "gpipe"})", "paceline.trainer", "run");
-      static_cast<void>(mark);
-    }
-    for (int i = 0; i < 5; ++i) {
-      std::vector<StageTask> work = stage == 0 ? first_stage : second_stage;
-      if (i == 0 && stage == 1) work[3].end = 119;
-      add_iteration(main, stage, 140 * i, i, work);
-    }
-  }
-  return run.finish();
+// The second stage ends its first iteration late, which medians leave out.
+Trace usual_trace() {
+  PipelineJob late = usual_pipeline();
+  late.second[3].end = 119;
+  return pipeline_trace(usual_pipeline(), 5, {{0, late}});
 }
 
 TEST(Pipeline, GivesBubblesAndTheLongestStage) {
-  const auto p = pipeline_figures(analyse_run(pipeline_trace(), "run"));
+  const auto p = pipeline_figures(analyse_run(usual_trace(), "run"));
   ASSERT_TRUE(p);
   ASSERT_EQ(p->stages.size(), 2u);
   EXPECT_EQ(p->microbatches, 2u);
@@ -81,7 +38,7 @@ TEST(Pipeline, GivesBubblesAndTheLongestStage) {
 }
 
 TEST(Pipeline, IsPredictedFromTheTimesOfItsStages) {
-  const auto p = pipeline_figures(analyse_run(pipeline_trace(), "run"));
+  const auto p = pipeline_figures(analyse_run(usual_trace(), "run"));
   ASSERT_TRUE(p);
   EXPECT_NEAR(p->predicted_length_s, 0.120, 1e-9);
   EXPECT_NEAR(p->predicted_bubble, 0.375, 1e-9);
@@ -109,12 +66,46 @@ TEST(Pipeline, OfEqualStagesHasTheIdealLength) {
   }
 }
 
+TEST(Pipeline, GivesTheBubblesOfEachIteration) {
+  const auto p = pipeline_figures(analyse_run(usual_trace(), "run"));
+  ASSERT_TRUE(p);
+  ASSERT_EQ(p->iterations.size(), 5u);
+  EXPECT_EQ(p->iterations[0].number, 0);
+  EXPECT_NEAR(p->iterations[0].length_s, 0.120, 1e-9);
+  EXPECT_NEAR(p->iterations[0].stage_bubble(0), 0.5, 1e-9);
+  EXPECT_NEAR(p->iterations[0].stage_bubble(1), 1 - 109.0 / 120, 1e-9);
+  EXPECT_NEAR(p->iterations[0].bubble, 1 - 169.0 / 240, 1e-9);
+  EXPECT_NEAR(p->iterations[4].stage_bubble(1), 0.25, 1e-9);
+  EXPECT_FALSE(p->slowest);
+}
+
+// In iteration 5 stage 0 takes 80 ms longer for its last backward pass.
+TEST(Pipeline, NamesAnIterationThatTookClearlyLonger) {
+  PipelineJob slow = usual_pipeline();
+  slow.first[3].end = slow.length = 200;
+  const RunAnalysis run = analyse_run(pipeline_trace(usual_pipeline(), 8, {{5, slow}}), "run");
+  const auto p = pipeline_figures(run);
+  ASSERT_TRUE(p && p->slowest);
+  EXPECT_EQ(*p->slowest, 5u);
+  EXPECT_EQ(p->slowest_stage, 0u);
+  const Report report = build_report({run});
+  const auto json = report_json(report)["runs"][0]["pipeline"];
+  EXPECT_EQ(json["slowest_iteration"], 5);
+  EXPECT_NEAR(json["iterations"][5]["stage_bubbles"][0].get<double>(), 1 - 140.0 / 200, 1e-9);
+  std::string sentences;
+  for (const Finding& finding : report.findings) sentences += finding.text + "\n";
+  EXPECT_THAT(sentences, HasSubstr("The pipeline took longest in iteration 5: 200 ms with 42.5 % of waiting, where "
+                                   "120 ms is usual. Stage 0 (rank 0) worked 140 ms in it."));
+}
+
 TEST(Pipeline, NeedsTheDescriptionOfTheRun) {
-  EXPECT_FALSE(pipeline_figures(analyse_run(pipeline_trace(false), "run")));
+  PipelineJob undescribed = usual_pipeline();
+  undescribed.described = false;
+  EXPECT_FALSE(pipeline_figures(analyse_run(pipeline_trace(undescribed), "run")));
 }
 
 TEST(Pipeline, IsInTheReport) {
-  const Report report = build_report({analyse_run(pipeline_trace(), "run")});
+  const Report report = build_report({analyse_run(usual_trace(), "run")});
   const auto json = report_json(report)["runs"][0]["pipeline"];
   EXPECT_NEAR(json["bubble"].get<double>(), 0.375, 1e-9);
   EXPECT_EQ(json["longest_stage"], 1);
