@@ -168,7 +168,7 @@ std::string hang_text(const Hang& hang) {
   }
   return fmt::format("{} never entered {}{} #{} on {}; {} {} in it since {}, for {}{}.", capitalised(rank_list(never)),
                      hang.round > 0 ? fmt::format("start {} of ", hang.round) : "", hang.operation, hang.number,
-                     hang.communicator, rank_list(waiting), waiting.size() == 1 ? "waits" : "wait",
+                     hang.communicator, rank_list(waiting), waiting.size() == 1 ? "has waited" : "have waited",
                      point_in_time(since), point_in_time(until - since), details);
 }
 

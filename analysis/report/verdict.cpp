@@ -169,7 +169,7 @@ std::string state_of_broken(const Report& report, const RunAnalysis& run) {
 }
 
 std::string prediction_sentence(const RunAnalysis& run, const Prediction& first, const std::string& brings) {
-  return fmt::format("The change to make first is {}: it is predicted to take a step from {} to {} ({:.1f} % less){}.",
+  return fmt::format("Make this change first: {}. It is predicted to take a step from {} to {} ({:.1f} % less){}.",
                      first.title, seconds(run.what_if->step_s), seconds(first.step_s), 100 * (1 - first.ratio),
                      brings) +
          training_note(first);
@@ -209,8 +209,8 @@ std::string change_of_scaling(const Report& report, const LostTime& lost) {
   }
   if (causes.empty()) return no_change_text(run) + ".";
   const std::string s = without(causes.front().seconds);
-  return fmt::format("The change to make first is {}{}.", causes.front().remedy,
-                     s.empty() ? "" : fmt::format(": without these {}, {}", seconds(causes.front().seconds), s));
+  return fmt::format("Make this change first: {}{}.", causes.front().remedy,
+                     s.empty() ? "" : fmt::format(". Without these {}, {}", seconds(causes.front().seconds), s));
 }
 
 std::string change_of_run(const RunAnalysis& run) {

@@ -71,7 +71,7 @@ TEST_F(GoldenReport, NamesTheRankThatNeverReachedABlockingCollective) {
               file.mpi_end(1 * second + 10, MpiId::Barrier);
               if (comes) file.mpi_collective(10 * second, MpiId::Allreduce, -1, 8, 1, 1);
             }),
-            "Rank 2 never entered MPI_Allreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since 10.000 s, for "
+            "Rank 2 never entered MPI_Allreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since 10.000 s, for "
             "50.000 s.");
 }
 
@@ -97,7 +97,7 @@ TEST_F(GoldenReport, NamesTheRankThatNeverReachedANonBlockingCollective) {
                 post_and_wait(file, at, MpiId::Iallreduce, call, {.request = call + 1, .ends = call == 0});
               }
             }),
-            "Rank 2 never entered MPI_Iallreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since 10.000 s, for "
+            "Rank 2 never entered MPI_Iallreduce #2 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since 10.000 s, for "
             "50.000 s.");
 }
 
@@ -110,7 +110,7 @@ TEST_F(GoldenReport, NamesTheRankThatNeverStartedAPersistentCollectiveAgain) {
                 post_and_wait(file, at, MpiId::Start, 0, {.request = round + 1, .ends = round == 0});
               }
             }),
-            "Rank 2 never entered start 2 of MPI_Allreduce_init #1 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since "
+            "Rank 2 never entered start 2 of MPI_Allreduce_init #1 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since "
             "10.000 s, for 50.000 s.");
 }
 
@@ -126,7 +126,7 @@ TEST_F(GoldenReport, NamesTheRankThatNeverEnqueuedACollectiveOfNccl) {
                 file.add(at + 1000, EventType::nccl_end, call + 1);
               }
             }),
-            "Rank 2 never entered ncclAllReduce #2 on 0000000000000abc; ranks 0 and 1 wait in it since 10.000 s, for "
+            "Rank 2 never entered ncclAllReduce #2 on 0000000000000abc; ranks 0 and 1 have waited in it since 10.000 s, for "
             "50.000 s.");
 }
 

@@ -141,7 +141,10 @@ std::string slow_ranks_text(const RunAnalysis& run) {
     if (!unknown.empty()) text = " T" + unknown.substr(1) + ".";  // it begins with "the"
   }
   if (further > 0) text += fmt::format(" {} late as well.", plural(further, "further rank is", "further ranks are"));
-  if (named > 0) text += " Check what these ranks do before their collectives.";
+  if (named > 0) {
+    text += fmt::format(" Check what {} before {} collectives.", named == 1 ? "this rank does" : "these ranks do",
+                        named == 1 ? "its" : "their");
+  }
   return text;
 }
 

@@ -121,7 +121,7 @@ TEST_F(RecordRing, AHangIsReportedWithTheRankThatNeverArrived) {
   ASSERT_TRUE(parsed.is_object()) << report.err;
   ASSERT_EQ(parsed["runs"][0]["hangs"].size(), 1u) << report.out;
   const std::string text = parsed["runs"][0]["hangs"][0];
-  EXPECT_EQ(text.rfind("Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0 and 1 wait in it since ", 0),
+  EXPECT_EQ(text.rfind("Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0 and 1 have waited in it since ", 0),
             0u)
       << text;
   EXPECT_NE(text.find("rank 2 was in looking out of the window"), std::string::npos) << text;

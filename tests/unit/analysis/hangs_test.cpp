@@ -42,7 +42,7 @@ TEST(Hangs, NamesTheRankThatNeverCame) {
   EXPECT_EQ(hangs[0].number, 17u);
   EXPECT_EQ(hangs[0].waiting.size(), 3u);
   EXPECT_EQ(hang_text(hangs[0]),
-            "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 wait in it since 30.000 s, for "
+            "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have waited in it since 30.000 s, for "
             "30.000 s; rank 2 was in evaluate.");
 }
 
@@ -94,7 +94,7 @@ TEST(Hangs, OneThatDoesNotBlockIsHeldUpInItsWait) {
   ASSERT_EQ(hangs.size(), 1u);
   EXPECT_EQ(
       hang_text(hangs[0]),
-      "Rank 1 never entered MPI_Iallreduce #8 on MPI_COMM_WORLD; rank 0 waits in it since 30.000 s, for 30.000 s; "
+      "Rank 1 never entered MPI_Iallreduce #8 on MPI_COMM_WORLD; rank 0 has waited in it since 30.000 s, for 30.000 s; "
       "rank 1 was in backward.");
 }
 
@@ -172,7 +172,7 @@ TEST(Hangs, NcclNumbersTheCallsOfEachFunctionAlone) {
                                            {"ncclBroadcast", "collective", 1, 3, 4}}}));
   ASSERT_EQ(hangs.size(), 1u);
   EXPECT_EQ(hang_text(hangs[0]),
-            "Rank 1 never entered ncclAllReduce #2 on c; rank 0 waits in it since 10.000 s, for 50.000 s.");
+            "Rank 1 never entered ncclAllReduce #2 on c; rank 0 has waited in it since 10.000 s, for 50.000 s.");
 }
 
 TEST(Hangs, ARankThatEnqueuedACollectiveOfNcclHasEnteredIt) {
@@ -214,7 +214,7 @@ TEST(Hangs, APersistentCollectiveThatARankNeverStartedAgainIsFound) {
   const auto hangs = find_hangs(persistent_run(false));
   ASSERT_EQ(hangs.size(), 1u);
   EXPECT_EQ(hang_text(hangs[0]),
-            "Rank 1 never entered start 3 of MPI_Allreduce_init #4 on w; rank 0 waits in it since 12.000 s, for "
+            "Rank 1 never entered start 3 of MPI_Allreduce_init #4 on w; rank 0 has waited in it since 12.000 s, for "
             "48.000 s.");
   EXPECT_TRUE(find_hangs(persistent_run(true)).empty()) << "what rank 1 started during the pause is not known";
 }
