@@ -29,7 +29,7 @@ TEST(VerdictOfAReport, NamesWhatLimitsTheSpeedUpAndWhatItsLossCosts) {
               AllOf(HasSubstr("2 ranks trained 1.25 times as fast as one"),
                     HasSubstr("of the 605 ms beyond a perfect division, 525 ms are serial work, most of it startup")));
   EXPECT_THAT(report.verdict.change,
-              HasSubstr("without these 525 ms, 2 ranks would be about 1.85 times as fast as one instead of 1.25"));
+              HasSubstr("Without these 525 ms, 2 ranks would be about 1.85 times as fast as one instead of 1.25"));
   const auto json = nlohmann::json::parse(render_json(report));
   EXPECT_EQ(json["verdict"], nlohmann::json({report.verdict.state, report.verdict.change}));
 }
