@@ -106,7 +106,8 @@ std::vector<std::string> prediction_limits(const RunAnalysis& run, const Predict
   if (!run.crowded_cpus.empty() || run.waiting_for_cpu.value_or(0) > much_cpu_waiting) {
     limits.push_back(
         "Threads of this run share CPUs. The predictions keep the work as slow as it was, although a change of one "
-        "rank or thread changes what the others get.");
+        "rank or thread changes what the others get. The scheduler makes the iterations of such a run differ, so that "
+        "neither the measured median step nor its replay is exact.");
   }
   const TrainingSetup setup = training_setup(run);
   if (predictor.sharing().any() && predictor.schedule() == GradientSchedule::blocking && setup.other_updater.empty()) {
