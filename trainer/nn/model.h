@@ -114,6 +114,9 @@ class Model {
   // in Mode::train, because backward overwrites outputs. The cost is linear in the activations.
   virtual std::string first_nonfinite_layer() const = 0;
 
+  // The first layer for which the library of the backend has no fast code on this processor; empty if there is none.
+  virtual std::string first_slow_layer() const { return {}; }
+
   virtual double forward_flops_per_image() const = 0;  // 2 × multiply-adds of convolutions and linear layers
   virtual double train_flops_per_image() const = 0;    // forward, plus both gradients, less the stem's data gradient
 

@@ -161,6 +161,12 @@ void make_model(Job& job) {
   }
   const GpuPart* const gpu = job.surroundings.gpu;
   job.model = gpu != nullptr ? gpu->make_model(model_options(job)) : make_cpu_model(model_options(job));
+  if (const std::string layer = job.model->first_slow_layer(); !layer.empty() && job.ranks.rank() == 0) {
+    fmt::print(stderr,
+               "paceline-train: layer {}: oneDNN has only slow reference code for it on this processor: take another "
+               "--width, or another version of oneDNN\n",
+               layer);
+  }
   job.model->observer = &job.layer_ranges;
   job.train_flops_per_image = job.model->train_flops_per_image();
 }

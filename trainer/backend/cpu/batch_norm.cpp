@@ -7,12 +7,15 @@ namespace {
 // Normalises with the batch's biased variance and moves the running variance by the unbiased one, as PyTorch does.
 class CpuBatchNorm final : public CpuLayer {
  public:
-  CpuBatchNorm(const Layer& layer, CpuBuild& build)
-      : CpuLayer(layer), stream_(build.stream), frozen_(build.freeze_batch_norm), momentum_(build.batch_norm.momentum) {
+  CpuBatchNorm(const Layer& layer, CpuBuild& build, const onednn::BatchNorm& descs)
+      : CpuLayer(layer),
+        stream_(build.stream),
+        frozen_(build.freeze_batch_norm),
+        momentum_(build.batch_norm.momentum),
+        descs_(descs) {
     Activation& input = build.activation(layer.input);
     Activation& output = build.activations.emplace_back();
     input_ = input.value;
-    descs_ = onednn::batch_norm(build.engine, input.value.get_desc(), batch_norm_epsilon, layer.relu, frozen_);
     output.value = build.plan.acquire(descs_.train.dst_desc());
 
     const std::vector<ParameterShape> shapes = layer.parameters();
@@ -75,6 +78,12 @@ class CpuBatchNorm final : public CpuLayer {
     backward_.run(stream_);
   }
 
+  std::vector<Implementation> implementations() const override {
+    return {{"forward", descs_.train.impl_info_str()},
+            {"evaluation", descs_.evaluate.impl_info_str()},
+            {"gradient", descs_.backward.impl_info_str()}};
+  }
+
  private:
   dnnl::stream stream_;
   bool frozen_;
@@ -92,7 +101,13 @@ std::unique_ptr<CpuLayer> make_batch_norm(const Layer& layer, CpuBuild& build) {
   const bool whole_batch = build.freeze_batch_norm || (options.ghost_batch == 0 && !options.sum_over_ranks);
   const dnnl::memory& input = build.activation(layer.input).value;
   if (!whole_batch || onednn::dims(input.get_desc()).size() != 4) return make_batch_norm_variant(layer, build);
-  return std::make_unique<CpuBatchNorm>(layer, build);
+  const onednn::BatchNorm descs =
+      onednn::batch_norm(build.engine, input.get_desc(), batch_norm_epsilon, layer.relu, build.freeze_batch_norm);
+  const bool slow = onednn::is_reference(descs.train.impl_info_str()) ||
+                    onednn::is_reference(descs.evaluate.impl_info_str()) ||
+                    onednn::is_reference(descs.backward.impl_info_str());  // with ReLU on AVX and SSE4.1
+  if (slow) return make_batch_norm_variant(layer, build);
+  return std::make_unique<CpuBatchNorm>(layer, build, descs);
 }
 
 }  // namespace paceline::train

@@ -1,8 +1,8 @@
 // Batch norm over virtual batches (ghost), over the ranks' whole batch (synchronised) and of a linear layer's result,
 // on our own kernels: oneDNN computes statistics of all samples of one rank only, and has no fast form for two
-// dimensions. The formulas of the statistics: BatchNormOptions in trainer/nn/model.h. The gradient (Ioffe and Szegedy,
-// arXiv 1502.03167, section 3, simplified), with n the number of values behind the statistics and x̂ the normalised
-// input:
+// dimensions. It also replaces oneDNN's reference code for a batch norm with ReLU on AVX and SSE4.1. The formulas of
+// the statistics: BatchNormOptions in trainer/nn/model.h. The gradient (Ioffe and Szegedy, arXiv 1502.03167, section 3,
+// simplified), with n the number of values behind the statistics and x̂ the normalised input:
 //   dx = scale ÷ deviation × (dy − Σdy ÷ n − x̂ Σ(dy x̂) ÷ n),  dscale = Σ(dy x̂),  dshift = Σdy
 // Of a synchronised batch norm the sums of dx go over all ranks, those of dscale and dshift over this rank only,
 // because the allreduce of the gradients adds them.

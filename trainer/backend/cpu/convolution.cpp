@@ -3,6 +3,47 @@
 namespace paceline::train {
 namespace {
 
+// A primitive and the copies that it needs because it wants other layouts than the network's tensors have.
+class CopyingCall {
+ public:
+  void run(const dnnl::stream& stream) const {
+    for (const Call& call : before_) call.run(stream);
+    call_.run(stream);
+    for (const Call& call : after_) call.run(stream);
+  }
+  explicit operator bool() const { return static_cast<bool>(call_); }
+
+  void set(dnnl::primitive primitive) { call_.primitive = std::move(primitive); }
+  void add(int argument, const dnnl::memory& memory) { call_.arguments[argument] = memory; }
+  void add_input(int argument, const dnnl::memory& memory, const onednn::Desc& wanted, CpuBuild& build) {
+    add(argument, in_layout(memory, wanted, build));
+    copy(before_, memory, call_.arguments[argument]);
+  }
+  void add_output(int argument, const dnnl::memory& memory, const onednn::Desc& wanted, CpuBuild& build) {
+    add(argument, in_layout(memory, wanted, build));
+    copy(after_, call_.arguments[argument], memory);
+  }
+  // Other layers use the memory of the copies between calls. Comes after the plans of all arguments.
+  void release_copies(CpuBuild& build) {
+    for (const dnnl::memory& memory : copies_) build.plan.release(memory);
+    copies_.clear();
+  }
+
+ private:
+  dnnl::memory in_layout(const dnnl::memory& memory, const onednn::Desc& wanted, CpuBuild& build) {
+    if (onednn::same_layout(wanted, memory.get_desc())) return memory;
+    return copies_.emplace_back(build.plan.acquire(wanted));
+  }
+  static void copy(std::vector<Call>& calls, const dnnl::memory& from, const dnnl::memory& to) {
+    if (onednn::same_layout(from.get_desc(), to.get_desc())) return;
+    calls.push_back({dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}});
+  }
+
+  std::vector<Call> before_, after_;
+  Call call_;
+  std::vector<dnnl::memory> copies_;
+};
+
 class CpuConvolution final : public CpuLayer {
  public:
   CpuConvolution(const Layer& layer, CpuBuild& build) : CpuLayer(layer), stream_(build.stream) {
@@ -25,30 +66,38 @@ class CpuConvolution final : public CpuLayer {
         shapes[0], build.type == onednn::Type::f32 ? onednn::Desc(descs_.forward.weights_desc())
                                                    : onednn::Desc(descs_.backward_weights.diff_weights_desc()));
     weights_ = weight.weights;
+    forward_.set(dnnl::convolution_forward(descs_.forward));
+    forward_.add_input(DNNL_ARG_SRC, input.value, descs_.forward.src_desc(), build);
     weights_for_forward_.plan(weights_, descs_.forward.weights_desc(), build);
-    forward_ = {
-        dnnl::convolution_forward(descs_.forward),
-        {{DNNL_ARG_SRC, input.value}, {DNNL_ARG_WEIGHTS, weights_for_forward_.memory()}, {DNNL_ARG_DST, output.value}}};
-    backward_weights_ = {dnnl::convolution_backward_weights(descs_.backward_weights), {}};
+    forward_.add(DNNL_ARG_WEIGHTS, weights_for_forward_.memory());
+    forward_.add(DNNL_ARG_DST, output.value);
+    backward_weights_.set(dnnl::convolution_backward_weights(descs_.backward_weights));
     weights_gradient_ = weight.gradient;
     if (layer.bias) {
       const CpuParameter& bias = build.add_parameter(shapes[1], onednn::plain_layout({layer.out.channels}));
-      forward_.arguments[DNNL_ARG_BIAS] = bias.weights;
-      backward_weights_.arguments[DNNL_ARG_DIFF_BIAS] = bias.gradient;
+      forward_.add(DNNL_ARG_BIAS, bias.weights);
+      backward_weights_.add(DNNL_ARG_DIFF_BIAS, bias.gradient);
     }
+    forward_.release_copies(build);
   }
 
   void plan_backward(CpuBuild& build, Activation& output) override {
     gradient_.plan(output, build);
     Activation& input = build.activation(layer_.input);
-    plan_backward_weights(build, input.value);
+    const auto& of_weights = descs_.backward_weights;
+    backward_weights_.add_input(DNNL_ARG_SRC, input.value, of_weights.src_desc(), build);
+    backward_weights_.add_input(DNNL_ARG_DIFF_DST, gradient_.memory(), of_weights.diff_dst_desc(), build);
+    backward_weights_.add_output(DNNL_ARG_DIFF_WEIGHTS, weights_gradient_, of_weights.diff_weights_desc(), build);
+    backward_weights_.release_copies(build);
     if (descs_.backward_data) {
-      const dnnl::memory source_gradient = build.plan.acquire(descs_.backward_data->diff_src_desc());
-      weights_for_backward_.plan(weights_, descs_.backward_data->weights_desc(), build);
-      backward_data_ = {dnnl::convolution_backward_data(*descs_.backward_data),
-                        {{DNNL_ARG_DIFF_DST, gradient_.memory()},
-                         {DNNL_ARG_WEIGHTS, weights_for_backward_.memory()},
-                         {DNNL_ARG_DIFF_SRC, source_gradient}}};
+      const auto& of_data = *descs_.backward_data;
+      const dnnl::memory source_gradient = build.plan.acquire(input.value.get_desc());
+      backward_data_.set(dnnl::convolution_backward_data(of_data));
+      backward_data_.add_input(DNNL_ARG_DIFF_DST, gradient_.memory(), of_data.diff_dst_desc(), build);
+      backward_data_.add_output(DNNL_ARG_DIFF_SRC, source_gradient, of_data.diff_src_desc(), build);
+      weights_for_backward_.plan(weights_, of_data.weights_desc(), build);
+      backward_data_.add(DNNL_ARG_WEIGHTS, weights_for_backward_.memory());
+      backward_data_.release_copies(build);
       input.gradients.push_back(source_gradient);
     }
     build.plan.release(gradient_.memory());
@@ -59,47 +108,23 @@ class CpuConvolution final : public CpuLayer {
     forward_.run(stream_);
   }
 
-  // If the primitive needs other layouts, it works on copies, and its result is copied back.
-  void plan_backward_weights(CpuBuild& build, const dnnl::memory& source) {
-    std::vector<dnnl::memory> copies;
-    const auto in_layout = [&](const dnnl::memory& memory, const onednn::Desc& wanted) {
-      if (onednn::same_layout(wanted, memory.get_desc())) return memory;
-      return copies.emplace_back(build.plan.acquire(wanted));
-    };
-    const auto copy = [&](std::vector<Call>& calls, const dnnl::memory& from, const dnnl::memory& to) {
-      if (onednn::same_layout(from.get_desc(), to.get_desc())) return;
-      calls.push_back({dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}});
-    };
-    const auto& desc = descs_.backward_weights;
-    const dnnl::memory src = in_layout(source, desc.src_desc());
-    const dnnl::memory dst = in_layout(gradient_.memory(), desc.diff_dst_desc());
-    const dnnl::memory weights = in_layout(weights_gradient_, desc.diff_weights_desc());
-    copy(before_backward_weights_, source, src);
-    copy(before_backward_weights_, gradient_.memory(), dst);
-    copy(after_backward_weights_, weights, weights_gradient_);
-    backward_weights_.arguments.insert(
-        {{DNNL_ARG_SRC, src}, {DNNL_ARG_DIFF_DST, dst}, {DNNL_ARG_DIFF_WEIGHTS, weights}});
-    for (const dnnl::memory& memory : copies) build.plan.release(memory);
-  }
-
   void backward() override {
     gradient_.run();
-    for (const Call& call : before_backward_weights_) call.run(stream_);
     backward_weights_.run(stream_);
-    for (const Call& call : after_backward_weights_) call.run(stream_);
     if (!backward_data_) return;
     weights_for_backward_.run(stream_);
     backward_data_.run(stream_);
   }
+
+  std::vector<Implementation> implementations() const override { return implementations_of(descs_); }
 
  private:
   dnnl::stream stream_;
   onednn::Convolution descs_;
   dnnl::memory weights_, weights_gradient_;
   SummedGradient gradient_;
-  std::vector<Call> before_backward_weights_, after_backward_weights_;
   WeightsFor weights_for_forward_, weights_for_backward_;
-  Call forward_, backward_weights_, backward_data_;
+  CopyingCall forward_, backward_weights_, backward_data_;
 };
 
 }  // namespace

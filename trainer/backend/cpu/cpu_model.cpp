@@ -146,6 +146,16 @@ class CpuModel final : public StageModel {
     return {};
   }
 
+  std::string first_slow_layer() const override {
+    for (const auto& layer : layers_) {
+      if (layer->layer().multiply_adds() == 0) continue;  // the others take little time
+      for (const Implementation& used : layer->implementations()) {
+        if (onednn::is_reference(used.name)) return layer->layer().name;
+      }
+    }
+    return {};
+  }
+
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::span<float> statistics() override { return values(statistics_); }
 

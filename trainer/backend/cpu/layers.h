@@ -58,6 +58,13 @@ struct Call {
   explicit operator bool() const { return static_cast<bool>(primitive); }
 };
 
+// The code that carries out a computation of a layer: "forward", "weights' gradient", "data's gradient" or "gradient".
+// name: oneDNN's, such as "jit:avx2".
+struct Implementation {
+  const char* computation;
+  std::string name;
+};
+
 constexpr float batch_norm_epsilon = 1e-5f;  // PyTorch's
 
 class CpuLayer {
@@ -73,6 +80,7 @@ class CpuLayer {
   virtual void forward(Mode mode) = 0;
   virtual void backward() = 0;
   virtual void seed_dropout(std::uint64_t) {}
+  virtual std::vector<Implementation> implementations() const { return {}; }  // empty: loops of ours
 
   const Layer& layer() const { return layer_; }
 
@@ -95,6 +103,15 @@ std::unique_ptr<CpuLayer> make_linear(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_relu(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_add_relu(const Layer& layer, CpuBuild& build);
 std::unique_ptr<CpuLayer> make_dropout(const Layer& layer, CpuBuild& build);
+
+// What is chosen for a convolution or linear layer.
+template <class Descs>
+std::vector<Implementation> implementations_of(const Descs& descs) {
+  std::vector<Implementation> result{{"forward", descs.forward.impl_info_str()},
+                                     {"weights' gradient", descs.backward_weights.impl_info_str()}};
+  if (descs.backward_data) result.push_back({"data's gradient", descs.backward_data->impl_info_str()});
+  return result;
+}
 
 inline float* data(const dnnl::memory& memory) { return static_cast<float*>(memory.get_data_handle()); }  // of fp32
 inline std::size_t elements(const dnnl::memory& memory) {

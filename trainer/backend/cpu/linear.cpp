@@ -71,6 +71,8 @@ class CpuLinear final : public CpuLayer {
     backward_data_.run(stream_);
   }
 
+  std::vector<Implementation> implementations() const override { return implementations_of(descs_); }
+
  private:
   dnnl::stream stream_;
   onednn::Linear descs_;

@@ -67,6 +67,8 @@ bool same_layout(const Desc& a, const Desc& b) { return a == b; }
 
 std::size_t bytes(const Desc& desc) { return desc.get_size(); }
 
+bool is_reference(std::string_view implementation) { return implementation.find("ref") != std::string_view::npos; }
+
 namespace {
 
 // An instruction set has the bits of all sets that it contains.
@@ -148,11 +150,27 @@ auto with_algorithm(bool winograd, Make make) {
   return make(algorithm::convolution_direct);
 }
 
-// oneDNN's reference code is hundreds of times slower. On AVX2 and in blocked layouts it is oneDNN's only code for the
-// weights' gradient of a 3×3 convolution over 2×2 pixels (VGG's last stage for CIFAR). In plain layouts oneDNN
-// multiplies matrices instead.
-bool is_reference(const dnnl::convolution_backward_weights::primitive_desc& desc) {
-  return std::string_view(desc.impl_info_str()).starts_with("ref");
+// Replaces oneDNN's reference code, which is hundreds of times slower, by what make() returns, unless that is reference
+// code as well. In blocked layouts the reference code is oneDNN's only code for many convolutions: with AVX2 for the
+// weights' gradient of a 3×3 convolution over 2×2 pixels (VGG's last stage for CIFAR), with AVX and SSE4.1 for most
+// gradients, and with AVX-512 for 3×3 convolutions in blocks of 16 whose channels do not fill the blocks. In plain
+// layouts, oneDNN multiplies matrices on every processor.
+template <class PrimitiveDesc, class Make>
+void avoid_reference(PrimitiveDesc& desc, Make make) {
+  if (!is_reference(desc.impl_info_str())) return;
+  const PrimitiveDesc other = make();
+  if (!is_reference(other.impl_info_str())) desc = other;
+}
+
+// The layout of the first convolution's output, from which those of the layers behind it follow. With AVX-512 oneDNN
+// would choose blocks of 16, for which it has no 3×3 convolutions unless the channels fill the blocks; it has AVX2's
+// code for blocks of 8. It has none for fewer channels than 8.
+Desc first_output(const Dims& output, Type type) {
+  const std::size_t block = channels_of_a_block();
+  if (type != Type::f32 || block == 0) return any_layout(output, type);
+  if (output[1] < 8) return plain_layout(output);
+  if (block == 16 && output[1] % 16 != 0) return {output, type, dnnl::memory::format_tag::nChw8c};
+  return any_layout(output, type);
 }
 
 // oneDNN 3.2 copies the pixels that a strided 1×1 convolution reads into its work memory. If the channels do not fill a
@@ -180,7 +198,9 @@ Convolution convolution(const dnnl::engine& engine, const Desc& source, const Di
   const auto& [kernel, stride, padding] = window;
   const Type numbers = type(source);
   const Desc any_weights = any_layout(weights, numbers);
-  const Desc any_output = any_layout(output, numbers);
+  const bool first = source == any_layout(dims(source), numbers);
+  const Desc any_output = first ? first_output(output, numbers) : any_layout(output, numbers);
+  const Desc plain_source = plain_layout(dims(source), numbers), plain_output = plain_layout(output, numbers);
   const Desc bias = has_bias ? plain_layout({output[1]}) : Desc();
   const bool fast = winograd && winograd_is_faster(weights, output, window, false);
   const bool fast_weights = winograd && winograd_is_faster(weights, output, window, true);
@@ -189,6 +209,11 @@ Convolution convolution(const dnnl::engine& engine, const Desc& source, const Di
     return forward_desc<dnnl::convolution_forward>(engine, attributes, prop_kind::forward_training, a, source,
                                                    any_weights, bias, any_output, stride, padding, padding);
   });
+  avoid_reference(result.forward, [&] {
+    return forward_desc<dnnl::convolution_forward>(engine, attributes, prop_kind::forward_training,
+                                                   algorithm::convolution_direct, plain_source, any_weights, bias,
+                                                   plain_output, stride, padding, padding);
+  });
   const Desc src = result.forward.src_desc();
   const Desc dst = result.forward.dst_desc();
   const Desc weights_gradient = numbers == Type::f32 ? result.forward.weights_desc() : any_layout(weights);
@@ -196,17 +221,25 @@ Convolution convolution(const dnnl::engine& engine, const Desc& source, const Di
     return backward_desc<dnnl::convolution_backward_weights>(engine, attributes, result.forward, a, src,
                                                              weights_gradient, bias, dst, stride, padding, padding);
   });
-  const bool wrong = overflows(weights, window) || loses_a_column(result.backward_weights, weights, window);
-  if (wrong || is_reference(result.backward_weights)) {
-    const auto plain = backward_desc<dnnl::convolution_backward_weights>(
-        engine, attributes, result.forward, algorithm::convolution_direct, plain_layout(dims(src), numbers),
-        any_layout(weights), bias, plain_layout(dims(dst), numbers), stride, padding, padding);
-    if (wrong || !is_reference(plain)) result.backward_weights = plain;
+  const auto plain_weights_gradient = [&] {
+    return backward_desc<dnnl::convolution_backward_weights>(
+        engine, attributes, result.forward, algorithm::convolution_direct, plain_source, any_layout(weights), bias,
+        plain_output, stride, padding, padding);
+  };
+  if (overflows(weights, window) || loses_a_column(result.backward_weights, weights, window)) {
+    result.backward_weights = plain_weights_gradient();
+  } else {
+    avoid_reference(result.backward_weights, plain_weights_gradient);
   }
   if (data_gradient) {
     result.backward_data = with_algorithm(fast, [&](algorithm a) {
       return backward_desc<dnnl::convolution_backward_data>(engine, attributes, result.forward, a, src, any_weights,
                                                             dst, stride, padding, padding);
+    });
+    avoid_reference(*result.backward_data, [&] {
+      return backward_desc<dnnl::convolution_backward_data>(engine, attributes, result.forward,
+                                                            algorithm::convolution_direct, plain_source, any_weights,
+                                                            plain_output, stride, padding, padding);
     });
   }
   return result;

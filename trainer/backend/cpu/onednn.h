@@ -7,6 +7,7 @@
 #include <dnnl.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace paceline::train::onednn {
 
@@ -22,6 +23,10 @@ Dims dims(const Desc& desc);
 Type type(const Desc& desc);
 bool same_layout(const Desc& a, const Desc& b);
 std::size_t bytes(const Desc& desc);
+
+// Whether this implementation, as a primitive descriptor names it, is oneDNN's slow reference code: "ref:any" or, for
+// batch norms, "bnorm_ref:any".
+bool is_reference(std::string_view implementation);
 
 // The channels in a block of the layouts that fp32 convolutions choose: 16 with AVX-512, 8 with AVX2; 0 with less,
 // where it depends on the layer.
@@ -47,8 +52,8 @@ struct Convolution {
   std::optional<dnnl::convolution_backward_data::primitive_desc> backward_data;
 };
 // source may have any layout; its type is that of the weights and the output. Biases and the gradients of weights and
-// biases are fp32. The backward primitives use the layouts of forward, except that the weights of backward_data and all
-// tensors of backward_weights may be laid out differently. has_bias: a bias with one element for each output channel.
+// biases are fp32. All three primitives may want other layouts than that of the source or of each other, because
+// oneDNN's reference code is avoided: the layer copies. has_bias: a bias with one element for each output channel.
 // winograd: use Winograd's algorithm where oneDNN has it and it is faster.
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
                         const Dims& output, const Window& window, bool data_gradient, bool winograd,

@@ -39,6 +39,10 @@ class CpuPooling final : public CpuLayer {
     backward_.run(stream_);
   }
 
+  std::vector<Implementation> implementations() const override {
+    return {{"forward", descs_.forward.impl_info_str()}, {"gradient", descs_.backward.impl_info_str()}};
+  }
+
  private:
   dnnl::stream stream_;
   onednn::Pooling descs_;

@@ -80,6 +80,13 @@ class WinogradConvolution final : public CpuLayer {
                         threads_);
   }
 
+  std::vector<Implementation> implementations() const override {
+    const std::string name = "winograd, blocks of " + std::to_string(code_.block);
+    std::vector<Implementation> result{{"forward", name}, {"weights' gradient", name}};
+    if (source_gradient_ || layer_.input != 0) result.push_back({"data's gradient", name});
+    return result;
+  }
+
  private:
   // Work memory, which other layers use between calls.
   dnnl::memory borrow_work(CpuBuild& build) const {

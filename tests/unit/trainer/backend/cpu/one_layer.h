@@ -11,7 +11,9 @@ namespace paceline::train {
 
 class Alone {
  public:
-  explicit Alone(const Operation& operation, const BatchNormOptions& batch_norm = {})
+  // image: the layout of a convolution's input; by default the convolution chooses it.
+  explicit Alone(const Operation& operation, const BatchNormOptions& batch_norm = {},
+                 dnnl::memory::format_tag image = dnnl::memory::format_tag::any)
       : engine_(dnnl::engine::kind::cpu, 0),
         build_{engine_,
                dnnl::stream(engine_),
@@ -30,7 +32,11 @@ class Alone {
     build_.activations.reserve(2);
     build_.parameters.reserve(2);
     build_.activations.emplace_back();
-    if (layer_.kind != LayerKind::convolution) build_.activations[0].value = build_.plan.acquire(blocked(layer_.in));
+    if (layer_.kind != LayerKind::convolution) {
+      build_.activations[0].value = build_.plan.acquire(blocked(layer_.in));
+    } else if (image != dnnl::memory::format_tag::any) {
+      build_.activations[0].value = build_.plan.acquire({build_.dims(layer_.in), build_.type, image});
+    }
     fast_ = make_layer(layer_, build_);
     build_.activations[1].gradients.push_back(build_.plan.acquire(build_.activations[1].value.get_desc()));
     output_gradient_ = build_.activations[1].gradients[0];

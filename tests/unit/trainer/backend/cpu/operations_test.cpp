@@ -18,8 +18,9 @@ Values representable(Values values, const Operation& operation) {
   return values;
 }
 
-void compare_with_reference(const Operation& operation) {
-  Alone alone(operation);
+void compare_with_reference(const Operation& operation,
+                            dnnl::memory::format_tag image = dnnl::memory::format_tag::any) {
+  Alone alone(operation, {}, image);
   const Layer& layer = alone.layer();
   CpuBuild& build = alone.build();
   const std::int64_t batch = operation.batch;
@@ -65,6 +66,32 @@ TEST_P(CpuOperation, AgreesWithTheReference) { compare_with_reference(GetParam()
 
 INSTANTIATE_TEST_SUITE_P(All, CpuOperation, testing::ValuesIn(operations),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// For some of these, oneDNN has only its reference code on each processor. The layer then copies to a layout for which
+// there is other code.
+TEST(CpuConvolution, OfAnImageInAnyLayoutAgreesWithTheReferenceAndIsNotOneDnnsReferenceCode) {
+  using Tag = dnnl::memory::format_tag;
+  for (const auto& [name, in, append] : {
+           std::tuple{"3x3 of 8", Shape{8, 9, 9}, +[](Network& n) { return n.convolution("l", 0, 8, 3, 1, true); }},
+           {"3x3 of 4", Shape{4, 9, 9}, +[](Network& n) { return n.convolution("l", 0, 12, 3, 2, false); }},
+           {"1x1 of 20", Shape{20, 6, 6}, +[](Network& n) { return n.convolution("l", 0, 24, 1, 2, false); }},
+           {"3x3 of 16", Shape{16, 6, 6}, +[](Network& n) { return n.convolution("l", 0, 32, 3, 1, false); }},
+       }) {
+    for (const auto& [tag, layout] : {std::pair{Tag::nchw, "nchw"},
+                                      {Tag::nhwc, "nhwc"},
+                                      {Tag::nChw8c, "nChw8c"},
+                                      {Tag::nChw16c, "nChw16c"},
+                                      {Tag::any, "any"}}) {
+      SCOPED_TRACE(std::string(name) + ", " + layout);
+      const Operation operation{name, in, append, 1e-6};
+      compare_with_reference(operation, tag);
+      Alone alone(operation, {}, tag);
+      for (const Implementation& used : alone.fast().implementations()) {
+        EXPECT_FALSE(onednn::is_reference(used.name)) << used.computation;
+      }
+    }
+  }
+}
 
 // Results and gradients of activations are rounded to 8 bits, by 2^-9 at most; sums are fp32's.
 TEST(CpuOperations, InBf16AgreeWithTheReferenceUpToRounding) {

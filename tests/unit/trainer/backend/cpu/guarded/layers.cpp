@@ -15,6 +15,7 @@
 #endif
 
 #include "tests/unit/trainer/backend/cpu/guarded/memory.h"
+#include "tests/unit/trainer/backend/cpu/layer_text.h"
 #include "trainer/backend/cpu/layers.h"
 #include "trainer/core/error.h"
 #include "trainer/nn/models.h"
@@ -39,19 +40,8 @@ void set(char (&to)[size], const std::string& text) {
   std::snprintf(to, size, "%s", text.c_str());
 }
 
-std::string text_of(const Layer& layer, std::int64_t batch) {
-  const auto shape = [](const Shape& s) {
-    return std::to_string(s.channels) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width);
-  };
-  static constexpr const char* kinds[]{"input",    "convolution",  "batch norm", "relu",   "add_relu",
-                                       "max pool", "average pool", "linear",     "dropout"};
-  std::string text = kinds[static_cast<int>(layer.kind)];
-  if (layer.kernel > 1 || layer.stride > 1) {
-    text +=
-        " " + std::to_string(layer.kernel) + "x" + std::to_string(layer.kernel) + "/" + std::to_string(layer.stride);
-  }
-  text += " of " + shape(layer.in) + " to " + shape(layer.out) + (layer.bias ? " with bias" : "");
-  return text + (layer.relu ? " and ReLU" : "") + ", batch " + std::to_string(batch);
+std::string text_with_batch(const Layer& layer, std::int64_t batch) {
+  return text_of(layer) + ", batch " + std::to_string(batch);
 }
 
 // The arguments that a primitive may have.
@@ -116,7 +106,7 @@ class Child {
 
   // The layout of the layer's result. Runs the layer unless an equal one has run.
   Desc result_of(const Layer& layer, const Desc& source) {
-    const std::string text = text_of(layer, batch_) + ", " + std::to_string(threads_) + " threads";
+    const std::string text = text_with_batch(layer, batch_) + ", " + std::to_string(threads_) + " threads";
     auto& seen = seen_[text + (layer.input == 0 ? " first" : "")];
     for (const auto& [in, out] : seen) {
       if (onednn::same_layout(in, source)) return out;
