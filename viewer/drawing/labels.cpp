@@ -1,7 +1,6 @@
 #include "viewer/drawing/labels.h"
 
 #include <QFontMetrics>
-#include <QHash>
 
 #include "viewer/drawing/palette.h"
 
@@ -32,20 +31,40 @@ void paint_warning(QPainter& painter, const QPoint& top_left, int size, const QC
   painter.restore();
 }
 
-bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background, Qt::TextElideMode cut) {
+LabelTexts::Text LabelTexts::laid_out(const QString& text) {
+  constexpr qsizetype most = 5000;  // some megabytes
+  const auto known = texts_.constFind(text);
+  if (known != texts_.constEnd()) return *known;
+  if (texts_.size() >= most) texts_.clear();
+  Text made{.text = QStaticText(text), .width = QFontMetrics(font_).horizontalAdvance(text)};
+  made.text.setTextFormat(Qt::PlainText);
+  return *texts_.insert(text, made);
+}
+
+void LabelTexts::draw(QPainter& painter, const QPoint& baseline, const QString& text) {
+  painter.drawStaticText(QPointF(baseline) - QPointF(0, QFontMetricsF(font_).ascent()), laid_out(text).text);
+}
+
+bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background, Qt::TextElideMode cut,
+                 LabelTexts* texts) {
   constexpr int margin = 4;
   const int room = rect.width() - 2 * margin;
   const QFontMetrics metrics = painter.fontMetrics();
   if (room < 2 * metrics.averageCharWidth() || text.isEmpty()) return false;
   QString shown = text;
-  if (metrics.horizontalAdvance(text) > room) {
+  if ((texts != nullptr ? texts->width(text) : metrics.horizontalAdvance(text)) > room) {
     shown = metrics.elidedText(text, cut, room);
     // Two letters and the ellipsis cannot be understood, nor can two at each end.
     if (shown.size() < (cut == Qt::ElideMiddle ? 6 : 4)) return false;
   }
   painter.setPen(QColor(text_colour_on(background)));
   const int baseline = rect.top() + (rect.height() + metrics.ascent() - metrics.descent()) / 2;
-  painter.drawText(rect.left() + margin, baseline, shown);
+  const QPoint at(rect.left() + margin, baseline);
+  if (texts != nullptr) {
+    texts->draw(painter, at, shown);
+  } else {
+    painter.drawText(at, shown);
+  }
   return true;
 }
 

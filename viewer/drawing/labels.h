@@ -2,9 +2,11 @@
 #pragma once
 
 #include <QFont>
+#include <QHash>
 #include <QPainter>
 #include <QRect>
 #include <QSet>
+#include <QStaticText>
 #include <QString>
 #include <QStringList>
 
@@ -33,10 +35,33 @@ QFont with_size(QFont font, int pixels, bool bold = false);
 // `percent` of a over b, opaque.
 QRgb blend(QRgb a, QRgb b, int percent);
 
+// Texts of one font, each laid out once and drawn many times: laying out takes most of the time of a label. While a
+// view moves, most of its texts stay the same.
+class LabelTexts {
+ public:
+  explicit LabelTexts(const QFont& font) : font_(font) {}
+
+  const QFont& font() const { return font_; }
+  int width(const QString& text) { return laid_out(text).width; }
+  // `baseline` is its left end.
+  void draw(QPainter& painter, const QPoint& baseline, const QString& text);
+
+ private:
+  struct Text {
+    QStaticText text;
+    int width = 0;
+  };
+  Text laid_out(const QString& text);
+
+  QFont font_;
+  QHash<QString, Text> texts_;
+};
+
 // Draws text that is centred in height and begins at the left edge, cut to fit: at its end, or in the middle. Draws
-// nothing where the rest could not be understood. Returns whether something was drawn.
+// nothing where the rest could not be understood. Returns whether something was drawn. `texts` have the painter's font;
+// the text is laid out anew without them.
 bool paint_label(QPainter& painter, const QRect& rect, const QString& text, QRgb background,
-                 Qt::TextElideMode cut = Qt::ElideRight);
+                 Qt::TextElideMode cut = Qt::ElideRight, LabelTexts* texts = nullptr);
 
 // The beginnings that several names of a trace share, such as "MPI_" and "layer1.0.". A label without room for the
 // whole name leaves them out.

@@ -26,7 +26,7 @@ std::optional<std::pair<int, int>> columns_of(const TimeAxis& axis, std::int64_t
 }
 
 DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
-                           const QRect& rect, const Theme& theme, bool labels) {
+                           const QRect& rect, const Theme& theme, LabelTexts* labels) {
   DrawCounts counts;
   const TimeRange visible = axis.visible();
   int drawn_to = 0;
@@ -53,7 +53,8 @@ DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const WaitT
         if (rect.left() + part->first <= for_label.left()) for_label.setLeft(rect.left() + part->second);
       }
     }
-    if (labels && paint_label(painter, for_label, phase_text(interval.phase), colour)) ++counts.labels;
+    if (labels == nullptr) continue;
+    if (paint_label(painter, for_label, phase_text(interval.phase), colour, Qt::ElideRight, labels)) ++counts.labels;
   }
   return counts;
 }
@@ -159,7 +160,7 @@ QImage shares(std::span<const RankIndex* const> ranks, std::span<const WaitTimel
 }
 
 DrawCounts paint_recorded(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
-                          const QRect& rect, const Theme& theme, bool labels) {
+                          const QRect& rect, const Theme& theme, LabelTexts* labels) {
   const TimeRange visible = axis.visible();
   const std::size_t intervals = rank.phases->count_between(static_cast<std::int64_t>(visible.begin_ns),
                                                            static_cast<std::int64_t>(visible.end_ns));
@@ -182,9 +183,9 @@ void paint_pattern(QPainter& painter, const QRect& box, QRgb background, QRgb li
 }  // namespace phase_strip
 
 DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
-                        const QRect& rect, const Theme& theme, bool labels) {
+                        const QRect& rect, const Theme& theme, LabelTexts* labels) {
   DrawCounts counts = phase_strip::paint_recorded(painter, rank, waits, axis, rect, theme, labels);
-  counts += paint_unrecorded(painter, rank.unrecorded, axis, rect, theme, labels);
+  counts += paint_unrecorded(painter, rank.unrecorded, axis, rect, theme, labels != nullptr);
   return counts;
 }
 

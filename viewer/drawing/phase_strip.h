@@ -19,9 +19,9 @@
 
 namespace paceline::viewer {
 
-// `axis` is as wide as `rect`. Draws no labels if `labels` is false. `waits` is nullptr until the run is analysed.
+// `axis` is as wide as `rect`. Draws no labels if `labels` is nullptr. `waits` is nullptr until the run is analysed.
 DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
-                        const QRect& rect, const Theme& theme, bool labels);
+                        const QRect& rect, const Theme& theme, LabelTexts* labels);
 
 // The shares of the phases of these ranks, at least one, in bins of `bin` columns. May be called in any thread. `waits`
 // is as Insight::waits, or empty; `ranks` are indices. Cost: ranks × bins × log n.

@@ -37,7 +37,7 @@ std::int64_t numbered(const std::vector<RunIteration>& iterations, const TimeAxi
 }  // namespace iteration_ruler
 
 IterationRuler::IterationRuler(Document& document, ViewState& state)
-    : state_(state), iterations_(document.run().iterations) {
+    : state_(state), iterations_(document.run().iterations), texts_(with_size(font(), 11)) {
   std::vector<std::int64_t> durations;
   for (const RunIteration& iteration : iterations_) durations.push_back(iteration.duration_ns);
   if (!durations.empty()) slow_ns_ = analysis::quantile(durations, 0.95);
@@ -64,7 +64,8 @@ void IterationRuler::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), QColor(theme.ruler));
   painter.fillRect(0, 0, names, height(), QColor(theme.header));
-  painter.setFont(with_size(font(), 11));
+  if (const QFont small = with_size(font(), 11); small != texts_.font()) texts_ = LabelTexts(small);
+  painter.setFont(texts_.font());
   painter.setPen(QColor(theme.faint_text));
   painter.drawText(QRect(12, 0, names - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, "Iterations");
   painter.setClipRect(names, 0, width() - names, height());
@@ -90,10 +91,9 @@ void IterationRuler::paintEvent(QPaintEvent*) {
     if (every <= 1 && box.width() < least_text_width) continue;
     const QString number = QString::number(one->number);
     const QString longer = number + "   " + duration_text(one->duration_ns);
-    const auto fits = [&](const QString& text) {
-      return painter.fontMetrics().horizontalAdvance(text) + 8 <= box.width();
-    };
-    const bool inside = fits(number) && paint_label(painter, box, fits(longer) ? longer : number, colour);
+    const auto fits = [&](const QString& text) { return texts_.width(text) + 8 <= box.width(); };
+    const bool inside =
+        fits(number) && paint_label(painter, box, fits(longer) ? longer : number, colour, Qt::ElideRight, &texts_);
     if (!inside && every > 1 && one->number % every == 0) {
       wider.emplace_back(QRect(box.left(), box.top(), width(), box.height()), number);
     }

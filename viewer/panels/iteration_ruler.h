@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "viewer/drawing/labels.h"
 #include "viewer/session/document.h"
 #include "viewer/session/view_state.h"
 
@@ -33,6 +34,7 @@ class IterationRuler : public QWidget {
   ViewState& state_;
   const std::vector<RunIteration>& iterations_;
   std::int64_t slow_ns_ = 0;  // their 95th percentile
+  LabelTexts texts_;
 };
 
 }  // namespace paceline::viewer

@@ -5,6 +5,7 @@
 #include <QToolTip>
 #include <QWidget>
 
+#include "viewer/panels/sight.h"
 #include "viewer/panels/slices_in.h"
 #include "viewer/session/document.h"
 #include "viewer/session/view_state.h"
@@ -21,7 +22,7 @@ class LazyPanel : public QWidget {
   // What is shown is out of date.
   void set_stale() {
     stale_ = true;
-    if (isVisible()) refresh_now();
+    refresh_if_seen();
   }
   // The tooltip of what is drawn there; empty where nothing is.
   virtual QString tip_at(const QPoint&) const { return {}; }
@@ -33,7 +34,7 @@ class LazyPanel : public QWidget {
   }
   void showEvent(QShowEvent* event) override {
     QWidget::showEvent(event);
-    if (stale_) refresh_now();
+    sight_.shown();
   }
 
   // The selected range and its ranks; everything if nothing is selected.
@@ -44,11 +45,14 @@ class LazyPanel : public QWidget {
   Task task_;
 
  private:
-  void refresh_now() {
+  void refresh_if_seen() {
+    if (!stale_ || !sight_.in_sight()) return;
     stale_ = false;
     refresh();
   }
+
   bool stale_ = true;
+  Sight sight_{*this, [this] { refresh_if_seen(); }};
 };
 
 }  // namespace paceline::viewer

@@ -33,7 +33,7 @@ QImage draw(const Run& run, std::span<const WaitTimeline> waits, const TimeAxis&
     const QRect rect(0, static_cast<int>(s) * strip_height, axis.width(), strip_height - gap);
     if (of_strip.size() == 1) {
       const RankIndex& rank = run.ranks[of_strip.front()];
-      paint_phases(painter, rank, waits.empty() ? nullptr : &waits[of_strip.front()], axis, rect, theme, false);
+      paint_phases(painter, rank, waits.empty() ? nullptr : &waits[of_strip.front()], axis, rect, theme, nullptr);
     } else {
       painter.drawImage(rect.topLeft(), phase_shares(run, of_strip, waits, axis, rect.height(), theme, 2));
     }

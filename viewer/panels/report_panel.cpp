@@ -10,7 +10,11 @@
 
 namespace paceline::viewer {
 
-ReportPanel::ReportPanel(Document& document, ViewState&) : document_(document), task_(document.background()) {
+ReportPanel::ReportPanel(Document& document, ViewState&)
+    : document_(document), task_(document.background()), sight_(*this, [this] {
+        document_.want_report();
+        fill();
+      }) {
   setAccessibleName("Report");
   setFrameShape(QFrame::NoFrame);
   setOpenLinks(false);
@@ -20,23 +24,23 @@ ReportPanel::ReportPanel(Document& document, ViewState&) : document_(document), 
 
 void ReportPanel::showEvent(QShowEvent* event) {
   QTextBrowser::showEvent(event);
-  document_.want_report();
-  fill();
+  sight_.shown();
 }
 
 void ReportPanel::fill() {
-  if (!document_.report() || !isVisible() || std::exchange(filled_, true)) return;
+  if (!document_.report() || !sight_.in_sight() || std::exchange(filled_, true)) return;
   // A worker lays the text out, which takes long for many ranks.
   task_.start(
-      [report = document_.report()](const Ticket&) {
-        auto text = std::make_shared<QTextDocument>();
+      [report = document_.report(), font = font()](const Ticket&) {
+        auto text = std::make_unique<QTextDocument>();
+        text->setDefaultFont(font);
         text->setMarkdown(QString::fromStdString(analysis::render_markdown(*report)));
         text->moveToThread(QCoreApplication::instance()->thread());
         return text;
       },
-      [this](const std::shared_ptr<QTextDocument>& text) {
-        text->setDefaultFont(font());
-        setDocument(text->clone(this));
+      [this](std::unique_ptr<QTextDocument> text) {
+        text->setParent(this);
+        setDocument(text.release());
       });
 }
 

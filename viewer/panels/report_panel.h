@@ -3,6 +3,7 @@
 
 #include <QTextBrowser>
 
+#include "viewer/panels/sight.h"
 #include "viewer/session/document.h"
 #include "viewer/session/view_state.h"
 
@@ -23,6 +24,7 @@ class ReportPanel : public QTextBrowser {
   Document& document_;
   Task task_;
   bool filled_ = false;
+  Sight sight_;
 };
 
 }  // namespace paceline::viewer

@@ -13,7 +13,11 @@ namespace paceline::viewer {
 class TimelinePainter {
  public:
   TimelinePainter(const Document& document, const Theme& theme, const QFont& font)
-      : theme_(theme), font_(font), colours_(document.run().trace, theme), prefixes_(document.run().trace) {}
+      : theme_(theme),
+        font_(font),
+        labels_(with_size(font, 11)),
+        colours_(document.run().trace, theme),
+        prefixes_(document.run().trace) {}
 
   // Fills an area of this size at the origin. `scroll_y` is how far the rows are scrolled up. The state's axis is
   // narrower than the area by the column of names. Slices of the name `marked` are underlined.
@@ -27,6 +31,7 @@ class TimelinePainter {
 
   Theme theme_;
   QFont font_;
+  LabelTexts labels_;
   SliceColours colours_;
   CommonPrefixes prefixes_;
 };

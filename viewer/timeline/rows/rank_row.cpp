@@ -25,7 +25,7 @@ class RankRow : public Row {
     canvas.painter.setFont(canvas.small);
     const int gap = canvas.folded && canvas.height >= 8 ? 1 : 0;  // between the strips of folded ranks
     const QRect strip(0, canvas.y, canvas.axis.width(), canvas.height - gap);
-    const bool labels = canvas.height >= least_text_height;
+    LabelTexts* labels = canvas.height >= least_text_height ? &canvas.labels : nullptr;
     canvas.counts += paint_phases(canvas.painter, index(), waits(), canvas.axis, strip, canvas.theme, labels);
   }
 

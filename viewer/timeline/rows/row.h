@@ -25,6 +25,7 @@ struct RowCanvas {
   const Theme& theme;
   SliceColours& colours;
   const CommonPrefixes& prefixes;
+  LabelTexts& labels;  // in the small font
   QFont bold, small;
   std::optional<analysis::NameId> marked;  // slices of this name are underlined
   int names_width = 0;                     // of the column of names

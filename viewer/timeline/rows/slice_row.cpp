@@ -1,6 +1,5 @@
 #include "viewer/timeline/rows/slice_row.h"
 
-#include <QFontMetrics>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -143,7 +142,7 @@ void SliceRow::paint_level(RowCanvas& canvas, const Index& index, unsigned depth
     }
     if (for_label.width() < 20) continue;
     const QString label = label_of(canvas, ref, for_label.width());
-    if (paint_label(canvas.painter, for_label, label, colour, Qt::ElideMiddle)) ++canvas.counts.labels;
+    if (paint_label(canvas.painter, for_label, label, colour, Qt::ElideMiddle, &canvas.labels)) ++canvas.counts.labels;
   }
   if (narrow != nullptr) {
     canvas.painter.drawImage(QRect(0, y, columns.count, canvas.level_height - 1), *narrow);
@@ -169,8 +168,7 @@ void SliceRow::paint_marks(RowCanvas& canvas, const Index& index) {
 }
 
 QString SliceRow::label_of(const RowCanvas& canvas, const SliceRef& ref, int width) const {
-  const QFontMetrics metrics(canvas.small);
-  const auto fits = [&](const QString& text) { return metrics.horizontalAdvance(text) + 12 <= width; };
+  const auto fits = [&](const QString& text) { return canvas.labels.width(text) + 12 <= width; };
   const QString title = slice_title(run(), ref);
   // The duration follows if there is room. If there is not even room for the title, an iteration is labelled with its
   // number, which is more useful than the beginning of its name.
