@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-STEPS = 400, 2400
+STEPS = 50, 350
 LAUNCH = str(pathlib.Path(__file__).resolve().parent / "launch.py")
 LOOP = """
 import sys
