@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/cli/align_option.h"
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/clocks/alignment.h"
@@ -30,6 +31,7 @@ using nlohmann::ordered_json;
 struct InfoOptions {
   std::string format = "text";
   std::vector<std::string> paths;
+  analysis::ClockMethod clock = analysis::ClockMethod::automatic;
 };
 
 // All runs below one path: a directory may hold several.
@@ -95,10 +97,14 @@ void add_pace_runs(const analysis::RunFiles& files, Found& found) {
   }
 }
 
-Found find_runs(const std::string& path) {
+Found find_runs(const std::string& path, analysis::ClockMethod clock) {
   Found found;
   interruptible([&](const analysis::Progress& progress) {
     try {
+      if (clock != analysis::ClockMethod::automatic) {
+        found.runs.push_back(analysis::load_run(path, clock, progress));
+        return;
+      }
       const analysis::RunFiles files = analysis::find_run_files(path, progress);
       if (files.reader == &analysis::pace_reader) {
         add_pace_runs(files, found);
@@ -314,7 +320,7 @@ int info(const InfoOptions& options) {
   ordered_json document = {{"schema", "paceline.info/1"}, {"traces", ordered_json::array()}};
   bool failed = false;
   for (const std::string& path : options.paths) {
-    const Found found = find_runs(path);
+    const Found found = find_runs(path, options.clock);
     for (const Trace& run : found.runs) {
       if (options.format == "text") print_text(path, run);
       for (const Rank& rank : run.ranks) document["traces"].push_back(json_of(rank));
@@ -339,6 +345,7 @@ void add_info(CLI::App& app, Command& chosen) {
   command->add_option("--format", options->format, "text (default) or json")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}));
+  add_align_option(*command, options->clock);
   command
       ->add_option("PATH", options->paths,
                    "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/cli/align_option.h"
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
 #include "analysis/report/build.h"
@@ -47,6 +48,7 @@ struct ReportCommandOptions {
   double noise_percent = 0;
   double link_gbit = 0;  // 0: not given
   std::uint64_t whole_run_slots = analysis::whole_run_slots;
+  analysis::ClockMethod clock = analysis::ClockMethod::automatic;
 };
 
 const Format& format_named(const std::string& name) {
@@ -73,7 +75,7 @@ std::optional<analysis::Report> read_and_build(const ReportCommandOptions& optio
   std::vector<analysis::RunAnalysis> runs;
   std::vector<analysis::ScalingRun> rows;
   std::set<fs::path> given;
-  const analysis::RunReading reading{options.whole_run_slots, processes};
+  const analysis::RunReading reading{options.whole_run_slots, processes, options.clock};
   for (const auto& path : options.runs) {
     std::error_code error;
     if (analysis::looks_like_runs_table(path) || (path.ends_with(".csv") && fs::is_regular_file(path, error))) {
@@ -211,6 +213,7 @@ void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* proc
           "memory, and by all processes of mpirun. Its report has no messages, critical path and predictions. Default: "
           "400000000")
       ->type_name("SLOTS");
+  add_align_option(*command, options->clock);
   command
       ->add_option("RUN", options->runs,
                    "Run directories, trace files, archives, quoted patterns, or tables of runs (CSV: "

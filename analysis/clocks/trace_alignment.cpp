@@ -13,6 +13,7 @@
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
+#include "profiler/format/error.h"
 
 namespace paceline::analysis {
 namespace trace_clocks {
@@ -191,6 +192,7 @@ struct Placed {
   double error_ns = unset_utc_error_ns;
   const char* source = "none";
   std::size_t tree = 0;  // ranks of one tree are connected by collectives and by files
+  bool kept = false;     // the reader aligned it, and it has no common collectives
 };
 
 // Ranks of one file share its clock. Its error is known if they ran on one host.
@@ -242,7 +244,8 @@ std::vector<Placed> grow_trees(const Ties& ties, const std::vector<Rank>& of_run
   return placed;
 }
 
-// Puts the trees on the clock of the largest one, by UTC where possible.
+// Puts the trees on the clock of the largest one: by UTC where possible, or where the reader aligned them already not
+// at all.
 void join_trees(const Trace& trace, std::vector<Placed>& placed) {
   std::map<std::size_t, std::size_t> sizes;
   for (const Placed& one : placed) ++sizes[one.tree];
@@ -255,7 +258,18 @@ void join_trees(const Trace& trace, std::vector<Placed>& placed) {
       const bool by_collectives = std::ranges::any_of(placed, [&](const Placed& one) {
         return one.tree == reference && std::string_view(one.source) == "collectives";
       });
-      if (size > 1) placed[tree].source = by_collectives ? "collectives" : "file";
+      const Rank& first = trace.ranks[tree];
+      if (size > 1) {
+        placed[tree].source = by_collectives ? "collectives" : "file";
+      } else if (!first.clock_source.empty()) {
+        placed[tree].source = first.clock_source.c_str();
+      }
+      continue;
+    }
+    if (!trace.ranks[tree].clock_source.empty()) {
+      root.source = trace.ranks[tree].clock_source.c_str();
+      root.error_ns = trace.ranks[tree].clock_error_ns;
+      root.kept = true;
       continue;
     }
     const auto &own = trace.ranks[tree].utc_of_zero_ns, &other = trace.ranks[reference].utc_of_zero_ns;
@@ -354,7 +368,7 @@ void add_utc_errors(const Trace& trace, const Agreement& found, std::vector<Plac
 std::string ranks_with(const Trace& trace, const std::vector<Placed>& placed, std::string_view source) {
   std::vector<int> numbers;
   for (std::size_t r = 0; r < placed.size(); ++r) {
-    if (placed[r].source == source) numbers.push_back(trace.ranks[r].rank);
+    if (placed[r].source == source && !placed[r].kept) numbers.push_back(trace.ranks[r].rank);
   }
   return numbers.empty() ? "" : rank_list(numbers);
 }
@@ -362,7 +376,7 @@ std::string ranks_with(const Trace& trace, const std::vector<Placed>& placed, st
 std::string agreeing(const Agreement& found, const std::vector<Placed>& placed) {
   double error_ns = 0;
   for (const Placed& one : placed) {
-    if (one.error_ns < unset_utc_error_ns) error_ns = std::max(error_ns, one.error_ns);
+    if (one.error_ns < unset_utc_error_ns && !one.kept) error_ns = std::max(error_ns, one.error_ns);
   }
   return fmt::format("the ends of {} collectives agree within {} (95 %)", found.ties, seconds(error_ns * 1e-9));
 }
@@ -372,14 +386,30 @@ struct Method {
   std::vector<Placed> placed;
   Agreement found;
   const char* remark = "";
+  bool as_recorded = false;
 };
 
-Method method_for(const Trace& trace, bool all_have_utc) {
+// The times as the files have them: no rank is moved.
+std::vector<Placed> as_in_the_files(const Trace& trace) {
+  std::vector<Placed> placed = grow_trees({}, trace.ranks);
+  for (Placed& one : placed) {
+    if (one.tree != 0) one.error_ns = unset_utc_error_ns;
+  }
+  return placed;
+}
+
+Method method_for(const Trace& trace, bool all_have_utc, ClockMethod wanted) {
   const std::size_t ranks = trace.ranks.size();
-  if (ranks == 1) return {{{{}, 0, all_have_utc ? "utc" : "none", 0}}, {}, ""};
+  if (ranks == 1) return {{{{}, 0, all_have_utc ? "utc" : "none", 0}}, {}};
   const Ties ties = ties_of(match_collectives(trace), !all_have_utc);
+  if (wanted == ClockMethod::recorded) {
+    Method recorded{all_have_utc ? by_utc(trace) : as_in_the_files(trace), {}, "", true};
+    recorded.found = agreement(ties, clocks_of(recorded.placed));
+    if (all_have_utc) add_utc_errors(trace, recorded.found, recorded.placed);
+    return recorded;
+  }
   Method utc;
-  if (all_have_utc) {
+  if (all_have_utc && wanted == ClockMethod::automatic) {
     utc.placed = by_utc(trace);
     utc.found = agreement(ties, clocks_of(utc.placed));
     if (!utc.found.contradicted) {
@@ -387,13 +417,14 @@ Method method_for(const Trace& trace, bool all_have_utc) {
       return utc;
     }
   }
+  const bool contradicts = all_have_utc && wanted == ClockMethod::automatic;
   Method collectives{
-      grow_trees(ties, trace.ranks), {}, all_have_utc ? "; the UTC times in the files contradict them" : ""};
+      grow_trees(ties, trace.ranks), {}, contradicts ? "; the UTC times in the files contradict them" : ""};
   join_trees(trace, collectives.placed);
   collectives.found = agreement(ties, clocks_of(collectives.placed));
   if (!collectives.found.contradicted) return collectives;
   // No clocks make these collectives possible: different ones were matched, because ranks recorded different parts.
-  if (!all_have_utc) {
+  if (!contradicts) {
     utc.placed = grow_trees({}, trace.ranks);
     join_trees(trace, utc.placed);
   }
@@ -403,11 +434,19 @@ Method method_for(const Trace& trace, bool all_have_utc) {
 }
 
 void note_method(Trace& trace, const Method& method) {
-  const auto& [placed, found, remark] = method;
+  const auto& [placed, found, remark, as_recorded] = method;
   const std::string by_collectives = ranks_with(trace, placed, "collectives");
   if (!by_collectives.empty()) {
     trace.notes.push_back(
         fmt::format("clocks: {} aligned by collectives: {}{}", by_collectives, agreeing(found, placed), remark));
+  }
+  std::vector<int> kept;
+  for (std::size_t r = 0; r < placed.size(); ++r) {
+    if (placed[r].kept) kept.push_back(trace.ranks[r].rank);
+  }
+  if (!kept.empty()) {
+    trace.notes.push_back(
+        fmt::format("clocks: {} keep their clocks, because they have no common collectives", rank_list(kept)));
   }
   if (const std::string ranks = ranks_with(trace, placed, "utc"); !ranks.empty()) {
     const bool known = std::ranges::all_of(placed, [](const auto& one) { return one.error_ns < unset_utc_error_ns; });
@@ -422,23 +461,37 @@ void note_method(Trace& trace, const Method& method) {
   if (const std::string ranks = ranks_with(trace, placed, "file"); !ranks.empty()) {
     trace.notes.push_back(fmt::format("clocks: {} aligned by the clock of the file", ranks));
   }
-  if (const std::string ranks = ranks_with(trace, placed, "none"); !ranks.empty()) {
+  const std::string unaligned = ranks_with(trace, placed, "none");
+  if (!unaligned.empty() && as_recorded) {
+    trace.notes.push_back(
+        fmt::format("clocks: {} with the times of the files: do not compare times with other ranks", unaligned));
+  } else if (!unaligned.empty()) {
     trace.notes.push_back(fmt::format(
         "clocks: {} could not be aligned (no date and no common collectives in the files{}): do not compare "
         "times with other ranks",
-        ranks, remark));
+        unaligned, remark));
   }
 }
 
 }  // namespace trace_clocks
 
-void align_ranks(Trace& trace) {
+void shift_rank(Rank& rank, std::int64_t ns) {
+  trace_clocks::move(rank, {.shift_ns = ns});
+  if (rank.utc_of_zero_ns) rank.utc_of_zero_ns = trace_clocks::bounded_difference(*rank.utc_of_zero_ns, ns);
+}
+
+void align_ranks(Trace& trace, ClockMethod wanted) {
   using namespace trace_clocks;
   std::vector<Rank>& ranks = trace.ranks;
-  if (ranks.empty() || std::ranges::none_of(ranks, [](const Rank& rank) { return rank.clock_source.empty(); })) return;
+  const bool aligned = std::ranges::none_of(ranks, [](const Rank& rank) { return rank.clock_source.empty(); });
+  if (ranks.empty() || (aligned && wanted != ClockMethod::collectives)) return;
+  if (wanted == ClockMethod::exchange) {
+    throw Error(fmt::format("{}: these files hold no clock exchanges, as only .pace files do: choose another method",
+                            ranks.front().path));
+  }
   const bool all_have_utc =
       std::ranges::all_of(ranks, [](const Rank& rank) { return rank.utc_of_zero_ns.has_value(); });
-  Method method = method_for(trace, all_have_utc);
+  Method method = method_for(trace, all_have_utc, wanted);
   std::vector<Placed>& placed = method.placed;
   if (ranks.size() > 1) note_method(trace, method);
   std::int64_t first = longest_time_ns;

@@ -13,6 +13,20 @@
 #include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
+
+const char* change_word(const QuantityComparison& quantity) {
+  if (!quantity.p) return "not judged";
+  switch (quantity.change) {
+    case Change::slower:
+      return "slower";
+    case Change::faster:
+      return "faster";
+    case Change::none:
+      return "no difference shown";
+  }
+  return "";
+}
+
 namespace comparison_rendering {
 
 constexpr std::size_t most_named = 5;
@@ -30,19 +44,6 @@ std::string change_text(double ratio) { return signed_percent(ratio) + " %"; }
 
 std::string change_interval(const Interval& ci95) {
   return fmt::format("{} to {} %", signed_percent(ci95.low), signed_percent(ci95.high));
-}
-
-const char* change_word(const QuantityComparison& quantity) {
-  if (!quantity.p) return "not judged";
-  switch (quantity.change) {
-    case Change::slower:
-      return "slower";
-    case Change::faster:
-      return "faster";
-    case Change::none:
-      return "no difference shown";
-  }
-  return "";
 }
 
 // "backward (+20.3 ms), optimizer (+1.2 ms)": what changed, the largest difference first.

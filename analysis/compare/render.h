@@ -11,6 +11,9 @@ std::string render_text(const RunComparison& comparison);
 std::string render_markdown(const RunComparison& comparison);
 std::string render_json(const RunComparison& comparison);
 
+// The verdict on a quantity: "slower", "faster", "no difference shown" or "not judged".
+const char* change_word(const QuantityComparison& quantity);
+
 // "A step takes 112 ms, 12.0 % (11.2 to 12.8 %) longer than in base (100 ms)." One sentence.
 std::string comparison_headline(const RunComparison& comparison);
 

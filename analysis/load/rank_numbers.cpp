@@ -131,6 +131,17 @@ std::vector<int> numbers_that_differ(const std::vector<std::string>& paths) {
   return numbers;
 }
 
+std::vector<Rank> take_duplicate_ranks(Trace& trace) {
+  rank_numbering::number_the_unknown(trace.ranks);
+  std::set<int> numbers;
+  std::vector<Rank> kept, duplicates;
+  for (Rank& rank : trace.ranks) {
+    (numbers.insert(rank.rank).second ? kept : duplicates).push_back(std::move(rank));
+  }
+  trace.ranks = std::move(kept);
+  return duplicates;
+}
+
 void number_ranks(Trace& trace) {
   rank_numbering::number_the_unknown(trace.ranks);
   std::ranges::stable_sort(trace.ranks, {}, &Rank::rank);

@@ -17,6 +17,10 @@ std::optional<int> rank_in_name(std::string_view path);
 // empty where the names do not fit this.
 std::vector<int> numbers_that_differ(const std::vector<std::string>& paths);
 
+// Takes out the ranks whose number another one has, and returns them; the first of them by the order in the trace
+// stays. Ranks that are unknown_rank get their numbers before, as by number_ranks().
+std::vector<Rank> take_duplicate_ranks(Trace& trace);
+
 // Gives each rank that is unknown_rank its number: by the word "rank" in its file's name, else by the only number in
 // which the files' names differ, and to ranks of one file in their order. Sorts the ranks. World sizes below the number
 // of ranks become that number. Ranks that the run should have but that were not given are noted. Throws Error, naming

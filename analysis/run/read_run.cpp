@@ -9,6 +9,7 @@
 #include "analysis/importers/pace/import.h"
 #include "analysis/importers/pace/open.h"
 #include "analysis/load/load.h"
+#include "analysis/load/merge.h"
 #include "analysis/run/summary_bytes.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
@@ -84,6 +85,12 @@ Part read_files(const RunFiles& files, const std::string& path, const RunReading
 }
 
 Part read_part(const std::string& path, const RunReading& reading, const Progress& progress) {
+  if (reading.clock != ClockMethod::automatic) {
+    Part part;
+    const bool first = reading.processes == nullptr || reading.processes->number() == 0;
+    if (first) part.whole = load_run(path, reading.clock, progress);
+    return part;
+  }
   const RunFiles files = find_run_files(path, progress.from_to(0, 0.3));
   try {
     return read_files(files, path, reading, progress);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/clocks/trace_alignment.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/trace/progress.h"
 
@@ -36,6 +37,8 @@ class ReadingProcesses {
 struct RunReading {
   std::uint64_t most_slots = whole_run_slots;
   ReadingProcesses* processes = nullptr;  // null: this process is alone
+  // Only `automatic` reads a large run rank by rank; the other methods read it as a whole, on process 0.
+  ClockMethod clock = ClockMethod::automatic;
 };
 
 // What process 0 has of a run; the others have nothing.

@@ -81,6 +81,19 @@ TEST_F(PacelineCommand, InfoTellsPeopleRanksAndSpan) {
   EXPECT_THAT(outcome.output, HasSubstr("run: 2 ranks on 1 host, 0.003 s"));
 }
 
+TEST_F(PacelineCommand, ClocksAreAlignedByTheChosenMethod) {
+  write_rank(0, 40);
+  write_rank(1, 40);
+  EXPECT_THAT(paceline("info run").output, HasSubstr("tsc ±"));
+  const Outcome info = paceline("info --align collectives run");
+  EXPECT_EQ(info.status, 0) << info.errors;
+  EXPECT_THAT(info.output, HasSubstr("collectives ±"));
+  EXPECT_THAT(info.output, HasSubstr("aligned by collectives"));
+  const Outcome report = paceline("report --align recorded run");
+  EXPECT_EQ(report.status, 0) << report.errors;
+  EXPECT_EQ(paceline("info --align guess run").status, 2);
+}
+
 TEST_F(PacelineCommand, AFileCutAnywhereIsReadUpToTheCutAndSaidToBeDamaged) {
   constexpr int iterations = 12'000;
   write_rank(0, iterations, format::Ending::closed, "7", true);

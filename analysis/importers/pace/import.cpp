@@ -208,7 +208,7 @@ struct PaceRun::State {
   std::string iteration_name;
 };
 
-PaceRun::PaceRun(std::vector<PaceEvents> files) : state_(std::make_unique<State>()) {
+PaceRun::PaceRun(std::vector<PaceEvents> files, ClockMethod clock) : state_(std::make_unique<State>()) {
   State& run = *state_;
   PaceProcesses sorted = sort_processes(std::move(files), run.notes);
   run.processes = std::move(sorted.ranks);
@@ -216,8 +216,11 @@ PaceRun::PaceRun(std::vector<PaceEvents> files) : state_(std::make_unique<State>
   std::vector<ClockReadings> readings;
   for (const PaceProcess& process : run.processes) readings.push_back(readings_of(process));
   for (const PaceProcess& other : run.others) readings.push_back(readings_of(other));
+  if (clock == ClockMethod::recorded) {
+    for (ClockReadings& of_process : readings) of_process.exchanges.clear();
+  }
   run.clocks = align_clocks(readings);
-  note_utc(run.processes, run.clocks, run.notes);
+  if (clock != ClockMethod::collectives) note_utc(run.processes, run.clocks, run.notes);
   run.zero = run.clocks.empty() ? 0 : run.clocks.front().process_start_ns;
   for (const AlignedClock& clock : run.clocks) run.zero = std::min(run.zero, clock.process_start_ns);
   for (const std::vector<PaceProcess>* all : {&run.processes, &run.others}) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/clocks/trace_alignment.h"
 #include "analysis/importers/pace/events.h"
 #include "analysis/trace/progress.h"
 #include "analysis/trace/trace.h"
@@ -21,8 +22,10 @@ Trace import_pace(std::vector<PaceEvents> files, const Progress& progress = {});
 // times and texts that import_pace() gives them.
 class PaceRun {
  public:
-  // Reads the definitions of all files, and puts all ranks on one clock. Throws Error as import_pace() does.
-  explicit PaceRun(std::vector<PaceEvents> files);
+  // Reads the definitions of all files, and puts all ranks on one clock: by the clock exchanges, else by UTC. For
+  // `recorded` UTC alone counts, and for `collectives` align_ranks() is still to be called on the trace. Throws Error
+  // as import_pace() does.
+  explicit PaceRun(std::vector<PaceEvents> files, ClockMethod clock = ClockMethod::automatic);
   ~PaceRun();
   PaceRun(const PaceRun&) = delete;
   PaceRun& operator=(const PaceRun&) = delete;
