@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <vector>
 
 #include "profiler/format/error.h"
 #include "viewer/drawing/appearance.h"
+#include "viewer/merging/merge_dialog.h"
 #include "viewer/options.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/window/window.h"
@@ -57,33 +59,74 @@ void apply_view(RunPage& page, const Options& options, std::function<void(const 
                    });
 }
 
-void save_screenshot(const Options& options, std::shared_ptr<const Run> run) {
+// Selects the iteration, or shows the range of run A's time.
+void apply_view(ComparisonPage& page, const Options& options) {
+  if (options.fold) page.state_of_a().set_all_collapsed(true), page.state_of_b().set_all_collapsed(true);
+  if (options.iterations && !page.coupling().select_iteration(options.iterations->first)) {
+    throw Error(
+        QString("--iterations: the runs do not both have iteration %1").arg(options.iterations->first).toStdString());
+  }
+  if (!options.from_ns && !options.to_ns) return;
+  const TimeRange view = page.state_of_a().axis().visible();
+  const TimeRange wanted{options.from_ns.value_or(view.begin_ns), options.to_ns.value_or(view.end_ns)};
+  if (wanted.length() <= 0) throw Error("--from, --to: the view would end before it starts");
+  page.state_of_a().jump_to(wanted);
+}
+
+// `finish` waits until everything that was asked is computed, and `idle` returns whether it is.
+void save_picture_of(QWidget& widget, const QString& file, const std::function<void()>& finish,
+                     const std::function<bool()>& idle) {
+  QPixmap picture;
+  do {  // what is drawn for the first time may have to be computed, and is drawn again then
+    finish();
+    if (QWidget* focused = QApplication::focusWidget()) focused->clearFocus();
+    QApplication::processEvents();
+    picture = widget.grab();
+  } while (!idle());
+  if (!picture.save(file)) {
+    throw Error(file.toStdString() +
+                ": the picture cannot be written: the directory must exist and the name must end with .png");
+  }
+}
+
+// The dialog that lists the files.
+void save_picture_of_merge(const Options& options) {
+  MergeDialog dialog(options.runs, options.clock);
+  dialog.resize(options.size);
+  dialog.show();
+  save_picture_of(
+      dialog, options.screenshot, [&] { dialog.finish(); }, [] { return true; });
+}
+
+void save_screenshot(const Options& options, const std::vector<std::shared_ptr<const Run>>& runs) {
   Window window;
-  RunPage* page = window.show_run(std::move(run));
   window.resize(options.size);
+  if (options.compare) {
+    ComparisonPage* page = window.show_comparison(runs[0], runs[1]);
+    window.show();
+    QApplication::processEvents();
+    apply_view(*page, options);
+    return save_picture_of(
+        window, options.screenshot, [page] { page->finish(); }, [page] { return page->idle(); });
+  }
+  RunPage* page = window.show_run(runs[0]);
   window.show();
   QApplication::processEvents();
   QString failure;
   apply_view(*page, options, [&](const QString& message) { failure = message; });
   Background& background = page->document().background();
-  QPixmap picture;
-  do {  // what is drawn for the first time may have to be computed, and is drawn again then
-    background.finish();
-    if (QWidget* focused = QApplication::focusWidget()) focused->clearFocus();
-    QApplication::processEvents();
-    picture = window.grab();
-  } while (!background.idle());
+  background.finish();
   if (!failure.isEmpty()) throw Error(failure.toStdString());
-  if (!picture.save(options.screenshot)) {
-    throw Error(options.screenshot.toStdString() +
-                ": the picture cannot be written: the directory must exist and the name must end with .png");
-  }
+  save_picture_of(
+      window, options.screenshot, [&] { background.finish(); }, [&] { return background.idle(); });
 }
 
 int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
-  std::shared_ptr<const Run> drawn;  // opened first, so that an error is the only message
-  if (!options.screenshot.isEmpty()) drawn = open_run(options.runs.front());
+  std::vector<std::shared_ptr<const Run>> drawn;  // opened first, so that an error is the only message
+  if (!options.screenshot.isEmpty() && !options.merge) {
+    for (const QString& path : options.runs) drawn.push_back(open_run(path, {}, options.clock));
+  }
   if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("QT_QPA_PLATFORM")) {
     if (options.screenshot.isEmpty()) {
       throw Error("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; use --screenshot FILE.png, or ssh -X");
@@ -107,20 +150,37 @@ int run(int argc, char** argv) {
     QApplication::setFont(font);
   }
   if (!options.screenshot.isEmpty()) {
-    save_screenshot(options, std::move(drawn));
+    if (options.merge) {
+      save_picture_of_merge(options);
+    } else {
+      save_screenshot(options, drawn);
+    }
     return 0;
   }
   Window window;
   window.resize(Window::fitting(options.size, window.screen()->availableSize()));
   window.set_remembering(true);
+  if (options.compare) {
+    window.compare(options.runs[0], options.runs[1], [options](ComparisonPage& page) { apply_view(page, options); });
+    window.show();
+    return QApplication::exec();
+  }
+  if (options.merge) {
+    window.show();
+    window.merge(options.runs, options.clock);
+    return QApplication::exec();
+  }
   for (const QString& path : options.runs) {
     if (options.follow) {
       window.follow(path);
       continue;
     }
-    window.open(path, [options, &window](RunPage& page) {
-      apply_view(page, options, [&window](const QString& message) { window.show_message(message); });
-    });
+    window.open(
+        path,
+        [options, &window](RunPage& page) {
+          apply_view(page, options, [&window](const QString& message) { window.show_message(message); });
+        },
+        options.clock);
   }
   window.show();
   return QApplication::exec();

@@ -4,6 +4,7 @@
 #include <QRegularExpression>
 #include <cmath>
 
+#include "analysis/load/merge.h"
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/panel.h"
 
@@ -46,6 +47,13 @@ Options parse_options(int argc, char** argv) {
       ->type_name("TITLE")
       ->check(CLI::IsMember(titles));
   app.add_flag("--follow", options.follow, "Reload runs while they are being recorded");
+  app.add_flag("--compare", options.compare, "Show two RUNs on one page with coupled axes");
+  app.add_flag("--merge", options.merge, "Open all RUNs as one run, after a dialog that lists their files");
+  std::string align = "auto";
+  app.add_option("--align", align, "How clocks are aligned: auto, recorded, exchange or collectives")
+      ->type_name("METHOD")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "recorded", "exchange", "collectives"}));
   app.add_flag("--fold", options.fold, "Show only the phases of each rank");
   app.add_flag("--counters", options.counters, "Show all counters, not only each rank's first");
   try {
@@ -64,7 +72,21 @@ Options parse_options(int argc, char** argv) {
     }
     options.from_ns = time_option("--from", from);
     options.to_ns = time_option("--to", to);
-    if (!screenshot.empty() && runs.size() != 1) throw CLI::ValidationError("--screenshot", "give one RUN to draw");
+    options.clock = *analysis::clock_method_named(align);
+    if (options.merge && runs.empty()) throw CLI::ValidationError("--merge", "give the RUNs to open as one");
+    if (options.merge && (options.compare || options.follow)) {
+      throw CLI::ValidationError("--merge", "goes without --compare and --follow");
+    }
+    if (options.clock != analysis::ClockMethod::automatic && (options.compare || options.follow)) {
+      throw CLI::ValidationError("--align", "goes without --compare and --follow");
+    }
+    if (options.compare && runs.size() != 2) throw CLI::ValidationError("--compare", "give the two RUNs to compare");
+    if (options.compare && (options.follow || !select.empty() || !panel.empty())) {
+      throw CLI::ValidationError("--compare", "goes without --follow, --select and --panel");
+    }
+    if (!screenshot.empty() && runs.size() != 1 && !options.compare && !options.merge) {
+      throw CLI::ValidationError("--screenshot", "give one RUN to draw");
+    }
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error) == 0 ? 0 : 2);
   }

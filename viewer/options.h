@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/clocks/trace_alignment.h"
 #include "viewer/session/time_axis.h"
 
 namespace paceline::viewer {
@@ -21,6 +22,9 @@ struct Options {
   QString theme;  // "light", "dark", or empty for the desktop's
   QString panel;  // the title of the panel to open
   bool fold = false, counters = false, follow = false;
+  bool compare = false;  // the two runs on one page
+  bool merge = false;    // the runs as one, after a dialog
+  analysis::ClockMethod clock = analysis::ClockMethod::automatic;
 };
 
 // Ends the program with status 0 after --help, and with status 2 and a line on standard error after wrong usage.

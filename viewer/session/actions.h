@@ -16,6 +16,8 @@ enum class WindowAction {
   open_directory,
   open_file,
   open_latest,
+  merge_files,
+  compare_runs,
   save_view,
   export_picture,
   export_table,

@@ -14,7 +14,9 @@ class Loader : public QThread {
   Q_OBJECT
 
  public:
-  explicit Loader(QString path, QObject* parent = nullptr) : QThread(parent), path_(std::move(path)) {}
+  explicit Loader(QString path, QObject* parent = nullptr,
+                  analysis::ClockMethod clock = analysis::ClockMethod::automatic)
+      : QThread(parent), path_(std::move(path)), clock_(clock) {}
   ~Loader() override;
 
   const QString& path() const { return path_; }
@@ -32,6 +34,7 @@ class Loader : public QThread {
 
  private:
   QString path_;
+  analysis::ClockMethod clock_;
   std::atomic<bool> cancelled_ = false;
 };
 

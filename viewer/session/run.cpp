@@ -9,6 +9,7 @@
 #include <map>
 
 #include "analysis/clocks/alignment.h"
+#include "analysis/load/merge.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
 #include "analysis/trace/progress.h"
@@ -156,8 +157,9 @@ std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const 
   return run;
 }
 
-std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress) {
-  return index_run(path, analysis::load_run(path.toStdString(), progress.from_to(0, 0.9)), progress);
+std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress,
+                                    analysis::ClockMethod clock) {
+  return index_run(path, analysis::load_run(path.toStdString(), clock, progress.from_to(0, 0.9)), progress);
 }
 
 QString clock_error_text(const Run& run) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/clocks/trace_alignment.h"
 #include "analysis/index/value_ranges.h"
 #include "analysis/load/load.h"
 #include "analysis/metrics/counters.h"
@@ -70,9 +71,10 @@ struct Run {
 QString loss_text(const analysis::LostInterval& loss);
 std::vector<Unrecorded> unrecorded_of(const std::vector<analysis::LostInterval>& losses);
 
-// Throws Error as analysis::load_run does. The figures of the ranks are computed on all CPUs; they are the last tenth
-// of `progress`, which any thread may call, one at a time.
-std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress = {});
+// Throws Error as analysis::load_run does, and where the clocks cannot be aligned by this method. The figures of the
+// ranks are computed on all CPUs; they are the last tenth of `progress`, which any thread may call, one at a time.
+std::shared_ptr<const Run> open_run(const QString& path, const analysis::Progress& progress = {},
+                                    analysis::ClockMethod clock = analysis::ClockMethod::automatic);
 // The same for a trace that is in memory.
 std::shared_ptr<const Run> index_run(QString path, analysis::Trace trace, const analysis::Progress& progress = {});
 

@@ -10,6 +10,11 @@ TimeAxis::TimeAxis(double first_ns, double last_ns)
 
 void TimeAxis::set_width(int pixels) { width_ = std::max(1, pixels); }
 
+void TimeAxis::set_whole(TimeRange whole) {
+  whole_ = {whole.begin_ns, std::max(whole.end_ns, whole.begin_ns + shortest_view_ns)};
+  show(visible_);
+}
+
 void TimeAxis::show(TimeRange range) {
   const double length = std::clamp(range.length(), shortest_view_ns, whole_.length());
   const double middle = (range.begin_ns + range.end_ns) / 2;

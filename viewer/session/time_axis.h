@@ -34,6 +34,8 @@ class TimeAxis {
   void set_width(int pixels);  // keeps the visible range
   int width() const { return width_; }
   TimeRange whole() const { return whole_; }
+  // Other ends for the moves, such as those of a longer run that is shown beside this one.
+  void set_whole(TimeRange whole);
   TimeRange visible() const { return visible_; }
   double ns_per_pixel() const { return visible_.length() / width_; }
 

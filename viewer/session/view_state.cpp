@@ -19,6 +19,11 @@ void ViewState::set_width(int pixels) {
   Q_EMIT view_changed();
 }
 
+void ViewState::set_limits(TimeRange limits) {
+  axis_.set_whole(limits);
+  Q_EMIT view_changed();
+}
+
 void ViewState::jump_to(TimeRange range) {
   constexpr std::size_t history_length = 200;
   const TimeRange before = axis_.visible();
@@ -59,6 +64,7 @@ void ViewState::jump_to_iteration(int steps) {
     const auto& iteration = rank.iterations[static_cast<std::size_t>(at)];
     const auto begin = static_cast<double>(iteration.start_ns), length = static_cast<double>(iteration.duration_ns);
     jump_to({begin - 0.03 * length, begin + 1.03 * length});
+    Q_EMIT iteration_shown(iteration.number);
     return;
   }
 }

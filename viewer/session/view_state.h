@@ -78,6 +78,8 @@ class ViewState : public QObject {
   // The visible range over the columns of the timeline.
   const TimeAxis& axis() const { return axis_; }
   void set_width(int pixels);
+  // How far the view may go: the whole run at first.
+  void set_limits(TimeRange limits);
 
   // Jumps: the range before is kept for show_previous(), which keeps its own for show_next().
   void show_all() { jump_to(axis_.whole()); }
@@ -162,8 +164,8 @@ class ViewState : public QObject {
   void sort_ranks(RankOrder order);
   bool pinned(std::size_t rank) const { return folds_[rank].pinned; }
   void set_pinned(std::size_t rank, bool pinned);
-  // Moves a rank among the others, up if negative, or to the place of another one. The order is the user's own from then
-  // on.
+  // Moves a rank among the others, up if negative, or to the place of another one. The order is the user's own from
+  // then on.
   void move_rank(std::size_t rank, int steps);
   void move_rank_to(std::size_t rank, std::size_t other);
   // The ranks from top to bottom where the order is the user's own; every rank once.
@@ -187,7 +189,8 @@ class ViewState : public QObject {
   void view_changed();
   void selection_changed();
   void range_changed();
-  void folds_changed();  // the rows are to be placed again
+  void iteration_shown(std::int64_t number);  // by jump_to_iteration()
+  void folds_changed();                       // the rows are to be placed again
   void filter_changed();
   void hits_changed();
   void filter_wanted();  // the keyboard goes to the field of the filter
@@ -211,7 +214,7 @@ class ViewState : public QObject {
     bool collapsed = false, counters_unfolded = false, pinned = false, hidden = false;
     std::int64_t waiting_caused_ns = 0;
   };
-  void arrange();  // fills groups_
+  void arrange();                                   // fills groups_
   std::vector<std::size_t> ranks_in_order() const;  // the hidden ones last
 
   const Run& run_;

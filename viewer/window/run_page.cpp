@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "viewer/drawing/time_text.h"
 #include "viewer/panels/panel.h"
@@ -109,11 +108,7 @@ RunPage::RunPage(std::shared_ptr<const Run> opened)
     state_.set_panels_shown(true);
     docks_->bring(title);
   });
-  connect(&document_, &Document::analysed, this, [this] {
-    std::vector<std::int64_t> caused;
-    for (const auto& waits : document_.insight()->figures.waits) caused.push_back(waits.caused_ns);
-    state_.set_waiting_caused(caused);
-  });
+  show_waiting(document_, state_);
   // The first view: the iterations, which are what the run is about.
   if (const auto& iterations = run().iterations; !iterations.empty()) {
     const double begin = double(iterations.front().start_ns), end = double(iterations.back().end_ns);

@@ -1,17 +1,17 @@
 // One run on screen: the timeline with the panels around it.
 #pragma once
 
-#include <QWidget>
 #include <functional>
 #include <memory>
 
 #include "viewer/session/document.h"
 #include "viewer/session/view_state.h"
 #include "viewer/window/panel_docks.h"
+#include "viewer/window/tab_page.h"
 
 namespace paceline::viewer {
 
-class RunPage : public QWidget {
+class RunPage : public TabPage {
   Q_OBJECT
 
  public:
@@ -19,7 +19,7 @@ class RunPage : public QWidget {
   ~RunPage() override;
 
   Document& document() { return document_; }
-  ViewState& state() { return state_; }
+  ViewState& state() override { return state_; }
   const Run& run() const { return document_.run(); }
 
   // Takes over the view that was saved beside the trace, if there is one. Throws Error if the file is damaged.
@@ -33,15 +33,15 @@ class RunPage : public QWidget {
   // trace_filters(). Background::failed reports why it could not be written.
   void export_trace(const QString& filter, const QString& file);
 
-  // The view, and how exactly the ranks' clocks agree: for the status bar.
-  QString status() const;
+  QString title() const override { return run().title(); }
+  // The view, and how exactly the ranks' clocks agree.
+  QString status() const override;
 
   // Selects the first slice of this name that begins in the range, else the first in the run. Searches beside the UI
   // thread, and then calls `done` with whether there is one.
   void select_name(const QString& name, TimeRange range, std::function<void(bool)> done);
 
  Q_SIGNALS:
-  void status_changed();
   void saved(const QString& file);
 
  protected:

@@ -39,17 +39,6 @@ QVBoxLayout* centred(QWidget* page) {
   return layout;
 }
 
-QWidget* message_page(const QString& title, const QString& text) {
-  auto* page = new QWidget;
-  auto* layout = centred(page);
-  auto* label = new QLabel(QString("<h3>%1</h3><p>%2</p>").arg(title, text.toHtmlEscaped()));
-  label->setWordWrap(true);
-  label->setMinimumWidth(560);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  layout->addWidget(label);
-  return page;
-}
-
 }  // namespace
 
 Window::Window() {
@@ -78,6 +67,8 @@ QSize Window::fitting(QSize wanted, QSize screen) {
 }
 
 RunPage* Window::current_page() const { return qobject_cast<RunPage*>(tabs_->currentWidget()); }
+
+TabPage* Window::current_tab() const { return qobject_cast<TabPage*>(tabs_->currentWidget()); }
 
 void Window::make_menus() {
   for (const char* title : {"&File", "&View", "&Go", "&Panels", "&Help"}) {
@@ -111,7 +102,7 @@ void Window::fill_recent() {
 }
 
 void Window::act(const Action& action) {
-  RunPage* page = current_page();
+  TabPage* page = current_tab();
   if (action.view != nullptr && page != nullptr) action.view(page->state());
   switch (action.window) {
     case WindowAction::none:
@@ -120,6 +111,14 @@ void Window::act(const Action& action) {
     case WindowAction::open_file:
     case WindowAction::open_latest:
       act_on_files(action.window);
+      break;
+    case WindowAction::merge_files: {
+      const QStringList paths = QFileDialog::getOpenFileNames(this, "Traces that are one run");
+      if (!paths.isEmpty()) merge(paths);
+      break;
+    }
+    case WindowAction::compare_runs:
+      choose_runs_to_compare();
       break;
     case WindowAction::close:
       close_tab(tabs_->currentIndex());
@@ -159,28 +158,23 @@ void Window::act(const Action& action) {
 }
 
 void Window::act_on_files(WindowAction action) {
-  QString path;
+  QStringList paths;
   if (action == WindowAction::open_directory) {
-    path = QFileDialog::getExistingDirectory(this, "Open the directory of a run");
+    paths << QFileDialog::getExistingDirectory(this, "Open the directory of a run");
   } else if (action == WindowAction::open_file) {
-    path = QFileDialog::getOpenFileName(this, "Open a trace");
+    paths = QFileDialog::getOpenFileNames(this, "Open a trace, or several as one run");
   } else if (!recent_runs().isEmpty()) {
-    path = recent_runs().front();
+    paths << recent_runs().front();
   } else {
     show_message("No run was opened yet.");
   }
-  if (!path.isEmpty()) open(path);
+  paths.removeAll(QString());
+  open_all(paths);
 }
 
-void Window::act_on_page(WindowAction action, RunPage& page) {
-  const QString name = page.run().title();
-  if (action == WindowAction::save_view) {
-    page.save_view();
-    show_message("Saved " + view_file_of(page.run().path));
-  } else if (action == WindowAction::copy_command) {
-    QApplication::clipboard()->setText(view_command(page.state()));
-    show_message("Copied: " + view_command(page.state()));
-  } else if (action == WindowAction::export_picture) {
+void Window::act_on_page(WindowAction action, TabPage& page) {
+  const QString name = page.title();
+  if (action == WindowAction::export_picture) {
     const QString file = QFileDialog::getSaveFileName(this, "Export a picture", name + ".png", "PNG (*.png)");
     if (!file.isEmpty()) save_picture(*this, file);
   } else if (action == WindowAction::export_table) {
@@ -188,9 +182,23 @@ void Window::act_on_page(WindowAction action, RunPage& page) {
     if (table == nullptr) return show_message("No table is in front: open a panel with a table first.");
     const QString file = QFileDialog::getSaveFileName(this, "Export the table", name + ".csv", "CSV (*.csv)");
     if (!file.isEmpty()) save_table(*table->model(), file);
+  } else if (auto* run_page = qobject_cast<RunPage*>(&page)) {
+    act_on_run(action, *run_page);
+  } else {
+    show_message("This concerns one run: choose the tab of a run first.");
+  }
+}
+
+void Window::act_on_run(WindowAction action, RunPage& page) {
+  if (action == WindowAction::save_view) {
+    page.save_view();
+    show_message("Saved " + view_file_of(page.run().path));
+  } else if (action == WindowAction::copy_command) {
+    QApplication::clipboard()->setText(view_command(page.state()));
+    show_message("Copied: " + view_command(page.state()));
   } else {
     QString filter;
-    const QString file = QFileDialog::getSaveFileName(this, "Export the selection as a trace", name,
+    const QString file = QFileDialog::getSaveFileName(this, "Export the selection as a trace", page.title(),
                                                       trace_filters().join(";;"), &filter);
     if (!file.isEmpty()) page.export_trace(filter, file);
   }
@@ -215,10 +223,10 @@ void Window::make_empty_page() {
   tabs_->addTab(empty_, "Paceline");
 }
 
-void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
+void Window::open(const QString& path, std::function<void(RunPage&)> opened, analysis::ClockMethod clock) {
   const QString title = QFileInfo(QDir::cleanPath(path)).fileName();
   auto* page = new LoadingPage(path);
-  auto* loader = new Loader(path, page);  // ends with the page
+  auto* loader = new Loader(path, page, clock);  // ends with the page
   connect(page, &LoadingPage::cancelled, this, [this, page, loader] {
     loader->cancel();
     close_tab(tabs_->indexOf(page));
@@ -236,9 +244,8 @@ void Window::open(const QString& path, std::function<void(RunPage&)> opened) {
       show_message(error.what());
     }
   });
-  connect(loader, &Loader::failed, page, [this, page, title](const QString& why) {
-    replace(page, message_page("This run could not be opened", why), title);
-  });
+  connect(loader, &Loader::failed, page,
+          [this, page, title](const QString& why) { show_failure(page, "This run could not be opened", why, title); });
   put(page, title);
   loader->start();
 }
@@ -260,10 +267,14 @@ void Window::follow(const QString& path, int interval_ms) {
   });
 }
 
-void Window::watch(RunPage* page) {
-  connect(page, &RunPage::status_changed, this, [this, page] {
-    if (page == current_page()) status_->setText(page->status());
+void Window::watch_status(TabPage* page) {
+  connect(page, &TabPage::status_changed, this, [this, page] {
+    if (page == current_tab()) status_->setText(page->status());
   });
+}
+
+void Window::watch(RunPage* page) {
+  watch_status(page);
   connect(page, &RunPage::saved, this, [this](const QString& file) { show_message("Saved " + file); });
   connect(&page->document().background(), &Background::failed, this, &Window::show_message);
 }
@@ -278,6 +289,17 @@ RunPage* Window::show_run(std::shared_ptr<const Run> run, QWidget* instead_of) {
     put(page, title);
   }
   return page;
+}
+
+void Window::show_failure(QWidget* instead_of, const QString& title, const QString& why, const QString& tab) {
+  auto* page = new QWidget;
+  auto* layout = centred(page);
+  auto* label = new QLabel(QString("<h3>%1</h3><p>%2</p>").arg(title, why.toHtmlEscaped()));
+  label->setWordWrap(true);
+  label->setMinimumWidth(560);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  layout->addWidget(label);
+  replace(instead_of, page, tab);
 }
 
 void Window::show_message(const QString& message) { status_->setText(message); }
@@ -327,15 +349,17 @@ void Window::dragEnterEvent(QDragEnterEvent* event) {
 }
 
 void Window::dropEvent(QDropEvent* event) {
-  for (const QUrl& url : event->mimeData()->urls()) {
-    if (url.isLocalFile()) open(url.toLocalFile());
-  }
   event->acceptProposedAction();
+  QStringList paths;
+  for (const QUrl& url : event->mimeData()->urls()) {
+    if (url.isLocalFile()) paths << url.toLocalFile();
+  }
+  open_all(paths);
 }
 
 void Window::page_changed() {
-  RunPage* page = current_page();
-  setWindowTitle(page ? page->run().title() + " – Paceline" : QString("Paceline"));
+  TabPage* page = current_tab();
+  setWindowTitle(page ? page->title() + " – Paceline" : QString("Paceline"));
   status_->setText(page ? page->status() : QString());
   if (page) page->setFocus();  // its focus proxy is the timeline
 }

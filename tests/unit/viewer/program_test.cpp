@@ -100,6 +100,17 @@ TEST_F(ProgramTest, DrawsTheRequestedRange) {
   for (const double share : {0.1, 0.5, 0.8}) EXPECT_TRUE(has_colour(image, analysis::Phase::backward, share));
 }
 
+TEST_F(ProgramTest, DrawsTheComparisonAndTheListOfMergedFiles) {
+  Outcome outcome = run_program(
+      {"--compare", "--screenshot", picture, "--size", "1000x700", directory.path(), directory.path() + "/rank0.pace"});
+  EXPECT_EQ(outcome.status, 0) << outcome.errors.join('\n').toStdString();
+  EXPECT_EQ(QImage(picture).size(), QSize(1000, 700));
+  outcome = run_program({"--merge", "--align", "recorded", "--screenshot", picture, "--size", "900x400",
+                         directory.path(), directory.path() + "/rank0.pace"});
+  EXPECT_EQ(outcome.status, 0) << outcome.errors.join('\n').toStdString();
+  EXPECT_EQ(QImage(picture).size(), QSize(900, 400));
+}
+
 TEST_F(ProgramTest, PrintsOneLineForEachError) {
   const QString nowhere = directory.path() + "/nowhere";
   Outcome outcome = run_program({"--screenshot", picture, nowhere});
@@ -124,6 +135,10 @@ TEST_F(ProgramTest, HasAnExitStatusForWrongUsageAndOneForFailure) {
   EXPECT_EQ(run_program({"--screenshot", picture, "--from", "soon", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--screenshot", picture}).status, 2);
   EXPECT_EQ(run_program({"--screenshot", picture, "--panel", "Weather", directory.path()}).status, 2);
+  EXPECT_EQ(run_program({"--compare", directory.path()}).status, 2);
+  EXPECT_EQ(run_program({"--compare", "--panel", "Names", directory.path(), directory.path()}).status, 2);
+  EXPECT_EQ(run_program({"--merge"}).status, 2);
+  EXPECT_EQ(run_program({"--align", "guess", directory.path()}).status, 2);
   EXPECT_EQ(run_program({"--help"}).status, 0);
   EXPECT_EQ(run_program({"--version"}).status, 0);
 }

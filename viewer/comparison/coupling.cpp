@@ -1,0 +1,150 @@
+#include "viewer/comparison/coupling.h"
+
+#include <QScopedValueRollback>
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace paceline::viewer {
+namespace view_coupling {
+
+TimeRange range_of(const RunIteration& iteration) { return {double(iteration.start_ns), double(iteration.end_ns)}; }
+
+// The ranks of the other run that have the numbers of the selected ones.
+std::set<std::size_t> ranks_in(const ViewState& from, const ViewState& to) {
+  std::set<int> numbers;
+  for (const std::size_t rank : from.selected_ranks()) numbers.insert(from.run().trace.ranks[rank].rank);
+  std::set<std::size_t> ranks;
+  const auto& others = to.run().trace.ranks;
+  for (std::size_t rank = 0; rank < others.size(); ++rank) {
+    if (numbers.contains(others[rank].rank)) ranks.insert(rank);
+  }
+  return ranks;
+}
+
+TimeRange shifted(const TimeRange& range, double ns) { return {range.begin_ns + ns, range.end_ns + ns}; }
+
+}  // namespace view_coupling
+
+std::vector<CommonIteration> common_iterations(const Run& a, const Run& b) {
+  std::map<std::int64_t, RunIteration> of_b;
+  for (const RunIteration& iteration : run_iterations(b)) of_b.emplace(iteration.number, iteration);
+  std::vector<CommonIteration> common;
+  for (const RunIteration& iteration : run_iterations(a)) {
+    if (const auto other = of_b.find(iteration.number); other != of_b.end()) {
+      common.push_back({iteration.number, iteration, other->second});
+    }
+  }
+  return common;
+}
+
+Coupling::Coupling(ViewState& a, ViewState& b)
+    : a_(a),
+      b_(b),
+      iterations_(common_iterations(a.run(), b.run())),
+      whole_a_(a.axis().whole()),
+      whole_b_(b.axis().whole()) {
+  connect_views(a_, b_);
+  connect_views(b_, a_);
+  align_at(iterations_.empty() ? std::nullopt : std::optional(iterations_.front().number));
+  if (iterations_.empty()) {
+    a_.show_all();
+    return;
+  }
+  const CommonIteration &first = iterations_.front(), &last = iterations_.back();
+  const auto begin = double(first.a.start_ns);
+  const double end = std::max(double(last.a.end_ns), double(last.b.end_ns) - offset_ns_);
+  const double margin = 0.01 * (end - begin);
+  a_.show_part({begin - margin, end + margin});
+}
+
+void Coupling::connect_views(ViewState& from, ViewState& to) {
+  connect(&from, &ViewState::view_changed, this,
+          [this, &from, &to] { follow_view(from, to, &from == &a_ ? offset_ns_ : -offset_ns_); });
+  connect(&from, &ViewState::range_changed, this, [this, &from, &to] { follow_range(from, to); });
+  connect(&from, &ViewState::iteration_shown, this, [this, &from](std::int64_t number) {
+    const CommonIteration* shown = find(number);
+    if (shown == nullptr) return;
+    align(from, number);
+    from.select_range(view_coupling::range_of(&from == &a_ ? shown->a : shown->b));
+  });
+}
+
+const CommonIteration* Coupling::find(std::int64_t number) const {
+  const auto found = std::ranges::find(iterations_, number, &CommonIteration::number);
+  return found == iterations_.end() ? nullptr : &*found;
+}
+
+std::optional<std::int64_t> Coupling::selected_iteration() const {
+  const auto range = a_.selected_range();
+  const CommonIteration* aligned = aligned_at_ ? find(*aligned_at_) : nullptr;
+  if (!range || aligned == nullptr || view_coupling::range_of(aligned->a) != *range) return std::nullopt;
+  return aligned_at_;
+}
+
+bool Coupling::align_at(std::optional<std::int64_t> number) {
+  if (number && find(*number) == nullptr) return false;
+  align(a_, number);
+  return true;
+}
+
+bool Coupling::select_iteration(std::int64_t number) {
+  const CommonIteration* wanted = find(number);
+  if (wanted == nullptr) return false;
+  align(a_, number);
+  a_.select_range(view_coupling::range_of(wanted->a));
+  const double begin = double(wanted->a.start_ns);
+  const double end = std::max(double(wanted->a.end_ns), double(wanted->b.end_ns) - offset_ns_);
+  const TimeRange view = a_.axis().visible();
+  if (begin < view.begin_ns || end > view.end_ns) {
+    a_.jump_to({begin - 0.03 * (end - begin), end + 0.03 * (end - begin)});
+  }
+  return true;
+}
+
+void Coupling::align(ViewState& leading, std::optional<std::int64_t> number) {
+  const CommonIteration* at = number ? find(*number) : nullptr;
+  aligned_at_ = number;
+  offset_ns_ = at != nullptr ? double(at->b.start_ns) - double(at->a.start_ns) : whole_b_.begin_ns - whole_a_.begin_ns;
+  {
+    // Both views reach as far as the longer run.
+    const QScopedValueRollback guard(following_, true);
+    const TimeRange both{std::min(whole_a_.begin_ns, whole_b_.begin_ns - offset_ns_),
+                         std::max(whole_a_.end_ns, whole_b_.end_ns - offset_ns_)};
+    a_.set_limits(both);
+    b_.set_limits(view_coupling::shifted(both, offset_ns_));
+  }
+  if (&leading == &a_) {
+    follow_view(a_, b_, offset_ns_);
+  } else {
+    follow_view(b_, a_, -offset_ns_);
+  }
+  Q_EMIT aligned();
+}
+
+void Coupling::follow_view(ViewState& from, ViewState& to, double shift_ns) {
+  if (following_) return;
+  const QScopedValueRollback guard(following_, true);
+  if (to.names_width() != from.names_width()) to.set_names_width(from.names_width());
+  const TimeRange wanted = view_coupling::shifted(from.axis().visible(), shift_ns);
+  if (to.axis().visible() != wanted) to.show_part(wanted);
+}
+
+void Coupling::follow_range(ViewState& from, ViewState& to) {
+  if (following_) return;
+  const auto range = from.selected_range();
+  const bool from_a = &from == &a_;
+  const auto same = [&](const CommonIteration& one) {
+    return view_coupling::range_of(from_a ? one.a : one.b) == *range;
+  };
+  const auto iteration = range ? std::ranges::find_if(iterations_, same) : iterations_.end();
+  const bool is_iteration = iteration != iterations_.end();
+  if (is_iteration && aligned_at_ != iteration->number) align(from, iteration->number);
+  const QScopedValueRollback guard(following_, true);
+  if (!range) return to.select_range(std::nullopt);
+  to.select_range(is_iteration ? view_coupling::range_of(from_a ? iteration->b : iteration->a)
+                               : view_coupling::shifted(*range, from_a ? offset_ns_ : -offset_ns_),
+                  view_coupling::ranks_in(from, to));
+}
+
+}  // namespace paceline::viewer

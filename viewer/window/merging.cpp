@@ -1,0 +1,36 @@
+// The part of the window that opens several files and directories as one run.
+#include "viewer/merging/merge_dialog.h"
+#include "viewer/window/window.h"
+
+namespace paceline::viewer {
+
+void Window::open_all(const QStringList& paths) {
+  if (paths.size() == 1) {
+    open(paths.front());
+  } else if (paths.size() > 1) {
+    merge(paths);
+  }
+}
+
+void Window::merge(const QStringList& paths, analysis::ClockMethod clock) {
+  auto* dialog = new MergeDialog(paths, clock, this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &QDialog::accepted, this, [this, dialog] {
+    switch (dialog->outcome()) {
+      case MergeDialog::Outcome::one_run:
+        show_run(dialog->run());
+        break;
+      case MergeDialog::Outcome::separate_runs:
+        for (const QString& path : dialog->paths()) open(path);
+        break;
+      case MergeDialog::Outcome::comparison:
+        compare(dialog->paths().at(0), dialog->paths().at(1));
+        break;
+      case MergeDialog::Outcome::none:
+        break;
+    }
+  });
+  dialog->open();
+}
+
+}  // namespace paceline::viewer
