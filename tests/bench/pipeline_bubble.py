@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """usage: pipeline_bubble.py PACELINE PACELINE-TRAIN [--stages 2,4] [--microbatches 1,2,4,8] [--schedules gpipe,1f1b]
-                          [--delay 1600] [--iterations 8] [-- OPTION…]
+                          [--delay 3200] [--iterations 6] [-- OPTION…]
 
 Records pipelines with one thread for each stage, and compares the bubble that the report measures with the one that it
 predicts from the stages' times, and steps that `paceline whatif` predicts for other microbatches, stages and splits with
@@ -72,8 +72,8 @@ def main():
     parser.add_argument("--stages", default="2,4")
     parser.add_argument("--microbatches", default="1,2,4,8")
     parser.add_argument("--schedules", default="gpipe,1f1b")
-    parser.add_argument("--delay", type=int, default=1600)
-    parser.add_argument("--iterations", type=int, default=8)
+    parser.add_argument("--delay", type=int, default=3200)
+    parser.add_argument("--iterations", type=int, default=6)
     o = parser.parse_args(arguments)
     checks = Checks()
     all_stages = [int(text) for text in o.stages.split(",")]

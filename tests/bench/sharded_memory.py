@@ -60,7 +60,7 @@ def main():
             replicas = ["--batch-size", str(BATCH), *options]
             whole, sharded = (max(peaks(train, ranks, replicas + ["--updater", updater])) for updater in ("allreduce", "sharded"))
             stages = max(peaks(train, ranks, ["--batch-size", str(BATCH * ranks), *options, "--pipeline-stages", str(ranks),
-                                              "--microbatches", str(ranks), "--pipeline-schedule", "1f1b"]))
+                                              "--microbatches", str(ranks), "--pipeline-schedule", "1f1b", "--pipeline-split", "operations"]))
             print(f"{ranks:>5} {optimizer:>9} {whole:>9.0f} {sharded:>9.0f} {whole - sharded:>8.0f} "
                   f"{states * weights * (1 - 1 / ranks):>12.0f} {stages:>9.0f}")
 
