@@ -4,10 +4,9 @@
 
 What compressed gradients save between two nodes with a slow network: two network namespaces of this machine with one rank
 each (samples/two_nodes/nodes.sh; needs root). For each updater it prints the median step without a limit of the rate, the
-median step at the rate, the speed-up over the allreduce, and the one that is predicted from the steps without a limit and the
-bytes that a rank sends at the rate; and by how much the two speed-ups differ. With --seeds N it also trains a narrow ResNet-18 with each updater and N seeds on two
-ranks of this machine, and prints mean and standard deviation of the accuracy. With --seeds 5 it takes about 8 minutes on
-two idle cores.
+median step at the rate, the speed-up over the first updater, the one that is predicted from the steps without a limit and
+the bytes that a rank sends at the rate, and by how much the two differ. With --seeds N it also trains a narrow ResNet-18
+with each updater and N seeds on two ranks of this machine, and prints mean and standard deviation of the accuracy.
 """
 import argparse
 import json
