@@ -152,10 +152,10 @@ if(PACELINE_HAVE_CUDA_TRAINER)
     ${CUDNN_LIBRARY} ${NCCL_LIBRARY} CUDA::cublasLt CUDA::nvrtc CUDA::cudart_static)
 endif()
 
-find_package(Qt6 6.4 QUIET COMPONENTS Widgets)
+find_package(Qt6 6.4 QUIET COMPONENTS Widgets Svg)
 set(missing "")
 if(NOT Qt6_FOUND)
-  set(missing "qt6-base-dev")
+  set(missing "qt6-base-dev qt6-svg-dev")
 endif()
 paceline_part(VIEWER "the viewer" "${missing}")
 

@@ -12,6 +12,7 @@
 #include "viewer/merging/merge_dialog.h"
 #include "viewer/options.h"
 #include "viewer/session/recent_runs.h"
+#include "viewer/window/exports.h"
 #include "viewer/window/window.h"
 
 namespace paceline::viewer {
@@ -76,17 +77,13 @@ void apply_view(ComparisonPage& page, const Options& options) {
 // `finish` waits until everything that was asked is computed, and `idle` returns whether it is.
 void save_picture_of(QWidget& widget, const QString& file, const std::function<void()>& finish,
                      const std::function<bool()>& idle) {
-  QPixmap picture;
   do {  // what is drawn for the first time may have to be computed, and is drawn again then
     finish();
     if (QWidget* focused = QApplication::focusWidget()) focused->clearFocus();
     QApplication::processEvents();
-    picture = widget.grab();
+    widget.grab();
   } while (!idle());
-  if (!picture.save(file)) {
-    throw Error(file.toStdString() +
-                ": the picture cannot be written: the directory must exist and the name must end with .png");
-  }
+  save_picture(widget, file);
 }
 
 // The dialog that lists the files.

@@ -30,7 +30,7 @@ Options parse_options(int argc, char** argv) {
   app.set_version_flag("--version", std::string("paceline-view ") + PACELINE_VERSION);
   app.add_option("RUN", runs, "Directories of traces, or single traces in any format that paceline reads");
   app.add_option("--screenshot", screenshot,
-                 "Write a picture of the window to this file (PNG) and end. Needs no display")
+                 "Write a picture of the window to this file (PNG, SVG) and end. Needs no display")
       ->type_name("FILE");
   app.add_option("--size", size, "Size of the window")->type_name("WxH")->capture_default_str();
   app.add_option("--from", from, "Start of the view in seconds, or with a unit as in 12.5ms")->type_name("T");

@@ -1,6 +1,8 @@
 #include "viewer/drawing/palette.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "viewer/drawing/colour_space.h"
 
@@ -41,10 +43,15 @@ Theme Theme::night() {
 }
 
 Theme Theme::of(const QPalette& palette) {
-  return palette.color(QPalette::Window).lightness() < 128 ? night() : light();
+  Theme theme = palette.color(QPalette::Window).lightness() < 128 ? night() : light();
+  theme.chosen = chosen_colours();
+  return theme;
 }
 
 QRgb phase_colour(Phase phase, const Theme& theme) {
+  if (theme.chosen != nullptr && theme.chosen->phases[static_cast<std::size_t>(phase)] != 0) {
+    return theme.chosen->phases[static_cast<std::size_t>(phase)];
+  }
   switch (phase) {
     case Phase::startup:
       return theme.dark ? 0xff6e7680 : 0xff656c77;
@@ -79,7 +86,18 @@ QString phase_text(Phase phase) {
   return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
 }
 
+namespace palette {
+
+std::optional<QRgb> chosen_for(std::string_view name, const Theme& theme) {
+  if (theme.chosen == nullptr) return std::nullopt;
+  const auto found = theme.chosen->names.find(name);
+  return found != theme.chosen->names.end() ? std::optional(found->second) : std::nullopt;
+}
+
+}  // namespace palette
+
 QRgb name_colour(std::string_view name, const Theme& theme) {
+  if (const auto chosen = palette::chosen_for(name, theme)) return *chosen;
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   unsigned numbers = 0;                     // 1 and 0 of layer1.0.conv count, whatever their lengths
   bool in_number = false;
@@ -123,10 +141,12 @@ QRgb text_colour_on(QRgb background) {
   return 0xff000000;
 }
 
-QRgb SliceColours::look_up(analysis::KindId kind) {
-  if (const auto phase = rules_.phase(kind); phase && *phase != Phase::other) return phase_colour(*phase, theme_);
-  const analysis::Kind& parts = trace_.kinds[kind];
-  return rules_.iteration(kind) ? theme_.container : name_colour(trace_.names[parts.name], theme_);
+QRgb kind_colour(const analysis::Trace& trace, const analysis::PhaseTable& rules, analysis::KindId kind,
+                 const Theme& theme) {
+  const std::string& name = trace.names[trace.kinds[kind].name];
+  if (const auto chosen = palette::chosen_for(name, theme)) return *chosen;
+  if (const auto phase = rules.phase(kind); phase && *phase != Phase::other) return phase_colour(*phase, theme);
+  return rules.iteration(kind) ? theme.container : name_colour(name, theme);
 }
 
 }  // namespace paceline::viewer

@@ -215,10 +215,7 @@ bool FlameGraph::event(QEvent* event) {
 QRgb FlameGraph::colour_of(const FlameNode& node, const Theme& theme) const {
   if (node.count == 0) return theme.container;
   const analysis::KindId kind = slices_of(document_.run(), node.longest).kind[node.longest.slice];
-  const auto phase = document_.run().phase_table->phase(kind);
-  if (phase && *phase != analysis::Phase::other) return phase_colour(*phase, theme);
-  if (document_.run().phase_table->iteration(kind)) return theme.container;
-  return name_colour(document_.run().trace.names[node.name], theme);
+  return kind_colour(document_.run().trace, *document_.run().phase_table, kind, theme);
 }
 
 void FlameGraph::paintEvent(QPaintEvent*) {

@@ -10,6 +10,7 @@
 #include "viewer/panels/overview.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/report_panel.h"
+#include "viewer/panels/scaling_panel.h"
 #include "viewer/panels/search.h"
 #include "viewer/panels/sql_console.h"
 #include "viewer/panels/tables.h"
@@ -47,6 +48,7 @@ constexpr PanelKind table[] = {
     {Place::tab, "What-if", &make<WhatIfPanel>},
     {Place::tab, "Flame graph", &make<FlameGraph>},
     {Place::tab, "Report", &make<ReportPanel>},
+    {Place::tab, "Scaling", &make<ScalingPanel>},
     {Place::tab, "Hits", &make_table<hits_table_kind>},
     {Place::tab, "Notes", &make<NotesPanel>},
     {Place::tab, "SQL", &make<SqlConsole>},

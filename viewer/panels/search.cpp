@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "analysis/trace/parallel.h"
+#include "profiler/format/error.h"
 #include "viewer/drawing/time_text.h"
+#include "viewer/session/slice_filter.h"
 
 namespace paceline::viewer {
 
@@ -103,10 +106,6 @@ class Search {
 
 }  // namespace search
 
-std::vector<bool> kinds_matching(const Run& run, const QRegularExpression& expression, const Ticket& ticket) {
-  return search::kinds_with(run.trace, ticket, [&](const QString& name) { return expression.match(name).hasMatch(); });
-}
-
 Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit) {
   if (text.isEmpty()) return {};
   return search::Search(run, text, ticket, limit).hits();
@@ -139,7 +138,7 @@ SearchBar::SearchBar(Document& document, ViewState& state)
   filter_->setText("Filter");
   filter_->setCheckable(true);
   filter_->setAutoRaise(true);
-  filter_->setToolTip("Show only slices whose name fits this regular expression (Ctrl+Shift+F)");
+  filter_->setToolTip("Show only slices that fit this condition, such as: mpi and not rank 3 (Ctrl+Shift+F)");
   layout->addWidget(filter_);
   connect(filter_, &QToolButton::toggled, this, &SearchBar::filter);
   connect(text_, &QLineEdit::textChanged, this, [this](const QString& text) {
@@ -181,18 +180,21 @@ void SearchBar::search(int steps) {
 
 void SearchBar::filter(bool on) {
   filtering_.cancel();
-  if (!on) return state_.set_filter({}, nullptr);
-  const QRegularExpression expression(text_->text(), QRegularExpression::CaseInsensitiveOption);
-  if (!expression.isValid()) {
+  if (!on) return state_.set_filter({}, {});
+  std::optional<SliceFilter> filter;
+  try {
+    filter.emplace(text_->text());
+  } catch (const Error& error) {
     filter_->setChecked(false);
-    return count_->setText("not a regular expression: " + expression.errorString());
+    return count_->setText(QString::fromUtf8(error.what()));
   }
-  const auto work = [run = document_.shared_run(), expression](const Ticket& ticket) {
-    return std::make_shared<const std::vector<bool>>(kinds_matching(*run, expression, ticket));
+  const auto work = [run = document_.shared_run(), filter = *filter](const Ticket& ticket) {
+    return filter.kinds_of(*run, ticket);
   };
-  filtering_.start(work, [this, pattern = text_->text()](KindSet kinds) {
-    if (std::ranges::find(*kinds, true) == kinds->end()) count_->setText("no name fits");
-    state_.set_filter(pattern, std::move(kinds));
+  filtering_.start(work, [this, text = text_->text()](KindSets kinds) {
+    const auto shows = [](const KindSet& set) { return std::ranges::find(*set, true) != set->end(); };
+    if (std::ranges::none_of(kinds, shows)) count_->setText("nothing fits");
+    state_.set_filter(text, std::move(kinds));
   });
 }
 

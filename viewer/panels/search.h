@@ -3,7 +3,6 @@
 
 #include <QLabel>
 #include <QLineEdit>
-#include <QRegularExpression>
 #include <QToolButton>
 #include <QWidget>
 #include <memory>
@@ -24,9 +23,6 @@ struct Hits {
 // Slices and marks whose names contain the text, whatever the case; none for an empty text. Returns early if cancelled.
 // Cost: linear in the kinds and in the slices of the tracks that have such a name, n log n in hits, on all CPUs.
 Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit = Hits::limit);
-
-// The kinds of slices whose name the expression matches somewhere. Cost: linear in the kinds.
-std::vector<bool> kinds_matching(const Run& run, const QRegularExpression& expression, const Ticket& ticket);
 
 class SearchBar : public QWidget {
   Q_OBJECT

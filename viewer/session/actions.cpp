@@ -39,7 +39,7 @@ constexpr char phases_title[] = "Phases", ranks_title[] = "Ranks", collectives_t
                names_title[] = "Names", heat_title[] = "Heat map", messages_title[] = "Messages",
                histogram_title[] = "Histogram", path_title[] = "Critical path", what_if_title[] = "What-if",
                sql_title[] = "SQL", flame_title[] = "Flame graph", report_title[] = "Report", hits_title[] = "Hits",
-               notes_title[] = "Notes";
+               notes_title[] = "Notes", scaling_title[] = "Scaling";
 template <const char* title>
 void show_panel(State& state) {
   Q_EMIT state.panel_wanted(title);
@@ -129,12 +129,18 @@ constexpr Action table[] = {
     {select, timeline, "C", "show and hide the critical path", [](State& s) { s.set_path_shown(!s.path_shown()); },
      view_menu, "Critical pat&h"},
     {select, timeline, "P", "pin and unpin the rank of the selection", &pin_selected},
+    {select, timeline, "Shift+P", "pin and unpin the row of the selection",
+     [](State& s) { Q_EMIT s.row_pinning_wanted(); }, view_menu, "Pin or unpin the r&ow"},
+    {select, timeline, "K", "choose a colour for the name, for the phase of the selection",
+     [](State& s) { Q_EMIT s.colour_wanted(false); }, view_menu, "Colo&ur of the name…"},
+    {select, timeline, "Shift+K", "choose a colour for the name, for the phase of the selection",
+     [](State& s) { Q_EMIT s.colour_wanted(true); }, view_menu, "Colour of the phas&e…"},
     {select, timeline, "Esc", "select nothing", &select_nothing},
 
     {find, window, "Ctrl+F", "find slices by name in the whole run", [](State& s) { Q_EMIT s.search_wanted(); },
      go_menu, "&Find…"},
-    {find, window, "Ctrl+Shift+F", "show only slices whose name fits a regular expression",
-     [](State& s) { Q_EMIT s.filter_wanted(); }, go_menu, "F&ilter…"},
+    {find, window, "Ctrl+Shift+F", "show only slices that fit a condition", [](State& s) { Q_EMIT s.filter_wanted(); },
+     go_menu, "F&ilter…"},
     {find, mouse, "Return", hit_help},
     {find, mouse, "Shift+Return", hit_help},
     {find, mouse, "Click on a rank's name", "unfold and fold its rows"},
@@ -183,6 +189,8 @@ constexpr Action table[] = {
     {panels, window, "Alt+Shift+F", "time by what is inside what", &show_panel<flame_title>, panels_menu,
      "&Flame graph"},
     {panels, window, "Alt+Shift+R", "the report of the run", &show_panel<report_title>, panels_menu, "R&eport"},
+    {panels, window, "Alt+Shift+S", "speed-up and efficiency over several runs", &show_panel<scaling_title>,
+     panels_menu, "Sca&ling"},
     {panels, window, "Alt+Shift+H", "the hits of the search", &show_panel<hits_title>, panels_menu, "Hi&ts"},
     {panels, window, "Alt+Shift+N", "the bookmarks with their notes", &show_panel<notes_title>, panels_menu, "N&otes"},
     {panels, mouse, "Click on a row, a cell, a bar or a box", "go to its place on the timeline"},
@@ -198,7 +206,7 @@ constexpr Action table[] = {
      WindowAction::compare_runs},
     {runs, window, "Ctrl+S", "save the view, the bookmarks and the layout beside the trace", nullptr, file_menu,
      "&Save the view", WindowAction::save_view},
-    {runs, window, "Ctrl+Shift+S", "save a picture of the window (PNG)", nullptr, file_menu, "Export a &picture…",
+    {runs, window, "Ctrl+Shift+S", "save a picture of the window (PNG, SVG)", nullptr, file_menu, "Export a &picture…",
      WindowAction::export_picture},
     {runs, window, "Ctrl+Shift+T", "save the table in front (CSV)", nullptr, file_menu, "Export the &table…",
      WindowAction::export_table},

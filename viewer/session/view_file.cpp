@@ -9,6 +9,7 @@
 #include <map>
 
 #include "profiler/format/error.h"
+#include "viewer/session/colour_choices.h"
 
 namespace paceline::viewer {
 namespace view_file {
@@ -33,6 +34,31 @@ QJsonArray ranks_json(const Run& run, Is is) {
     if (is(rank)) numbers.append(run.trace.ranks[rank].rank);
   }
   return numbers;
+}
+
+QJsonObject colours_json(const ColourChoices& choices) {
+  QJsonObject phases, names;
+  for (std::size_t phase = 0; phase < choices.phases.size(); ++phase) {
+    const auto name = analysis::phase_name(static_cast<analysis::Phase>(phase));
+    if (choices.phases[phase] != 0)
+      phases[QLatin1String(name.data(), qsizetype(name.size()))] = QColor(choices.phases[phase]).name();
+  }
+  for (const auto& [name, colour] : choices.names) names[QString::fromStdString(name)] = QColor(colour).name();
+  return {{"phases", phases}, {"names", names}};
+}
+
+// The choices, with those of the file instead where it has some.
+ColourChoices with_colours(ColourChoices choices, const QJsonValue& colours) {
+  const QJsonObject phases = colours["phases"].toObject(), names = colours["names"].toObject();
+  for (std::size_t phase = 0; phase < choices.phases.size(); ++phase) {
+    const auto name = analysis::phase_name(static_cast<analysis::Phase>(phase));
+    const QColor colour(phases[QLatin1String(name.data(), qsizetype(name.size()))].toString());
+    if (colour.isValid()) choices.phases[phase] = colour.rgb();
+  }
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (const QColor colour(name->toString()); colour.isValid()) choices.names[name.key().toStdString()] = colour.rgb();
+  }
+  return choices;
 }
 
 class RankNumbers {
@@ -73,7 +99,12 @@ QByteArray view_to_json(const ViewState& state, const QByteArray& layout) {
   view["unfolded"] = ranks_json(run, [&](std::size_t rank) { return !state.collapsed(rank); });
   view["pinned"] = ranks_json(run, [&](std::size_t rank) { return state.pinned(rank); });
   view["hidden"] = ranks_json(run, [&](std::size_t rank) { return state.rank_hidden(rank); });
-  QJsonArray bookmarks, rows, own;
+  QJsonArray bookmarks, rows, own, pinned;
+  for (const auto& [rank, row] : state.pinned_rows()) {
+    pinned.append(QJsonObject{{"rank", run.trace.ranks[rank].rank}, {"row", row}});
+  }
+  view["pinned_rows"] = pinned;
+  view["colours"] = colours_json(*chosen_colours());
   for (const Bookmark& bookmark : state.bookmarks()) {
     bookmarks.append(QJsonObject{{"time_ns", bookmark.time_ns}, {"text", bookmark.text}});
   }
@@ -121,6 +152,12 @@ QByteArray view_from_json(const QByteArray& text, const QString& file, ViewState
   for (const std::size_t rank : numbers.of(view["pinned"])) state.set_pinned(rank, true);
   for (const std::size_t rank : numbers.of(view["hidden"])) state.set_rank_hidden(rank, true);
   for (const QJsonValue& name : view["hidden_rows"].toArray()) state.hide_rows(name.toString());
+  for (const QJsonValue& row : view["pinned_rows"].toArray()) {
+    for (const std::size_t rank : numbers.of(QJsonArray{row["rank"]})) {
+      state.set_row_pinned(rank, row["row"].toString(), true);
+    }
+  }
+  choose_colours(with_colours(*chosen_colours(), view["colours"]));
   std::vector<Bookmark> bookmarks;
   for (const QJsonValue& bookmark : view["bookmarks"].toArray()) {
     bookmarks.push_back({.time_ns = bookmark["time_ns"].toDouble(), .text = bookmark["text"].toString()});

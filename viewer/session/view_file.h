@@ -1,5 +1,5 @@
 // What the user did with a run, in a file beside its trace: the part in view, the selection, bookmarks with their
-// texts, the order and folding of the ranks, and the layout of the docks.
+// texts, the order and folding of the ranks, pinned and hidden rows, chosen colours, and the layout of the docks.
 #pragma once
 
 #include <QByteArray>

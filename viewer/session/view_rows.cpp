@@ -59,7 +59,7 @@ std::vector<std::size_t> ViewState::ranks_in_order() const {
   std::vector<std::size_t> order;
   for (const RankGroup& group : groups_) order.insert(order.end(), group.ranks.begin(), group.ranks.end());
   for (std::size_t rank = 0; rank < folds_.size(); ++rank) {
-    if (folds_[rank].hidden) order.push_back(rank);
+    if (folds_[rank].hidden || folds_[rank].filtered_out) order.push_back(rank);
   }
   return order;
 }
@@ -90,6 +90,20 @@ void ViewState::set_rank_hidden(std::size_t rank, bool hidden) {
   if (folds_[rank].hidden == hidden) return;
   folds_[rank].hidden = hidden;
   arrange();
+  Q_EMIT folds_changed();
+}
+
+bool ViewState::row_pinned(std::size_t rank, const QString& name) const {
+  return std::ranges::find(pinned_rows_, RowName(rank, name)) != pinned_rows_.end();
+}
+
+void ViewState::set_row_pinned(std::size_t rank, const QString& name, bool pinned) {
+  if (name.isEmpty() || row_pinned(rank, name) == pinned) return;
+  if (pinned) {
+    pinned_rows_.emplace_back(rank, name);
+  } else {
+    std::erase(pinned_rows_, RowName(rank, name));
+  }
   Q_EMIT folds_changed();
 }
 

@@ -208,9 +208,15 @@ void ViewState::set_names_width(int pixels) {
   Q_EMIT view_changed();
 }
 
-void ViewState::set_filter(const QString& pattern, KindSet kinds) {
-  filter_ = pattern;
+void ViewState::set_filter(const QString& text, KindSets kinds) {
+  filter_ = text;
   shown_kinds_ = std::move(kinds);
+  const auto shows_nothing = [](const KindSet& set) { return std::ranges::find(*set, true) == set->end(); };
+  const bool all_alike = std::ranges::all_of(shown_kinds_, [&](const KindSet& set) { return set == shown_kinds_[0]; });
+  for (std::size_t rank = 0; rank < folds_.size(); ++rank) {
+    folds_[rank].filtered_out = !all_alike && shows_nothing(shown_kinds_[rank]);
+  }
+  arrange();
   Q_EMIT filter_changed();
 }
 
@@ -270,7 +276,7 @@ void ViewState::arrange() {
     case RankOrder::own:
       order = own_order_;
   }
-  std::erase_if(order, [&](std::size_t rank) { return folds_[rank].hidden; });
+  std::erase_if(order, [&](std::size_t rank) { return folds_[rank].hidden || folds_[rank].filtered_out; });
   std::ranges::stable_sort(order, {}, [&](std::size_t rank) { return !folds_[rank].pinned; });
   const bool by_host = rank_order_ == RankOrder::number || rank_order_ == RankOrder::host;
   const bool headings = by_host && order.size() >= many_ranks && run_.hosts.size() > 1;

@@ -20,6 +20,8 @@ namespace paceline::viewer {
 
 // Whether slices of each kind are shown; nullptr: all are.
 using KindSet = std::shared_ptr<const std::vector<bool>>;
+// Of each rank; empty: everything is shown.
+using KindSets = std::vector<KindSet>;
 
 // A place in time that the user wants to find again.
 struct Bookmark {
@@ -147,11 +149,11 @@ class ViewState : public QObject {
   int names_width() const { return names_width_; }
   void set_names_width(int pixels);
 
-  // Only slices whose name fits the filter are shown in the rows. The pattern is a regular expression, and `kinds` are
-  // those that fit it; both are empty where everything is shown.
+  // Only slices that fit the filter are shown in the rows. The text is as in slice_filter.h, and `kinds` are those that
+  // fit it; both are empty where everything is shown. Ranks that the text leaves out while it shows others are hidden.
   const QString& filter() const { return filter_; }
-  const KindSet& shown_kinds() const { return shown_kinds_; }
-  void set_filter(const QString& pattern, KindSet kinds);
+  const KindSets& shown_kinds() const { return shown_kinds_; }
+  void set_filter(const QString& text, KindSets kinds);
 
   // What the last search found; nullptr if there was none.
   const HitList& hits() const { return hits_; }
@@ -173,6 +175,11 @@ class ViewState : public QObject {
   // Hidden ranks, and rows hidden by name on every rank ("loader").
   bool rank_hidden(std::size_t rank) const { return folds_[rank].hidden; }
   void set_rank_hidden(std::size_t rank, bool hidden);
+  // Single rows above all ranks, each by its rank and its name, in the order in which they were pinned.
+  using RowName = std::pair<std::size_t, QString>;
+  const std::vector<RowName>& pinned_rows() const { return pinned_rows_; }
+  bool row_pinned(std::size_t rank, const QString& name) const;
+  void set_row_pinned(std::size_t rank, const QString& name, bool pinned);
   const std::set<QString>& hidden_rows() const { return hidden_rows_; }
   void hide_rows(const QString& name);
   void show_hidden();
@@ -207,11 +214,14 @@ class ViewState : public QObject {
   void page_wanted(int pages);
   void step_wanted(paceline::viewer::ViewState::Step step);
   void row_hiding_wanted();  // of the row of the selection
+  void row_pinning_wanted();          // of the row of the selection, or its unpinning
+  void colour_wanted(bool of_phase);  // of the name of the selection, or of its phase
   void partner_wanted();     // the slice that the selected one started, or was started by
 
  private:
   struct Folds {
     bool collapsed = false, counters_unfolded = false, pinned = false, hidden = false;
+    bool filtered_out = false;  // by the filter, while other ranks are not
     std::int64_t waiting_caused_ns = 0;
   };
   void arrange();                                   // fills groups_
@@ -230,10 +240,11 @@ class ViewState : public QObject {
   std::vector<Folds> folds_;  // of each rank
   std::vector<RankGroup> groups_;
   std::set<QString> folded_hosts_, hidden_rows_;
+  std::vector<RowName> pinned_rows_;
   std::vector<std::size_t> own_order_;
   RankOrder rank_order_ = RankOrder::number;
   QString filter_;
-  KindSet shown_kinds_;
+  KindSets shown_kinds_;
   HitList hits_;
   int names_width_ = default_names_width;
   bool panels_shown_ = true;

@@ -9,7 +9,7 @@ bool is_shown(const Row& row, const ViewState& state) {
   if (row.hidden() == Row::Hidden::never) return true;
   if (!row.shown()) return false;
   if (!state.hidden_rows().empty() && state.hidden_rows().contains(row.name())) return false;
-  if (state.collapsed(row.rank())) return false;
+  if (state.collapsed(row.rank()) || state.row_pinned(row.rank(), row.name())) return false;
   return row.hidden() == Row::Hidden::with_rank || state.counters_unfolded(row.rank());
 }
 
@@ -44,6 +44,14 @@ void RowLayout::place(int room) {
     levels += row.height().levels;
     pixels += row.height().pixels + margin;
   };
+  for (const auto& [rank, name] : state_.pinned_rows()) {
+    for (std::size_t row = first_[rank]; row < first_[rank + 1] && !state_.rank_hidden(rank); ++row) {
+      if (all_[row]->name() != name || !all_[row]->shown()) continue;
+      add(*all_[row]);
+      placed_.back().pinned = true;
+    }
+  }
+  pinned_ = placed_.size();
   for (const RankGroup& group : state_.groups()) {
     if (!group.host.isEmpty()) {
       hosts_.push_back(make_host_row(document_, group));
@@ -53,7 +61,8 @@ void RowLayout::place(int room) {
       const std::size_t rank = group.ranks[i], begin = placed_.size();
       if (state_.collapsed(rank)) {
         placed_.push_back({.row = all_[first_[rank]].get(), .folded = true, .order = ranks_.size()});
-        ++folded;
+        folded += !state_.pinned(rank);
+        pixels += state_.pinned(rank) ? pinned_folded : 0;
       } else {
         for (std::size_t row = first_[rank]; row < first_[rank + 1]; ++row) {
           if (row_layout::is_shown(*all_[row], state_)) add(*all_[row]);
@@ -75,7 +84,8 @@ void RowLayout::place(int room) {
   const auto put = [&](PlacedRow& placed) {
     const Row::Height height = placed.row->height();
     placed.y = y;
-    placed.end_y = y + (placed.folded ? folded_height : height.levels * level_height_ + height.pixels);
+    const int strip_height = placed.folded && state_.pinned(placed.row->rank()) ? pinned_folded : folded_height;
+    placed.end_y = y + (placed.folded ? strip_height : height.levels * level_height_ + height.pixels);
     y = placed.end_y + (placed.folded ? 0 : margin);
   };
   std::size_t next = 0;
@@ -92,8 +102,8 @@ void RowLayout::place(int room) {
   height_ = y;
 }
 
-void RowLayout::set_filter(const KindSet& kinds) {
-  for (const auto& row : all_) row->set_filter(kinds);
+void RowLayout::set_filter(const KindSets& kinds) {
+  for (const auto& row : all_) row->set_filter(kinds.empty() ? nullptr : kinds[row->rank()]);
 }
 
 std::optional<std::size_t> RowLayout::rank_beside(std::size_t rank, int steps) const {
@@ -123,10 +133,11 @@ const PlacedRow* RowLayout::at(int y) const {
 }
 
 const PlacedRow* RowLayout::row_of(const SliceRef& slice) const {
-  const auto rows = rows_of(slice.rank);
-  const auto found = std::ranges::find_if(
-      rows, [&](const PlacedRow& placed) { return placed.row->place_of(slice, level_height_).has_value(); });
-  return found == rows.end() ? nullptr : &*found;
+  const auto shows = [&](const PlacedRow& placed) { return placed.row->place_of(slice, level_height_).has_value(); };
+  for (const auto rows : {std::span<const PlacedRow>(placed_).first(pinned_), rows_of(slice.rank)}) {
+    if (const auto found = std::ranges::find_if(rows, shows); found != rows.end()) return &*found;
+  }
+  return nullptr;
 }
 
 }  // namespace paceline::viewer

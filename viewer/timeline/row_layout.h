@@ -1,6 +1,6 @@
-// Where the rows of the timeline are. Each rank has a first row with the strip of its phases, and below it the rows of
-// its tracks and counters, unless they are folded. Folded ranks share the room that is left. If there is room to spare,
-// the levels of nesting are taller.
+// Where the rows of the timeline are. Pinned rows come first. Each rank has a first row with the strip of its phases,
+// and below it the rows of its tracks and counters, unless they are folded. Folded ranks share the room that is left.
+// If there is room to spare, the levels of nesting are taller.
 //
 // Placing is linear in the rows of all ranks. What is at a height, and what is visible, is found by binary search.
 #pragma once
@@ -18,6 +18,7 @@ namespace paceline::viewer {
 struct PlacedRow {
   Row* row = nullptr;
   bool folded = false;    // a strip of phases that stands for its rank
+  bool pinned = false;    // above all ranks, apart from its own
   std::size_t order = 0;  // of its rank from top to bottom
   int y = 0, end_y = 0;   // from the top of the first rank
 };
@@ -31,6 +32,7 @@ class RowLayout {
  public:
   static constexpr int lowest_level = 16, highest_level = 26, margin = 2;
   static constexpr int lowest_folded = 6, highest_folded = 28;  // height of a folded rank
+  static constexpr int pinned_folded = 20;                      // … that is pinned, so that its name can be read
 
   // Both have to outlive the layout.
   RowLayout(Document& document, const ViewState& state);
@@ -38,7 +40,7 @@ class RowLayout {
   // Places the rows that are not folded. `room` is the height that they should fill, if they can.
   void place(int room);
   // Hides slices, and the rows that have no others. place() must follow.
-  void set_filter(const KindSet& kinds);
+  void set_filter(const KindSets& kinds);
 
   // How often the rows were placed: whoever refers to them by their number compares it.
   std::size_t placings() const { return placings_; }
@@ -46,7 +48,7 @@ class RowLayout {
   int height() const { return height_; }
   const std::vector<PlacedRank>& ranks() const { return ranks_; }
   const std::vector<PlacedRow>& rows() const { return placed_; }
-  // The rows of one rank, the strip of phases first.
+  // The rows of one rank, the strip of phases first, without those that are pinned.
   std::span<const PlacedRow> rows_of(std::size_t rank) const;
 
   // Rows and ranks of which a part is between two heights. O(log n).
@@ -57,7 +59,7 @@ class RowLayout {
   std::optional<std::size_t> rank_beside(std::size_t rank, int steps) const;
   // The row at this height; nullptr between rows. O(log n).
   const PlacedRow* at(int y) const;
-  // The row that shows this slice; nullptr if it is folded. Linear in the rows of its rank.
+  // The row that shows this slice; nullptr if it is folded. Linear in the pinned rows and the rows of its rank.
   const PlacedRow* row_of(const SliceRef& slice) const;
 
  private:
@@ -67,6 +69,7 @@ class RowLayout {
   Rows hosts_;                                                  // headings
   std::vector<std::size_t> first_;                              // of a rank in all_; one more at the end
   std::vector<PlacedRow> placed_;                               // those that are shown
+  std::size_t pinned_ = 0;                                      // how many of them are pinned; they are the first ones
   std::vector<std::pair<std::size_t, std::size_t>> placed_of_;  // of each rank: from and to in placed_
   std::vector<PlacedRank> ranks_;                               // from top to bottom
   int height_ = 0;

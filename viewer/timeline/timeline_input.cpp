@@ -15,6 +15,7 @@
 #include "analysis/text/numbers.h"
 #include "viewer/drawing/time_text.h"
 #include "viewer/session/actions.h"
+#include "viewer/timeline/colour_menu.h"
 #include "viewer/timeline/timeline_widget.h"
 
 namespace paceline::viewer {
@@ -264,10 +265,40 @@ void TimelineWidget::contextMenuEvent(QContextMenuEvent* event) {
   menu->addAction((pinned ? "Unpin " : "Pin ") + rank_name, this, [=, this] { state_.set_pinned(rank, !pinned); });
   menu->addAction("Hide " + rank_name, this, [=, this] { state_.set_rank_hidden(rank, true); });
   if (!row_name.isEmpty()) {
+    const bool row_pinned = state_.row_pinned(rank, row_name);
+    menu->addAction((row_pinned ? "Unpin " : "Pin ") + row_name + " of " + rank_name, this,
+                    [=, this] { state_.set_row_pinned(rank, row_name, !row_pinned); });
     menu->addAction(QString("Hide the rows named %1").arg(row_name), this, [=, this] { state_.hide_rows(row_name); });
   }
   menu->addAction("Show hidden rows and ranks", this, [=, this] { state_.show_hidden(); });
+  const Run& run = document_.run();
+  std::vector<Coloured> coloured;
+  if (const auto slice = slice_at(event->pos())) {
+    coloured = coloured_of(run, *slice);
+  } else if (column_at(event->pos()) >= 0 && placed->row->is_strip()) {
+    coloured = coloured_at(run, rank, state_.axis().time_at(column_at(event->pos())));
+  }
+  for (const Coloured& what : coloured) {
+    QMenu* colours = menu->addMenu("Colour of " + what.text());
+    connect(colours, &QMenu::aboutToShow, colours, [&run, colours, what] {
+      if (colours->isEmpty()) fill_colour_menu(*colours, what, run);
+    });
+  }
   menu->popup(event->globalPos());
+}
+
+// At the selected slice: the colours for its name or its phase.
+void TimelineWidget::show_colours(bool of_phase) {
+  const auto selected = state_.selected();
+  if (!selected) return;
+  for (const Coloured& what : coloured_of(document_.run(), *selected)) {
+    if (what.phase.has_value() != of_phase) continue;
+    auto* menu = new QMenu("Colour of " + what.text(), this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    fill_colour_menu(*menu, what, document_.run());
+    const auto box = geometry().box_of(*selected);
+    menu->popup(viewport()->mapToGlobal(box ? box->center() : viewport()->rect().center()));
+  }
 }
 
 bool TimelineWidget::viewportEvent(QEvent* event) {

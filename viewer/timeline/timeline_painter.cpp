@@ -48,6 +48,7 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
     canvas.height = placed.end_y - placed.y;
     canvas.folded = placed.folded;
     canvas.order = placed.order;
+    canvas.of_rank = placed.pinned ? QString("Rank %1, ").arg(state.run().trace.ranks[placed.row->rank()].rank) : "";
   };
   painter.setClipRect(0, top, names_width, bottom - top);
   for (const PlacedRow& placed : visible) {

@@ -31,7 +31,7 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
   verticalScrollBar()->setSingleStep(RowLayout::lowest_level);
   painter_ = std::make_unique<TimelinePainter>(document_, Theme::of(palette()), font());
   connect(&document_, &Document::row_ready, this, [this] {
-    misplaced_ = misplaced_ || state_.shown_kinds();  // a filtered row knows its height now
+    misplaced_ = misplaced_ || !state_.shown_kinds().empty();  // a filtered row knows its height now
     light_up();
     redraw();
   });
@@ -47,6 +47,13 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
     const PlacedRow* placed = state_.selected() ? rows_.row_of(*state_.selected()) : nullptr;
     if (placed != nullptr) state_.hide_rows(placed->row->name());
   });
+  connect(&state_, &ViewState::row_pinning_wanted, this, [this] {
+    const PlacedRow* placed = state_.selected() ? rows_.row_of(*state_.selected()) : nullptr;
+    if (placed == nullptr) return;
+    const std::size_t rank = placed->row->rank();
+    state_.set_row_pinned(rank, placed->row->name(), !state_.row_pinned(rank, placed->row->name()));
+  });
+  connect(&state_, &ViewState::colour_wanted, this, &TimelineWidget::show_colours);
   connect(&state_, &ViewState::view_changed, this, [this] {
     if (const int width = viewport()->width() - names_width(); state_.axis().width() != std::max(width, 1)) {
       return state_.set_width(width);  // the column of names has another width, and this comes again
@@ -132,8 +139,21 @@ void TimelineWidget::light_up() {
   partners_ = lit ? links_.partners(*lit) : std::vector<SliceRef>();
 }
 
+void TimelineWidget::paint_rows(QPainter& painter) {
+  std::optional<analysis::NameId> marked;
+  const auto selected = state_.selected();
+  if (selected && !selected->mark) marked = kind_of(document_.run(), *selected).name;
+  counts_ = painter_->paint(painter, viewport()->size(), state_, rows_, scroll_y(), marked);
+  if (state_.path_shown()) counts_ += path_.paint(painter, geometry(), painter_->theme());
+}
+
 void TimelineWidget::paintEvent(QPaintEvent*) {
   if (misplaced_) place_rows();
+  QPainter painter(viewport());
+  if (painter.paintEngine()->type() == QPaintEngine::SVG) {
+    paint_rows(painter);  // not as pixels
+    return paint_overlay(painter);
+  }
   const qreal ratio = devicePixelRatioF();
   const QSize size = viewport()->size();
   if (scene_.deviceIndependentSize().toSize() != size || scene_.devicePixelRatio() != ratio) {
@@ -143,15 +163,10 @@ void TimelineWidget::paintEvent(QPaintEvent*) {
   }
   // Hovering and measuring only draw their overlay over the picture of the rows.
   if (stale_) {
-    QPainter painter(&scene_);
-    std::optional<analysis::NameId> marked;
-    const auto selected = state_.selected();
-    if (selected && !selected->mark) marked = kind_of(document_.run(), *selected).name;
-    counts_ = painter_->paint(painter, size, state_, rows_, scroll_y(), marked);
-    if (state_.path_shown()) counts_ += path_.paint(painter, geometry(), painter_->theme());
+    QPainter scene(&scene_);
+    paint_rows(scene);
     stale_ = false;
   }
-  QPainter painter(viewport());
   painter.drawPixmap(0, 0, scene_);
   paint_overlay(painter);
 }

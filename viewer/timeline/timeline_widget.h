@@ -71,7 +71,9 @@ class TimelineWidget : public QAbstractScrollArea {
   void step_to_rank(const SliceRef& from, int ranks);
   bool reveal_near(const SliceRef& from, const PlacedRow& row);
   void go_to_partner();
+  void show_colours(bool of_phase);
   void light_up();  // finds what belongs to the slice below the pointer or to the selected one
+  void paint_rows(QPainter& painter);
   void paint_overlay(QPainter& painter);
   int names_width() const { return state_.names_width(); }
   double column_at(const QPoint& position) const { return position.x() - names_width(); }

@@ -3,8 +3,10 @@
 #include <QAbstractItemModel>
 #include <QDir>
 #include <QFile>
+#include <QPainter>
 #include <QPixmap>
 #include <QSaveFile>
+#include <QSvgGenerator>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,6 +27,21 @@ QString csv_field(const QString& text) {
   throw Error(QString("%1: cannot be written: %2").arg(file, why).toStdString());
 }
 
+void save_svg(QWidget& widget, const QString& file) {
+  QSaveFile out(file);
+  if (!out.open(QIODevice::WriteOnly)) cannot_write(file, out.errorString());
+  QSvgGenerator svg;
+  svg.setOutputDevice(&out);
+  svg.setSize(widget.size());
+  svg.setViewBox(widget.rect());
+  svg.setResolution(widget.logicalDpiX());  // sizes of fonts in points mean the same as on screen
+  svg.setTitle(widget.windowTitle());
+  QPainter painter(&svg);
+  widget.render(&painter);
+  painter.end();
+  if (!out.commit()) cannot_write(file, out.errorString());
+}
+
 QString filter_of(const analysis::Exporter& exporter) {
   const auto text = [](std::string_view of) { return QString::fromUtf8(of.data(), qsizetype(of.size())); };
   return QString("%1 (*)").arg(text(exporter.name));
@@ -39,8 +56,9 @@ QString shell_word(const QString& text) {
 }  // namespace exports
 
 void save_picture(QWidget& widget, const QString& file) {
+  if (file.endsWith(".svg", Qt::CaseInsensitive)) return exports::save_svg(widget, file);
   if (!widget.grab().save(file)) {
-    exports::cannot_write(file, "the directory must exist, and the name must end with .png");
+    exports::cannot_write(file, "the directory must exist, and the name must end with .png or .svg");
   }
 }
 

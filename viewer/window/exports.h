@@ -11,7 +11,8 @@
 
 namespace paceline::viewer {
 
-// Throws Error where the file cannot be written, or its ending names no format of pictures.
+// As pixels, or as SVG with its text as text if the name ends with .svg. Throws Error where the file cannot be written,
+// or its ending names no format of pictures.
 void save_picture(QWidget& widget, const QString& file);
 
 // The table that is in sight; nullptr if none is.

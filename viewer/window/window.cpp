@@ -175,7 +175,8 @@ void Window::act_on_files(WindowAction action) {
 void Window::act_on_page(WindowAction action, TabPage& page) {
   const QString name = page.title();
   if (action == WindowAction::export_picture) {
-    const QString file = QFileDialog::getSaveFileName(this, "Export a picture", name + ".png", "PNG (*.png)");
+    const QString file =
+        QFileDialog::getSaveFileName(this, "Export a picture", name + ".png", "Pictures (*.png *.svg)");
     if (!file.isEmpty()) save_picture(*this, file);
   } else if (action == WindowAction::export_table) {
     QTableView* table = table_in_front(page);

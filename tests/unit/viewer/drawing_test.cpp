@@ -4,40 +4,20 @@
 #include <QImage>
 #include <QPainter>
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "analysis/trace/builder.h"
 #include "viewer/drawing/colour_space.h"
+#include "viewer/drawing/colour_vision.h"
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/palette.h"
 
 namespace paceline::viewer {
 namespace {
 
-// How people with a kind of colour blindness see a colour: the matrices of Machado, Oliveira and Fernandes (2009) for
-// its full degree, in linear light.
-using Matrix = std::array<std::array<double, 3>, 3>;
-constexpr Matrix normal{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
-constexpr Matrix protanopia{
-    {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}}};
-constexpr Matrix deuteranopia{
-    {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}};
-constexpr Matrix tritanopia{
-    {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}};
-
-Oklab seen(QRgb colour, const Matrix& by) {
-  const std::array light{linear_light(qRed(colour)), linear_light(qGreen(colour)), linear_light(qBlue(colour))};
-  std::array<int, 3> channels{};
-  for (std::size_t i = 0; i < 3; ++i) {
-    channels[i] = channel_of(by[i][0] * light[0] + by[i][1] * light[1] + by[i][2] * light[2]);
-  }
-  return oklab(qRgb(channels[0], channels[1], channels[2]));
-}
-
 TEST(Palette, KeepsPhasesApartForTheColourBlind) {
   for (const Theme& theme : {Theme::light(), Theme::night()}) {
-    for (const Matrix& eye : {normal, protanopia, deuteranopia, tritanopia}) {
+    for (const Vision eye : all_visions) {
       for (const analysis::Phase a : phase_order) {
         for (const analysis::Phase b : phase_order) {
           if (a == b) continue;

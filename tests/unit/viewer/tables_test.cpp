@@ -44,7 +44,7 @@ TEST_F(Tables, AreOpenedByTheActionsOfTheirMenu) {
     EXPECT_TRUE(is_seen(dock->widget())) << title.toStdString();
     ++opened;
   }
-  EXPECT_EQ(opened, 14);
+  EXPECT_EQ(opened, 15);
 }
 
 TEST_F(Tables, KeepTheTabInFrontWhileTheyAreHidden) {

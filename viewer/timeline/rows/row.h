@@ -34,6 +34,7 @@ struct RowCanvas {
   int y = 0, height = 0;                   // of the row
   bool folded = false;                     // whether the row stands for its rank, with no margin around it
   std::size_t order = 0;                   // of its rank among the ranks on screen
+  QString of_rank = {};                    // before the label of a pinned row: "Rank 3, "
   DrawCounts counts;
   // Reused from row to row.
   std::vector<analysis::LevelOfDetail::Item> items;
