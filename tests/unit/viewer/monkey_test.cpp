@@ -1,5 +1,5 @@
-// Random input to a window with a run: nothing crashes, and the view stays within the run. The seed and the number of
-// actions are fixed; PACELINE_MONKEY_SEED and PACELINE_MONKEY_SECONDS make another and a longer run.
+// Random input to a window with a run: nothing crashes, and the view stays within the run. The seeds and the number of
+// actions are fixed; PACELINE_MONKEY_SEED and PACELINE_MONKEY_SECONDS choose another seed and a longer time.
 #include <QApplication>
 #include <QDialog>
 #include <QElapsedTimer>
@@ -8,8 +8,11 @@
 #include <QTimer>
 #include <QWheelEvent>
 #include <cstdlib>
+#include <iostream>
 #include <random>
+#include <vector>
 
+#include "analysis/trace/builder.h"
 #include "tests/unit/viewer/page.h"
 #include "viewer/session/actions.h"
 #include "viewer/window/command_palette.h"
@@ -17,15 +20,53 @@
 namespace paceline::viewer {
 namespace {
 
-class Monkey : public Page {
- protected:
-  explicit Monkey(std::uint64_t seed) : random_(seed) {}
-  Monkey() : Monkey(seed()) {}
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
 
-  static std::uint64_t seed() {
-    const char* text = std::getenv("PACELINE_MONKEY_SEED");
-    return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
-  }
+// Each seed is a test of its own, so that ctest runs them side by side.
+std::vector<std::uint64_t> seeds() {
+  const std::uint64_t wanted = number_from("PACELINE_MONKEY_SEED", 0);
+  return wanted > 0 ? std::vector{wanted} : std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6};
+}
+
+// A run with whatever a trace may have: a call of a kernel, marks, messages, counters, and time that was not recorded.
+std::shared_ptr<const viewer::Run> colourful_run() {
+  static const auto run = [] {
+    analysis::TraceBuilder builder;
+    for (int number = 0; number < 3; ++number) {
+      analysis::RankBuilder& rank = builder.add_rank(number, 3);
+      analysis::TrackBuilder& main = rank.add_main_thread();
+      analysis::TrackBuilder& stream = rank.add_track(analysis::TrackKind::stream, "GPU 0 stream 7");
+      analysis::TrackBuilder& memory = rank.add_counter("memory", "bytes", "", false);
+      for (int i = 0; i < 40; ++i) {
+        const std::int64_t start = i * 10'000'000 + number * 1'000'000;
+        main.push(start, "iteration", "paceline.trainer", "iteration");
+        main.add_slice(start + 100'000, start + 200'000, "cudaLaunchKernel", "cuda", "launch");
+        main.argument("correlation", 1 + i);
+        stream.add_slice(start + 500'000, start + 4'000'000, "sgemm_128x64", "cuda", "kernel");
+        stream.argument("correlation", 1 + i);
+        main.add_mark(start + 5'000'000, "mark", "paceline.trainer", "mark");
+        main.pop(start + 9'000'000);
+        memory.add_sample(start, 1e9 + 1e7 * (i % 7));
+      }
+    }
+    return index_run("colourful", builder.finish());
+  }();
+  return run;
+}
+
+std::shared_ptr<const viewer::Run> run_for(std::uint64_t seed) {
+  static const auto twenty =
+      index_run("twenty", simulate({.ranks = 20, .iterations = 8, .layers = true, .hosts = 3, .slow_rank = 7}));
+  return seed % 3 == 1 ? four_ranks() : seed % 3 == 2 ? twenty : colourful_run();
+}
+
+class Monkey : public Page, public testing::WithParamInterface<std::uint64_t> {
+ protected:
+  Monkey() : Page(run_for(GetParam())), random_(GetParam()) {}
+
   int below(int end) { return std::uniform_int_distribution(0, end - 1)(random_); }
   Qt::KeyboardModifiers modifiers() {
     constexpr Qt::KeyboardModifier all[] = {Qt::NoModifier, Qt::NoModifier, Qt::ShiftModifier, Qt::ControlModifier};
@@ -98,10 +139,10 @@ class Monkey : public Page {
   std::mt19937_64 random_;
 };
 
-TEST_F(Monkey, DoesNotCrashTheWindow) {
-  constexpr int actions = 400;
-  const char* text = std::getenv("PACELINE_MONKEY_SECONDS");
-  const qint64 most_ms = text == nullptr ? 0 : std::strtoll(text, nullptr, 10) * 1000;
+TEST_P(Monkey, DoesNotCrashTheWindow) {
+  constexpr int actions = 1000;
+  const auto most_ms = static_cast<qint64>(1000 * number_from("PACELINE_MONKEY_SECONDS", 0));
+  std::cout << "seed " << GetParam() << std::endl;  // seen even if the next line crashes
   QAction* quit = nullptr;  // the keys of these would end the test
   for (QAction* entry : window.findChildren<QAction*>()) {
     if (entry->text().startsWith("&Close") || entry->text().startsWith("Open") || entry->text().startsWith("&Open") ||
@@ -145,11 +186,13 @@ TEST_F(Monkey, DoesNotCrashTheWindow) {
     }
     if (below(8) == 0) QCoreApplication::processEvents();
     close_dialogs();
-    ASSERT_NO_FATAL_FAILURE(check()) << "action " << i << " of seed " << seed();
+    ASSERT_NO_FATAL_FAILURE(check()) << "action " << i;
     ASSERT_EQ(window.current_page(), page);
   }
   finish();
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, Monkey, testing::ValuesIn(seeds()));
 
 }  // namespace
 }  // namespace paceline::viewer

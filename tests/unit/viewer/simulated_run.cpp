@@ -119,6 +119,9 @@ analysis::Trace simulate(const SimulatedRun& what) {
           helper->add_slice(state.now - about(4e6, 0.5), state.now - 1'000'000, "copy batch", domain, "work");
           helper->pop(state.now);
         }
+        if (iteration == what.late_iteration && state.rank->info().rank == what.late_rank) {
+          state.now += static_cast<std::int64_t>(what.late_ns);
+        }
         state.main->push(state.now, "allreduce", domain, "allreduce");
         state.main->argument("payload", 44'689'440);
       }

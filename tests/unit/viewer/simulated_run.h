@@ -14,6 +14,9 @@ struct SimulatedRun {
   double slowness = 1.08;   // … or this
   int slow_iteration = -1;  // whose backward takes twice as long on all ranks; -1: none
   int helper_threads = 0;   // of each rank, beside the loader; they work at the same time
+  int late_iteration = -1;  // in whose allreduce one rank arrives late; -1: none
+  int late_rank = 0;
+  double late_ns = 0;
 };
 
 analysis::Trace simulate(const SimulatedRun& what);
