@@ -28,7 +28,7 @@ constexpr double minute_ns = 60e9, hour_ns = 3600e9;
 }  // namespace
 
 QString duration_text(std::int64_t ns) {
-  if (ns < 0) return "-" + duration_text(-ns);
+  if (ns < 0) return "-" + duration_text(-std::max(ns, -std::numeric_limits<std::int64_t>::max()));
   if (ns < 1000) return QString("%1 ns").arg(ns);
   const double seconds = static_cast<double>(ns) / 1e9;
   if (seconds >= 36'000) {

@@ -83,7 +83,7 @@ SpeedUpChart::SpeedUpChart() {
   setAccessibleName("Speed-up over the number of ranks");
 }
 
-void SpeedUpChart::show(std::shared_ptr<const analysis::Report> report) {
+void SpeedUpChart::set_report(std::shared_ptr<const analysis::Report> report) {
   report_ = std::move(report);
   most_ = 2;
   for (const analysis::ScalingPoint& point : report_->scaling.points) {
@@ -178,7 +178,7 @@ ScalingPanel::ScalingPanel(Document& document, ViewState& state)
 
 void ScalingPanel::refresh() {
   document_.want_report();
-  show();
+  fill();
   if (!waiting_.isEmpty()) return read_next();
   if (!runs_.empty() || !rows_.empty()) build();
 }
@@ -231,12 +231,12 @@ void ScalingPanel::build() {
       },
       [this](std::shared_ptr<const analysis::Report> report) {
         report_ = std::move(report);
-        show();
+        fill();
         if (!waiting_.isEmpty()) refresh();  // added meanwhile
       });
 }
 
-void ScalingPanel::show() {
+void ScalingPanel::fill() {
   clear_->setEnabled(!known_.isEmpty());
   note_->setText(waiting_.isEmpty() ? plural_text(1 + runs_.size() + rows_.size(), "run", "runs")
                                     : "reading " + waiting_.front() + "…");
@@ -248,7 +248,7 @@ void ScalingPanel::show() {
         "<p>Add runs of the same work on other numbers of ranks. The panel then shows the speed-up, the efficiency "
         "and the law that they follow, as <code>paceline report RUN…</code> does.</p>";
   } else {
-    chart_->show(report_);
+    chart_->set_report(report_);
     html += "<p><b>" + scaling_panel::text_of(report_->headline) + "</b></p>";
     for (const analysis::Table& table : analysis::scaling_tables(*report_)) html += scaling_panel::html_of(table);
     for (const analysis::Finding& finding : report_->findings) {

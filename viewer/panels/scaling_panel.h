@@ -18,7 +18,7 @@ namespace paceline::viewer {
 class SpeedUpChart : public QWidget {
  public:
   SpeedUpChart();
-  void show(std::shared_ptr<const analysis::Report> report);
+  void set_report(std::shared_ptr<const analysis::Report> report);
   // Where a point of the scaling is drawn; only of points that have a speed-up.
   QPointF place_of(double ranks, double speed_up) const;
 
@@ -52,7 +52,7 @@ class ScalingPanel : public LazyPanel {
   void clear();
   void read_next();
   void build();
-  void show();
+  void fill();
 
   QStringList waiting_, failures_;  // paths still to be read, and why others could not be
   QStringList known_;               // paths that were added

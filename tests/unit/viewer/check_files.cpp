@@ -5,10 +5,13 @@
 #include <QFile>
 #include <QLabel>
 #include <QListWidget>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 
 #include "tests/unit/analysis/rank_file.h"
 #include "tests/unit/viewer/user.h"
+#include "viewer/comparison/choose_runs.h"
+#include "viewer/merging/merge_dialog.h"
 #include "viewer/panels/table_panel.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/view_file.h"
@@ -56,6 +59,28 @@ const ActionChecks all{
        user.press(keys);
        EXPECT_TRUE(opens(user, file));
      }},
+    {"Ctrl+Alt+O",
+     [](const QString& keys) {
+       const Folder folder;
+       User user;
+       user.choose(folder.run() + "/" + QDir(folder.run()).entryList({"*.pace"}).front());
+       user.press(keys);
+       auto* dialog = user.window.findChild<MergeDialog*>();
+       ASSERT_NE(dialog, nullptr);
+       EXPECT_TRUE(dialog->isVisible());
+       dialog->reject();
+     }},
+    {"Ctrl+Alt+C",
+     [](const QString& keys) {
+       User user;
+       bool seen = false;
+       user.answer<ChooseRuns>([&](ChooseRuns& dialog) {
+         seen = true;
+         dialog.reject();
+       });
+       user.press(keys);
+       EXPECT_TRUE(seen);
+     }},
     {"Ctrl+R",
      [](const QString& keys) {
        const Folder folder;
@@ -82,7 +107,7 @@ const ActionChecks all{
        EXPECT_EQ(QImage(pixels).size(), user.window.size());
        user.choose(text);
        user.press(keys);
-       EXPECT_TRUE(text_of(text).contains(">Rank 3<"));
+       EXPECT_TRUE(QString::fromUtf8(text_of(text)).contains(QRegularExpression(">\\s*Rank 0\\s*</text>")));
      }},
     {"Ctrl+Shift+T",
      [](const QString& keys) {

@@ -173,7 +173,7 @@ const ActionChecks all{
        for (int click = 0; click < 2; ++click) {
          const QPoint title(titles->sectionViewportPosition(rank_column) + 8, titles->height() / 2);
          QTest::mouseClick(titles->viewport(), Qt::LeftButton, {}, title);
-         EXPECT_EQ(panel->model().texts(0).front(), click == 0 ? "3" : "0");
+         EXPECT_EQ(panel->model().texts(0).front(), click == 0 ? "0" : "3");
        }
      }},
     {"Drop files on the window",
@@ -182,6 +182,8 @@ const ActionChecks all{
        QTemporaryDir directory;
        QMimeData data;
        data.setUrls({QUrl::fromLocalFile(directory.path())});
+       QDragEnterEvent enter(QPoint(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+       QCoreApplication::sendEvent(&user.window, &enter);
        QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
        QCoreApplication::sendEvent(&user.window, &drop);
        EXPECT_EQ(user.window.findChild<QTabWidget*>()->count(), 2);

@@ -22,7 +22,9 @@ class NewUser : public testing::TestWithParam<unsigned> {
   static SimulatedRun plain() {
     return {.ranks = ranks, .iterations = iterations, .layers = false, .hosts = 8, .slow_rank = -1};
   }
-  static std::shared_ptr<const Run> run_of(const SimulatedRun& what) { return index_run("unknown", simulate(what)); }
+  static std::shared_ptr<const viewer::Run> run_of(const SimulatedRun& what) {
+    return index_run("unknown", simulate(what));
+  }
   // The first finding in the bar that begins with the word.
   static QToolButton* finding(User& user, const QString& word) {
     for (QToolButton* button : user.page->findChild<FindingsBar*>()->findChildren<QToolButton*>()) {

@@ -1,9 +1,11 @@
 // paceline-view as a program: pictures without a display, and its error messages.
 #include <gtest/gtest.h>
 
+#include <QFile>
 #include <QFileInfo>
 #include <QImage>
 #include <QProcess>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 
 #include "profiler/format/writer.h"
@@ -109,6 +111,18 @@ TEST_F(ProgramTest, DrawsTheComparisonAndTheListOfMergedFiles) {
                          directory.path(), directory.path() + "/rank0.pace"});
   EXPECT_EQ(outcome.status, 0) << outcome.errors.join('\n').toStdString();
   EXPECT_EQ(QImage(picture).size(), QSize(900, 400));
+}
+
+TEST_F(ProgramTest, DrawsAnSvgWhoseTextIsText) {
+  picture = directory.path() + "/picture.svg";
+  const Outcome outcome = run_program({"--screenshot", picture, directory.path()}, "offscreen");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors.join('\n').toStdString();
+  QFile file(picture);
+  ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+  const QString svg = QString::fromUtf8(file.readAll());
+  for (const char* text : {"Rank 0", "backward", "optimizer", "Phases"}) {
+    EXPECT_TRUE(svg.contains(QRegularExpression(QString(">\\s*%1[^<]*</text>").arg(text)))) << text;
+  }
 }
 
 TEST_F(ProgramTest, PrintsOneLineForEachError) {
