@@ -52,6 +52,8 @@ void PanelDocks::set_shown(bool shown) {
   } else {
     hidden_layout_ = saveState();
     for (QDockWidget* dock : findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly)) dock->hide();
+    // Qt hides them later. Until then a drag of a tab, which belongs to no dock any more, would crash in Qt.
+    for (QTabBar* bar : findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) bar->hide();
   }
 }
 

@@ -5,7 +5,6 @@
 #include <QFile>
 #include <QLabel>
 #include <QListWidget>
-#include <QRegularExpression>
 #include <QTemporaryDir>
 
 #include "tests/unit/analysis/rank_file.h"
@@ -105,9 +104,10 @@ const ActionChecks all{
        user.choose(pixels);
        user.press(keys);
        EXPECT_EQ(QImage(pixels).size(), user.window.size());
-       user.choose(text);
-       user.press(keys);
-       EXPECT_TRUE(QString::fromUtf8(text_of(text)).contains(QRegularExpression(">\\s*Rank 0\\s*</text>")));
+       User other;
+       other.choose(text);
+       other.press(keys);
+       EXPECT_TRUE(text_of(text).contains(">Rank 0<"));
      }},
     {"Ctrl+Shift+T",
      [](const QString& keys) {
@@ -162,7 +162,7 @@ const ActionChecks all{
        User user;
        QString text;
        user.answer<ShortcutSheet>([&](ShortcutSheet& sheet) {
-         text = sheet.findChild<QLabel*>()->text();
+         for (const QLabel* column : sheet.findChildren<QLabel*>()) text += column->text();
          QTest::keyClick(&sheet, Qt::Key_Escape);
        });
        user.press(keys);

@@ -1,5 +1,7 @@
 // Checks of the actions that move the view, and find, sort, fold and hide rows.
 #include <QScrollBar>
+#include <QTabBar>
+#include <algorithm>
 
 #include "tests/unit/viewer/user.h"
 #include "viewer/drawing/appearance.h"
@@ -226,6 +228,9 @@ const ActionChecks all{
        EXPECT_FALSE(is_seen(panel));
        user.press(keys);
        EXPECT_TRUE(is_seen(panel));
+       const auto bars =
+           user.page->findChild<PanelDocks*>()->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly);
+       EXPECT_TRUE(std::ranges::any_of(bars, &QTabBar::isVisible)) << "the tabs are there again";
      }},
     {"Ctrl+Alt+L", [](const QString& keys) { EXPECT_FALSE(is_dark(keys, "Ctrl+Alt+D")); }},
     {"Ctrl+Alt+D",
