@@ -49,8 +49,8 @@ Trace random_trace(std::mt19937_64& random, std::size_t slices) {
 }
 
 // With the intervals kept, and without.
-class PhaseTimelines : public testing::TestWithParam<double> {};
-INSTANTIATE_TEST_SUITE_P(, PhaseTimelines, testing::Values(10.0, 0.0));
+class PhaseTimelines : public ::testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(, PhaseTimelines, ::testing::Values(10.0, 0.0));
 
 TEST_P(PhaseTimelines, GiveWhatAllIntervalsGive) {
   std::mt19937_64 random(11);
