@@ -58,7 +58,8 @@ double TimeAxis::tick_step(double pixels) const {
 
 std::vector<Tick> TimeAxis::ticks(double step_ns) const {
   std::vector<Tick> ticks;
-  for (double k = std::ceil(visible_.begin_ns / step_ns); k * step_ns <= visible_.end_ns; ++k) {
+  // A number of steps from 2^53 on cannot be counted up: there, a double's neighbours are more than one step apart.
+  for (double k = std::ceil(visible_.begin_ns / step_ns); k * step_ns <= visible_.end_ns && k + 1 > k; ++k) {
     ticks.push_back({x_of(k * step_ns), k * step_ns});
   }
   return ticks;
