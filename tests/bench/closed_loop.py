@@ -26,9 +26,9 @@ LOADER = SMALL + " --fault slow-loader=0:200"
 RING = SMALL + " --communicator ring"
 
 # name: (trainer's options of A, its options of B, rate of the network for A and B, options of whatif). Delays are sleeps,
-# and a slow network leaves the cores free, so most cases do not depend on how busy the machine is. `few-buckets` and `batch`
-# do, and `overlap` and `buckets` a little. The burst is small in `overlap` and the buckets, because pieces that pass in
-# one burst would not show the rate. In `batch`, the images are so many that what a pass costs beside them matters little.
+# and a slow network leaves the cores free, so most cases do not depend on how busy the machine is. `batch` does, and
+# `overlap` and `buckets` a little. The burst is small in these two, because pieces that pass in one burst would not show
+# the rate. In `batch`, the images are so many that what a pass costs beside them matters little.
 CASES = {
     # Without the delay of rank 1, the loader of rank 0 decides: the delay had hidden it.
     "slow-rank": (LOADER + " --fault slow-rank=1:400", LOADER, None, None, "--relieve 1"),
@@ -43,9 +43,6 @@ CASES = {
     # One bucket has the whole gradient, so that it is sent after backward.
     "buckets": (LONG_BACKWARD + " --updater overlap --bucket-mb 1", LONG_BACKWARD + " --updater overlap --bucket-mb 0.3",
                 "20mbit --burst 32kb", "20mbit --burst 32kb", "--bucket-mb 0.3"),
-    # The latency of each bucket is the CPU time of helper threads, so that this case needs idle cores.
-    "few-buckets": (RING + " --updater overlap --bucket-mb 0.02", RING + " --updater overlap --bucket-mb 1",
-                    "1gbit --burst 16kb", "1gbit --burst 16kb", "--bucket-mb 1"),
     "batch": (LARGE, LARGE + " --batch-size 192", None, None, "--batch 2"),
 }
 LEAST_CHANGE, MOST_ERROR, MOST_PART, BUSY_PART = 0.25, 0.10, 1 / 3, 1 / 2
