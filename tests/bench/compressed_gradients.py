@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """usage: compressed_gradients.py PACELINE-TRAIN [--rate 1gbit] [--model vgg11_bn] [--batch-size 8] [--iterations 12]
-                               [--seeds 0] [--epochs 8] [--updaters allreduce,top_k,power_sgd]
+                               [--rounds 3] [--seeds 0] [--epochs 8] [--updaters allreduce,top_k,power_sgd]
 
 What compressed gradients save between two nodes with a slow network: two network namespaces of this machine with one rank
-each (samples/two_nodes/nodes.sh; needs root). For each updater it prints the median step without a limit of the rate, the
-median step at the rate, the speed-up over the first updater, the one that is predicted from the steps without a limit and
+each (samples/two_nodes/nodes.sh; needs root). In each round every updater trains without and with a limit of the rate. For each
+updater it prints the medians over the rounds of the median step without the limit and of the one at the rate, the speed-up over the first updater, the one that is predicted from the steps without a limit and
 the bytes that a rank sends at the rate, and by how much the two differ. With --seeds N it also trains a narrow ResNet-18
 with each updater and N seeds on two ranks of this machine, and prints mean and standard deviation of the accuracy.
 """
 import argparse
+import collections
 import json
 import pathlib
 import statistics
@@ -85,7 +86,8 @@ def main():
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--model", default="vgg11_bn")
     parser.add_argument("--batch-size", type=int, default=8)
-    parser.add_argument("--iterations", type=int, default=12)
+    parser.add_argument("--iterations", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--updaters", default=",".join(UPDATERS))
@@ -94,13 +96,15 @@ def main():
     run = ["--model", o.model, "--synthetic", "--image-size", "32", "--test-images", "4", "--lr", "0.001", "--schedule",
            "constant", "--eval-every", "0", "--threads", "1"]
     shapes = shapes_of(o.train, run)
-    step = {}
-    for updater, options in updaters.items():
-        options = [*run, "--batch-size", str(o.batch_size), *options, "--train-images", str(2 * o.batch_size * o.iterations),
-                   "--iterations", str(o.iterations)]
-        for rate in ["unlimited", o.rate]:
-            step[updater, rate] = median_step([str(NODES), "--rate", rate, "mpirun", "--bind-to", "none", "--map-by", "node",
-                                               "-n", "2", o.train, *options])
+    steps = collections.defaultdict(list)
+    for _ in range(o.rounds):
+        for updater, options in updaters.items():
+            options = [*run, "--batch-size", str(o.batch_size), *options, "--train-images",
+                       str(2 * o.batch_size * o.iterations), "--iterations", str(o.iterations)]
+            for rate in ["unlimited", o.rate]:
+                steps[updater, rate].append(median_step([str(NODES), "--rate", rate, "mpirun", "--bind-to", "none", "--map-by",
+                                                         "node", "-n", "2", o.train, *options]))
+    step = {key: statistics.median(of) for key, of in steps.items()}
     print(f"{o.model}, batch {o.batch_size} a rank, {o.rate} between two nodes of one rank each")
     print(f"{'updater':>10} {'MB sent':>8} {'unlimited':>10} {'at rate':>9} {'speed-up':>9} {'predicted':>10} {'off by':>8}")
     predicted = {}
