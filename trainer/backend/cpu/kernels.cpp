@@ -38,18 +38,19 @@ PACELINE_LOOP add_relu_loop(const T* __restrict a, const T* __restrict b, T* __r
 }
 
 PACELINE_LOOP relu_loop(const T* __restrict in, T* __restrict out, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) store(load(in[i]) <= 0 ? 0 : load(in[i]), out[i]);
+  for (std::size_t i = 0; i < count; ++i) out[i] = zero_unless(!(load(in[i]) <= 0), in[i]);
 }
 
 PACELINE_LOOP relu_backward_loop(const T* __restrict out, T* __restrict gradient, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) store(load(out[i]) > 0 ? load(gradient[i]) : 0, gradient[i]);
+  for (std::size_t i = 0; i < count; ++i) gradient[i] = zero_unless(load(out[i]) > 0, gradient[i]);
 }
 
 PACELINE_LOOP relu_backward_two_loop(const T* __restrict out, const T* __restrict other, T* __restrict gradient,
                                      std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const float sum = load(gradient[i]) + load(other[i]);
-    store(load(out[i]) > 0 ? sum : 0, gradient[i]);
+    T sum;
+    store(load(gradient[i]) + load(other[i]), sum);
+    gradient[i] = zero_unless(load(out[i]) > 0, sum);
   }
 }
 
