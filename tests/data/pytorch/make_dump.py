@@ -202,8 +202,8 @@ def dump(name, make, directory, every):
 DUMPS = {
     "resnet18": (lambda: ResNet18(4), 1),
     "vgg16": (lambda: Vgg16(4), 1),
-    # So wide that the trainer computes its last stage by Winograd's algorithm.
-    "resnet18_wider": (lambda: ResNet18(8), 16),
+    # So wide that the trainer computes its later stages by Winograd's algorithm, in blocks of 8 and of 16 channels.
+    "resnet18_wider": (lambda: ResNet18(16), 64),
 }
 
 if __name__ == "__main__":
