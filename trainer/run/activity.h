@@ -20,7 +20,7 @@ struct Activity {
   std::atomic<const char*> collective{nullptr};  // the current call; null: none
   std::atomic<std::uint64_t> collectives{0};     // begun so far
   std::atomic<SteadyClock::rep> changed{
-      SteadyClock::now().time_since_epoch().count()};  // when the last call began or ended
+      SteadyClock::now().time_since_epoch().count()};  // when the last call began or ended; stored before `collective`
 
   void begin(const char* name) {
     ++collectives;
@@ -32,8 +32,8 @@ struct Activity {
     collective = name;
   }
   void end() {
-    collective = nullptr;
     changed = SteadyClock::now().time_since_epoch().count();
+    collective = nullptr;
   }
 };
 

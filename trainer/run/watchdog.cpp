@@ -92,8 +92,10 @@ RankState Watchdog::own_state() {
   state.iteration = activity_.iteration;
   state.collectives = activity_.collectives;
   state.saving = activity_.saving ? 1 : 0;
+  // Read before the time. The other thread stores them the other way round, so the time is not that of an earlier call.
+  const bool in_collective = activity_.collective != nullptr;
   const SteadyClock::time_point changed{SteadyClock::duration(activity_.changed)};
-  if (activity_.collective != nullptr) {
+  if (in_collective) {
     state.waits_ms = milliseconds_since(changed);
   } else {
     state.since_collective_ms = milliseconds_since(changed);
@@ -138,7 +140,7 @@ void Watchdog::look_for_missing_rank() {
   if (waited < limit_.count()) return;
   const auto states = states_.ask([this] { return own_state(); }, std::chrono::seconds(2));
   const RankState own = own_state();
-  if (own.waits_ms < 0) return;  // the missing rank has arrived
+  if (own.waits_ms * 1e-3 < limit_.count()) return;  // the missing rank has arrived; this may be the next call already
   // Only one rank reports: the first of those that wait. The others report if it has not done so within 10 s.
   const bool another_speaks = std::any_of(states.begin(), states.begin() + rank_,
                                           [](const auto& state) { return state && state->waits_ms >= 0; });
