@@ -114,6 +114,10 @@ class Model {
   // in Mode::train, because backward overwrites outputs. The cost is linear in the activations.
   virtual std::string first_nonfinite_layer() const = 0;
 
+  // The bytes of its memory that the model has reserved but that the system has not filled yet. The first step fills
+  // them.
+  virtual std::size_t unfilled_bytes() const { return 0; }
+
   // The first layer for which the library of the backend has no fast code on this processor; empty if there is none.
   virtual std::string first_slow_layer() const { return {}; }
 

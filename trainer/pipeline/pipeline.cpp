@@ -37,6 +37,12 @@ Pipeline::Pipeline(StageModel& model, const Network& part, const ModelOptions& m
   if (microbatches > 1) earlier_ = model.memory().allocate(model.gradients().size());
 }
 
+std::size_t Pipeline::unfilled_bytes() const {
+  std::size_t bytes = model_.unfilled_bytes();
+  for (const auto& model : more_) bytes += model->unfilled_bytes();
+  return bytes;
+}
+
 StageModel& Pipeline::model_of(std::size_t microbatch) {
   const std::size_t index = microbatch % models();
   return index == 0 ? model_ : *more_[index - 1];

@@ -39,6 +39,7 @@ class Pipeline : private StageWork {
   const std::string& nonfinite_layer() const { return nonfinite_layer_; }
 
   std::size_t models() const { return 1 + more_.size(); }  // that hold activations
+  std::size_t unfilled_bytes() const;                      // of all of them
 
  private:
   StageModel& model_of(std::size_t microbatch);

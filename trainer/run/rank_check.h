@@ -21,7 +21,7 @@ struct RankFacts {
   std::uint64_t settings = 0;               // hash of the options
   std::uint64_t open_files = 0, stack = 0;  // soft limits: descriptors, bytes
   std::uint64_t memory_left = 0;            // bytes on this host, after start-up
-  std::uint64_t memory_wanted = 0;          // bytes that this rank will still allocate
+  std::uint64_t memory_wanted = 0;          // bytes that this rank will still take from its host
 };
 
 // Splits lines of the form NAME=VALUE. A line without '=' is ignored.

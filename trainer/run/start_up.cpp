@@ -188,7 +188,7 @@ void prepare(Job& job) {
   read_state(job);
 }
 
-// Bytes that this rank will still allocate after start-up.
+// Bytes that this rank will still take from its host after start-up.
 std::size_t memory_wanted(const Job& job) {
   const auto batch_size = static_cast<std::size_t>(job.options.batch_size);
   const std::size_t gradient = job.model->gradients().size_bytes();
@@ -200,7 +200,7 @@ std::size_t memory_wanted(const Job& job) {
   if (job.options.updater == "top_k" || job.options.updater == "power_sgd") memory += 2 * gradient;
   if (job.options.updater == "parameter_server" && job.ranks.rank() == 0) memory += 2 * gradient;
   if (batch > batch_size) memory += gradient;
-  return memory;
+  return memory + (job.staged ? job.staged->pipeline->unfilled_bytes() : job.model->unfilled_bytes());
 }
 
 void set_segments(Job& job) {

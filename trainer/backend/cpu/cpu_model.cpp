@@ -156,6 +156,8 @@ class CpuModel final : public StageModel {
     return {};
   }
 
+  std::size_t unfilled_bytes() const override { return build_.plan.unfilled_bytes() + flat_.unfilled_bytes(); }
+
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::span<float> statistics() override { return values(statistics_); }
 

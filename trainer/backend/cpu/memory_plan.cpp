@@ -1,9 +1,10 @@
 #include "trainer/backend/cpu/memory_plan.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 
@@ -14,7 +15,33 @@ constexpr std::size_t page = std::size_t{2} << 20;  // a huge page
 constexpr std::size_t stagger = 4096 + 256;
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 std::size_t room_of(std::size_t bytes) { return round_up(bytes, 4096) + stagger; }
+
+// Maps whole huge pages. The heap could return memory that was in use before, which would have to be zeroed here.
+std::byte* map_zeroed(std::size_t bytes) {
+  const std::size_t reserved = bytes + page;  // the kernel aligns to small pages only
+  void* const mapped = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  auto* const begin = static_cast<std::byte*>(mapped);
+  const auto address = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::size_t before = round_up(address, page) - address, after = page - before;
+  if (before > 0) munmap(begin, before);
+  if (after > 0) munmap(begin + before + bytes, after);
+  madvise(begin + before, bytes, MADV_HUGEPAGE);
+  return begin + before;
+}
 }  // namespace
+
+std::size_t MemoryPlan::unfilled_bytes() const {
+  if (!storage_) return 0;
+  const auto small_page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t mapped = storage_.get_deleter().bytes;
+  std::vector<unsigned char> filled(mapped / small_page);  // the lowest bit of each
+  if (mincore(storage_.get(), mapped, filled.data()) != 0) return mapped;
+  return small_page * static_cast<std::size_t>(
+                          std::ranges::count_if(filled, [](unsigned char bits) { return (bits & 1) == 0; }));
+}
+
+void MemoryPlan::Unmap::operator()(void* pointer) const { munmap(pointer, bytes); }
 
 dnnl::memory MemoryPlan::acquire(const onednn::Desc& desc) {
   const std::size_t need = onednn::bytes(desc);
@@ -76,10 +103,7 @@ void MemoryPlan::allocate() {
     offsets.push_back(total);
     total += room_of(block.bytes);
   }
-  storage_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes())));
-  if (!storage_) throw std::bad_alloc();
-  madvise(storage_.get(), bytes(), MADV_HUGEPAGE);
-  std::memset(storage_.get(), 0, bytes());
+  storage_ = {map_zeroed(bytes()), Unmap{bytes()}};
   for (const Tensor& tensor : tensors_) tensor.memory.set_data_handle(storage_.get() + offsets[tensor.block]);
 }
 

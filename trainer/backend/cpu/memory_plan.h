@@ -3,7 +3,6 @@
 // once, on huge pages if the kernel has them.
 #pragma once
 
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -24,7 +23,13 @@ class MemoryPlan {
   dnnl::memory view(const dnnl::memory& memory, const onednn::Desc& desc);
 
   std::size_t bytes() const;  // of all blocks, as planned so far
-  void allocate();            // zeroed
+
+  // Maps zeroed memory. The kernel fills each page when a thread first writes to it, so all threads of the first step
+  // share this work, which takes seconds on some virtual machines.
+  void allocate();
+
+  // The bytes of the memory that the kernel has not filled yet.
+  std::size_t unfilled_bytes() const;
 
  private:
   struct Tensor {
@@ -36,8 +41,9 @@ class MemoryPlan {
     std::size_t bytes;
     bool free;
   };
-  struct Free {
-    void operator()(void* pointer) const { std::free(pointer); }
+  struct Unmap {
+    std::size_t bytes;  // 0 before allocate()
+    void operator()(void* pointer) const;
   };
 
   const Tensor& find(const dnnl::memory& memory) const;
@@ -45,7 +51,7 @@ class MemoryPlan {
   dnnl::engine engine_;
   std::vector<Tensor> tensors_;
   std::vector<Block> blocks_;
-  std::unique_ptr<std::byte, Free> storage_;
+  std::unique_ptr<std::byte, Unmap> storage_;
 };
 
 }  // namespace paceline::train

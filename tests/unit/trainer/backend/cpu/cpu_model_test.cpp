@@ -251,6 +251,19 @@ TEST(CpuModel, RefusesToExceedItsMemoryLimit) {
   EXPECT_NO_THROW(make_cpu_model(small_network(), options));
 }
 
+TEST(CpuModel, FillsTheMemoryOfItsTensorsInItsFirstStep) {
+  ModelOptions options;  // a ResNet-18, whose tensors take many huge pages
+  options.batch_size = 4;
+  const auto model = make_cpu_model(options);
+  const Batch batch(4, options.image_size);
+  const std::size_t at_start = model->unfilled_bytes();
+  model->forward(batch.images, batch.labels, Mode::train);
+  const std::size_t after_forward = model->unfilled_bytes();
+  model->backward(0.25f);
+  EXPECT_GT(at_start, after_forward);
+  EXPECT_GT(after_forward, model->unfilled_bytes());
+}
+
 TEST(CpuModel, EvaluatesAPartialBatchLikeTheSamePartOfAFullOne) {
   const Batch batch(8, 8);
   const auto model = small_model(8);
