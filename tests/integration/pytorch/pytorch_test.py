@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,8 +31,15 @@ class Recorded(unittest.TestCase):
 
     def run_program(self, *command, status=0, **variables):
         environment = dict(os.environ, OMP_NUM_THREADS="1", **variables)
-        ended = subprocess.run(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+        started = subprocess.Popen(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            output, errors = started.communicate(timeout=200)
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGABRT)  # ranks under launch.py print where they are
+            output, errors = started.communicate()
+            self.fail(f"{command} was still running after 200 s.\n{output}{errors}")
+        ended = subprocess.CompletedProcess(command, started.returncode, output, errors)
         self.assertEqual(ended.returncode, status, ended.stderr)
         return ended
 
