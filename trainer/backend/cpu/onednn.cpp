@@ -181,15 +181,6 @@ bool overflows(const Dims& weights, const Window& window) {
   return window.kernel == Dims{1, 1} && window.stride != Dims{1, 1} && weights[1] % 16 != 0;
 }
 
-// On AVX512-BF16 without AMX, oneDNN 3.2 leaves the last column of pixels out of the weights' gradient of a strided
-// convolution of few channels (the 7×7 of ResNet's stem) at some widths, such as 256 pixels: seen on an emulated
-// processor.
-bool loses_a_column(const dnnl::convolution_backward_weights::primitive_desc& desc, const Dims& weights,
-                    const Window& window) {
-  return window.stride != Dims{1, 1} && weights[1] < 16 &&
-         std::string_view(desc.impl_info_str()).starts_with("jit_bf16");
-}
-
 }  // namespace
 
 Convolution convolution(const dnnl::engine& engine, const Desc& source, const Dims& weights, bool has_bias,
@@ -226,7 +217,7 @@ Convolution convolution(const dnnl::engine& engine, const Desc& source, const Di
         engine, attributes, result.forward, algorithm::convolution_direct, plain_source, any_layout(weights), bias,
         plain_output, stride, padding, padding);
   };
-  if (overflows(weights, window) || loses_a_column(result.backward_weights, weights, window)) {
+  if (overflows(weights, window)) {
     result.backward_weights = plain_weights_gradient();
   } else {
     avoid_reference(result.backward_weights, plain_weights_gradient);
