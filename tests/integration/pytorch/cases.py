@@ -183,12 +183,12 @@ def accelerate():
 def transformers():
     import transformers
 
-    config = transformers.GPT2Config(vocab_size=128, n_positions=64, n_embd=64, n_layer=2, n_head=2, resid_pdrop=0,
+    config = transformers.GPT2Config(vocab_size=128, n_positions=64, n_embd=128, n_layer=2, n_head=2, resid_pdrop=0,
                                      embd_pdrop=0, attn_pdrop=0)
     torch.manual_seed(1)
     model = transformers.GPT2LMHeadModel(config)
     generator = torch.Generator().manual_seed(2)
-    data = [{"input_ids": tokens, "labels": tokens} for tokens in torch.randint(0, 128, (256, 32), generator=generator)]
+    data = [{"input_ids": tokens, "labels": tokens} for tokens in torch.randint(0, 128, (256, 64), generator=generator)]
     folder = os.environ["CASE_FOLDER"]
     arguments = transformers.TrainingArguments(
         folder, num_train_epochs=EPOCHS, per_device_train_batch_size=8, gradient_accumulation_steps=2, use_cpu=True,
