@@ -132,16 +132,18 @@ class Bench {
     });
   }
 
-  // Over the rows, from the first one on, in steps that take it through all of them if that needs less than a screen
-  // each; at the whole run and closer.
+  // Over the rows, from the first one on and back from the last one, in steps that take it through all of them if that
+  // needs less than a screen each; at the whole run and closer.
   void scroll_frames(const char* what) {
     state().show_all();
     QScrollBar* bar = timeline_->verticalScrollBar();
     bar->setValue(0);
     const int step = std::clamp(bar->maximum() / 250, 40, 600);
+    bool up = false;
     measure_frames(what, [&](int frame) {
       if (frame == 150) state().zoom(0.5 * state().axis().width(), 0.01);
-      scroll(step);
+      if (bar->value() == bar->minimum() || bar->value() == bar->maximum()) up = bar->value() != bar->minimum();
+      scroll(up ? -step : step);
     });
   }
 

@@ -9,9 +9,23 @@
 
 namespace paceline::viewer {
 
+namespace timeline_painter {
+
+void place(RowCanvas& canvas, const PlacedRow& placed, const Run& run) {
+  canvas.y = placed.y;
+  canvas.height = placed.end_y - placed.y;
+  canvas.folded = placed.folded;
+  canvas.order = placed.order;
+  canvas.of_rank = placed.pinned ? QString("Rank %1, ").arg(run.trace.ranks[placed.row->rank()].rank) : "";
+}
+
+}  // namespace timeline_painter
+
 DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const ViewState& state, const RowLayout& rows,
-                                  int scroll_y, std::optional<analysis::NameId> marked) {
-  const int top = scroll_y, bottom = scroll_y + size.height() - ruler_height;
+                                  int scroll_y, std::optional<analysis::NameId> marked, const QRect& part) {
+  const int shift = ruler_height - scroll_y;  // of the rows
+  const QRect seen = part & QRect(0, ruler_height, size.width(), size.height() - ruler_height);
+  const int top = seen.top() - shift, bottom = seen.bottom() + 1 - shift;
   RowCanvas canvas{.painter = painter,
                    .axis = state.axis(),
                    .theme = theme_,
@@ -28,53 +42,53 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
                    .counts = {},
                    .items = {},
                    .image = {}};
+  const int names_width = state.names_width();
+  const QRect names = seen & QRect(0, 0, names_width, size.height());
+  const QRect slices = seen & QRect(names_width, 0, size.width() - names_width, size.height());
+  painter.save();
   painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.setClipRect(part);
   painter.fillRect(QRect(QPoint(0, 0), size), QColor(theme_.background));
   paint_ruler(canvas, size);
-
-  painter.save();
-  painter.setClipRect(0, ruler_height, size.width(), size.height() - ruler_height);
-  painter.translate(0, ruler_height - scroll_y);
-  const int names_width = state.names_width();
-  painter.fillRect(0, top, names_width, bottom - top, QColor(theme_.header));
-  const auto ranks = rows.ranks_between(top, bottom);
-  for (const PlacedRank& rank : ranks) {
+  painter.fillRect(names, QColor(theme_.header));
+  painter.translate(0, shift);
+  for (const PlacedRank& rank : rows.ranks_between(top, bottom)) {
     const bool folded = rows.rows_of(rank.rank).front().folded;
     if (!folded) painter.fillRect(0, rank.end_y - 1, size.width(), 1, QColor(theme_.row_line));
   }
-  const auto visible = rows.rows_between(top, bottom);
-  const auto place = [&](const PlacedRow& placed) {
-    canvas.y = placed.y;
-    canvas.height = placed.end_y - placed.y;
-    canvas.folded = placed.folded;
-    canvas.order = placed.order;
-    canvas.of_rank = placed.pinned ? QString("Rank %1, ").arg(state.run().trace.ranks[placed.row->rank()].rank) : "";
-  };
-  painter.setClipRect(0, top, names_width, bottom - top);
-  for (const PlacedRow& placed : visible) {
-    place(placed);
+  if (!names.isEmpty()) {
+    painter.setClipRect(names.translated(0, -shift));
+    paint_headers(canvas, state, rows, scroll_y);
+  }
+  if (!slices.isEmpty()) {
+    painter.setClipRect(slices.translated(0, -shift));
+    painter.translate(names_width, 0);
+    for (const PlacedRow& placed : rows.rows_between(top, bottom)) {
+      timeline_painter::place(canvas, placed, state.run());
+      placed.row->paint(canvas);
+    }
+  }
+  painter.restore();
+  painter.fillRect(QRect(names_width - 1, ruler_height, 1, size.height() - ruler_height) & part,
+                   QColor(theme_.row_line));
+  return canvas.counts;
+}
+
+void TimelinePainter::paint_headers(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, int scroll_y) {
+  for (const PlacedRow& placed : rows.rows_between(canvas.top, canvas.bottom)) {
+    timeline_painter::place(canvas, placed, state.run());
     placed.row->paint_header(canvas, state);
   }
   // The name of a rank whose first row is above the view stays in sight.
-  if (!ranks.empty() && ranks.front().y < top) {
-    const auto of_rank = rows.rows_of(ranks.front().rank);
-    if (of_rank.size() > 1 && of_rank.front().y < top) {
-      place(of_rank.front());
-      canvas.y = std::min(top, ranks.front().end_y - canvas.height);
-      painter.fillRect(0, canvas.y, names_width, canvas.height, QColor(theme_.header));
-      of_rank.front().row->paint_header(canvas, state);
-      painter.fillRect(0, canvas.y + canvas.height - 1, names_width, 1, QColor(theme_.row_line));
-    }
-  }
-  painter.setClipRect(names_width, top, size.width() - names_width, bottom - top);
-  painter.translate(names_width, 0);
-  for (const PlacedRow& placed : visible) {
-    place(placed);
-    placed.row->paint(canvas);
-  }
-  painter.restore();
-  painter.fillRect(names_width - 1, ruler_height, 1, size.height() - ruler_height, QColor(theme_.row_line));
-  return canvas.counts;
+  const auto ranks = rows.ranks_between(scroll_y, scroll_y + 1);
+  if (ranks.empty() || ranks.front().y >= scroll_y) return;
+  const auto of_rank = rows.rows_of(ranks.front().rank);
+  if (of_rank.size() < 2 || of_rank.front().y >= scroll_y) return;
+  timeline_painter::place(canvas, of_rank.front(), state.run());
+  canvas.y = std::min(scroll_y, ranks.front().end_y - canvas.height);
+  canvas.painter.fillRect(0, canvas.y, canvas.names_width, canvas.height, QColor(theme_.header));
+  of_rank.front().row->paint_header(canvas, state);
+  canvas.painter.fillRect(0, canvas.y + canvas.height - 1, canvas.names_width, 1, QColor(theme_.row_line));
 }
 
 void TimelinePainter::paint_ruler(RowCanvas& canvas, const QSize& size) {

@@ -19,15 +19,20 @@ class TimelinePainter {
         colours_(document.run().trace, theme),
         prefixes_(document.run().trace) {}
 
-  // Fills an area of this size at the origin. `scroll_y` is how far the rows are scrolled up. The state's axis is
-  // narrower than the area by the column of names. Slices of the name `marked` are underlined.
+  // Fills an area of this size at the origin, or that part of it. `scroll_y` is how far the rows are scrolled up. The
+  // state's axis is narrower than the area by the column of names. Slices of the name `marked` are underlined.
   DrawCounts paint(QPainter& painter, const QSize& size, const ViewState& state, const RowLayout& rows, int scroll_y,
-                   std::optional<analysis::NameId> marked);
+                   std::optional<analysis::NameId> marked) {
+    return paint(painter, size, state, rows, scroll_y, marked, QRect(QPoint(0, 0), size));
+  }
+  DrawCounts paint(QPainter& painter, const QSize& size, const ViewState& state, const RowLayout& rows, int scroll_y,
+                   std::optional<analysis::NameId> marked, const QRect& part);
 
   const Theme& theme() const { return theme_; }
 
  private:
   void paint_ruler(RowCanvas& canvas, const QSize& size);
+  void paint_headers(RowCanvas& canvas, const ViewState& state, const RowLayout& rows, int scroll_y);
 
   Theme theme_;
   QFont font_;

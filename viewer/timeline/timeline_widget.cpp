@@ -34,7 +34,8 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
   connect(&document_, &Document::row_ready, this, [this] {
     misplaced_ = misplaced_ || !state_.shown_kinds().empty();  // a filtered row knows its height now
     light_up();
-    redraw();
+    picture_.rows_ready();
+    show_rows();
   });
   const auto analysed_or_path = [this] {
     if (state_.path_shown()) path_.want();
@@ -88,7 +89,12 @@ TimelineWidget::TimelineWidget(Document& document, ViewState& state, QWidget* pa
 int TimelineWidget::scroll_y() const { return verticalScrollBar()->value(); }
 
 void TimelineWidget::redraw() {
-  stale_ = true;
+  picture_.invalidate();
+  viewport()->update();
+}
+
+void TimelineWidget::show_rows() {
+  if (state_.path_shown()) return redraw();  // its line crosses the rows
   viewport()->update();
 }
 
@@ -140,35 +146,26 @@ void TimelineWidget::light_up() {
   partners_ = lit ? links_.partners(*lit) : std::vector<SliceRef>();
 }
 
-void TimelineWidget::paint_rows(QPainter& painter) {
+DrawCounts TimelineWidget::paint_rows(QPainter& painter, const QRect& part) {
   std::optional<analysis::NameId> marked;
   const auto selected = state_.selected();
   if (selected && !selected->mark) marked = kind_of(document_.run(), *selected).name;
-  counts_ = painter_->paint(painter, viewport()->size(), state_, rows_, scroll_y(), marked);
-  if (state_.path_shown()) counts_ += path_.paint(painter, geometry(), painter_->theme());
+  DrawCounts counts = painter_->paint(painter, viewport()->size(), state_, rows_, scroll_y(), marked, part);
+  if (state_.path_shown()) counts += path_.paint(painter, geometry(), painter_->theme());
+  return counts;
 }
 
 void TimelineWidget::paintEvent(QPaintEvent*) {
   if (misplaced_) place_rows();
   QPainter painter(viewport());
   if (painter.paintEngine()->type() == QPaintEngine::SVG) {
-    paint_rows(painter);  // not as pixels
+    paint_rows(painter, viewport()->rect());  // not as pixels
     return paint_overlay(painter);
   }
-  const qreal ratio = devicePixelRatioF();
-  const QSize size = viewport()->size();
-  if (scene_.deviceIndependentSize().toSize() != size || scene_.devicePixelRatio() != ratio) {
-    scene_ = QPixmap(size * ratio);
-    scene_.setDevicePixelRatio(ratio);
-    stale_ = true;
-  }
   // Hovering and measuring only draw their overlay over the picture of the rows.
-  if (stale_) {
-    QPainter scene(&scene_);
-    paint_rows(scene);
-    stale_ = false;
-  }
-  painter.drawPixmap(0, 0, scene_);
+  const QImage& rows = picture_.update(viewport()->size(), devicePixelRatioF(), rows_, scroll_y(), names_width(),
+                                       [this](QPainter& scene, const QRect& part) { return paint_rows(scene, part); });
+  painter.drawImage(0, 0, rows);
   paint_overlay(painter);
 }
 
@@ -201,7 +198,7 @@ void TimelineWidget::changeEvent(QEvent* event) {
   }
 }
 
-void TimelineWidget::scrollContentsBy(int, int) { redraw(); }
+void TimelineWidget::scrollContentsBy(int, int) { show_rows(); }
 
 void TimelineWidget::announce_selection() {
   QString text = "nothing selected";

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <QAbstractScrollArea>
-#include <QPixmap>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "viewer/timeline/geometry.h"
 #include "viewer/timeline/links.h"
 #include "viewer/timeline/path_layer.h"
+#include "viewer/timeline/rows_picture.h"
 #include "viewer/timeline/timeline_painter.h"
 
 namespace paceline::viewer {
@@ -40,8 +40,8 @@ class TimelineWidget : public QAbstractScrollArea {
   Geometry geometry() const;
   void reveal(const SliceRef& slice) { state_.reveal(slice); }
 
-  // What the last full drawing took.
-  DrawCounts draw_counts() const { return counts_; }
+  // What the last painting of rows took; after scrolling only some of them are painted.
+  DrawCounts draw_counts() const { return picture_.counts(); }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -60,7 +60,8 @@ class TimelineWidget : public QAbstractScrollArea {
  private:
   enum class Drag { none, undecided, pan, range, box, names, rank };
 
-  void redraw();  // the rows are drawn again at the next paint
+  void redraw();     // the rows are drawn again at the next paint
+  void show_rows();  // the same rows, which may be elsewhere or have got their index
   void place_rows();
   void set_pointer(std::optional<QPoint> pointer);
   void drag_to(const QPoint& position, Qt::KeyboardModifiers modifiers);
@@ -73,7 +74,7 @@ class TimelineWidget : public QAbstractScrollArea {
   void go_to_partner();
   void show_colours(bool of_phase);
   void light_up();  // finds what belongs to the slice below the pointer or to the selected one
-  void paint_rows(QPainter& painter);
+  DrawCounts paint_rows(QPainter& painter, const QRect& part);
   void paint_overlay(QPainter& painter);
   int names_width() const { return state_.names_width(); }
   double column_at(const QPoint& position) const { return position.x() - names_width(); }
@@ -93,9 +94,8 @@ class TimelineWidget : public QAbstractScrollArea {
   Links links_;
   PathLayer path_;
   std::unique_ptr<TimelinePainter> painter_;
-  QPixmap scene_;
-  bool stale_ = true, misplaced_ = false;
-  DrawCounts counts_;
+  RowsPicture picture_;
+  bool misplaced_ = false;
 
   std::optional<QPoint> pointer_;
   std::optional<SliceRef> lit_;  // below the pointer, or else the selected one

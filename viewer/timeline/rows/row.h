@@ -80,6 +80,8 @@ class Row {
   virtual bool is_strip() const { return false; }
 
   virtual void paint(RowCanvas& canvas) = 0;
+  // Whether the last painting showed everything; otherwise Document::row_ready() follows.
+  virtual bool complete() const { return true; }
   // In the column of names, whose painter's origin is the left edge of the window.
   virtual void paint_header(RowCanvas& canvas, const ViewState& state) = 0;
   // A click on the header.

@@ -24,6 +24,7 @@ class SliceRow : public Row {
   bool shown() const override;
   QString name() const override;
   void paint(RowCanvas& canvas) override;
+  bool complete() const override { return indexes_.made() != nullptr; }
   void paint_header(RowCanvas& canvas, const ViewState& state) override;
   QString tooltip(const RowPoint& point) override;
   QString header_tooltip(const ViewState& state) const override;

@@ -1,0 +1,155 @@
+// The picture of the rows that the timeline keeps: after scrolling it is what a new painting of everything would be.
+#include <gtest/gtest.h>
+
+#include <QEvent>
+#include <QScrollBar>
+#include <QTest>
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "analysis/trace/builder.h"
+#include "tests/rounds.h"
+#include "tests/unit/viewer/timeline_fixture.h"
+#include "viewer/timeline/rows_picture.h"
+#include "viewer/timeline/timeline_painter.h"
+
+namespace paceline::viewer {
+namespace {
+
+class RowsPictureTest : public TimelineTest {
+ protected:
+  RowsPictureTest() : TimelineTest({.ranks = 9, .iterations = 12, .layers = true}) {
+    document.background().finish();  // the waits are hatched
+    state.set_all_collapsed(false);
+  }
+
+  void scroll(int value) {
+    timeline.verticalScrollBar()->setValue(value);
+    QCoreApplication::processEvents();
+  }
+  QImage picture() { return timeline.viewport()->grab().toImage(); }
+  // Everything painted anew, with new caches of fonts and colours.
+  QImage new_picture() {
+    QEvent change(QEvent::FontChange);
+    QCoreApplication::sendEvent(&timeline, &change);
+    return picture();
+  }
+};
+
+TEST_F(RowsPictureTest, IsThatOfANewPaintingAfterAnyMoves) {
+  std::mt19937_64 random(11);
+  const auto below = [&](int end) { return static_cast<int>(random() % static_cast<std::uint64_t>(std::max(end, 1))); };
+  const auto move = [&] {
+    switch (below(10)) {
+      case 0:
+        return state.zoom(below(state.axis().width()), std::exp(below(5) - 2.6));
+      case 1:
+        return state.pan(below(400) - 200);
+      case 2:
+        return state.select(SliceRef{.rank = std::size_t(below(9)), .slice = std::uint32_t(below(400))});
+      case 3:
+        return QTest::mouseMove(timeline.viewport(), {header + below(1000), ruler + below(400)});
+      case 4:
+        return state.set_collapsed(std::size_t(below(9)), below(2) == 0);
+      case 5:
+        return timeline.resize(900 + below(600), 200 + below(500));
+      default:
+        return scroll(timeline.scroll_y() + below(300) - 150);
+    }
+  };
+  std::size_t scrolled = 0;
+  for (std::size_t step = 0; step < 400; step += test::stride(4)) {
+    const int before = timeline.scroll_y();
+    move();
+    QCoreApplication::processEvents();
+    const QImage found = picture();
+    scrolled += timeline.scroll_y() != before;
+    ASSERT_EQ(found, new_picture()) << "in step " << step << " at " << timeline.scroll_y();
+  }
+  EXPECT_GT(scrolled, 20u);
+}
+
+TEST_F(RowsPictureTest, ScrollingPaintsOnlyWhatComesIn) {
+  state.show_part({2e8, 4e8});
+  QCoreApplication::processEvents();
+  picture();
+  const std::size_t all = timeline.draw_counts().rectangles;
+  scroll(20);
+  picture();
+  EXPECT_LT(timeline.draw_counts().rectangles, all / 2);
+  EXPECT_GT(timeline.draw_counts().rectangles, 0u);
+  scroll(timeline.verticalScrollBar()->maximum());
+  picture();
+  EXPECT_GT(timeline.draw_counts().rectangles, all / 2) << "nothing was in view before";
+}
+
+TEST_F(RowsPictureTest, IsThatOfANewPaintingAtAnyRatioOfPixels) {
+  std::mt19937_64 random(12);
+  RowLayout rows(document, state);
+  rows.place(300);
+  TimelinePainter painter(document, Theme::light(), QFont());
+  for (const double ratio : {1.0, 1.25, 2.0}) {
+    const QSize size(800, 300);
+    state.set_width(size.width() - state.names_width());
+    int scroll_y = 0;
+    const auto paint = [&](QPainter& to, const QRect& part) {
+      return painter.paint(to, size, state, rows, scroll_y, std::nullopt, part);
+    };
+    RowsPicture kept;
+    for (int step = 0; step < 20; ++step) {
+      scroll_y = std::clamp(scroll_y + static_cast<int>(random() % 400) - 150, 0, rows.height() - 300);
+      RowsPicture another;
+      const QImage found = kept.update(size, ratio, rows, scroll_y, state.names_width(), paint).copy();
+      const QImage expected = another.update(size, ratio, rows, scroll_y, state.names_width(), paint);
+      ASSERT_EQ(found, expected) << "at " << scroll_y << " with ratio " << ratio;
+    }
+  }
+}
+
+TEST(RowsPicture, PaintsRowsThatBecomeReadyWithoutTheOthers) {
+  analysis::TraceBuilder builder;
+  for (int r = 0; r < 2; ++r) {
+    analysis::TrackBuilder& track = builder.add_rank(r, 2).add_main_thread();
+    const std::int64_t slices = r == 0 ? 30'000 : 100;  // an index of more than 20,000 is made beside the UI thread
+    for (std::int64_t i = 0; i < slices; ++i)
+      track.add_slice(10'000'000 / slices * i, 10'000'000 / slices * (i + 1), "step");
+  }
+  const auto run = index_run("two", builder.finish());
+  Document document(run);
+  document.background().finish();
+  ViewState state(*run);
+  RowLayout rows(document, state);
+  rows.place(200);
+  const QSize size(state.names_width() + 500, ruler_height + 200);
+  state.set_width(500);
+  TimelinePainter painter(document, Theme::light(), QFont());
+  std::vector<QRect> parts;
+  const auto paint = [&](QPainter& to, const QRect& part) {
+    parts.push_back(part);
+    return painter.paint(to, size, state, rows, 0, std::nullopt, part);
+  };
+  RowsPicture kept;
+  const auto update = [&] { return kept.update(size, 1, rows, 0, state.names_width(), paint).copy(); };
+  QObject::connect(&document, &Document::row_ready, [&] { kept.rows_ready(); });
+  const QImage before = update();
+  EXPECT_EQ(update(), before);
+  EXPECT_EQ(parts, std::vector{QRect(QPoint(0, 0), size)}) << "painted once";
+  document.background().finish();
+  const QImage after = update();
+  EXPECT_NE(after, before);
+  ASSERT_EQ(parts.size(), 2u);
+  const PlacedRow& row = rows.rows_of(0)[1];
+  EXPECT_EQ(parts.back(), QRect(0, ruler_height + row.y, size.width(), row.end_y - row.y));
+  kept.invalidate();
+  EXPECT_EQ(update(), after);
+  kept.rows_ready();
+  EXPECT_EQ(update(), after);
+  EXPECT_EQ(parts.size(), 3u) << "all rows are complete";
+}
+
+}  // namespace
+}  // namespace paceline::viewer
