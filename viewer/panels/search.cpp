@@ -20,16 +20,6 @@ namespace paceline::viewer {
 
 namespace search {
 
-// Calls test(name) once for each name that slices have, and notes the result for each kind.
-template <class Test>
-std::vector<bool> kinds_with(const analysis::Trace& trace, const Ticket& ticket, Test test) {
-  std::vector<bool> wanted;
-  for (const analysis::Kind& kind : trace.kinds) {
-    wanted.push_back(!ticket.cancelled() && test(QString::fromStdString(trace.names[kind.name])));
-  }
-  return wanted;
-}
-
 struct Hit {
   std::int64_t start_ns = 0;
   SliceRef ref;
@@ -37,71 +27,122 @@ struct Hit {
   auto key() const { return std::tuple(start_ns, ref.rank, ref.track, ref.mark, ref.slice); }
 };
 
-// Collects the hits rank by rank, on all CPUs. Of too many hits the earliest ones are kept, whatever the order of the
-// ranks.
+// Divides the time of the run into parts with about equally many slices, and collects the hits part by part on all
+// CPUs. Of a frequent name, only the parts that have the earliest hits are read.
 class Search {
  public:
   Search(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit)
       : run_(run), ticket_(ticket), limit_(limit) {
-    const auto named = [&](const QString& name) { return name.contains(text, Qt::CaseInsensitive); };
-    for (const bool one : kinds_with(run.trace, ticket, named)) wanted_.push_back(one);
-    analysis::parallel_for(run.trace.ranks.size(), [&](std::size_t rank) { search_rank(rank); });
+    choose_kinds(text);
+    list_columns();
+    divide();
+    hits_.resize(begins_.size());
+    done_.resize(begins_.size());
+    needed_ = begins_.size();
+    analysis::parallel_for(begins_.size(), [&](std::size_t part) { search_part(part); });
   }
 
-  Hits hits() {
+  Hits hits() const {
     if (ticket_.cancelled()) return {};
-    if (hits_.size() > limit_) keep_earliest();
-    std::ranges::sort(hits_, {}, &Hit::key);
-    Hits hits{.found = {}, .more = more_};
-    hits.found.reserve(hits_.size());
-    for (const Hit& hit : hits_) hits.found.push_back(hit.ref);
+    Hits hits{.found = {}, .more = counted_ > limit_};
+    hits.found.reserve(std::min(counted_, limit_));
+    for (std::size_t part = 0; part < needed_; ++part) {
+      for (const Hit& hit : hits_[part]) {
+        if (hits.found.size() == limit_) return hits;
+        hits.found.push_back(hit.ref);
+      }
+    }
     return hits;
   }
 
  private:
-  void search_rank(std::size_t rank) {
-    std::vector<Hit> found;
-    const auto& tracks = run_.trace.ranks[rank].tracks;
-    for (std::size_t track = 0; track < tracks.size() && !ticket_.cancelled(); ++track) {
-      const auto& kinds = run_.ranks[rank].kinds[track];
-      if (std::ranges::any_of(kinds, [&](analysis::KindId kind) { return wanted_[kind] != 0; })) {
-        add_from(tracks[track].slices, {.rank = rank, .track = track, .slice = 0, .mark = false}, found);
+  // The slices or the marks of a track.
+  struct Column {
+    const analysis::Slices* slices;
+    SliceRef first;
+
+    std::size_t first_from(std::int64_t time_ns) const {
+      return std::size_t(std::ranges::lower_bound(slices->start_ns, time_ns) - slices->start_ns.begin());
+    }
+  };
+
+  void choose_kinds(const QString& text) {
+    const auto& kinds = run_.trace.kinds;
+    wanted_.resize(kinds.size());
+    constexpr std::size_t at_once = 4096;
+    analysis::parallel_for((kinds.size() + at_once - 1) / at_once, [&](std::size_t part) {
+      const std::size_t end = std::min((part + 1) * at_once, kinds.size());
+      for (std::size_t kind = part * at_once; kind < end && !ticket_.cancelled(); ++kind) {
+        const QString name = QString::fromStdString(run_.trace.names[kinds[kind].name]);
+        wanted_[kind] = name.contains(text, Qt::CaseInsensitive);
       }
-      add_from(tracks[track].marks, {.rank = rank, .track = track, .slice = 0, .mark = true}, found);
+    });
+  }
+
+  void list_columns() {
+    for (std::size_t rank = 0; rank < run_.trace.ranks.size(); ++rank) {
+      const auto& tracks = run_.trace.ranks[rank].tracks;
+      for (std::size_t track = 0; track < tracks.size(); ++track) {
+        SliceRef first{.rank = rank, .track = track, .slice = 0, .mark = false};
+        const auto& kinds = run_.ranks[rank].kinds[track];
+        if (std::ranges::any_of(kinds, [&](analysis::KindId kind) { return wanted_[kind] != 0; })) {
+          columns_.push_back({&tracks[track].slices, first});
+        }
+        first.mark = true;
+        if (tracks[track].marks.size() > 0) columns_.push_back({&tracks[track].marks, first});
+      }
     }
+  }
+
+  // A sample of the slices shows where the parts begin.
+  void divide() {
+    constexpr std::size_t step = 4096, samples_of_part = 64;
+    std::vector<std::int64_t> samples;
+    for (const Column& column : columns_) {
+      for (std::size_t i = step; i < column.slices->size(); i += step) samples.push_back(column.slices->start_ns[i]);
+    }
+    std::ranges::sort(samples);
+    begins_ = {std::numeric_limits<std::int64_t>::min()};
+    for (std::size_t i = samples_of_part; i < samples.size(); i += samples_of_part) {
+      if (samples[i] > begins_.back()) begins_.push_back(samples[i]);
+    }
+  }
+
+  void search_part(std::size_t part) {
+    if (part >= needed_ || ticket_.cancelled()) return;
+    std::vector<Hit> hits;
+    for (const Column& column : columns_) {
+      const analysis::Slices& slices = *column.slices;
+      const std::size_t end = part + 1 < begins_.size() ? column.first_from(begins_[part + 1]) : slices.size();
+      std::size_t added = 0;
+      for (std::size_t i = column.first_from(begins_[part]); i < end; ++i) {
+        if (wanted_[slices.kind[i]] == 0) continue;
+        if (added++ > limit_) break;  // one more than the limit shows that there are more
+        hits.push_back({slices.start_ns[i], column.first});
+        hits.back().ref.slice = static_cast<std::uint32_t>(i);
+      }
+    }
+    std::ranges::sort(hits, {}, &Hit::key);
     const std::scoped_lock lock(mutex_);
-    hits_.insert(hits_.end(), found.begin(), found.end());
-    if (hits_.size() >= 2 * limit_) keep_earliest();
-  }
-
-  void add_from(const analysis::Slices& slices, SliceRef ref, std::vector<Hit>& found) {
-    std::size_t added = 0;
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      if (wanted_[slices.kind[i]] == 0) continue;
-      // Later ones are not among the earliest ones of the run.
-      if (slices.start_ns[i] > last_ns_.load(std::memory_order_relaxed)) return;
-      if (added++ > limit_) return;  // one more than the limit shows that there are more
-      ref.slice = static_cast<std::uint32_t>(i);
-      found.push_back({slices.start_ns[i], ref});
+    hits_[part] = std::move(hits);
+    done_[part] = true;
+    for (; next_ < needed_ && done_[next_]; ++next_) {
+      counted_ += hits_[next_].size();
+      if (counted_ > limit_) needed_ = next_ + 1;
     }
-  }
-
-  void keep_earliest() {
-    more_ = true;
-    const auto end = hits_.begin() + static_cast<std::ptrdiff_t>(limit_);
-    std::ranges::nth_element(hits_, end - 1, {}, &Hit::key);
-    last_ns_ = (end - 1)->start_ns;
-    hits_.erase(end, hits_.end());
   }
 
   const Run& run_;
   const Ticket& ticket_;
   const std::size_t limit_;
   std::vector<std::uint8_t> wanted_;  // by kind
-  std::mutex mutex_;                  // of the members below
-  std::vector<Hit> hits_;
-  bool more_ = false;
-  std::atomic<std::int64_t> last_ns_ = std::numeric_limits<std::int64_t>::max();  // nothing after it is kept
+  std::vector<Column> columns_;
+  std::vector<std::int64_t> begins_;    // of the parts
+  std::mutex mutex_;                    // of the members below
+  std::vector<std::vector<Hit>> hits_;  // of each part, by key
+  std::vector<bool> done_;
+  std::size_t next_ = 0, counted_ = 0;   // the first part that is not done, and the hits before it
+  std::atomic<std::size_t> needed_ = 0;  // so many parts have all hits that are kept
 };
 
 }  // namespace search

@@ -21,7 +21,7 @@ struct Hits {
 };
 
 // Slices and marks whose names contain the text, whatever the case; none for an empty text. Returns early if cancelled.
-// Cost: linear in the kinds and in the slices of the tracks that have such a name, n log n in hits, on all CPUs.
+// Cost: linear in the kinds, in the slices up to the last hit that is kept and n log n in these hits, on all CPUs.
 Hits find_by_name(const Run& run, const QString& text, const Ticket& ticket, std::size_t limit = Hits::limit);
 
 class SearchBar : public QWidget {

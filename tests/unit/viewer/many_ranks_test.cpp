@@ -280,6 +280,34 @@ TEST_F(ManyRanks, AreFilteredByARegularExpression) {
   EXPECT_EQ(timeline->rows().rows().size(), rows);
 }
 
+class SixtyFourRanks : public Page {
+ protected:
+  SixtyFourRanks()
+      : Page(index_run("sixty-four", simulate({.ranks = 64, .iterations = 10, .layers = false, .hosts = 8})),
+             {1920, 1080}) {}
+};
+
+TEST_F(SixtyFourRanks, AreSeenAtOnceBesideThePanels) {
+  auto* timeline = page->findChild<TimelineWidget*>();
+  EXPECT_EQ(window.size(), QSize(1920, 1080));
+  for (const char* open : {"Phases", "Details"}) {
+    auto* dock = page->findChild<QDockWidget*>(open);
+    EXPECT_TRUE(is_seen(dock->widget())) << open;
+    EXPECT_GE(dock->height(), 200) << open;
+  }
+  EXPECT_EQ(timeline->verticalScrollBar()->maximum(), 0) << "no scrolling";
+  const int room = timeline->viewport()->height() - ruler_height;
+  EXPECT_LE(timeline->rows().height(), room);
+  for (std::size_t rank = 0; rank < 64; ++rank) {
+    ASSERT_EQ(timeline->rows().rows_of(rank).size(), 1u);
+    const PlacedRow& row = timeline->rows().rows_of(rank).front();
+    EXPECT_TRUE(row.folded);
+    EXPECT_GE(row.end_y - row.y, RowLayout::lowest_folded);
+    EXPECT_LE(row.end_y - row.y, RowLayout::highest_folded);
+    EXPECT_LE(row.end_y, room);
+  }
+}
+
 class LowWindow : public ManyRanks {
  protected:
   LowWindow() : ManyRanks({800, 500}) {}
@@ -338,38 +366,6 @@ TEST(Overview, ShowsEveryRankOfALargeRun) {
   const Theme theme = Theme::light();
   EXPECT_EQ(overview.image().pixel(200, 0), phase_colour(analysis::Phase::forward, theme));
   EXPECT_EQ(overview.image().pixel(200, overview.image().height() - 1), phase_colour(analysis::Phase::evaluate, theme));
-}
-
-TEST(Search, KeepsTheEarliestHitsOfAllRanks) {
-  analysis::TraceBuilder builder;
-  for (int r = 0; r < 3; ++r) {
-    analysis::TrackBuilder& main = builder.add_rank(r, 3).add_main_thread();
-    for (int i = 0; i < 10; ++i) main.add_slice(100 * i - 30 * r + 60, 100 * i - 30 * r + 70, "work");
-  }
-  const auto run = index_run("three", builder.finish());
-  const std::atomic<bool> open = false;
-  const Hits hits = find_by_name(*run, "work", Ticket(open), 4);
-  ASSERT_EQ(hits.found.size(), 4u);
-  EXPECT_TRUE(hits.more);
-  std::vector<std::int64_t> starts;
-  for (const SliceRef& ref : hits.found) starts.push_back(slices_of(*run, ref).start_ns[ref.slice]);
-  EXPECT_EQ(starts, (std::vector<std::int64_t>{0, 30, 60, 100}));
-}
-
-TEST(Search, ZoomsToAHitThatIsTooNarrowToBeSeen) {
-  analysis::TraceBuilder builder;
-  analysis::TrackBuilder& main = builder.add_rank(0).add_main_thread();
-  main.add_slice(0, 10'000'000'000, "step");
-  main.add_slice(5'000'000'000, 5'000'001'000, "short");
-  const auto run = index_run("narrow", builder.finish());
-  Document document(run);
-  ViewState state(*run);
-  state.set_width(1000);
-  state.reveal_closely({.rank = 0, .track = 0, .slice = 1});
-  EXPECT_NEAR(state.axis().visible().length(), 10'000, 1) << "a tenth of the width";
-  state.show_all();
-  state.reveal_closely({.rank = 0, .track = 0, .slice = 0});
-  EXPECT_EQ(state.axis().visible(), state.axis().whole());
 }
 
 TEST(Iterations, OfTheUsersOwnNameHaveTheirNumberAndACalmColour) {
