@@ -9,6 +9,7 @@
 #include "analysis/trace/builder.h"
 #include "profiler/format/error.h"
 #include "profiler/format/writer.h"
+#include "tests/hostile_files.h"
 #include "tests/unit/viewer/user.h"
 #include "viewer/panels/panel.h"
 
@@ -46,10 +47,11 @@ class HostileFile : public testing::Test {
     return path;
   }
   // 1 if the run can be opened and drawn, 0 if one line explains why not.
-  int opens(const QByteArray& bytes, const char* name) {
+  int opens(const QByteArray& bytes, const char* name) { return opens_file(write(bytes, name), name); }
+  int opens_file(const QString& path, const std::string& name) {
     std::shared_ptr<const viewer::Run> run;
     try {
-      run = open_run(write(bytes, name));
+      run = open_run(path);
     } catch (const Error& error) {
       const std::string message = error.what();
       EXPECT_NE(message, "");
@@ -116,6 +118,20 @@ TEST_F(HostileFile, CutAnywhereOpensOrFailsInOneLine) {
     opens(whole.left(length), "rank0.pace");
     ASSERT_FALSE(HasFailure()) << length << " bytes of " << whole.size();
   }
+}
+
+TEST_F(HostileFile, OfEveryKindOpensOrFailsInOneLine) {
+  for (const auto& [path, damaged] : HostileFiles().write(directory.path().toStdString())) {
+    SCOPED_TRACE(path.string());
+    const int opened = opens_file(QString::fromStdString(path.string()), path.filename().string());
+    EXPECT_TRUE(opened == 1 || damaged);
+  }
+}
+
+TEST_F(HostileFile, OfAnOtf2ArchiveIsShownInEveryPanel) {
+  HostileFiles files;
+  files.nesting = 1'000;
+  look_at(open_run(QString::fromStdString(files.write_archive(directory.path().toStdString() + "/archive").string())));
 }
 
 TEST_F(HostileFile, WithStrangeTimesIsShown) {
