@@ -33,6 +33,10 @@ std::string training_note(const Prediction& prediction) {
   return prediction.alters_training ? " It alters the training, so check the accuracy." : "";
 }
 
+std::string marked_title(const Prediction& prediction) {
+  return prediction.alters_training ? prediction.title + " (check the accuracy)" : prediction.title;
+}
+
 Table prediction_table(const WhatIf& what_if) {
   using namespace prediction_text;
   Table table{
@@ -58,9 +62,9 @@ Table prediction_table(const WhatIf& what_if) {
     const auto interval = [](const Interval& ci95) {
       return fmt::format("{} to {}", seconds(ci95.low), seconds(ci95.high));
     };
-    table.rows.push_back({of.alters_training ? of.title + " (check the accuracy)" : of.title,
-                          of.options.empty() ? no_value : of.options, seconds(of.step_s), or_none(of.ci95, interval),
-                          change_text(of.ratio), change_text(of.per_image), moved_text(of)});
+    table.rows.push_back({marked_title(of), of.options.empty() ? no_value : of.options, seconds(of.step_s),
+                          or_none(of.ci95, interval), change_text(of.ratio), change_text(of.per_image),
+                          moved_text(of)});
   }
   return table;
 }

@@ -11,6 +11,9 @@ namespace paceline::analysis {
 // " It alters the training, so check the accuracy." where the change does; otherwise "".
 std::string training_note(const Prediction& prediction);
 
+// "double buffering (check the accuracy)"; the title alone where the change does not alter the training.
+std::string marked_title(const Prediction& prediction);
+
 Table prediction_table(const WhatIf& what_if);
 Json predictions_json(const WhatIf& what_if);
 

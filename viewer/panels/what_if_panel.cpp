@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "analysis/report/predictions.h"
 #include "analysis/run/run_analysis.h"
 #include "viewer/drawing/time_text.h"
 
@@ -29,7 +30,8 @@ QString prediction_text(const analysis::WhatIf& base, const analysis::Prediction
   if (found.ci95) {
     html += QString(" 95 % interval: %1 to %2.").arg(seconds_text(found.ci95->low), seconds_text(found.ci95->high));
   }
-  html += QString(" The time per image changes by %1.</p><table cellpadding='2'>").arg(change_text(found.per_image));
+  html += QString(" The time per image changes by %1.%2</p><table cellpadding='2'>")
+              .arg(change_text(found.per_image), QString::fromStdString(analysis::training_note(found)));
   for (const analysis::MovedPart& part : found.moved) {
     html += QString(
                 "<tr><td style='padding-right:16px'>%1</td><td align='right'>%2</td><td>→</td><td align='right'>"
@@ -149,20 +151,23 @@ WhatIfPanel::WhatIfPanel(Document& document, ViewState& state) : LazyPanel(docum
   connect(ranks_, &QSpinBox::valueChanged, this, [this] { predict(); });
   connect(relieved_, &QSpinBox::valueChanged, this, [this] { predict(); });
   connect(schedule_, &QComboBox::currentIndexChanged, this, [this] { predict(); });
-  result_ = new QLabel("computing…");
-  result_->setWordWrap(true);
-  result_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-  result_->setContentsMargins(12, 4, 12, 8);
+  result_ = new QTextEdit;  // lays a long table out once, where a label tries several widths
+  result_->setReadOnly(true);
   result_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  result_->setTabChangesFocus(true);
+  result_->setAccessibleName("Prediction");
+  result_->setFrameShape(QFrame::NoFrame);
+  result_->viewport()->setAutoFillBackground(false);
+  result_->document()->setDocumentMargin(12);
+  show("computing…");
+  auto* area = new QScrollArea;
+  area->setWidgetResizable(true);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setWidget(controls);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
-  for (QWidget* half : {controls, static_cast<QWidget*>(result_)}) {
-    auto* area = new QScrollArea;
-    area->setWidgetResizable(true);
-    area->setFrameShape(QFrame::NoFrame);
-    area->setWidget(half);
-    layout->addWidget(area, 1);
-  }
+  layout->addWidget(area, 1);
+  layout->addWidget(result_, 1);
   connect(&document, &Document::analysed, this, [this] { set_stale(); });
   connect(&document, &Document::reported, this, [this] {
     if (ready_ && !changes().any()) show_predictions();
@@ -212,7 +217,7 @@ void WhatIfPanel::reset() {
 
 void WhatIfPanel::predict() {
   if (!ready_ || resetting_) return;
-  if (!model_.predictor) return result_->setText("<p>" + model_.obstacle.toHtmlEscaped() + "</p>");
+  if (!model_.predictor) return show("<p>" + model_.obstacle.toHtmlEscaped() + "</p>");
   const analysis::Changes wanted = changes();
   if (!wanted.any()) {
     task_.cancel();
@@ -228,24 +233,30 @@ void WhatIfPanel::predict() {
       [this](const QString& text) {
         QString limits;
         for (const QString& limit : model_.limits) limits += "<p>" + limit.toHtmlEscaped() + "</p>";
-        result_->setText(text + limits);
+        show(text + limits);
       });
+}
+
+void WhatIfPanel::show(const QString& html) {
+  if (html == shown_) return;
+  shown_ = html;
+  result_->setHtml(html);
 }
 
 void WhatIfPanel::show_predictions() {
   const auto& report = document_.report();
-  if (!report) return result_->setText("<p>Move a slider. The predictions of the report are being computed…</p>");
+  if (!report) return show("<p>Move a slider. The predictions of the report are being computed…</p>");
   const auto& what_if = report->runs.front().what_if;
-  if (!what_if) return result_->setText("<p>The report has no predictions for this run. Move a slider.</p>");
+  if (!what_if) return show("<p>The report has no predictions for this run. Move a slider.</p>");
   QString html = QString("<p>%1</p><p>A step takes %2. The predictions of the report:</p><table cellpadding='2'>")
                      .arg(QString::fromStdString(report->verdict.change).toHtmlEscaped(),
                           what_if_panel::seconds_text(what_if->step_s));
   for (const analysis::Prediction& one : what_if->predictions) {
     html += QString("<tr><td style='padding-right:16px'>%1</td><td align='right'>%2</td><td align='right'>%3</td></tr>")
-                .arg(QString::fromStdString(one.title).toHtmlEscaped(), what_if_panel::seconds_text(one.step_s),
-                     what_if_panel::change_text(one.ratio));
+                .arg(QString::fromStdString(analysis::marked_title(one)).toHtmlEscaped(),
+                     what_if_panel::seconds_text(one.step_s), what_if_panel::change_text(one.ratio));
   }
-  result_->setText(html + "</table>");
+  show(html + "</table>");
 }
 
 }  // namespace paceline::viewer

@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QSlider>
 #include <QSpinBox>
+#include <QTextEdit>
 #include <memory>
 #include <vector>
 
@@ -35,7 +36,7 @@ class WhatIfPanel : public LazyPanel {
   WhatIfPanel(Document& document, ViewState& state);
 
   analysis::Changes changes() const;
-  QString text() const { return result_->text(); }
+  QString text() const { return shown_; }
 
  protected:
   void refresh() override;
@@ -51,6 +52,7 @@ class WhatIfPanel : public LazyPanel {
   void reset();
   void predict();
   void show_predictions();  // those of the report
+  void show(const QString& html);
 
   WhatIfModel model_;
   bool ready_ = false, resetting_ = false;
@@ -58,7 +60,8 @@ class WhatIfPanel : public LazyPanel {
   QSpinBox *ranks_, *relieved_;
   QComboBox* schedule_;
   QCheckBox *half_, *balanced_, *free_;
-  QLabel* result_;
+  QTextEdit* result_;
+  QString shown_;
 };
 
 }  // namespace paceline::viewer

@@ -1,7 +1,11 @@
 // The panels below the timeline that are drawn: heat map, histogram, flame graph, what-if and report.
+#include <QApplication>
 #include <QCheckBox>
+#include <QClipboard>
 #include <QPushButton>
-#include <QTextBrowser>
+#include <QScrollBar>
+#include <QTextBlock>
+#include <QTextLayout>
 #include <algorithm>
 
 #include "tests/unit/viewer/page.h"
@@ -11,6 +15,7 @@
 #include "viewer/panels/histogram.h"
 #include "viewer/panels/overview.h"
 #include "viewer/panels/report_panel.h"
+#include "viewer/panels/report_text.h"
 #include "viewer/panels/what_if_panel.h"
 
 namespace paceline::viewer {
@@ -121,16 +126,71 @@ TEST_F(Charts, WhatIfPredictsWhatTheControlsAskFor) {
   panel->findChild<QSlider*>()->setValue(10);
   finish();
   EXPECT_TRUE(panel->text().contains("--bandwidth 10 --free-communication"));
+  EXPECT_FALSE(panel->text().contains("check the accuracy")) << "faster transfers do not alter the training";
+  control("16-bit gradients")->click();
+  finish();
+  EXPECT_TRUE(panel->text().contains("It alters the training, so check the accuracy."));
   control("Back to the recorded run")->click();
   finish();
   EXPECT_FALSE(panel->changes().any());
+  EXPECT_TRUE(panel->text().contains("twice the ranks (check the accuracy)")) << panel->text().toStdString();
   EXPECT_TRUE(panel->text().contains("predictions of the report"));
 }
 
 TEST_F(Charts, TheReportIsThatOfTheCommandLine) {
   auto* panel = open<ReportPanel>("Report");
   const QString verdict = QString::fromStdString(page->document().report()->verdict.state).left(30);
-  EXPECT_TRUE(panel->toPlainText().contains(verdict)) << panel->toPlainText().left(500).toStdString();
+  const QString text = panel->text().toPlainText();
+  EXPECT_TRUE(text.contains(verdict)) << text.left(500).toStdString();
+  EXPECT_FALSE(text.contains('\\') || text.contains("**") || text.contains("|---")) << text.toStdString();
+}
+
+TEST_F(Charts, TheReportIsLaidOutOnlyWhereItIsSeen) {
+  auto* panel = open<ReportPanel>("Report");
+  panel->text().grab();
+  int laid_out = 0;
+  const QTextDocument& text = *panel->text().document();
+  for (QTextBlock block = text.begin(); block.isValid(); block = block.next()) {
+    laid_out += block.layout()->lineCount() > 0;
+  }
+  EXPECT_GT(laid_out, 3);
+  EXPECT_LT(3 * laid_out, text.blockCount());
+}
+
+TEST_F(Charts, WordsOfTheReportAreFoundAndCopied) {
+  auto* panel = open<ReportPanel>("Report");
+  auto* words = panel->findChild<QLineEdit*>();
+  QTest::keyClicks(words, "RANK 2");
+  EXPECT_EQ(panel->text().textCursor().selectedText().toLower(), "rank 2");
+  const int first = panel->text().textCursor().position();
+  QTest::keyClick(words, Qt::Key_Return);
+  EXPECT_GT(panel->text().textCursor().position(), first);
+  for (int i = 0; i < 100 && panel->text().textCursor().position() != first; ++i) {
+    QTest::keyClick(words, Qt::Key_Return);
+  }
+  EXPECT_EQ(panel->text().textCursor().position(), first) << "from the beginning after the last place";
+  panel->text().copy();
+  EXPECT_EQ(QApplication::clipboard()->text().toLower(), "rank 2");
+}
+
+TEST(ReportText, AlignsColumnsAndWrapsOnlySentences) {
+  const std::string sentence = "A sentence with \\*stars\\* that is **much longer** than the window and so is wrapped.";
+  const auto made = report_document("# Title\n\n" + sentence + "\n\n| name | time |\n|---|---:|\n| a\\|b | 1 ms |\n" +
+                                        "| " + std::string(100, 'c') + " | 12 ms |\n",
+                                    QFont("DejaVu Sans"), QFont("DejaVu Sans Mono"));
+  QPlainTextEdit view;
+  view.setDocument(made.get());
+  view.resize(300, 400);
+  view.grab();
+  const QStringList lines = view.toPlainText().split('\n');
+  ASSERT_EQ(lines.size(), 7);
+  EXPECT_EQ(lines[0], "Title");
+  EXPECT_TRUE(lines[2].startsWith("A sentence with *stars* that is much longer than"));
+  EXPECT_EQ(lines[5], "a|b" + QString(97 + 3, ' ') + " 1 ms");
+  EXPECT_EQ(lines[6].size(), lines[5].size());
+  EXPECT_GT(made->findBlockByNumber(2).layout()->lineCount(), 1);
+  EXPECT_EQ(made->findBlockByNumber(6).layout()->lineCount(), 1);
+  EXPECT_GT(view.horizontalScrollBar()->maximum(), 100) << "the table can be scrolled";
 }
 
 TEST_F(Charts, TheHandlesOfTheOverviewMoveOneEndOfTheView) {
