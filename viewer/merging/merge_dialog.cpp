@@ -96,11 +96,6 @@ std::optional<std::int64_t> offset_of(QString text) {
   return std::llround(ns);
 }
 
-// The path of the merged run, for titles and for its saved view.
-QString path_of(const QStringList& paths) {
-  return paths.size() == 1 ? paths.front() : QString("%1 + %2 more").arg(paths.front()).arg(paths.size() - 1);
-}
-
 QString summary_of(const MergePreview& preview) {
   const auto in_run = std::size_t(std::ranges::count_if(preview.files, &MergedFile::in_run));
   const Run& run = *preview.run;
@@ -235,7 +230,7 @@ void MergeDialog::load() {
     for (const QString& path : paths) files.emplace_back(path.toStdString());
     analysis::MergedRun merged = analysis::load_merged(files, choices, progress.from_to(0, 0.9));
     MergePreview preview{.files = std::move(merged.files), .run = {}};
-    preview.run = index_run(merge_dialog::path_of(paths), std::move(merged.trace), progress);
+    preview.run = index_run(RunSource{.paths = paths}.path(), std::move(merged.trace), progress);
     return preview;
   };
   loading_.start(work, [this](MergePreview preview) { show_preview(std::move(preview)); });

@@ -1,6 +1,6 @@
 // Lists several files and directories before they are opened as one run: the rank and the time of each file, how its
-// clock is aligned and how exactly, what is missing in it, and why it is left out. A worker thread loads the run, and the
-// list reports what the loader did. The loaded run is opened if the user agrees.
+// clock is aligned and how exactly, what is missing in it, and why it is left out. A worker thread loads the run, and
+// the list reports what the loader did. The loaded run is opened if the user agrees.
 #pragma once
 
 #include <QComboBox>
@@ -16,7 +16,7 @@
 
 #include "analysis/load/merge.h"
 #include "viewer/session/background.h"
-#include "viewer/session/run.h"
+#include "viewer/session/run_source.h"
 
 namespace paceline::viewer {
 
@@ -40,6 +40,8 @@ class MergeDialog : public QDialog {
 
   Outcome outcome() const { return outcome_; }
   const QStringList& paths() const { return paths_; }
+  // The merged run, to be opened again without the dialog.
+  RunSource source() const { return {.paths = paths_, .choices = choices_, .merged = true}; }
   // The merged run; nullptr while it is loading and where it could not be loaded.
   const std::shared_ptr<const Run>& run() const { return preview_.run; }
   QString summary() const { return summary_->text(); }

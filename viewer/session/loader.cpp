@@ -29,7 +29,7 @@ void Loader::run() {
       rank_shown_ms = now_ms;
       Q_EMIT rank_progressed(QString::fromStdString(name), percent);
     };
-    auto opened = open_run(path_, {whole, rank}, clock_);
+    auto opened = open_source(source_, {whole, rank});
     if (!cancelled_) Q_EMIT loaded(std::move(opened));
   } catch (const std::exception& error) {  // Error, or no memory for so large a run
     if (!cancelled_) Q_EMIT failed(QString::fromUtf8(error.what()));

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <memory>
 
-#include "viewer/session/run.h"
+#include "viewer/session/run_source.h"
 
 namespace paceline::viewer {
 
@@ -14,12 +14,10 @@ class Loader : public QThread {
   Q_OBJECT
 
  public:
-  explicit Loader(QString path, QObject* parent = nullptr,
-                  analysis::ClockMethod clock = analysis::ClockMethod::automatic)
-      : QThread(parent), path_(std::move(path)), clock_(clock) {}
+  explicit Loader(RunSource source, QObject* parent = nullptr) : QThread(parent), source_(std::move(source)) {}
+  explicit Loader(const QString& path, QObject* parent = nullptr) : Loader(RunSource{.paths = {path}}, parent) {}
   ~Loader() override;
 
-  const QString& path() const { return path_; }
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
 
@@ -33,8 +31,7 @@ class Loader : public QThread {
   void run() override;
 
  private:
-  QString path_;
-  analysis::ClockMethod clock_;
+  RunSource source_;
   std::atomic<bool> cancelled_ = false;
 };
 

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <QString>
-#include <QStringList>
+#include <vector>
+
+#include "viewer/session/run_source.h"
 
 namespace paceline::viewer {
 
-// The latest first, at most ten, as absolute paths.
-QStringList recent_runs();
-void remember_run(const QString& path);
+// The latest first, at most ten, with absolute paths. A run that was merged from several files is one of them.
+std::vector<RunSource> recent_runs();
+// A run of the same files that was remembered with other choices is replaced.
+void remember_run(const RunSource& source);
 
 // "light", "dark", or empty for that of the desktop.
 QString remembered_theme();

@@ -22,7 +22,10 @@ QStringList Window::open_paths() const {
 }
 
 void Window::choose_runs_to_compare() {
-  QStringList known = open_paths() + recent_runs();
+  QStringList known = open_paths();
+  for (const RunSource& run : recent_runs()) {
+    if (!run.merged) known << run.path();
+  }
   known.removeDuplicates();
   ChooseRuns dialog(known, this);
   if (dialog.exec() == QDialog::Accepted) compare(dialog.a(), dialog.b());

@@ -1,4 +1,6 @@
 // The part of the window that opens several files and directories as one run.
+#include <exception>
+
 #include "viewer/merging/merge_dialog.h"
 #include "viewer/window/window.h"
 
@@ -18,7 +20,11 @@ void Window::merge(const QStringList& paths, analysis::ClockMethod clock) {
   connect(dialog, &QDialog::accepted, this, [this, dialog] {
     switch (dialog->outcome()) {
       case MergeDialog::Outcome::one_run:
-        show_run(dialog->run());
+        try {
+          remember_and_restore(dialog->source(), *show_run(dialog->run()));
+        } catch (const std::exception& error) {
+          show_message(error.what());
+        }
         break;
       case MergeDialog::Outcome::separate_runs:
         for (const QString& path : dialog->paths()) open(path);

@@ -3,6 +3,8 @@
 #include <QDialogButtonBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QScreen>
+#include <QScrollArea>
 #include <QVBoxLayout>
 #include <vector>
 
@@ -27,7 +29,7 @@ std::vector<Section> sections() {
     }
     QStringList keys{keys_text(table[i])};
     for (; i + 1 < table.size() && table[i].help == QString(table[i + 1].help); ++i) keys << keys_text(table[i + 1]);
-    sections.back().html += QString("<tr><td style='padding-right:16px'>%1</td><td>%2</td></tr>")
+    sections.back().html += QString("<tr><td style='padding-right:16px; white-space:nowrap'>%1</td><td>%2</td></tr>")
                                 .arg(keys.join(", ").toHtmlEscaped(), table[i].help);
     ++sections.back().lines;
   }
@@ -38,7 +40,7 @@ std::vector<Section> sections() {
 
 // In columns, so that it fits a screen of 1080 lines.
 ShortcutSheet::ShortcutSheet(QWidget* parent) : QDialog(parent) {
-  constexpr int most_columns = 3;
+  constexpr int most_columns = 3, column_width = 590, title_height = 40;
   setWindowTitle("Keys and mouse moves");
   const auto sections = shortcut_sheet::sections();
   int lines = 0;
@@ -57,14 +59,26 @@ ShortcutSheet::ShortcutSheet(QWidget* parent) : QDialog(parent) {
     }
     auto* text = new QLabel(html + "</table>");
     text->setTextFormat(Qt::RichText);
+    text->setWordWrap(true);
+    text->setFixedSize(column_width, text->heightForWidth(column_width));
     columns->addWidget(text, 0, Qt::AlignTop);
   }
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* sheet = new QWidget;
+  sheet->setLayout(columns);
+  auto* area = new QScrollArea;  // for lower and narrower screens
+  area->setFrameShape(QFrame::NoFrame);
+  area->setWidgetResizable(true);
+  area->setWidget(sheet);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(20, 12, 20, 14);
-  layout->addLayout(columns);
+  layout->addWidget(area);
   layout->addWidget(buttons);
+  const QMargins around = layout->contentsMargins();
+  const QSize frame(around.left() + around.right(), around.top() + around.bottom() + layout->spacing());
+  const QSize whole = sheet->sizeHint() + frame + QSize(0, buttons->sizeHint().height());
+  resize(whole.boundedTo(screen()->availableSize() - QSize(0, title_height)));
 }
 
 }  // namespace paceline::viewer

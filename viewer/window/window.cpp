@@ -95,8 +95,8 @@ void Window::make_menus() {
 
 void Window::fill_recent() {
   recent_->clear();
-  for (const QString& path : recent_runs()) {
-    recent_->addAction(QString(path).replace("&", "&&"), this, [this, path] { open(path); });
+  for (const RunSource& run : recent_runs()) {
+    recent_->addAction(run.path().replace("&", "&&"), this, [this, run] { open_source(run); });
   }
   if (recent_->isEmpty()) recent_->addAction("No run was opened yet")->setEnabled(false);
 }
@@ -163,8 +163,8 @@ void Window::act_on_files(WindowAction action) {
     paths << QFileDialog::getExistingDirectory(this, "Open the directory of a run");
   } else if (action == WindowAction::open_file) {
     paths = QFileDialog::getOpenFileNames(this, "Open a trace, or several as one run");
-  } else if (!recent_runs().isEmpty()) {
-    paths << recent_runs().front();
+  } else if (const auto runs = recent_runs(); !runs.empty()) {
+    return open_source(runs.front());
   } else {
     show_message("No run was opened yet.");
   }
@@ -225,9 +225,18 @@ void Window::make_empty_page() {
 }
 
 void Window::open(const QString& path, std::function<void(RunPage&)> opened, analysis::ClockMethod clock) {
-  const QString title = QFileInfo(QDir::cleanPath(path)).fileName();
-  auto* page = new LoadingPage(path);
-  auto* loader = new Loader(path, page, clock);  // ends with the page
+  open_source({.paths = {path}, .choices = {.clock = clock}}, std::move(opened));
+}
+
+void Window::remember_and_restore(const RunSource& source, RunPage& page) {
+  if (remembering_) remember_run(source);
+  page.restore_view();
+}
+
+void Window::open_source(const RunSource& source, std::function<void(RunPage&)> then) {
+  const QString title = QFileInfo(QDir::cleanPath(source.path())).fileName();
+  auto* page = new LoadingPage(source.path());
+  auto* loader = new Loader(source, page);  // ends with the page
   connect(page, &LoadingPage::cancelled, this, [this, page, loader] {
     loader->cancel();
     close_tab(tabs_->indexOf(page));
@@ -235,12 +244,11 @@ void Window::open(const QString& path, std::function<void(RunPage&)> opened, ana
   connect(loader, &Loader::progressed, page, &LoadingPage::show_progress);
   connect(loader, &Loader::rank_progressed, page, &LoadingPage::show_rank);
   // The page is the context, so that signals that arrive after it is closed are dropped.
-  connect(loader, &Loader::loaded, page, [this, page, opened](std::shared_ptr<const Run> run) {
-    if (remembering_) remember_run(run->path);
+  connect(loader, &Loader::loaded, page, [this, page, source, then](std::shared_ptr<const Run> run) {
     RunPage* shown = show_run(std::move(run), page);
     try {
-      shown->restore_view();
-      if (opened) opened(*shown);
+      remember_and_restore(source, *shown);
+      if (then) then(*shown);
     } catch (const std::exception& error) {
       show_message(error.what());
     }

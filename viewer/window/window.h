@@ -10,6 +10,7 @@
 
 #include "viewer/comparison/comparison_page.h"
 #include "viewer/session/actions.h"
+#include "viewer/session/run_source.h"
 #include "viewer/window/run_page.h"
 
 namespace paceline::viewer {
@@ -28,6 +29,7 @@ class Window : public QMainWindow {
   // `opened` is called with the run's page; the message of its exception is shown in the status bar.
   void open(const QString& path, std::function<void(RunPage&)> opened = {},
             analysis::ClockMethod clock = analysis::ClockMethod::automatic);
+  void open_source(const RunSource& source, std::function<void(RunPage&)> opened = {});
   // Opens one path. Lists several paths in the dialog of merge().
   void open_all(const QStringList& paths);
   // Lists these files and directories in a dialog, and opens them as one run or as the user chooses there.
@@ -66,6 +68,7 @@ class Window : public QMainWindow {
   void choose_runs_to_compare();
   QStringList open_paths() const;  // of the runs in tabs, that of the tab in front first
   void set_theme(const QString& theme);
+  void remember_and_restore(const RunSource& source, RunPage& page);  // the run, and its view
   void make_empty_page();
   void close_tab(int index);
   void watch(RunPage* page);

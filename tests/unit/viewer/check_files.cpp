@@ -83,7 +83,7 @@ const ActionChecks all{
     {"Ctrl+R",
      [](const QString& keys) {
        const Folder folder;
-       remember_run(folder.run());
+       remember_run({.paths = {folder.run()}});
        User user;
        user.press(keys);
        EXPECT_TRUE(opens(user, folder.run()));

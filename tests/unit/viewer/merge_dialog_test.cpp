@@ -3,14 +3,17 @@
 
 #include <QDropEvent>
 #include <QFile>
+#include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
 #include <QTabWidget>
 #include <QTemporaryDir>
 #include <QTest>
+#include <algorithm>
 
 #include "tests/unit/analysis/merge_files.h"
 #include "viewer/merging/merge_dialog.h"
+#include "viewer/session/recent_runs.h"
 #include "viewer/window/window.h"
 
 namespace paceline::viewer {
@@ -159,6 +162,64 @@ TEST_F(MergeFiles, OpenWhenTheyAreDroppedTogether) {
   EXPECT_EQ(window.current_page()->run().trace.ranks.size(), 2u);
   EXPECT_TRUE(window.windowTitle().contains("a.pace + 1 more")) << window.windowTitle().toStdString();
   window.current_page()->document().background().finish();
+}
+
+TEST_F(MergeFiles, AreOneRecentRunThatOpensAgainAsItWas) {
+  const QStringList paths{write("a.pace", {.rank = 0, .recording = 1}), write("b.pace", {.rank = 1, .recording = 2}),
+                          write("c.pace", {.rank = 2, .recording = 3})};
+  std::int64_t end_ns = 0;
+  for (int round = 0; round < 2; ++round) {
+    Window window;
+    window.set_remembering(true);
+    window.show();
+    window.merge(paths);
+    auto* dialog = window.findChild<MergeDialog*>();
+    wait(*dialog);
+    table(*dialog)->item(row_of(*dialog, "c.pace"), MergeDialog::file)->setCheckState(Qt::Unchecked);
+    wait(*dialog);
+    table(*dialog)->item(row_of(*dialog, "b.pace"), MergeDialog::offset)->setText("3 ms");
+    wait(*dialog);
+    QTest::mouseClick(button(*dialog, "Open as one run"), Qt::LeftButton);
+    end_ns = window.current_page()->run().trace.ranks[1].end_ns;
+    window.current_page()->document().background().finish();
+  }
+  const auto recent = recent_runs();
+  ASSERT_FALSE(recent.empty());
+  EXPECT_EQ(recent.front().paths, paths);
+  EXPECT_EQ(std::ranges::count(recent, paths, &RunSource::paths), 1) << "an entry for both";
+
+  Window window;
+  window.show();
+  for (QMenu* menu : window.findChildren<QMenu*>()) {
+    if (menu->title() != "Open &recent") continue;
+    Q_EMIT menu->aboutToShow();
+    EXPECT_TRUE(menu->actions().front()->text().endsWith("a.pace + 2 more"));
+    menu->actions().front()->trigger();
+  }
+  ASSERT_TRUE(QTest::qWaitFor([&] { return window.current_page() != nullptr; }, 20'000));
+  EXPECT_EQ(window.findChild<MergeDialog*>(), nullptr);
+  const auto& ranks = window.current_page()->run().trace.ranks;
+  ASSERT_EQ(ranks.size(), 2u) << "without the file that was left out";
+  EXPECT_EQ(ranks[1].end_ns, end_ns) << "with the offset";
+  window.current_page()->document().background().finish();
+}
+
+TEST(RunSource, IsTheSameAfterItWasWritten) {
+  const RunSource plain{.paths = {"/runs/a"}};
+  EXPECT_EQ(source_to_text(plain), "/runs/a");
+  EXPECT_EQ(source_from_text("/runs/a").paths, QStringList{"/runs/a"});
+  const RunSource merged{.paths = {"/a \"b\"", "/c, d"},
+                         .choices = {.clock = analysis::ClockMethod::collectives,
+                                     .without = {"/c, d/é.pace"},
+                                     .offset_ns = {{"/a \"b\"", 9'007'199'254'740'993}}},
+                         .merged = true};
+  const RunSource read = source_from_text(source_to_text(merged));
+  EXPECT_EQ(read.paths, merged.paths);
+  EXPECT_EQ(read.choices.clock, merged.choices.clock);
+  EXPECT_EQ(read.choices.without, merged.choices.without);
+  EXPECT_EQ(read.choices.offset_ns, merged.choices.offset_ns);
+  EXPECT_TRUE(read.merged);
+  EXPECT_TRUE(source_from_text("{damaged").paths.isEmpty());
 }
 
 TEST_F(MergeFiles, AreComparedOrOpenedSeparately) {

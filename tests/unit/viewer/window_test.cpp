@@ -7,6 +7,9 @@
 #include <QDropEvent>
 #include <QFile>
 #include <QMimeData>
+#include <QScreen>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QTabWidget>
 #include <QTemporaryDir>
 #include <algorithm>
@@ -22,6 +25,7 @@
 #include "viewer/window/command_palette.h"
 #include "viewer/window/exports.h"
 #include "viewer/window/follower.h"
+#include "viewer/window/shortcuts.h"
 
 namespace paceline::viewer {
 namespace {
@@ -51,6 +55,23 @@ TEST(Palette, ChoosesNothingWhereNoWordFits) {
   QTest::keyClicks(palette.findChild<QLineEdit*>(), "no such action");
   QTest::keyClick(palette.findChild<QLineEdit*>(), Qt::Key_Return);
   EXPECT_EQ(palette.chosen(), nullptr);
+}
+
+TEST(ShortcutSheet, FitsAScreenOf1080LinesAndScrollsOnASmallerOne) {
+  ShortcutSheet sheet;
+  sheet.show();
+  const auto* area = sheet.findChild<QScrollArea*>();
+  const QSize frame = sheet.size() - area->size();
+  const QSize whole = area->widget()->sizeHint() + frame;
+  EXPECT_LE(whole.width(), 1920);
+  EXPECT_LE(whole.height(), 1080 - 40) << "below the title of the window";
+  for (const QLabel* column : sheet.findChildren<QLabel*>())
+    EXPECT_LE(column->heightForWidth(column->width()), column->height());
+  const QSize room = sheet.screen()->availableSize();
+  ASSERT_LT(room.width(), whole.width()) << "the offscreen screen is small";
+  EXPECT_LE(sheet.width(), room.width());
+  EXPECT_LE(sheet.height(), room.height());
+  EXPECT_GT(area->horizontalScrollBar()->maximum(), 0);
 }
 
 TEST(SavedView, BringsEverythingBack) {
@@ -174,9 +195,10 @@ TEST_F(Page, ChangesTheTheme) {
 }
 
 TEST(RecentRuns, AreTheLatestFirstAndEachOnce) {
-  for (int i = 0; i < 12; ++i) remember_run(QString("/runs/%1").arg(i));
-  remember_run("/runs/5");
-  const QStringList runs = recent_runs();
+  for (int i = 0; i < 12; ++i) remember_run({.paths = {QString("/runs/%1").arg(i)}});
+  remember_run({.paths = {"/runs/5"}});
+  QStringList runs;
+  for (const RunSource& run : recent_runs()) runs << run.path();
   ASSERT_EQ(runs.size(), 10);
   EXPECT_EQ(runs[0], "/runs/5");
   EXPECT_EQ(runs[1], "/runs/11");
