@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "viewer/drawing/time_text.h"
 
@@ -16,6 +17,9 @@ using analysis::Phase;
 QRgb waiting_colour(const Theme& theme) {
   return blend(phase_colour(Phase::communication, theme), theme.background, 30);
 }
+QRgb waiting_lines(const Theme& theme) {
+  return blend(phase_colour(Phase::communication, theme), theme.background, 65);
+}
 
 // The part of a range of time that is on screen, in columns; nothing where it is narrower than half a column.
 std::optional<std::pair<int, int>> columns_of(const TimeAxis& axis, std::int64_t start_ns, std::int64_t end_ns) {
@@ -25,9 +29,41 @@ std::optional<std::pair<int, int>> columns_of(const TimeAxis& axis, std::int64_t
   return right > left ? std::optional(std::pair(left, right)) : std::nullopt;
 }
 
+// Rectangles of one strip, gathered so that each colour is set once: a strip may have one in every other column.
+struct Rectangles {
+  std::array<std::vector<QRect>, phase_order.size()> of_phase;
+  std::vector<QRect> waiting;
+
+  std::size_t paint(QPainter& painter, const Theme& theme) const {
+    std::size_t count = waiting.size();
+    const auto fill = [&](const std::vector<QRect>& rects, const QBrush& brush) {
+      if (rects.empty()) return;
+      painter.setBrush(brush);
+      painter.drawRects(rects.data(), static_cast<int>(rects.size()));
+    };
+    painter.save();
+    painter.setPen(Qt::NoPen);
+    for (const Phase phase : phase_order) {
+      const auto& rects = of_phase[static_cast<std::size_t>(phase)];
+      fill(rects, QColor(phase_colour(phase, theme)));
+      count += rects.size();
+    }
+    fill(waiting, QColor(waiting_colour(theme)));
+    fill(waiting, QBrush(QColor(waiting_lines(theme)), Qt::BDiagPattern));
+    painter.restore();
+    return count;
+  }
+};
+
+struct Label {
+  QRect box;
+  Phase phase;
+};
+
 DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
                            const QRect& rect, const Theme& theme, LabelTexts* labels) {
-  DrawCounts counts;
+  Rectangles rectangles;
+  std::vector<Label> names;
   const TimeRange visible = axis.visible();
   int drawn_to = 0;
   for (const analysis::PhaseInterval& interval : rank.phases->intervals(
@@ -35,10 +71,8 @@ DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const WaitT
     const auto columns = columns_of(axis, interval.start_ns, interval.end_ns);
     if (!columns || columns->second <= drawn_to) continue;
     const int left = std::max(drawn_to, columns->first);
-    const QRgb colour = phase_colour(interval.phase, theme);
     const QRect box(rect.left() + left, rect.top(), columns->second - left, rect.height());
-    painter.fillRect(box, QColor(colour));
-    ++counts.rectangles;
+    rectangles.of_phase[static_cast<std::size_t>(interval.phase)].push_back(box);
     drawn_to = columns->second;
     QRect for_label = box;
     if (waits != nullptr && interval.phase == Phase::communication) {
@@ -46,15 +80,18 @@ DrawCounts paint_intervals(QPainter& painter, const RankIndex& rank, const WaitT
         const auto part =
             columns_of(axis, std::max(wait.from_ns, interval.start_ns), std::min(wait.until_ns, interval.end_ns));
         if (!part || part->second - part->first < 2) continue;
-        paint_waiting(painter, QRect(rect.left() + part->first, rect.top(), part->second - part->first, rect.height()),
-                      theme);
-        ++counts.rectangles;
+        rectangles.waiting.emplace_back(rect.left() + part->first, rect.top(), part->second - part->first,
+                                        rect.height());
         // The label goes into the solid part, if that is where there is room.
         if (rect.left() + part->first <= for_label.left()) for_label.setLeft(rect.left() + part->second);
       }
     }
-    if (labels == nullptr) continue;
-    if (paint_label(painter, for_label, phase_text(interval.phase), colour, Qt::ElideRight, labels)) ++counts.labels;
+    if (labels != nullptr) names.push_back({for_label, interval.phase});
+  }
+  DrawCounts counts{.rectangles = rectangles.paint(painter, theme), .labels = 0};
+  for (const auto& [box, phase] : names) {
+    const QRgb colour = phase_colour(phase, theme);
+    if (paint_label(painter, box, phase_text(phase), colour, Qt::ElideRight, labels)) ++counts.labels;
   }
   return counts;
 }
@@ -159,22 +196,6 @@ QImage shares(std::span<const RankIndex* const> ranks, std::span<const WaitTimel
   return strip;
 }
 
-DrawCounts paint_recorded(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
-                          const QRect& rect, const Theme& theme, LabelTexts* labels) {
-  const TimeRange visible = axis.visible();
-  const std::size_t intervals = rank.phases->count_between(static_cast<std::int64_t>(visible.begin_ns),
-                                                           static_cast<std::int64_t>(visible.end_ns));
-  const auto width = static_cast<std::size_t>(axis.width());
-  // Intervals of two pixels or more on average are drawn themselves. Otherwise bins of about two dozen intervals are
-  // drawn: narrower bins would show a moiré pattern of iterations against columns.
-  if (2 * intervals <= width) return paint_intervals(painter, rank, waits, axis, rect, theme, labels);
-  const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 2, 12));
-  const RankIndex* const ranks[] = {&rank};
-  const WaitTimeline* const of_ranks[] = {waits};
-  painter.drawImage(rect.topLeft(), shares(ranks, of_ranks, axis, rect.height(), theme, bin));
-  return {.rectangles = 1, .labels = 0};
-}
-
 void paint_pattern(QPainter& painter, const QRect& box, QRgb background, QRgb lines) {
   painter.fillRect(box, QColor(background));
   painter.fillRect(box, QBrush(QColor(lines), Qt::BDiagPattern));
@@ -183,10 +204,31 @@ void paint_pattern(QPainter& painter, const QRect& box, QRgb background, QRgb li
 }  // namespace phase_strip
 
 DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
-                        const QRect& rect, const Theme& theme, LabelTexts* labels) {
-  DrawCounts counts = phase_strip::paint_recorded(painter, rank, waits, axis, rect, theme, labels);
+                        const QRect& rect, const Theme& theme, LabelTexts* labels, const QImage& shares) {
+  DrawCounts counts{.rectangles = 1, .labels = 0};
+  const QImage strip = shares.isNull() ? shares_of(rank, waits, axis, rect.height(), theme) : shares;
+  if (strip.isNull()) {
+    counts = phase_strip::paint_intervals(painter, rank, waits, axis, rect, theme, labels);
+  } else {
+    painter.drawImage(rect.topLeft(), strip);
+  }
   counts += paint_unrecorded(painter, rank.unrecorded, axis, rect, theme, labels != nullptr);
   return counts;
+}
+
+QImage shares_of(const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis, int height,
+                 const Theme& theme) {
+  const TimeRange visible = axis.visible();
+  const std::size_t intervals = rank.phases->count_between(static_cast<std::int64_t>(visible.begin_ns),
+                                                           static_cast<std::int64_t>(visible.end_ns));
+  const auto width = static_cast<std::size_t>(axis.width());
+  // Intervals of two pixels or more on average are drawn themselves. Otherwise bins of about two dozen intervals are
+  // drawn: narrower bins would show a moiré pattern of iterations against columns.
+  if (2 * intervals <= width) return {};
+  const int bin = static_cast<int>(std::clamp<std::size_t>(24 * width / intervals, 2, 12));
+  const RankIndex* const ranks[] = {&rank};
+  const WaitTimeline* const of_ranks[] = {waits};
+  return phase_strip::shares(ranks, of_ranks, axis, height, theme, bin);
 }
 
 QImage phase_shares(const Run& run, std::span<const std::size_t> ranks, std::span<const WaitTimeline> waits,
@@ -209,8 +251,7 @@ void paint_hatching(QPainter& painter, const QRect& box, const Theme& theme) {
 }
 
 void paint_waiting(QPainter& painter, const QRect& box, const Theme& theme) {
-  const QRgb solid = phase_colour(analysis::Phase::communication, theme);
-  phase_strip::paint_pattern(painter, box, phase_strip::waiting_colour(theme), blend(solid, theme.background, 65));
+  phase_strip::paint_pattern(painter, box, phase_strip::waiting_colour(theme), phase_strip::waiting_lines(theme));
 }
 
 DrawCounts paint_unrecorded(QPainter& painter, const std::vector<Unrecorded>& stretches, const TimeAxis& axis,

@@ -20,8 +20,14 @@
 namespace paceline::viewer {
 
 // `axis` is as wide as `rect`. Draws no labels if `labels` is nullptr. `waits` is nullptr until the run is analysed.
+// `shares` is what shares_of() returned for the same view, or null, in which case it is found here.
 DrawCounts paint_phases(QPainter& painter, const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis,
-                        const QRect& rect, const Theme& theme, LabelTexts* labels);
+                        const QRect& rect, const Theme& theme, LabelTexts* labels, const QImage& shares = {});
+
+// The picture of the shares, of this height; null where paint_phases() draws the intervals one by one. May be called in
+// any thread.
+QImage shares_of(const RankIndex& rank, const WaitTimeline* waits, const TimeAxis& axis, int height,
+                 const Theme& theme);
 
 // The shares of the phases of these ranks, at least one, in bins of `bin` columns. May be called in any thread. `waits`
 // is as Insight::waits, or empty; `ranks` are indices. Cost: ranks × bins × log n.

@@ -63,7 +63,14 @@ DrawCounts TimelinePainter::paint(QPainter& painter, const QSize& size, const Vi
   if (!slices.isEmpty()) {
     painter.setClipRect(slices.translated(0, -shift));
     painter.translate(names_width, 0);
-    for (const PlacedRow& placed : rows.rows_between(top, bottom)) {
+    const auto visible = rows.rows_between(top, bottom);
+    for (const PlacedRow& placed : visible) placed.row->prepare();
+    crew_.each(visible.size(), [&](std::size_t i) {
+      RowCanvas at = canvas;
+      timeline_painter::place(at, visible[i], state.run());
+      visible[i].row->look_up(at);
+    });
+    for (const PlacedRow& placed : visible) {
       timeline_painter::place(canvas, placed, state.run());
       placed.row->paint(canvas);
     }

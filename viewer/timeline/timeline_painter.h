@@ -6,6 +6,7 @@
 #include <QSize>
 #include <optional>
 
+#include "viewer/session/crew.h"
 #include "viewer/timeline/row_layout.h"
 
 namespace paceline::viewer {
@@ -39,6 +40,7 @@ class TimelinePainter {
   LabelTexts labels_;
   SliceColours colours_;
   CommonPrefixes prefixes_;
+  Crew crew_;
 };
 
 }  // namespace paceline::viewer

@@ -3,6 +3,7 @@
 #include <QFontMetrics>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viewer/drawing/phase_strip.h"
 #include "viewer/drawing/time_text.h"
@@ -21,12 +22,15 @@ class RankRow : public Row {
   Height height() const override { return {1, 4}; }
   bool is_strip() const override { return true; }
 
+  void look_up(const RowCanvas& canvas) override {
+    shares_ = shares_of(index(), waits(), canvas.axis, strip(canvas).height(), canvas.theme);
+  }
+
   void paint(RowCanvas& canvas) override {
     canvas.painter.setFont(canvas.small);
-    const int gap = canvas.folded && canvas.height >= 8 ? 1 : 0;  // between the strips of folded ranks
-    const QRect strip(0, canvas.y, canvas.axis.width(), canvas.height - gap);
     LabelTexts* labels = canvas.height >= least_text_height ? &canvas.labels : nullptr;
-    canvas.counts += paint_phases(canvas.painter, index(), waits(), canvas.axis, strip, canvas.theme, labels);
+    canvas.counts += paint_phases(canvas.painter, index(), waits(), canvas.axis, strip(canvas), canvas.theme, labels,
+                                  std::exchange(shares_, {}));
   }
 
   void paint_header(RowCanvas& canvas, const ViewState& state) override {
@@ -124,9 +128,16 @@ class RankRow : public Row {
   }
 
  private:
+  static QRect strip(const RowCanvas& canvas) {
+    const int gap = canvas.folded && canvas.height >= 8 ? 1 : 0;  // between the strips of folded ranks
+    return {0, canvas.y, canvas.axis.width(), canvas.height - gap};
+  }
+
   std::optional<analysis::PhaseInterval> interval_at(double time_ns) const {
     return index().phases->at(static_cast<std::int64_t>(time_ns));
   }
+
+  QImage shares_;  // between look_up() and paint()
 };
 
 }  // namespace

@@ -79,6 +79,11 @@ class Row {
   // Whether this is the strip of phases that stands for a rank.
   virtual bool is_strip() const { return false; }
 
+  // Before look_up(): begins what only the UI thread may begin.
+  virtual void prepare() {}
+  // In any thread: finds what the next paint(), with the same canvas, will draw. Most of a frame's time is spent
+  // waiting for memory, so rows do this at the same time. Draws nothing and writes only to the row.
+  virtual void look_up(const RowCanvas&) {}
   virtual void paint(RowCanvas& canvas) = 0;
   // Whether the last painting showed everything; otherwise Document::row_ready() follows.
   virtual bool complete() const { return true; }

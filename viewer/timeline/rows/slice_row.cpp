@@ -83,12 +83,13 @@ void SliceRow::paint(RowCanvas& canvas) {
     ++canvas.counts.labels;
     return;
   }
+  if (!found_) look_up(canvas);
+  const std::vector<Level> levels = *std::exchange(found_, std::nullopt);
   const int levels_y = canvas.y + height().pixels;
   for (const Index& index : *indexes) {
     if (has_marks()) paint_marks(canvas, index);
-    for (unsigned depth = 0; depth < index.slices.depths(); ++depth) {
-      const int y = levels_y + static_cast<int>(depth) * canvas.level_height;
-      if (y + canvas.level_height > canvas.top && y < canvas.bottom) paint_level(canvas, index, depth, y);
+    for (const Level& level : levels) {
+      if (level.index == &index) paint_level(canvas, level);
     }
     if (track(index.track).lost.empty()) continue;
     const QRect all(0, levels_y, canvas.axis.width(), canvas.y + canvas.height - levels_y - 1);
@@ -97,30 +98,60 @@ void SliceRow::paint(RowCanvas& canvas) {
   }
 }
 
-void SliceRow::paint_level(RowCanvas& canvas, const Index& index, unsigned depth, int y) {
+void SliceRow::look_up(const RowCanvas& canvas) {
+  const Indexes* indexes = indexes_.made();
+  if (indexes == nullptr) return;
+  found_.emplace();
+  for (const Index& index : *indexes) {
+    for (unsigned depth = 0; depth < index.slices.depths(); ++depth) {
+      const int y = canvas.y + height().pixels + static_cast<int>(depth) * canvas.level_height;
+      if (y + canvas.level_height <= canvas.top || y >= canvas.bottom) continue;
+      found_->push_back(look_up_level(canvas, index, depth, y));
+    }
+  }
+}
+
+SliceRow::Level SliceRow::look_up_level(const RowCanvas& canvas, const Index& index, unsigned depth, int y) const {
   const auto columns = canvas.axis.columns();
   const auto& slices = this->slices(index);
-  index.slices.items(slices, depth, columns, canvas.items, columns.ns_per_pixel / 2);
-  const auto own_colour = [&](std::uint32_t slice) { return canvas.colours.of(slices.kind[slice]); };
-  // A fold takes the colour of its longest slice if that fills most of the column. Else it takes the colour of the
-  // slice in the middle, fainter where the middle is a gap.
-  const auto colour_of = [&](const analysis::LevelOfDetail::Item& item) {
+  std::vector<analysis::LevelOfDetail::Item> items;
+  index.slices.items(slices, depth, columns, items, columns.ns_per_pixel / 2);
+  Level level{.index = &index, .y = y, .stretches = {}};
+  level.stretches.reserve(items.size());
+  for (const auto& item : items) {
+    Stretch stretch{.first = item.first, .end = item.end, .slice = item.slice, .count = item.count};
+    // A fold takes the colour of its longest slice if that fills most of the column. Else it takes the colour of the
+    // slice in the middle, fainter where the middle is a gap.
     if (item.count == 1 || 2 * double(slices.duration_ns[item.slice]) >= columns.ns_per_pixel) {
-      return own_colour(item.slice);
+      stretch.kind = slices.kind[item.slice];
+    } else {
+      const double middle_ns = columns.begin_ns + (item.first + 0.5) * columns.ns_per_pixel;
+      stretch.kind = slices.kind[item.middle];
+      stretch.percent = double(slices.end_ns(item.middle)) > middle_ns ? 80 : 35;
     }
-    const double middle_ns = columns.begin_ns + (item.first + 0.5) * columns.ns_per_pixel;
-    const bool busy = double(slices.end_ns(item.middle)) > middle_ns;
-    return blend(own_colour(item.middle), canvas.theme.background, busy ? 80 : 35);
-  };
+    level.stretches.push_back(stretch);
+  }
+  return level;
+}
+
+void SliceRow::paint_level(RowCanvas& canvas, const Level& level) {
+  const auto columns = canvas.axis.columns();
+  const Index& index = *level.index;
+  const auto& slices = this->slices(index);
+  const int y = level.y;
   // Items that are too narrow for a label, up to one in every column, are collected in one line and drawn at once.
   QImage* narrow = nullptr;
-  for (const auto& item : canvas.items) {
-    const QRgb colour = colour_of(item);
+  QRgb* line = nullptr;
+  for (const Stretch& item : level.stretches) {
+    const QRgb own = canvas.colours.of(item.kind);
+    const QRgb colour = item.percent == 100 ? own : blend(own, canvas.theme.background, item.percent);
     const int left = std::max(item.first, 0), right = std::min(item.end, columns.count);
     if (right <= left) continue;
     if (item.end - item.first < 3) {
-      if (narrow == nullptr) narrow = &canvas.blank(columns.count, 1);
-      QRgb* line = reinterpret_cast<QRgb*>(narrow->scanLine(0));
+      if (narrow == nullptr) {
+        narrow = &canvas.blank(columns.count, 1);
+        line = reinterpret_cast<QRgb*>(narrow->scanLine(0));
+      }
       std::fill(line + left, line + right, colour);
       continue;
     }

@@ -23,6 +23,8 @@ class SliceRow : public Row {
   void set_filter(const KindSet& kinds) override;
   bool shown() const override;
   QString name() const override;
+  void prepare() override { find_indexes(); }
+  void look_up(const RowCanvas& canvas) override;
   void paint(RowCanvas& canvas) override;
   bool complete() const override { return indexes_.made() != nullptr; }
   void paint_header(RowCanvas& canvas, const ViewState& state) override;
@@ -42,6 +44,18 @@ class SliceRow : public Row {
     analysis::LevelOfDetail slices, marks;
   };
   using Indexes = std::vector<Index>;
+  // A slice or a fold on screen: `percent` of the colour of its kind, over the background.
+  struct Stretch {
+    int first = 0, end = 0;  // columns
+    std::uint32_t slice = 0, count = 0;
+    analysis::KindId kind = 0;
+    int percent = 100;
+  };
+  struct Level {
+    const Index* index = nullptr;
+    int y = 0;
+    std::vector<Stretch> stretches;
+  };
 
   bool has_marks() const;
   const analysis::Track& track(std::size_t t) const { return model().tracks[t]; }
@@ -54,7 +68,8 @@ class SliceRow : public Row {
     return {.rank = rank(), .track = index.track, .slice = slice, .mark = mark};
   }
   const Wait* wait_in(const SliceRef& ref) const;
-  void paint_level(RowCanvas& canvas, const Index& index, unsigned depth, int y);
+  Level look_up_level(const RowCanvas& canvas, const Index& index, unsigned depth, int y) const;
+  void paint_level(RowCanvas& canvas, const Level& level);
   void paint_marks(RowCanvas& canvas, const Index& index);
   QString label_of(const RowCanvas& canvas, const SliceRef& ref, int width) const;
   QString label() const;  // the name, and how many more tracks share the row
@@ -63,6 +78,7 @@ class SliceRow : public Row {
   std::vector<std::size_t> tracks_;
   KindSet kinds_;
   OnDemand<Indexes> indexes_;
+  std::optional<std::vector<Level>> found_;  // between look_up() and paint(): the visible levels
 };
 
 // Appends rows for the tracks of this kind that show something.
