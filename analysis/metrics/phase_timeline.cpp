@@ -1,6 +1,7 @@
 #include "analysis/metrics/phase_timeline.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline::analysis {
 namespace phase_timeline_parts {
@@ -109,6 +110,20 @@ PhaseTimeline::Totals PhaseTimeline::kept_until(std::int64_t time_ns, std::size_
   return totals;
 }
 
+// Has the memory fetched in which the next time will be looked for, if it is `further` intervals after the first
+// `begun`. A drawing of a long run would otherwise wait for one place after the other.
+void PhaseTimeline::fetch(std::size_t begun, std::size_t further) const {
+  constexpr std::size_t line = 64 / sizeof(std::int64_t), most = 32 * line;
+  if (further == 0 || further > most) return;
+  const std::size_t next = begun + further, end = std::min(next + line, starts_.size());
+  for (std::size_t i = begun + line; i < end; i += line) __builtin_prefetch(&starts_[i]);
+  if (next >= starts_.size()) return;
+  __builtin_prefetch(&phases_[next]);
+  const auto* sum = reinterpret_cast<const char*>(&sums_[next / intervals_apart]);
+  __builtin_prefetch(sum);
+  __builtin_prefetch(sum + sizeof(Sum) - 1);
+}
+
 std::size_t PhaseTimeline::recorded_among_first(std::size_t intervals) const {
   if (intervals == 0) return 0;
   const std::size_t block = (intervals - 1) / intervals_apart;
@@ -121,7 +136,8 @@ PhaseTimeline::Totals PhaseTimeline::until(std::int64_t time_ns) const { return 
 
 PhaseTimeline::Totals PhaseTimeline::Cursor::until(std::int64_t time_ns) {
   if (!timeline_->kept()) return timeline_->before(time_ns).totals;
-  begun_ = timeline_->begun_by(time_ns, begun_);
+  const std::size_t earlier = std::exchange(begun_, timeline_->begun_by(time_ns, begun_));
+  timeline_->fetch(begun_, begun_ - earlier);
   return timeline_->kept_until(time_ns, begun_);
 }
 

@@ -73,6 +73,7 @@ class PhaseTimeline {
   std::size_t begun_by(std::int64_t time_ns, std::size_t from = 0) const;
   // Until this time, by which `begun` of them begin.
   Totals kept_until(std::int64_t time_ns, std::size_t begun) const;
+  void fetch(std::size_t begun, std::size_t further) const;
   std::size_t recorded_among_first(std::size_t intervals) const;
 
   PhaseWalk walk_;
