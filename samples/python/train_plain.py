@@ -52,7 +52,7 @@ def evaluate(model, loader):
     model.train()
     counts = torch.tensor([float(right), float(total)])
     dist.all_reduce(counts)
-    return (counts[0] / counts[1]).item()
+    return counts
 
 
 def main():
@@ -83,11 +83,12 @@ def main():
                 time.sleep(0.03)
             loss.backward()
             optimizer.step()
-        accuracy = evaluate(model, test_loader)
+        # Kept until the process group is gone: if one of gloo's threads has to free this tensor, torch 1.13 may hang then.
+        counts = evaluate(model, test_loader)
         if options.checkpoint and dist.get_rank() == 0:
             torch.save(model.module.state_dict(), options.checkpoint)
     weights = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters()))
-    print(f"rank {dist.get_rank()} of {dist.get_world_size()}: loss {loss.item():.9f}, accuracy {accuracy:.4f}, "
+    print(f"rank {dist.get_rank()} of {dist.get_world_size()}: loss {loss.item():.9f}, accuracy {counts[0] / counts[1]:.4f}, "
           f"weights {weights.hexdigest()[:16]}")
     dist.destroy_process_group()
 
