@@ -94,12 +94,19 @@ class Search {
     }
   }
 
-  // A sample of the slices shows where the parts begin.
+  // A sample of the slices shows where the parts begin: one of each 4096, counted through all columns, at a place that
+  // varies, so that columns of equal lengths are not all sampled near their ends.
   void divide() {
     constexpr std::size_t step = 4096, samples_of_part = 64;
+    const auto sampled = [](std::size_t n) { return n * step + n * 2'654'435'761 % step; };
     std::vector<std::int64_t> samples;
+    std::size_t begin = 0;  // of the column, among all slices
     for (const Column& column : columns_) {
-      for (std::size_t i = step; i < column.slices->size(); i += step) samples.push_back(column.slices->start_ns[i]);
+      const auto& starts = column.slices->start_ns;
+      while (sampled(samples.size()) < begin + starts.size()) {
+        samples.push_back(starts[sampled(samples.size()) - begin]);
+      }
+      begin += starts.size();
     }
     std::ranges::sort(samples);
     begins_ = {std::numeric_limits<std::int64_t>::min()};
