@@ -13,4 +13,4 @@ cd "$work"  # the picture shows the path of the run
 "$build/tests/make_viewer_run" run64 64
 view() { QT_QPA_PLATFORM=offscreen "$build/bin/paceline-view" "$@"; }
 view --screenshot "$here/viewer.png" --iterations 20:21 --select backward "$run"
-view --screenshot "$here/viewer-ranks.png" --size 1400x900 --panel "Heat map" run64
+view --screenshot "$here/viewer-ranks.png" --size 1400x1080 --panel "Heat map" run64
