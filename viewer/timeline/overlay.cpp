@@ -3,6 +3,7 @@
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "viewer/drawing/labels.h"
 #include "viewer/drawing/time_text.h"
@@ -98,15 +99,51 @@ void Overlay::frame(const QRect& box) {
   painter.drawRect(box.adjusted(0, 0, -1, -1));
 }
 
+std::vector<const CollectiveIndex::Call*> Overlay::calls_near_view(std::span<const CollectiveIndex::Call> calls) const {
+  std::vector<const CollectiveIndex::Call*> near;
+  const auto call_of = [&](std::size_t rank) -> const CollectiveIndex::Call* {
+    const auto at = std::ranges::lower_bound(calls, rank, {}, &CollectiveIndex::Call::rank);
+    return at != calls.end() && at->rank == rank ? &*at : nullptr;
+  };
+  const auto on_pinned_row = [&](const CollectiveIndex::Call& call) {
+    const PlacedRow* placed = geometry.rows.row_of(call.ref());
+    return placed != nullptr && placed->pinned;
+  };
+  std::set<std::size_t> ranks_with_pinned_rows;
+  for (const auto& [rank, name] : geometry.state.pinned_rows()) ranks_with_pinned_rows.insert(rank);
+  for (const std::size_t rank : ranks_with_pinned_rows) {
+    const auto* call = call_of(rank);
+    if (call != nullptr && on_pinned_row(*call)) near.push_back(call);
+  }
+  // Whether the rank has a call among its own rows.
+  const auto add = [&](const PlacedRank& placed) {
+    const auto* call = call_of(placed.rank);
+    if (call == nullptr || (ranks_with_pinned_rows.contains(placed.rank) && on_pinned_row(*call))) return false;
+    near.push_back(call);
+    return true;
+  };
+  constexpr int line_width = 4;
+  const std::span<const PlacedRank> ranks = geometry.rows.ranks();
+  const int top = geometry.scroll_y, bottom = top + geometry.rows_box().height();
+  const auto in_view = geometry.rows.ranks_between(top - line_width, bottom + line_width);
+  for (const PlacedRank& placed : in_view) add(placed);
+  const auto first = static_cast<std::size_t>(in_view.data() - ranks.data()), end = first + in_view.size();
+  for (std::size_t above = first; above > 0 && !add(ranks[above - 1]);) --above;
+  for (std::size_t below = end; below < ranks.size() && !add(ranks[below]);) ++below;
+  return near;
+}
+
 void Overlay::paint_collective(std::span<const CollectiveIndex::Call> calls) {
+  if (calls.empty()) return;
   painter.save();
   const QRect rows = geometry.rows_box();
   painter.setClipRect(rows);
   std::vector<QPointF> arrivals;
-  for (const CollectiveIndex::Call& call : calls) {
-    const auto box = geometry.box_on_rank(call.ref(), call.from_ns, call.end_ns);
+  for (const CollectiveIndex::Call* call : calls_near_view(calls)) {
+    const auto box = geometry.box_on_rank(call->ref(), call->from_ns, call->end_ns);
     if (!box) continue;
-    arrivals.emplace_back(geometry.x_of(double(call.from_ns)), box->center().y());
+    const int middle = box->top() + (box->height() - 1) / 2;  // QRect::center() is rounded up above the window
+    arrivals.emplace_back(geometry.x_of(double(call->from_ns)), middle);
     if (box->bottom() >= rows.top() && box->top() <= rows.bottom()) frame(*box);
   }
   std::ranges::sort(arrivals, {}, &QPointF::y);

@@ -37,6 +37,9 @@ struct Overlay {
 
  private:
   std::optional<QRect> box_of(const SliceRef& slice) const;  // of the slice, or its part of a folded rank's strip
+  // The calls on ranks in view and on pinned rows, and the nearest ones above and below the view, to which the line
+  // through the arrivals leads. `calls` are sorted by rank. The rows of other ranks are not searched.
+  std::vector<const CollectiveIndex::Call*> calls_near_view(std::span<const CollectiveIndex::Call> calls) const;
   void frame(const QRect& box);
 };
 

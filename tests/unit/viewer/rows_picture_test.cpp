@@ -9,11 +9,13 @@
 #include <cstddef>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "analysis/trace/builder.h"
 #include "tests/rounds.h"
 #include "tests/unit/viewer/timeline_fixture.h"
+#include "viewer/timeline/overlay.h"
 #include "viewer/timeline/rows_picture.h"
 #include "viewer/timeline/timeline_painter.h"
 
@@ -71,6 +73,43 @@ TEST_F(RowsPictureTest, IsThatOfANewPaintingAfterAnyMoves) {
     ASSERT_EQ(found, new_picture()) << "in step " << step << " at " << timeline.scroll_y();
   }
   EXPECT_GT(scrolled, 20u);
+}
+
+// A small view paints only the calls near it, a tall one paints those of all ranks.
+TEST_F(RowsPictureTest, ACollectiveIsPaintedAlikeInASmallAndInATallView) {
+  state.show_part({2e8, 4e8});
+  const SliceRef call = *document.insight()->collectives.at(4, 3e8, 1e8);
+  const std::span calls = document.insight()->collectives.with(call);
+  ASSERT_EQ(calls.size(), 9u);
+  RowLayout rows(document, state);
+  const auto paint = [&](int height, int scroll_y) {
+    const Geometry geometry{*run, state, rows, {timeline.viewport()->width(), height}, scroll_y};
+    const Theme theme = Theme::of(timeline.palette());
+    QImage image(geometry.size, QImage::Format_RGB32);
+    image.fill(Qt::white);
+    QPainter painter(&image);
+    Overlay{painter, geometry, theme, timeline.palette(), timeline.font()}.paint_collective(calls);
+    return image;
+  };
+  constexpr int height = 60;
+  const auto compare = [&](const char* what) {
+    rows.place(0);
+    const QImage all = paint(rows.height() + ruler, 0);
+    for (int y = 0; y + height <= rows.height(); y += 7) {
+      const QRect rows_box(0, ruler, all.width(), height);
+      const QImage found = paint(height + ruler, y).copy(rows_box), expected = all.copy(rows_box.translated(0, y));
+      ASSERT_EQ(found, expected) << what << ", scrolled by " << y;
+    }
+  };
+  compare("unfolded");
+  state.set_collapsed(3, true);
+  state.set_collapsed(4, true);
+  compare("two ranks folded");
+  state.set_rank_hidden(7, true);
+  state.set_row_pinned(5, rows.row_of(calls[5].ref())->row->name(), true);
+  compare("a row pinned and a rank hidden");
+  state.set_all_collapsed(true);
+  compare("folded");
 }
 
 TEST_F(RowsPictureTest, ScrollingPaintsOnlyWhatComesIn) {
