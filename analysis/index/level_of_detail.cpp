@@ -5,31 +5,37 @@
 namespace paceline::analysis {
 namespace {
 
-// The first position in [begin, end] where `beyond` holds, given that it holds from some position on; fastest when that
-// position is some `step` behind `begin`.
+// The first position in [begin, end] where `beyond` holds, given that it holds from some position on.
 template <class Beyond>
-std::size_t gallop(std::size_t begin, std::size_t end, std::size_t step, Beyond beyond) {
-  std::size_t low = begin;
-  while (low + step < end && !beyond(low + step)) {
-    low += step;
-    step *= 2;
-  }
-  std::size_t high = std::min(low + step, end);
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
+std::size_t first_where(std::size_t begin, std::size_t end, Beyond beyond) {
+  while (begin < end) {
+    const std::size_t middle = begin + (end - begin) / 2;
     if (beyond(middle)) {
-      high = middle;
+      end = middle;
     } else {
-      low = middle + 1;
+      begin = middle + 1;
     }
   }
-  return low;
+  return begin;
 }
 
-// The first of `size` positions where `beyond` holds, given that it holds from some position on; `size` if nowhere.
+// The same, fastest when that position is some `step` before or behind `guess`, which is not before `begin`.
 template <class Beyond>
-std::size_t first_where(std::size_t size, Beyond beyond) {
-  return gallop(0, size, std::max<std::size_t>(1, size / 2), beyond);
+std::size_t gallop(std::size_t begin, std::size_t end, std::size_t guess, std::size_t step, Beyond beyond) {
+  if (guess >= end || beyond(guess)) {
+    end = std::min(guess, end);
+    while (end - begin > step && beyond(end - step)) {
+      end -= step;
+      step *= 2;
+    }
+    return first_where(end - std::min(step, end - begin), end, beyond);
+  }
+  begin = guess;
+  while (end - begin > step && !beyond(begin + step)) {
+    begin += step;
+    step *= 2;
+  }
+  return first_where(begin, std::min(begin + step, end), beyond);
 }
 
 }  // namespace
@@ -104,23 +110,25 @@ void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColum
   };
 
   // Slices of one depth do not overlap: only the last one that starts before the first column can reach into it.
-  std::size_t i = first_where(size, [&](std::size_t k) { return columns.x(start(k)) >= 0; });
+  std::size_t i = first_where(0, size, [&](std::size_t k) { return columns.x(start(k)) >= 0; });
   if (i > 0 && columns.x(slices.end_ns(slice(depth, i - 1))) > 0) --i;
 
   const std::int64_t longest_ns = slices.duration_ns[slice(depth, longest(slices, depth, 0, size))];
   const bool any_long = static_cast<double>(longest_ns) >= least_ns;
 
-  // The first of the slices from `begin` to before `end` for which beyond(its column), given that it starts near `at`.
-  // The search compares times, which is faster than columns; where times are rounded its result may be off by a slice.
-  const auto first_beyond = [&](std::size_t begin, std::size_t end, std::size_t step, double at, auto beyond) {
+  // The first of the slices from `begin` to before `end` for which beyond(its column), given that it starts near `at`
+  // and is about `count` slices behind `begin`. The search compares times, which is faster than columns; where times
+  // are rounded its result may be off by a slice.
+  const auto first_beyond = [&](std::size_t begin, std::size_t end, std::size_t count, double at, auto beyond) {
     const double time = columns.begin_ns + at * columns.ns_per_pixel;
-    std::size_t found = gallop(begin, end, step, [&](std::size_t k) { return static_cast<double>(start(k)) >= time; });
+    std::size_t found = gallop(begin, end, begin + count, std::max<std::size_t>(1, count / 16),
+                               [&](std::size_t k) { return static_cast<double>(start(k)) >= time; });
     while (found < end && !beyond(columns.x(start(found)))) ++found;
     while (found > begin && beyond(columns.x(start(found - 1)))) --found;
     return found;
   };
 
-  std::size_t step = 1;
+  std::size_t before = 1;  // slices of the column before: neighbouring columns hold about as many
   while (i < size && columns.x(start(i)) < columns.count) {
     if (wide(i)) {
       const double first = std::clamp(std::round(columns.x(start(i))), -1.0, double(columns.count));
@@ -131,14 +139,14 @@ void LevelOfDetail::items(const Slices& slices, unsigned depth, const PixelColum
       continue;
     }
     const int column = columns.column(start(i));
-    std::size_t end = first_beyond(i, size, step, column + 1, [&](double x) { return x >= column + 1; });
-    step = std::max<std::size_t>(1, (end - i) / 2);  // neighbouring columns hold about as many
+    std::size_t end = first_beyond(i, size, before, column + 1, [&](double x) { return x >= column + 1; });
+    before = end - i;
     // Of slices that start in one column only the last can be a pixel wide or more.
     if (end - i > 1 && wide(end - 1)) --end;
     std::size_t middle = i;
     if (end - i > 1) {
-      const std::size_t past = first_beyond(i, end, std::max<std::size_t>(1, (end - i) / 4), column + 0.5,
-                                            [&](double x) { return x > column + 0.5; });
+      const std::size_t past =
+          first_beyond(i, end, (end - i) / 2, column + 0.5, [&](double x) { return x > column + 0.5; });
       if (past > i) middle = past - 1;
     }
     const std::size_t shown = any_long && end - i > 1 ? longest(slices, depth, i, end) : middle;
@@ -152,7 +160,7 @@ std::optional<std::uint32_t> LevelOfDetail::slice_at(const Slices& slices, unsig
                                                      double slack_ns) const {
   const std::size_t size = count(depth);
   const auto starts_by = [&](double time) {
-    return first_where(size, [&](std::size_t i) { return double(slices.start_ns[slice(depth, i)]) > time; });
+    return first_where(0, size, [&](std::size_t i) { return double(slices.start_ns[slice(depth, i)]) > time; });
   };
   std::size_t begin = starts_by(time_ns - slack_ns), end = starts_by(time_ns + slack_ns);
   if (begin > 0 && double(slices.end_ns(slice(depth, begin - 1))) >= time_ns - slack_ns) --begin;
