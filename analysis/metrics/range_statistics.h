@@ -5,8 +5,12 @@
 // those of the work on the device where that is known. A range inside another one counts in both. Work on a device
 // belongs to the ranges that were open on the thread that launched it, at the start of the innermost call with the
 // correlation of the work.
+//
+// A trace may have millions of names. Beyond `most_range_names` rows, only those with the largest totals are kept, and
+// the last row has the sums of all others.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,13 +34,25 @@ struct RangeStatistics {
   std::string domain, category, name;
   DurationSketch durations;  // of the calls
   DeviceTime device;
+  // The row "other names" stands for this many rows that were not kept; 0 for the row of one name. Of several ranks
+  // together, it is the least number that it can be.
+  std::uint64_t others = 0;
 };
 
-// The largest total first. Cost: linear in the slices of the rank; with work on devices, n log n in that work.
-// `correlations` are those of the rank; nullptr where it has no work on devices.
-std::vector<RangeStatistics> range_statistics(const Trace& trace, const Rank& rank, const Correlations* correlations);
+// A row takes about 1 kB in the analysis and in JSON.
+inline constexpr std::size_t most_range_names = 200'000;
+
+// The largest total first, and the row "other names" last. The rows of point-to-point messages are always kept, because
+// their number decides whether messages are matched. Cost: linear in the slices of the rank; with work on devices, n
+// log n in that work. `correlations` are those of the rank; nullptr where it has no work on devices.
+std::vector<RangeStatistics> range_statistics(const Trace& trace, const Rank& rank, const Correlations* correlations,
+                                              std::size_t most_names = most_range_names);
 
 // The rows of all ranks, joined by domain, category and name. Cost: n log n in the rows.
-std::vector<RangeStatistics> merged_ranges(std::vector<const std::vector<RangeStatistics>*> ranks);
+std::vector<RangeStatistics> merged_ranges(std::vector<const std::vector<RangeStatistics>*> ranks,
+                                           std::size_t most_names = most_range_names);
+
+// The number of names in the rows, those of the row "other names" as well.
+std::uint64_t names_in(const std::vector<RangeStatistics>& rows);
 
 }  // namespace paceline::analysis

@@ -23,7 +23,7 @@ void each_member(A& a, DurationSketch& v) {
 }
 template <class A>
 void each_member(A& a, RangeStatistics& v) {
-  a(v.domain, v.category, v.name, v.durations, v.device);
+  a(v.domain, v.category, v.name, v.durations, v.device, v.others);
 }
 template <class A>
 void each_member(A& a, KernelStatistics& v) {

@@ -19,8 +19,14 @@ std::string domain_cell(const RangeStatistics& range) {
   return text.empty() ? no_value : label(text, longest_domain);
 }
 
-using RangeName = std::tuple<std::string_view, std::string_view, std::string_view>;
-RangeName name_of(const RangeStatistics& range) { return {range.domain, range.category, range.name}; }
+// "other names (9,800,000)"
+std::string name_cell(const RangeStatistics& range) {
+  if (range.others == 0) return label(range.name, longest_name);
+  return fmt::format("{} ({})", range.name, count(static_cast<double>(range.others)));
+}
+
+using RangeName = std::tuple<std::string_view, std::string_view, std::string_view, bool>;
+RangeName name_of(const RangeStatistics& range) { return {range.domain, range.category, range.name, range.others > 0}; }
 
 // "5.20 s (rank 1)": the rank in which the row takes longest.
 std::string longest_rank(const RunAnalysis& run, const RangeStatistics& row) {
@@ -54,22 +60,30 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
         " Device work is the time of the kernels and copies launched from inside; projected is from the "
         "start of the first to the end of the last one of each call.";
   }
-  for (const RangeStatistics& range : run.ranges) {
-    if (table.rows.size() == most_shown) {
-      table.title += fmt::format(": the {} largest of {}", most_shown, count(static_cast<double>(run.ranges.size())));
-      table.note += " --format json has all of them, for each rank.";
-      break;
-    }
+  const auto add = [&](const RangeStatistics& range) {
     const DurationSketch& durations = range.durations;
     auto& row = table.rows.emplace_back(std::vector<std::string>{
-        label(range.name, longest_name), domain_cell(range), count(static_cast<double>(durations.count())),
+        name_cell(range), domain_cell(range), count(static_cast<double>(durations.count())),
         duration(durations.sum_ns()), duration(durations.minimum_ns()), rounded_duration(durations.quantile_ns(0.5)),
         duration(durations.maximum_ns()), rounded_duration(durations.stddev_ns())});
     if (several) row.push_back(longest_rank(run, range));
-    if (!on_device) continue;
+    if (!on_device) return;
     const bool known = range.device.operations > 0;
     row.push_back(known ? duration(range.device.work_ns) : no_value);
     row.push_back(known ? duration(range.device.projected_ns) : no_value);
+  };
+  for (std::size_t i = 0; i < std::min(most_shown, run.ranges.size()); ++i) add(run.ranges[i]);
+  if (run.ranges.size() > most_shown) {
+    const bool cut = run.ranges.back().others > 0;
+    table.title += fmt::format(": the {} largest of {}{}", most_shown, cut && several ? "at least " : "",
+                               count(static_cast<double>(names_in(run.ranges))));
+    if (cut) {
+      add(run.ranges.back());
+      table.note += fmt::format(
+          " The report has figures for the {} names with the largest totals, and the row \"other names\" for the rest.",
+          count(static_cast<double>(run.ranges.size() - 1)));
+    }
+    table.note += fmt::format(" --format json has {}, for each rank.", cut ? "these rows" : "all of them");
   }
   out.push_back(std::move(table));
 }
@@ -81,6 +95,7 @@ Json ranges_json(const std::vector<RangeStatistics>& ranges) {
     Json entry = {{"name", range.name}};
     if (!range.domain.empty()) entry["domain"] = range.domain;
     if (!range.category.empty()) entry["category"] = range.category;
+    if (range.others > 0) entry["other_names"] = range.others;
     entry["calls"] = durations.count();
     entry["total_ns"] = durations.sum_ns();
     entry["min_ns"] = durations.minimum_ns();

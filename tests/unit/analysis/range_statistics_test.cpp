@@ -155,6 +155,74 @@ TEST(RangeStatistics, OfSeveralRanksAreJoinedByName) {
   EXPECT_EQ(rows[1].durations.count(), 1U);
 }
 
+// Five names of 100, 200, …, 500 ns, of which two are kept, and a message, which is always kept. "a 1" and "a 3" launch
+// a kernel each.
+TEST(RangeStatistics, KeepTheLargestOfManyNamesAndSumTheOthers) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    TrackBuilder& main = rank.add_main_thread();
+    TrackBuilder& stream = rank.add_track(TrackKind::stream, "GPU 0 stream 7", 3);
+    std::int64_t now = 0;
+    for (int i = 1; i <= 5; ++i, now += 1000) {
+      main.add_slice(now, now + 100 * i, "a " + std::to_string(i));
+      if (i == 2) main.add_slice(now + 300, now + 310, "a 2");
+      if (i != 1 && i != 3) continue;
+      main.add_slice(now + 1, now + 2, "MPI_Send", "mpi", "point-to-point");
+      main.argument("correlation", i);
+      stream.add_slice(now + 10, now + 17, "kernel", "cuda", "kernel");
+      stream.argument("correlation", i);
+    }
+    if (r == 1) main.add_slice(now, now + 900, "of rank 1");
+  }
+  const Trace trace = run.finish();
+  const Correlations correlations(trace, trace.ranks[0]);
+  const auto first = range_statistics(trace, trace.ranks[0], &correlations, 3);
+  const auto names_of = [](const std::vector<RangeStatistics>& rows) {
+    std::vector<std::string> names;
+    for (const RangeStatistics& range : rows) names.push_back(range.name);
+    return names;
+  };
+  EXPECT_EQ(names_of(first), (std::vector<std::string>{"a 5", "a 4", "MPI_Send", "other names"}));
+  const RangeStatistics& others = first.back();
+  EXPECT_EQ(others.others, 3U);
+  EXPECT_EQ(others.durations.count(), 4U);
+  EXPECT_EQ(others.durations.sum_ns(), 100 + 200 + 10 + 300);
+  EXPECT_EQ(others.durations.minimum_ns(), 10);
+  EXPECT_EQ(others.durations.maximum_ns(), 300);
+  EXPECT_EQ(others.device.operations, 2U);
+  EXPECT_EQ(others.device.work_ns, 14);
+  EXPECT_EQ(names_in(first), 6U);
+  for (const RangeStatistics& range : first) EXPECT_EQ(range.others > 0, range.name == "other names");
+
+  const auto second = range_statistics(trace, trace.ranks[1], nullptr, 3);
+  EXPECT_EQ(names_of(second), (std::vector<std::string>{"of rank 1", "a 5", "MPI_Send", "other names"}));
+  const auto rows = merged_ranges({&first, &second}, 2);
+  EXPECT_EQ(names_of(rows), (std::vector<std::string>{"a 5", "of rank 1", "MPI_Send", "other names"}));
+  EXPECT_EQ(rows[0].durations.sum_ns(), 1000);
+  EXPECT_EQ(rows[2].durations.count(), 4U);
+  EXPECT_EQ(rows.back().others, 5U);  // the four of rank 1, and a 4 of rank 0
+  EXPECT_EQ(rows.back().durations.sum_ns(), 2 * (100 + 200 + 10 + 300 + 400));
+}
+
+TEST(RangeStatistics, AreAlikeWhereTheTraceHasMoreNamesThanTheRank) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+    for (int i = 0; i < 4; ++i) main.add_slice(100 * i, 100 * i + 10 + i, std::to_string(r) + " " + std::to_string(i));
+  }
+  const Trace trace = run.finish();
+  const auto all = range_statistics(trace, trace.ranks[1], nullptr);
+  const auto limited = range_statistics(trace, trace.ranks[1], nullptr, 4);
+  ASSERT_EQ(all.size(), 4U);
+  ASSERT_EQ(limited.size(), 4U);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(limited[i].name, all[i].name);
+    EXPECT_EQ(limited[i].durations.sum_ns(), all[i].durations.sum_ns());
+    EXPECT_EQ(limited[i].others, 0U);
+  }
+}
+
 TEST(Labels, AreOneShortLineWithoutControlCharacters) {
   EXPECT_EQ(label("forward", 7), "forward");
   EXPECT_EQ(label("a\x1b[31m\nb", 20), "a�[31m�b");

@@ -64,6 +64,30 @@ TEST(RangesTable, ShowsTheLargestOfMany) {
   EXPECT_EQ(json_of(report)["runs"][0]["per_rank"][0]["ranges"].size(), 40U);
 }
 
+// A rank of which 20 names were kept, and 9,800,000 were not.
+TEST(RangesTable, HasARowForTheNamesThatWereNotKept) {
+  const auto row = [](std::string name, std::int64_t ns) {
+    RangeStatistics range;
+    range.name = std::move(name);
+    range.durations.add(ns);
+    return range;
+  };
+  RankSummary rank;
+  for (int i = 0; i < 20; ++i) rank.ranges.push_back(row("layer" + std::to_string(i), 1'000'000 - i));
+  rank.ranges.push_back(row("other names", 77'000'000));
+  rank.ranges.back().others = 9'800'000;
+  const Report report = build_report({analyse_run(std::vector{rank}, "run")});
+  const std::string text = render_text(report);
+  EXPECT_THAT(text, HasSubstr("Time in ranges and calls: the 15 largest of 9,800,020"));
+  EXPECT_THAT(text, HasSubstr("other names (9,800,000)"));
+  EXPECT_THAT(text, Not(HasSubstr("layer15")));
+  const json ranges = json_of(report)["runs"][0]["per_rank"][0]["ranges"];
+  ASSERT_EQ(ranges.size(), 21U);
+  EXPECT_EQ(ranges[20]["other_names"], 9'800'000);
+  EXPECT_EQ(ranges[20]["total_ns"], 77'000'000);
+  EXPECT_FALSE(ranges[19].contains("other_names"));
+}
+
 TEST(RangesTable, NamesAreTextInEveryRendering) {
   TraceBuilder run;
   TrackBuilder& main = run.add_rank(0).add_main_thread();
