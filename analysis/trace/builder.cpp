@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "profiler/format/error.h"
 
@@ -138,8 +139,15 @@ std::string lost_reason(const std::string& cause) {
 }
 
 // Brings a rank from its own names and kinds to those of the trace. Ranks of one program mostly agree, and then nothing
-// is to be done.
-void merge(const Vocabulary& words, const Communicators& communicators, Rank& rank, Trace& trace) {
+// is to be done. The names and kinds of the first rank become those of the trace: with millions of names, a second copy
+// would take as much memory as the slices.
+void merge(Vocabulary words, const Communicators& communicators, Rank& rank, Trace& trace) {
+  if (trace.names.size() == 1 && trace.kinds.size() == 1) {
+    trace.names = std::move(words.names);
+    trace.kinds = std::move(words.kinds);
+    for (const Communicator& communicator : communicators) trace.communicators.add(communicator);
+    return;
+  }
   bool same_names = true, same_kinds = true;
   std::vector<NameId> names(words.names.size());
   for (NameId id = 0; id < names.size(); ++id) {
@@ -371,7 +379,7 @@ Trace TraceBuilder::finish() {
   Trace trace;
   for (RankBuilder& builder : ranks_) {
     builder.finish();
-    merge(builder.words_, builder.communicators_, builder.rank_, trace);
+    merge(std::exchange(builder.words_, {}), builder.communicators_, builder.rank_, trace);
     trace.ranks.push_back(std::move(builder.rank_));
   }
   ranks_.clear();

@@ -1,6 +1,7 @@
 // Numbers for strings, by a look-up that costs a few nanoseconds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -78,9 +79,20 @@ class Interner {
   std::uint32_t add(Slot& slot, std::uint64_t hash, std::string_view text) {
     const std::uint32_t number = size();
     slot = {static_cast<std::uint32_t>(hash), number};
-    texts_.push_back(kept_.emplace_back(text));
+    texts_.push_back(keep(text));
     if (texts_.size() * 2 > slots_.size()) grow();
     return number;
+  }
+
+  // The texts lie in blocks, one behind the other: a string for each would take twice the memory.
+  std::string_view keep(std::string_view text) {
+    if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < text.size()) {
+      blocks_.emplace_back().reserve(std::max(text.size(), std::size_t{64} << 10));
+    }
+    std::string& block = blocks_.back();
+    const std::size_t at = block.size();
+    block += text;
+    return std::string_view(block).substr(at);
   }
 
   void grow() {
@@ -97,7 +109,7 @@ class Interner {
 
   std::vector<Slot> slots_;  // a power of two of them
   int shift_ = 64 - 10;
-  std::deque<std::string> kept_;  // a deque keeps addresses
+  std::deque<std::string> blocks_;  // a deque keeps addresses
   std::vector<std::string_view> texts_;
 };
 

@@ -88,12 +88,13 @@ KinetoRank::KindInfo KinetoRank::kind_info(std::string_view compound, EventClass
   if (event_class == EventClass::copy || event_class == EventClass::set) {  // "Memcpy HtoD (Pageable -> Device)"
     const std::size_t open = name.find(" ("), arrow = name.find(" -> ");
     if (open != name.npos && name.back() == ')') {
+      info.memory = std::make_unique<CopiedMemory>();
       std::string memory = name.substr(open + 2, name.size() - open - 3);
       if (arrow != name.npos && arrow > open) {
-        info.from = name.substr(open + 2, arrow - open - 2);
+        info.memory->from = name.substr(open + 2, arrow - open - 2);
         memory = name.substr(arrow + 4, name.size() - arrow - 5);
       }
-      info.to = memory;
+      info.memory->to = memory;
       name.resize(open);
     }
   }
@@ -207,8 +208,10 @@ std::uint32_t KinetoRank::copy_set(std::uint32_t set, std::uint32_t kind) {
     const std::string text = memory == "Device" ? "GPU " + info.device : lower_case(memory);
     info.arguments.push_back(make_text(rank_.names().intern(key), rank_.names().intern(text)));
   };
-  add("from", kind_infos_[kind].from);
-  add("to", kind_infos_[kind].to);
+  if (const CopiedMemory* memory = kind_infos_[kind].memory.get()) {
+    add("from", memory->from);
+    add("to", memory->to);
+  }
   found->second = static_cast<std::uint32_t>(set_infos_.size());
   sets_.intern(fmt::format("copy {} {}", set, kind));  // keeps the numbers of both in step
   set_infos_.push_back(std::move(info));

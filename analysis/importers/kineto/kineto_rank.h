@@ -35,11 +35,14 @@ class KinetoRank {
   bool of_pytorch() const { return of_pytorch_; }
 
  private:
-  struct KindInfo {
+  struct CopiedMemory {
+    std::string from, to;  // "Pageable"
+  };
+  struct KindInfo {  // a trace may have millions of them
     EventClass event_class = EventClass::other;
     KindId kind = 0;
     bool iteration = false, nccl = false, communication = false, gloo = false;
-    std::string from = {}, to = {};  // of a copy or a fill: "Pageable"
+    std::unique_ptr<CopiedMemory> memory = {};  // of a copy or a fill
   };
   struct SetInfo {
     std::vector<Argument> arguments;
