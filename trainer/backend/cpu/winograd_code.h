@@ -7,14 +7,11 @@
 //   PACELINE_WINOGRAD_RUNS_HERE  whether the processor has the instruction set
 // and it undefines them. GCC only inlines an intrinsic function into functions with that target, hence no templates.
 //
-// The algorithm takes the tiles of the batch, 4×4 pixels each, in chunks that fit the shared cache. Of each chunk the
-// 6×6 pixels around every tile are transformed, all channels of a tile together, into 36 matrices of tiles × channels.
-// Then each thread takes two blocks of output channels at a time, transforms their weights, multiplies the 36 pairs of
-// matrices and transforms the products back. Transformed weights are thus never kept: they are four times as large as
-// weights.
+// The algorithm takes the tiles of the batch, 4×4 pixels each. The 6×6 pixels around every tile are transformed into 36
+// matrices of tiles × channels, and the 3×3 weights into 36 matrices of channels × outputs. The 36 products of these
+// matrices are transformed back. winograd_passes.h divides this work among threads and among the levels of the cache.
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -33,50 +30,38 @@ using Vector = PACELINE_WINOGRAD_VECTOR;
 
 #include "trainer/backend/cpu/winograd_transforms.h"
 
-constexpr std::size_t group = 48;  // tiles whose products a thread computes at once: they fit its second-level cache
+constexpr std::size_t group = 48;  // tiles whose products are computed at once, at most
 constexpr std::size_t block = sizeof(Vector) / sizeof(float);
 constexpr int most_vectors = 2;  // of output channels at once
 constexpr std::size_t lanes = most_vectors * block;
 // Rows of a matrix that are multiplied at once. Their sums, two vectors each, the two vectors of the other matrix and a
 // factor fill AVX2's 16 registers and most of AVX-512's 32. There, 12 rows load 14 values for 24 multiplications.
-constexpr int most_rows = block == 8 ? 6 : 12;
+constexpr int most_rows = block == 8 ? 6 : 12, fewer_rows = block == 8 ? 2 : 4;
 constexpr std::size_t pad = 16;  // keeps rows and matrices apart in the cache's sets
-constexpr std::size_t most_groups =
-    2;  // of a chunk: few groups fit the caches, many make the transforms of the weights rarer
 
 std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-// The matrices of a chunk: [group][matrix][tile][channel].
+// The matrices of a group of tiles: [matrix][tile][channel].
 struct Planes {
   std::size_t channels, matrices;
   std::size_t row() const { return channels + pad; }
   std::size_t matrix() const { return group * row() + pad; }
-  std::size_t size() const { return matrices * matrix(); }  // of a group
+  std::size_t size() const { return matrices * matrix(); }
 };
 
-// For many threads, pieces of `lanes` channels are too few, so each piece is halved.
-std::size_t parts_of(const Shape& s, int threads) {
-  return static_cast<std::size_t>(threads) * lanes > s.out ? most_groups : 1;
-}
-
-std::size_t pieces_of(const Shape& s) { return divide_up(s.out, lanes); }
-
-// The number of vectors in the piece that begins with an output channel: with blocks of 16, the last may have one.
-int vectors_of(const Shape& s, std::size_t channel) {
-  return static_cast<int>(std::min(lanes, s.out - channel) / block);
+// Output channels are computed in pieces of `lanes`. With blocks of 16, the last piece may have one vector.
+std::size_t pieces_of(std::size_t channels) { return divide_up(channels, lanes); }
+int vectors_of(std::size_t channels, std::size_t piece) {
+  return static_cast<int>(std::min(lanes, channels - piece * lanes) / block);
 }
 
 constexpr std::size_t products_matrix = group * lanes + pad;
 std::size_t weights_matrix(std::size_t channels) { return channels * lanes + pad; }
 
 struct Tiling {
-  std::size_t rows, columns, total, groups;  // groups: of a chunk
+  std::size_t rows, columns, total;
   explicit Tiling(const Shape& s)
-      : rows(divide_up(s.height, 4)),
-        columns(divide_up(s.width, 4)),
-        total(s.batch * rows * columns),
-        groups(std::min(most_groups, divide_up(total, group))) {}
-  std::size_t chunk() const { return groups * group; }
+      : rows(divide_up(s.height, 4)), columns(divide_up(s.width, 4)), total(s.batch * rows * columns) {}
 };
 
 // The position of a tile in a tensor.
@@ -115,32 +100,29 @@ PACELINE_WINOGRAD_FUNCTION inline void load_pixels(const Shape& s, const float* 
   }
 }
 
-// Transforms all channels of one tile of the source into the 36 matrices. to: the tile's row in the first matrix.
-PACELINE_WINOGRAD_FUNCTION void transform_source(const Shape& s, const Planes& planes, const float* source,
+// Transforms one block of channels of one tile of the source. plane: the block's pixels in the first image. to: the
+// block's place in the tile's row of the first matrix.
+PACELINE_WINOGRAD_FUNCTION void transform_source(const Shape& s, std::size_t matrix, const float* plane,
                                                  const Place& place, float* to) {
-  for (std::size_t c = 0; c < planes.channels; c += block) {
-    Vector pixels[6][6], transformed[6][6];
-    load_pixels<6>(s, source + place.first + c * s.height * s.width, place.y - 1, place.x - 1, pixels);
-    both_ways<6, 6>(source_transform, pixels, transformed);
-    for (std::size_t f = 0; f < 36; ++f) store(to + f * planes.matrix() + c, transformed[f / 6][f % 6]);
-  }
+  Vector pixels[6][6], transformed[6][6];
+  load_pixels<6>(s, plane + place.first, place.y - 1, place.x - 1, pixels);
+  both_ways<6, 6>(source_transform, pixels, transformed);
+  for (std::size_t f = 0; f < 36; ++f) store(to + f * matrix, transformed[f / 6][f % 6]);
 }
 
-// Transforms all channels of one tile of the output's gradient. A 37th matrix gets the sums of the tile's pixels.
-PACELINE_WINOGRAD_FUNCTION void transform_gradient(const Shape& s, const Planes& planes, const float* gradient,
+// The same for the output's gradient. A 37th matrix gets the sum of the tile's pixels.
+PACELINE_WINOGRAD_FUNCTION void transform_gradient(const Shape& s, std::size_t matrix, const float* plane,
                                                    const Place& place, float* to) {
-  for (std::size_t c = 0; c < planes.channels; c += block) {
-    Vector pixels[4][4], transformed[6][6];
-    load_pixels<4>(s, gradient + place.first + c * s.height * s.width, place.y, place.x, pixels);
-    both_ways<4, 6>(gradient_transform, pixels, transformed);
-    for (std::size_t f = 0; f < 36; ++f) store(to + f * planes.matrix() + c, transformed[f / 6][f % 6]);
-    Vector sum;
-    fill(sum, 0);
-    for (const auto& row : pixels) {
-      for (const Vector& pixel : row) sum = plus(sum, pixel);
-    }
-    store(to + 36 * planes.matrix() + c, sum);
+  Vector pixels[4][4], transformed[6][6];
+  load_pixels<4>(s, plane + place.first, place.y, place.x, pixels);
+  both_ways<4, 6>(gradient_transform, pixels, transformed);
+  for (std::size_t f = 0; f < 36; ++f) store(to + f * matrix, transformed[f / 6][f % 6]);
+  Vector sum;
+  fill(sum, 0);
+  for (const auto& row : pixels) {
+    for (const Vector& pixel : row) sum = plus(sum, pixel);
   }
+  store(to + 36 * matrix, sum);
 }
 
 // The position in OIhw8i8o or OIhw16i16o of a block of output channels, from `out` on, of an input channel.
@@ -233,10 +215,9 @@ PACELINE_WINOGRAD_FUNCTION inline void multiply_block(const Factors& f, std::siz
 // The same for any number of rows.
 template <int Vectors>
 PACELINE_WINOGRAD_FUNCTION void multiply_rows(std::size_t rows, const Factors& f, float* c, bool add) {
-  constexpr int fewer = block == 8 ? 2 : 4;
   std::size_t r = 0;
   for (; r + most_rows <= rows; r += most_rows) multiply_block<most_rows, Vectors>(f, r, c, add);
-  for (; r + fewer <= rows; r += fewer) multiply_block<fewer, Vectors>(f, r, c, add);
+  for (; r + fewer_rows <= rows; r += fewer_rows) multiply_block<fewer_rows, Vectors>(f, r, c, add);
   for (; r < rows; ++r) multiply_block<1, Vectors>(f, r, c, add);
 }
 
@@ -244,47 +225,37 @@ void multiply(std::size_t rows, int vectors, const Factors& f, float* c, bool ad
   vectors == 1 ? multiply_rows<1>(rows, f, c, add) : multiply_rows<most_vectors>(rows, f, c, add);
 }
 
-// Writes `vectors` blocks of channels of one tile of the output, from `channel` on. from: the tile's row in the first
-// matrix of products.
+// Writes one block of channels of one tile of the output. from: the block's place in the tile's row of the first matrix
+// of products. bias: of these channels; may be null. plane: the block's pixels in the first image.
 PACELINE_WINOGRAD_FUNCTION void transform_output(const Shape& s, const Place& place, const float* from,
-                                                 const float* bias, std::size_t channel, int vectors, float* output) {
-  for (std::size_t at = 0; at < static_cast<std::size_t>(vectors) * block; at += block) {
-    Vector products[6][6], pixels[4][4], shift;
-    for (std::size_t f = 0; f < 36; ++f) load(products[f / 6][f % 6], from + f * products_matrix + at);
-    both_ways<6, 4>(output_transform, products, pixels);
-    fill(shift, 0);
-    if (bias != nullptr) load(shift, bias + channel + at);
-    float* plane = output + place.first + (channel + at) * s.height * s.width;
-    const auto y = static_cast<std::size_t>(place.y), x = static_cast<std::size_t>(place.x);
-    for (std::size_t r = 0; r < 4 && y + r < s.height; ++r) {
-      for (std::size_t c = 0; c < 4 && x + c < s.width; ++c) {
-        store(plane + ((y + r) * s.width + x + c) * block, plus(pixels[r][c], shift));
-      }
+                                                 const float* bias, float* plane) {
+  Vector products[6][6], pixels[4][4], shift;
+  for (std::size_t f = 0; f < 36; ++f) load(products[f / 6][f % 6], from + f * products_matrix);
+  both_ways<6, 4>(output_transform, products, pixels);
+  fill(shift, 0);
+  if (bias != nullptr) load(shift, bias);
+  float* const image = plane + place.first;
+  const auto y = static_cast<std::size_t>(place.y), x = static_cast<std::size_t>(place.x);
+  for (std::size_t r = 0; r < 4 && y + r < s.height; ++r) {
+    for (std::size_t c = 0; c < 4 && x + c < s.width; ++c) {
+      store(image + ((y + r) * s.width + x + c) * block, plus(pixels[r][c], shift));
     }
   }
 }
 
-// The weights' gradient of `vectors` blocks of output channels, from `channel` on, and `inputs` input channels, from
-// `first` on, from the products [matrix][input channel][lanes]. channels: of the input.
+// The gradient of the weights of a piece from its products, [matrix][input channel][lanes], for a block of input
+// channels from `first` on. channel: the piece's first output channel. channels: of the input.
 PACELINE_WINOGRAD_FUNCTION void transform_weights_gradient(const float* products, std::size_t channels,
-                                                           std::size_t inputs, std::size_t first, std::size_t channel,
-                                                           int vectors, bool add, float* gradient) {
-  for (std::size_t i = 0; i < inputs; ++i) {
+                                                           std::size_t first, std::size_t channel, int vectors,
+                                                           float* gradient) {
+  for (std::size_t i = first; i < first + block; ++i) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(vectors) * block; at += block) {
       Vector of_tile[6][6], taps[3][3];
       const float* row = products + i * lanes + at;
-      for (std::size_t f = 0; f < 36; ++f) load(of_tile[f / 6][f % 6], row + f * weights_matrix(inputs));
+      for (std::size_t f = 0; f < 36; ++f) load(of_tile[f / 6][f % 6], row + f * weights_matrix(channels));
       both_ways<6, 3>(weights_gradient_transform, of_tile, taps);
-      float* to = gradient + weights_at(channels, channel + at, first + i);
-      for (std::size_t k = 0; k < 9; ++k) {
-        Vector tap = taps[k / 3][k % 3];
-        if (add) {
-          Vector before;
-          load(before, to + k * tap_step);
-          tap = plus(before, tap);
-        }
-        store(to + k * tap_step, tap);
-      }
+      float* to = gradient + weights_at(channels, channel + at, i);
+      for (std::size_t k = 0; k < 9; ++k) store(to + k * tap_step, taps[k / 3][k % 3]);
     }
   }
 }
@@ -306,63 +277,16 @@ int this_thread() {
 #endif
 }
 
-// Work memory: the source's planes, the gradient's, then each thread's weights and products.
-struct Work {
-  Planes source, gradient;
-  std::size_t weights, thread, total;
-  Work(const Shape& s, const Tiling& tiling, int threads)
-      : source{s.in, 36},
-        gradient{s.out, 37},
-        weights(36 * weights_matrix(std::max(s.in, s.out))),
-        thread(weights + 36 * products_matrix),
-        total(tiling.groups * (source.size() + gradient.size()) + static_cast<std::size_t>(threads) * thread) {}
-};
-
-// output = source convolved with the weights that transform(first output channel, vectors, to) gives.
-template <class Transform>
-void convolve(const Shape& s, const float* source, const float* bias, float* output, float* work, int threads,
-              Transform transform) {
-  const Tiling tiling(s);
-  const Work sizes(s, tiling, threads);
-  const Planes& planes = sizes.source;
-  float* const of_threads = work + tiling.groups * planes.size();
-  const std::size_t parts = parts_of(s, threads);
-#pragma omp parallel num_threads(threads)
-  {
-    float* const weights = of_threads + static_cast<std::size_t>(this_thread()) * sizes.thread;
-    float* const products = weights + sizes.weights;
-    for (std::size_t begin = 0; begin < tiling.total; begin += tiling.chunk()) {
-      const std::size_t tiles = std::min(tiling.chunk(), tiling.total - begin);
-#pragma omp for schedule(static)
-      for (std::size_t t = 0; t < tiles; ++t) {
-        transform_source(s, planes, source, place_of(s, tiling, s.in, begin + t),
-                         work + t / group * planes.size() + t % group * planes.row());
-      }
-#pragma omp for schedule(dynamic)
-      for (std::size_t item = 0; item < pieces_of(s) * parts; ++item) {
-        const std::size_t channel = item / parts * lanes;
-        const int vectors = vectors_of(s, channel);
-        transform(channel, vectors, weights);
-        for (std::size_t g = item % parts; g * group < tiles; g += parts) {
-          const std::size_t rows = std::min(group, tiles - g * group);
-          for (std::size_t f = 0; f < 36; ++f) {
-            const float* const a = work + g * planes.size() + f * planes.matrix();
-            multiply(rows, vectors, {a, planes.row(), 1, weights + f * weights_matrix(s.in), lanes, s.in},
-                     products + f * products_matrix, false);
-          }
-          for (std::size_t t = 0; t < rows; ++t) {
-            transform_output(s, place_of(s, tiling, s.out, begin + g * group + t), products + t * lanes, bias, channel,
-                             vectors, output);
-          }
-        }
-      }
-    }
-  }
-}
+#include "trainer/backend/cpu/winograd_passes.h"
 
 bool runs_here() { return PACELINE_WINOGRAD_RUNS_HERE; }
 
-std::size_t work_size(const Shape& shape, int threads) { return Work(shape, Tiling(shape), threads).total; }
+Shape turned(const Shape& s) { return {s.batch, s.height, s.width, s.out, s.in}; }
+
+std::size_t work_size(const Shape& shape, int threads) {
+  return std::max({convolution_work(shape, threads), convolution_work(turned(shape), threads),
+                   GradientWork(shape, Tiling(shape)).total});
+}
 
 void forward(const Shape& shape, const float* source, const float* weights, const float* bias, float* output,
              float* work, int threads) {
@@ -373,55 +297,10 @@ void forward(const Shape& shape, const float* source, const float* weights, cons
 
 void backward_data(const Shape& shape, const float* output_gradient, const float* weights, float* source_gradient,
                    float* work, int threads) {
-  Shape turned = shape;
-  std::swap(turned.in, turned.out);
-  convolve(turned, output_gradient, nullptr, source_gradient, work, threads,
+  convolve(turned(shape), output_gradient, nullptr, source_gradient, work, threads,
            [&](std::size_t channel, int vectors, float* to) {
              transform_turned_weights(weights, shape.in, shape.out, channel, vectors, to);
            });
-}
-
-void backward_weights(const Shape& s, const float* source, const float* output_gradient, float* weights_gradient,
-                      float* bias_gradient, float* work, int threads) {
-  const Tiling tiling(s);
-  const Work sizes(s, tiling, threads);
-  const Planes &sources = sizes.source, &gradients = sizes.gradient;
-  float* const of_gradient = work + tiling.groups * sources.size();
-  float* const of_threads = of_gradient + tiling.groups * gradients.size();
-  const std::size_t parts = parts_of(s, threads);
-#pragma omp parallel num_threads(threads)
-  {
-    float* const products = of_threads + static_cast<std::size_t>(this_thread()) * sizes.thread;
-    for (std::size_t begin = 0; begin < tiling.total; begin += tiling.chunk()) {
-      const std::size_t tiles = std::min(tiling.chunk(), tiling.total - begin);
-#pragma omp for schedule(static)
-      for (std::size_t t = 0; t < tiles; ++t) {
-        transform_source(s, sources, source, place_of(s, tiling, s.in, begin + t),
-                         work + t / group * sources.size() + t % group * sources.row());
-        transform_gradient(s, gradients, output_gradient, place_of(s, tiling, s.out, begin + t),
-                           of_gradient + t / group * gradients.size() + t % group * gradients.row());
-      }
-#pragma omp for schedule(dynamic)
-      for (std::size_t item = 0; item < pieces_of(s) * parts; ++item) {
-        const std::size_t channel = item / parts * lanes, inputs = s.in / parts, first = item % parts * inputs;
-        const int vectors = vectors_of(s, channel);
-        for (std::size_t g = 0; g * group < tiles; ++g) {
-          const float* const gradient = of_gradient + g * gradients.size() + channel;
-          const std::size_t rows = std::min(group, tiles - g * group);
-          for (std::size_t f = 0; f < 36; ++f) {
-            const float* const a = work + g * sources.size() + f * sources.matrix() + first;
-            multiply(inputs, vectors, {a, 1, sources.row(), gradient + f * gradients.matrix(), gradients.row(), rows},
-                     products + f * weights_matrix(inputs), g > 0);
-          }
-          if (bias_gradient != nullptr && first == 0) {
-            add_rows(rows, static_cast<std::size_t>(vectors) * block, gradient + 36 * gradients.matrix(),
-                     gradients.row(), bias_gradient + channel, begin + g > 0);
-          }
-        }
-        transform_weights_gradient(products, s.in, inputs, first, channel, vectors, begin > 0, weights_gradient);
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -1,0 +1,240 @@
+// The passes of Winograd's algorithm over a batch: which thread computes what, in which order. winograd_code.h includes
+// this file for each kind of vector, inside that code's namespace.
+//
+// Speed is decided by the caches, not by the arithmetic: matrices that one thread has written and another one reads, or
+// that leave the second-level cache, cost more than their multiplication. Hence
+// - convolutions with at least as many tiles as output channels transform all weights first. Then each thread takes a
+//   group of tiles from the pixels to the output, in memory of its own;
+// - those with fewer tiles transform a chunk of the source first. Then each thread takes a piece of the output channels
+//   and transforms the weights of that piece;
+// - gradients of weights transform a chunk of source and gradient first. Then each thread takes matrices, 36 to choose
+//   from, and adds the products of the whole chunk.
+
+// Transforms the tiles [begin, begin + tiles) of one block of channels, from `channel` on. It goes along the tiles of a
+// block, because the processor then fetches the next pixels ahead.
+void transform_source_tiles(const Shape& s, const Tiling& tiling, const Planes& planes, const float* source,
+                            std::size_t channel, std::size_t begin, std::size_t tiles, float* to) {
+  const float* const plane = source + channel * s.height * s.width;
+  for (std::size_t t = 0; t < tiles; ++t) {
+    transform_source(s, planes.matrix(), plane, place_of(s, tiling, s.in, begin + t), to + t * planes.row() + channel);
+  }
+}
+
+// A group of tiles times a piece of the weights, transformed back into the output.
+struct GroupOfTiles {
+  std::size_t begin, tiles;
+  const float* planes;
+};
+
+void multiply_piece(const Shape& s, const Tiling& tiling, const Planes& planes, const GroupOfTiles& of,
+                    std::size_t piece, const float* weights, const float* bias, float* products, float* output) {
+  const int vectors = vectors_of(s.out, piece);
+  for (std::size_t f = 0; f < 36; ++f) {
+    multiply(of.tiles, vectors,
+             {of.planes + f * planes.matrix(), planes.row(), 1, weights + f * weights_matrix(s.in), lanes, s.in},
+             products + f * products_matrix, false);
+  }
+  for (std::size_t v = 0; v < static_cast<std::size_t>(vectors); ++v) {
+    const std::size_t channel = piece * lanes + v * block;
+    for (std::size_t t = 0; t < of.tiles; ++t) {
+      transform_output(s, place_of(s, tiling, s.out, of.begin + t), products + t * lanes + v * block,
+                       bias == nullptr ? nullptr : bias + channel, output + channel * s.height * s.width);
+    }
+  }
+}
+
+// Threads that share groups or pieces divide them into equal parts. The sizes do not change any result.
+std::size_t equal_part(std::size_t total, std::size_t most, std::size_t threads, std::size_t multiple) {
+  const std::size_t parts = divide_up(divide_up(total, most), threads) * threads;
+  return divide_up(divide_up(total, parts), multiple) * multiple;
+}
+
+// Work memory of convolutions by tiles: all weights, then each thread's planes and products.
+struct TilesWork {
+  Planes planes;
+  std::size_t weights, piece, thread, total;
+  TilesWork(const Shape& s, int threads)
+      : planes{s.in, 36},
+        weights(0),
+        piece(36 * weights_matrix(s.in)),
+        thread(planes.size() + 36 * products_matrix),
+        total(0) {
+    weights = pieces_of(s.out) * piece;
+    total = weights + static_cast<std::size_t>(threads) * thread;
+  }
+};
+
+template <class Transform>
+void convolve_by_tiles(const Shape& s, const float* source, const float* bias, float* output, float* work, int threads,
+                       Transform transform) {
+  const Tiling tiling(s);
+  const TilesWork sizes(s, threads);
+  const auto all = static_cast<std::size_t>(threads);
+  const std::size_t pieces = pieces_of(s.out), tiles = equal_part(tiling.total, group, all, fewer_rows);
+  const std::size_t groups = divide_up(tiling.total, tiles);
+  // With few groups, several threads transform the same tiles and share their pieces of the output channels.
+  const std::size_t sharing = std::clamp(2 * all / groups, std::size_t{1}, pieces);
+#pragma omp parallel num_threads(threads)
+  {
+    float* const planes = work + sizes.weights + static_cast<std::size_t>(this_thread()) * sizes.thread;
+    float* const products = planes + sizes.planes.size();
+#pragma omp for schedule(static)
+    for (std::size_t p = 0; p < pieces; ++p) transform(p * lanes, vectors_of(s.out, p), work + p * sizes.piece);
+#pragma omp for schedule(dynamic)
+    for (std::size_t item = 0; item < groups * sharing; ++item) {
+      const std::size_t begin = item / sharing * tiles;
+      const GroupOfTiles of{begin, std::min(tiles, tiling.total - begin), planes};
+      for (std::size_t c = 0; c < s.in; c += block) {
+        transform_source_tiles(s, tiling, sizes.planes, source, c, begin, of.tiles, planes);
+      }
+      for (std::size_t p = item % sharing; p < pieces; p += sharing) {
+        multiply_piece(s, tiling, sizes.planes, of, p, work + p * sizes.piece, bias, products, output);
+      }
+    }
+  }
+}
+
+// Work memory of convolutions by output channels: the planes of a chunk, then each thread's weights and products.
+constexpr std::size_t most_groups = 2;  // of a chunk: few fit the caches, many make the transforms of the weights rarer
+struct ChannelsWork {
+  Planes planes;
+  std::size_t groups, weights, thread, total;
+  ChannelsWork(const Shape& s, const Tiling& tiling, int threads)
+      : planes{s.in, 36},
+        groups(std::min(most_groups, divide_up(tiling.total, group))),
+        weights(36 * weights_matrix(s.in)),
+        thread(weights + 36 * products_matrix),
+        total(groups * planes.size() + static_cast<std::size_t>(threads) * thread) {}
+};
+
+template <class Transform>
+void convolve_by_channels(const Shape& s, const float* source, const float* bias, float* output, float* work,
+                          int threads, Transform transform) {
+  const Tiling tiling(s);
+  const ChannelsWork sizes(s, tiling, threads);
+  const Planes& planes = sizes.planes;
+  const std::size_t pieces = pieces_of(s.out), blocks = s.in / block;
+  // With few pieces, several threads transform the same weights and share the chunk's groups.
+  const std::size_t sharing = static_cast<std::size_t>(threads) > pieces ? sizes.groups : 1;
+#pragma omp parallel num_threads(threads)
+  {
+    float* const weights =
+        work + sizes.groups * planes.size() + static_cast<std::size_t>(this_thread()) * sizes.thread;
+    float* const products = weights + sizes.weights;
+    for (std::size_t begin = 0; begin < tiling.total; begin += sizes.groups * group) {
+      const std::size_t groups = std::min(sizes.groups, divide_up(tiling.total - begin, group));
+      const auto group_at = [&](std::size_t g) {
+        const std::size_t first = begin + g * group;
+        return GroupOfTiles{first, std::min(group, tiling.total - first), work + g * planes.size()};
+      };
+#pragma omp for schedule(static)
+      for (std::size_t item = 0; item < groups * blocks; ++item) {
+        const GroupOfTiles of = group_at(item / blocks);
+        transform_source_tiles(s, tiling, planes, source, item % blocks * block, of.begin, of.tiles,
+                               work + item / blocks * planes.size());
+      }
+#pragma omp for schedule(dynamic)
+      for (std::size_t item = 0; item < pieces * sharing; ++item) {
+        const std::size_t piece = item / sharing;
+        transform(piece * lanes, vectors_of(s.out, piece), weights);
+        for (std::size_t g = item % sharing; g < groups; g += sharing) {
+          multiply_piece(s, tiling, planes, group_at(g), piece, weights, bias, products, output);
+        }
+      }
+    }
+  }
+}
+
+bool goes_by_tiles(const Shape& s) { return Tiling(s).total >= s.out; }
+
+std::size_t convolution_work(const Shape& s, int threads) {
+  return goes_by_tiles(s) ? TilesWork(s, threads).total : ChannelsWork(s, Tiling(s), threads).total;
+}
+
+// output = source convolved with the weights that transform(first output channel, vectors, to) gives.
+template <class Transform>
+void convolve(const Shape& s, const float* source, const float* bias, float* output, float* work, int threads,
+              Transform transform) {
+  goes_by_tiles(s) ? convolve_by_tiles(s, source, bias, output, work, threads, transform)
+                   : convolve_by_channels(s, source, bias, output, work, threads, transform);
+}
+
+// Work memory of the weights' gradient: source and gradient of a chunk, then the products of some output channels.
+struct GradientWork {
+  Planes sources, gradients;
+  std::size_t channels;  // output channels whose products are kept
+  std::size_t groups;    // of a chunk
+  std::size_t piece, total;
+  GradientWork(const Shape& s, const Tiling& tiling)
+      : sources{s.in, 36}, gradients{0, 37}, channels(0), groups(0), piece(36 * weights_matrix(s.in)), total(0) {
+    constexpr std::size_t kept = 2'400'000, chunk = 1'000'000;  // numbers, 14 MB together
+    channels = std::min(s.out, std::max(kept / piece, std::size_t{1}) * lanes);
+    gradients.channels = channels;
+    const std::size_t all = divide_up(tiling.total, group);
+    const std::size_t most = std::clamp(chunk / (sources.size() + gradients.size()), std::size_t{1}, all);
+    groups = divide_up(all, divide_up(all, most));
+    total = groups * (sources.size() + gradients.size()) + pieces_of(channels) * piece;
+  }
+};
+
+void backward_weights(const Shape& s, const float* source, const float* output_gradient, float* weights_gradient,
+                          float* bias_gradient, float* work, int threads) {
+  const Tiling tiling(s);
+  const GradientWork sizes(s, tiling);
+  const Planes& sources = sizes.sources;
+  float* const of_gradient = work + sizes.groups * sources.size();
+  float* const products = of_gradient + sizes.groups * sizes.gradients.size();
+  const std::size_t blocks = s.in / block;
+  const std::size_t inputs = equal_part(s.in, s.in, divide_up(static_cast<std::size_t>(threads), 9), fewer_rows);
+  const std::size_t parts = divide_up(s.in, inputs);
+#pragma omp parallel num_threads(threads)
+  for (std::size_t first = 0; first < s.out; first += sizes.channels) {
+    const std::size_t channels = std::min(sizes.channels, s.out - first), pieces = pieces_of(channels);
+    const Planes gradients{sizes.channels, 37};
+    for (std::size_t begin = 0; begin < tiling.total; begin += sizes.groups * group) {
+      const std::size_t groups = std::min(sizes.groups, divide_up(tiling.total - begin, group));
+      const std::size_t of_group = blocks + channels / block;
+#pragma omp for schedule(static)
+      for (std::size_t item = 0; item < groups * of_group; ++item) {
+        const std::size_t g = item / of_group, tile = begin + g * group, tiles = std::min(group, tiling.total - tile);
+        if (item % of_group < blocks) {
+          transform_source_tiles(s, tiling, sources, source, item % of_group * block, tile, tiles,
+                                 work + g * sources.size());
+        } else {
+          const std::size_t channel = (item % of_group - blocks) * block;
+          const float* const plane = output_gradient + (first + channel) * s.height * s.width;
+          float* const to = of_gradient + g * gradients.size() + channel;
+          for (std::size_t t = 0; t < tiles; ++t) {
+            transform_gradient(s, gradients.matrix(), plane, place_of(s, tiling, s.out, tile + t),
+                               to + t * gradients.row());
+          }
+        }
+      }
+#pragma omp for schedule(dynamic)
+      for (std::size_t item = 0; item < 37 * parts; ++item) {
+        const std::size_t f = item / parts, input = item % parts * inputs;
+        for (std::size_t piece = 0; piece < pieces; ++piece) {
+          const int vectors = vectors_of(channels, piece);
+          for (std::size_t g = 0; g < groups; ++g) {
+            const float* const a = work + g * sources.size() + f * sources.matrix() + input;
+            const float* const b = of_gradient + g * gradients.size() + f * gradients.matrix() + piece * lanes;
+            const std::size_t tiles = std::min(group, tiling.total - begin - g * group);
+            if (f < 36) {
+              multiply(std::min(inputs, s.in - input), vectors, {a, 1, sources.row(), b, gradients.row(), tiles},
+                       products + piece * sizes.piece + f * weights_matrix(s.in) + input * lanes, begin + g > 0);
+            } else if (bias_gradient != nullptr && input == 0) {
+              add_rows(tiles, static_cast<std::size_t>(vectors) * block, b, gradients.row(),
+                       bias_gradient + first + piece * lanes, begin + g > 0);
+            }
+          }
+        }
+      }
+    }
+#pragma omp for schedule(static)
+    for (std::size_t item = 0; item < pieces * blocks; ++item) {
+      const std::size_t piece = item / blocks;
+      transform_weights_gradient(products + piece * sizes.piece, s.in, item % blocks * block, first + piece * lanes,
+                                 vectors_of(channels, piece), weights_gradient);
+    }
+  }
+}
