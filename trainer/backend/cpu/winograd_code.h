@@ -41,11 +41,11 @@ constexpr std::size_t pad = 16;  // keeps rows and matrices apart in the cache's
 
 std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-// The matrices of a group of tiles: [matrix][tile][channel].
+// The matrices of some tiles: [matrix][tile][channel].
 struct Planes {
-  std::size_t channels, matrices;
+  std::size_t channels, tiles, matrices;
   std::size_t row() const { return channels + pad; }
-  std::size_t matrix() const { return group * row() + pad; }
+  std::size_t matrix() const { return tiles * row() + pad; }
   std::size_t size() const { return matrices * matrix(); }
 };
 
@@ -244,10 +244,10 @@ PACELINE_WINOGRAD_FUNCTION void transform_output(const Shape& s, const Place& pl
 }
 
 // The gradient of the weights of a piece from its products, [matrix][input channel][lanes], for a block of input
-// channels from `first` on. channel: the piece's first output channel. channels: of the input.
+// channels from `first` on. channel: the piece's first output channel. channels: of the input. add: adds to gradient.
 PACELINE_WINOGRAD_FUNCTION void transform_weights_gradient(const float* products, std::size_t channels,
                                                            std::size_t first, std::size_t channel, int vectors,
-                                                           float* gradient) {
+                                                           bool add, float* gradient) {
   for (std::size_t i = first; i < first + block; ++i) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(vectors) * block; at += block) {
       Vector of_tile[6][6], taps[3][3];
@@ -255,7 +255,15 @@ PACELINE_WINOGRAD_FUNCTION void transform_weights_gradient(const float* products
       for (std::size_t f = 0; f < 36; ++f) load(of_tile[f / 6][f % 6], row + f * weights_matrix(channels));
       both_ways<6, 3>(weights_gradient_transform, of_tile, taps);
       float* to = gradient + weights_at(channels, channel + at, i);
-      for (std::size_t k = 0; k < 9; ++k) store(to + k * tap_step, taps[k / 3][k % 3]);
+      for (std::size_t k = 0; k < 9; ++k) {
+        Vector tap = taps[k / 3][k % 3];
+        if (add) {
+          Vector before;
+          load(before, to + k * tap_step);
+          tap = plus(before, tap);
+        }
+        store(to + k * tap_step, tap);
+      }
     }
   }
 }
@@ -285,7 +293,7 @@ Shape turned(const Shape& s) { return {s.batch, s.height, s.width, s.out, s.in};
 
 std::size_t work_size(const Shape& shape, int threads) {
   return std::max({convolution_work(shape, threads), convolution_work(turned(shape), threads),
-                   GradientWork(shape, Tiling(shape)).total});
+                   GradientWork(shape, threads).total});
 }
 
 void forward(const Shape& shape, const float* source, const float* weights, const float* bias, float* output,

@@ -7,8 +7,9 @@
 //   group of tiles from the pixels to the output, in memory of its own;
 // - those with fewer tiles transform a chunk of the source first. Then each thread takes a piece of the output channels
 //   and transforms the weights of that piece;
-// - gradients of weights transform a chunk of source and gradient first. Then each thread takes matrices, 36 to choose
-//   from, and adds the products of the whole chunk.
+// - gradients of weights transform a chunk of source and gradient first. With at least as many tiles as output channels,
+//   each thread then takes matrices, 36 to choose from, and adds the products of the whole chunk. With fewer tiles it
+//   takes a piece of the output channels, as above.
 
 // Transforms the tiles [begin, begin + tiles) of one block of channels, from `channel` on. It goes along the tiles of a
 // block, because the processor then fetches the next pixels ahead.
@@ -54,7 +55,7 @@ struct TilesWork {
   Planes planes;
   std::size_t weights, piece, thread, total;
   TilesWork(const Shape& s, int threads)
-      : planes{s.in, 36},
+      : planes{s.in, group, 36},
         weights(0),
         piece(36 * weights_matrix(s.in)),
         thread(planes.size() + 36 * products_matrix),
@@ -100,7 +101,7 @@ struct ChannelsWork {
   Planes planes;
   std::size_t groups, weights, thread, total;
   ChannelsWork(const Shape& s, const Tiling& tiling, int threads)
-      : planes{s.in, 36},
+      : planes{s.in, group, 36},
         groups(std::min(most_groups, divide_up(tiling.total, group))),
         weights(36 * weights_matrix(s.in)),
         thread(weights + 36 * products_matrix),
@@ -159,82 +160,100 @@ void convolve(const Shape& s, const float* source, const float* bias, float* out
                    : convolve_by_channels(s, source, bias, output, work, threads, transform);
 }
 
-// Work memory of the weights' gradient: source and gradient of a chunk, then the products of some output channels.
+// Work memory of the weights' gradient: source and gradient of a chunk of tiles, then products: of all threads together,
+// or by channels, of each thread.
 struct GradientWork {
+  std::size_t channels;  // output channels that are computed at once
+  std::size_t tiles;     // of a chunk
   Planes sources, gradients;
-  std::size_t channels;  // output channels whose products are kept
-  std::size_t groups;    // of a chunk
   std::size_t piece, total;
-  GradientWork(const Shape& s, const Tiling& tiling)
-      : sources{s.in, 36}, gradients{0, 37}, channels(0), groups(0), piece(36 * weights_matrix(s.in)), total(0) {
-    constexpr std::size_t kept = 2'400'000, chunk = 1'000'000;  // numbers, 14 MB together
-    channels = std::min(s.out, std::max(kept / piece, std::size_t{1}) * lanes);
-    gradients.channels = channels;
-    const std::size_t all = divide_up(tiling.total, group);
-    const std::size_t most = std::clamp(chunk / (sources.size() + gradients.size()), std::size_t{1}, all);
-    groups = divide_up(all, divide_up(all, most));
-    total = groups * (sources.size() + gradients.size()) + pieces_of(channels) * piece;
+  GradientWork(const Shape& s, int threads)
+      : channels(s.out), tiles(0), sources{}, gradients{}, piece(36 * weights_matrix(s.in)), total(0) {
+    constexpr std::size_t kept = 2'400'000, chunk = 1'000'000, least_tiles = 96;  // numbers: 14 MB together
+    const std::size_t all_tiles = Tiling(s).total;
+    std::size_t pieces = static_cast<std::size_t>(threads);
+    if (goes_by_tiles(s)) {
+      channels = std::min(channels, std::max(kept / piece, std::size_t{1}) * lanes);
+      pieces = pieces_of(channels);
+    }
+    tiles = equal_part(all_tiles, std::max(chunk / 36 / (s.in + channels), least_tiles), 1, 1);
+    sources = {s.in, tiles, 36};
+    gradients = {channels, tiles, 37};
+    total = sources.size() + gradients.size() + pieces * piece;
   }
 };
 
 void backward_weights(const Shape& s, const float* source, const float* output_gradient, float* weights_gradient,
-                          float* bias_gradient, float* work, int threads) {
+                      float* bias_gradient, float* work, int threads) {
   const Tiling tiling(s);
-  const GradientWork sizes(s, tiling);
-  const Planes& sources = sizes.sources;
-  float* const of_gradient = work + sizes.groups * sources.size();
-  float* const products = of_gradient + sizes.groups * sizes.gradients.size();
+  const GradientWork sizes(s, threads);
+  const Planes &sources = sizes.sources, &gradients = sizes.gradients;
+  float* const of_gradient = work + sources.size();
+  float* const products = of_gradient + gradients.size();
+  const bool by_matrices = goes_by_tiles(s);
   const std::size_t blocks = s.in / block;
-  const std::size_t inputs = equal_part(s.in, s.in, divide_up(static_cast<std::size_t>(threads), 9), fewer_rows);
-  const std::size_t parts = divide_up(s.in, inputs);
+  // Up to nine threads find enough work in 36 matrices. Otherwise each thread also takes a part of the inputs only.
+  const auto all = static_cast<std::size_t>(threads);
+  const std::size_t sharing = by_matrices ? divide_up(all, 9) : divide_up(all, pieces_of(s.out));
+  const std::size_t inputs = equal_part(s.in, s.in, sharing, block), parts = divide_up(s.in, inputs);
 #pragma omp parallel num_threads(threads)
   for (std::size_t first = 0; first < s.out; first += sizes.channels) {
     const std::size_t channels = std::min(sizes.channels, s.out - first), pieces = pieces_of(channels);
-    const Planes gradients{sizes.channels, 37};
-    for (std::size_t begin = 0; begin < tiling.total; begin += sizes.groups * group) {
-      const std::size_t groups = std::min(sizes.groups, divide_up(tiling.total - begin, group));
-      const std::size_t of_group = blocks + channels / block;
-#pragma omp for schedule(static)
-      for (std::size_t item = 0; item < groups * of_group; ++item) {
-        const std::size_t g = item / of_group, tile = begin + g * group, tiles = std::min(group, tiling.total - tile);
-        if (item % of_group < blocks) {
-          transform_source_tiles(s, tiling, sources, source, item % of_group * block, tile, tiles,
-                                 work + g * sources.size());
+    for (std::size_t begin = 0; begin < tiling.total; begin += sizes.tiles) {
+      const std::size_t tiles = std::min(sizes.tiles, tiling.total - begin);
+      const std::size_t groups = divide_up(tiles, group);
+#pragma omp for schedule(dynamic)
+      for (std::size_t item = 0; item < groups * (blocks + channels / block); ++item) {
+        const std::size_t at = item % groups * group, of = std::min(group, tiles - at);
+        if (item / groups < blocks) {
+          transform_source_tiles(s, tiling, sources, source, item / groups * block, begin + at, of,
+                                 work + at * sources.row());
         } else {
-          const std::size_t channel = (item % of_group - blocks) * block;
+          const std::size_t channel = (item / groups - blocks) * block;
           const float* const plane = output_gradient + (first + channel) * s.height * s.width;
-          float* const to = of_gradient + g * gradients.size() + channel;
-          for (std::size_t t = 0; t < tiles; ++t) {
-            transform_gradient(s, gradients.matrix(), plane, place_of(s, tiling, s.out, tile + t),
-                               to + t * gradients.row());
+          for (std::size_t t = at; t < at + of; ++t) {
+            transform_gradient(s, gradients.matrix(), plane, place_of(s, tiling, s.out, begin + t),
+                               of_gradient + t * gradients.row() + channel);
           }
         }
       }
+      const auto multiply_matrix = [&](std::size_t f, std::size_t piece, std::size_t input, float* to, bool add) {
+        const float* const gradient = of_gradient + f * gradients.matrix() + piece * lanes;
+        multiply(std::min(inputs, s.in - input), vectors_of(channels, piece),
+                 {work + f * sources.matrix() + input, 1, sources.row(), gradient, gradients.row(), tiles},
+                 to + f * weights_matrix(s.in) + input * lanes, add);
+      };
+      if (by_matrices) {
 #pragma omp for schedule(dynamic)
-      for (std::size_t item = 0; item < 37 * parts; ++item) {
-        const std::size_t f = item / parts, input = item % parts * inputs;
-        for (std::size_t piece = 0; piece < pieces; ++piece) {
-          const int vectors = vectors_of(channels, piece);
-          for (std::size_t g = 0; g < groups; ++g) {
-            const float* const a = work + g * sources.size() + f * sources.matrix() + input;
-            const float* const b = of_gradient + g * gradients.size() + f * gradients.matrix() + piece * lanes;
-            const std::size_t tiles = std::min(group, tiling.total - begin - g * group);
-            if (f < 36) {
-              multiply(std::min(inputs, s.in - input), vectors, {a, 1, sources.row(), b, gradients.row(), tiles},
-                       products + piece * sizes.piece + f * weights_matrix(s.in) + input * lanes, begin + g > 0);
-            } else if (bias_gradient != nullptr && input == 0) {
-              add_rows(tiles, static_cast<std::size_t>(vectors) * block, b, gradients.row(),
-                       bias_gradient + first + piece * lanes, begin + g > 0);
-            }
+        for (std::size_t item = 0; item < 36 * parts; ++item) {
+          for (std::size_t piece = 0; piece < pieces; ++piece) {
+            multiply_matrix(item / parts, piece, item % parts * inputs, products + piece * sizes.piece, begin > 0);
           }
         }
+      } else {
+        float* const own = products + static_cast<std::size_t>(this_thread()) * sizes.piece;
+#pragma omp for schedule(dynamic)
+        for (std::size_t item = 0; item < pieces * parts; ++item) {
+          const std::size_t piece = item / parts, input = item % parts * inputs;
+          for (std::size_t f = 0; f < 36; ++f) multiply_matrix(f, piece, input, own, false);
+          for (std::size_t i = input; i < std::min(input + inputs, s.in); i += block) {
+            transform_weights_gradient(own, s.in, i, piece * lanes, vectors_of(channels, piece), begin > 0,
+                                       weights_gradient);
+          }
+        }
+      }
+      if (bias_gradient != nullptr) {
+#pragma omp single
+        add_rows(tiles, channels, of_gradient + 36 * gradients.matrix(), gradients.row(), bias_gradient + first,
+                 begin > 0);
       }
     }
+    if (!by_matrices) continue;
 #pragma omp for schedule(static)
     for (std::size_t item = 0; item < pieces * blocks; ++item) {
       const std::size_t piece = item / blocks;
       transform_weights_gradient(products + piece * sizes.piece, s.in, item % blocks * block, first + piece * lanes,
-                                 vectors_of(channels, piece), weights_gradient);
+                                 vectors_of(channels, piece), false, weights_gradient);
     }
   }
 }

@@ -98,7 +98,7 @@ TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
   EXPECT_LE(relative_error(plain(one.weights_gradient, of_weights), expected.gradients[0]), bound);
   EXPECT_LE(relative_error(one.bias_gradient, expected.gradients[1]), bound);
 
-  for (const int threads : {2, 3}) EXPECT_TRUE(run(*code, s, source, w, bias, gradient, threads) == one) << threads;
+  for (const int threads : {2, 3, 11}) EXPECT_TRUE(run(*code, s, source, w, bias, gradient, threads) == one) << threads;
 
   winograd::Shape last = s;
   const std::size_t batch = s.batch;
@@ -109,14 +109,17 @@ TEST_P(Winograd, AgreesWithTheReferenceOnAnyNumberOfThreads) {
   EXPECT_TRUE(alone.source_gradient == image(one.source_gradient));
 }
 
-// A group has 48 tiles and a chunk 96. 32 channels have fewer pieces of 16 or 32 than there are threads with 3 threads;
-// of 48 channels, the second piece of 32 has one block of 16.
+// A group has at most 48 tiles and a chunk has 96 where this matters. 32 channels have fewer pieces of 16 or 32 than there
+// are threads with 3 threads; of 48 channels, the second piece of 32 has one block of 16. With fewer tiles than output
+// channels the work is divided by channels: in several shapes, of which the one with 100 images has two chunks.
+// The last shape's weights' gradient has two chunks and more products than are kept at once.
 INSTANTIATE_TEST_SUITE_P(
     , Winograd,
     testing::Combine(testing::ValuesIn(winograd::codes().begin(), winograd::codes().end()),
                      testing::Values(winograd::Shape{1, 4, 4, 32, 32}, winograd::Shape{2, 5, 7, 32, 48},
                                      winograd::Shape{3, 9, 14, 48, 32}, winograd::Shape{8, 16, 15, 32, 32},
-                                     winograd::Shape{5, 1, 3, 16, 16})),
+                                     winograd::Shape{5, 1, 3, 16, 16}, winograd::Shape{100, 1, 2, 32, 160},
+                                     winograd::Shape{150, 1, 1, 512, 144})),
     [](const auto& info) {
       const winograd::Code* const code = std::get<0>(info.param);
       const winograd::Shape& s = std::get<1>(info.param);
