@@ -93,6 +93,22 @@ void relieve_ranks(ReplayProgram& program, const std::vector<std::size_t>& ranks
   });
 }
 
+std::vector<double> excess_work(const ReplayProgram& program, std::size_t warmup) {
+  using namespace changed_work_parts;
+  const auto work = work_of(program);
+  std::vector<double> excess(program.ranks), values(program.ranks);
+  for (std::size_t i = warmup; i < program.iterations.size(); ++i) {
+    for (std::size_t phase = 0; phase < phase_count; ++phase) {
+      if (!is_own_work(phase)) continue;
+      for (std::size_t r = 0; r < program.ranks; ++r) values[r] = work[r][i][phase];
+      std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(program.ranks / 2));
+      const double median = values[program.ranks / 2];
+      for (std::size_t r = 0; r < program.ranks; ++r) excess[r] += std::max(work[r][i][phase] - median, 0.0);
+    }
+  }
+  return excess;
+}
+
 double work_deviation(const ReplayProgram& program, std::size_t warmup) {
   const auto work = changed_work_parts::work_of(program);
   double squares = 0, count = 0;

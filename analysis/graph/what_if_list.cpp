@@ -1,9 +1,12 @@
 // The changes that apply to a run, ranked by what they save.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
+#include "analysis/graph/changed_work.h"
 #include "analysis/graph/what_if.h"
 #include "analysis/trace/parallel.h"
 
@@ -11,13 +14,25 @@ namespace paceline::analysis {
 namespace what_if_parts {
 
 constexpr double least_change = 0.01;      // of the step; smaller ones are not worth a line
-constexpr std::size_t most_relieved = 64;  // ranks, and hosts, that are relieved one after another
+// Ranks, and hosts, that are relieved one after another: those with the most work beyond the median of all ranks. If more
+// of them are slow, relieving one alone saves nothing.
+constexpr std::size_t most_relieved = 8;
 
 struct Candidate {
   std::string title, options;
   Changes changes;
   bool bound = false;
 };
+
+// The places of the largest values, at most most_relieved, in their order.
+std::vector<std::size_t> largest(const std::vector<double>& values) {
+  std::vector<std::size_t> places(values.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::ranges::stable_sort(places, std::greater(), [&](std::size_t place) { return values[place]; });
+  places.resize(std::min(places.size(), most_relieved));
+  std::ranges::sort(places);
+  return places;
+}
 
 std::vector<Candidate> candidates(const Predictor& predictor) {
   std::vector<Candidate> all;
@@ -55,15 +70,22 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
   add("bound: communication free", "", {.free_communication = true}, true);
   add("bound: all ranks equal", "", {.balanced = true}, true);
   add("bound: preprocessing free", "", {.loader = 0}, true);
-  for (std::size_t r = 0; r < predictor.program().ranks && predictor.program().ranks <= most_relieved; ++r) {
+  const std::vector<double> excess = excess_work(predictor.program(), static_cast<std::size_t>(warm_up_of(predictor.program())));
+  for (const std::size_t r : largest(excess)) {
     add(fmt::format("rank {} no slower than the others", predictor.program().rank_numbers[r]),
         fmt::format("--relieve {}", predictor.program().rank_numbers[r]), {.relieved = {r}});
   }
   const auto& hosts = predictor.hosts();
+  std::vector<double> of_hosts;
   for (const HostRanks& of : hosts) {
-    if (of.ranks.size() < 2 || hosts.size() < 2 || hosts.size() > most_relieved) continue;
-    add(fmt::format("host {} no slower than the others", of.host), fmt::format("--relieve {}", of.host),
-        {.relieved = of.ranks});
+    double sum = 0;
+    for (const std::size_t r : of.ranks) sum += excess[r];
+    of_hosts.push_back(sum);
+  }
+  for (const std::size_t h : largest(of_hosts)) {
+    if (hosts[h].ranks.size() < 2 || hosts.size() < 2) continue;
+    add(fmt::format("host {} no slower than the others", hosts[h].host), fmt::format("--relieve {}", hosts[h].host),
+        {.relieved = hosts[h].ranks});
   }
   return all;
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/graph/changed_work.h"
 #include "analysis/trace/builder.h"
 
 namespace paceline::analysis {
@@ -152,6 +153,27 @@ TEST_F(WhatIfTest, RanksAllChangesWithTheBoundsAmongThem) {
                                                "rank 1 no slower than the others", "bound: communication free",
                                                "bound: all ranks equal", "bound: preprocessing free"}));
   EXPECT_THAT(titles, ::testing::Not(::testing::Contains("rank 0 no slower than the others"))) << "it changes nothing";
+}
+
+// Three ranks, with 5 ns of communication each, in two iterations, of which the first is warm-up.
+TEST(ExcessWork, IsOwnWorkBeyondTheMedianAfterTheWarmUp) {
+  ReplayProgram program;
+  program.ranks = 3;
+  program.iterations.resize(2);
+  const double forward[2][3] = {{90, 10, 10}, {10, 14, 11}}, backward[2][3] = {{20, 20, 20}, {20, 23, 29}};
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    ReplayTrack track;
+    track.rank = r;
+    track.main = true;
+    for (std::int32_t i = 0; i < 2; ++i) {
+      track.items.push_back({.phase = Phase::forward, .iteration = i, .ns = forward[i][r]});
+      track.items.push_back({.phase = Phase::backward, .iteration = i, .ns = backward[i][r]});
+      track.items.push_back({.phase = Phase::communication, .iteration = i, .ns = 5.0 * (r + 1)});
+    }
+    program.tracks.push_back(track);
+  }
+  EXPECT_THAT(excess_work(program, 1), ::testing::ElementsAre(0, 3, 6));
+  EXPECT_THAT(excess_work(program, 0), ::testing::ElementsAre(80, 3, 6));
 }
 
 TEST_F(WhatIfTest, KnowsWhichChangesAlterTheTraining) {
