@@ -105,10 +105,10 @@ class WinogradConvolution final : public CpuLayer {
 };
 
 // Whether Winograd's algorithm is used. Outside of these bounds the direct algorithm was faster, measured on AVX2 with
-// 16 … 512 channels. The same bounds hold with AVX-512, where they have not been measured. The direct algorithm is also
-// faster for fewer than about 5 images of 4×4 pixels and 512 channels, but the choice does not depend on the batch, so
-// that an image's activations, and the ReLUs that let it through, are the same to the bit however a batch is divided
-// among ranks.
+// 16 … 512 channels and on AVX-512 (Zen 4), where 32 channels are about equal and 16 channels, images of 2×2 and of 5×5
+// pixels take 1.2 to 1.6 times as long. The direct algorithm is also faster for fewer than about 5 images of 4×4 pixels
+// and 512 channels (on AVX-512 8), but the choice does not depend on the batch, so that an image's activations, and the
+// ReLUs that let it through, are the same to the bit however a batch is divided among ranks.
 bool takes(const winograd::Code& code, const Layer& layer, const CpuBuild& build) {
   if (!build.winograd || build.type != onednn::Type::f32) return false;
   if (layer.kernel != 3 || layer.stride != 1 || layer.padding != 1) return false;
