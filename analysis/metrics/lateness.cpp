@@ -155,7 +155,8 @@ Clearness clearness_of(const std::vector<double>& means, std::span<const double>
   clearness.block = std::max({least_block, long_enough, (iterations + most_blocks - 1) / most_blocks});
   const std::size_t blocks = iterations / clearness.block;
   // Few blocks have too few different permutations to show a chance as small as the level.
-  const double rarest = -(static_cast<double>(blocks) - 1) * std::lgamma(columns + 1);
+  int sign = 0;  // std::lgamma writes a global one, which threads must not share
+  const double rarest = -(static_cast<double>(blocks) - 1) * lgamma_r(columns + 1, &sign);
   if (rarest > std::log(lateness_level)) return clearness;
   clearness.judged = true;
   // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.
