@@ -91,6 +91,7 @@ void after_fork_in_child() {
   for (std::atomic<std::uint32_t>& flag : gate.source_flags) flag.store(0, std::memory_order_relaxed);
   reset_control_in_child();  // MPI_Pcontrol may be called in any child
   reset_starts_in_child();
+  reset_names_in_child();  // another thread may have held the lock, and a name may come before the child's first event
   call_sources(&Source::forked);
   note_fork();
   const bool recorded = session.file.header != nullptr && !close_began.load(std::memory_order_relaxed);
@@ -116,7 +117,6 @@ bool open_in_child() {
   release_output(session.file);
   close_began = false;
   reset_writers_in_child();
-  reset_names_in_child();
   reset_ring_in_child();
   call_sources(&Source::reset_in_child);
   open_file();
