@@ -70,7 +70,8 @@ std::vector<Candidate> candidates(const Predictor& predictor) {
   add("bound: communication free", "", {.free_communication = true}, true);
   add("bound: all ranks equal", "", {.balanced = true}, true);
   add("bound: preprocessing free", "", {.loader = 0}, true);
-  const std::vector<double> excess = excess_work(predictor.program(), static_cast<std::size_t>(warm_up_of(predictor.program())));
+  const auto warmup = static_cast<std::size_t>(warm_up_of(predictor.program()));
+  const std::vector<double> excess = excess_work(predictor.program(), warmup);
   for (const std::size_t r : largest(excess)) {
     add(fmt::format("rank {} no slower than the others", predictor.program().rank_numbers[r]),
         fmt::format("--relieve {}", predictor.program().rank_numbers[r]), {.relieved = {r}});

@@ -9,6 +9,7 @@
 #include "analysis/metrics/autocorrelation.h"
 #include "analysis/metrics/selection.h"
 #include "analysis/metrics/statistics.h"
+#include "analysis/scaling/interval.h"
 
 namespace paceline::analysis {
 namespace lateness_parts {
@@ -155,8 +156,7 @@ Clearness clearness_of(const std::vector<double>& means, std::span<const double>
   clearness.block = std::max({least_block, long_enough, (iterations + most_blocks - 1) / most_blocks});
   const std::size_t blocks = iterations / clearness.block;
   // Few blocks have too few different permutations to show a chance as small as the level.
-  int sign = 0;  // std::lgamma writes a global one, which threads must not share
-  const double rarest = -(static_cast<double>(blocks) - 1) * lgamma_r(columns + 1, &sign);
+  const double rarest = -(static_cast<double>(blocks) - 1) * log_gamma(columns + 1);
   if (rarest > std::log(lateness_level)) return clearness;
   clearness.judged = true;
   // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.

@@ -9,12 +9,6 @@ namespace {
 // Above this, t is the normal distribution to six digits, and the continued fraction would need many terms.
 constexpr double many_degrees = 1e5;
 
-// ln Γ(x) for x > 0. std::lgamma also writes a global variable, which threads must not share.
-double log_gamma(double x) {
-  int sign = 0;
-  return lgamma_r(x, &sign);
-}
-
 // The regularised incomplete beta function I_x(a, b) by its continued fraction (modified Lentz's method). The fraction
 // converges fast for x < (a+1)/(a+b+2); the other half follows from I_x(a, b) = 1 − I_{1−x}(b, a).
 double incomplete_beta(double a, double b, double x) {
@@ -43,6 +37,11 @@ double incomplete_beta(double a, double b, double x) {
 }
 
 }  // namespace
+
+double log_gamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
 
 double t_two_sided(double value, double degrees) {
   const double t = std::abs(value);

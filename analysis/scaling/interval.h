@@ -8,6 +8,9 @@ struct Interval {
   bool contains(double value) const { return low <= value && value <= high; }
 };
 
+// ln Γ(x) for x > 0. std::lgamma also writes a global variable, which threads must not share.
+double log_gamma(double x);
+
 // P(|t| > value) for the given degrees of freedom (above 0, need not be whole), by the incomplete beta function:
 // NIST Digital Library of Mathematical Functions, 8.17.22 (continued fraction), and Abramowitz and Stegun, 26.7.1.
 double t_two_sided(double value, double degrees);

@@ -14,14 +14,14 @@ namespace {
 constexpr std::int64_t ms = 1'000'000;
 const std::string trainer = "paceline.trainer";
 
-// Two ranks, `iterations` equal iterations, in ms: preprocess 2, forward 20 on rank 0 and 40 on rank 1, backward 30, an
-// allreduce of 4 MB whose transfer takes 21, a barrier-like allreduce of 8 bytes whose transfer takes 1, optimizer 5. A
-// step takes 2 + 40 + 30 + 21 + 1 + 5 = 99, and rank 0 waits 20 in it.
+// `ranks` ranks, `iterations` equal iterations, in ms: preprocess 2, forward 40 on the slow rank and 20 on the others,
+// backward 30, an allreduce of 4 MB whose transfer takes 21, a barrier-like allreduce of 8 bytes whose transfer takes 1,
+// optimizer 5. A step takes 2 + 40 + 30 + 21 + 1 + 5 = 99, and the other ranks wait 20 in it.
 // With `uneven`, the first transfer takes i % 5 longer in iteration i.
-Trace blocking_job(int iterations = 40, bool uneven = false) {
+Trace blocking_job(int iterations = 40, bool uneven = false, int ranks = 2, int slow = 1) {
   TraceBuilder run;
-  for (int r = 0; r < 2; ++r) {
-    TrackBuilder& main = run.add_rank(r, 2).add_main_thread();
+  for (int r = 0; r < ranks; ++r) {
+    TrackBuilder& main = run.add_rank(r, ranks).add_main_thread();
     std::int64_t now = 0;
     const auto range = [&](const char* name, std::int64_t length) {
       main.add_slice(now, now + length * ms, name, trainer, name);
@@ -39,9 +39,9 @@ Trace blocking_job(int iterations = 40, bool uneven = false) {
       main.push(now, "iteration", trainer, "iteration");
       main.argument("payload", i);
       range("preprocess", 2);
-      range("forward", r == 0 ? 20 : 40);
+      range("forward", r == slow ? 40 : 20);
       range("backward", 30);
-      allreduce((r == 0 ? 41 : 21) + (uneven ? i % 5 : 0), 4e6);
+      allreduce((r == slow ? 21 : 41) + (uneven ? i % 5 : 0), 4e6);
       allreduce(1, 8);
       range("optimizer", 5);
       main.pop(now);
@@ -155,7 +155,18 @@ TEST_F(WhatIfTest, RanksAllChangesWithTheBoundsAmongThem) {
   EXPECT_THAT(titles, ::testing::Not(::testing::Contains("rank 0 no slower than the others"))) << "it changes nothing";
 }
 
-// Three ranks, with 5 ns of communication each, in two iterations, of which the first is warm-up.
+// Of many ranks, only those with the most work beyond the median are relieved.
+TEST(WhatIfList, FindsTheSlowRankAmongMany) {
+  const Trace trace = blocking_job(20, false, 12, 10);
+  const PhaseTable table(trace);
+  std::vector<std::string> relieved;
+  for (const Prediction& of : all_predictions({table, dependency_graph(table), {}}).predictions) {
+    if (of.title.ends_with("no slower than the others")) relieved.push_back(of.title);
+  }
+  EXPECT_THAT(relieved, ::testing::ElementsAre("rank 10 no slower than the others"));
+}
+
+// Three ranks, with 5, 10 and 15 ns of communication, in two iterations, of which the first is warm-up.
 TEST(ExcessWork, IsOwnWorkBeyondTheMedianAfterTheWarmUp) {
   ReplayProgram program;
   program.ranks = 3;
