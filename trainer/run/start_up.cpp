@@ -298,6 +298,7 @@ void announce(const Job& job) {
   }
   if (job.staged && !job.staged->balance.empty()) job.journal->line(job.staged->balance);
   for (const std::string& note : job.resume_notes) job.journal->line(note);
+  if (!job.data.note.empty()) job.journal->line(job.data.note);
   if (job.staged) mark_parts(*job.staged);
   for (const std::string& fault : o.faults) mark(Category::fault, RangeName(fault), 0);
 }
