@@ -288,6 +288,11 @@ void announce(const Job& job) {
   if (o.resume && job.first_iteration == 0 && job.ranks.rank() == 0 && !fs::exists(o.checkpoint, code)) {
     job.journal->line(fmt::format("{}: no checkpoint yet: the run starts from the beginning", o.checkpoint));
   }
+  if (job.first_iteration > 0) {
+    job.journal->line(fmt::format("{}: resumed after {} of {} iterations, in epoch {}", o.checkpoint,
+                                  job.first_iteration, job.iterations,
+                                  job.plan.at(std::min(job.first_iteration, job.iterations - 1)).epoch + 1));
+  }
   const std::int64_t warm_up = warm_up_iterations(o.optimization.rate, job.global_batch(),
                                                   static_cast<std::int64_t>(job.first_epoch.iterations()));
   if (static_cast<std::uint64_t>(warm_up) > job.iterations) {
