@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "profiler/inject/closers.h"
 #include "profiler/inject/core/children.h"
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/control.h"
@@ -130,6 +131,7 @@ bool open_in_child() {
 void close_recorder() {
   if (session.file.header == nullptr || session.owner != getpid()) return;
   if (close_began.exchange(true)) return;
+  call_closers();
   call_sources(&Source::close);
   gate.on.store(0, std::memory_order_relaxed);
   gate.open.store(0, std::memory_order_relaxed);

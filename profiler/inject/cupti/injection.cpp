@@ -223,8 +223,9 @@ bool start_thread() {
   return error == 0;
 }
 
-// Runs before the CUDA libraries shut down, because it was registered after they started.
-void at_exit() {
+// At exit() it runs before the CUDA libraries shut down, because it was registered after they started; at _exit() it runs
+// when the recorder closes the file.
+void finish() {
   if (getpid() != owner || finishing.exchange(true, std::memory_order_acq_rel)) return;
   add_one(wakeups);
   // The thread may be inside CUPTI and wait without end. The end of the program does not wait for it.
@@ -355,7 +356,8 @@ void start() {
     say("CUDA is not recorded: cuptiActivityRegisterCallbacks: %s", cupti.name_of(registered));
   } else if (enable_kinds() && start_thread()) {
     follow_handles();
-    atexit(at_exit);
+    atexit(finish);
+    sink->at_close(finish);
     return;
   }
   for (const Kind& kind : kinds) cupti.disable(kind.kind);

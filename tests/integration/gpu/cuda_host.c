@@ -1,7 +1,7 @@
 // usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the driver
 // does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
 //   WAYS "kill" ends by SIGKILL after half a second, "kill-busy" and (in larger number) "kill-queued" in the midst of
-//   launches, each followed by a mark, "many" launches 60 times as many, "graphs" launches graphs instead,
+//   launches, each followed by a mark, "exit-at-once" calls _exit right after the launches, "many" launches 60 times as many, "graphs" launches graphs instead,
 //   "named" names its context and streams before, "idle" says at the end what the recorder's threads do while nothing
 //   happens
 #include <dlfcn.h>
@@ -57,9 +57,10 @@ int main(int count, char** arguments) {
     const unsigned launches = strcmp(way, "many") == 0 ? 60000 : 1000;
     for (unsigned round = 0; round < 3; ++round) {
       run(1 + round * 100000, launches, thread);
-      usleep(20000);
+      if (strcmp(way, "exit-at-once") != 0) usleep(20000);
     }
   }
+  if (strcmp(way, "exit-at-once") == 0) _exit(0);
   if (strcmp(way, "idle") == 0) print_idle_threads();
   if (strcmp(way, "kill") == 0) {
     usleep(500000);

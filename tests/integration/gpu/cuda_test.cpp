@@ -222,6 +222,15 @@ TEST_F(CudaTest, AKilledProgramWhoseDeviceIsNeverIdleLosesOneSmallBuffer) {
   EXPECT_GE(kernels, ready - launches_of_a_buffer);
 }
 
+// _exit, as Python's os._exit, runs no exit handlers.
+TEST_F(CudaTest, AProgramThatExitsAtOnceLosesNothing) {
+  const Ended ended = record("works", "exit-at-once");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const Trace trace = analysis::load_run(directory / "run");
+  EXPECT_EQ(trace.ranks[0].cuda_events, 3U * 2003);
+  EXPECT_TRUE(trace.ranks[0].dropped.empty());
+}
+
 TEST_F(CudaTest, ACuptiThatRefusesTheDriverIsReplacedByAnOlderOne) {
   const Ended ended = record("old-driver");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;

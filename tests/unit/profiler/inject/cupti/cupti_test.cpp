@@ -58,6 +58,7 @@ const paceline_event_sink_v1 sink = {
     },
     [](std::uint32_t, std::uint64_t events) { sink_state.lost += events; },
     [](const char*) {},
+    [](void (*)()) { return 1; },
 };
 
 const char* name_of_call(bool driver, std::uint32_t call) {
