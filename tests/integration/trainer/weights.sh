@@ -46,7 +46,8 @@ for name in before:
         frozen = name.startswith(("conv1", "bn1", "layer1", "layer2"))
         assert (before[name] == after[name]) == frozen, name
 PY
-ranks 2 "${run[@]}" --classes 3 --import-weights three.safetensors --evaluate-only --batch-size 64 >stdout
+ranks 2 --synthetic --image-size 72 --train-images 4 --test-images 6 --batch-size 64 --classes 3 --import-weights three.safetensors \
+  --evaluate-only >stdout
 grep -q 'of 6 test images right' stdout || fail "$(cat stdout)"
 status 1 "$TRAIN" "${run[@]}" --classes 3 --import-weights w.safetensors --evaluate-only
 says "its last layer has 10 classes" "name the weights of this data set's classes"
