@@ -97,8 +97,11 @@ inline constexpr char env_clock_error[] = "PACELINE_CLOCK_ERROR";
 // MPI_Finalize. Unset: 10.
 inline constexpr char env_clock_interval[] = "PACELINE_CLOCK_INTERVAL";
 
+// The path of the recorder, which libpaceline-nvtx.so loads in a program that lost LD_PRELOAD.
+inline constexpr char env_recorder[] = "PACELINE_RECORDER";
+
 // --- variables of other programs that `paceline record` sets. The recorder's path is put in front of LD_PRELOAD, and
-// NVTX loads the recorder through the second variable.
+// NVTX loads libpaceline-nvtx.so through the second variable, which passes it on to the recorder.
 
 inline constexpr char env_preload[] = "LD_PRELOAD";
 inline constexpr char env_nvtx[] = "NVTX_INJECTION64_PATH";
@@ -120,6 +123,7 @@ inline constexpr char env_cuda_graphs[] = "PACELINE_CUDA_GRAPHS";
 inline constexpr char env_nccl[] = "PACELINE_NCCL";
 
 inline constexpr char recorder_library[] = "libpaceline-inject.so";
+inline constexpr char nvtx_library[] = "libpaceline-nvtx.so";
 inline constexpr char cuda_library[] = "libpaceline-cupti.so";
 inline constexpr char nccl_library[] = "libpaceline-nccl.so";
 inline constexpr char pytorch_folder[] = "paceline/pytorch";  // beside the libraries

@@ -75,11 +75,13 @@ std::string job() {
 void attach(const fs::path& library) {
   const std::string others = variable(env_preload);
   set_variable(env_preload, others.empty() ? library.string() : library.string() + ":" + others);
+  set_variable(env_recorder, library);
+  const fs::path entry = library.parent_path() / nvtx_library;
   const std::string tool = variable(env_nvtx);
-  if (!tool.empty() && tool != library) {
+  if (!tool.empty() && tool != entry) {
     say(fmt::format("{}={} is replaced: NVTX loads only one tool, which is now the recorder", env_nvtx, tool));
   }
-  set_variable(env_nvtx, library);
+  set_variable(env_nvtx, entry);
 }
 
 // The driver and NCCL load one tool each. A user's own choice is kept and reported.

@@ -213,6 +213,34 @@ TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {
   EXPECT_EQ(left, 1);
 }
 
+// NVTX loads what NVTX_INJECTION64_PATH names in a static program, too.
+TEST_F(RecordControl, AStaticProgramWithRangesRunsUnharmed) {
+  const std::string program = STATIC_PROGRAM;
+  if (program.empty()) GTEST_SKIP() << "there is no static C library (libc6-dev)";
+  for (const std::string& kind : {program, program + "-pie"}) {
+    const Ended ended = record("", kind + " " NVTX_ENTRY);
+    EXPECT_TRUE(ended.by_itself(5)) << kind << ' ' << ended.status << ended.err;
+    EXPECT_EQ(ended.out, "static\nloaded\n") << "NVTX could load the entry";
+    const Ended launched = record("", "nice " + kind + " " NVTX_ENTRY);
+    EXPECT_TRUE(launched.by_itself(5)) << kind << ' ' << launched.status << launched.err;
+    EXPECT_EQ(launched.out, "static\nloaded\n");
+  }
+}
+
+TEST_F(RecordControl, TheEntryOfNvtxNeedsNoLibraryAndNoThreadLocalStorage) {
+  const Ended dynamic = run("readelf -Wdl " NVTX_ENTRY);
+  ASSERT_TRUE(dynamic.by_itself(0)) << dynamic.err;
+  EXPECT_THAT(dynamic.out, testing::HasSubstr("SONAME"));
+  for (const char* unwanted : {"NEEDED", "TLS", "INIT"}) EXPECT_THAT(dynamic.out, testing::Not(testing::HasSubstr(unwanted)));
+}
+
+// A launcher may clear LD_PRELOAD.
+TEST_F(RecordControl, AProgramWithoutThePreloadIsRecordedThroughNvtx) {
+  const Ended ended = record("", "env -u LD_PRELOAD " CONTROL " status");
+  EXPECT_TRUE(ended.by_itself(7)) << ended.status << ended.err;
+  EXPECT_EQ(files().size(), 1U);
+}
+
 TEST_F(RecordControl, ProgramsThatCannotBeRecordedStillRunWithOneLine) {
   const std::string program = STATIC_PROGRAM;
   if (!program.empty()) {
