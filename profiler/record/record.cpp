@@ -72,9 +72,19 @@ std::string job() {
   return fmt::format("record-{:016x}", random);
 }
 
+// The path of the recorder as the GNU C library's dynamic linker alone understands it. In place of $ORIGIN it puts the
+// folder of the program, from which enough steps lead up to the root. Other dynamic linkers, such as musl's, ignore a
+// preloaded library that does not exist, but would end the program because of one that was made for another C library.
+std::string preload_name(const fs::path& library) {
+  constexpr int steps = 40;
+  std::string name = "$ORIGIN";
+  for (int step = 0; step < steps; ++step) name += "/..";
+  return name + library.string();
+}
+
 void attach(const fs::path& library) {
-  const std::string others = variable(env_preload);
-  set_variable(env_preload, others.empty() ? library.string() : library.string() + ":" + others);
+  const std::string own = preload_name(library), others = variable(env_preload);
+  set_variable(env_preload, others.empty() ? own : own + ":" + others);
   set_variable(env_recorder, library);
   const fs::path entry = library.parent_path() / nvtx_library;
   const std::string tool = variable(env_nvtx);

@@ -227,6 +227,19 @@ TEST_F(RecordControl, AStaticProgramWithRangesRunsUnharmed) {
   }
 }
 
+TEST_F(RecordControl, AProgramOfAnotherCLibraryRunsUnharmedWithOneLine) {
+  const std::string program = MUSL_PROGRAM;
+  if (program.empty()) GTEST_SKIP() << "there is no musl-gcc (musl-tools)";
+  const Ended ended = record("", program);
+  EXPECT_TRUE(ended.by_itself(3)) << ended.status;
+  EXPECT_EQ(ended.out, "musl\n");
+  EXPECT_EQ(ended.err, "paceline record: " + program +
+                           " uses the C library musl: the recorder cannot be loaded into it, so it runs unrecorded\n");
+  const Ended launched = record("", "nice " + program);
+  EXPECT_TRUE(launched.by_itself(3)) << launched.status;
+  EXPECT_EQ(launched.out + launched.err, "musl\n");
+}
+
 TEST_F(RecordControl, TheEntryOfNvtxNeedsNoLibraryAndNoThreadLocalStorage) {
   const Ended dynamic = run("readelf -Wdl " NVTX_ENTRY);
   ASSERT_TRUE(dynamic.by_itself(0)) << dynamic.err;
