@@ -25,8 +25,10 @@
 #include "profiler/inject/core/trim.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/mapping_guard.h"
+#include "profiler/inject/system/say.h"
 #include "profiler/record/launcher.h"
 
+extern "C" void __msan_init() __attribute__((weak));  // of MemorySanitizer
 extern "C" int on_exit(void (*)(int, void*), void*) noexcept __attribute__((weak));  // not every C library has it
 
 namespace paceline::inject {
@@ -62,6 +64,10 @@ void open_file() {
 
 void open_once() {
   const StartInProgress start;
+  if (__msan_init != nullptr) {
+    say("not recording: the program is built with MemorySanitizer, which takes what the recorder writes for uninitialised");
+    return;
+  }
   // A process with other rights than its user's must not trust the environment.
   if (getauxval(AT_SECURE) != 0) return;
   read_settings();

@@ -106,6 +106,14 @@ inline constexpr char env_recorder[] = "PACELINE_RECORDER";
 inline constexpr char env_preload[] = "LD_PRELOAD";
 inline constexpr char env_nvtx[] = "NVTX_INJECTION64_PATH";
 
+// The sanitizers' options, to each of which one is added: AddressSanitizer accepts a library before its own, and
+// ThreadSanitizer, which does not see the recorder's atomic variables, reports no races in it.
+struct SanitizerOption {
+  const char *variable, *name, *value;
+};
+inline constexpr SanitizerOption sanitizer_options[] = {{"ASAN_OPTIONS", "verify_asan_link_order", "0"},
+                                                        {"TSAN_OPTIONS", "ignore_noninstrumented_modules", "1"}};
+
 // The CUDA driver finds libpaceline-cupti.so, and NCCL finds libpaceline-nccl.so. Unset: they are not recorded.
 inline constexpr char env_cuda[] = "CUDA_INJECTION64_PATH";
 inline constexpr char env_nccl_plugin[] = "NCCL_PROFILER_PLUGIN";

@@ -85,6 +85,11 @@ std::string preload_name(const fs::path& library) {
 void attach(const fs::path& library) {
   const std::string own = preload_name(library), others = variable(env_preload);
   set_variable(env_preload, others.empty() ? own : own + ":" + others);
+  for (const auto& [name, option, value] : sanitizer_options) {
+    const std::string given = variable(name);
+    if (given.find(option) != std::string::npos) continue;
+    set_variable(name, fmt::format("{}{}{}={}", given, given.empty() ? "" : ":", option, value));
+  }
   set_variable(env_recorder, library);
   const fs::path entry = library.parent_path() / nvtx_library;
   const std::string tool = variable(env_nvtx);

@@ -240,6 +240,22 @@ TEST_F(RecordControl, AProgramOfAnotherCLibraryRunsUnharmedWithOneLine) {
   EXPECT_EQ(launched.out + launched.err, "musl\n");
 }
 
+TEST_F(RecordControl, SanitizedProgramsAreRecorded) {
+  for (const char* sanitizer : {"address", "thread", "undefined"}) {
+    const std::string program = std::string(SANITIZED_PROGRAM) + sanitizer;
+    for (const std::string& launcher : {std::string(), std::string("nice ")}) {
+      std::filesystem::remove_all(directory / "run");
+      const Ended ended = record("", launcher + program);
+      EXPECT_TRUE(ended.by_itself(4)) << sanitizer << ' ' << ended.status;
+      EXPECT_EQ(ended.out, "sanitized\n") << sanitizer;
+      EXPECT_EQ(ended.err, "") << sanitizer;
+      ASSERT_EQ(files().size(), 1U) << sanitizer;
+      EXPECT_EQ(files()[0].of(format::EventType::push).size(), 2000U) << sanitizer;
+      EXPECT_EQ(files()[0].of(format::EventType::pop).size(), 2000U) << sanitizer;
+    }
+  }
+}
+
 TEST_F(RecordControl, TheEntryOfNvtxNeedsNoLibraryAndNoThreadLocalStorage) {
   const Ended dynamic = run("readelf -Wdl " NVTX_ENTRY);
   ASSERT_TRUE(dynamic.by_itself(0)) << dynamic.err;
