@@ -10,6 +10,7 @@
 #include "analysis/cli/commands.h"
 #include "profiler/format/error.h"
 #include "profiler/record/record.h"
+#include "profiler/record/stage.h"
 
 namespace {
 
@@ -42,6 +43,13 @@ int finish_output(int status) {
   return status;
 }
 
+// Before directories are read: files of killed programs that are still where `paceline record --stage` put them.
+void fetch_staged_files(const std::string& command, int argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    for (const std::string& line : paceline::record::collect_stages(argv[i])) complain(command, line);
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Records, analyses and compares data-parallel training jobs", "paceline");
   app.set_version_flag("--version", "paceline " PACELINE_VERSION);
@@ -71,6 +79,9 @@ int run(int argc, char** argv) {
                   option_alone ? fmt::format("there is no option '{}'", argv[1]) : error.what());
   }
   try {
+    if (app.got_subcommand("info") || app.got_subcommand("report")) {
+      fetch_staged_files(command_line_so_far(app), argc, argv);
+    }
     return finish_output(chosen());
   } catch (const std::bad_alloc&) {
     complain(command_line_so_far(app), "not enough memory");

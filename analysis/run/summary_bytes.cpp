@@ -59,12 +59,16 @@ void each_member(A& a, ExchangeTime& v) {
 }
 template <class A>
 void each_member(A& a, CollectiveCalls::Membership& v) {
-  a(v.communicator, v.text);
+  a(v.communicator, v.text, v.own_rank);
+}
+template <class A>
+void each_member(A& a, CollectiveCalls::Pending& v) {
+  a(v.communicator, v.operation, v.peer, v.tag, v.sends, v.receives, v.since_ns, v.until_ns);
 }
 template <class A>
 void each_member(A& a, CollectiveCalls& v) {
   a(v.rank, v.world_size, v.end_ns, v.operations, v.calls, v.unnumbered, v.communicators, v.open_slice, v.complete,
-    v.complete_at_end);
+    v.complete_at_end, v.busy, v.pending);
 }
 template <class A>
 void each_member(A& a, RankSummary& v) {

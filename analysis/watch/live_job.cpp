@@ -34,6 +34,8 @@ constexpr std::uint64_t meeting_polls = 64;  // after which a collective that no
 constexpr std::uint64_t patient_polls = 5;   // for ranks that are missing when all others have ended
 constexpr double test_share = 0.004;         // of a core, for the test of lateness
 constexpr std::int64_t realign_ns = 60'000'000'000;
+// A running rank without a new event for so long, or in one MPI call for so long, makes no progress.
+constexpr double silent_ns = 5e9;
 
 std::int64_t utc_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -123,13 +125,19 @@ void LiveJob::find_files() {
 void LiveJob::read(File& file) {
   using namespace live_job_parts;
   if (file.state == LiveState::ended || file.state == LiveState::killed || file.state == LiveState::lost) return;
-  // A process that is gone before the file is read has written all that it ever will.
-  const bool gone = file.rank != nullptr && is_gone(file);
-  try {
+  const auto take = [&] {
     const std::vector<NewEvents> news = file.growing.poll();
     const format::FileHeader& header = file.growing.facts().header;
     if (file.rank == nullptr) file.rank = std::make_unique<LiveRank>(header.pid);
     file.rank->add(news, header.start_ticks);
+  };
+  try {
+    // The header names the process.
+    if (file.rank == nullptr) take();
+    // A process that is gone before the file is read has written all that it ever will.
+    const bool gone = is_gone(file);
+    take();
+    const format::FileHeader& header = file.growing.facts().header;
     file.failures = 0;
     file.problem = file.growing.damage();
     if (header.closed != 0) {
@@ -158,6 +166,7 @@ void LiveJob::choose_ranks() {
   using namespace live_job_parts;
   std::vector<File*> candidates;
   std::int64_t newest_start = 0;
+  std::string launch;
   left_out_.clear();
   for (const auto& [path, file] : files_) {
     if (file->rank == nullptr) {
@@ -169,18 +178,29 @@ void LiveJob::choose_ranks() {
     if (facts.header.start_utc_ns >= newest_start && facts.parent.empty()) {
       newest_start = facts.header.start_utc_ns;
       job_ = facts.job;
+      if (!facts.launch.empty()) launch = facts.launch;
     }
   }
   std::map<int, File*> chosen;
   std::vector<File*> unnumbered;
   std::size_t other_jobs = 0;
+  const auto number_of = [](const File& file) {
+    return number_in(file.rank->settings(), "rank", file.growing.facts().header.rank);
+  };
+  // Of several mpirun of one job, one after the other, the last one is shown.
+  std::map<std::string, std::set<int>> launches;  // the ranks of each
+  for (const File* file : candidates) launches[file->growing.facts().launch].insert(number_of(*file));
+  const std::set<int>& newest = launches[launch];
   for (File* file : candidates) {
     const format::TraceFacts& facts = file->growing.facts();
-    if (facts.job != job_) {
+    const bool is_earlier = !launch.empty() && !facts.launch.empty() && facts.launch != launch &&
+                            file->state != LiveState::running &&
+                            std::ranges::any_of(launches[facts.launch], [&](int r) { return newest.contains(r); });
+    if (facts.job != job_ || is_earlier) {
       ++other_jobs;
       continue;
     }
-    const int number = number_in(file->rank->settings(), "rank", facts.header.rank);
+    const int number = number_of(*file);
     if (!facts.parent.empty() && number < 0) continue;  // a child without a rank of its own
     if (number < 0) {
       unnumbered.push_back(file);
@@ -432,6 +452,16 @@ void LiveJob::test_lateness_if_due(bool now) {
   next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
 }
 
+// Not blocked in MPI, and not silent for longer than ever before. `age` is that of its newest event, in ns.
+bool LiveJob::makes_progress(const File& file, double age) {
+  using namespace live_job_parts;
+  const double ns = ns_per_tick(file.growing.facts().header);
+  if (const auto since = file.rank->in_mpi_since()) {
+    return static_cast<double>(file.rank->last_ticks() - *since) * ns + age < silent_ns;
+  }
+  return age < std::max(silent_ns, 2 * ns * static_cast<double>(file.rank->longest_silence()));
+}
+
 // Through the report's own search, from the calls that are open and the last ones that ended.
 std::vector<std::string> LiveJob::hangs() const {
   using namespace live_job_parts;
@@ -452,30 +482,46 @@ std::vector<std::string> LiveJob::hangs() const {
     own.complete_at_end = !lost && !file->rank->paused() && file->problem.empty();
     own.complete = own.complete_at_end && file->growing.skipped_events() == 0;
     for (const auto& [number, communicator] : file->rank->communicators()) {
-      own.communicators.push_back({communicator.identity, label(communicator.name, 40)});
+      own.communicators.push_back({communicator.identity, label(communicator.name, 40), communicator.own_rank});
+    }
+    own.busy = file->state == LiveState::running && makes_progress(*file, age_ns(*file, utc));
+    for (const LiveRank::OpenMessage& open : file->rank->open_messages()) {
+      const auto communicator = file->rank->communicators().find(open.communicator);
+      if (communicator == file->rank->communicators().end()) continue;
+      const std::string operation = operation_of(open.function);
+      own.pending.push_back({.communicator = communicator->second.identity,
+                             .operation = operation,
+                             .peer = open.peer,
+                             .tag = open.tag,
+                             .sends = blocks_in_send(operation),
+                             .receives = blocks_in_receive(operation),
+                             .since_ns = time_ns(*file, open.since) - zero,
+                             .until_ns = own.end_ns});
     }
     const auto add = [&](std::uint64_t communicator, std::uint64_t sequence, std::uint32_t round,
-                         std::uint16_t function) -> CollectiveCall& {
+                         std::string operation) -> CollectiveCall& {
       CollectiveCall& call = own.calls.emplace_back();
       call.communicator = communicator;
       call.sequence = sequence;
       call.round = round;
       call.operation = static_cast<std::uint32_t>(own.operations.size());
-      own.operations.push_back(operation_of(function));
+      own.operations.push_back(std::move(operation));
       return call;
     };
     for (const auto& [communicator, entered] : file->entered) {
-      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, 0);
+      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, "");
       if (entered.highest < 0) continue;
-      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, 0);
+      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, "");
       call.end_ns = static_cast<std::int64_t>(file->longest_wait);
     }
     for (const LiveCall& open : file->rank->open_calls()) {
-      CollectiveCall& call = add(open.communicator, open.sequence, open.round, open.function);
+      CollectiveCall& call =
+          add(open.communicator, open.sequence, open.round,
+              open.range != 0 ? label(file->rank->name(open.range), 40) : operation_of(open.function));
       call.unfinished = true;
       call.members = open.members;
       call.start_ns = call.blocked_from_ns = time_ns(*file, open.blocked_from) - zero;
-      call.end_ns = own.end_ns;
+      call.end_ns = open.polled == 0 ? own.end_ns : time_ns(*file, open.polled) - zero;
     }
   }
   std::vector<std::string> texts;

@@ -137,6 +137,7 @@ class LiveJob {
   std::vector<std::string> hangs() const;
   std::int64_t now_ns(const File& file) const;
   std::int64_t time_ns(const File& file, std::uint64_t ticks) const;
+  static bool makes_progress(const File& file, double age);
   static double age_ns(const File& file, std::int64_t utc_ns);
 
   std::filesystem::path directory_;

@@ -144,6 +144,7 @@ std::size_t put_text(const HeaderFacts& facts, char* out, std::size_t capacity) 
   }
   json.member("directory", facts.directory);
   json.member("job", facts.job);
+  json.member("launch", facts.launch);
   json.member("parent", facts.parent);
   if (facts.process_start > 0) json.member("start", static_cast<std::int64_t>(facts.process_start));
   if (facts.ancestors.size > 0) {

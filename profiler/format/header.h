@@ -33,6 +33,7 @@ struct HeaderFacts {
   ZeroSeparated command{};   // arguments beyond 64 KiB are replaced by one "…"
   const char* directory = "";
   const char* job = "";
+  const char* launch = "";          // the start by mpirun or srun within the job
   const char* parent = "";          // process id of the recorded process that this one is a child of
   std::uint64_t process_start = 0;  // clock ticks after boot, proc(5)'s starttime; 0 = not known
   ZeroSeparated ancestors{};        // each PID:START, the parent first

@@ -50,6 +50,7 @@ void read(const std::string& text, TraceFacts& facts, DamageLog& damage) {
   read_string(json, "boot_id", facts.boot_id);
   read_string(json, "directory", facts.directory);
   read_string(json, "job", facts.job);
+  read_string(json, "launch", facts.launch);
   read_string(json, "parent", facts.parent);
   read_map(json, "environment", facts.environment);
   read_map(json, "set", facts.set);

@@ -75,7 +75,7 @@ struct FileHeader {
                             //   0 = no event was dropped
 };
 static_assert(sizeof(FileHeader) == 184);
-// JSON text: {"host","boot_id","command":[…],"directory","job","parent","start","ancestors":[…],"forked",
+// JSON text: {"host","boot_id","command":[…],"directory","job","launch","parent","start","ancestors":[…],"forked",
 // "environment":{…},"set":{…}}; all but host are optional.
 
 // The drain sets a chunk free before it zeroes it. A thread opens it afterwards (sequence, then state).

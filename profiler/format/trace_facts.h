@@ -27,6 +27,7 @@ struct TraceFacts {
   std::filesystem::path path;
   FileHeader header{};
   std::string host, boot_id, directory, job;
+  std::string launch;               // the start by mpirun or srun within the job; "" = not known
   std::string parent;               // process id of the recorded process that this one is a child of; "" if it is none
   std::uint64_t process_start = 0;  // clock ticks after the boot; 0 = not known
   std::vector<std::string> ancestors;  // PID:START, the parent first

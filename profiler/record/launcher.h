@@ -32,4 +32,8 @@ bool read_process(int pid, ProcessStatus& status) noexcept;
 // process ids are equal, as is common in containers.
 std::size_t job_identity(char* out, std::size_t capacity) noexcept;
 
+// The same for the start by mpirun or srun, of which a job may have several, one after the other. $PACELINE_JOB does
+// not change it. Equal for all processes of one start, also after exec; 0 and "" if the launcher gives none.
+std::size_t launch_identity(char* out, std::size_t capacity) noexcept;
+
 }  // namespace paceline::record

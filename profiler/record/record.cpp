@@ -128,6 +128,7 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
   fs::path stage;
   if (!options.stage.empty()) {
     stage = make_stage(options.stage);
+    note_stage(stage, output);
     set_variable(env_stage, stage);
   }
   attach(library);

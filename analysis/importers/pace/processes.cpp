@@ -231,6 +231,48 @@ void leave_spawned_out(std::vector<PaceProcess>& processes, std::vector<std::str
   std::erase_if(processes, is_spawned);
 }
 
+// The processes that one start of mpirun or srun started.
+struct Launch {
+  std::set<int> ranks;
+  double start_ns = 0, end_ns = 0;
+  const PaceProcess* first = nullptr;
+  std::size_t files = 0;
+};
+
+// One job may start several runs, one after the other (a batch script with two mpirun). The last one is taken.
+void leave_earlier_launches_out(std::vector<PaceProcess>& processes, std::vector<std::string>& notes) {
+  std::map<std::string, Launch> launches;
+  for (const PaceProcess& process : processes) {
+    if (process.rank < 0 || process.file.launch.empty()) continue;
+    Launch& launch = launches[process.file.launch];
+    const auto start_ns = static_cast<double>(process.file.header.start_utc_ns);
+    if (launch.first == nullptr || start_ns < launch.start_ns) {
+      launch.start_ns = start_ns;
+      launch.first = &process;
+    }
+    launch.end_ns = std::max(launch.end_ns, end_utc_ns(process));
+    launch.ranks.insert(process.rank);
+    ++launch.files;
+  }
+  if (launches.size() < 2) return;
+  const auto& last =
+      std::ranges::max_element(launches, {}, [](const auto& launch) { return launch.second.start_ns; })->second;
+  std::set<std::string> earlier;
+  for (const auto& [name, launch] : launches) {
+    const bool repeats = std::ranges::any_of(launch.ranks, [&](int rank) { return last.ranks.contains(rank); });
+    if (&launch == &last || !repeats || launch.end_ns > last.start_ns) continue;
+    earlier.insert(name);
+    const std::string others =
+        launch.files == 1 ? "" : fmt::format(" and {} other file{}", launch.files - 1, launch.files == 2 ? "" : "s");
+    notes.push_back(
+        fmt::format("{}{} left out: an earlier mpirun or srun of the same job wrote them, and the last one is taken; "
+                    "move them into a "
+                    "directory of their own to see that run, and record each run with an -o of its own",
+                    launch.first->file.path.string(), others));
+  }
+  std::erase_if(processes, [&](const PaceProcess& process) { return earlier.contains(process.file.launch); });
+}
+
 void number_the_rest(std::vector<PaceProcess>& processes, const std::vector<std::size_t>& leaders) {
   std::set<int> taken;
   std::vector<PaceProcess*> unnumbered;
@@ -271,6 +313,7 @@ PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::str
     process.local_rank = setting(process.definitions, "local_rank", process.file.header.local_rank);
   }
   leave_spawned_out(processes, notes);
+  leave_earlier_launches_out(processes, notes);
   const std::vector<std::size_t> left_out = Families(processes).assign(notes);
   // The rank of a process may have become known only after exec.
   for (const PaceProcess& process : processes) {

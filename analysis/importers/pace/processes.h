@@ -43,6 +43,8 @@ struct PaceProcesses {
 // - If several other processes have one rank, the first one is the rank. A process that begins after the rank's last
 //   program has ended is its successor; the others are helpers. If they are on several machines, those of the last
 //   machine are taken and the others are noted.
+// - If mpirun or srun was started several times in one job, one after the other and with ranks in common, the processes
+//   of the last start are taken. The others are left out.
 //
 // Processes without a rank are numbered by start time. Files that are left out are named in `notes`. Throws Error if
 // the files belong to different jobs. Cost: linear in the definitions of the files, and n log n for n files.

@@ -26,6 +26,7 @@ struct HeaderTexts {
   char host[256];
   char boot_id[128];
   char job[256];
+  char launch[256];
   char directory[4096];
   char command[64 * 1024];
   char environment[16 * 1024];
@@ -90,6 +91,7 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
     snprintf(texts.boot_id, sizeof texts.boot_id, "test-%s", clock_state.test_domain);
   }
   record::job_identity(texts.job, sizeof texts.job);
+  record::launch_identity(texts.launch, sizeof texts.launch);
   file.job = XXH3_64bits(texts.job, strlen(texts.job));
   file.clock_domain =
       XXH3_64bits_withSeed(texts.host, strlen(texts.host), XXH3_64bits(texts.boot_id, strlen(texts.boot_id))) +
@@ -118,6 +120,7 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   facts.command = {texts.command, read_file("/proc/self/cmdline", texts.command, sizeof texts.command)};
   facts.directory = texts.directory;
   facts.job = texts.job;
+  facts.launch = texts.launch;
   facts.environment = {texts.environment, told_environment(texts.environment, sizeof texts.environment)};
   facts.set = text_or(record::env_set, "");
   char parent[16] = "";

@@ -269,7 +269,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "names") == 0) {
     char name[32];
     for (int i = 0; i < 60000; ++i) {
-      snprintf(name, sizeof name, "one of many names: %d", i);
+      snprintf(name, sizeof name, "%.20s %d", argc > 2 ? argv[2] : "one of many names:", i);
       ranges(name, 1);
       if (i % 500 == 499) usleep(1000);
     }

@@ -175,6 +175,32 @@ TEST_F(RecordControl, NamesBeyondTheMemoryAreCountedAndTheirRangesRecorded) {
   EXPECT_GT(file.named(EventType::push, "one of many names: 17").size(), 0u);
 }
 
+// Each iteration has a name of its own, and most names are not kept.
+TEST_F(RecordControl, IterationsWhoseNamesWereNotKeptAreCounted) {
+  const auto iterations = [&](const std::string& options, const char* name) {
+    std::filesystem::remove_all(directory / "run");
+    const Ended ended = record("--max-memory 4M " + options, std::string(CONTROL " names ") + name);
+    EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+    EXPECT_GT(only_file().file.header.dropped[static_cast<int>(format::DropCause::too_many_names)], 10'000u);
+    const auto report = nlohmann::json::parse(run(PACELINE " report --format json run").out, nullptr, false);
+    return report["runs"][0]["iterations"]["count"].get<int>();
+  };
+  EXPECT_EQ(iterations("", "step"), 60'000);
+  EXPECT_EQ(iterations("--iteration-name \"epoch *\"", "epoch"), 60'000);
+}
+
+// A batch script with two mpirun, recorded as one job.
+TEST_F(RecordControl, TwoRunsOfMpirunInOneJobAreTwoRuns) {
+  const Ended ended =
+      record("", "sh -c \"" + mpirun() + "-n 2 " CONTROL " status; " + mpirun() + "-n 2 " CONTROL " names step\"");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const auto traces = info()["traces"];
+  ASSERT_EQ(traces.size(), 2u) << traces;
+  for (const auto& trace : traces) EXPECT_NE(trace["command"].dump().find("names"), std::string::npos) << trace;
+  const std::string text = run(PACELINE " info run").out;
+  EXPECT_NE(text.find("and 1 other file left out: an earlier mpirun"), std::string::npos) << text;
+}
+
 TEST_F(RecordControl, StagedFilesAreMovedAtTheEnd) {
   const Ended ended = record("--stage local", CONTROL " status");
   EXPECT_TRUE(ended.by_itself(7)) << ended.err;
@@ -193,6 +219,32 @@ TEST_F(RecordControl, StagedFilesOfAKilledProgramAreMovedByRecord) {
   EXPECT_EQ(file.of(EventType::push).size(), 1000u);
   EXPECT_TRUE(std::filesystem::is_empty(stage));
   std::filesystem::remove_all(stage);
+}
+
+// As mpirun does that kills all processes of a job: `paceline record` cannot move anything any more.
+TEST_F(RecordControl, StagedFilesAreMovedByInfoIfRecordWasKilledToo) {
+  const Ended ended =
+      run(PACELINE " record -o run --stage local -- sh -c \"" CONTROL
+                   " kill-self; touch killed; exec sleep 60\" & parent=$!; until [ -e killed ]; do sleep 0.05; done;"
+                   " child=$(cat /proc/$parent/task/$parent/children); kill -9 $parent $child; exit 0");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
+  EXPECT_TRUE(files().empty());
+  const Ended info = run(PACELINE " info run");
+  EXPECT_TRUE(info.by_itself(0)) << info.err;
+  EXPECT_NE(info.err.find("run: 1 trace of killed programs moved here from "), std::string::npos) << info.err;
+  EXPECT_EQ(only_file().of(EventType::push).size(), 1000u);
+  EXPECT_TRUE(std::filesystem::is_empty(directory / "local"));
+  EXPECT_EQ(run(PACELINE " report run").err, "") << "the note is gone";
+}
+
+// Another host's files are named; they cannot be moved from here.
+TEST_F(RecordControl, StagedFilesOfAnotherHostAreNamed) {
+  EXPECT_TRUE(record("", CONTROL " status").by_itself(7));
+  std::ofstream(directory / "run" / ".paceline-stage-node7-paceline-abc") << "node7 12 34\n/scratch/paceline-abc\n";
+  const Ended info = run(PACELINE " info run");
+  EXPECT_TRUE(info.by_itself(0)) << info.err;
+  EXPECT_NE(info.err.find("traces may be left on node7 in /scratch/paceline-abc (--stage)"), std::string::npos)
+      << info.err;
 }
 
 TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {

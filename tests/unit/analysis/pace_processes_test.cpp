@@ -1,4 +1,5 @@
 // Which process belongs to which rank, by what the files say of their ancestors.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,6 +65,50 @@ TEST(PaceProcesses, WorkersWithoutARankBelongToTheProcessThatTheyDescendFrom) {
   EXPECT_EQ(trace.ranks[0].pid, 200U);
   EXPECT_EQ(trace.ranks[0].tracks.size(), 3U);
   EXPECT_EQ(trace.ranks[1].pid, 400U);
+}
+
+// `mpirun -n 2` with another process of each rank, `begin_ms` after the first start.
+std::vector<PaceFile> launched(const std::string& launch, std::uint32_t pid, int begin_ms) {
+  std::vector<PaceFile> files;
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto own = pid + static_cast<std::uint32_t>(rank);
+    files.push_back(process(rank, own, own, begin_ms, fmt::format("{} {}", launch, rank), {shell}));
+    files.back().file.launch = launch;
+  }
+  return files;
+}
+
+Trace import_both(std::vector<PaceFile> files, const std::vector<PaceFile>& more) {
+  files.insert(files.end(), more.begin(), more.end());
+  return import(files);
+}
+
+TEST(PaceProcesses, OfTwoLaunchesOfOneJobTheLastIsTaken) {
+  const Trace trace = import_both(launched("second", 300, 500), launched("first", 200, 10));
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  for (std::size_t r = 0; r < 2; ++r) {
+    EXPECT_EQ(trace.ranks[r].pid, 300U + r);
+    EXPECT_EQ(trace.ranks[r].tracks.size(), 1U);
+  }
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], HasSubstr("first 0.pace and 1 other file left out: an earlier mpirun"));
+}
+
+TEST(PaceProcesses, AProgramAfterExecAndLaunchesAtOneTimeStayTogether) {
+  EXPECT_THAT(import_both(launched("one", 200, 10), launched("one", 200, 500)).notes, IsEmpty()) << "after exec";
+  // A rank starts mpirun itself, whose ranks end before it does.
+  std::vector<PaceFile> outer = launched("outer", 200, 10);
+  for (PaceFile& file : outer) {
+    file.push(900'000'000, format::pack_scope(1, 0, 0));
+    file.pop(900'000'001);
+  }
+  const Trace nested = import_both(outer, launched("inner", 300, 500));
+  ASSERT_EQ(nested.ranks.size(), 2U);
+  EXPECT_EQ(nested.ranks[0].pid, 200U);
+  // Two mpirun with different ranks are one run, if the user gives both the same job.
+  std::vector<PaceFile> others = launched("second", 300, 500);
+  for (PaceFile& file : others) file.file.header.rank += 2;
+  EXPECT_EQ(import_both(launched("first", 200, 10), others).ranks.size(), 4U);
 }
 
 TEST(PaceProcesses, AProcessWithARankOfItsOwnIsNoChild) {
