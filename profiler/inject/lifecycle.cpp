@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "profiler/inject/closers.h"
@@ -28,7 +29,7 @@
 #include "profiler/inject/system/say.h"
 #include "profiler/record/launcher.h"
 
-extern "C" void __msan_init() __attribute__((weak));  // of MemorySanitizer
+extern "C" void __msan_init() __attribute__((weak));                                 // of MemorySanitizer
 extern "C" int on_exit(void (*)(int, void*), void*) noexcept __attribute__((weak));  // not every C library has it
 
 namespace paceline::inject {
@@ -62,10 +63,22 @@ void open_file() {
   call_sources(&Source::opened);
 }
 
+// A program may have reads of the processor's counter end it with SIGSEGV. The system's clocks read it, too.
+bool may_read_counter() {
+  int mode = PR_TSC_ENABLE;
+  return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
+}
+
 void open_once() {
   const StartInProgress start;
+  if (!may_read_counter()) {
+    say("not recording: the program forbids reads of the time stamp counter (prctl, PR_SET_TSC), which all clocks "
+        "need");
+    return;
+  }
   if (__msan_init != nullptr) {
-    say("not recording: the program is built with MemorySanitizer, which takes what the recorder writes for uninitialised");
+    say("not recording: the program is built with MemorySanitizer, which takes what the recorder writes for "
+        "uninitialised");
     return;
   }
   // A process with other rights than its user's must not trust the environment.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -325,6 +326,12 @@ int main(int argc, char** argv) {
     tail(argc, argv);
   } else if (strcmp(mode, "stuck") == 0 && argc > 2) {
     stuck(argv[2]);
+  } else if (strcmp(mode, "no-counter") == 0 || strcmp(mode, "no-counter-at-all") == 0) {
+    if (strcmp(mode, "no-counter") == 0) ranges("range", 1000);
+    prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    ranges("range", 1000);
+    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+    return 7;
   } else if (strcmp(mode, "status") == 0) {
     ranges("range", 1000);
     return 7;

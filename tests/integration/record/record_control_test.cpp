@@ -292,6 +292,20 @@ TEST_F(RecordControl, AProgramOfAnotherCLibraryRunsUnharmedWithOneLine) {
   EXPECT_EQ(launched.out + launched.err, "musl\n");
 }
 
+TEST_F(RecordControl, AProgramThatForbidsTheCounterRunsUnharmed) {
+  const Ended late = record("", CONTROL " no-counter");
+  EXPECT_TRUE(late.by_itself(7)) << late.status;
+  EXPECT_THAT(late.err, testing::HasSubstr("PR_SET_TSC), which all clocks need: recording ends here\n"));
+  ASSERT_EQ(files().size(), 1U);
+  EXPECT_EQ(files()[0].of(format::EventType::push).size(), 1000U);
+
+  std::filesystem::remove_all(directory / "run");
+  const Ended early = record("", CONTROL " no-counter-at-all");
+  EXPECT_TRUE(early.by_itself(7)) << early.status;
+  EXPECT_THAT(early.err, testing::StartsWith("paceline: not recording: the program forbids reads of the time stamp"));
+  EXPECT_TRUE(files().empty());
+}
+
 TEST_F(RecordControl, SanitizedProgramsAreRecorded) {
   for (const char* sanitizer : {"address", "thread", "undefined"}) {
     const std::string program = std::string(SANITIZED_PROGRAM) + sanitizer;
