@@ -71,6 +71,7 @@ int once(const Options& options) {
     throw Error(nothing_yet(options) +
                 "; give the directory that paceline record -o names, or leave out --once to wait");
   }
+  job.poll();  // the first one found the processes, and this one finds those that are gone
   const WatchFrame frame = job.frame();
   if (options.json) {
     fmt::print("{}\n", frame_json(frame));
