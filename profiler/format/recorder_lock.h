@@ -10,7 +10,8 @@
 
 namespace paceline::format {
 
-// The recorder renews the modification time at least this often, in seconds. The header says so (`heartbeat_s`).
+// On a local file system the recorder renews the modification time at least this often, in seconds; elsewhere every
+// minute. The header says so (`heartbeat_s`).
 inline constexpr int heartbeat_s = 5;
 
 // True on file systems of this machine alone, where every process sees locks and modification times at once. False on
