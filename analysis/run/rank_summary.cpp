@@ -10,6 +10,9 @@
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
+#include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
+#include "profiler/format/reader.h"
 
 namespace paceline::analysis {
 namespace rank_summary_parts {
@@ -177,15 +180,33 @@ std::string failures_text(std::span<const RankSummary> ranks) {
                      status);
 }
 
+// True if the rank's process certainly runs. Costs one read of the header, for a file that is not closed.
+bool still_runs(const RankSummary& rank) {
+  if (rank.format != "pace") return false;
+  try {
+    return format::liveness_of(format::read_trace_header(rank.path)) == format::Liveness::lives;
+  } catch (const Error&) {  // the file was removed meanwhile, or lies elsewhere
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string sudden_ends_text(std::span<const RankSummary> ranks) {
-  std::vector<int> sudden;
+  std::vector<int> sudden, running;
   const RankSummary* first = nullptr;
   for (const RankSummary& rank : ranks) {
     if (rank.ended) continue;
+    if (still_runs(rank)) {
+      running.push_back(rank.rank);
+      continue;
+    }
     sudden.push_back(rank.rank);
     if (first == nullptr || rank.end_ns < first->end_ns) first = &rank;
+  }
+  if (first == nullptr && !running.empty()) {
+    return fmt::format("{} still {}: the figures cover what is recorded so far.", capitalised(rank_list(running)),
+                       running.size() == 1 ? "runs" : "run");
   }
   if (first == nullptr) return failures_text(ranks);
   const std::string who = capitalised(rank_list(sudden)), last_event = point_in_time(first->end_ns);

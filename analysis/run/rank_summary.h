@@ -86,7 +86,7 @@ std::vector<RankSummary> identities(const Trace& trace);
 std::string failure_of(const RankSummary& rank);
 
 // One sentence about the ranks whose process did not come to its end: "Rank 1 did not end by itself (a signal ended it,
-// it crashed, or it still runs): its last event is at 1.204 s." "" where all did.
+// it crashed, or it still runs): its last event is at 1.204 s." Or "Rank 1 still runs: …" "" where all did.
 std::string sudden_ends_text(std::span<const RankSummary> ranks);
 
 }  // namespace paceline::analysis

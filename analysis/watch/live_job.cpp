@@ -19,6 +19,7 @@
 #include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/reader.h"
 
@@ -54,27 +55,6 @@ double ns_per_tick(const format::FileHeader& header) {
   return plausible ? 1e9 / header.ticks_per_second : 1;
 }
 
-std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// The 22nd field of proc(5)'s stat, in clock ticks after boot; 0 where there is no such process.
-std::uint64_t start_of_process(std::uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  if (text.compare(name_end, 3, ") Z") == 0) return 0;  // a zombie runs no more
-  std::size_t at = name_end;
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  std::uint64_t start = 0;
-  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), start);
-  return start;
-}
-
 int number_in(const std::map<std::string, std::string>& settings, const char* key, int from_header) {
   if (from_header >= 0) return from_header;
   int value = -1;
@@ -87,6 +67,11 @@ int number_in(const std::map<std::string, std::string>& settings, const char* ke
 std::string operation_of(std::uint16_t function) {
   const format::MpiFunction* known = format::find_mpi_function(function);
   return known != nullptr ? std::string(known->name) : fmt::format("MPI function {}", function);
+}
+
+// A file that the recorder has closed is not gone: it ended.
+bool is_gone(const format::TraceFacts& facts) {
+  return facts.header.closed == 0 && format::liveness_of(facts) == format::Liveness::ended;
 }
 
 }  // namespace live_job_parts
@@ -135,7 +120,7 @@ void LiveJob::read(File& file) {
     // The header names the process.
     if (file.rank == nullptr) take();
     // A process that is gone before the file is read has written all that it ever will.
-    const bool gone = is_gone(file);
+    const bool gone = is_gone(file.growing.facts());
     take();
     const format::FileHeader& header = file.growing.facts().header;
     file.failures = 0;
@@ -150,15 +135,6 @@ void LiveJob::read(File& file) {
     // Once may be the moment in which the recorder replaces the file by the closed one.
     if (file.rank != nullptr && ++file.failures > 1) file.state = LiveState::lost;
   }
-}
-
-bool LiveJob::is_gone(const File& file) const {
-  using namespace live_job_parts;
-  static const std::string boot_id = first_line("/proc/sys/kernel/random/boot_id");
-  const format::TraceFacts& facts = file.growing.facts();
-  if (facts.boot_id.empty() || facts.boot_id != boot_id || facts.process_start == 0) return false;
-  // Process ids of another PID namespace (a container) mean other processes here.
-  return start_of_process(facts.header.pid) != facts.process_start;
 }
 
 // One file for each rank: of several, the one that began last. Child processes are left out.

@@ -126,7 +126,6 @@ class LiveJob {
   void choose_ranks();
   void forget_figures();
   void align();
-  bool is_gone(const File& file) const;
   void collect();
   Row* row_of(std::int64_t number);
   std::size_t ranks_with_iterations() const;

@@ -1,12 +1,12 @@
 #include "profiler/record/launcher.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/format/process.h"
 #include "profiler/record/environment.h"
 
 namespace paceline::record {
@@ -46,14 +46,13 @@ std::size_t length_written(int printed, std::size_t capacity) noexcept {
 // The process that started this one, by id and start time, for launchers that give no job: all ranks of one host have
 // the same parent. Empty if /proc is missing.
 std::size_t parent_identity(const char* launcher, char* out, std::size_t capacity) noexcept {
-  const auto parent = static_cast<int>(getppid());
-  ProcessStatus status;
-  if (!read_process(parent, status)) return 0;
+  format::ProcessStatus self, parent;
+  if (!format::read_own_process(self) || !format::read_process(self.parent, parent)) return 0;
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  return length_written(
-      snprintf(out, capacity, "%s-%s-%d-%llu", launcher, host, parent, static_cast<unsigned long long>(status.start)),
-      capacity);
+  return length_written(snprintf(out, capacity, "%s-%s-%d-%llu", launcher, host, self.parent,
+                                 static_cast<unsigned long long>(parent.start)),
+                        capacity);
 }
 
 bool is(const char* name) noexcept { return variable(name) != nullptr; }
@@ -83,25 +82,6 @@ std::size_t step_identity(char* out, std::size_t capacity) noexcept {
 }
 
 }  // namespace
-
-bool read_process(int pid, ProcessStatus& status) noexcept {
-  char text[1024];
-  snprintf(text, sizeof text, "/proc/%d/stat", pid);
-  const int file = open(text, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t got = read(file, text, sizeof text - 1);
-  close(file);
-  if (got <= 0) return false;
-  text[got] = '\0';
-  const char* field = strrchr(text, ')');  // the program's name, in brackets, may contain any character
-  if (field == nullptr || strlen(field) < 4) return false;
-  status.has_ended = field[2] == 'Z' || field[2] == 'X';
-  status.parent = static_cast<int>(strtol(field + 4, nullptr, 10));  // ") S PARENT"
-  for (int number = 2; number < 22 && field != nullptr; ++number) field = strchr(field + 1, ' ');
-  if (field == nullptr) return false;
-  status.start = strtoull(field, nullptr, 10);
-  return true;
-}
 
 LaunchedRank launched_rank() noexcept {
   for (const Launcher& launcher : launchers) {

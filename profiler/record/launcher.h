@@ -18,15 +18,6 @@ struct LaunchedRank {
 
 LaunchedRank launched_rank() noexcept;
 
-// A process in /proc/PID/stat (proc(5)).
-struct ProcessStatus {
-  int parent = 0;
-  bool has_ended = false;   // a zombie, whose parent has not read its exit status yet
-  std::uint64_t start = 0;  // clock ticks after boot; distinguishes it from an earlier process with the same id
-};
-// Returns false if there is no such process. No allocation, no lock.
-bool read_process(int pid, ProcessStatus& status) noexcept;
-
 // Writes the job's identity, NUL-terminated and cut to `capacity`, and returns its length; 0 and "" if no launcher
 // gives one. $PACELINE_JOB comes first. The identity is equal on all ranks of a job. Two jobs differ even if their
 // process ids are equal, as is common in containers.

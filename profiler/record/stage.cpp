@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
 #include "profiler/format/reader.h"
 #include "profiler/record/job_marker.h"
 #include "profiler/record/launcher.h"
@@ -35,9 +36,9 @@ void pass_on(int number, siginfo_t* info, void*) {
   if (command_pid > 0 && info->si_code <= 0) kill(command_pid, number);
 }
 
+// The command has ended. So a file that was renewed a short time ago, without any other sign of life, is complete.
 bool is_being_written(const fs::path& file) {
-  const format::TraceFile trace = format::read_trace_header(file);
-  return trace.header.closed == 0 && kill(static_cast<pid_t>(trace.header.pid), 0) == 0;
+  return format::liveness_of(format::read_trace_header(file)) == format::Liveness::lives;
 }
 
 // The first of NAME.pace, NAME-2.pace, … that does not exist.
@@ -56,7 +57,8 @@ void move_file(const fs::path& file, const fs::path& to) {
   if (!failed) return;
   const fs::path temporary = to.parent_path() / fmt::format(".{}.tmp", to.filename().string());
   try {
-    fs::copy_file(file, temporary, fs::copy_options::overwrite_existing);
+    fs::remove(temporary);
+    fs::copy_file(file, temporary);  // fails if there is a file or a link of somebody else now
     fs::rename(temporary, to);
   } catch (...) {
     fs::remove(temporary, failed);
@@ -166,7 +168,6 @@ fs::path make_stage(const fs::path& stage) {
     throw Error(
         fmt::format("--stage {}: {}; choose a directory that can be written", stage.string(), std::strerror(errno)));
   }
-  chmod(name.c_str(), 0755);
   return name;
 }
 

@@ -35,8 +35,8 @@ struct PaceProcesses {
 
 // Reads each file's definitions and groups the processes by their ancestors, never by the events that they recorded:
 //
-// - Files with one process id and start belong to one process. After exec it continues; in a second copy of the
-// recorder
+// - Files with one PID namespace, process id and start belong to one process, unless their ranks differ. After exec it
+// continues; in a second copy of the recorder
 //   (dlmopen) its threads are helper threads.
 // - A process with a recorded ancestor is a helper of that ancestor's rank, unless it has another rank itself.
 // - Processes that were forked from one unrecorded process are helpers of one rank, the rank of that process.

@@ -56,6 +56,33 @@ TEST(PaceProcesses, AForkedWorkerThatRecordsFirstBelongsToItsParentsRank) {
   EXPECT_EQ(track_labelled(trace.ranks[0], "process 300: main thread").slices.size(), 10U);
 }
 
+// In containers each rank may be process 1, and ranks that start together have one start.
+TEST(PaceProcesses, RanksOfOneIdAndStartAreDifferentProcesses) {
+  for (const bool older : {false, true}) {  // older files do not name the PID namespace
+    std::vector<PaceFile> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      ranks.push_back(process(rank, 1, 1000, rank, "rank " + std::to_string(rank), {}));
+      if (!older) ranks.back().file.pid_namespace = static_cast<std::uint64_t>(4026532000 + rank);
+    }
+    EXPECT_THAT(import(ranks[0], ranks[1], ranks[2], ranks[3]).ranks, ::testing::SizeIs(4)) << older;
+  }
+}
+
+TEST(PaceProcesses, ProcessesWithoutARankInDifferentNamespacesAreDifferent) {
+  PaceFile first = process(-1, 1, 1000, 0, "first", {}), second = process(-1, 1, 1000, 1, "second", {});
+  first.file.pid_namespace = 10;
+  second.file.pid_namespace = 11;
+  PaceFile worker = process(-1, 7, 1001, 2, "worker", {"1:1000"}, 1);
+  worker.file.pid_namespace = 11;
+  PaceFile contained = process(-1, 1, 1002, 3, "contained", {"7:1001:11"}, 1);  // forked into a third namespace
+  contained.file.pid_namespace = 12;
+  const Trace trace = import(first, second, worker, contained);
+  ASSERT_THAT(trace.ranks, ::testing::SizeIs(2));
+  EXPECT_EQ(trace.ranks[0].path, "first.pace");
+  EXPECT_THAT(names_of(trace, track_labelled(trace.ranks[1], "process 7: main thread")), ElementsAre("worker"));
+  EXPECT_THAT(names_of(trace, track_labelled(trace.ranks[1], "process 1: main thread")), ElementsAre("contained"));
+}
+
 TEST(PaceProcesses, WorkersWithoutARankBelongToTheProcessThatTheyDescendFrom) {
   const Trace trace =
       import(process(-1, 300, 1001, 10, "spawned", {"200:1000", shell}),

@@ -257,7 +257,7 @@ void publish_clock() {
   char name[256];
   print_beacon(own, name, sizeof name);
   snprintf(beacon_path, sizeof beacon_path, "%s/%s", session.file.directory, name);
-  const Descriptor file(open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  const Descriptor file(open(beacon_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (interval_ns == 0 || header.world_size > most_ranks_to_look_for) return;
   next_look_ns.store(monotonic_ns() + look_pause_ns, std::memory_order_release);
   wake_drain();
