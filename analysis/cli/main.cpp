@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analysis/cli/commands.h"
+#include "analysis/cli/print_line.h"
 #include "profiler/format/error.h"
 #include "profiler/record/record.h"
 #include "profiler/record/stage.h"
@@ -26,14 +27,14 @@ std::string command_line_so_far(const CLI::App& app) {
 void complain(const std::string& command, std::string why) {
   std::ranges::replace(why, '\n', ' ');
   try {
-    fmt::print(stderr, "{}: {}\n", command, why);
+    paceline::cli::print_line(stderr, "{}: {}", command, why);
   } catch (const std::exception&) {  // standard error is closed or full, so nothing can be reported
   }
 }
 
 int refuse(const std::string& command, std::string why) {
   std::ranges::replace(why, '\n', ' ');
-  fmt::print(stderr, "{}: {}; see {} --help\n", command, why, command);
+  paceline::cli::print_line(stderr, "{}: {}; see {} --help", command, why, command);
   return wrong_usage;
 }
 

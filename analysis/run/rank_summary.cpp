@@ -61,6 +61,24 @@ std::optional<double> waiting_for_cpu(const Rank& rank) {
   return std::max(waiting->value.back() - waiting->value.front(), 0.0) * 1e3 / static_cast<double>(ns);
 }
 
+// The rise of a counter of the control group; nothing if it is not in the trace.
+std::optional<double> rise_of(const Rank& rank, std::string_view counter) {
+  const Samples* samples = find_counter(rank, counter, "cgroup");
+  if (samples == nullptr || samples->size() == 0) return std::nullopt;
+  return std::max(samples->value.back() - samples->value.front(), 0.0);
+}
+
+std::optional<CgroupUse> cgroup_use(const Rank& rank) {
+  const auto periods = rise_of(rank, "CPU limit, periods"), kills = rise_of(rank, "memory limit, OOM kills");
+  if (!periods && !kills) return std::nullopt;
+  return CgroupUse{.periods = periods.value_or(0),
+                   .throttled_periods = rise_of(rank, "CPU limit, throttled periods").value_or(0),
+                   .throttled_s = 1e-6 * rise_of(rank, "CPU limit, throttled time").value_or(0),
+                   .oom_kills = kills.value_or(0),
+                   .memory_hits = rise_of(rank, "memory limit, hits").value_or(0),
+                   .memory_reclaims = rise_of(rank, "memory limit, throttled above high").value_or(0)};
+}
+
 // The bits of NVML's nvmlClocksEventReasons by which the hardware protects itself. A power cap in software is normal at
 // full load.
 constexpr std::uint64_t slowdown_bits = 0x8 | 0x20 | 0x40 | 0x80;
@@ -138,6 +156,7 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   add_marks(table.trace(), rank, summary);
   summary.waiting_for_cpu = waiting_for_cpu(rank);
   summary.gpu_troubles = gpu_troubles(rank);
+  summary.cgroup = cgroup_use(rank);
   summary.stage = stage_times(table.trace(), rank, summary.iterations);
   return summary;
 }

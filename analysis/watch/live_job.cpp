@@ -83,19 +83,23 @@ std::uint64_t LiveJob::bytes_read() const {
 }
 
 void LiveJob::find_files() {
+  for (const std::filesystem::path& directory : run_.paths) find_files_in(directory);
+}
+
+void LiveJob::find_files_in(const std::filesystem::path& directory) {
   using namespace live_job_parts;
   std::error_code error;
-  const fs::file_status status = fs::status(directory_, error);
+  const fs::file_status status = fs::status(directory, error);
   if (!fs::exists(status)) return;
   std::vector<fs::path> found;
   if (fs::is_regular_file(status)) {
-    found.push_back(directory_);
+    found.push_back(directory);
   } else if (fs::is_directory(status)) {
-    fs::directory_iterator entries(directory_, error);
+    fs::directory_iterator entries(directory, error);
     for (; !error && entries != fs::directory_iterator(); entries.increment(error)) found.push_back(entries->path());
   }
   if (error || (!fs::is_directory(status) && found.empty())) {
-    throw Error(fmt::format("{}: {}; give the directory of a run", directory_.string(),
+    throw Error(fmt::format("{}: {}; give the directory of a run", directory.string(),
                             error ? error.message() : "neither a directory nor a file"));
   }
   for (const fs::path& path : found) {
@@ -189,9 +193,8 @@ void LiveJob::choose_ranks() {
     if (of_rank == nullptr || order(of_rank) < order(file)) of_rank = file;
   }
   if (other_jobs > 0) {
-    left_out_[directory_.string()] =
-        fmt::format("{} of an earlier job left out; record each run into a directory of its own",
-                    plural(other_jobs, "file", "files"));
+    left_out_[run_.name()] = fmt::format("{} of an earlier job left out; record each run into a directory of its own",
+                                         plural(other_jobs, "file", "files"));
   }
   std::ranges::stable_sort(unnumbered, {}, [](const File* f) { return f->growing.facts().header.start_utc_ns; });
   int next = 0;
@@ -508,7 +511,7 @@ std::vector<std::string> LiveJob::hangs() const {
 WatchFrame LiveJob::frame() {
   using namespace live_job_parts;
   WatchFrame frame;
-  frame.path = directory_.string();
+  frame.path = run_.name();
   const std::int64_t utc = utc_ns();
   std::set<std::string> hosts;
   std::int64_t first_utc = utc, last_utc = 0;
