@@ -34,8 +34,8 @@ struct Hang {
 std::vector<Hang> find_hangs(std::span<const CollectiveCalls> ranks);
 inline std::vector<Hang> find_hangs(const Trace& trace) { return find_hangs(collective_calls(trace)); }
 
-// One sentence: "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have waited in it since 1.204 s,
-// for 29.9 s."
+// One sentence: "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have waited in it
+// since 1.204 s, for 29.9 s."
 std::string hang_text(const Hang& hang);
 
 }  // namespace paceline::analysis
