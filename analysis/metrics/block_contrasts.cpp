@@ -41,12 +41,15 @@ void centre(std::vector<double>& values, std::size_t column, std::size_t columns
   for (std::size_t i = 0; i < n; ++i) values[i * columns + column] -= i < at ? before : after;
 }
 
-// Means over all blocks of so many neighbouring iterations, which overlap: one row for each block.
+// Means over all blocks of so many neighbouring iterations, which overlap: one row for each block, and one of the means
+// over all iterations.
 std::vector<double> block_means(std::span<const double> values, std::size_t columns, std::size_t block) {
-  std::vector<double> means((values.size() / columns - block + 1) * columns), sums(columns);
+  const std::size_t rows = values.size() / columns;
+  std::vector<double> means((rows - block + 2) * columns), sums(columns);
   for (std::size_t i = 0; i < values.size(); ++i) {
     double& sum = sums[i % columns];
     sum += values[i];
+    means[(rows - block + 1) * columns + i % columns] += values[i] / static_cast<double>(rows);
     if (i < (block - 1) * columns) continue;
     const std::size_t first = i - (block - 1) * columns;
     means[first] = sum / static_cast<double>(block);
@@ -76,7 +79,7 @@ class Comparison {
  public:
   // `blocks` is how many blocks would fit without overlapping.
   Comparison(std::vector<double> means, std::size_t columns, double blocks, std::span<const std::uint32_t> left_out)
-      : means_(std::move(means)), columns_(columns), rows_(means_.size() / columns), blocks_(blocks) {
+      : means_(std::move(means)), columns_(columns), rows_(means_.size() / columns - 1), blocks_(blocks) {
     for (std::uint32_t c = 0; c < columns; ++c) {
       if (std::ranges::find(left_out, c) == left_out.end()) compared_.push_back(c);
       variances_.push_back(moments(rows_, [&](std::size_t b) { return mean_of(b, c); }).variance);
@@ -97,19 +100,20 @@ class Comparison {
       const double variance = std::max(variances_[c], *middle);
       all_weights += weights[c] = variance > 0 ? *middle / variance : 1;
     }
-    std::vector<double> sums(rows_);
-    for (std::size_t b = 0; b < rows_; ++b) {
+    std::vector<double> sums(rows_ + 1);
+    for (std::size_t b = 0; b <= rows_; ++b) {
       for (const std::uint32_t c : compared_) sums[b] += weights[c] * mean_of(b, c);
     }
     Suspect suspect{compared_.front(), 0, 1};
     double largest = 0;
     for (const std::uint32_t c : compared_) {
-      const Moments contrast = moments(rows_, [&](std::size_t b) {
+      const auto contrast = [&](std::size_t b) {
         return mean_of(b, c) - (sums[b] - weights[c] * mean_of(b, c)) / (all_weights - weights[c]);
-      });
-      if (!(contrast.mean > 0)) continue;
-      const double t = contrast.mean / std::sqrt(contrast.variance * beyond_blocks / (blocks_ - 1));
-      if (t > largest) largest = t, suspect = {c, contrast.mean, t_two_sided(t, overlap_degrees * (blocks_ - 1)) / 2};
+      };
+      const double above = contrast(rows_);
+      if (!(above > 0)) continue;
+      const double t = above / std::sqrt(moments(rows_, contrast).variance * beyond_blocks / (blocks_ - 1));
+      if (t > largest) largest = t, suspect = {c, above, t_two_sided(t, overlap_degrees * (blocks_ - 1)) / 2};
     }
     std::erase(compared_, suspect.column);
     return suspect;

@@ -17,7 +17,7 @@ constexpr double most_affected = 0.2, lateness_of_affected = 0.8;
 constexpr std::size_t fewest_repeats = 3;  // of a period
 // A rank is late in every p-th iteration if those differ from the others by so many standard errors, far beyond the
 // best of all periods and phases by chance, and the lateness of the others is less than this share of theirs.
-constexpr std::size_t longest_folded_period = 20;
+constexpr std::size_t longest_folded_period = 8;
 constexpr double clear_period = 4.5, elsewhere = 1.0 / 3;
 
 // The iteration with this number, or nullptr. Numbers rise.
@@ -123,7 +123,7 @@ std::vector<double> behind_of(const LatenessTable& table, std::uint32_t rank) {
   means.erase(means.begin() + rank);
   const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
   std::nth_element(means.begin(), middle, means.end());
-  const double usual = means.size() < 2 ? 0 : *middle;
+  const double usual = means.size() < 2 ? 0 : std::max(*middle, 0.0);
   for (std::size_t i = 0; i < table.iterations(); ++i)
     behind.push_back(table.behind_ns[i * table.ranks + rank] - usual);
   return behind;

@@ -42,7 +42,7 @@ struct LatenessPattern {
 
 // A jump of the lateness to or from less than a third is tested as in step_changes.h. Periodic and single: at most a
 // fifth of the iterations have more than half of the largest lateness, and at least four fifths of all lateness.
-// Periodic is also a lateness in every second to twentieth iteration that is clear of the others by 4.5 standard
+// Periodic is also a lateness in every second to eighth iteration that is clear of the others by 4.5 standard
 // errors. Cost: that of test_step_change().
 LatenessPattern lateness_pattern(const LatenessTable& table, std::uint32_t rank);
 
