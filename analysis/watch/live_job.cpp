@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include <set>
 
 #include "analysis/importers/pace/clock.h"
+#include "analysis/metrics/accusations.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/text/labels.h"
@@ -219,7 +221,7 @@ void LiveJob::forget_figures() {
   open_rows_.clear();
   rows_.clear();
   meetings_.clear();
-  finished_rows_ = tested_rows_ = 0;
+  finished_rows_ = tested_rows_ = next_look_ = 0;
   lateness_.reset();
   steps_.assign(ranks_.size(), {});
 }
@@ -411,11 +413,14 @@ void LiveJob::finish_rows() {
   test_lateness_if_due(all_ended);
 }
 
-// At most so often that it takes a small share of a core.
+// Each look at a running job may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan
+// and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Look k spends 1/(k (k +
+// 1)) of it, which adds up to less than the level, and a look comes when half as many rows again as at the last one are
+// there, or the job has ended. Looks that judge nothing spend nothing; they take a small share of a core at most.
 void LiveJob::test_lateness_if_due(bool now) {
   using namespace live_job_parts;
   if (ranks_.size() < 2 || finished_rows_ == tested_rows_) return;
-  if (!now && clock_s(CLOCK_MONOTONIC) < next_test_s_) return;
+  if (!now && (clock_s(CLOCK_MONOTONIC) < next_test_s_ || finished_rows_ < next_look_)) return;
   const double before = clock_s(CLOCK_PROCESS_CPUTIME_ID);
   const std::uint64_t dropped = finished_rows_ - rows_.size();
   const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished_rows_ / 10);
@@ -427,6 +432,11 @@ void LiveJob::test_lateness_if_due(bool now) {
     if (!rows_[i].second.lateness.late_ns.empty()) add_iteration(table, rows_[i].first, rows_[i].second.lateness);
   }
   lateness_ = test_lateness(table, clock_error);
+  if (lateness_->judged) {
+    const auto look = static_cast<double>(++looks_);
+    correct_for_all(std::array{Accuser{.late = &*lateness_}}, accusation_level / (look * (look + 1)));
+    next_look_ = finished_rows_ + finished_rows_ / 2;
+  }
   tested_rows_ = finished_rows_;
   next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
 }

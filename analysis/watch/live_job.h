@@ -159,6 +159,7 @@ class LiveJob {
   std::optional<LatenessTest> lateness_;
   std::uint64_t tested_rows_ = 0;
   double next_test_s_ = 0;
+  std::uint64_t looks_ = 0, next_look_ = 0;  // the tests that were judged, and the rows that the next one needs
 };
 
 }  // namespace paceline::analysis
