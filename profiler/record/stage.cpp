@@ -16,6 +16,7 @@
 
 #include "profiler/format/error.h"
 #include "profiler/format/liveness.h"
+#include "profiler/format/process.h"
 #include "profiler/format/reader.h"
 #include "profiler/record/job_marker.h"
 #include "profiler/record/launcher.h"
@@ -98,8 +99,8 @@ bool read_note(const fs::path& path, StageNote& note) {
 }
 
 bool still_runs(const StageNote& note) {
-  ProcessStatus status;
-  return read_process(note.pid, status) && !status.has_ended && status.start == note.start;
+  format::ProcessStatus status;
+  return format::read_process(note.pid, status) && !status.has_ended && status.start == note.start;
 }
 
 // The line for one note, "" if there is nothing to say.
