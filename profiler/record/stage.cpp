@@ -136,8 +136,8 @@ std::string collect(const StageNote& note, const fs::path& output, const fs::pat
 }  // namespace
 
 void note_stage(const fs::path& stage, const fs::path& output) {
-  ProcessStatus status;
-  read_process(getpid(), status);
+  format::ProcessStatus status;
+  format::read_own_process(status);
   const fs::path path = note_path(stage, output);
   std::ofstream file(path);
   file << this_host() << ' ' << getpid() << ' ' << status.start << '\n' << stage.string() << '\n';
