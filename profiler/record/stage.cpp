@@ -140,7 +140,7 @@ void note_stage(const fs::path& stage, const fs::path& output) {
   format::read_own_process(status);
   const fs::path path = note_path(stage, output);
   std::ofstream file(path);
-  file << this_host() << ' ' << getpid() << ' ' << status.start << '\n' << stage.string() << '\n';
+  file << this_host() << ' ' << status.pid << ' ' << status.start << '\n' << stage.string() << '\n';
   if (!file.flush()) throw Error(fmt::format("{}: cannot be written; choose another directory with -o", path.string()));
 }
 
