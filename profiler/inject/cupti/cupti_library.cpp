@@ -105,12 +105,11 @@ class Search {
   // Tries what open_one(file name) opens, for the driver's own major version of CUDA first.
   template <class Open>
   bool try_names(Open open_one) {
-    static const int own = driver_major();
     for (const bool of_driver : {true, false}) {
       for (const int major : majors) {
         char name[32];
         snprintf(name, sizeof name, "libcupti.so.%d", major);
-        if ((major == own) == of_driver && try_library(open_one(name))) return true;
+        if ((major == own_) == of_driver && try_library(open_one(name))) return true;
       }
     }
     return false;
@@ -124,6 +123,7 @@ class Search {
   JudgeCupti judge_;
   char* why_;
   std::size_t capacity_;
+  const int own_ = driver_major();
   bool found_ = false;
 };
 
