@@ -29,11 +29,17 @@ class Extraction {
     const bool lost = !rank_.dropped.empty() || rank_.damaged;
     out_.complete = rank_.gaps.empty() && !lost;
     out_.complete_at_end = !lost && (rank_.gaps.empty() || rank_.gaps.back().end_ns < rank_.end_ns);
-    for (const NameId text : rank_.communicators) identity_of(text);
+    for (std::size_t c = 0; c < rank_.communicators.size(); ++c) {
+      const std::uint64_t identity = identity_of(rank_.communicators[c]);
+      if (c >= rank_.communicator_ranks.size()) continue;
+      std::ranges::find(out_.communicators, identity, &CollectiveCalls::Membership::communicator)->own_rank =
+          rank_.communicator_ranks[c];
+    }
     const std::vector<std::uint8_t> wanted = wanted_kinds();
     for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) look_at(t, rank_.tracks[t].slices, wanted);
     name_persistent();
     complete();
+    find_pending();
     return std::move(out_);
   }
 
@@ -163,8 +169,61 @@ class Extraction {
         for (std::uint64_t request = first + 1; first != 0 && request <= last; ++request) complete(slices, i, request);
       }
     }
+    const Polling polling = polling_at_end();
     for (const auto& [request, open] : open_) {
-      if (!open.ends_itself) out_.calls[open.call].timed = false;
+      if (open.ends_itself) continue;
+      CollectiveCall& call = out_.calls[open.call];
+      call.timed = false;
+      if (polling.until_ns <= call.start_ns) continue;
+      call.unfinished = true;
+      call.blocked_from_ns = std::max(call.start_ns, polling.from_ns);
+      call.end_ns = polling.until_ns;
+    }
+  }
+
+  // The tests after the last other call of MPI of a thread; of several threads that poll, those that ended last.
+  struct Polling {
+    std::int64_t from_ns = 0, until_ns = 0;
+  };
+  Polling polling_at_end() const {
+    Polling latest;
+    for (const Track& track : rank_.tracks) {
+      Polling own;
+      for (std::size_t i = track.slices.size(); i-- > 0;) {
+        const Kind& kind = trace_.kind_of(track.slices, i);
+        if (kind.domain != mpi_ || mpi_ == 0) continue;
+        if (!trace_.names[kind.name].starts_with("MPI_Test")) break;
+        own.from_ns = track.slices.start_ns[i];
+        own.until_ns = std::max(own.until_ns, track.slices.end_ns(i));
+      }
+      if (own.until_ns > latest.until_ns) latest = own;
+    }
+    return latest;
+  }
+
+  // The sends and receives that were open at the end.
+  void find_pending() {
+    if (unfinished_ == 0 || mpi_ == 0) return;
+    for (const Track& track : rank_.tracks) {
+      const Slices& slices = track.slices;
+      for (std::size_t i = slices.size(); i-- > 0;) {
+        if (slices.depth[i] == 0 && slices.end_ns(i) < rank_.end_ns) break;  // so do all before it
+        const Kind& kind = trace_.kind_of(slices, i);
+        if (kind.domain != mpi_ || !slices.number(i, unfinished_)) continue;
+        const std::string_view name = trace_.names[kind.name];
+        CollectiveCalls::Pending call{.operation = std::string(name),
+                                      .sends = blocks_in_send(name),
+                                      .receives = blocks_in_receive(name),
+                                      .since_ns = slices.start_ns[i],
+                                      .until_ns = slices.end_ns(i)};
+        if (!call.sends && !call.receives) continue;
+        slices.each_argument(i, [&](const Argument& argument) {
+          if (argument.key == communicator_) call.communicator = identity_of(argument.text());
+          if (argument.key == peer_) call.peer = static_cast<std::int32_t>(argument.number());
+          if (argument.key == tag_) call.tag = static_cast<std::int32_t>(argument.number());
+        });
+        out_.pending.push_back(std::move(call));
+      }
     }
   }
 
@@ -203,7 +262,7 @@ class Extraction {
                start_ = name("MPI_Start"), wait_ = name("wait"), bytes_ = name("bytes"),
                communicator_ = name("communicator"), sequence_ = name("sequence"), members_ = name("members"),
                unfinished_ = name("unfinished"), request_ = name("request"), last_request_ = name("last_request"),
-               torch_ = name("torch");
+               torch_ = name("torch"), mpi_ = name("mpi"), peer_ = name("peer"), tag_ = name("tag");
   CollectiveCalls out_;
   std::unordered_map<NameId, std::uint64_t> identities_;
   std::unordered_map<NameId, std::uint32_t> operations_;
@@ -218,6 +277,18 @@ class Extraction {
 };
 
 }  // namespace collective_extraction
+
+bool blocks_in_send(std::string_view function) {
+  for (const std::string_view name : {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Sendrecv"}) {
+    if (function.starts_with(name)) return !function.ends_with("_init");
+  }
+  return false;
+}
+
+bool blocks_in_receive(std::string_view function) {
+  return function.starts_with("MPI_Sendrecv") || (function.starts_with("MPI_Recv") && !function.ends_with("_init")) ||
+         function.starts_with("MPI_Mrecv");
+}
 
 CollectiveCalls collective_calls(const Trace& trace, const Rank& rank) {
   return collective_extraction::Extraction(trace, rank).run();

@@ -5,12 +5,14 @@
 //     call that only takes a number;
 //   - NCCL's calls of which only the enqueueing was seen (category "enqueue" in the domain "nccl").
 // What is not blocking (MPI_I…, MPI_Start) ends with the wait or test that completed its request, and blocks the rank
-// only inside that. A collective of PyTorch (domain "torch") with a request has an end of its own; a wait for its
-// request blocks the rank as well.
+// only inside that. If none completed it and the rank's last calls of MPI are tests, the rank polls it to the end. A
+// collective of PyTorch (domain "torch") with a request has an end of its own; a wait for its request blocks the rank
+// as well.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/trace/trace.h"
@@ -33,7 +35,7 @@ struct CollectiveCall {
   CallType type = CallType::plain;
   bool counted = false;     // the sequence was not recorded: it is the position among the calls of one operation
   bool of_nccl = false;     // numbered by function
-  bool unfinished = false;  // the process ended inside: in the call, or in the wait for its request
+  bool unfinished = false;  // the process ended inside: in the call, in the wait for its request, or while it polled
   bool timed = true;        // start and end are those of the operation, and others can be waited for in it
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t blocked_from_ns = 0;    // its start; without blocking, the start of the call that completed it
@@ -50,12 +52,29 @@ struct CollectiveCalls {
   struct Membership {
     std::uint64_t communicator = 0;  // its identity
     std::string text;                // for people: "MPI_COMM_WORLD"
+    int own_rank = -1;               // of this rank in it; -1 = not known
   };
   std::vector<Membership> communicators;  // those that the rank is a member of or made calls on
   std::string open_slice;                 // the innermost range of the main thread that was open at the end; or ""
   bool complete = true;                   // recorded without a gap and without losses
   bool complete_at_end = true;            // recorded without losses, and not paused at the end
+  bool busy = false;                      // it still makes progress outside the calls; known only while a job runs
+
+  // A message that the rank is blocked in at its end.
+  struct Pending {
+    std::uint64_t communicator = 0;  // its identity; 0 = not known
+    std::string operation;           // "MPI_Recv"
+    std::int32_t peer = -1;          // in the communicator; -1 = any
+    std::int32_t tag = -1;           // -1 = any
+    bool sends = false, receives = false;
+    std::int64_t since_ns = 0, until_ns = 0;
+  };
+  std::vector<Pending> pending;
 };
+
+// Whether a function of MPI sends or receives a message and returns when that is done, by its name.
+bool blocks_in_send(std::string_view function);
+bool blocks_in_receive(std::string_view function);
 
 // Cost: linear in the slices of the rank.
 CollectiveCalls collective_calls(const Trace& trace, const Rank& rank);

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -14,11 +15,13 @@
 #include <set>
 
 #include "analysis/importers/pace/clock.h"
+#include "analysis/metrics/accusations.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/reader.h"
 
@@ -34,6 +37,8 @@ constexpr std::uint64_t meeting_polls = 64;  // after which a collective that no
 constexpr std::uint64_t patient_polls = 5;   // for ranks that are missing when all others have ended
 constexpr double test_share = 0.004;         // of a core, for the test of lateness
 constexpr std::int64_t realign_ns = 60'000'000'000;
+// A running rank without a new event for so long, or in one MPI call for so long, makes no progress.
+constexpr double silent_ns = 5e9;
 
 std::int64_t utc_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -52,27 +57,6 @@ double ns_per_tick(const format::FileHeader& header) {
   return plausible ? 1e9 / header.ticks_per_second : 1;
 }
 
-std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// The 22nd field of proc(5)'s stat, in clock ticks after boot; 0 where there is no such process.
-std::uint64_t start_of_process(std::uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  if (text.compare(name_end, 3, ") Z") == 0) return 0;  // a zombie runs no more
-  std::size_t at = name_end;
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  std::uint64_t start = 0;
-  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), start);
-  return start;
-}
-
 int number_in(const std::map<std::string, std::string>& settings, const char* key, int from_header) {
   if (from_header >= 0) return from_header;
   int value = -1;
@@ -87,6 +71,11 @@ std::string operation_of(std::uint16_t function) {
   return known != nullptr ? std::string(known->name) : fmt::format("MPI function {}", function);
 }
 
+// A file that the recorder has closed is not gone: it ended.
+bool is_gone(const format::TraceFacts& facts) {
+  return facts.header.closed == 0 && format::liveness_of(facts) == format::Liveness::ended;
+}
+
 }  // namespace live_job_parts
 
 std::uint64_t LiveJob::bytes_read() const {
@@ -96,19 +85,23 @@ std::uint64_t LiveJob::bytes_read() const {
 }
 
 void LiveJob::find_files() {
+  for (const std::filesystem::path& directory : run_.paths) find_files_in(directory);
+}
+
+void LiveJob::find_files_in(const std::filesystem::path& directory) {
   using namespace live_job_parts;
   std::error_code error;
-  const fs::file_status status = fs::status(directory_, error);
+  const fs::file_status status = fs::status(directory, error);
   if (!fs::exists(status)) return;
   std::vector<fs::path> found;
   if (fs::is_regular_file(status)) {
-    found.push_back(directory_);
+    found.push_back(directory);
   } else if (fs::is_directory(status)) {
-    fs::directory_iterator entries(directory_, error);
+    fs::directory_iterator entries(directory, error);
     for (; !error && entries != fs::directory_iterator(); entries.increment(error)) found.push_back(entries->path());
   }
   if (error || (!fs::is_directory(status) && found.empty())) {
-    throw Error(fmt::format("{}: {}; give the directory of a run", directory_.string(),
+    throw Error(fmt::format("{}: {}; give the directory of a run", directory.string(),
                             error ? error.message() : "neither a directory nor a file"));
   }
   for (const fs::path& path : found) {
@@ -123,13 +116,19 @@ void LiveJob::find_files() {
 void LiveJob::read(File& file) {
   using namespace live_job_parts;
   if (file.state == LiveState::ended || file.state == LiveState::killed || file.state == LiveState::lost) return;
-  // A process that is gone before the file is read has written all that it ever will.
-  const bool gone = file.rank != nullptr && is_gone(file);
-  try {
+  const auto take = [&] {
     const std::vector<NewEvents> news = file.growing.poll();
     const format::FileHeader& header = file.growing.facts().header;
     if (file.rank == nullptr) file.rank = std::make_unique<LiveRank>(header.pid);
     file.rank->add(news, header.start_ticks);
+  };
+  try {
+    // The header names the process.
+    if (file.rank == nullptr) take();
+    // A process that is gone before the file is read has written all that it ever will.
+    const bool gone = is_gone(file.growing.facts());
+    take();
+    const format::FileHeader& header = file.growing.facts().header;
     file.failures = 0;
     file.problem = file.growing.damage();
     if (header.closed != 0) {
@@ -144,20 +143,12 @@ void LiveJob::read(File& file) {
   }
 }
 
-bool LiveJob::is_gone(const File& file) const {
-  using namespace live_job_parts;
-  static const std::string boot_id = first_line("/proc/sys/kernel/random/boot_id");
-  const format::TraceFacts& facts = file.growing.facts();
-  if (facts.boot_id.empty() || facts.boot_id != boot_id || facts.process_start == 0) return false;
-  // Process ids of another PID namespace (a container) mean other processes here.
-  return start_of_process(facts.header.pid) != facts.process_start;
-}
-
 // One file for each rank: of several, the one that began last. Child processes are left out.
 void LiveJob::choose_ranks() {
   using namespace live_job_parts;
   std::vector<File*> candidates;
   std::int64_t newest_start = 0;
+  std::string launch;
   left_out_.clear();
   for (const auto& [path, file] : files_) {
     if (file->rank == nullptr) {
@@ -169,18 +160,29 @@ void LiveJob::choose_ranks() {
     if (facts.header.start_utc_ns >= newest_start && facts.parent.empty()) {
       newest_start = facts.header.start_utc_ns;
       job_ = facts.job;
+      if (!facts.launch.empty()) launch = facts.launch;
     }
   }
   std::map<int, File*> chosen;
   std::vector<File*> unnumbered;
   std::size_t other_jobs = 0;
+  const auto number_of = [](const File& file) {
+    return number_in(file.rank->settings(), "rank", file.growing.facts().header.rank);
+  };
+  // Of several mpirun of one job, one after the other, the last one is shown.
+  std::map<std::string, std::set<int>> launches;  // the ranks of each
+  for (const File* file : candidates) launches[file->growing.facts().launch].insert(number_of(*file));
+  const std::set<int>& newest = launches[launch];
   for (File* file : candidates) {
     const format::TraceFacts& facts = file->growing.facts();
-    if (facts.job != job_) {
+    const bool is_earlier = !launch.empty() && !facts.launch.empty() && facts.launch != launch &&
+                            file->state != LiveState::running &&
+                            std::ranges::any_of(launches[facts.launch], [&](int r) { return newest.contains(r); });
+    if (facts.job != job_ || is_earlier) {
       ++other_jobs;
       continue;
     }
-    const int number = number_in(file->rank->settings(), "rank", facts.header.rank);
+    const int number = number_of(*file);
     if (!facts.parent.empty() && number < 0) continue;  // a child without a rank of its own
     if (number < 0) {
       unnumbered.push_back(file);
@@ -193,9 +195,8 @@ void LiveJob::choose_ranks() {
     if (of_rank == nullptr || order(of_rank) < order(file)) of_rank = file;
   }
   if (other_jobs > 0) {
-    left_out_[directory_.string()] =
-        fmt::format("{} of an earlier job left out; record each run into a directory of its own",
-                    plural(other_jobs, "file", "files"));
+    left_out_[run_.name()] = fmt::format("{} of an earlier job left out; record each run into a directory of its own",
+                                         plural(other_jobs, "file", "files"));
   }
   std::ranges::stable_sort(unnumbered, {}, [](const File* f) { return f->growing.facts().header.start_utc_ns; });
   int next = 0;
@@ -220,7 +221,7 @@ void LiveJob::forget_figures() {
   open_rows_.clear();
   rows_.clear();
   meetings_.clear();
-  finished_rows_ = tested_rows_ = 0;
+  finished_rows_ = tested_rows_ = next_look_ = 0;
   lateness_.reset();
   steps_.assign(ranks_.size(), {});
 }
@@ -412,11 +413,14 @@ void LiveJob::finish_rows() {
   test_lateness_if_due(all_ended);
 }
 
-// At most so often that it takes a small share of a core.
+// Each look at a running job may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan
+// and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Look k spends 1/(k (k +
+// 1)) of it, which adds up to less than the level, and a look comes when half as many rows again as at the last one are
+// there, or the job has ended. Looks that judge nothing spend nothing; they take a small share of a core at most.
 void LiveJob::test_lateness_if_due(bool now) {
   using namespace live_job_parts;
   if (ranks_.size() < 2 || finished_rows_ == tested_rows_) return;
-  if (!now && clock_s(CLOCK_MONOTONIC) < next_test_s_) return;
+  if (!now && (clock_s(CLOCK_MONOTONIC) < next_test_s_ || finished_rows_ < next_look_)) return;
   const double before = clock_s(CLOCK_PROCESS_CPUTIME_ID);
   const std::uint64_t dropped = finished_rows_ - rows_.size();
   const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished_rows_ / 10);
@@ -428,8 +432,23 @@ void LiveJob::test_lateness_if_due(bool now) {
     if (!rows_[i].second.lateness.late_ns.empty()) add_iteration(table, rows_[i].first, rows_[i].second.lateness);
   }
   lateness_ = test_lateness(table, clock_error);
+  if (lateness_->judged) {
+    const auto look = static_cast<double>(++looks_);
+    correct_for_all(std::array{Accuser{.late = &*lateness_}}, accusation_level / (look * (look + 1)));
+    next_look_ = finished_rows_ + finished_rows_ / 2;
+  }
   tested_rows_ = finished_rows_;
   next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
+}
+
+// Not blocked in MPI, and not silent for longer than ever before. `age` is that of its newest event, in ns.
+bool LiveJob::makes_progress(const File& file, double age) {
+  using namespace live_job_parts;
+  const double ns = ns_per_tick(file.growing.facts().header);
+  if (const auto since = file.rank->in_mpi_since()) {
+    return static_cast<double>(file.rank->last_ticks() - *since) * ns + age < silent_ns;
+  }
+  return age < std::max(silent_ns, 2 * ns * static_cast<double>(file.rank->longest_silence()));
 }
 
 // Through the report's own search, from the calls that are open and the last ones that ended.
@@ -452,30 +471,46 @@ std::vector<std::string> LiveJob::hangs() const {
     own.complete_at_end = !lost && !file->rank->paused() && file->problem.empty();
     own.complete = own.complete_at_end && file->growing.skipped_events() == 0;
     for (const auto& [number, communicator] : file->rank->communicators()) {
-      own.communicators.push_back({communicator.identity, label(communicator.name, 40)});
+      own.communicators.push_back({communicator.identity, label(communicator.name, 40), communicator.own_rank});
+    }
+    own.busy = file->state == LiveState::running && makes_progress(*file, age_ns(*file, utc));
+    for (const LiveRank::OpenMessage& open : file->rank->open_messages()) {
+      const auto communicator = file->rank->communicators().find(open.communicator);
+      if (communicator == file->rank->communicators().end()) continue;
+      const std::string operation = operation_of(open.function);
+      own.pending.push_back({.communicator = communicator->second.identity,
+                             .operation = operation,
+                             .peer = open.peer,
+                             .tag = open.tag,
+                             .sends = blocks_in_send(operation),
+                             .receives = blocks_in_receive(operation),
+                             .since_ns = time_ns(*file, open.since) - zero,
+                             .until_ns = own.end_ns});
     }
     const auto add = [&](std::uint64_t communicator, std::uint64_t sequence, std::uint32_t round,
-                         std::uint16_t function) -> CollectiveCall& {
+                         std::string operation) -> CollectiveCall& {
       CollectiveCall& call = own.calls.emplace_back();
       call.communicator = communicator;
       call.sequence = sequence;
       call.round = round;
       call.operation = static_cast<std::uint32_t>(own.operations.size());
-      own.operations.push_back(operation_of(function));
+      own.operations.push_back(std::move(operation));
       return call;
     };
     for (const auto& [communicator, entered] : file->entered) {
-      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, 0);
+      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, "");
       if (entered.highest < 0) continue;
-      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, 0);
+      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, "");
       call.end_ns = static_cast<std::int64_t>(file->longest_wait);
     }
     for (const LiveCall& open : file->rank->open_calls()) {
-      CollectiveCall& call = add(open.communicator, open.sequence, open.round, open.function);
+      CollectiveCall& call =
+          add(open.communicator, open.sequence, open.round,
+              open.range != 0 ? label(file->rank->name(open.range), 40) : operation_of(open.function));
       call.unfinished = true;
       call.members = open.members;
       call.start_ns = call.blocked_from_ns = time_ns(*file, open.blocked_from) - zero;
-      call.end_ns = own.end_ns;
+      call.end_ns = open.polled == 0 ? own.end_ns : time_ns(*file, open.polled) - zero;
     }
   }
   std::vector<std::string> texts;
@@ -486,7 +521,7 @@ std::vector<std::string> LiveJob::hangs() const {
 WatchFrame LiveJob::frame() {
   using namespace live_job_parts;
   WatchFrame frame;
-  frame.path = directory_.string();
+  frame.path = run_.name();
   const std::int64_t utc = utc_ns();
   std::set<std::string> hosts;
   std::int64_t first_utc = utc, last_utc = 0;

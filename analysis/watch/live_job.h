@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "analysis/clocks/alignment.h"
+#include "analysis/load/run_paths.h"
 #include "analysis/metrics/lateness.h"
 #include "analysis/watch/live_rank.h"
 
@@ -70,8 +71,8 @@ struct WatchFrame {
 
 class LiveJob {
  public:
-  // `directory` may not exist yet. Of the files below it, those directly in it count.
-  explicit LiveJob(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  // The job's directory, or those of its hosts. They may not exist yet. Only files directly in them count.
+  explicit LiveJob(RunPaths run) : run_(std::move(run)) {}
 
   // Looks for new files and reads what was written since the last call. Throws nothing because of a file: a file that
   // cannot be read is a problem of its rank. Throws Error where the path is neither absent nor a directory nor a file.
@@ -122,11 +123,11 @@ class LiveJob {
   using MeetingKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint16_t>;
 
   void find_files();
+  void find_files_in(const std::filesystem::path& directory);
   void read(File& file);
   void choose_ranks();
   void forget_figures();
   void align();
-  bool is_gone(const File& file) const;
   void collect();
   Row* row_of(std::int64_t number);
   std::size_t ranks_with_iterations() const;
@@ -137,9 +138,10 @@ class LiveJob {
   std::vector<std::string> hangs() const;
   std::int64_t now_ns(const File& file) const;
   std::int64_t time_ns(const File& file, std::uint64_t ticks) const;
+  static bool makes_progress(const File& file, double age);
   static double age_ns(const File& file, std::int64_t utc_ns);
 
-  std::filesystem::path directory_;
+  RunPaths run_;
   std::map<std::string, std::unique_ptr<File>> files_;  // by path
   std::map<std::string, std::string> left_out_;         // the reason, by path
   std::vector<File*> ranks_;                            // by number
@@ -157,6 +159,7 @@ class LiveJob {
   std::optional<LatenessTest> lateness_;
   std::uint64_t tested_rows_ = 0;
   double next_test_s_ = 0;
+  std::uint64_t looks_ = 0, next_look_ = 0;  // the tests that were judged, and the rows that the next one needs
 };
 
 }  // namespace paceline::analysis

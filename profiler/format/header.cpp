@@ -144,8 +144,11 @@ std::size_t put_text(const HeaderFacts& facts, char* out, std::size_t capacity) 
   }
   json.member("directory", facts.directory);
   json.member("job", facts.job);
+  json.member("launch", facts.launch);
   json.member("parent", facts.parent);
   if (facts.process_start > 0) json.member("start", static_cast<std::int64_t>(facts.process_start));
+  if (facts.pid_namespace > 0) json.member("pid_namespace", static_cast<std::int64_t>(facts.pid_namespace));
+  if (facts.heartbeat_s > 0) json.member("heartbeat_s", std::int64_t{facts.heartbeat_s});
   if (facts.ancestors.size > 0) {
     json.open("ancestors", "[");
     for_each_piece(facts.ancestors.bytes, facts.ancestors.size, '\0', [&](const char* text, std::size_t size) {

@@ -50,6 +50,7 @@ void read(const std::string& text, TraceFacts& facts, DamageLog& damage) {
   read_string(json, "boot_id", facts.boot_id);
   read_string(json, "directory", facts.directory);
   read_string(json, "job", facts.job);
+  read_string(json, "launch", facts.launch);
   read_string(json, "parent", facts.parent);
   read_map(json, "environment", facts.environment);
   read_map(json, "set", facts.set);
@@ -57,6 +58,8 @@ void read(const std::string& text, TraceFacts& facts, DamageLog& damage) {
   read_list(json, "command", facts.command);
   read_number(json, "start", ~std::uint64_t{0}, facts.process_start);
   read_number(json, "forked", 4096, facts.forked);
+  read_number(json, "pid_namespace", ~std::uint64_t{0}, facts.pid_namespace);
+  read_number(json, "heartbeat_s", 3601, facts.heartbeat_s);
   read_number(json, "utc_error_us", std::uint64_t{1} << 40, facts.utc_error_us);
 }
 

@@ -80,8 +80,8 @@ struct FileHeader {
                             //   0 = no event was dropped
 };
 static_assert(sizeof(FileHeader) == 184);
-// JSON text: {"host","boot_id","command":[…],"directory","job","parent","start","ancestors":[…],"forked",
-// "environment":{…},"set":{…}}; all but host are optional.
+// JSON text: {"host","boot_id","command":[…],"directory","job","launch","parent","start","pid_namespace","heartbeat_s",
+// "ancestors":[…],"forked","environment":{…},"set":{…}}; all but host are optional.
 
 // The drain sets a chunk free before it zeroes it. A thread opens it afterwards (sequence, then state).
 enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2, lost_table = 3 };

@@ -1,6 +1,7 @@
 // The recorder's table of functions for its other libraries.
 #include "profiler/inject/event_sink.h"
 
+#include "profiler/inject/closers.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/say.h"
@@ -72,5 +73,6 @@ const struct paceline_event_sink_v1 paceline_event_sink_v1 = {
     paceline::inject::frequency,           paceline::inject::intern_text,
     paceline::inject::emit_words,          paceline::inject::define,
     paceline::inject::count_lost,          paceline::inject::say_line,
+    paceline::inject::call_at_close,
 };
 }

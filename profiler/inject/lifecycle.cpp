@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "profiler/inject/closers.h"
 #include "profiler/inject/core/children.h"
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/control.h"
@@ -25,8 +27,10 @@
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/mapping_guard.h"
 #include "profiler/inject/system/quiet_thread.h"
+#include "profiler/inject/system/say.h"
 #include "profiler/record/launcher.h"
 
+extern "C" void __msan_init() __attribute__((weak));                                 // of MemorySanitizer
 extern "C" int on_exit(void (*)(int, void*), void*) noexcept __attribute__((weak));  // not every C library has it
 
 namespace paceline::inject {
@@ -62,8 +66,24 @@ void open_file() {
   call_sources(&Source::opened);
 }
 
+// A program may have reads of the processor's counter end it with SIGSEGV. The system's clocks read it, too.
+bool may_read_counter() {
+  int mode = PR_TSC_ENABLE;
+  return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
+}
+
 void open_once() {
   const StartInProgress start;
+  if (!may_read_counter()) {
+    say("not recording: the program forbids reads of the time stamp counter (prctl, PR_SET_TSC), which all clocks "
+        "need");
+    return;
+  }
+  if (__msan_init != nullptr) {
+    say("not recording: the program is built with MemorySanitizer, which takes what the recorder writes for "
+        "uninitialised");
+    return;
+  }
   // A process with other rights than its user's must not trust the environment.
   if (getauxval(AT_SECURE) != 0) return;
   read_settings();
@@ -170,6 +190,7 @@ bool open_recorder(std::int64_t longest_wait_ns) {
 void close_recorder() {
   if (session.file.header == nullptr || session.owner != getpid()) return;
   if (close_began.exchange(true)) return;
+  call_closers();
   call_sources(&Source::close);
   gate.on.store(0, std::memory_order_relaxed);
   gate.open.store(0, std::memory_order_relaxed);

@@ -92,7 +92,7 @@ bool populate_next() {
 }
 
 void* run(void*) {
-  constexpr std::int64_t second = 1'000'000'000, minute = 60 * second;
+  constexpr std::int64_t second = 1'000'000'000;
   pthread_setname_np(pthread_self(), "paceline");
   this_is_the_drain = true;
   // Taken now, because no chunk may be free when the file reaches its largest size and that must be recorded.
@@ -123,8 +123,7 @@ void* run(void*) {
       next_pair = now + second;
     }
     if (now >= next_renewal) {
-      renew_output(session.file);
-      next_renewal = now + minute;
+      next_renewal = now + renew_output(session.file) * second;
     }
   }
   serve_trigger();  // a trigger right before the end

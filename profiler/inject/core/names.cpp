@@ -8,9 +8,11 @@
 
 #include <atomic>
 
+#include "profiler/format/iteration_rules.h"
 #include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/source.h"
+#include "profiler/record/environment.h"
 
 namespace paceline::inject {
 namespace {
@@ -107,6 +109,26 @@ std::uint32_t intern_cut(std::string_view text) {
   return intern(std::string_view(place, kept + mark.size()));
 }
 
+// The room that is kept for the two names below.
+constexpr std::uint32_t overflow_names = 2;
+constexpr std::size_t overflow_bytes = 512, longest_pattern = 256;
+
+// A pattern fits itself without its stars. Called with the lock held.
+std::string_view overflow_name_for(std::string_view text) {
+  const char* pattern = text_or(record::env_iteration_name, nullptr);
+  if (pattern == nullptr) return format::is_iteration_name(text) ? overflow_iteration_name : overflow_name;
+  static char without_stars[longest_pattern];
+  static std::size_t length = 0;
+  if (length == 0) {
+    for (const char* at = pattern; *at != '\0' && length < sizeof without_stars; ++at) {
+      if (*at != '*') without_stars[length++] = *at;
+    }
+  }
+  const std::string_view name(without_stars, length);
+  return length > 0 && format::fits_pattern(pattern, text) && format::fits_pattern(pattern, name) ? name
+                                                                                                  : overflow_name;
+}
+
 }  // namespace
 
 std::uint32_t intern(std::string_view text) {
@@ -120,16 +142,27 @@ std::uint32_t intern(std::string_view text) {
   const Making making;  // no signal handler of this thread may wait for the lock
   pthread_mutex_lock(&insertion);
   std::uint32_t id = 0;
-  const bool fits = count + 1 < most_names && (arena_bytes < settings.names_bytes || text.size() + 64 < arena_left);
-  if (fits || text == overflow_name) {
+  const bool fits = count + overflow_names < most_names &&
+                    (arena_bytes < settings.names_bytes || text.size() + overflow_bytes < arena_left);
+  const std::string_view instead = fits ? text : overflow_name_for(text);
+  if (fits || text == instead) {
     id = insert(hash, text);
     pthread_mutex_unlock(&insertion);
   } else {
     pthread_mutex_unlock(&insertion);
     count_dropped(format::DropCause::too_many_names);
-    id = intern(overflow_name);
+    id = intern(instead);
   }
   return id;
+}
+
+std::string_view name_of(std::uint32_t id) {
+  const Entry* in = table.load(std::memory_order_acquire);
+  for (std::uint32_t at = 0; in != nullptr && at < entries; ++at) {
+    if (in[at].hash.load(std::memory_order_acquire) == 0 || in[at].name->id != id) continue;
+    return {in[at].name->text, in[at].name->length};
+  }
+  return {};
 }
 
 void reset_names_in_child() { pthread_mutex_init(&insertion, nullptr); }

@@ -59,9 +59,10 @@ void note_that_file_is_cut();
 // EFBIG if the file has its largest size (--max-size), and ESTALE if another program has truncated it.
 bool append_block(OutputFile& file, std::span<const std::byte> block);
 
-// Updates the modification times of the file and of the job's marker. From these, `paceline record` on another host
-// knows that the job is still running. Writes to the mapping do not always update them.
-void renew_output(OutputFile& file);
+// Updates the modification times of the file and of the job's marker, and takes the file's lock again. From these,
+// other processes know that this one is still running (format/liveness.h). Writes to the mapping do not always update
+// the times. Returns the number of seconds after which this is due again.
+int renew_output(OutputFile& file);
 
 // Closes the file. If all events are in blocks, a copy without the live area replaces the file. The copy lies in the
 // output directory even if the file was staged. If the copy fails, the file is closed as it is, where it is. A file

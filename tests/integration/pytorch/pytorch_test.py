@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PACELINE, SOURCES = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -76,6 +77,46 @@ class Recorded(unittest.TestCase):
 
     def assert_nothing_said(self, ended):
         self.assertNotIn("paceline", ended.stderr)
+
+
+class Hangs(Recorded):
+    SCRIPT = """
+import os, time
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+for i in range(3):
+    dist.all_reduce(torch.ones(4))
+if dist.get_rank() == 1:
+    time.sleep(3600)
+dist.all_reduce(torch.ones(4))
+"""
+    TEXT = "Rank 1 never entered gloo:all_reduce #4 on default group; rank 0 has waited in it since "
+
+    def test_a_collective_of_gloo_that_a_rank_never_enters_is_named(self):
+        errors = self.folder / "errors"
+        with open(errors, "w") as file:
+            job = subprocess.Popen([PACELINE, "record", "--pytorch", "--hang", "2", "-o", "run", "--",
+                                    *self.launch(2, self.script(self.SCRIPT))], cwd=self.folder, stdout=file, stderr=file,
+                                   start_new_session=True)
+        try:
+            self.until(lambda: re.search(r"hang\? rank 0.*gloo:all_reduce #4 has been open for", errors.read_text()), errors)
+            self.until(lambda: any(self.TEXT in hang for hang in self.watch()["hangs"]), errors)
+        finally:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+        self.assertNotIn("hang? rank 1", errors.read_text())
+        self.assertIn(self.TEXT, self.run_program(PACELINE, "info", "run").stdout)
+        self.assertIn(self.TEXT, self.report()["runs"][0]["hangs"][0])
+
+    def watch(self):
+        return json.loads(self.run_program(PACELINE, "watch", "--once", "--json", "run").stdout)
+
+    def until(self, shown, errors):
+        end = time.monotonic() + 120
+        while not shown():
+            self.assertLess(time.monotonic(), end, errors.read_text())
+            time.sleep(0.2)
 
 
 class Training(Recorded):

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -275,7 +276,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "names") == 0) {
     char name[32];
     for (int i = 0; i < 60000; ++i) {
-      snprintf(name, sizeof name, "one of many names: %d", i);
+      snprintf(name, sizeof name, "%.20s %d", argc > 2 ? argv[2] : "one of many names:", i);
       ranges(name, 1);
       if (i % 500 == 499) usleep(1000);
     }
@@ -331,6 +332,12 @@ int main(int argc, char** argv) {
     tail(argc, argv);
   } else if (strcmp(mode, "stuck") == 0 && argc > 2) {
     stuck(argv[2]);
+  } else if (strcmp(mode, "no-counter") == 0 || strcmp(mode, "no-counter-at-all") == 0) {
+    if (strcmp(mode, "no-counter") == 0) ranges("range", 1000);
+    prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    ranges("range", 1000);
+    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+    return 7;
   } else if (strcmp(mode, "status") == 0) {
     ranges("range", 1000);
     return 7;

@@ -10,6 +10,7 @@
 #include "analysis/watch/render_frame.h"
 #include "profiler/format/error.h"
 #include "profiler/format/event_table.h"
+#include "profiler/format/liveness.h"
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/writer.h"
 
@@ -305,6 +306,8 @@ TEST_F(Watch, AProcessThatIsGoneIsKilled) {
   std::string boot_id;
   std::getline(boot, boot_id);
   gone.boot_id = boot_id.c_str();
+  const std::string host = format::this_host();
+  gone.host = host.c_str();
   gone.process_start = 1;  // no process with this id began at that time
   format::write_trace_file(path(0), gone, {{0, 100, {{format::pack_high(5, EventType::mark), 0}}}},
                            format::Ending::killed);

@@ -10,6 +10,7 @@
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/mpi/communicators.h"
+#include "profiler/inject/sources/mpi/requests.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/mapping_guard.h"
@@ -102,7 +103,7 @@ void after_init() {
   if (found_depth == MpiDepth::nothing || !file_is_open()) return;
   if (found_depth == MpiDepth::full && mpi_depth.load(std::memory_order_relaxed) != MpiDepth::full) {
     note_predefined_communicators();
-    name_communicators_by(write_communicator_name);
+    ask_for_hangs({.write_communicator = write_communicator_name, .find_posted = find_posted_collective});
     correct_rank();
     note_whether_spawned();
     mpi_depth.store(MpiDepth::full, std::memory_order_release);

@@ -116,11 +116,16 @@ bool attach(const nvtxExtModuleInfo_t* module) {
 }  // namespace
 }  // namespace paceline::inject
 
-// Called by each copy of NVTX for each of its extensions that the program uses. 1: the calls are recorded; 0: they do
-// nothing.
-extern "C" __attribute__((visibility("default"))) int NVTX_API
-InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
-  const paceline::inject::SignalsBlocked blocked;  // as in InitializeInjectionNvtx2
+// Called for each copy of NVTX and each of its extensions that the program uses, by libpaceline-nvtx.so (nvtx_entry.c).
+// 1: the calls are recorded; 0: they do nothing.
+extern "C" __attribute__((visibility("default"))) int paceline_initialize_nvtx_extension(nvtxExtModuleInfo_t* module) {
+  const paceline::inject::SignalsBlocked blocked;  // as in paceline_initialize_nvtx
   const paceline::inject::StartInProgress start;
   return paceline::inject::attach(module) ? 1 : 0;
+}
+
+// The same for a user who names this library in NVTX_INJECTION64_PATH.
+extern "C" __attribute__((visibility("default"))) int NVTX_API
+InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  return paceline_initialize_nvtx_extension(module);
 }

@@ -330,12 +330,17 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
 }  // namespace
 }  // namespace paceline::inject
 
-// Called by NVTX at a program's first NVTX call, once for each copy of NVTX. 1: the calls are recorded; 0: they do
-// nothing.
-extern "C" __attribute__((visibility("default"))) int NVTX_API
-InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
+// Called at a program's first NVTX call, once for each copy of NVTX, by libpaceline-nvtx.so (nvtx_entry.c). 1: the calls
+// are recorded; 0: they do nothing.
+extern "C" __attribute__((visibility("default"))) int paceline_initialize_nvtx(NvtxGetExportTableFunc_t export_table) {
   // A handler that emits now would wait in NVTX for the thread that it interrupted.
   const paceline::inject::SignalsBlocked blocked;
   const paceline::inject::StartInProgress start;
   return paceline::inject::attach(export_table) ? 1 : 0;
+}
+
+// The same for a user who names this library in NVTX_INJECTION64_PATH.
+extern "C" __attribute__((visibility("default"))) int NVTX_API
+InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
+  return paceline_initialize_nvtx(export_table);
 }
