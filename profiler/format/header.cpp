@@ -180,9 +180,10 @@ std::size_t make_header(const HeaderFacts& facts, void* out, std::size_t capacit
   if (capacity > max_header_bytes) capacity = max_header_bytes;
   if (capacity < page_bytes) return 0;
   auto* const bytes = static_cast<char*>(out);
-  const std::size_t text_bytes = put_text(facts, bytes + sizeof(FileHeader), capacity - sizeof(FileHeader));
+  const std::size_t text_bytes =
+      put_text(facts, bytes + sizeof(FileHeader), capacity - sizeof(FileHeader) - late_counters_bytes);
   const std::size_t used = sizeof(FileHeader) + text_bytes;
-  const std::size_t header_bytes = (used + page_bytes - 1) / page_bytes * page_bytes;
+  const std::size_t header_bytes = (used + late_counters_bytes + page_bytes - 1) / page_bytes * page_bytes;
   if (text_bytes == 0 || header_bytes > capacity) return 0;
   memset(bytes + used, 0, header_bytes - used);
 

@@ -83,6 +83,9 @@ std::uint64_t read_header(const InputFile& file, TraceFacts& facts, DamageLog& d
   if (size < header.header_bytes) {
     file.fail(fmt::format("cut in its header, after {} of {} bytes; nothing can be read", size, header.header_bytes));
   }
+  if (sizeof header + header.text_bytes + late_counters_bytes <= header.header_bytes) {
+    file.read(header.header_bytes - late_counters_bytes, &facts.interrupted, sizeof facts.interrupted);
+  }
   std::string text(header.text_bytes, '\0');
   text.resize(file.read(sizeof header, text.data(), text.size()));
   if (text.size() != header.text_bytes || header.text_hash != XXH3_64bits(text.data(), text.size())) {

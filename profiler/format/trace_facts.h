@@ -26,6 +26,7 @@ inline constexpr std::uint32_t lost_by_damage = 255;
 struct TraceFacts {
   std::filesystem::path path;
   FileHeader header{};
+  std::uint64_t interrupted = 0;  // events dropped by DropCause::interrupted
   std::string host, boot_id, directory, job;
   std::string parent;               // process id of the recorded process that this one is a child of; "" if it is none
   std::uint64_t process_start = 0;  // clock ticks after the boot; 0 = not known

@@ -54,7 +54,8 @@ int define(std::uint32_t type, std::uint64_t low, const std::uint64_t* words, st
 }
 
 void count_lost(std::uint32_t cause, std::uint64_t events) {
-  if (cause < format::drop_causes) count_dropped(static_cast<format::DropCause>(cause), events);
+  if (cause <= static_cast<std::uint32_t>(format::DropCause::interrupted))
+    count_dropped(static_cast<format::DropCause>(cause), events);
 }
 
 void say_line(const char* text) { say("%s", text); }

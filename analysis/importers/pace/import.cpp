@@ -52,6 +52,7 @@ std::map<std::string, std::uint64_t> dropped_of(const format::TraceFacts& file) 
   for (std::uint32_t i = 0; i < format::drop_causes; ++i) {
     if (file.header.dropped[i] > 0) dropped[lost_cause_text(i)] += file.header.dropped[i];
   }
+  if (file.interrupted > 0) dropped["interrupted"] = file.interrupted;
   return dropped;
 }
 

@@ -31,6 +31,8 @@ constexpr std::uint32_t entries = 2 * most_names;
 std::atomic<Entry*> table{nullptr};
 pthread_mutex_t insertion = PTHREAD_MUTEX_INITIALIZER;
 std::uint32_t count = 0;
+const Name** by_id =
+    nullptr;  // [id - 1]; the table is large and nearly empty, so to walk through it takes milliseconds
 char* arena = nullptr;
 std::size_t arena_left = 0;
 std::size_t arena_bytes = 0;  // of all blocks; bounded by Settings::names_bytes
@@ -70,7 +72,8 @@ std::uint32_t insert(std::uint64_t hash, std::string_view text) {
   Entry* in = table.load(std::memory_order_relaxed);
   if (in == nullptr) {
     in = static_cast<Entry*>(pages(entries * sizeof(Entry)));
-    if (in == nullptr) return 0;
+    by_id = static_cast<const Name**>(pages(most_names * sizeof(const Name*)));
+    if (in == nullptr || by_id == nullptr) return 0;
     table.store(in, std::memory_order_release);
   }
   if (const Name* known = find(in, hash, text)) return known->id;
@@ -78,10 +81,11 @@ std::uint32_t insert(std::uint64_t hash, std::string_view text) {
   if (name == nullptr) return 0;
   const std::uint32_t id = count + 1;
   if (!emit_text(EventType::name, id | std::uint64_t{text.size()} << 32, text)) return 0;
-  ++count;
   name->id = id;
   name->length = static_cast<std::uint32_t>(text.size());
   memcpy(name->text, text.data(), text.size());
+  std::atomic_ref<const Name*>(by_id[count]).store(name, std::memory_order_release);
+  ++count;
   call_sources(&Source::name_added, id, text);
   std::uint32_t at = hash % entries;
   while (in[at].hash.load(std::memory_order_relaxed) != 0) at = (at + 1) % entries;
@@ -131,11 +135,9 @@ std::uint32_t intern(std::string_view text) {
 void reset_names_in_child() { pthread_mutex_init(&insertion, nullptr); }
 
 void repeat_names() {
-  const Entry* in = table.load(std::memory_order_relaxed);
-  if (in == nullptr) return;
-  for (std::uint32_t at = 0; at < entries; ++at) {
-    if (in[at].hash.load(std::memory_order_relaxed) == 0) continue;
-    const Name* name = in[at].name;
+  for (std::uint32_t at = 0; at < count; ++at) {
+    const Name* name = by_id[at];
+    if (name == nullptr) continue;  // another thread of the parent was in the middle of it
     const std::string_view text(name->text, name->length);
     emit_text(EventType::name, name->id | std::uint64_t{name->length} << 32, text);
     call_sources(&Source::name_added, name->id, text);

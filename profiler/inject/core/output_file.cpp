@@ -196,9 +196,19 @@ bool is_ours(OutputFile& file) {
   return false;
 }
 
+// Returns 0 or the error's number.
+int reserve(const OutputFile& file, std::uint64_t from, std::uint64_t bytes) {
+  int error = 0;
+  do {
+    error = posix_fallocate(file.descriptor.number(), static_cast<off_t>(from), static_cast<off_t>(bytes));
+  } while (error == EINTR);
+  return error;
+}
+
 }  // namespace
 
-bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
+bool create_output(OutputFile& file, std::uint32_t units_at_start, std::uint64_t start_ticks,
+                   std::int64_t start_utc_ns) {
   const char* output = text_or(record::env_output, record::default_output);
   const char* directory = text_or(record::env_stage, output);
   file.staged = directory != output;
@@ -230,7 +240,10 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   } else if (!make_directories(file.directory) || !make_directories(directory) ||
              !make_file(file, directory, header->file_id)) {
     say("not recording: cannot write a trace file in %s: %s", directory, strerror(errno));
-  } else if ((error = posix_fallocate(file.descriptor.number(), 0, static_cast<off_t>(mapped_bytes))) != 0) {
+  } else if (ftruncate(file.descriptor.number(), static_cast<off_t>(mapped_bytes)) != 0) {
+    failed = "cannot be extended";
+    error = errno;
+  } else if ((error = reserve(file, 0, header_bytes + std::size_t{units_at_start} * format::chunk_bytes)) != 0) {
     failed = "cannot reserve its space";
   } else if (!write_whole(file.descriptor.number(), scratch, header_bytes, 0)) {
     failed = "cannot write its header";
@@ -241,6 +254,7 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   } else {
     void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor.number(), 0);
     if (mapped != MAP_FAILED) {
+      madvise(mapped, mapped_bytes, MADV_RANDOM);  // else the first access reads megabytes of the hole ahead, for 2 ms
       file.header = static_cast<FileHeader*>(mapped);
       file.live = static_cast<std::byte*>(mapped) + header_bytes;
     } else {
@@ -394,9 +408,10 @@ void punch_live_area([[maybe_unused]] OutputFile& file, [[maybe_unused]] std::ui
 #endif
 }
 
-bool restore_live_area(OutputFile& file) {
-  return is_ours(file) && posix_fallocate(file.descriptor.number(), file.header->header_bytes,
-                                          static_cast<off_t>(file.header->live_bytes)) == 0;
+int allocate_live_area(OutputFile& file, std::uint32_t unit) {
+  if (!is_ours(file)) return EBADF;
+  if (was_cut(file)) return ESTALE;  // it must not grow again
+  return reserve(file, file.header->header_bytes + std::uint64_t{unit} * format::chunk_bytes, format::chunk_bytes);
 }
 
 void renew_output(OutputFile& file) {

@@ -28,15 +28,24 @@ struct OutputFile {
     return static_cast<std::size_t>(live - reinterpret_cast<const std::byte*>(header)) +
            std::size_t{chunks} * format::chunk_bytes;
   }
+  // The header's counter of events that were dropped for this reason.
+  std::uint64_t& dropped(format::DropCause cause) const {
+    const auto index = static_cast<std::uint32_t>(cause);
+    if (index < format::drop_causes) return header->dropped[index];
+    auto* const end = reinterpret_cast<std::byte*>(header) + header->header_bytes;
+    return reinterpret_cast<std::uint64_t*>(end - format::late_counters_bytes)[index - format::drop_causes];
+  }
   // The chunk with this number, which is that of its first page.
   format::ChunkHeader* chunk_at(std::uint32_t page) const {
     return reinterpret_cast<format::ChunkHeader*>(live + std::size_t{page} * format::page_bytes);
   }
 };
 
-// Creates the file that the environment describes (record/environment.h), preallocated and mapped. Its time zero is
+// Creates the file that the environment describes (record/environment.h) and maps it. Only the header and the first
+// `units_at_start` units of the live area have space on the disk. Its time zero is
 // `start_ticks` and `start_utc_ns`. On failure it reports the reason in one line, leaves no file and returns false.
-bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns);
+bool create_output(OutputFile& file, std::uint32_t units_at_start, std::uint64_t start_ticks,
+                   std::int64_t start_utc_ns);
 
 // Makes the system allocate memory for a part of the live area now instead of at the first event there.
 void populate(void* area, std::size_t bytes);
@@ -60,10 +69,12 @@ void renew_output(OutputFile& file);
 // copied and keeps an empty live area.
 void close_output(OutputFile& file, bool all_written, bool quickly = false);
 
-// Frees the disk space of empty chunks, which then read as zeros. Both functions are safe in a signal handler.
+// Reserves disk space for a unit of the live area. Until then the unit is a hole of the file: it costs nothing, but on
+// a full disk an access would end the program with SIGBUS. Returns 0 or the number of an error. Both functions are safe
+// in a signal handler.
+int allocate_live_area(OutputFile& file, std::uint32_t unit);
+// Frees the disk space of empty chunks, which then read as zeros.
 void punch_live_area(OutputFile& file, std::uint32_t first_chunk, std::uint32_t chunks);
-// Reserves the space again. Returns false if the disk is full.
-bool restore_live_area(OutputFile& file);
 
 // In a forked child: unmaps and closes the parent's file.
 void release_output(OutputFile& file);

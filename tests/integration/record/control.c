@@ -240,6 +240,12 @@ int main(int argc, char** argv) {
     printf("%d calls\n", stand_in_calls());
   } else if (strcmp(mode, "count") == 0) {
     count_for(atof(argv[2]), 0, argc > 3 ? argv[3] : NULL);
+  } else if (strcmp(mode, "seldom") == 0) {
+    for (uint64_t number = 0; number < 200; ++number) {
+      numbered_mark(number);
+      usleep(5000);
+    }
+    if (argc > 2) raise(SIGUSR2);
   } else if (strcmp(mode, "ring") == 0) {
     const uint64_t number = 60000;
     count_up_to(number);

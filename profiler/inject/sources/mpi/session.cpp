@@ -80,7 +80,8 @@ void compare_clocks() {
 }  // namespace
 
 void before_init() {
-  if (found_depth != MpiDepth::nothing || !open_recorder()) return;
+  constexpr std::int64_t a_minute_ns = 60'000'000'000;  // no signal handler may call MPI_Init
+  if (found_depth != MpiDepth::nothing || !open_recorder(a_minute_ns)) return;
   suspend_mapping_guard();
   char version[256];
   found_depth = open_mpi_library(version, sizeof version);

@@ -5,6 +5,7 @@
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/sources/watch/iterations.h"
+#include "profiler/inject/system/quiet_thread.h"
 
 namespace paceline::inject {
 namespace {
@@ -95,7 +96,7 @@ std::uint8_t domain_is_enabled(nvtxDomainHandle_t domain) {
 bool attach(const nvtxExtModuleInfo_t* module) {
   if (module == nullptr || module->structSize < sizeof *module || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID ||
       module->compatId >> 8 != oldest_compatible >> 8 || module->compatId < oldest_compatible ||
-      module->segmentsCount == 0 || module->segments == nullptr || !open_recorder()) {
+      module->segmentsCount == 0 || module->segments == nullptr) {
     return false;
   }
   follow_filter();
@@ -109,7 +110,7 @@ bool attach(const nvtxExtModuleInfo_t* module) {
   slots.fill(NVTX3EXT_CBID_nvtxRangeEndPayload, end_payload);
   slots.fill(NVTX3EXT_CBID_nvtxDomainIsEnabled, domain_is_enabled);
   fill_deferred(slots);
-  return true;
+  return open_recorder() || file_is_being_opened();
 }
 
 }  // namespace
@@ -119,6 +120,7 @@ bool attach(const nvtxExtModuleInfo_t* module) {
 // nothing.
 extern "C" __attribute__((visibility("default"))) int NVTX_API
 InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  const paceline::inject::SignalsBlocked blocked;  // as in InitializeInjectionNvtx2
   const paceline::inject::StartInProgress start;
   return paceline::inject::attach(module) ? 1 : 0;
 }

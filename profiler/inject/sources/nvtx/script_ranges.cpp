@@ -152,7 +152,6 @@ bool open_for_script() {
   if (!open_recorder()) return false;
   pthread_mutex_lock(&script_lock);
   if (!script_attached.load(std::memory_order_relaxed)) {
-    follow_filter();
     torch_domain = create_domain("torch");
     torch_domain_number = domain_of(torch_domain);
     collective_schema = schema_of("collective", {"communicator", "bytes", "sequence", "members", "request"});
