@@ -1,5 +1,6 @@
 #include "profiler/inject/sources/mpi/call.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
 
@@ -238,8 +239,10 @@ bool counts_fit(const MpiRow& row, const Word* words) {
 }
 
 void* find_real(RealFunction& real, const MpiRow& row) {
-  void* function = find_in_mpi(real.symbol);
-  // Some functions have no PMPI name (MPICH's mpi_init_f08_). Then the next function of the same name is the real one.
+  // The next function of the same name may be that of another tool. A library that a Python module has loaded is found
+  // by its PMPI name, which some functions do not have (MPICH's mpi_init_f08_).
+  void* function = real.behind == Behind::next ? dlsym(RTLD_NEXT, real.symbol + 1) : nullptr;
+  if (function == nullptr) function = find_in_mpi(real.symbol);
   if (function == nullptr) function = find_in_mpi(real.symbol + 1);
   if (function == nullptr) {
     function = find_with_int_counts(real.symbol, row);

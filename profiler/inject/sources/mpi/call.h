@@ -125,9 +125,16 @@ inline bool emit_begin(const Began& begun) {
                                             : emit(begun.type, begun.low, begun.extension);
 }
 
+// Which function a wrapper calls.
+enum class Behind : std::uint8_t {
+  next,     // of MPI_X: the next MPI_X, which may be another tool's and calls PMPI_X in turn
+  library,  // of PMPI_X: the MPI library's PMPI_X
+};
+
 // The real function behind a wrapper, found at its first call.
 struct RealFunction {
-  const char* symbol;
+  const char* symbol;  // PMPI_X
+  Behind behind = Behind::next;
   std::atomic<void*> found{nullptr};
   std::atomic<bool> int_counts{false};  // `found` has int counts, the wrapper large ones
 };

@@ -80,6 +80,8 @@ void compare_clocks() {
 
 }  // namespace
 
+thread_local constinit int SessionCall::depth_ = 0;
+
 void before_init() {
   constexpr std::int64_t a_minute_ns = 60'000'000'000;  // no signal handler may call MPI_Init
   if (found_depth != MpiDepth::nothing || !open_recorder(a_minute_ns)) return;

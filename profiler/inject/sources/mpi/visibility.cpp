@@ -29,7 +29,7 @@
 namespace paceline::inject {
 namespace {
 
-constexpr std::size_t most_wrappers = 1280;
+constexpr std::size_t most_wrappers = 1408;
 constexpr ElfW(Half) absent_version = 0x8002;
 
 // The dynamic symbols of one loaded object.
@@ -187,7 +187,7 @@ constexpr auto resolvers = make_resolvers(std::make_index_sequence<most_wrappers
 
 bool is_mpi(const char* name) {
   return strncmp(name, "MPI_", 4) == 0 || strncmp(name, "MPIX_", 5) == 0 || strncmp(name, "mpi_", 4) == 0 ||
-         strncmp(name, "mpix_", 5) == 0;
+         strncmp(name, "mpix_", 5) == 0 || strncmp(name, "PMPI_", 5) == 0 || strncmp(name, "PMPIX_", 6) == 0;
 }
 
 struct Own {

@@ -36,38 +36,42 @@ namespace paceline::inject {
 // MPICH has functions with large counts only in C, and Open MPI 4 and 5 have none.
 PACELINE_MPI_SIGNATURES(WRAP_FORTRAN, WRAP_FORTRAN_TEXT, WRAP_PERSISTENT_FORTRAN, WRAP_FORTRAN, WRAP_PERSISTENT_FORTRAN)
 
-#define FORTRAN_SESSION(suffix)                                                                       \
-  PACELINE_EXPORT void mpi_init_##suffix(Word error) {                                                \
-    before_init();                                                                                    \
-    static constexpr MpiRow row(MpiId::Init, {});                                                     \
-    static constinit RealFunction real{"pmpi_init_" #suffix};                                         \
-    const Word words[most_words] = {error};                                                           \
-    call_mpi(real, row, words, true);                                                                 \
-    if (Arguments{row, words, true}.succeeded(0)) after_init();                                       \
-  }                                                                                                   \
-  PACELINE_EXPORT void mpi_init_thread_##suffix(Word required, Word provided, Word error) {           \
-    before_init();                                                                                    \
-    static constexpr MpiRow row(MpiId::Init_thread, {MpiRole::_, MpiRole::_});                        \
-    static constinit RealFunction real{"pmpi_init_thread_" #suffix};                                  \
-    const Word words[most_words] = {required, provided, error};                                       \
-    call_mpi(real, row, words, true);                                                                 \
-    if (Arguments{row, words, true}.succeeded(0)) after_init();                                       \
-  }                                                                                                   \
-  PACELINE_EXPORT void mpi_session_init_##suffix(Word info, Word handler, Word session, Word error) { \
-    before_init();                                                                                    \
-    static constexpr MpiRow row(MpiId::Session_init, {MpiRole::_, MpiRole::_, MpiRole::_});           \
-    static constinit RealFunction real{"pmpi_session_init_" #suffix};                                 \
-    const Word words[most_words] = {info, handler, session, error};                                   \
-    call_mpi(real, row, words, true);                                                                 \
-    if (Arguments{row, words, true}.succeeded(0)) after_session_init();                               \
-  }                                                                                                   \
-  PACELINE_EXPORT void mpi_finalize_##suffix(Word error) {                                            \
-    before_finalize();                                                                                \
-    static constexpr MpiRow row(MpiId::Finalize, {});                                                 \
-    static constinit RealFunction real{"pmpi_finalize_" #suffix};                                     \
-    const Word words[most_words] = {error};                                                           \
-    call_mpi(real, row, words, true);                                                                 \
-    after_finalize();                                                                                 \
+#define FORTRAN_SESSION(suffix)                                                                        \
+  PACELINE_EXPORT void mpi_init_##suffix(Word error) {                                                 \
+    const SessionCall session_call;                                                                    \
+    if (session_call.is_outermost()) before_init();                                                    \
+    static constexpr MpiRow row(MpiId::Init, {});                                                      \
+    static constinit RealFunction real{"pmpi_init_" #suffix};                                          \
+    const Word words[most_words] = {error};                                                            \
+    call_mpi(real, row, words, true);                                                                  \
+    if (session_call.is_outermost() && Arguments{row, words, true}.succeeded(0)) after_init();         \
+  }                                                                                                    \
+  PACELINE_EXPORT void mpi_init_thread_##suffix(Word required, Word provided, Word error) {            \
+    const SessionCall session_call;                                                                    \
+    if (session_call.is_outermost()) before_init();                                                    \
+    static constexpr MpiRow row(MpiId::Init_thread, {MpiRole::_, MpiRole::_});                         \
+    static constinit RealFunction real{"pmpi_init_thread_" #suffix};                                   \
+    const Word words[most_words] = {required, provided, error};                                        \
+    call_mpi(real, row, words, true);                                                                  \
+    if (session_call.is_outermost() && Arguments{row, words, true}.succeeded(0)) after_init();         \
+  }                                                                                                    \
+  PACELINE_EXPORT void mpi_session_init_##suffix(Word info, Word handler, Word session, Word error) {  \
+    const SessionCall session_call;                                                                    \
+    if (session_call.is_outermost()) before_init();                                                    \
+    static constexpr MpiRow row(MpiId::Session_init, {MpiRole::_, MpiRole::_, MpiRole::_});            \
+    static constinit RealFunction real{"pmpi_session_init_" #suffix};                                  \
+    const Word words[most_words] = {info, handler, session, error};                                    \
+    call_mpi(real, row, words, true);                                                                  \
+    if (session_call.is_outermost() && Arguments{row, words, true}.succeeded(0)) after_session_init(); \
+  }                                                                                                    \
+  PACELINE_EXPORT void mpi_finalize_##suffix(Word error) {                                             \
+    const SessionCall session_call;                                                                    \
+    if (session_call.is_outermost()) before_finalize();                                                \
+    static constexpr MpiRow row(MpiId::Finalize, {});                                                  \
+    static constinit RealFunction real{"pmpi_finalize_" #suffix};                                      \
+    const Word words[most_words] = {error};                                                            \
+    call_mpi(real, row, words, true);                                                                  \
+    if (session_call.is_outermost()) after_finalize();                                                 \
   }
 FORTRAN_SESSION()
 FORTRAN_SESSION(f08_)
