@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 namespace paceline::analysis {
 namespace collective_extraction {
@@ -29,9 +30,11 @@ class Extraction {
     const bool lost = !rank_.dropped.empty() || rank_.damaged;
     out_.complete = rank_.gaps.empty() && !lost;
     out_.complete_at_end = !lost && (rank_.gaps.empty() || rank_.gaps.back().end_ns < rank_.end_ns);
+    for (const Gap& gap : rank_.gaps) out_.covered.front().push_back({gap.start_ns, gap.end_ns});
+    out_.covered.fill(merged(std::move(out_.covered.front())));
     for (const NameId text : rank_.communicators) identity_of(text);
     const std::vector<std::uint8_t> wanted = wanted_kinds();
-    for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) look_at(t, rank_.tracks[t].slices, wanted);
+    for (std::uint32_t t = 0; t < rank_.tracks.size(); ++t) look_at(t, wanted);
     name_persistent();
     complete();
     return std::move(out_);
@@ -71,13 +74,21 @@ class Extraction {
     return wanted;
   }
 
-  void look_at(std::uint32_t track, const Slices& slices, const std::vector<std::uint8_t>& wanted) {
+  static Blocking blocking_of(const Track& track) {
+    if (track.kind != TrackKind::thread) return Blocking::device;
+    return track.main ? Blocking::always : Blocking::helper;
+  }
+
+  void look_at(std::uint32_t track, const std::vector<std::uint8_t>& wanted) {
+    const Slices& slices = rank_.tracks[track].slices;
+    const Blocking blocking = blocking_of(rank_.tracks[track]);
     for (std::uint32_t i = 0; i < slices.size(); ++i) {
       if (wanted[slices.kind[i]] == 0) continue;
       const Kind& kind = trace_.kind_of(slices, i);
       const bool starts = this->starts(kind), of_nccl = this->of_nccl(kind), enqueued = this->enqueued(kind);
       CollectiveCall call{.sequence = no_sequence,
                           .type = enqueued ? CallType::enqueued : CallType::plain,
+                          .blocking = blocking,
                           .of_nccl = of_nccl,
                           .start_ns = slices.start_ns[i],
                           .end_ns = slices.end_ns(i),
@@ -89,7 +100,7 @@ class Extraction {
       slices.each_argument(i, [&](const Argument& argument) { read(argument, call, request, done); });
       const bool numbered = call.sequence != no_sequence;
       const bool ends_itself = kind.domain == torch_ && torch_ != 0 && request != 0;
-      if (ends_itself) call.blocked_from_ns = call.end_ns;
+      if (ends_itself) call.blocked_from_ns = call.end_ns, call.blocking = Blocking::always;
       // A start without a number is a message's; an enqueueing without one is a call around the collective's own.
       if ((starts || enqueued) && !numbered) continue;
       if (call.members == 1) continue;  // MPI_COMM_SELF and the like: nobody to wait for
@@ -157,10 +168,10 @@ class Extraction {
         if (slices.record[i] == 0 || trace_.kind_of(slices, i).category != wait_) continue;
         std::uint64_t first = 0, last = 0;  // of PyTorch, which waits for several requests at once
         slices.each_argument(i, [&](const Argument& argument) {
-          if (argument.key == request_) complete(slices, i, first = argument.whole());
+          if (argument.key == request_) complete(track, i, first = argument.whole());
           if (argument.key == last_request_) last = std::min(argument.whole(), first + most_requests);
         });
-        for (std::uint64_t request = first + 1; first != 0 && request <= last; ++request) complete(slices, i, request);
+        for (std::uint64_t request = first + 1; first != 0 && request <= last; ++request) complete(track, i, request);
       }
     }
     for (const auto& [request, open] : open_) {
@@ -169,7 +180,8 @@ class Extraction {
   }
 
   // The slice is a wait for the request.
-  void complete(const Slices& slices, std::size_t wait, std::uint64_t request) {
+  void complete(const Track& track, std::size_t wait, std::uint64_t request) {
+    const Slices& slices = track.slices;
     const auto found = open_.find(request);
     if (found == open_.end()) return;
     CollectiveCall& call = out_.calls[found->second.call];
@@ -180,6 +192,7 @@ class Extraction {
     } else {
       call.end_ns = slices.end_ns(wait);
       call.blocked_from_ns = from;
+      call.blocking = blocking_of(track);
       if (slices.argument(wait, unfinished_)) call.unfinished = true;
     }
     open_.erase(found);
@@ -227,6 +240,23 @@ std::vector<CollectiveCalls> collective_calls(const Trace& trace) {
   std::vector<CollectiveCalls> all;
   for (const Rank& rank : trace.ranks) all.push_back(collective_calls(trace, rank));
   return all;
+}
+
+void cover(CollectiveCalls& calls, Intervals working, const Intervals& computing) {
+  const auto any = [&](Blocking blocking) {
+    return std::ranges::find(calls.calls, blocking, &CollectiveCall::blocking) != calls.calls.end();
+  };
+  const auto add = [&](Blocking blocking, const Intervals& more) {
+    Intervals& covered = calls.covered[static_cast<std::size_t>(blocking)];
+    covered.insert(covered.end(), more.begin(), more.end());
+    covered = merged(std::move(covered));
+  };
+  if (any(Blocking::helper)) {
+    add(Blocking::helper, working);
+    add(Blocking::helper, computing);
+  }
+  // Traces of other tools show the host's backends (gloo) on tracks of their own.
+  if (any(Blocking::device)) add(Blocking::device, computing.empty() ? working : computing);
 }
 
 }  // namespace paceline::analysis

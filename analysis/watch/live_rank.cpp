@@ -9,6 +9,7 @@
 #include "analysis/importers/mpi_names.h"
 #include "analysis/importers/pace/events.h"
 #include "analysis/metrics/iterations.h"
+#include "analysis/metrics/overlap.h"
 #include "profiler/format/mpi_functions.h"
 
 namespace paceline::analysis {
@@ -170,7 +171,14 @@ void LiveRank::give_time(std::uint64_t ticks) {
     const std::vector<Open>& open = threads_[*main_].open;
     const std::optional<Phase> phase = open.empty() ? std::nullopt : open.back().phase.phase;
     const std::uint64_t from = std::max(given_, current_->start);
-    if (ticks > from) current_->phase[static_cast<std::size_t>(phase.value_or(Phase::other))] += ticks - from;
+    if (ticks > from) {
+      current_->phase[static_cast<std::size_t>(phase.value_or(Phase::other))] += ticks - from;
+      auto& working = current_->working;
+      if (works(phase.value_or(Phase::other))) {
+        if (working.empty() || working.back().second != from) working.emplace_back(from, from);
+        working.back().second = ticks;
+      }
+    }
   }
   given_ = ticks;
 }
@@ -215,8 +223,10 @@ std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
   return std::nullopt;
 }
 
-void LiveRank::finish(LiveCall call, std::uint64_t end) {
+void LiveRank::finish(LiveCall call, std::uint64_t end, bool main) {
   call.end = end;
+  call.on_main = main;
+  call.blocked_iteration = iteration_at(call.blocked_from);
   ended_calls_.push_back(call);
 }
 
@@ -245,7 +255,9 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
                   .start = ticks_of(head),
                   .end = 0,
                   .blocked_from = ticks_of(head),
-                  .iteration = iteration_at(ticks_of(head))};
+                  .on_main = main,
+                  .iteration = iteration_at(ticks_of(head)),
+                  .blocked_iteration = {}};
     const std::pair key(call.communicator, call.sequence);
     if (function->name.ends_with("_init")) {
       if (persistent_.size() < most_open) persistent_[key] = {made.function, 0};
@@ -271,18 +283,18 @@ void LiveRank::end_call(Thread& thread, bool main, std::uint64_t ticks) {
   const auto latest =
       std::find_if(thread.open.rbegin(), thread.open.rend(), [](const Open& o) { return o.type == Open::Type::mpi; });
   if (latest == thread.open.rend()) return;
-  if (latest->call) finish(*latest->call, ticks);
+  if (latest->call) finish(*latest->call, ticks, main);
   for (const std::uint64_t request : std::exchange(thread.completed, {})) {
     const auto found = requests_.find(request);
     if (found == requests_.end()) continue;
     LiveCall call = found->second;
     requests_.erase(found);
-    finish(call, ticks);
+    finish(call, ticks, main);
   }
   // Without a request it is not known when the operation ends.
   for (LiveCall& call : thread.posted) {
     call.timed = false;
-    finish(call, ticks);
+    finish(call, ticks, main);
   }
   thread.posted.clear();
   end(thread, main, ticks, static_cast<std::size_t>(std::distance(latest, thread.open.rend())) - 1);

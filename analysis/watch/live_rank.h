@@ -28,6 +28,8 @@ struct LiveIteration {
   std::int64_t number = 0;  // as Iteration::number
   std::uint64_t start = 0, end = 0;
   std::array<std::uint64_t, phase_count> phase{};  // ticks; adds up to end - start
+  // Begin and end of the times in which the main thread works (works() in overlap.h), in order.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> working;
 };
 
 struct LiveCall {
@@ -37,7 +39,9 @@ struct LiveCall {
   std::uint16_t function = 0;  // of mpi_functions.h; of a persistent collective that of its initialisation
   bool timed = true;           // as in CollectiveCall
   std::uint64_t start = 0, end = 0, blocked_from = 0;
-  std::optional<std::int64_t> iteration;  // the number of the one that it began in
+  bool on_main = false;                           // the main thread was blocked in it, else another one
+  std::optional<std::int64_t> iteration;          // the number of the one that it began in
+  std::optional<std::int64_t> blocked_iteration;  // of the one in which the rank was blocked
 };
 
 class LiveRank {
@@ -95,7 +99,7 @@ class LiveRank {
   void end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at);
   void begin_collective(Thread& thread, bool main, const format::Slot& head);
   void end_call(Thread& thread, bool main, std::uint64_t ticks);
-  void finish(LiveCall call, std::uint64_t end);
+  void finish(LiveCall call, std::uint64_t end, bool main);
   void give_time(std::uint64_t ticks);
   bool is_main(const NewEvents& events);
   const KindRule& rule(std::uint64_t scope);
