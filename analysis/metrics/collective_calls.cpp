@@ -93,6 +93,7 @@ class Extraction {
                           .start_ns = slices.start_ns[i],
                           .end_ns = slices.end_ns(i),
                           .blocked_from_ns = slices.start_ns[i],
+                          .polled_from_ns = slices.start_ns[i],
                           .track = track,
                           .slice = i};
       std::uint64_t request = 0;  // completed by another call; 0 = none
@@ -100,7 +101,7 @@ class Extraction {
       slices.each_argument(i, [&](const Argument& argument) { read(argument, call, request, done); });
       const bool numbered = call.sequence != no_sequence;
       const bool ends_itself = kind.domain == torch_ && torch_ != 0 && request != 0;
-      if (ends_itself) call.blocked_from_ns = call.end_ns, call.blocking = Blocking::always;
+      if (ends_itself) call.blocked_from_ns = call.polled_from_ns = call.end_ns, call.blocking = Blocking::always;
       // A start without a number is a message's; an enqueueing without one is a call around the collective's own.
       if ((starts || enqueued) && !numbered) continue;
       if (call.members == 1) continue;  // MPI_COMM_SELF and the like: nobody to wait for
@@ -162,9 +163,14 @@ class Extraction {
   // Ends the calls that returned early with the wait or test that completed their request.
   void complete() {
     if (open_.empty()) return;
+    for (const Kind& kind : trace_.kinds) tests_.push_back(trace_.names[kind.name].starts_with("MPI_Test"));
     for (const Track& track : rank_.tracks) {
       const Slices& slices = track.slices;
+      bool polls = false;
       for (std::size_t i = 0; i < slices.size(); ++i) {
+        const bool tests = tests_[slices.kind[i]] != 0;
+        if (tests && !polls) polls_from_ns_ = slices.start_ns[i];
+        polls = tests;
         if (slices.record[i] == 0 || trace_.kind_of(slices, i).category != wait_) continue;
         std::uint64_t first = 0, last = 0;  // of PyTorch, which waits for several requests at once
         slices.each_argument(i, [&](const Argument& argument) {
@@ -188,11 +194,13 @@ class Extraction {
     if (slices.end_ns(wait) < call.start_ns) return;  // of an earlier request with the same number
     const std::int64_t from = std::max(call.start_ns, slices.start_ns[wait]);
     if (found->second.ends_itself) {
-      call.blocked_from_ns = std::min(from, call.end_ns);
+      call.blocked_from_ns = call.polled_from_ns = std::min(from, call.end_ns);
     } else {
       call.end_ns = slices.end_ns(wait);
       call.blocked_from_ns = from;
       call.blocking = blocking_of(track);
+      const bool polled = call.blocking == Blocking::helper && tests_[slices.kind[wait]] != 0;
+      call.polled_from_ns = polled ? std::max(call.start_ns, polls_from_ns_) : from;
       if (slices.argument(wait, unfinished_)) call.unfinished = true;
     }
     open_.erase(found);
@@ -223,6 +231,8 @@ class Extraction {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> counts_;       // by communicator and operation
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> initialised_;  // by communicator and sequence
   std::vector<std::size_t> starts_;                                               // of persistent collectives
+  std::vector<std::uint8_t> tests_;                                               // by kind: MPI_Test…
+  std::int64_t polls_from_ns_ = 0;  // the first of the tests that follow each other
   struct Open {
     std::size_t call = 0;      // index
     bool ends_itself = false;  // its end is known without the wait

@@ -47,6 +47,7 @@ struct CollectiveCall {
   bool timed = true;        // start and end are those of the operation, and others can be waited for in it
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t blocked_from_ns = 0;    // its start; without blocking, the start of the call that completed it
+  std::int64_t polled_from_ns = 0;     // earlier where a helper thread does nothing but test for it until it completes
   std::uint32_t track = 0, slice = 0;  // its place: index into Rank::tracks, and of its slices
 };
 

@@ -50,9 +50,9 @@ std::vector<std::vector<BlockedTime>> blocked_in(const Collectives& collectives,
     if (!collective.timed) continue;
     for (const MemberCall& member : collective.calls) {
       const CollectiveCalls& of = ranks[member.rank];
-      const Blocking blocking = of.calls[member.call].blocking;
-      add_uncovered({member.blocked_from_ns, member.end_ns, collective.last_start_ns, static_cast<std::uint32_t>(c)},
-                    of.covered[static_cast<std::size_t>(blocking)], blocked[member.rank]);
+      const CollectiveCall& call = of.calls[member.call];
+      add_uncovered({call.polled_from_ns, call.end_ns, collective.last_start_ns, static_cast<std::uint32_t>(c)},
+                    of.covered[static_cast<std::size_t>(call.blocking)], blocked[member.rank]);
     }
   }
   for (std::vector<BlockedTime>& of_rank : blocked) of_rank = outermost(std::move(of_rank));

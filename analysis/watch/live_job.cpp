@@ -358,7 +358,7 @@ void LiveJob::complete(const Meeting& meeting) {
     const File& file = *ranks_[rank];
     const std::size_t index = row == common ? row->common.size() : Row::no_common;
     (call.on_main ? row->ranks[rank].on_main : row->ranks[rank].on_helpers)
-        .push_back({time_ns(file, call.blocked_from), time_ns(file, call.end), arrivals.last_start_ns,
+        .push_back({time_ns(file, call.polled_from), time_ns(file, call.end), arrivals.last_start_ns,
                     static_cast<std::uint32_t>(index)});
   }
   if (common != nullptr) common->common.push_back(std::move(arrivals));

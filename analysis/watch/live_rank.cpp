@@ -188,6 +188,12 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
   // Ends that were never seen: a gap, or a flight recorder.
   if (thread.open.size() >= live_rank_parts::most_open) thread.open.clear();
   open.since = ticks;
+  const bool tests = open.type == Open::Type::mpi && name_of(open).starts_with("MPI_Test");
+  if (!tests) {
+    thread.polls_from.reset();
+  } else if (!thread.polls_from) {
+    thread.polls_from = ticks;
+  }
   const NestedPhase* outer = thread.open.empty() ? nullptr : &thread.open.back().phase;
   open.phase = nested_phase(outer, open.phase.phase);
   const bool first = main && open.iteration && !current_;
@@ -226,7 +232,7 @@ std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
 void LiveRank::finish(LiveCall call, std::uint64_t end, bool main) {
   call.end = end;
   call.on_main = main;
-  call.blocked_iteration = iteration_at(call.blocked_from);
+  call.blocked_iteration = iteration_at(call.polled_from);
   ended_calls_.push_back(call);
 }
 
@@ -255,6 +261,7 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
                   .start = ticks_of(head),
                   .end = 0,
                   .blocked_from = ticks_of(head),
+                  .polled_from = ticks_of(head),
                   .on_main = main,
                   .iteration = iteration_at(ticks_of(head)),
                   .blocked_iteration = {}};
@@ -395,7 +402,10 @@ void LiveRank::follow(const NewEvents& part) {
         thread.completed.push_back(found->first);
         const auto call = std::find_if(thread.open.rbegin(), thread.open.rend(),
                                        [](const Open& o) { return o.type == Open::Type::mpi; });
-        if (call != thread.open.rend()) found->second.blocked_from = std::max(found->second.start, call->since);
+        if (call == thread.open.rend()) return;
+        LiveCall& completed = found->second;
+        completed.blocked_from = completed.polled_from = std::max(completed.start, call->since);
+        if (!main && thread.polls_from) completed.polled_from = std::max(completed.start, *thread.polls_from);
         return;
       }
       default:

@@ -38,7 +38,7 @@ struct LiveCall {
   std::uint32_t round = 0;     // of a persistent collective: which of its starts, from 1
   std::uint16_t function = 0;  // of mpi_functions.h; of a persistent collective that of its initialisation
   bool timed = true;           // as in CollectiveCall
-  std::uint64_t start = 0, end = 0, blocked_from = 0;
+  std::uint64_t start = 0, end = 0, blocked_from = 0, polled_from = 0;
   bool on_main = false;                           // the main thread was blocked in it, else another one
   std::optional<std::int64_t> iteration;          // the number of the one that it began in
   std::optional<std::int64_t> blocked_iteration;  // of the one in which the rank was blocked
@@ -91,6 +91,8 @@ class LiveRank {
     std::vector<Open> open;
     std::vector<LiveCall> posted;  // what the open MPI call posted or completes
     std::vector<std::uint64_t> completed;
+    std::optional<std::uint64_t>
+        polls_from;  // the first of the MPI_Test… that it made since its last other call or range
   };
 
   void define(const NewEvents& events, std::uint64_t start_ticks);

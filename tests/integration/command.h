@@ -48,7 +48,9 @@ class CommandTest : public ::testing::Test {
     const int status = pclose(pipe);
     outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     outcome.errors = text_of(directory_ / "errors");
-    if (arguments.starts_with("report")) EXPECT_EQ(impossible_share(outcome.output), "") << arguments;
+    if (arguments.starts_with("report")) {
+      EXPECT_EQ(impossible_share(outcome.output), "") << arguments;
+    }
     return outcome;
   }
 

@@ -141,6 +141,32 @@ TEST(BlockedTimes, OfTwoCommunicatorsIsTheirUnion) {
   EXPECT_EQ(waits[1].waited_ns, 0);
 }
 
+// A second thread that tests for its request again and again is blocked from the first test on, where nothing hides it:
+// the main thread works until 30, and the last rank posts at 80.
+TEST(BlockedTimes, OfAHelperThreadThatPollsBeginsWithTheFirstTest) {
+  TraceBuilder run;
+  for (int r = 0; r < 2; ++r) {
+    RankBuilder& rank = run.add_rank(r, 2);
+    rank.add_main_thread().add_slice(0, 30, "forward", "paceline.trainer", "forward");
+    TrackBuilder& helper = rank.add_track(TrackKind::thread, "communication", 2);
+    const std::int64_t start = r == 0 ? 10 : 80;
+    helper.push(start - 2, "wait", "paceline.trainer", "wait");
+    helper.add_slice(start, start + 1, "MPI_Ibarrier", "mpi", "collective");
+    helper.text_argument("communicator", "w");
+    helper.argument("sequence", 0);
+    helper.argument("request", 4);
+    for (std::int64_t at = start + 2; at < 100; at += 5) helper.add_slice(at, at + 1, "MPI_Test", "mpi", "wait");
+    helper.add_slice(100, 101, "MPI_Test", "mpi", "wait");
+    helper.argument("request", 4);
+    helper.pop(102);
+  }
+  const RunAnalysis found = analyse_run(run.finish(), "run");
+  EXPECT_EQ(found.waits[0].waited_ns, 80 - 30);
+  EXPECT_EQ(found.waits[0].blocked_ns, 101 - 30);
+  EXPECT_EQ(found.waits[1].waited_ns, 0);
+  EXPECT_EQ(found.waits[1].blocked_ns, 101 - 82);
+}
+
 TEST(BlockedTimes, OfAPauseOfTheRecordingDoesNotCount) {
   TraceBuilder run;
   for (int r = 0; r < 2; ++r) {
