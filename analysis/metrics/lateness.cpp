@@ -96,6 +96,17 @@ void add_collective(LatenessRow& row, std::span<const double> arrivals, std::spa
   ++row.collectives;
 }
 
+void add_last_awaited(LatenessRow& row, std::span<const RankArrival> ranks) {
+  std::vector<double> arrivals, waits;
+  for (const RankArrival& rank : ranks) {
+    const std::int64_t since_ns = rank.arrival_ns - ranks.front().arrival_ns;
+    arrivals.push_back(
+        static_cast<double>(since_ns - blocked_ns(rank.blocked, rank.iteration_start_ns, rank.arrival_ns)));
+    waits.push_back(static_cast<double>(rank.waited_ns));
+  }
+  add_collective(row, arrivals, waits);
+}
+
 void add_iteration(LatenessTable& table, std::int64_t number, const LatenessRow& row) {
   using namespace lateness_parts;
   const auto n = static_cast<double>(table.step_ns.size());
@@ -113,20 +124,44 @@ LatenessTable lateness_of(const Collectives& collectives, std::span<const std::s
   LatenessTable table;
   const std::size_t ranks = iterations.size();
   if (ranks < 2) return table;
-  std::map<std::int64_t, LatenessRow> rows;
-  std::vector<double> arrivals(ranks), waits(ranks);
-  for (const Collective& collective : collectives.matched) {
+  struct Common {
+    std::size_t last = 0;  // index of the last awaited collective
+    bool awaited = false;
+    double step_ns = 0;
+    std::vector<std::int64_t> waited_ns;
+  };
+  std::vector<bool> awaited(collectives.matched.size());
+  for (const auto& of_rank : collectives.blocked) {
+    for (const BlockedTime& interval : of_rank) awaited[interval.collective] = true;
+  }
+  std::map<std::int64_t, Common> commons;  // by the iteration's number
+  std::vector<Common*> common_of(collectives.matched.size());
+  for (std::size_t c = 0; c < collectives.matched.size(); ++c) {
+    const Collective& collective = collectives.matched[c];
     if (!collective.timed || collective.calls.size() != ranks) continue;
     const Iteration* iteration = common_iteration(collective, iterations);
     if (iteration == nullptr) continue;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      const MemberCall& call = collective.calls[r];
-      arrivals[r] = static_cast<double>(call.start_ns - collective.calls.front().start_ns);
-      waits[r] = static_cast<double>(collective.wait_ns(call));
+    Common& common = *(common_of[c] = &commons[iteration->number]);
+    common.waited_ns.resize(ranks);
+    common.step_ns = static_cast<double>(iteration->duration_ns);
+    if (awaited[c] || !common.awaited) common.last = c, common.awaited = awaited[c];
+  }
+  for (std::size_t r = 0; r < collectives.blocked.size(); ++r) {
+    for (const BlockedTime& interval : collectives.blocked[r]) {
+      if (Common* common = common_of[interval.collective]) common->waited_ns[r] += interval.wait_ns();
     }
-    LatenessRow& row = rows[iteration->number];
-    row.step_ns = static_cast<double>(iteration->duration_ns);
-    add_collective(row, arrivals, waits);
+  }
+  std::map<std::int64_t, LatenessRow> rows;
+  std::vector<RankArrival> arrivals(ranks);
+  for (const auto& [number, common] : commons) {
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const std::int64_t arrival_ns = collectives.matched[common.last].calls[r].start_ns;
+      arrivals[r] = {iteration_at(iterations[r], arrival_ns)->start_ns, arrival_ns, common.waited_ns[r], {}};
+      if (r < collectives.blocked.size()) arrivals[r].blocked = collectives.blocked[r];
+    }
+    LatenessRow& row = rows[number];
+    row.step_ns = common.step_ns;
+    add_last_awaited(row, arrivals);
   }
   table.ranks = ranks;
   std::size_t warmup = std::max<std::size_t>(1, rows.size() / 10);

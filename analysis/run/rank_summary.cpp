@@ -131,11 +131,15 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   RankSummary summary = identity_of(rank);
   summary.iterations = iterations_of(table, rank);
   IterationPhases of_iterations(summary.iterations);
-  Intervals compute;
+  Intervals compute, working;
   each_phase_interval(table, rank, [&](const PhaseInterval& interval) {
     summary.phase_ns[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
     of_iterations.add(interval);
-    if (is_compute(interval.phase)) compute.push_back({interval.start_ns, interval.end_ns});
+    const TimeInterval time{interval.start_ns, interval.end_ns};
+    if (is_compute(interval.phase)) compute.push_back(time);
+    if (!works(interval.phase)) return;
+    if (working.empty() || working.back().end_ns != time.start_ns) working.push_back(time);
+    working.back().end_ns = time.end_ns;
   });
   summary.losses = losses_of(rank);
   if (const auto losses = main_thread_losses(rank); !losses.empty()) summary.first_loss_ns = losses.front().start_ns;
@@ -153,6 +157,7 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   }
   summary.ranges = range_statistics(table.trace(), rank, correlations ? &*correlations : nullptr);
   summary.collective_calls = collective_calls(table.trace(), rank);
+  cover(summary.collective_calls, std::move(working), gpu.compute);
   add_marks(table.trace(), rank, summary);
   summary.waiting_for_cpu = waiting_for_cpu(rank);
   summary.gpu_troubles = gpu_troubles(rank);

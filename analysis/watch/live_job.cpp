@@ -298,6 +298,10 @@ void LiveJob::collect() {
       Row& row = *found;
       if (row.duration_ns[r] < 0) ++row.finished;
       row.duration_ns[r] = until - from;
+      row.ranks[r].start_ns = from;
+      for (const auto& [begin, end] : iteration.working) {
+        row.ranks[r].working.push_back({time_ns(file, begin), time_ns(file, end)});
+      }
       const double ticks = static_cast<double>(iteration.end - iteration.start);
       const double ns_per_tick = ticks > 0 ? static_cast<double>(until - from) / ticks : 0;
       for (std::size_t p = 0; p < phase_count; ++p) {
@@ -334,31 +338,64 @@ void LiveJob::meet(const LiveCall& call, std::uint32_t rank) {
   meetings_.erase(key);
 }
 
-// All members have left it: what each waited, and when each arrived.
+// All members have left it: when each arrived, and when each was blocked in it.
 void LiveJob::complete(const Meeting& meeting) {
+  constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::min();
   const std::size_t n = meeting.calls.size();
-  std::int64_t last_start = std::numeric_limits<std::int64_t>::min();
-  for (const auto& [rank, call] : meeting.calls) last_start = std::max(last_start, time_ns(*ranks_[rank], call.start));
-  bool one_iteration = true;
-  std::vector<double> arrivals(n), waits(n);
-  std::vector<bool> seen(ranks_.size());
   const std::optional<std::int64_t> number = meeting.calls.front().second.iteration;
-  const std::int64_t origin = time_ns(*ranks_[meeting.calls.front().first], meeting.calls.front().second.start);
+  bool one_iteration = n == ranks_.size() && n > 1;
+  Row::Common arrivals{.last_start_ns = nobody, .starts_ns = std::vector<std::int64_t>(ranks_.size(), nobody)};
   for (const auto& [rank, call] : meeting.calls) {
-    const File& file = *ranks_[rank];
-    const std::int64_t end = time_ns(file, call.end), blocked = time_ns(file, call.blocked_from);
-    const auto wait = static_cast<double>(std::max<std::int64_t>(std::min(last_start, end) - blocked, 0));
-    if (seen[rank]) return;  // damaged numbers
-    seen[rank] = true;
-    Row* const row = call.iteration ? row_of(*call.iteration) : nullptr;
-    if (row != nullptr) row->wait_ns[rank] += wait;
+    std::int64_t& start = arrivals.starts_ns[rank];
+    if (start != nobody) return;  // damaged numbers
+    start = time_ns(*ranks_[rank], call.start);
+    arrivals.last_start_ns = std::max(arrivals.last_start_ns, start);
     one_iteration = one_iteration && call.iteration && call.iteration == number;
-    if (n != ranks_.size()) continue;
-    arrivals[rank] = static_cast<double>(time_ns(file, call.start) - origin);
-    waits[rank] = wait;
   }
-  if (n != ranks_.size() || n < 2 || !one_iteration) return;
-  if (Row* const row = row_of(*number)) add_collective(row->lateness, arrivals, waits);
+  Row* const common = one_iteration ? row_of(*number) : nullptr;
+  for (const auto& [rank, call] : meeting.calls) {
+    Row* const row = call.blocked_iteration ? row_of(*call.blocked_iteration) : nullptr;
+    if (row == nullptr) continue;
+    const File& file = *ranks_[rank];
+    const std::size_t index = row == common ? row->common.size() : Row::no_common;
+    (call.on_main ? row->ranks[rank].on_main : row->ranks[rank].on_helpers)
+        .push_back({time_ns(file, call.polled_from), time_ns(file, call.end), arrivals.last_start_ns,
+                    static_cast<std::uint32_t>(index)});
+  }
+  if (common != nullptr) common->common.push_back(std::move(arrivals));
+}
+
+// What each rank waited in the iteration, and how late it was.
+void LiveJob::finish(Row& row) {
+  std::vector<RankArrival> arrivals(row.ranks.size());
+  std::vector<std::vector<BlockedTime>> blocked(row.ranks.size());
+  std::vector<bool> awaited(row.common.size());
+  for (std::size_t r = 0; r < row.ranks.size(); ++r) {
+    Row::OfRank& rank = row.ranks[r];
+    std::vector<BlockedTime> calls = std::move(rank.on_main);
+    for (const BlockedTime& call : rank.on_helpers) add_uncovered(call, rank.working, calls);
+    blocked[r] = outermost(std::move(calls));
+    arrivals[r] = {.iteration_start_ns = rank.start_ns, .arrival_ns = 0, .waited_ns = 0, .blocked = blocked[r]};
+    for (const BlockedTime& interval : blocked[r]) {
+      rank.waited_ns += static_cast<double>(interval.wait_ns());
+      if (interval.collective == Row::no_common) continue;
+      arrivals[r].waited_ns += interval.wait_ns();
+      awaited[interval.collective] = true;
+    }
+    rank = {.start_ns = 0, .waited_ns = rank.waited_ns, .on_main = {}, .on_helpers = {}, .working = {}};
+  }
+  const Row::Common* last = nullptr;
+  bool last_awaited = false;
+  for (std::size_t c = 0; c < row.common.size(); ++c) {
+    const Row::Common& one = row.common[c];
+    const bool later = last == nullptr || one.last_start_ns >= last->last_start_ns;
+    if (awaited[c] == last_awaited ? later : awaited[c]) last = &one, last_awaited = awaited[c];
+  }
+  if (last != nullptr) {
+    for (std::size_t r = 0; r < arrivals.size(); ++r) arrivals[r].arrival_ns = last->starts_ns[r];
+    add_last_awaited(row.lateness, arrivals);
+  }
+  row.common = {};
 }
 
 // The iteration's row; null where it was complete a short time ago, so that nothing can be added to it.
@@ -371,7 +408,7 @@ LiveJob::Row* LiveJob::row_of(std::int64_t number) {
   }
   Row& row = open_rows_[number];
   row.duration_ns.assign(ranks_.size(), -1);
-  row.wait_ns.assign(ranks_.size(), 0);
+  row.ranks.resize(ranks_.size());
   return &row;
 }
 
@@ -404,6 +441,7 @@ void LiveJob::finish_rows() {
       ++row;
       continue;
     }
+    finish(row->second);
     row->second.lateness.step_ns = static_cast<double>(std::max<std::int64_t>(row->second.duration_ns.back(), 0));
     rows_.emplace_back(row->first, std::move(row->second));
     if (rows_.size() > kept_rows) rows_.pop_front();
@@ -544,7 +582,7 @@ WatchFrame LiveJob::frame() {
     rank.step_ns = median(std::vector<std::int64_t>(steps_[r].begin(), steps_[r].end()));
     double waited = 0, late = 0, time = 0, judged = 0;
     for (auto row = begin; row != rows_.end(); ++row) {
-      waited += row->second.wait_ns[r];
+      waited += row->second.ranks[r].waited_ns;
       time += static_cast<double>(std::max<std::int64_t>(row->second.duration_ns[r], 0));
       if (row->second.lateness.behind_ns.empty()) continue;
       late += row->second.lateness.behind_ns[r];

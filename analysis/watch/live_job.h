@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,10 +40,10 @@ struct WatchedRank {
   int rank = 0;
   std::string host;
   LiveState state = LiveState::running;
-  std::uint64_t iterations = 0;  // finished ones
-  std::int64_t step_ns = 0;      // median of its last iterations; 0: it has none
-  double wait_share = 0;         // of its last iterations: waiting for other ranks in collectives
-  double late_ns = 0;  // mean arrival behind the median of the other ranks, summed over an iteration's collectives
+  std::uint64_t iterations = 0;    // finished ones
+  std::int64_t step_ns = 0;        // median of its last iterations; 0: it has none
+  double wait_share = 0;           // of its last iterations: waiting for other ranks in collectives
+  double late_ns = 0;              // mean over its last iterations: behind the median of the other ranks (lateness.h)
   std::int64_t newest_age_ns = 0;  // since its newest range, mark or MPI call
   std::string doing;               // the innermost range or call of the main thread; hostile text
   std::string problem;             // damage or failure, for people; ""
@@ -108,10 +109,24 @@ class LiveJob {
 
   // One iteration while its ranks finish it, and afterwards.
   struct Row {
+    static constexpr std::uint32_t no_common = std::numeric_limits<std::uint32_t>::max();
+    // What a rank did in it. All but `waited_ns` is emptied when the iteration is complete.
+    struct OfRank {
+      std::int64_t start_ns = 0;
+      double waited_ns = 0;  // for other ranks in collectives
+      std::vector<BlockedTime> on_main, on_helpers;
+      Intervals working;  // as LiveIteration::working
+    };
+    // A collective that all ranks began in this iteration.
+    struct Common {
+      std::int64_t last_start_ns = 0;
+      std::vector<std::int64_t> starts_ns;  // by index of the rank
+    };
     std::vector<std::int64_t> duration_ns;  // by index of the rank; -1 = not finished yet
     std::size_t finished = 0;
     std::array<double, phase_count> phase_ns{};  // sum over the ranks
-    std::vector<double> wait_ns;                 // by index of the rank
+    std::vector<OfRank> ranks;                   // by index
+    std::vector<Common> common;                  // BlockedTime::collective is an index into them, or no_common
     LatenessRow lateness;
   };
 
@@ -133,6 +148,7 @@ class LiveJob {
   std::size_t ranks_with_iterations() const;
   void meet(const LiveCall& call, std::uint32_t rank);
   void complete(const Meeting& meeting);
+  static void finish(Row& row);
   void finish_rows();
   void test_lateness_if_due(bool now);
   std::vector<std::string> hangs() const;

@@ -11,6 +11,7 @@
 #include "analysis/importers/pace/events.h"
 #include "analysis/metrics/collective_calls.h"
 #include "analysis/metrics/iterations.h"
+#include "analysis/metrics/overlap.h"
 #include "profiler/format/mpi_functions.h"
 
 namespace paceline::analysis {
@@ -189,7 +190,14 @@ void LiveRank::give_time(std::uint64_t ticks) {
     const std::vector<Open>& open = threads_[*main_].open;
     const std::optional<Phase> phase = open.empty() ? std::nullopt : open.back().phase.phase;
     const std::uint64_t from = std::max(given_, current_->start);
-    if (ticks > from) current_->phase[static_cast<std::size_t>(phase.value_or(Phase::other))] += ticks - from;
+    if (ticks > from) {
+      current_->phase[static_cast<std::size_t>(phase.value_or(Phase::other))] += ticks - from;
+      auto& working = current_->working;
+      if (works(phase.value_or(Phase::other))) {
+        if (working.empty() || working.back().second != from) working.emplace_back(from, from);
+        working.back().second = ticks;
+      }
+    }
   }
   given_ = ticks;
 }
@@ -199,6 +207,12 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
   // Ends that were never seen: a gap, or a flight recorder.
   if (thread.open.size() >= live_rank_parts::most_open) thread.open.clear();
   open.since = ticks;
+  const bool tests = open.type == Open::Type::mpi && name_of(open).starts_with("MPI_Test");
+  if (!tests) {
+    thread.polls_from.reset();
+  } else if (!thread.polls_from) {
+    thread.polls_from = ticks;
+  }
   const NestedPhase* outer = thread.open.empty() ? nullptr : &thread.open.back().phase;
   open.phase = nested_phase(outer, open.phase.phase);
   const bool first = main && open.iteration && !current_;
@@ -215,7 +229,7 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
 
 void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at) {
   if (main) give_time(ticks);
-  if (thread.open[at].type == Open::Type::push && thread.open[at].call) finish(*thread.open[at].call, ticks);
+  if (thread.open[at].type == Open::Type::push && thread.open[at].call) finish(*thread.open[at].call, ticks, main);
   if (thread.open[at].iteration && current_) {
     current_->end = std::max(ticks, current_->start);
     recent_.push_back(*current_);
@@ -235,8 +249,10 @@ std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
   return std::nullopt;
 }
 
-void LiveRank::finish(LiveCall call, std::uint64_t end) {
+void LiveRank::finish(LiveCall call, std::uint64_t end, bool main) {
   call.end = end;
+  call.on_main = main;
+  call.blocked_iteration = iteration_at(call.polled_from);
   ended_calls_.push_back(call);
 }
 
@@ -268,7 +284,10 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
                   .start = ticks_of(head),
                   .end = 0,
                   .blocked_from = ticks_of(head),
-                  .iteration = iteration_at(ticks_of(head))};
+                  .polled_from = ticks_of(head),
+                  .on_main = main,
+                  .iteration = iteration_at(ticks_of(head)),
+                  .blocked_iteration = {}};
     const std::pair key(call.communicator, call.sequence);
     if (function->name.ends_with("_init")) {
       if (persistent_.size() < most_open) persistent_[key] = {made.function, 0};
@@ -316,7 +335,10 @@ std::optional<LiveCall> LiveRank::script_collective(Thread& thread, std::uint64_
                   .start = ticks,
                   .end = 0,
                   .blocked_from = ticks,
-                  .iteration = iteration_at(ticks)};
+                  .polled_from = ticks,
+                  .on_main = false,
+                  .iteration = iteration_at(ticks),
+                  .blocked_iteration = {}};
 }
 
 // Ends the latest open MPI call and the operations that it completed.
@@ -324,18 +346,18 @@ void LiveRank::end_call(Thread& thread, bool main, std::uint64_t ticks) {
   const auto latest =
       std::find_if(thread.open.rbegin(), thread.open.rend(), [](const Open& o) { return o.type == Open::Type::mpi; });
   if (latest == thread.open.rend()) return;
-  if (latest->call) finish(*latest->call, ticks);
+  if (latest->call) finish(*latest->call, ticks, main);
   for (const std::uint64_t request : std::exchange(thread.completed, {})) {
     const auto found = requests_.find(request);
     if (found == requests_.end()) continue;
     LiveCall call = found->second;
     requests_.erase(found);
-    finish(call, ticks);
+    finish(call, ticks, main);
   }
   // Without a request it is not known when the operation ends.
   for (LiveCall& call : thread.posted) {
     call.timed = false;
-    finish(call, ticks);
+    finish(call, ticks, main);
   }
   thread.posted.clear();
   end(thread, main, ticks, static_cast<std::size_t>(std::distance(latest, thread.open.rend())) - 1);
@@ -450,7 +472,10 @@ void LiveRank::follow(const NewEvents& part) {
         thread.completed.push_back(found->first);
         const auto call = std::find_if(thread.open.rbegin(), thread.open.rend(),
                                        [](const Open& o) { return o.type == Open::Type::mpi; });
-        if (call != thread.open.rend()) found->second.blocked_from = std::max(found->second.start, call->since);
+        if (call == thread.open.rend()) return;
+        LiveCall& completed = found->second;
+        completed.blocked_from = completed.polled_from = std::max(completed.start, call->since);
+        if (!main && thread.polls_from) completed.polled_from = std::max(completed.start, *thread.polls_from);
         return;
       }
       default:

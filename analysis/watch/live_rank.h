@@ -28,6 +28,8 @@ struct LiveIteration {
   std::int64_t number = 0;  // as Iteration::number
   std::uint64_t start = 0, end = 0;
   std::array<std::uint64_t, phase_count> phase{};  // ticks; adds up to end - start
+  // Begin and end of the times in which the main thread works (works() in overlap.h), in order.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> working;
 };
 
 struct LiveCall {
@@ -37,9 +39,11 @@ struct LiveCall {
   std::uint16_t function = 0;  // of mpi_functions.h; of a persistent collective that of its initialisation
   std::uint32_t range = 0;     // of a script's collective: the file's number of its name; else 0
   bool timed = true;           // as in CollectiveCall
-  std::uint64_t start = 0, end = 0, blocked_from = 0;
-  std::uint64_t polled = 0;               // of one that is open: the latest test; 0 = the rank is in a call
-  std::optional<std::int64_t> iteration;  // the number of the one that it began in
+  std::uint64_t start = 0, end = 0, blocked_from = 0, polled_from = 0;
+  std::uint64_t polled = 0;                       // of one that is open: the latest test; 0 = the rank is in a call
+  bool on_main = false;                           // the main thread was blocked in it, else another one
+  std::optional<std::int64_t> iteration;          // the number of the one that it began in
+  std::optional<std::int64_t> blocked_iteration;  // of the one in which the rank was blocked
 };
 
 class LiveRank {
@@ -107,6 +111,8 @@ class LiveRank {
     std::optional<std::uint64_t> polling_since;  // the first test after the last other MPI call
     std::uint64_t polled = 0;                    // the latest one
     std::vector<std::uint64_t> payload;          // of the next range, where it may be a collective of a script
+    std::optional<std::uint64_t>
+        polls_from;  // the first of the MPI_Test… that it made since its last other call or range
   };
 
   void define(const NewEvents& events, std::uint64_t start_ticks);
@@ -116,7 +122,7 @@ class LiveRank {
   void begin_collective(Thread& thread, bool main, const format::Slot& head);
   std::optional<LiveCall> script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks);
   void end_call(Thread& thread, bool main, std::uint64_t ticks);
-  void finish(LiveCall call, std::uint64_t end);
+  void finish(LiveCall call, std::uint64_t end, bool main);
   static void note_polling(Thread& thread, std::uint16_t function, std::uint64_t ticks);
   void give_time(std::uint64_t ticks);
   bool is_main(const NewEvents& events);

@@ -266,7 +266,10 @@ void figures(const RunAnalysis& run, Json& out) {
 void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
   if (!any_timed(run.collectives)) return;
   const RankWaits& waits = run.waits[r];
-  out["waits"] = {{"waited_ns", waits.waited_ns}, {"caused_ns", waits.caused_ns}, {"last_count", waits.last_count}};
+  out["waits"] = {{"waited_ns", waits.waited_ns},
+                  {"caused_ns", waits.caused_ns},
+                  {"last_count", waits.last_count},
+                  {"blocked_ns", waits.blocked_ns}};
 }
 
 }  // namespace waiting_section

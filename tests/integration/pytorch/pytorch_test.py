@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,8 @@ class Recorded(unittest.TestCase):
 
     def report(self):
         ended = self.run_program(PACELINE, "report", "--format", "json", "run")
+        shares = re.findall(r"([0-9.,]+) % of (?:a step|its wall time|the step|the delay)", ended.stdout)
+        self.assertLessEqual(max([0, *(float(share.replace(",", "")) for share in shares)]), 100)
         return json.loads(ended.stdout)
 
     def events(self):
@@ -172,6 +175,28 @@ class Training(Recorded):
         self.assertNotRegex(findings, r"Rank 0 on [^ ]* arrived")
         other = [rank["phases"]["other"] for rank in report["runs"][0]["per_rank"]]
         self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
+
+    def test_a_delay_counts_once_however_many_buckets_are_in_flight(self):
+        for buckets in (1, 2, 13):
+            ended = self.record(*self.launch(2, str(HERE / "buckets.py"), str(buckets), "60"))
+            slept_ns = 1e6 * float(re.search(r"slept ([0-9.]+) ms", ended.stdout).group(1))
+            report = self.report()
+            run = report["runs"][0]
+            reduced = [row["count"] for row in run["collectives"] if row["operation"] == "gloo:all_reduce"]
+            # The first iteration of DistributedDataParallel divides the gradient by the order of the parameters.
+            self.assertAlmostEqual(sum(reduced) / 60, buckets, delta=0.3)
+            # Where each bucket counted, the rank was late by up to 13 times the sleep. Other programs may delay the ranks.
+            late_ns = statistics.median(second - first for first, second in zip(*run["heat_map"]["ns"]))
+            self.assertGreater(late_ns, 0.5 * slept_ns)
+            self.assertLess(late_ns, 1.5 * slept_ns)
+            for late in run["lateness"]["slow_ranks"]:
+                self.assertEqual(late["rank"], 1)
+                self.assertLessEqual(late["share_of_step"], 1)
+                self.assertEqual(late["phase"], "other")
+            for rank in run["per_rank"]:
+                self.assertLessEqual(rank["waits"]["waited_ns"], rank["waits"]["blocked_ns"])
+                self.assertLessEqual(rank["waits"]["blocked_ns"], rank["wall_ns"])
+            shutil.rmtree(self.folder / "run")
 
     def test_a_slow_data_set_is_named(self):
         self.record(*self.launch(2, SAMPLE, "--images", "256", "--workers", "1", "--slow-item", "16", "--width", "4"))

@@ -6,6 +6,7 @@
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -173,7 +174,7 @@ TEST(Findings, ThousandsOfConfigurationsAreSummarised) {
   const Report report = build_report({}, parse_runs_table(table, "t"));
   EXPECT_LT(report.findings.size(), 200u);
   EXPECT_THAT(sentences(report), HasSubstr("sentences of the kinds above are left out here"));
-  const std::string text = render_text(report);
+  const std::string text = checked_text(report);
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 1200);
   EXPECT_THAT(text, HasSubstr("… and 2,950 more"));
   EXPECT_EQ(nlohmann::json::parse(render_json(report))["scaling"]["points"].size(), 3000u);
@@ -334,7 +335,7 @@ TEST(Findings, DoNotCountUnobservedCommunicationAsZero) {
   EXPECT_FALSE(json["communication_observed"].get<bool>());
   EXPECT_FALSE(json["breakdown"].contains("overhead_ns"));
   for (const auto& rank : json["per_rank"]) EXPECT_FALSE(rank["phases"].contains("communication"));
-  for (const std::string& text : {render_text(report), render_html(report)}) {
+  for (const std::string& text : {checked_text(report), render_html(report)}) {
     EXPECT_THAT(text, HasSubstr("Communication was not observed"));
     EXPECT_THAT(text, HasSubstr("not observed"));
   }

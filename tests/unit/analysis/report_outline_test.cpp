@@ -9,6 +9,7 @@
 #include "analysis/report/render.h"
 #include "analysis/report/sentences.h"
 #include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -203,8 +204,8 @@ TEST(Outline, IsTheOrderOfEveryRendering) {
       at = found;
     }
   };
-  expect_order(render_text(report), {"In these runs", "Speed-up of 2 ranks: from 2 down to", "Reasons",
-                                     "Changes that pay", "Details of the scaling", "── run1"});
+  expect_order(checked_text(report), {"In these runs", "Speed-up of 2 ranks: from 2 down to", "Reasons",
+                                      "Changes that pay", "Details of the scaling", "── run1"});
   expect_order(render_markdown(report), {"In these runs", "## The picture", "## Reasons", "## Changes that pay",
                                          "## Details of the scaling", "## run1"});
   expect_order(render_html(report),
