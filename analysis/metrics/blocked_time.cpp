@@ -21,7 +21,7 @@ std::vector<BlockedTime> outermost(std::vector<BlockedTime> calls) {
   // From the last end. Of calls that end together (one wait for several requests), the outermost is taken, and of those
   // that also begin together the one whose last member came last, because the wait cannot have ended before.
   std::ranges::sort(calls, std::greater{}, [](const BlockedTime& call) {
-    return std::tuple(call.end_ns, -call.start_ns, call.last_arrival_ns, call.collective);
+    return std::tuple(call.end_ns, ~call.start_ns, call.last_arrival_ns, call.collective);
   });
   std::vector<BlockedTime> intervals;
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
