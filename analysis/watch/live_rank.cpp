@@ -356,12 +356,13 @@ void LiveRank::follow(const NewEvents& part) {
       case EventType::mpi_begin_file:
       case EventType::mpi_begin_window: {
         const std::uint16_t function = unpack<events::MpiBegin>(&head).function;
+        const bool by_tool = type_of(head) == EventType::mpi_begin && unpack<events::MpiBegin>(&head).by_tool != 0;
         begin(thread, main, ticks,
               Open{.type = Open::Type::mpi,
                    .id = function,
                    .scope = 0,
                    .since = 0,
-                   .phase = {mpi_rule(function).phase, std::nullopt},
+                   .phase = {by_tool ? std::nullopt : mpi_rule(function).phase, std::nullopt},
                    .iteration = false,
                    .call = {}},
               std::nullopt);
