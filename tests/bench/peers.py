@@ -98,7 +98,7 @@ def main():
             command = [program, kind]
             if recorded:
                 command = [paceline, "record", "-o", run, "--", *command]
-            value, pairs = text_of(command, env=MPI_ENVIRONMENT).split()
+            value, pairs = text_of(command, env=dict(MPI_ENVIRONMENT, OMPI_MCA_plm_rsh_agent="")).split()
             if recorded and recorded_pairs(paceline, run, kind) != int(pairs):
                 faults.append(f"Paceline lost events of {kind}")
             if "lttng" in kind:
