@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 # Programs. They need no RPATH, except for a trainer that brings its oneDNN along.
 install(TARGETS paceline RUNTIME DESTINATION bin COMPONENT program)
 set_target_properties(paceline PROPERTIES INSTALL_RPATH "")
-foreach(target paceline-inject paceline-cupti paceline-nccl)
+foreach(target paceline-inject paceline-nvtx paceline-cupti paceline-nccl)
   if(TARGET ${target})
     install(TARGETS ${target} LIBRARY DESTINATION lib/paceline COMPONENT program)
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "")

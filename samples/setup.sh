@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
           libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libzstd-dev libxxhash-dev libjs-chart.js
-          libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev libjpeg-dev
+          libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev libjpeg-dev libpng-dev libwebp-dev
           libsimdjson-dev libsqlite3-dev zlib1g-dev libarchive-dev libopen-trace-format2-dev libflatbuffers-dev
           qt6-base-dev qt6-svg-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
 onednn=unasked tests=no
@@ -20,7 +20,7 @@ for option; do
     --tests)
       tests=yes
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
-                 clang-16 libclang-rt-16-dev lld-16 libmpich-dev mpich netpipe-openmpi otf2-tools python3-torch
+                 bubblewrap clang-16 libclang-rt-16-dev lld-16 libmpich-dev mpich musl-tools netpipe-openmpi otf2-tools python3-torch
                  protobuf-compiler) ;;
     --onednn) onednn=asked ;;
     *)

@@ -151,7 +151,7 @@ done
 python_libraries=${LD_LIBRARY_PATH-}  # PyTorch brings a cuDNN of its own, whose parts must not come from another
 export LD_LIBRARY_PATH=${libraries}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PATH=$build/bin:$PATH GTEST_COLOR=no
-# The newest CUPTI of the machine: that of CUDA 13.0 can crash when it is asked for its records, and PyTorch brings another.
+# The newest CUPTI of the machine: PyTorch brings one beside the toolkit's.
 newest_cupti() {
   "$python" - ${libraries//:/ } <<'PY' 2>/dev/null || true
 import ctypes, glob, sys

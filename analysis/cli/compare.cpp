@@ -5,6 +5,7 @@
 
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/render.h"
 #include "profiler/format/error.h"
@@ -13,19 +14,19 @@ namespace paceline::cli {
 namespace compare_command {
 
 struct Options {
-  std::vector<std::string> base, fresh;
+  std::vector<analysis::RunPaths> base, fresh;
   std::string format = "text", output;
   double fail_above_percent = -1;  // below 0: never
 };
 
 constexpr int became_slower = 1;
 
-std::vector<analysis::RunProfile> profiles_of(const std::vector<std::string>& paths) {
+std::vector<analysis::RunProfile> profiles_of(const std::vector<analysis::RunPaths>& runs) {
   std::vector<analysis::RunProfile> profiles;
-  for (const std::string& path : paths) {
-    const analysis::Trace trace = load_run(path);  // one trace in memory at a time
-    for (const std::string& note : trace.notes) fmt::print(stderr, "paceline compare: {}\n", note);
-    profiles.push_back(analysis::profile_run(trace, path));
+  for (const analysis::RunPaths& run : runs) {
+    const analysis::Trace trace = cli::load_run(run);  // one trace in memory at a time
+    for (const std::string& note : trace.notes) print_line(stderr, "paceline compare: {}", note);
+    profiles.push_back(analysis::profile_run(trace, run.name()));
   }
   return profiles;
 }
@@ -46,7 +47,7 @@ int compare(const Options& options) {
     throw Error(
         fmt::format("--fail-above {:g}%: {} and {} cannot be compared: record at least 20 iterations after "
                     "warm-up, more if they vary slowly, or several runs for each side",
-                    options.fail_above_percent, options.base.front(), options.fresh.front()));
+                    options.fail_above_percent, options.base.front().name(), options.fresh.front().name()));
   }
   const bool failed = step->change == analysis::Change::slower && 100 * (step->ratio - 1) > options.fail_above_percent;
   if (failed) {
@@ -75,13 +76,15 @@ void add_compare(CLI::App& app, Command& chosen) {
   auto* command = app.add_subcommand("compare", "Show what became slower or faster between two runs");
   auto options = std::make_shared<Options>();
   auto fail_above = std::make_shared<std::string>();
+  auto base = std::make_shared<std::vector<std::string>>(), fresh = std::make_shared<std::vector<std::string>>();
   command
-      ->add_option("RUN", options->base,
-                   "The base run and the new run; with --new, all of them are repeated runs of the base")
+      ->add_option(
+          "RUN", *base,
+          "The base run and the new run; with --new, all of them are repeated runs of the base. Directories that "
+          "hold different ranks of one job are one run")
       ->type_name("")
       ->required();
-  command->add_option("--new", options->fresh, "Repeated runs of the new side: everything after --new")
-      ->type_name("RUN");
+  command->add_option("--new", *fresh, "Repeated runs of the new side: everything after --new")->type_name("RUN");
   command->add_option("--format", options->format, "text, md or json")
       ->type_name("FORMAT")
       ->capture_default_str()
@@ -91,7 +94,9 @@ void add_compare(CLI::App& app, Command& chosen) {
       ->add_option("--fail-above", *fail_above,
                    "Exit with status 1 if a step became more than PERCENT slower and this is unlikely to be chance")
       ->type_name("PERCENT");
-  command->callback([options, fail_above, &chosen] {
+  command->callback([options, fail_above, base, fresh, &chosen] {
+    options->base = analysis::runs_among(*base);
+    options->fresh = analysis::runs_among(*fresh);
     if (options->fresh.empty()) {
       if (options->base.size() != 2) {
         throw CLI::ValidationError("RUN", "expected two runs, or several base runs and --new with several new runs");

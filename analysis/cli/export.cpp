@@ -11,6 +11,7 @@
 
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/exporters/exporter.h"
 #include "analysis/exporters/gzip.h"
 #include "analysis/load/load.h"
@@ -22,7 +23,8 @@ using analysis::Exporter;
 
 struct ExportOptions {
   std::vector<std::string> to;  // a format and perhaps a time
-  std::string iterations, ranks, from, until, output, run;
+  std::string iterations, ranks, from, until, output;
+  std::vector<std::string> run;
 };
 
 const Exporter* find_exporter(const std::string& name) {
@@ -118,8 +120,8 @@ void write_stream(const Exporter& format, const analysis::ExportJob& job, std::F
 
 void write_run(const Exporter& format, const ExportOptions& options) {
   const analysis::Trace trace =
-      analysis::load_run(options.run, [](double share) { return show_progress("loading", share); });
-  for (const std::string& note : trace.notes) fmt::print(stderr, "paceline export: {}\n", note);
+      analysis::load_run(analysis::one_run(options.run), [](double share) { return show_progress("loading", share); });
+  for (const std::string& note : trace.notes) print_line(stderr, "paceline export: {}", note);
   const analysis::ExportJob job(trace, selection_of(options, trace),
                                 [](double share) { return show_progress("writing", share); });
   const std::string& output = options.output;
@@ -180,7 +182,11 @@ void add_export(CLI::App& app, Command& chosen) {
       ->type_name("TIME")
       ->check(time);
   command->add_option("--until", options->until, "Only what happened before this time")->type_name("TIME")->check(time);
-  command->add_option("RUN", options->run, "Run directory or trace file")->required()->type_name("");
+  command
+      ->add_option("RUN", options->run,
+                   "Run directory or trace file, or directories that hold different ranks of one job")
+      ->required()
+      ->type_name("");
   command->callback([&chosen, options] {
     const Exporter& format = format_of(*options);
     chosen = [&format, options] { return export_run(format, *options); };

@@ -12,11 +12,13 @@
 #include "analysis/cli/align_option.h"
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/clocks/alignment.h"
 #include "analysis/importers/pace/import.h"
 #include "analysis/load/load.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/run/machine.h"
+#include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
 #include "profiler/format/trace_file_reader.h"
@@ -61,7 +63,7 @@ bool needs_all_events(const format::TraceSummary& summary) {
   };
   const bool incomplete = file.header.closed == 0 || file.damaged || !file.lost.empty() || file.header.kept_from > 0 ||
                           dropped(format::DropCause::no_free_chunk) || dropped(format::DropCause::too_long) ||
-                          dropped(format::DropCause::disk) || dropped(format::DropCause::ring);
+                          dropped(format::DropCause::disk) || dropped(format::DropCause::ring) || file.interrupted > 0;
   return incomplete || summary.has_open_call || summary.has_submits ||
          file.left_out.events[static_cast<std::size_t>(format::Family::nccl)] > 0 ||
          defines_name(file, {"recorder wait", "NCCL"});
@@ -97,7 +99,7 @@ void add_pace_runs(const analysis::RunFiles& files, Found& found) {
   }
 }
 
-Found find_runs(const std::string& path, analysis::ClockMethod clock) {
+Found find_runs(const analysis::RunPaths& path, analysis::ClockMethod clock) {
   Found found;
   interruptible([&](const analysis::Progress& progress) {
     try {
@@ -195,11 +197,11 @@ void print_coverage(const Rank& rank) {
   constexpr const char* indent = "             ";
   std::map<std::string, std::int64_t> gaps;
   for (const auto& gap : rank.gaps) gaps[gap.reason] += gap.end_ns - gap.start_ns;
-  if (!gaps.empty()) fmt::print("{}recorded: {}", indent, analysis::point_in_time(rank.recorded_ns()));
-  for (const auto& [reason, ns] : gaps) fmt::print("; not {}: {}", analysis::point_in_time(ns), reason);
-  if (!gaps.empty()) fmt::print("\n");
+  std::string recorded = fmt::format("{}recorded: {}", indent, analysis::point_in_time(rank.recorded_ns()));
+  for (const auto& [reason, ns] : gaps) recorded += fmt::format("; not {}: {}", analysis::point_in_time(ns), reason);
+  if (!gaps.empty()) print_line(stdout, "{}", recorded);
   for (const auto& trigger : rank.triggers) {
-    fmt::print("{}asked for after {}: {}\n", indent, analysis::point_in_time(trigger.time_ns - rank.start_ns),
+    print_line(stdout, "{}asked for after {}: {}", indent, analysis::point_in_time(trigger.time_ns - rank.start_ns),
                trigger.cause);
   }
 }
@@ -220,13 +222,13 @@ void print_losses(const Rank& rank) {
                            [](const Line& line) { return line.loss->end_ns - line.loss->start_ns; });
   for (std::size_t i = 0; i < std::min(lines.size(), most_lines); ++i) {
     const auto& loss = *lines[i].loss;
-    fmt::print("             {} on {} from {} to {}\n",
+    print_line(stdout, "             {} on {} from {} to {}",
                loss.events > 0 ? fmt::format("{} events lost", loss.events) : std::string("events lost"),
                lines[i].where, analysis::point_in_time(loss.start_ns - rank.start_ns),
                analysis::point_in_time(loss.end_ns - rank.start_ns));
   }
   if (lines.size() > most_lines) {
-    fmt::print("             and {} shorter stretches with lost events\n", lines.size() - most_lines);
+    print_line(stdout, "             and {} shorter stretches with lost events", lines.size() - most_lines);
   }
 }
 
@@ -243,7 +245,7 @@ void print_filters(const Trace& run) {
     for (const Rank& rank : run.ranks) {
       const auto found = rank.facts.find(key);
       if (found != rank.facts.end() && said.insert(found->second).second) {
-        fmt::print("  {}: {}\n", meaning, found->second);
+        print_line(stdout, "  {}: {}", meaning, found->second);
       }
     }
   }
@@ -256,7 +258,7 @@ void print_clock_errors(const Trace& run) {
     if (!rank.clock_error_source.empty()) hosts[rank.clock_error_source].insert(rank.host);
   }
   for (const auto& [source, names] : hosts) {
-    fmt::print("  clock error between the CPUs of {}: {}\n", fmt::join(names, ", "), source);
+    print_line(stdout, "  clock error between the CPUs of {}: {}", fmt::join(names, ", "), source);
   }
 }
 
@@ -266,72 +268,73 @@ void print_text(const std::string& path, const Trace& run) {
   hosts.erase("");  // not every format has it
   const std::string on_hosts =
       hosts.empty() ? "" : fmt::format(" on {} host{}", hosts.size(), hosts.size() == 1 ? "" : "s");
-  fmt::print("{}: {} rank{}{}, {}\n", path, run.ranks.size(), run.ranks.size() == 1 ? "" : "s", on_hosts,
+  print_line(stdout, "{}: {} rank{}{}, {}", path, run.ranks.size(), run.ranks.size() == 1 ? "" : "s", on_hosts,
              analysis::point_in_time(run.span_ns()));
   if (!run.ranks.empty() && run.ranks.front().format != "pace") {
-    fmt::print("  format   {}\n", run.ranks.front().format);
+    print_line(stdout, "  format   {}", run.ranks.front().format);
   }
   if (!run.ranks.empty() && !run.ranks.front().command.empty()) {
-    fmt::print("  command  {}\n", fmt::join(run.ranks.front().command, " "));
+    print_line(stdout, "  command  {}", fmt::join(run.ranks.front().command, " "));
   }
   std::size_t host_width = 4;
   for (const std::string& host : hosts) host_width = std::max(host_width, host.size());
-  fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  clock\n", "rank", "host", host_width,
+  print_line(stdout, "  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  clock", "rank", "host", host_width,
              "pid", "span", "NVTX", "MPI", "counter", "dropped");
   for (const Rank& rank : run.ranks) {
-    fmt::print("  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {}\n",
+    print_line(stdout, "  {:>9}  {:<{}}  {:>8}  {:>12}  {:>10}  {:>10}  {:>10}  {:>8}  {}",
                fmt::format("{} of {}", rank.rank, rank.world_size), rank.host.empty() ? "-" : rank.host, host_width,
                rank.pid > 0 ? fmt::format("{}", rank.pid) : "-", analysis::point_in_time(rank.end_ns - rank.start_ns),
                rank.nvtx_events, rank.mpi_events, rank.counter_events, dropped_of(rank),
                clock_text(rank, run.ranks.size()));
-    if (rank.damaged) fmt::print("             damaged: {}: {}\n", rank.path, rank.damage);
+    if (rank.damaged) print_line(stdout, "             damaged: {}: {}", rank.path, rank.damage);
     print_coverage(rank);
     if (rank.cuda_events + rank.nccl_events > 0) {
-      fmt::print("             {} CUDA and {} NCCL events\n", rank.cuda_events, rank.nccl_events);
+      print_line(stdout, "             {} CUDA and {} NCCL events", rank.cuda_events, rank.nccl_events);
     }
     if (rank.recorder_wait_ns > 0) {
-      fmt::print("             threads waited {} for the recorder in all (record --lossless)\n",
+      print_line(stdout, "             threads waited {} for the recorder in all (record --lossless)",
                  analysis::point_in_time(rank.recorder_wait_ns));
     }
     for (const auto& [cause, count] : rank.dropped) {
       if (cause == "too_many_names") {
-        fmt::print("             {} events are there without their names: too many different names\n", count);
+        print_line(stdout, "             {} events are there without their names: too many different names", count);
       } else if (cause == "payload_cut") {
-        fmt::print("             {} events are there without a part of their NVTX payloads\n", count);
+        print_line(stdout, "             {} events are there without a part of their NVTX payloads", count);
       } else {
-        fmt::print("             {} events dropped: {}\n", count, cause);
+        print_line(stdout, "             {} events dropped: {}", count, cause);
       }
     }
     print_losses(rank);
   }
   print_clock_errors(run);
   print_filters(run);
-  for (const auto& hang : analysis::find_hangs(run)) fmt::print("  {}\n", analysis::hang_text(hang));
+  for (const auto& hang : analysis::find_hangs(run)) print_line(stdout, "  {}", analysis::hang_text(hang));
   const auto ranks = analysis::identities(run);
-  if (const std::string ends = analysis::sudden_ends_text(ranks); !ends.empty()) fmt::print("  {}\n", ends);
+  if (const std::string ends = analysis::sudden_ends_text(ranks); !ends.empty()) print_line(stdout, "  {}", ends);
   if (const auto lines = analysis::machine_lines(ranks); !lines.empty()) {
-    fmt::print("  machine\n");
-    for (const std::string& line : lines) fmt::print("    {}\n", line);
+    print_line(stdout, "  machine");
+    for (const std::string& line : lines) print_line(stdout, "    {}", line);
   }
-  for (const std::string& note : run.notes) fmt::print("  {}\n", note);
+  for (const std::string& note : run.notes) print_line(stdout, "  {}", note);
 }
 
 int info(const InfoOptions& options) {
   ordered_json document = {{"schema", "paceline.info/1"}, {"traces", ordered_json::array()}};
   bool failed = false;
-  for (const std::string& path : options.paths) {
-    const Found found = find_runs(path, options.clock);
+  for (const analysis::RunPaths& paths : analysis::runs_among(options.paths)) {
+    const Found found = find_runs(paths, options.clock);
     for (const Trace& run : found.runs) {
-      if (options.format == "text") print_text(path, run);
+      if (options.format == "text") print_text(paths.name(), run);
       for (const Rank& rank : run.ranks) document["traces"].push_back(json_of(rank));
       for (const auto& hang : analysis::find_hangs(run)) document["hangs"].push_back(analysis::hang_text(hang));
       for (const std::string& note : run.notes) document["notes"].push_back(note);
     }
-    for (const std::string& failure : found.failures) fmt::print(stderr, "paceline info: {}\n", failure);
+    for (const std::string& failure : found.failures) print_line(stderr, "paceline info: {}", failure);
     failed = failed || !found.failures.empty();
   }
   if (options.format == "json") {
-    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n",
+               analysis::printable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
   }
   return failed ? 1 : 0;
 }
@@ -347,9 +350,11 @@ void add_info(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember({"text", "json"}));
   add_align_option(*command, options->clock);
   command
-      ->add_option("PATH", options->paths,
-                   "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "
-                   ".pace, PyTorch and Chrome JSON, Nsight Systems SQLite, nvprof, OTF2; compressed or not")
+      ->add_option(
+          "PATH", options->paths,
+          "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "
+          ".pace, PyTorch and Chrome JSON, Nsight Systems SQLite, nvprof, OTF2; compressed or not. Directories that "
+          "hold different ranks of one job are one run")
       ->required()
       ->type_name("");
   command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });

@@ -48,9 +48,9 @@ void interruptible(const std::function<void(const analysis::Progress&)>& work) {
   }
 }
 
-analysis::Trace load_run(const std::string& path) {
+analysis::Trace load_run(const analysis::RunPaths& run) {
   analysis::Trace trace;
-  interruptible([&](const analysis::Progress& progress) { trace = analysis::load_run(path, progress); });
+  interruptible([&](const analysis::Progress& progress) { trace = analysis::load_run(run, progress); });
   return trace;
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "analysis/load/run_paths.h"
 #include "analysis/trace/progress.h"
 #include "analysis/trace/trace.h"
 
@@ -33,6 +34,6 @@ class Interruption {
 void interruptible(const std::function<void(const analysis::Progress&)>& work);
 
 // Loads a RUN in this way.
-analysis::Trace load_run(const std::string& path);
+analysis::Trace load_run(const analysis::RunPaths& run);
 
 }  // namespace paceline::cli

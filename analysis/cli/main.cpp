@@ -8,8 +8,10 @@
 #include <string>
 
 #include "analysis/cli/commands.h"
+#include "analysis/cli/print_line.h"
 #include "profiler/format/error.h"
 #include "profiler/record/record.h"
+#include "profiler/record/stage.h"
 
 namespace {
 
@@ -25,14 +27,14 @@ std::string command_line_so_far(const CLI::App& app) {
 void complain(const std::string& command, std::string why) {
   std::ranges::replace(why, '\n', ' ');
   try {
-    fmt::print(stderr, "{}: {}\n", command, why);
+    paceline::cli::print_line(stderr, "{}: {}", command, why);
   } catch (const std::exception&) {  // standard error is closed or full, so nothing can be reported
   }
 }
 
 int refuse(const std::string& command, std::string why) {
   std::ranges::replace(why, '\n', ' ');
-  fmt::print(stderr, "{}: {}; see {} --help\n", command, why, command);
+  paceline::cli::print_line(stderr, "{}: {}; see {} --help", command, why, command);
   return wrong_usage;
 }
 
@@ -40,6 +42,13 @@ int refuse(const std::string& command, std::string why) {
 int finish_output(int status) {
   if (status == 0) paceline::cli::flush_output();
   return status;
+}
+
+// Before directories are read: files of killed programs that are still where `paceline record --stage` put them.
+void fetch_staged_files(const std::string& command, int argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    for (const std::string& line : paceline::record::collect_stages(argv[i])) complain(command, line);
+  }
 }
 
 int run(int argc, char** argv) {
@@ -71,6 +80,9 @@ int run(int argc, char** argv) {
                   option_alone ? fmt::format("there is no option '{}'", argv[1]) : error.what());
   }
   try {
+    if (app.got_subcommand("info") || app.got_subcommand("report")) {
+      fetch_staged_files(command_line_so_far(app), argc, argv);
+    }
     return finish_output(chosen());
   } catch (const std::bad_alloc&) {
     complain(command_line_so_far(app), "not enough memory");

@@ -6,11 +6,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/query/output.h"
 #include "profiler/format/error.h"
 
@@ -20,7 +22,8 @@ namespace {
 constexpr int first_signal_status = 128;  // a shell reports the end by a signal as this and its number
 
 struct QueryOptions {
-  std::string run, sql, file, format = "table", output;
+  std::vector<std::string> run;
+  std::string sql, file, format = "table", output;
   bool schema = false;
 };
 
@@ -61,8 +64,8 @@ int query(const QueryOptions& options) {
   const std::string sql = options.sql.empty()  ? read_sql(options.file)
                           : options.sql == "-" ? read_sql("-")
                                                : options.sql;
-  const analysis::Trace trace = load_run(options.run);
-  for (const std::string& note : trace.notes) fmt::print(stderr, "paceline query: {}\n", note);
+  const analysis::Trace trace = cli::load_run(analysis::one_run(options.run));
+  for (const std::string& note : trace.notes) print_line(stderr, "paceline query: {}", note);
   analysis::QueryRunner runner(trace);
   running = &runner;
   const Interruption interruption([] { running->interrupt(); });
@@ -94,13 +97,24 @@ void add_query(CLI::App& app, Command& chosen) {
   command->add_option("-o,--output", options->output, "File to write. Default: standard output")->type_name("FILE");
   command->add_option("--file", options->file, "File with the SQL; - for the standard input")->type_name("FILE");
   command->add_flag("--schema", options->schema, "List the tables with their columns and units, and the functions");
-  command->add_option("RUN", options->run, "Run directory or trace file")->type_name("");
-  command->add_option("SQL", options->sql, "One SELECT statement; - for the standard input")->type_name("");
+  command
+      ->add_option(
+          "RUN", options->run,
+          "Run directory or trace file, or directories that hold different ranks of one job. Then, without --file, "
+          "one SELECT statement; - for the standard input")
+      ->type_name("");
   command->callback([&chosen, options] {
     if (!options->schema) {
       constexpr const char* example =
           "paceline query RUN 'SELECT name, count(*) FROM slices GROUP BY name', or --file QUERY.sql; "
           "paceline query --schema lists the tables";
+      std::error_code error;
+      const bool has_sql =
+          options->run.size() > 1 && (options->file.empty() || !std::filesystem::exists(options->run.back(), error));
+      if (has_sql) {
+        options->sql = options->run.back();
+        options->run.pop_back();
+      }
       if (options->run.empty()) throw CLI::ValidationError(fmt::format("the run is missing: {}", example));
       if (options->sql.empty() == options->file.empty()) {
         throw CLI::ValidationError(

@@ -17,6 +17,7 @@
 #include "analysis/cli/align_option.h"
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/run/read_run.h"
@@ -74,6 +75,7 @@ std::optional<analysis::Report> read_and_build(const ReportCommandOptions& optio
                                                analysis::ReadingProcesses* processes) {
   std::vector<analysis::RunAnalysis> runs;
   std::vector<analysis::ScalingRun> rows;
+  std::vector<std::string> traces;
   std::set<fs::path> given;
   const analysis::RunReading reading{options.whole_run_slots, processes, options.clock};
   for (const auto& path : options.runs) {
@@ -84,15 +86,17 @@ std::optional<analysis::Report> read_and_build(const ReportCommandOptions& optio
       if (!given.insert(fs::weakly_canonical(path, error)).second && !error) {
         throw Error(fmt::format("{}: is given twice; give each repeated measurement as its own run", path));
       }
-      bool failed = false;
-      std::optional<analysis::ReadRun> read =
-          read_run(path, reading, interruptible, failed);  // one in memory at a time
-      if (failed) return std::nullopt;
-      if (!read) continue;
-      for (const std::string& note : read->notes) fmt::print(stderr, "paceline report: {}\n", note);
-      runs.push_back(std::move(read->run));
-      if (options.link_gbit > 0) runs.back().config["link_gbit"] = options.link_gbit;
+      traces.push_back(path);
     }
+  }
+  for (const analysis::RunPaths& run : analysis::runs_among(traces)) {
+    bool failed = false;
+    std::optional<analysis::ReadRun> read = read_run(run, reading, interruptible, failed);  // one in memory at a time
+    if (failed) return std::nullopt;
+    if (!read) continue;
+    for (const std::string& note : read->notes) print_line(stderr, "paceline report: {}", note);
+    runs.push_back(std::move(read->run));
+    if (options.link_gbit > 0) runs.back().config["link_gbit"] = options.link_gbit;
   }
   if (processes != nullptr && processes->number() > 0) return std::nullopt;
   return analysis::build_report(std::move(runs), std::move(rows), options.scaling);
@@ -217,7 +221,7 @@ void add_report(CLI::App& app, Command& chosen, analysis::ReadingProcesses* proc
   command
       ->add_option("RUN", options->runs,
                    "Run directories, trace files, archives, quoted patterns, or tables of runs (CSV: "
-                   "ranks,epochs,images,seconds)")
+                   "ranks,epochs,images,seconds). Directories that hold different ranks of one job are one run")
       ->type_name("")
       ->required();
   command->callback([options, processes, &chosen] {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "analysis/cli/commands.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/cli/terminal.h"
 #include "analysis/text/labels.h"
 #include "analysis/watch/live_job.h"
@@ -24,7 +25,8 @@ using analysis::LiveJob;
 using analysis::WatchFrame;
 
 struct Options {
-  std::string run;
+  std::vector<std::string> runs;
+  analysis::RunPaths run() const { return analysis::RunPaths(runs); }
   double interval_s = 2;
   bool once = false, json = false;
 };
@@ -54,18 +56,19 @@ class Pace {
 
 std::string nothing_yet(const Options& options) {
   std::error_code error;
-  return fmt::format(
-      "{}: {}", options.run,
-      std::filesystem::exists(options.run, error) ? "no rank has written a trace yet" : "does not exist yet");
+  const auto absent = std::ranges::find_if(
+      options.runs, [&](const std::string& directory) { return !std::filesystem::exists(directory, error); });
+  if (absent != options.runs.end()) return *absent + ": does not exist yet";
+  return options.run().name() + ": no rank has written a trace yet";
 }
 
 void print_plain(const WatchFrame& frame) {
   const std::size_t width = isatty(STDOUT_FILENO) == 1 ? screen_size().width : 80;
-  for (const analysis::FrameLine& line : render_frame(frame, width, 0)) fmt::print("{}\n", line.text);
+  for (const analysis::FrameLine& line : render_frame(frame, width, 0)) print_line(stdout, "{}", line.text);
 }
 
 int once(const Options& options) {
-  LiveJob job(options.run);
+  LiveJob job(options.run());
   job.poll();
   if (!job.any_ranks()) {
     throw Error(nothing_yet(options) +
@@ -82,7 +85,7 @@ int once(const Options& options) {
 
 // Where standard output is no terminal: a line for each refresh that shows something new.
 int lines(const Options& options) {
-  LiveJob job(options.run);
+  LiveJob job(options.run());
   Pace pace(options.interval_s);
   std::string shown;
   for (bool waited = false;;) {
@@ -91,13 +94,13 @@ int lines(const Options& options) {
     if (job.any_ranks()) {
       frame = job.frame();
       const std::string text = options.json ? frame_json(frame) : frame_summary(frame);
-      if (text != shown) fmt::print("{}\n", text);
+      if (text != shown) print_line(stdout, "{}", text);
       shown = text;
     } else if (!std::exchange(waited, true) && !options.json) {
-      fmt::print("{}; waiting\n", nothing_yet(options));
+      print_line(stdout, "{}; waiting", nothing_yet(options));
     }
     if (frame.ended) {
-      if (!options.json) fmt::print("{}\n", closing_line(frame));
+      if (!options.json) print_line(stdout, "{}", closing_line(frame));
       return 0;
     }
     flush_output();  // ends the command where the reader has gone
@@ -140,7 +143,7 @@ bool show_frames(const Options& options, LiveJob& job, Screen& screen, WatchFram
 }
 
 int full_screen(const Options& options) {
-  LiveJob job(options.run);
+  LiveJob job(options.run());
   WatchFrame frame;
   bool ended = false;
   int signal = 0;
@@ -149,7 +152,7 @@ int full_screen(const Options& options) {
     ended = show_frames(options, job, screen, frame);
     signal = screen.ending_signal();
   }
-  if (ended) fmt::print("{}\n", closing_line(frame));
+  if (ended) print_line(stdout, "{}", closing_line(frame));
   if (signal != 0) std::raise(signal);
   return 0;
 }
@@ -175,7 +178,10 @@ void add_watch(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--once", options->once, "Print the current state once, as plain text, and exit");
   command->add_flag("--json", options->json, "Print a JSON object on one line for each refresh");
-  command->add_option("RUN", options->run, "The directory that the job's ranks write into. It may not exist yet")
+  command
+      ->add_option("RUN", options->runs,
+                   "The directory that the job's ranks write into, or several, such as one of each host. It may not "
+                   "exist yet")
       ->type_name("")
       ->required();
   command->callback([&chosen, options] { chosen = [options] { return watch_command::watch(*options); }; });

@@ -6,6 +6,7 @@
 
 #include "analysis/cli/commands.h"
 #include "analysis/cli/interruption.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/graph/what_if.h"
 #include "analysis/report/predictions.h"
 #include "analysis/run/pipeline_what_if.h"
@@ -16,12 +17,14 @@ namespace paceline::cli {
 namespace whatif_command {
 
 struct Options {
-  std::string run, format = "text", output;
+  std::string format = "text", output;
   bool fp16 = false, overlap = false, double_buffering = false, blocking = false, free_communication = false,
        balanced = false;
   double bucket_mb = 0, latency = 1, bandwidth = 1, batch = 1, loader = 1;
   std::string algorithm;
   int ranks = 0;
+  std::vector<std::string> runs;
+  std::string run() const { return analysis::RunPaths(runs).name(); }
   std::string relieve;  // the number of a rank, or a host
   std::vector<std::string> faster;
   std::vector<std::string> given;  // the options of changes, as the user wrote them
@@ -72,12 +75,12 @@ analysis::Changes changes_of(const Options& options, const analysis::RunAnalysis
 }
 
 analysis::WhatIf predictions(const Options& options) {
-  const analysis::Trace trace = load_run(options.run);
-  for (const std::string& note : trace.notes) fmt::print(stderr, "paceline whatif: {}\n", note);
-  const analysis::RunAnalysis run = analyse_run(analysis::summarise(trace), options.run);
+  const analysis::Trace trace = cli::load_run(analysis::one_run(options.runs));
+  for (const std::string& note : trace.notes) print_line(stderr, "paceline whatif: {}", note);
+  const analysis::RunAnalysis run = analyse_run(analysis::summarise(trace), options.run());
   if (run.refused()) {
     throw Error(fmt::format("{}: events of a main thread were lost, so no replay is possible; record the run again",
-                            options.run));
+                            options.run()));
   }
   if (options.pipeline.any()) {
     return pipeline_what_if(run, options.pipeline, fmt::format("{}", fmt::join(options.given, " ")));
@@ -94,18 +97,18 @@ analysis::WhatIf predictions(const Options& options) {
     throw Error(
         fmt::format("{}: no iteration that all ranks finished; mark iterations with a range named iteration, or "
                     "record more of them",
-                    options.run));
+                    options.run()));
   }
   if (!predictor.usable()) {
     throw Error(
         fmt::format("{}: the recorded calls do not fit together, so no replay is possible; record all ranks "
                     "without losses",
-                    options.run));
+                    options.run()));
   }
   analysis::WhatIf found;
   if (changes.any()) {
     const std::string obstacle = predictor.obstacle(changes);
-    if (!obstacle.empty()) throw Error(fmt::format("{}: {}", options.run, obstacle));
+    if (!obstacle.empty()) throw Error(fmt::format("{}: {}", options.run(), obstacle));
     found = predictor.unchanged();
     found.predictions.push_back(predictor.predict(changes));
     found.predictions.back().title = found.predictions.back().options =
@@ -122,8 +125,8 @@ analysis::WhatIf predictions(const Options& options) {
 
 int whatif(const Options& options) {
   const analysis::WhatIf found = predictions(options);
-  const std::string text = options.format == "json" ? analysis::render_what_if_json(found, options.run)
-                                                    : analysis::render_what_if_text(found, options.run);
+  const std::string text = options.format == "json" ? analysis::render_what_if_json(found, options.run())
+                                                    : analysis::render_what_if_text(found, options.run());
   if (options.output.empty()) {
     std::cout << text;
   } else {
@@ -139,7 +142,9 @@ void add_whatif(CLI::App& app, Command& chosen) {
   auto* command = app.add_subcommand(
       "whatif", "Predict the step time after changes; without a change, rank all changes that apply");
   auto options = std::make_shared<Options>();
-  command->add_option("RUN", options->run, "The recorded run")->type_name("")->required();
+  command->add_option("RUN", options->runs, "The recorded run, or directories that hold different ranks of one job")
+      ->type_name("")
+      ->required();
   const auto factor = CLI::Range(1e-6, 1e6);
   const std::string changes = "Changes (they combine)";
   command->add_flag("--fp16,--bf16", options->fp16, "Send gradients in 16 bits")->group(changes);

@@ -9,6 +9,7 @@
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/values.h"
+#include "analysis/text/labels.h"
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 
@@ -270,7 +271,7 @@ std::string render_text(const RunComparison& comparison) {
     out += wrapped(finding.text, 110, finding.severity == Severity::info ? "  · " : "  ! ", "    ");
   }
   for (const Table& table : tables_of(comparison)) print_table(table, out);
-  return out;
+  return printable_lines(out);
 }
 
 std::string render_markdown(const RunComparison& comparison) {
@@ -311,7 +312,7 @@ std::string render_json(const RunComparison& comparison) {
   for (const Finding& finding : findings_of(comparison)) {
     out["findings"].push_back({{"severity", severity_name(finding.severity)}, {"text", finding.text}});
   }
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printable_json(out.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace paceline::analysis

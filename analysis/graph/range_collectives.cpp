@@ -1,4 +1,4 @@
-// Allreduces that are visible as ranges alone.
+// Finds allreduces for which the trace has only NVTX ranges, no recorded collective call.
 #include <algorithm>
 
 #include "analysis/graph/dependencies.h"

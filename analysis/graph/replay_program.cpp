@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/graph/track_phases.h"
+#include "analysis/metrics/blocked_time.h"
 #include "analysis/metrics/intervals.h"
 #include "analysis/trace/parallel.h"
 
@@ -113,6 +114,7 @@ class Building {
                                   .recorded_ns = static_cast<double>(of.end_ns - of.last_arrival_ns)});
     }
     std::map<std::tuple<std::string, std::uint32_t, std::uint64_t>, double> drawn;
+    std::vector<std::vector<BlockedTime>> blocked(graph_.tracks.size());  // of main threads, in iterations
     for (std::uint32_t c = 0; c < graph_.collectives.size(); ++c) {
       const GraphCollective& of = graph_.collectives[c];
       ReplayCollective& to = out_.collectives[c];
@@ -139,10 +141,15 @@ class Building {
                    .member = static_cast<std::uint32_t>(&member - of.arrivals.data())});
         const TrackDependencies& track = graph_.tracks[member.track];
         const bool on_main = track.main && to.iteration >= 0 && inside_iteration(track.rank, member.blocked_from_ns);
-        if (on_main && of.last_arrival_ns > member.blocked_from_ns) {
-          out_.iterations[static_cast<std::size_t>(to.iteration)].recorded_wait_ns +=
-              static_cast<double>(of.last_arrival_ns - member.blocked_from_ns) / static_cast<double>(out_.ranks);
+        if (on_main) {
+          blocked[member.track].push_back({member.blocked_from_ns, member.until_ns, of.last_arrival_ns, c});
         }
+      }
+    }
+    for (std::vector<BlockedTime>& of_track : blocked) {
+      for (const BlockedTime& interval : outermost(std::move(of_track))) {
+        out_.iterations[static_cast<std::size_t>(out_.collectives[interval.collective].iteration)].recorded_wait_ns +=
+            static_cast<double>(interval.wait_ns()) / static_cast<double>(out_.ranks);
       }
     }
   }

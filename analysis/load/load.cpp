@@ -28,8 +28,8 @@ Trace load_files(const RunFiles& run, const Progress& progress) {
   }
 }
 
-Trace load_run(const std::filesystem::path& path, const Progress& progress, TraceReaders readers) {
-  const RunFiles run = find_run_files(path, progress.from_to(0, loading::unpacking_share), readers);
+Trace load_run(const RunPaths& paths, const Progress& progress, TraceReaders readers) {
+  const RunFiles run = find_run_files(paths, progress.from_to(0, loading::unpacking_share), readers);
   return load_files(run, progress.from_to(run.unpacked.empty() ? 0 : loading::unpacking_share, 1));
 }
 

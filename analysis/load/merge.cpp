@@ -353,9 +353,11 @@ MergedRun load_merged(std::span<const std::filesystem::path> paths, const MergeC
   }
 }
 
-Trace load_run(const std::filesystem::path& path, ClockMethod clock, const Progress& progress) {
-  if (clock == ClockMethod::automatic) return load_run(path, progress);
-  return load_merged(std::span(&path, 1), {.clock = clock, .refuse = true}, progress).trace;
+Trace load_run(const RunPaths& run, ClockMethod clock, const Progress& progress) {
+  if (clock == ClockMethod::automatic) return load_run(run, progress);
+  Trace trace = load_merged(run.paths, {.clock = clock, .refuse = true}, progress).trace;
+  if (!run.note.empty()) trace.notes.insert(trace.notes.begin(), run.note);
+  return trace;
 }
 
 std::optional<ClockMethod> clock_method_named(const std::string& name) {

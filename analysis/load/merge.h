@@ -14,6 +14,7 @@
 
 #include "analysis/clocks/trace_alignment.h"
 #include "analysis/load/readers.h"
+#include "analysis/load/run_paths.h"
 #include "analysis/trace/progress.h"
 #include "analysis/trace/trace.h"
 
@@ -50,14 +51,15 @@ struct MergedRun {
 // Finds, reads and aligns the traces at these paths, each a file, a directory, an archive or a pattern. The readers and
 // the rules of load_run() decide about every file. The format of the run is that of the first reader in the table that
 // recognises any file. The run is the job with the most files. The longest of several copies of one recording is taken.
-// If several files of another tool hold one rank, the first by name is taken. Throws Error, naming the remedy, where no file is left, where the
-// clocks cannot be aligned as chosen, and where `progress` returned false. Cost: that of load_run().
+// If several files of another tool hold one rank, the first by name is taken. Throws Error, naming the remedy, where no
+// file is left, where the clocks cannot be aligned as chosen, and where `progress` returned false. Cost: that of
+// load_run().
 MergedRun load_merged(std::span<const std::filesystem::path> paths, const MergeChoices& choices = {},
                       const Progress& progress = {}, TraceReaders readers = trace_readers());
 
 // Loads a RUN as load_run() of load.h does, with the clocks aligned by a method. Throws Error, naming the remedy, where
 // the files do not allow the method.
-Trace load_run(const std::filesystem::path& path, ClockMethod clock, const Progress& progress = {});
+Trace load_run(const RunPaths& run, ClockMethod clock, const Progress& progress = {});
 
 // The method of this name: "auto", "recorded", "exchange" or "collectives"; nothing for any other text.
 std::optional<ClockMethod> clock_method_named(const std::string& name);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -27,6 +28,12 @@ std::vector<TraceFile> regular_files(const fs::path& directory) {
     if (entry->is_regular_file(ignored)) files.push_back({entry->path(), entry->path().string()});
   }
   if (error) throw Error(fmt::format("{}: {}", directory.string(), error.message()));
+  return files;
+}
+
+std::vector<TraceFile> regular_files(const std::vector<fs::path>& directories) {
+  std::vector<TraceFile> files;
+  for (const fs::path& directory : directories) std::ranges::move(regular_files(directory), std::back_inserter(files));
   return files;
 }
 
@@ -236,11 +243,13 @@ std::string RunFiles::with_names(std::string text) const {
   return text;
 }
 
-RunFiles find_run_files(const fs::path& path, const Progress& progress, TraceReaders readers) {
+RunFiles find_run_files(const RunPaths& paths, const Progress& progress, TraceReaders readers) {
   using namespace run_files;
   RunFiles run;
+  if (!paths.note.empty()) run.notes.push_back(paths.note);
+  const fs::path& path = paths.paths.front();
   const RunKind kind = kind_of_run(path);
-  const std::vector<TraceFile> files = kind == RunKind::directory ? regular_files(path)
+  const std::vector<TraceFile> files = kind == RunKind::directory ? regular_files(paths.paths)
                                        : kind == RunKind::pattern ? matching_files(path.string())
                                                                   : std::vector<TraceFile>{{path, path.string()}};
   Search search(readers, progress, run);

@@ -1,4 +1,5 @@
-// Finds the trace files of a RUN: a directory, one file, an archive, or a pattern such as "run4/rank-*.json.gz".
+// Finds the trace files of a RUN: one or several directories, one file, an archive, or a pattern such as
+// "run4/rank-*.json.gz".
 #pragma once
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "analysis/load/readers.h"
+#include "analysis/load/run_paths.h"
 #include "analysis/load/scratch_folder.h"
 #include "analysis/trace/progress.h"
 
@@ -29,7 +31,6 @@ struct RunFiles {
 // of the first reader in the table that recognises any of them; files of other formats are noted. Throws Error where
 // there are no traces, or where `progress` returned false. Cost: a few bytes of each file for each reader, and the
 // unpacking.
-RunFiles find_run_files(const std::filesystem::path& path, const Progress& progress = {},
-                        TraceReaders readers = trace_readers());
+RunFiles find_run_files(const RunPaths& run, const Progress& progress = {}, TraceReaders readers = trace_readers());
 
 }  // namespace paceline::analysis

@@ -42,9 +42,31 @@ bool join(std::span<const Candidate> candidates, Collective& result) {
   return true;
 }
 
+std::vector<std::vector<BlockedTime>> blocked_in(const Collectives& collectives,
+                                                 std::span<const CollectiveCalls> ranks) {
+  std::vector<std::vector<BlockedTime>> blocked(ranks.size());
+  for (std::size_t c = 0; c < collectives.matched.size(); ++c) {
+    const Collective& collective = collectives.matched[c];
+    if (!collective.timed) continue;
+    for (const MemberCall& member : collective.calls) {
+      const CollectiveCalls& of = ranks[member.rank];
+      const CollectiveCall& call = of.calls[member.call];
+      add_uncovered({call.polled_from_ns, call.end_ns, collective.last_start_ns, static_cast<std::uint32_t>(c)},
+                    of.covered[static_cast<std::size_t>(call.blocking)], blocked[member.rank]);
+    }
+  }
+  for (std::vector<BlockedTime>& of_rank : blocked) of_rank = outermost(std::move(of_rank));
+  return blocked;
+}
+
 std::vector<CollectiveRow> rows_of(const Collectives& collectives) {
+  std::vector<std::int64_t> wait_ns(collectives.matched.size());
+  for (const auto& of_rank : collectives.blocked) {
+    for (const BlockedTime& interval : of_rank) wait_ns[interval.collective] += interval.wait_ns();
+  }
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>, CollectiveRow> grouped;
-  for (const Collective& collective : collectives.matched) {
+  for (std::size_t c = 0; c < collectives.matched.size(); ++c) {
+    const Collective& collective = collectives.matched[c];
     CollectiveRow& row = grouped[{collective.operation, collective.bytes, collective.members}];
     row.operation = collectives.operations[collective.operation];
     row.bytes = collective.bytes;
@@ -52,7 +74,7 @@ std::vector<CollectiveRow> rows_of(const Collectives& collectives) {
     ++row.count;
     if (!collective.timed) continue;
     ++row.timed;
-    for (const MemberCall& call : collective.calls) row.wait_ns += collective.wait_ns(call);
+    row.wait_ns += wait_ns[c];
     row.transfer_ns += collective.transfer_ns;
   }
   std::vector<CollectiveRow> rows;
@@ -116,6 +138,7 @@ Collectives match_collectives(std::span<const CollectiveCalls> ranks) {
     }
   }
   std::ranges::stable_sort(result.matched, {}, &Collective::last_start_ns);
+  result.blocked = blocked_in(result, ranks);
   result.rows = rows_of(result);
   return result;
 }
@@ -123,12 +146,13 @@ Collectives match_collectives(std::span<const CollectiveCalls> ranks) {
 std::vector<RankWaits> waits_of(const Collectives& collectives, std::size_t ranks) {
   std::vector<RankWaits> waits(ranks);
   for (const Collective& collective : collectives.matched) {
-    if (!collective.timed) continue;
-    RankWaits& last = waits[collective.last_rank];
-    ++last.last_count;
-    for (const MemberCall& call : collective.calls) {
-      waits[call.rank].waited_ns += collective.wait_ns(call);
-      last.caused_ns += collective.wait_ns(call);
+    if (collective.timed) ++waits[collective.last_rank].last_count;
+  }
+  for (std::size_t r = 0; r < collectives.blocked.size(); ++r) {
+    for (const BlockedTime& interval : collectives.blocked[r]) {
+      waits[r].waited_ns += interval.wait_ns();
+      waits[r].blocked_ns += interval.length_ns();
+      waits[collectives.matched[interval.collective].last_rank].caused_ns += interval.wait_ns();
     }
   }
   return waits;

@@ -1,12 +1,13 @@
 // Collective operations across ranks: how long each rank waited for the last one, and how long the transfer took.
 //
-// For one collective: wait(rank) = from its own start to the last start over ranks, or to its own end if that is
-// earlier; transfer = last end − last start. Calls are matched by communicator and sequence number where both are
+// For one collective by itself: wait(rank) = from its own start to the last start over ranks, or to its own end if that
+// is earlier; transfer = last end − last start. Calls are matched by communicator and sequence number where both are
 // known, else by order within communicator and operation; starts of persistent collectives also by their number. Times
 // of two hosts are as good as the error bounds of their clocks (Rank::clock_error_ns).
 //
 // The end of a collective that does not block is the time at which its completion was seen, so its transfer is an upper
-// bound. A rank waits in it only inside the wait for its request. Some collectives are matched, but have no wait and no
+// bound. A rank waits in it only inside the wait for its request. What is added up over collectives counts a time once,
+// also where several are in flight (blocked_time.h). Some collectives are matched, but have no wait and no
 // transfer: docs/metrics.md lists them.
 //
 // busbw = bytes ÷ transfer × factor, by operation and members n (nccl-tests, doc/PERFORMANCE.md): allreduce 2(n−1)/n;
@@ -19,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/metrics/blocked_time.h"
 #include "analysis/metrics/collective_calls.h"
 
 namespace paceline::analysis {
@@ -53,7 +55,7 @@ struct CollectiveRow {
   std::uint64_t bytes = 0;
   std::uint32_t members = 0;
   std::uint64_t count = 0, timed = 0;  // `timed` have waits and transfers
-  std::int64_t wait_ns = 0;            // over all ranks and timed collectives
+  std::int64_t wait_ns = 0;            // of all ranks, in the intervals in which they awaited these collectives
   std::int64_t transfer_ns = 0;        // over all timed collectives
   double busbw_bytes_per_s = 0;        // 0: it carries nothing, or took no time
 
@@ -66,9 +68,10 @@ struct CollectiveRow {
 
 struct Collectives {
   std::vector<std::string> operations;
-  std::vector<Collective> matched;    // by last start
-  std::vector<CollectiveRow> rows;    // by time, the largest sum of wait and transfer first
-  std::uint64_t unmatched_calls = 0;  // a partner is missing (not recorded, dropped) or was killed inside
+  std::vector<Collective> matched;                // by last start
+  std::vector<CollectiveRow> rows;                // by time, the largest sum of wait and transfer first
+  std::vector<std::vector<BlockedTime>> blocked;  // of each rank, in the timed ones: indices into `matched`
+  std::uint64_t unmatched_calls = 0;              // a partner is missing (not recorded, dropped) or was killed inside
 };
 
 // Cost: n log n in the calls.
@@ -78,8 +81,9 @@ inline Collectives match_collectives(const Trace& trace) { return match_collecti
 // What a rank waited for others in the timed collectives, and what it made others wait.
 struct RankWaits {
   std::uint64_t last_count = 0;  // collectives in which it started last
-  std::int64_t caused_ns = 0;    // what all others waited in those, added up
+  std::int64_t caused_ns = 0;    // what all others waited for it, added up
   std::int64_t waited_ns = 0;    // what it waited itself
+  std::int64_t blocked_ns = 0;   // that, and the transfers that it awaited
 };
 
 // One entry for each of the `ranks` ranks. Cost: linear in the matched calls.

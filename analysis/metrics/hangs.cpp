@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
@@ -14,6 +17,9 @@ namespace hang_search {
 
 // A shorter wait is no hang yet.
 constexpr std::int64_t shortest_hang_ns = 1'000'000'000;
+
+// A rank that still makes progress may be slow. It is missing only if the others wait much longer than ever before.
+constexpr std::int64_t busy_patience = 10;
 
 // The number of a collective: its sequence on the communicator, and for a persistent one which start it is.
 using Number = std::pair<std::uint64_t, std::uint32_t>;
@@ -58,17 +64,23 @@ void add(const CollectiveCall& call, Seen& seen) {
 
 SeenByGroup collect(std::span<const CollectiveCalls> ranks) {
   SeenByGroup groups;
+  std::set<Group> of_all;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     for (const CollectiveCall& call : ranks[r].calls) {
       if (call.counted) continue;  // positions may differ between ranks
-      add(call, groups[{call.communicator, call.of_nccl ? ranks[r].operations[call.operation] : ""}][r]);
+      const Group group{call.communicator, call.of_nccl ? ranks[r].operations[call.operation] : ""};
+      add(call, groups[group][r]);
+      if (call.members == ranks.size()) of_all.insert(group);
     }
   }
   // Members that made no call.
   for (auto& [group, seen] : groups) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       const auto& own = ranks[r].communicators;
-      if (std::ranges::count(own, group.communicator, &CollectiveCalls::Membership::communicator) > 0) seen[r];
+      if (of_all.contains(group) ||
+          std::ranges::count(own, group.communicator, &CollectiveCalls::Membership::communicator) > 0) {
+        seen[r];
+      }
     }
   }
   return groups;
@@ -98,6 +110,76 @@ void wait_in_enqueued(std::span<const CollectiveCalls> ranks, std::map<std::size
   }
 }
 
+// The peer as an index of `ranks`; nothing if it is any rank or not known.
+std::optional<std::size_t> peer_of(std::span<const CollectiveCalls> ranks, const CollectiveCalls::Pending& call) {
+  if (call.peer < 0) return std::nullopt;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (const CollectiveCalls::Membership& own : ranks[r].communicators) {
+      if (own.communicator == call.communicator && own.own_rank == call.peer) return r;
+    }
+  }
+  return std::nullopt;
+}
+
+// "rank 0 waits in MPI_Recv for rank 1, tag 7".
+std::string pending_text(std::span<const CollectiveCalls> ranks, std::size_t rank,
+                         const CollectiveCalls::Pending& call) {
+  const auto peer = peer_of(ranks, call);
+  std::string whom = peer ? fmt::format("rank {}", ranks[*peer].rank) : "any rank";
+  if (!peer && call.peer >= 0) whom = fmt::format("rank {} of its communicator", call.peer);
+  return fmt::format("rank {} waits in {} for {}, {}", ranks[rank].rank, call.operation, whom,
+                     call.tag < 0 ? std::string("any tag") : fmt::format("tag {}", call.tag));
+}
+
+// True if the two calls are the sides of one message, which then only takes its time.
+bool match(const CollectiveCalls::Pending& a, const CollectiveCalls::Pending& b) {
+  const auto fits = [](const CollectiveCalls::Pending& send, const CollectiveCalls::Pending& receive) {
+    // The receiving half of MPI_Sendrecv is not recorded.
+    const bool any_tag = receive.tag < 0 || receive.sends;
+    return send.sends && receive.receives && (any_tag || send.tag == receive.tag);
+  };
+  return a.communicator == b.communicator && (fits(a, b) || fits(b, a));
+}
+
+// Ranks that wait for each other in messages, in a circle.
+std::vector<Hang> message_hangs(std::span<const CollectiveCalls> ranks) {
+  struct Wait {
+    const CollectiveCalls::Pending* call = nullptr;
+    std::size_t peer = 0;
+  };
+  std::vector<Wait> waits(ranks.size());
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    if (!ranks[r].complete_at_end) continue;
+    for (const CollectiveCalls::Pending& call : ranks[r].pending) {
+      const auto peer = peer_of(ranks, call);
+      if (peer && call.until_ns - call.since_ns > shortest_hang_ns) waits[r] = {&call, *peer};
+    }
+  }
+  std::vector<Hang> hangs;
+  std::vector<std::size_t> seen_from(ranks.size(), ranks.size());
+  for (std::size_t start = 0; start < ranks.size(); ++start) {
+    std::size_t at = start;
+    while (waits[at].call != nullptr && seen_from[at] == ranks.size()) {
+      seen_from[at] = start;
+      at = waits[at].peer;
+    }
+    if (waits[at].call == nullptr || seen_from[at] != start) continue;
+    Hang hang;  // `at` lies on a new circle
+    bool moves = false;
+    const std::size_t first = at;
+    do {
+      const Wait& wait = waits[at];
+      const Wait& back = waits[wait.peer];
+      moves = moves || (back.peer == at && wait.peer != at && match(*wait.call, *back.call));
+      hang.waiting.push_back({ranks[at].rank, wait.call->since_ns, wait.call->until_ns});
+      hang.circle.push_back(pending_text(ranks, at, *wait.call));
+      at = wait.peer;
+    } while (at != first);
+    if (!moves) hangs.push_back(std::move(hang));
+  }
+  return hangs;
+}
+
 // The first collective of the group that hangs; nothing is missing where none does.
 Hang first_hang(std::span<const CollectiveCalls> ranks, const Group& group, const std::map<std::size_t, Seen>& seen) {
   std::map<Number, Hang> by_number;
@@ -109,9 +191,10 @@ Hang first_hang(std::span<const CollectiveCalls> ranks, const Group& group, cons
       const std::string& operation = ranks[r].operations[call->operation];
       if (hang.operation.empty()) hang.operation = operation;
       if (operation == hang.operation) {
-        hang.waiting.push_back({ranks[r].rank, call->blocked_from_ns, ranks[r].end_ns});
+        const bool enqueued = call->type == CallType::enqueued;  // nothing shows when it runs
+        hang.waiting.push_back({ranks[r].rank, call->blocked_from_ns, enqueued ? ranks[r].end_ns : call->end_ns});
       } else {
-        hang.missing.push_back({ranks[r].rank, "", operation});
+        hang.missing.push_back({ranks[r].rank, "", operation, ""});
       }
     }
   }
@@ -121,10 +204,18 @@ Hang first_hang(std::span<const CollectiveCalls> ranks, const Group& group, cons
     // Another collective than the others': no patience will mend that.
     const bool mismatched = !hang.missing.empty();
     if (!mismatched && waited(*longest) <= patience_ns) continue;
+    const bool very_long = waited(*longest) > busy_patience * patience_ns;
     for (const auto& [r, rank] : seen) {
       // How often a persistent collective was started is known only where nothing is missing.
       const bool known = number.second > 0 ? ranks[r].complete : ranks[r].complete_at_end;
-      if (known && !rank.entered(number)) hang.missing.push_back({ranks[r].rank, ranks[r].open_slice, ""});
+      if (!known || rank.entered(number)) continue;
+      if (ranks[r].busy && !very_long) continue;
+      std::string message, inside = ranks[r].open_slice;
+      if (!ranks[r].pending.empty()) {
+        message = pending_text(ranks, r, ranks[r].pending.front());
+        if (inside == ranks[r].pending.front().operation) inside.clear();
+      }
+      hang.missing.push_back({ranks[r].rank, std::move(inside), "", std::move(message)});
     }
     if (hang.missing.empty()) continue;
     std::ranges::sort(hang.missing, {}, &Hang::Missing::rank);
@@ -146,6 +237,7 @@ std::vector<Hang> find_hangs(std::span<const CollectiveCalls> ranks) {
     Hang hang = hang_search::first_hang(ranks, group, seen);
     if (!hang.missing.empty()) hangs.push_back(std::move(hang));
   }
+  std::ranges::move(hang_search::message_hangs(ranks), std::back_inserter(hangs));
   std::ranges::stable_sort(hangs, {}, [](const Hang& hang) {
     return std::ranges::min(hang.waiting, {}, &Hang::Waiting::since_ns).since_ns;
   });
@@ -158,6 +250,7 @@ std::string hang_text(const Hang& hang) {
   for (const Hang::Missing& missing : hang.missing) {
     never.push_back(missing.rank);
     if (!missing.other.empty()) details += fmt::format("; rank {} called {} instead", missing.rank, missing.other);
+    if (!missing.message.empty()) details += "; " + missing.message;
     if (!missing.inside.empty()) details += fmt::format("; rank {} was in {}", missing.rank, missing.inside);
   }
   std::int64_t since = hang.waiting.front().since_ns, until = since;
@@ -165,6 +258,10 @@ std::string hang_text(const Hang& hang) {
     waiting.push_back(rank.rank);
     since = std::min(since, rank.since_ns);
     until = std::max(until, rank.until_ns);
+  }
+  if (!hang.circle.empty()) {
+    return fmt::format("Messages hang: {}; since {}, for {}.", fmt::join(hang.circle, "; "), point_in_time(since),
+                       point_in_time(until - since));
   }
   return fmt::format("{} never entered {}{} #{} on {}; {} {} in it since {}, for {}{}.", capitalised(rank_list(never)),
                      hang.round > 0 ? fmt::format("start {} of ", hang.round) : "", hang.operation, hang.number,

@@ -1,5 +1,6 @@
-// Collectives that hang: some ranks wait in one that others never entered. docs/metrics.md defines when a wait counts
-// as a hang and when a rank has entered a collective.
+// Collectives that hang, because some ranks wait in one that others never entered, and messages that hang, because
+// ranks wait for each other in a circle. docs/metrics.md defines when a wait counts as a hang and when a rank has
+// entered a collective.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,24 @@ struct Hang {
   std::vector<Waiting> waiting;  // by rank
   struct Missing {
     int rank = 0;
-    std::string inside;  // the innermost range that was open at its end; "": none
-    std::string other;   // the collective that it called instead under this number; "": none
+    std::string inside;   // the innermost range that was open at its end; "": none
+    std::string other;    // the collective that it called instead under this number; "": none
+    std::string message;  // what it waits in instead, as in `circle`; "": nothing
   };
   std::vector<Missing> missing;  // by rank: never entered it
+
+  // Of messages, and then nothing above is set but `waiting`: "rank 0 waits in MPI_Recv for rank 1, tag 7".
+  std::vector<std::string> circle;
 };
 
-// The first one of each communicator, in the order of the first arrivals; empty where nothing hangs. Cost: n log n in
-// the calls.
+// The first one of each communicator and each circle of messages, in the order of the first arrivals; empty where
+// nothing hangs. Cost: n log n in the calls.
 std::vector<Hang> find_hangs(std::span<const CollectiveCalls> ranks);
 inline std::vector<Hang> find_hangs(const Trace& trace) { return find_hangs(collective_calls(trace)); }
 
-// One sentence: "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have waited in it since 1.204 s,
-// for 29.9 s."
+// One sentence. Of a collective: "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have
+// waited in it since 1.204 s, for 29.9 s." Of messages: "Messages hang: rank 0 waits in MPI_Recv for rank 1, tag 7;
+// rank 1 waits in MPI_Recv for rank 0, tag 9; since 1.204 s, for 29.9 s."
 std::string hang_text(const Hang& hang);
 
 }  // namespace paceline::analysis

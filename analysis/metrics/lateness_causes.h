@@ -34,14 +34,16 @@ struct LatenessPattern {
     single,    // in few iterations without a period
   };
   Shape shape = Shape::steady;
-  std::int64_t at = 0;       // number of an iteration
-  std::size_t period = 0;    // iterations
-  std::size_t affected = 0;  // iterations that stand out; for periodic and single
+  std::int64_t at = 0;     // number of an iteration
+  std::size_t period = 0;  // iterations
+  std::size_t affected =
+      0;  // iterations that the rank is late in: those that stand out, or by half of the mean lateness
 };
 
 // A jump of the lateness to or from less than a third is tested as in step_changes.h. Periodic and single: at most a
-// fifth of the iterations have more than half of the largest lateness, and at least four fifths of all lateness. Cost:
-// that of test_step_change().
+// fifth of the iterations have more than half of the largest lateness, and at least four fifths of all lateness.
+// Periodic is also a lateness in every second to eighth iteration that is clear of the others by 4.5 standard
+// errors. Cost: that of test_step_change().
 LatenessPattern lateness_pattern(const LatenessTable& table, std::uint32_t rank);
 
 }  // namespace paceline::analysis

@@ -6,7 +6,7 @@ namespace paceline::analysis {
 namespace {
 
 // The causes whose events may be the begin or the end of a range.
-constexpr const char* structural_causes[] = {"no_free_chunk", "disk", "other"};
+constexpr const char* structural_causes[] = {"no_free_chunk", "disk", "interrupted", "other"};
 
 void add_cause(RankLosses& losses, const std::string& cause) {
   if (std::ranges::find(losses.causes, cause) == losses.causes.end()) losses.causes.push_back(cause);

@@ -24,6 +24,12 @@ struct Overlap {
 // optimizer, in order. Cost: n log n in the communication slices.
 std::optional<Overlap> overlap_of(const PhaseTable& table, const Rank& rank, Intervals compute, const GpuActivity& gpu);
 
+// True of the phases in which the main thread does work of its own, so that a helper thread that communicates does not
+// block the rank.
+inline bool works(Phase phase) {
+  return phase != Phase::startup && phase != Phase::communication && phase != Phase::idle && phase != Phase::other;
+}
+
 // True of the phases that hide communication which other threads do.
 inline bool is_compute(Phase phase) {
   return phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;

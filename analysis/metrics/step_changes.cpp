@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "analysis/metrics/autocorrelation.h"
+#include "analysis/metrics/block_contrasts.h"
 #include "analysis/metrics/statistics.h"
 
 namespace paceline::analysis {
 namespace step_change_parts {
 
-constexpr double change_block_times = 1;       // length of a block, in autocorrelation times
-constexpr std::size_t fewest_beside = 5;       // iterations on each side of a jump
+// Blocks as in block_contrasts.h: noise that comes in bursts stays alike for longer than its neighbours show.
+constexpr double change_block_times = 2, usual_change_blocks = 25;
+// Iterations on each side of a jump: a few, and a tenth of the run, because a burst of slow iterations is no change.
+std::size_t least_beside(std::size_t iterations) { return std::max<std::size_t>(5, iterations / 10); }
 constexpr std::size_t fewest_iterations = 30;  // fewer do not show how long their autocorrelation is
 constexpr std::size_t most_change_permutations = 999, fewest_change_permutations = 199;
 constexpr std::size_t enough_clearer = 20;  // permutations; the change is then not beyond chance
@@ -32,7 +35,7 @@ struct Fit {
 };
 
 Fit fit_changes(std::span<const double> values) {
-  const std::size_t n = values.size();
+  const std::size_t n = values.size(), beside = least_beside(n);
   const auto count = static_cast<double>(n);
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
   Fit fit;
@@ -41,7 +44,7 @@ Fit fit_changes(std::span<const double> values) {
     moment += (static_cast<double>(i) - 0.5 * (count - 1)) * (values[i] - mean);
     sum += values[i] - mean;
     const auto before = static_cast<double>(i + 1);
-    if (i + 1 < fewest_beside || n - i - 1 < fewest_beside) continue;
+    if (i + 1 < beside || n - i - 1 < beside) continue;
     const double explained = sum * sum * count / (before * (count - before));
     if (explained > fit.jump) fit.jump = explained, fit.at = i + 1;
   }
@@ -132,7 +135,8 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
   const std::vector<double> rest = residuals(places, describe(places, fit, better));
   test.autocorrelation_time = autocorrelation_time(rest, 2);
   if (static_cast<double>(n) < least_step_change_times * test.autocorrelation_time) return test;
-  test.block = static_cast<std::size_t>(std::ceil(change_block_times * test.autocorrelation_time));
+  test.block = static_cast<std::size_t>(std::ceil(
+      std::max(change_block_times * test.autocorrelation_time, static_cast<double>(n) / usual_change_blocks)));
   test.judged = true;
   const double noise = variance_sum(rest) / static_cast<double>(n) * test.autocorrelation_time;
   StepChange change = describe(values, fit, kind_of(fit, noise));
@@ -145,8 +149,8 @@ StepChangeTest test_step_change(std::span<const double> values, double least_cha
                                           double{fewest_change_permutations}, double{most_change_permutations}));
   // The length of the blocks is on the safe side; the variance that they leave out is estimated without a margin.
   const double clearest = fit.clearest() / variance_beyond_blocks(autocorrelation_time(rest, 2, 1, 0), test.block);
-  change.p = chance_of_change(places, test.block, clearest, permutations);
-  if (change.p < step_change_level) test.change = change;
+  change.p = change.p_alone = chance_of_change(places, test.block, clearest, permutations);
+  if (change.p <= accusation_level) test.change = change;
   return test;
 }
 

@@ -5,7 +5,7 @@
 // problem", Applied Statistics 28, 1979). Jump and drift are tested together. For each position the places before and
 // after it are compared (the CUSUM statistic of E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954), and
 // a straight line is fitted through all of them. The larger of the two standardised statistics is compared with those
-// of the same series after permutations of blocks of iterations as long as the autocorrelation time (P. Good,
+// of the same series after permutations of blocks of iterations as long as in block_contrasts.h (P. Good,
 // "Permutation, Parametric and Bootstrap Tests of Hypotheses", 3rd edition, 2005). Neighbouring blocks are still alike,
 // so the statistic is divided by the variance that this leaves out (variance_beyond_blocks) first. The autocorrelation
 // time is that of the residuals, since a change by itself makes neighbours alike. The permutations end early where they
@@ -19,7 +19,6 @@
 
 namespace paceline::analysis {
 
-inline constexpr double step_change_level = 0.04;
 inline constexpr double least_step_change_times = 20;  // autocorrelation times that a run must have to be judged
 
 struct StepChange {
@@ -29,7 +28,9 @@ struct StepChange {
   std::size_t at = 0;  // index of the first iteration after the change; 0 for a drift
   double before = 0;   // mean before that iteration; of a drift the line's value at the first iteration
   double after = 0;    // mean from it on; of a drift the line's value at the last iteration
-  double p = 1;        // the share of unchanging runs in which chance makes a change this clear
+  // The share of sound runs in which chance makes a report accuse anybody this clearly (accusations.h), and the share
+  // of unchanging runs in which it makes a change this clear.
+  double p = 1, p_alone = 1;
 };
 
 struct StepChangeTest {

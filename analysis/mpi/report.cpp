@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/cli/commands.h"
+#include "analysis/cli/print_line.h"
 #include "analysis/run/read_run.h"
 
 namespace {
@@ -72,7 +73,7 @@ class MpiProcesses : public paceline::analysis::ReadingProcesses {
 
 void complain(std::string why) {
   std::ranges::replace(why, '\n', ' ');
-  fmt::print(stderr, "paceline report: {}\n", why);
+  paceline::cli::print_line(stderr, "paceline report: {}", why);
 }
 
 // Only process 0 prints, also where the usage is wrong.

@@ -8,6 +8,7 @@
 
 #include "analysis/exporters/text_output.h"
 #include "analysis/text/csv.h"
+#include "analysis/text/labels.h"
 
 namespace paceline::analysis {
 namespace query_outputs {
@@ -46,13 +47,11 @@ std::string escaped(std::string_view text, bool with_backslash) {
       out += "\\t";
     } else if (c == '\\' && with_backslash) {
       out += "\\\\";
-    } else if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) {
-      out += ' ';  // would control the terminal
     } else {
       out += c;
     }
   }
-  return out;
+  return printable(out);
 }
 
 class CsvSink : public QuerySink {
@@ -73,7 +72,7 @@ class CsvSink : public QuerySink {
       if (!first) out_.text(std::string_view(&separator_, 1));
       first = false;
       const std::string cell = text(item);
-      out_.text(separator_ == ',' ? csv_field(cell) : escaped(cell, true));
+      out_.text(separator_ == ',' ? csv_field(printable_lines(cell)) : escaped(cell, true));
     }
     out_.text("\n");
     out_.line_done();
@@ -93,7 +92,7 @@ class JsonSink : public QuerySink {
     for (const std::string& column : columns) {
       std::string key = column;
       for (int number = 2; !used.insert(key).second; ++number) key = fmt::format("{}_{}", column, number);
-      keys_.push_back(json_string(key));
+      keys_.push_back(printable_json(json_string(key)));
     }
     out_.text("[");
   }
@@ -119,7 +118,7 @@ class JsonSink : public QuerySink {
     if (std::holds_alternative<std::monostate>(value)) return "null";
     if (const auto* real = std::get_if<double>(&value)) return std::isfinite(*real) ? real_text(*real) : "null";
     if (std::holds_alternative<std::int64_t>(value)) return text_of(value);
-    return json_string(text_of(value));
+    return printable_json(json_string(text_of(value)));
   }
 
   TextOutput out_;

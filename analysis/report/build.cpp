@@ -1,7 +1,9 @@
 #include "analysis/report/build.h"
 
+#include <algorithm>
 #include <set>
 
+#include "analysis/metrics/accusations.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
 
@@ -49,11 +51,37 @@ ScalingRun scaling_run(const RunAnalysis& run, bool global_batch_kept) {
   return out;
 }
 
+// One level for all accusations of a report.
+void correct_accusations(std::vector<RunAnalysis>& runs) {
+  std::vector<Accuser> accusers;
+  std::vector<LatenessTest> uncorrected;
+  for (RunAnalysis& run : runs) {
+    uncorrected.push_back(run.lateness);
+    accusers.push_back({.late = &run.lateness, .weight = slow_ranks_weight});
+    for (LatenessTest* test : {&run.irregularity, &run.host_lateness}) accusers.push_back({.late = test});
+    for (LinkTimes& links : run.link_times) accusers.push_back({.late = &links.test});
+    accusers.push_back({.change = &run.iterations.change});
+  }
+  correct_for_all(accusers);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    RunAnalysis& run = runs[r];
+    if (!run.iterations.change.change) run.iterations.changed_phase.reset();
+    std::vector<LatenessCause> causes;
+    for (const LateRank& late : run.lateness.late) {
+      const auto found = std::ranges::find(uncorrected[r].late, late.rank, &LateRank::rank);
+      const auto index = static_cast<std::size_t>(found - uncorrected[r].late.begin());
+      if (index < run.lateness_causes.size()) causes.push_back(run.lateness_causes[index]);
+    }
+    run.lateness_causes = std::move(causes);
+  }
+}
+
 }  // namespace build_parts
 
 Report build_report(std::vector<RunAnalysis> runs, std::vector<ScalingRun> rows, const ScalingOptions& options) {
   Report report;
   report.runs = std::move(runs);
+  build_parts::correct_accusations(report.runs);
   const bool global_batch_kept = build_parts::is_global_batch_kept(report.runs);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     RunAnalysis& run = report.runs[r];

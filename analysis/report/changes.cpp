@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/report/lateness_judgement.h"
 #include "analysis/report/predictions.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
@@ -124,13 +125,9 @@ const Prediction* first_prediction(const RunAnalysis& run) {
   if (!run.what_if) return nullptr;
   const Prediction *best = nullptr, *relief = nullptr, *harmless = nullptr;
   std::string slow;  // the rank or host that holds the others up, as an argument of --relieve
-  if (!run.host_lateness.late.empty()) {
-    slow = run.hosts[run.host_lateness.late.front().rank];
-  } else if (!run.lateness.late.empty()) {
-    slow = std::to_string(run.per_rank[run.lateness.late.front().rank].rank);
-  } else if (const auto holder = path_holder(run)) {
-    slow = std::to_string(run.per_rank[holder->rank].rank);
-  }
+  const Slowest slowest = slowest_of(run);
+  if (slowest.host != nullptr) slow = run.hosts[slowest.host->rank];
+  if (slowest.rank != nullptr) slow = std::to_string(run.per_rank[slowest.rank->rank].rank);
   for (const Prediction& of : run.what_if->predictions) {
     if (of.bound || of.per_image != of.ratio || of.ratio >= 1) continue;  // other work, or slower
     if (changes_parts::is_about_faster_work(of)) continue;

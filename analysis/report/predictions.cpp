@@ -5,6 +5,7 @@
 
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/values.h"
+#include "analysis/text/labels.h"
 #include "analysis/text/lists.h"
 
 namespace paceline::analysis {
@@ -111,7 +112,7 @@ std::string render_what_if_text(const WhatIf& what_if, const std::string& run) {
 std::string render_what_if_json(const WhatIf& what_if, const std::string& run) {
   Json out = {{"schema", "paceline.whatif/1"}, {"run", run}};
   out.update(predictions_json(what_if));
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printable_json(out.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace paceline::analysis

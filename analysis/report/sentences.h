@@ -79,12 +79,4 @@ std::optional<std::size_t> focus_of(const Report& report);
 // The lost time of the headline's speed-up; nullptr where breakdowns do not give it.
 const LostTime* headline_lost_time(const Report& report);
 
-// A rank that does most of the work on the critical path while all others have slack.
-struct PathHolder {
-  std::size_t rank = 0;           // index into RunAnalysis::per_rank
-  double share = 0;               // of the work on the path
-  std::int64_t others_slack = 0;  // ns; each other rank has at least this much in each iteration
-};
-std::optional<PathHolder> path_holder(const RunAnalysis& run);
-
 }  // namespace paceline::analysis

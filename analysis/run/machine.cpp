@@ -37,6 +37,10 @@ std::string process_text(const RankSummary& rank) {
   std::string text;
   if (const auto& cpus = fact(rank, "cpus_allowed"); !cpus.empty()) append(text, "may run on CPUs " + cpus);
   if (const auto& nodes = fact(rank, "numa_nodes"); !nodes.empty()) text += " of NUMA nodes " + nodes;
+  if (const auto& cpus = fact(rank, "cgroup_cpus"); !cpus.empty()) append(text, "limited to " + cpus + " CPUs");
+  if (const auto& bytes = fact(rank, "cgroup_memory_bytes"); !bytes.empty()) {
+    append(text, "limited to " + bytes_text(bytes) + " of memory");
+  }
   if (const auto& gpus = fact(rank, "gpus_visible"); !gpus.empty()) append(text, "GPUs " + gpus);
   if (const auto& files = fact(rank, "limit_open_files"); !files.empty()) append(text, "open files " + files);
   if (const auto& stack = fact(rank, "limit_stack"); !stack.empty()) append(text, "stack " + bytes_text(stack));

@@ -10,6 +10,9 @@
 #include "analysis/text/lists.h"
 #include "analysis/text/numbers.h"
 #include "analysis/trace/parallel.h"
+#include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
+#include "profiler/format/reader.h"
 
 namespace paceline::analysis {
 namespace rank_summary_parts {
@@ -56,6 +59,24 @@ std::optional<double> waiting_for_cpu(const Rank& rank) {
   const std::int64_t ns = waiting->time_ns.back() - waiting->time_ns.front();
   if (ns <= 0) return std::nullopt;
   return std::max(waiting->value.back() - waiting->value.front(), 0.0) * 1e3 / static_cast<double>(ns);
+}
+
+// The rise of a counter of the control group; nothing if it is not in the trace.
+std::optional<double> rise_of(const Rank& rank, std::string_view counter) {
+  const Samples* samples = find_counter(rank, counter, "cgroup");
+  if (samples == nullptr || samples->size() == 0) return std::nullopt;
+  return std::max(samples->value.back() - samples->value.front(), 0.0);
+}
+
+std::optional<CgroupUse> cgroup_use(const Rank& rank) {
+  const auto periods = rise_of(rank, "CPU limit, periods"), kills = rise_of(rank, "memory limit, OOM kills");
+  if (!periods && !kills) return std::nullopt;
+  return CgroupUse{.periods = periods.value_or(0),
+                   .throttled_periods = rise_of(rank, "CPU limit, throttled periods").value_or(0),
+                   .throttled_s = 1e-6 * rise_of(rank, "CPU limit, throttled time").value_or(0),
+                   .oom_kills = kills.value_or(0),
+                   .memory_hits = rise_of(rank, "memory limit, hits").value_or(0),
+                   .memory_reclaims = rise_of(rank, "memory limit, throttled above high").value_or(0)};
 }
 
 // The bits of NVML's nvmlClocksEventReasons by which the hardware protects itself. A power cap in software is normal at
@@ -110,11 +131,15 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   RankSummary summary = identity_of(rank);
   summary.iterations = iterations_of(table, rank);
   IterationPhases of_iterations(summary.iterations);
-  Intervals compute;
+  Intervals compute, working;
   each_phase_interval(table, rank, [&](const PhaseInterval& interval) {
     summary.phase_ns[static_cast<std::size_t>(interval.phase)] += interval.end_ns - interval.start_ns;
     of_iterations.add(interval);
-    if (is_compute(interval.phase)) compute.push_back({interval.start_ns, interval.end_ns});
+    const TimeInterval time{interval.start_ns, interval.end_ns};
+    if (is_compute(interval.phase)) compute.push_back(time);
+    if (!works(interval.phase)) return;
+    if (working.empty() || working.back().end_ns != time.start_ns) working.push_back(time);
+    working.back().end_ns = time.end_ns;
   });
   summary.losses = losses_of(rank);
   if (const auto losses = main_thread_losses(rank); !losses.empty()) summary.first_loss_ns = losses.front().start_ns;
@@ -132,9 +157,11 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
   }
   summary.ranges = range_statistics(table.trace(), rank, correlations ? &*correlations : nullptr);
   summary.collective_calls = collective_calls(table.trace(), rank);
+  cover(summary.collective_calls, std::move(working), gpu.compute);
   add_marks(table.trace(), rank, summary);
   summary.waiting_for_cpu = waiting_for_cpu(rank);
   summary.gpu_troubles = gpu_troubles(rank);
+  summary.cgroup = cgroup_use(rank);
   summary.stage = stage_times(table.trace(), rank, summary.iterations);
   return summary;
 }
@@ -177,15 +204,33 @@ std::string failures_text(std::span<const RankSummary> ranks) {
                      status);
 }
 
+// True if the rank's process certainly runs. Costs one read of the header, for a file that is not closed.
+bool still_runs(const RankSummary& rank) {
+  if (rank.format != "pace") return false;
+  try {
+    return format::liveness_of(format::read_trace_header(rank.path)) == format::Liveness::lives;
+  } catch (const Error&) {  // the file was removed meanwhile, or lies elsewhere
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string sudden_ends_text(std::span<const RankSummary> ranks) {
-  std::vector<int> sudden;
+  std::vector<int> sudden, running;
   const RankSummary* first = nullptr;
   for (const RankSummary& rank : ranks) {
     if (rank.ended) continue;
+    if (still_runs(rank)) {
+      running.push_back(rank.rank);
+      continue;
+    }
     sudden.push_back(rank.rank);
     if (first == nullptr || rank.end_ns < first->end_ns) first = &rank;
+  }
+  if (first == nullptr && !running.empty()) {
+    return fmt::format("{} still {}: the figures cover what is recorded so far.", capitalised(rank_list(running)),
+                       running.size() == 1 ? "runs" : "run");
   }
   if (first == nullptr) return failures_text(ranks);
   const std::string who = capitalised(rank_list(sudden)), last_event = point_in_time(first->end_ns);

@@ -40,6 +40,13 @@ struct GpuTrouble {
   double slowed_down = 0;  // share of the samples
 };
 
+// How often the kernel enforced the limits of the rank's control group (a container's or a batch job's).
+struct CgroupUse {
+  double periods = 0, throttled_periods = 0;  // of the CPU limit
+  double throttled_s = 0;                     // added up over the CPUs
+  double oom_kills = 0, memory_hits = 0, memory_reclaims = 0;
+};
+
 struct RankSummary {
   int rank = 0, world_size = 1;
   std::string path, format, host, boot_id;
@@ -71,6 +78,7 @@ struct RankSummary {
   std::vector<AccuracyPoint> accuracies = {};  // its marks `accuracy`, by time
   std::optional<double> waiting_for_cpu = {};  // share of its time that the main thread was ready to run but had no CPU
   std::vector<GpuTrouble> gpu_troubles = {};
+  std::optional<CgroupUse> cgroup = {};      // nothing without limits
   StageTimes stage = {};                     // of a pipeline
   std::vector<ExchangeTime> exchanges = {};  // of a sharded optimizer or of compressed gradients
 };
@@ -86,7 +94,7 @@ std::vector<RankSummary> identities(const Trace& trace);
 std::string failure_of(const RankSummary& rank);
 
 // One sentence about the ranks whose process did not come to its end: "Rank 1 did not end by itself (a signal ended it,
-// it crashed, or it still runs): its last event is at 1.204 s." "" where all did.
+// it crashed, or it still runs): its last event is at 1.204 s." Or "Rank 1 still runs: …" "" where all did.
 std::string sudden_ends_text(std::span<const RankSummary> ranks);
 
 }  // namespace paceline::analysis

@@ -84,16 +84,16 @@ Part read_files(const RunFiles& files, const std::string& path, const RunReading
   return part;
 }
 
-Part read_part(const std::string& path, const RunReading& reading, const Progress& progress) {
+Part read_part(const RunPaths& paths, const RunReading& reading, const Progress& progress) {
   if (reading.clock != ClockMethod::automatic) {
     Part part;
     const bool first = reading.processes == nullptr || reading.processes->number() == 0;
-    if (first) part.whole = load_run(path, reading.clock, progress);
+    if (first) part.whole = load_run(paths, reading.clock, progress);
     return part;
   }
-  const RunFiles files = find_run_files(path, progress.from_to(0, 0.3));
+  const RunFiles files = find_run_files(paths, progress.from_to(0, 0.3));
   try {
-    return read_files(files, path, reading, progress);
+    return read_files(files, paths.name(), reading, progress);
   } catch (const Error& error) {
     throw Error(files.with_names(error.what()));
   }
@@ -117,20 +117,21 @@ ReadRun analysed(Part& part, const std::string& path) {
 
 }  // namespace run_reading
 
-std::optional<ReadRun> read_run(const std::string& path, const RunReading& reading, const WithProgress& with_progress,
+std::optional<ReadRun> read_run(const RunPaths& paths, const RunReading& reading, const WithProgress& with_progress,
                                 bool& failed) {
   using namespace run_reading;
+  const std::string path = paths.name();
   failed = false;
   if (reading.processes == nullptr) {
     Part part;
-    with_progress([&](const Progress& progress) { part = read_part(path, reading, progress); });
+    with_progress([&](const Progress& progress) { part = read_part(paths, reading, progress); });
     return analysed(part, path);
   }
   // Every process takes part in the exchange, also one that failed.
   Part part;
   std::string sent, failure;
   try {
-    with_progress([&](const Progress& progress) { part = read_part(path, reading, progress); });
+    with_progress([&](const Progress& progress) { part = read_part(paths, reading, progress); });
     sent = 'S' + bytes_of(part.notes_of_ranks, part.summaries);
   } catch (const std::bad_alloc&) {
     failure = fmt::format("{}: not enough memory", path);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/clocks/trace_alignment.h"
+#include "analysis/load/run_paths.h"
 #include "analysis/run/run_analysis.h"
 #include "analysis/trace/progress.h"
 
@@ -53,7 +54,7 @@ using WithProgress = std::function<void(const std::function<void(const Progress&
 // Reads the run inside `with_progress`, and analyses it. Throws Error where it cannot be read, on process 0 for a
 // failure of any process; the other processes return nothing then, with `failed` set. Of files that are no .pace files,
 // process 0 reads all.
-std::optional<ReadRun> read_run(const std::string& path, const RunReading& reading, const WithProgress& with_progress,
+std::optional<ReadRun> read_run(const RunPaths& run, const RunReading& reading, const WithProgress& with_progress,
                                 bool& failed);
 
 }  // namespace paceline::analysis

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "analysis/metrics/end_differences.h"
 #include "analysis/metrics/lateness_hosts.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/metrics/warm_up.h"
@@ -233,6 +234,30 @@ std::vector<std::uint32_t> hosts_of_ranks(const RunAnalysis& run) {
   return indices;
 }
 
+// Nobody is late because of a clock: a rank or host whose lateness its host's clock explains at least half of is not
+// named.
+void leave_out_wrong_clocks(RunAnalysis& run, const std::vector<double>& end_differences) {
+  const std::vector<std::uint32_t> hosts = hosts_of_ranks(run);
+  if (hosts.empty() || run.hosts.size() < 2 || end_differences.empty()) return;
+  const auto in_part = [&](std::size_t host, bool inside) {  // median over the ranks of the host, or of the others
+    std::vector<std::int64_t> ends;
+    for (std::size_t r = 0; r < hosts.size(); ++r) {
+      if ((hosts[r] == host) == inside) ends.push_back(static_cast<std::int64_t>(end_differences[r]));
+    }
+    return static_cast<double>(median(std::move(ends)));
+  };
+  const auto is_clock = [&](std::size_t host, const LateRank& late) {
+    const double ahead_ns = in_part(host, true) - in_part(host, false);
+    if (2 * ahead_ns * run.lateness_table.collectives < late.behind_ns) return false;
+    if (std::ranges::find(run.wrong_clocks, host, &WrongClock::host) == run.wrong_clocks.end()) {
+      run.wrong_clocks.push_back({host, ahead_ns});
+    }
+    return true;
+  };
+  std::erase_if(run.host_lateness.late, [&](const LateRank& late) { return is_clock(late.rank, late); });
+  std::erase_if(run.lateness.late, [&](const LateRank& late) { return is_clock(hosts[late.rank], late); });
+}
+
 void add_collectives(RunAnalysis& run) {
   std::vector<CollectiveCalls> calls;
   std::vector<std::span<const Iteration>> iterations;
@@ -247,10 +272,12 @@ void add_collectives(RunAnalysis& run) {
     run.lateness_table = lateness_of(collectives, iterations);
     const LatenessTable& table = run.lateness_table;
     run.lateness = test_lateness(table, run.clock_error_ns);
+    run.host_lateness = test_lateness(lateness_of_hosts(table, hosts_of_ranks(run)), run.clock_error_ns);
+    leave_out_wrong_clocks(run, end_differences(collectives, calls.size()));
+    run.irregularity = test_irregularity(table, run.lateness);
     for (const LateRank& late : run.lateness.late) {
       run.lateness_causes.push_back({slow_phase(table, iterations, late), lateness_pattern(table, late.rank)});
     }
-    run.host_lateness = test_lateness(lateness_of_hosts(table, hosts_of_ranks(run)), run.clock_error_ns);
   }
   run.link_uses = link_uses(collectives, link_ends(run));
   if (run.losses.located) run.small_collectives = small_collectives(collectives, iterations);

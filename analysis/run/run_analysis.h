@@ -64,6 +64,12 @@ struct LatenessCause {
   LatenessPattern pattern;
 };
 
+// The clock of a host that is off by more than its traces state, and by more than half of what looks like lateness.
+struct WrongClock {
+  std::size_t host = 0;  // index into RunAnalysis::hosts
+  double ahead_ns = 0;   // of the other hosts, by the ends of collectives that all ranks leave together
+};
+
 // What was lost of a run while it was recorded, over all ranks.
 struct RunLosses {
   std::uint64_t events = 0;
@@ -118,8 +124,10 @@ struct RunAnalysis {
   LatenessTest lateness;
   std::vector<LatenessCause> lateness_causes;  // as lateness.late
   LatenessTest host_lateness;                  // of `hosts`, by index; not judged where hosts cannot be compared
-  std::vector<LinkUse> link_uses;              // what large collectives and messages achieved
-  std::vector<LinkTimes> link_times;           // of messages
+  LatenessTest irregularity;                   // ranks that are irregular, not slow
+  std::vector<WrongClock> wrong_clocks;  // hosts that seem slow because their clock is off; they are not in the tests
+  std::vector<LinkUse> link_uses;        // what large collectives and messages achieved
+  std::vector<LinkTimes> link_times;     // of messages
   std::optional<SmallCollectives> small_collectives;
   std::uint64_t dropped = 0;
   std::map<std::string, std::uint64_t> dropped_by_cause;

@@ -59,23 +59,31 @@ void each_member(A& a, ExchangeTime& v) {
 }
 template <class A>
 void each_member(A& a, CollectiveCalls::Membership& v) {
-  a(v.communicator, v.text);
+  a(v.communicator, v.text, v.own_rank);
+}
+template <class A>
+void each_member(A& a, CollectiveCalls::Pending& v) {
+  a(v.communicator, v.operation, v.peer, v.tag, v.sends, v.receives, v.since_ns, v.until_ns);
 }
 template <class A>
 void each_member(A& a, CollectiveCalls& v) {
   a(v.rank, v.world_size, v.end_ns, v.operations, v.calls, v.unnumbered, v.communicators, v.open_slice, v.complete,
-    v.complete_at_end);
+    v.complete_at_end, v.busy, v.pending, v.covered[0], v.covered[1], v.covered[2]);
+}
+template <class A>
+void each_member(A& a, CgroupUse& v) {
+  a(v.periods, v.throttled_periods, v.throttled_s, v.oom_kills, v.memory_hits, v.memory_reclaims);
 }
 template <class A>
 void each_member(A& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
          clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
          iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions,
-         accuracies, waiting_for_cpu, gpu_troubles, stage, exchanges] = v;
+         accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges] = v;
   a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
     clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
     iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions, accuracies,
-    waiting_for_cpu, gpu_troubles, stage, exchanges);
+    waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges);
 }
 
 class Writer {

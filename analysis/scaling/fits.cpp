@@ -106,8 +106,8 @@ bool breaks_convexity(const Series& series, const Which& kept, double error_rate
   return false;
 }
 
-// The one point that keeps the others from lying on any law: the times are not convex with it and are without it, which
-// holds for no other point. From four rank counts on; with three, any of them could be the wrong one.
+// The only point whose removal makes the times convex in the number of ranks, as every law requires. Returns nothing
+// for fewer than four rank counts, because with three any of them could be the wrong one.
 std::optional<std::size_t> foreign_point(const Series& series, double error_rate) {
   Which all;
   for (std::size_t i = 0; i < series.which.size(); ++i) all.push_back(i);

@@ -1,5 +1,8 @@
 #include "analysis/text/labels.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -34,17 +37,54 @@ bool is_control(std::uint32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
+// Plain ASCII, as most text is, is copied as it stands.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+// Calls out(character, code) for each character; the character is the replacement where a byte is not UTF-8.
+template <class Out>
+void each_character(std::string_view text, Out&& out) {
+  while (!text.empty()) {
+    std::uint32_t code = 0;
+    const std::size_t length = character_at(text, code);
+    out(length == 0 ? replacement : text.substr(0, length), length == 0 ? 0xFFFDU : code);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+}
+
+std::string cleaned(std::string_view text, bool newlines) {
+  if (is_plain(text)) return std::string(text);
+  std::string out;
+  each_character(text, [&](std::string_view character, std::uint32_t code) {
+    out += is_control(code) && !(newlines && code == '\n') ? replacement : character;
+  });
+  return out;
+}
+
 }  // namespace label_parts
+
+std::string printable(std::string_view text) { return label_parts::cleaned(text, false); }
+std::string printable_lines(std::string_view text) { return label_parts::cleaned(text, true); }
+
+std::string printable_json(std::string_view document) {
+  std::string out;
+  label_parts::each_character(document, [&](std::string_view character, std::uint32_t code) {
+    if (label_parts::is_control(code) && code != '\n') {
+      out += fmt::format("\\u{:04x}", code);
+    } else {
+      out += character;
+    }
+  });
+  return out;
+}
 
 std::string label(std::string_view name, std::size_t most) {
   using namespace label_parts;
   std::vector<std::string_view> characters;
-  while (!name.empty()) {
-    std::uint32_t code = 0;
-    const std::size_t length = character_at(name, code);
-    characters.push_back(length == 0 || is_control(code) ? replacement : name.substr(0, length));
-    name.remove_prefix(length == 0 ? 1 : length);
-  }
+  each_character(name, [&](std::string_view character, std::uint32_t code) {
+    characters.push_back(is_control(code) ? replacement : character);
+  });
   const bool whole = characters.size() <= most;
   const std::size_t head = whole ? characters.size() : most / 2, tail = whole ? 0 : most - 1 - head;
   std::string out;

@@ -26,8 +26,8 @@ enum class TrackKind : std::uint8_t { thread, mpi, stream, nccl, copy, counter }
 
 // Values over time, of a track of kind counter.
 struct Samples {
-  std::string name, unit, device;  // "bytes sent", "bytes", "eth0"; the unit of what is counted by the piece is ""
-  // A sum rises, counted from its first sample, and what it rose by says something; else the value itself does.
+  std::string name, unit, device;  // "bytes sent", "bytes", "eth0"; the unit of a plain count is ""
+  // A sum is counted from its first sample and only rises: its increase is the figure. Otherwise the value itself is.
   bool is_sum = false;
   std::vector<std::int64_t> time_ns;  // rising
   std::vector<double> value;          // exact for integers below 2^53

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -14,11 +15,13 @@
 #include <set>
 
 #include "analysis/importers/pace/clock.h"
+#include "analysis/metrics/accusations.h"
 #include "analysis/metrics/hangs.h"
 #include "analysis/metrics/statistics.h"
 #include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 #include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/reader.h"
 
@@ -34,6 +37,8 @@ constexpr std::uint64_t meeting_polls = 64;  // after which a collective that no
 constexpr std::uint64_t patient_polls = 5;   // for ranks that are missing when all others have ended
 constexpr double test_share = 0.004;         // of a core, for the test of lateness
 constexpr std::int64_t realign_ns = 60'000'000'000;
+// A running rank without a new event for so long, or in one MPI call for so long, makes no progress.
+constexpr double silent_ns = 5e9;
 
 std::int64_t utc_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -52,27 +57,6 @@ double ns_per_tick(const format::FileHeader& header) {
   return plausible ? 1e9 / header.ticks_per_second : 1;
 }
 
-std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// The 22nd field of proc(5)'s stat, in clock ticks after boot; 0 where there is no such process.
-std::uint64_t start_of_process(std::uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  if (text.compare(name_end, 3, ") Z") == 0) return 0;  // a zombie runs no more
-  std::size_t at = name_end;
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  std::uint64_t start = 0;
-  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), start);
-  return start;
-}
-
 int number_in(const std::map<std::string, std::string>& settings, const char* key, int from_header) {
   if (from_header >= 0) return from_header;
   int value = -1;
@@ -87,6 +71,11 @@ std::string operation_of(std::uint16_t function) {
   return known != nullptr ? std::string(known->name) : fmt::format("MPI function {}", function);
 }
 
+// A file that the recorder has closed is not gone: it ended.
+bool is_gone(const format::TraceFacts& facts) {
+  return facts.header.closed == 0 && format::liveness_of(facts) == format::Liveness::ended;
+}
+
 }  // namespace live_job_parts
 
 std::uint64_t LiveJob::bytes_read() const {
@@ -96,19 +85,23 @@ std::uint64_t LiveJob::bytes_read() const {
 }
 
 void LiveJob::find_files() {
+  for (const std::filesystem::path& directory : run_.paths) find_files_in(directory);
+}
+
+void LiveJob::find_files_in(const std::filesystem::path& directory) {
   using namespace live_job_parts;
   std::error_code error;
-  const fs::file_status status = fs::status(directory_, error);
+  const fs::file_status status = fs::status(directory, error);
   if (!fs::exists(status)) return;
   std::vector<fs::path> found;
   if (fs::is_regular_file(status)) {
-    found.push_back(directory_);
+    found.push_back(directory);
   } else if (fs::is_directory(status)) {
-    fs::directory_iterator entries(directory_, error);
+    fs::directory_iterator entries(directory, error);
     for (; !error && entries != fs::directory_iterator(); entries.increment(error)) found.push_back(entries->path());
   }
   if (error || (!fs::is_directory(status) && found.empty())) {
-    throw Error(fmt::format("{}: {}; give the directory of a run", directory_.string(),
+    throw Error(fmt::format("{}: {}; give the directory of a run", directory.string(),
                             error ? error.message() : "neither a directory nor a file"));
   }
   for (const fs::path& path : found) {
@@ -123,13 +116,19 @@ void LiveJob::find_files() {
 void LiveJob::read(File& file) {
   using namespace live_job_parts;
   if (file.state == LiveState::ended || file.state == LiveState::killed || file.state == LiveState::lost) return;
-  // A process that is gone before the file is read has written all that it ever will.
-  const bool gone = file.rank != nullptr && is_gone(file);
-  try {
+  const auto take = [&] {
     const std::vector<NewEvents> news = file.growing.poll();
     const format::FileHeader& header = file.growing.facts().header;
     if (file.rank == nullptr) file.rank = std::make_unique<LiveRank>(header.pid);
     file.rank->add(news, header.start_ticks);
+  };
+  try {
+    // The header names the process.
+    if (file.rank == nullptr) take();
+    // A process that is gone before the file is read has written all that it ever will.
+    const bool gone = is_gone(file.growing.facts());
+    take();
+    const format::FileHeader& header = file.growing.facts().header;
     file.failures = 0;
     file.problem = file.growing.damage();
     if (header.closed != 0) {
@@ -144,20 +143,12 @@ void LiveJob::read(File& file) {
   }
 }
 
-bool LiveJob::is_gone(const File& file) const {
-  using namespace live_job_parts;
-  static const std::string boot_id = first_line("/proc/sys/kernel/random/boot_id");
-  const format::TraceFacts& facts = file.growing.facts();
-  if (facts.boot_id.empty() || facts.boot_id != boot_id || facts.process_start == 0) return false;
-  // Process ids of another PID namespace (a container) mean other processes here.
-  return start_of_process(facts.header.pid) != facts.process_start;
-}
-
 // One file for each rank: of several, the one that began last. Child processes are left out.
 void LiveJob::choose_ranks() {
   using namespace live_job_parts;
   std::vector<File*> candidates;
   std::int64_t newest_start = 0;
+  std::string launch;
   left_out_.clear();
   for (const auto& [path, file] : files_) {
     if (file->rank == nullptr) {
@@ -169,18 +160,29 @@ void LiveJob::choose_ranks() {
     if (facts.header.start_utc_ns >= newest_start && facts.parent.empty()) {
       newest_start = facts.header.start_utc_ns;
       job_ = facts.job;
+      if (!facts.launch.empty()) launch = facts.launch;
     }
   }
   std::map<int, File*> chosen;
   std::vector<File*> unnumbered;
   std::size_t other_jobs = 0;
+  const auto number_of = [](const File& file) {
+    return number_in(file.rank->settings(), "rank", file.growing.facts().header.rank);
+  };
+  // Of several mpirun of one job, one after the other, the last one is shown.
+  std::map<std::string, std::set<int>> launches;  // the ranks of each
+  for (const File* file : candidates) launches[file->growing.facts().launch].insert(number_of(*file));
+  const std::set<int>& newest = launches[launch];
   for (File* file : candidates) {
     const format::TraceFacts& facts = file->growing.facts();
-    if (facts.job != job_) {
+    const bool is_earlier = !launch.empty() && !facts.launch.empty() && facts.launch != launch &&
+                            file->state != LiveState::running &&
+                            std::ranges::any_of(launches[facts.launch], [&](int r) { return newest.contains(r); });
+    if (facts.job != job_ || is_earlier) {
       ++other_jobs;
       continue;
     }
-    const int number = number_in(file->rank->settings(), "rank", facts.header.rank);
+    const int number = number_of(*file);
     if (!facts.parent.empty() && number < 0) continue;  // a child without a rank of its own
     if (number < 0) {
       unnumbered.push_back(file);
@@ -193,9 +195,8 @@ void LiveJob::choose_ranks() {
     if (of_rank == nullptr || order(of_rank) < order(file)) of_rank = file;
   }
   if (other_jobs > 0) {
-    left_out_[directory_.string()] =
-        fmt::format("{} of an earlier job left out; record each run into a directory of its own",
-                    plural(other_jobs, "file", "files"));
+    left_out_[run_.name()] = fmt::format("{} of an earlier job left out; record each run into a directory of its own",
+                                         plural(other_jobs, "file", "files"));
   }
   std::ranges::stable_sort(unnumbered, {}, [](const File* f) { return f->growing.facts().header.start_utc_ns; });
   int next = 0;
@@ -220,7 +221,7 @@ void LiveJob::forget_figures() {
   open_rows_.clear();
   rows_.clear();
   meetings_.clear();
-  finished_rows_ = tested_rows_ = 0;
+  finished_rows_ = tested_rows_ = next_look_ = 0;
   lateness_.reset();
   steps_.assign(ranks_.size(), {});
 }
@@ -297,6 +298,10 @@ void LiveJob::collect() {
       Row& row = *found;
       if (row.duration_ns[r] < 0) ++row.finished;
       row.duration_ns[r] = until - from;
+      row.ranks[r].start_ns = from;
+      for (const auto& [begin, end] : iteration.working) {
+        row.ranks[r].working.push_back({time_ns(file, begin), time_ns(file, end)});
+      }
       const double ticks = static_cast<double>(iteration.end - iteration.start);
       const double ns_per_tick = ticks > 0 ? static_cast<double>(until - from) / ticks : 0;
       for (std::size_t p = 0; p < phase_count; ++p) {
@@ -333,31 +338,64 @@ void LiveJob::meet(const LiveCall& call, std::uint32_t rank) {
   meetings_.erase(key);
 }
 
-// All members have left it: what each waited, and when each arrived.
+// All members have left it: when each arrived, and when each was blocked in it.
 void LiveJob::complete(const Meeting& meeting) {
+  constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::min();
   const std::size_t n = meeting.calls.size();
-  std::int64_t last_start = std::numeric_limits<std::int64_t>::min();
-  for (const auto& [rank, call] : meeting.calls) last_start = std::max(last_start, time_ns(*ranks_[rank], call.start));
-  bool one_iteration = true;
-  std::vector<double> arrivals(n), waits(n);
-  std::vector<bool> seen(ranks_.size());
   const std::optional<std::int64_t> number = meeting.calls.front().second.iteration;
-  const std::int64_t origin = time_ns(*ranks_[meeting.calls.front().first], meeting.calls.front().second.start);
+  bool one_iteration = n == ranks_.size() && n > 1;
+  Row::Common arrivals{.last_start_ns = nobody, .starts_ns = std::vector<std::int64_t>(ranks_.size(), nobody)};
   for (const auto& [rank, call] : meeting.calls) {
-    const File& file = *ranks_[rank];
-    const std::int64_t end = time_ns(file, call.end), blocked = time_ns(file, call.blocked_from);
-    const auto wait = static_cast<double>(std::max<std::int64_t>(std::min(last_start, end) - blocked, 0));
-    if (seen[rank]) return;  // damaged numbers
-    seen[rank] = true;
-    Row* const row = call.iteration ? row_of(*call.iteration) : nullptr;
-    if (row != nullptr) row->wait_ns[rank] += wait;
+    std::int64_t& start = arrivals.starts_ns[rank];
+    if (start != nobody) return;  // damaged numbers
+    start = time_ns(*ranks_[rank], call.start);
+    arrivals.last_start_ns = std::max(arrivals.last_start_ns, start);
     one_iteration = one_iteration && call.iteration && call.iteration == number;
-    if (n != ranks_.size()) continue;
-    arrivals[rank] = static_cast<double>(time_ns(file, call.start) - origin);
-    waits[rank] = wait;
   }
-  if (n != ranks_.size() || n < 2 || !one_iteration) return;
-  if (Row* const row = row_of(*number)) add_collective(row->lateness, arrivals, waits);
+  Row* const common = one_iteration ? row_of(*number) : nullptr;
+  for (const auto& [rank, call] : meeting.calls) {
+    Row* const row = call.blocked_iteration ? row_of(*call.blocked_iteration) : nullptr;
+    if (row == nullptr) continue;
+    const File& file = *ranks_[rank];
+    const std::size_t index = row == common ? row->common.size() : Row::no_common;
+    (call.on_main ? row->ranks[rank].on_main : row->ranks[rank].on_helpers)
+        .push_back({time_ns(file, call.polled_from), time_ns(file, call.end), arrivals.last_start_ns,
+                    static_cast<std::uint32_t>(index)});
+  }
+  if (common != nullptr) common->common.push_back(std::move(arrivals));
+}
+
+// What each rank waited in the iteration, and how late it was.
+void LiveJob::finish(Row& row) {
+  std::vector<RankArrival> arrivals(row.ranks.size());
+  std::vector<std::vector<BlockedTime>> blocked(row.ranks.size());
+  std::vector<bool> awaited(row.common.size());
+  for (std::size_t r = 0; r < row.ranks.size(); ++r) {
+    Row::OfRank& rank = row.ranks[r];
+    std::vector<BlockedTime> calls = std::move(rank.on_main);
+    for (const BlockedTime& call : rank.on_helpers) add_uncovered(call, rank.working, calls);
+    blocked[r] = outermost(std::move(calls));
+    arrivals[r] = {.iteration_start_ns = rank.start_ns, .arrival_ns = 0, .waited_ns = 0, .blocked = blocked[r]};
+    for (const BlockedTime& interval : blocked[r]) {
+      rank.waited_ns += static_cast<double>(interval.wait_ns());
+      if (interval.collective == Row::no_common) continue;
+      arrivals[r].waited_ns += interval.wait_ns();
+      awaited[interval.collective] = true;
+    }
+    rank = {.start_ns = 0, .waited_ns = rank.waited_ns, .on_main = {}, .on_helpers = {}, .working = {}};
+  }
+  const Row::Common* last = nullptr;
+  bool last_awaited = false;
+  for (std::size_t c = 0; c < row.common.size(); ++c) {
+    const Row::Common& one = row.common[c];
+    const bool later = last == nullptr || one.last_start_ns >= last->last_start_ns;
+    if (awaited[c] == last_awaited ? later : awaited[c]) last = &one, last_awaited = awaited[c];
+  }
+  if (last != nullptr) {
+    for (std::size_t r = 0; r < arrivals.size(); ++r) arrivals[r].arrival_ns = last->starts_ns[r];
+    add_last_awaited(row.lateness, arrivals);
+  }
+  row.common = {};
 }
 
 // The iteration's row; null where it was complete a short time ago, so that nothing can be added to it.
@@ -370,7 +408,7 @@ LiveJob::Row* LiveJob::row_of(std::int64_t number) {
   }
   Row& row = open_rows_[number];
   row.duration_ns.assign(ranks_.size(), -1);
-  row.wait_ns.assign(ranks_.size(), 0);
+  row.ranks.resize(ranks_.size());
   return &row;
 }
 
@@ -403,6 +441,7 @@ void LiveJob::finish_rows() {
       ++row;
       continue;
     }
+    finish(row->second);
     row->second.lateness.step_ns = static_cast<double>(std::max<std::int64_t>(row->second.duration_ns.back(), 0));
     rows_.emplace_back(row->first, std::move(row->second));
     if (rows_.size() > kept_rows) rows_.pop_front();
@@ -412,11 +451,14 @@ void LiveJob::finish_rows() {
   test_lateness_if_due(all_ended);
 }
 
-// At most so often that it takes a small share of a core.
+// Each look at a running job may name somebody by chance, so the looks share one level (alpha spending: K. K. G. Lan
+// and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). Look k spends 1/(k (k +
+// 1)) of it, which adds up to less than the level, and a look comes when half as many rows again as at the last one are
+// there, or the job has ended. Looks that judge nothing spend nothing; they take a small share of a core at most.
 void LiveJob::test_lateness_if_due(bool now) {
   using namespace live_job_parts;
   if (ranks_.size() < 2 || finished_rows_ == tested_rows_) return;
-  if (!now && clock_s(CLOCK_MONOTONIC) < next_test_s_) return;
+  if (!now && (clock_s(CLOCK_MONOTONIC) < next_test_s_ || finished_rows_ < next_look_)) return;
   const double before = clock_s(CLOCK_PROCESS_CPUTIME_ID);
   const std::uint64_t dropped = finished_rows_ - rows_.size();
   const std::uint64_t warm_up = std::max<std::uint64_t>(1, finished_rows_ / 10);
@@ -428,8 +470,23 @@ void LiveJob::test_lateness_if_due(bool now) {
     if (!rows_[i].second.lateness.late_ns.empty()) add_iteration(table, rows_[i].first, rows_[i].second.lateness);
   }
   lateness_ = test_lateness(table, clock_error);
+  if (lateness_->judged) {
+    const auto look = static_cast<double>(++looks_);
+    correct_for_all(std::array{Accuser{.late = &*lateness_}}, accusation_level / (look * (look + 1)));
+    next_look_ = finished_rows_ + finished_rows_ / 2;
+  }
   tested_rows_ = finished_rows_;
   next_test_s_ = clock_s(CLOCK_MONOTONIC) + (clock_s(CLOCK_PROCESS_CPUTIME_ID) - before) / test_share;
+}
+
+// Not blocked in MPI, and not silent for longer than ever before. `age` is that of its newest event, in ns.
+bool LiveJob::makes_progress(const File& file, double age) {
+  using namespace live_job_parts;
+  const double ns = ns_per_tick(file.growing.facts().header);
+  if (const auto since = file.rank->in_mpi_since()) {
+    return static_cast<double>(file.rank->last_ticks() - *since) * ns + age < silent_ns;
+  }
+  return age < std::max(silent_ns, 2 * ns * static_cast<double>(file.rank->longest_silence()));
 }
 
 // Through the report's own search, from the calls that are open and the last ones that ended.
@@ -452,30 +509,46 @@ std::vector<std::string> LiveJob::hangs() const {
     own.complete_at_end = !lost && !file->rank->paused() && file->problem.empty();
     own.complete = own.complete_at_end && file->growing.skipped_events() == 0;
     for (const auto& [number, communicator] : file->rank->communicators()) {
-      own.communicators.push_back({communicator.identity, label(communicator.name, 40)});
+      own.communicators.push_back({communicator.identity, label(communicator.name, 40), communicator.own_rank});
+    }
+    own.busy = file->state == LiveState::running && makes_progress(*file, age_ns(*file, utc));
+    for (const LiveRank::OpenMessage& open : file->rank->open_messages()) {
+      const auto communicator = file->rank->communicators().find(open.communicator);
+      if (communicator == file->rank->communicators().end()) continue;
+      const std::string operation = operation_of(open.function);
+      own.pending.push_back({.communicator = communicator->second.identity,
+                             .operation = operation,
+                             .peer = open.peer,
+                             .tag = open.tag,
+                             .sends = blocks_in_send(operation),
+                             .receives = blocks_in_receive(operation),
+                             .since_ns = time_ns(*file, open.since) - zero,
+                             .until_ns = own.end_ns});
     }
     const auto add = [&](std::uint64_t communicator, std::uint64_t sequence, std::uint32_t round,
-                         std::uint16_t function) -> CollectiveCall& {
+                         std::string operation) -> CollectiveCall& {
       CollectiveCall& call = own.calls.emplace_back();
       call.communicator = communicator;
       call.sequence = sequence;
       call.round = round;
       call.operation = static_cast<std::uint32_t>(own.operations.size());
-      own.operations.push_back(operation_of(function));
+      own.operations.push_back(std::move(operation));
       return call;
     };
     for (const auto& [communicator, entered] : file->entered) {
-      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, 0);
+      for (const auto& [sequence, starts] : entered.starts) add(communicator, sequence, starts, "");
       if (entered.highest < 0) continue;
-      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, 0);
+      CollectiveCall& call = add(communicator, static_cast<std::uint64_t>(entered.highest), 0, "");
       call.end_ns = static_cast<std::int64_t>(file->longest_wait);
     }
     for (const LiveCall& open : file->rank->open_calls()) {
-      CollectiveCall& call = add(open.communicator, open.sequence, open.round, open.function);
+      CollectiveCall& call =
+          add(open.communicator, open.sequence, open.round,
+              open.range != 0 ? label(file->rank->name(open.range), 40) : operation_of(open.function));
       call.unfinished = true;
       call.members = open.members;
       call.start_ns = call.blocked_from_ns = time_ns(*file, open.blocked_from) - zero;
-      call.end_ns = own.end_ns;
+      call.end_ns = open.polled == 0 ? own.end_ns : time_ns(*file, open.polled) - zero;
     }
   }
   std::vector<std::string> texts;
@@ -486,7 +559,7 @@ std::vector<std::string> LiveJob::hangs() const {
 WatchFrame LiveJob::frame() {
   using namespace live_job_parts;
   WatchFrame frame;
-  frame.path = directory_.string();
+  frame.path = run_.name();
   const std::int64_t utc = utc_ns();
   std::set<std::string> hosts;
   std::int64_t first_utc = utc, last_utc = 0;
@@ -509,7 +582,7 @@ WatchFrame LiveJob::frame() {
     rank.step_ns = median(std::vector<std::int64_t>(steps_[r].begin(), steps_[r].end()));
     double waited = 0, late = 0, time = 0, judged = 0;
     for (auto row = begin; row != rows_.end(); ++row) {
-      waited += row->second.wait_ns[r];
+      waited += row->second.ranks[r].waited_ns;
       time += static_cast<double>(std::max<std::int64_t>(row->second.duration_ns[r], 0));
       if (row->second.lateness.behind_ns.empty()) continue;
       late += row->second.lateness.behind_ns[r];

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "analysis/clocks/alignment.h"
+#include "analysis/load/run_paths.h"
 #include "analysis/metrics/lateness.h"
 #include "analysis/watch/live_rank.h"
 
@@ -38,10 +40,10 @@ struct WatchedRank {
   int rank = 0;
   std::string host;
   LiveState state = LiveState::running;
-  std::uint64_t iterations = 0;  // finished ones
-  std::int64_t step_ns = 0;      // median of its last iterations; 0: it has none
-  double wait_share = 0;         // of its last iterations: waiting for other ranks in collectives
-  double late_ns = 0;  // mean arrival behind the median of the other ranks, summed over an iteration's collectives
+  std::uint64_t iterations = 0;    // finished ones
+  std::int64_t step_ns = 0;        // median of its last iterations; 0: it has none
+  double wait_share = 0;           // of its last iterations: waiting for other ranks in collectives
+  double late_ns = 0;              // mean over its last iterations: behind the median of the other ranks (lateness.h)
   std::int64_t newest_age_ns = 0;  // since its newest range, mark or MPI call
   std::string doing;               // the innermost range or call of the main thread; hostile text
   std::string problem;             // damage or failure, for people; ""
@@ -70,8 +72,8 @@ struct WatchFrame {
 
 class LiveJob {
  public:
-  // `directory` may not exist yet. Of the files below it, those directly in it count.
-  explicit LiveJob(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  // The job's directory, or those of its hosts. They may not exist yet. Only files directly in them count.
+  explicit LiveJob(RunPaths run) : run_(std::move(run)) {}
 
   // Looks for new files and reads what was written since the last call. Throws nothing because of a file: a file that
   // cannot be read is a problem of its rank. Throws Error where the path is neither absent nor a directory nor a file.
@@ -107,10 +109,24 @@ class LiveJob {
 
   // One iteration while its ranks finish it, and afterwards.
   struct Row {
+    static constexpr std::uint32_t no_common = std::numeric_limits<std::uint32_t>::max();
+    // What a rank did in it. All but `waited_ns` is emptied when the iteration is complete.
+    struct OfRank {
+      std::int64_t start_ns = 0;
+      double waited_ns = 0;  // for other ranks in collectives
+      std::vector<BlockedTime> on_main, on_helpers;
+      Intervals working;  // as LiveIteration::working
+    };
+    // A collective that all ranks began in this iteration.
+    struct Common {
+      std::int64_t last_start_ns = 0;
+      std::vector<std::int64_t> starts_ns;  // by index of the rank
+    };
     std::vector<std::int64_t> duration_ns;  // by index of the rank; -1 = not finished yet
     std::size_t finished = 0;
     std::array<double, phase_count> phase_ns{};  // sum over the ranks
-    std::vector<double> wait_ns;                 // by index of the rank
+    std::vector<OfRank> ranks;                   // by index
+    std::vector<Common> common;                  // BlockedTime::collective is an index into them, or no_common
     LatenessRow lateness;
   };
 
@@ -122,24 +138,26 @@ class LiveJob {
   using MeetingKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint16_t>;
 
   void find_files();
+  void find_files_in(const std::filesystem::path& directory);
   void read(File& file);
   void choose_ranks();
   void forget_figures();
   void align();
-  bool is_gone(const File& file) const;
   void collect();
   Row* row_of(std::int64_t number);
   std::size_t ranks_with_iterations() const;
   void meet(const LiveCall& call, std::uint32_t rank);
   void complete(const Meeting& meeting);
+  static void finish(Row& row);
   void finish_rows();
   void test_lateness_if_due(bool now);
   std::vector<std::string> hangs() const;
   std::int64_t now_ns(const File& file) const;
   std::int64_t time_ns(const File& file, std::uint64_t ticks) const;
+  static bool makes_progress(const File& file, double age);
   static double age_ns(const File& file, std::int64_t utc_ns);
 
-  std::filesystem::path directory_;
+  RunPaths run_;
   std::map<std::string, std::unique_ptr<File>> files_;  // by path
   std::map<std::string, std::string> left_out_;         // the reason, by path
   std::vector<File*> ranks_;                            // by number
@@ -157,6 +175,7 @@ class LiveJob {
   std::optional<LatenessTest> lateness_;
   std::uint64_t tested_rows_ = 0;
   double next_test_s_ = 0;
+  std::uint64_t looks_ = 0, next_look_ = 0;  // the tests that were judged, and the rows that the next one needs
 };
 
 }  // namespace paceline::analysis

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "analysis/importers/mpi_names.h"
 #include "analysis/importers/pace/events.h"
+#include "analysis/metrics/collective_calls.h"
 #include "analysis/metrics/iterations.h"
+#include "analysis/metrics/overlap.h"
 #include "profiler/format/mpi_functions.h"
 
 namespace paceline::analysis {
@@ -43,6 +46,23 @@ std::optional<std::int64_t> number_of(format::PayloadType type, std::uint64_t bi
   const double value = std::bit_cast<double>(bits);
   if (!(std::abs(value) < 9e15)) return std::nullopt;
   return static_cast<std::int64_t>(value);
+}
+
+bool is_test(std::uint16_t function) {
+  const format::MpiFunction* known = format::find_mpi_function(function);
+  return known != nullptr && known->name.starts_with("MPI_Test");
+}
+
+// Nothing for calls that return before the message was sent or received.
+std::optional<LiveRank::OpenMessage> message_of(const Slot& head) {
+  const auto made = unpack<events::MpiBeginPeer>(&head);
+  const format::MpiFunction* known = format::find_mpi_function(made.function);
+  if (known == nullptr || (!blocks_in_send(known->name) && !blocks_in_receive(known->name))) return std::nullopt;
+  return LiveRank::OpenMessage{.communicator = made.communicator,
+                               .function = made.function,
+                               .peer = made.peer,
+                               .tag = made.tag,
+                               .since = ticks_of(head)};
 }
 
 }  // namespace live_rank_parts
@@ -97,7 +117,7 @@ void LiveRank::define(const NewEvents& part, std::uint64_t start_ticks) {
       case EventType::communicator: {
         const auto made = unpack<events::Communicator>(&head);
         if (communicators_.size() < most_open) {
-          communicators_[made.communicator] = {made.identity, name(made.name), made.size};
+          communicators_[made.communicator] = {made.identity, name(made.name), made.size, static_cast<int>(made.rank)};
         }
         return;
       }
@@ -170,7 +190,14 @@ void LiveRank::give_time(std::uint64_t ticks) {
     const std::vector<Open>& open = threads_[*main_].open;
     const std::optional<Phase> phase = open.empty() ? std::nullopt : open.back().phase.phase;
     const std::uint64_t from = std::max(given_, current_->start);
-    if (ticks > from) current_->phase[static_cast<std::size_t>(phase.value_or(Phase::other))] += ticks - from;
+    if (ticks > from) {
+      current_->phase[static_cast<std::size_t>(phase.value_or(Phase::other))] += ticks - from;
+      auto& working = current_->working;
+      if (works(phase.value_or(Phase::other))) {
+        if (working.empty() || working.back().second != from) working.emplace_back(from, from);
+        working.back().second = ticks;
+      }
+    }
   }
   given_ = ticks;
 }
@@ -180,6 +207,12 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
   // Ends that were never seen: a gap, or a flight recorder.
   if (thread.open.size() >= live_rank_parts::most_open) thread.open.clear();
   open.since = ticks;
+  const bool tests = open.type == Open::Type::mpi && name_of(open).starts_with("MPI_Test");
+  if (!tests) {
+    thread.polls_from.reset();
+  } else if (!thread.polls_from) {
+    thread.polls_from = ticks;
+  }
   const NestedPhase* outer = thread.open.empty() ? nullptr : &thread.open.back().phase;
   open.phase = nested_phase(outer, open.phase.phase);
   const bool first = main && open.iteration && !current_;
@@ -196,6 +229,7 @@ void LiveRank::begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open
 
 void LiveRank::end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at) {
   if (main) give_time(ticks);
+  if (thread.open[at].type == Open::Type::push && thread.open[at].call) finish(*thread.open[at].call, ticks, main);
   if (thread.open[at].iteration && current_) {
     current_->end = std::max(ticks, current_->start);
     recent_.push_back(*current_);
@@ -215,8 +249,10 @@ std::optional<std::int64_t> LiveRank::iteration_at(std::uint64_t ticks) const {
   return std::nullopt;
 }
 
-void LiveRank::finish(LiveCall call, std::uint64_t end) {
+void LiveRank::finish(LiveCall call, std::uint64_t end, bool main) {
   call.end = end;
+  call.on_main = main;
+  call.blocked_iteration = iteration_at(call.polled_from);
   ended_calls_.push_back(call);
 }
 
@@ -229,7 +265,9 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
             .since = 0,
             .phase = {},
             .iteration = false,
-            .call = {}};
+            .call = {},
+            .message = {}};
+  thread.polling_since.reset();
   const KindRule known = mpi_rule(made.function);
   open.phase.phase = known.phase;
   const std::uint32_t number = made.communicator;
@@ -241,11 +279,15 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
                   .members = communicator->second.members,
                   .round = 0,
                   .function = made.function,
+                  .range = 0,
                   .timed = function->name.find("eighbor_") == std::string_view::npos,
                   .start = ticks_of(head),
                   .end = 0,
                   .blocked_from = ticks_of(head),
-                  .iteration = iteration_at(ticks_of(head))};
+                  .polled_from = ticks_of(head),
+                  .on_main = main,
+                  .iteration = iteration_at(ticks_of(head)),
+                  .blocked_iteration = {}};
     const std::pair key(call.communicator, call.sequence);
     if (function->name.ends_with("_init")) {
       if (persistent_.size() < most_open) persistent_[key] = {made.function, 0};
@@ -266,23 +308,56 @@ void LiveRank::begin_collective(Thread& thread, bool main, const Slot& head) {
   begin(thread, main, ticks_of(head), std::move(open), std::nullopt);
 }
 
+// A blocking collective that a script's package recorded (script_ranges.h): a range of the category "collective" in the
+// domain "torch", whose payload has the fields communicator, bytes, sequence, members and request.
+std::optional<LiveCall> LiveRank::script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks) {
+  const std::vector<std::uint64_t> fields = std::exchange(thread.payload, {});
+  if (fields.size() != 5 || fields[3] < 2 || fields[4] != 0) return std::nullopt;
+  const ScopeParts parts = parts_of(scope);
+  const auto domain = domains_.find(parts.domain);
+  const auto category = categories_.find({parts.domain, parts.category});
+  if (domain == domains_.end() || name(domain->second) != "torch") return std::nullopt;
+  if (category == categories_.end() || name(category->second) != "collective") return std::nullopt;
+  const std::string& communicator = name(static_cast<std::uint32_t>(fields[0]));
+  const std::uint64_t identity = name_identity(communicator);
+  const auto members = static_cast<std::uint32_t>(fields[3]);
+  if (communicators_.size() < live_rank_parts::most_open) {
+    communicators_[std::uint64_t{1} << 32 | static_cast<std::uint32_t>(fields[0])] = {identity, communicator, members,
+                                                                                      -1};
+  }
+  return LiveCall{.communicator = identity,
+                  .sequence = static_cast<std::uint32_t>(fields[2]),
+                  .members = members,
+                  .round = 0,
+                  .function = 0,
+                  .range = parts.name,
+                  .timed = true,
+                  .start = ticks,
+                  .end = 0,
+                  .blocked_from = ticks,
+                  .polled_from = ticks,
+                  .on_main = false,
+                  .iteration = iteration_at(ticks),
+                  .blocked_iteration = {}};
+}
+
 // Ends the latest open MPI call and the operations that it completed.
 void LiveRank::end_call(Thread& thread, bool main, std::uint64_t ticks) {
   const auto latest =
       std::find_if(thread.open.rbegin(), thread.open.rend(), [](const Open& o) { return o.type == Open::Type::mpi; });
   if (latest == thread.open.rend()) return;
-  if (latest->call) finish(*latest->call, ticks);
+  if (latest->call) finish(*latest->call, ticks, main);
   for (const std::uint64_t request : std::exchange(thread.completed, {})) {
     const auto found = requests_.find(request);
     if (found == requests_.end()) continue;
     LiveCall call = found->second;
     requests_.erase(found);
-    finish(call, ticks);
+    finish(call, ticks, main);
   }
   // Without a request it is not known when the operation ends.
   for (LiveCall& call : thread.posted) {
     call.timed = false;
-    finish(call, ticks);
+    finish(call, ticks, main);
   }
   thread.posted.clear();
   end(thread, main, ticks, static_cast<std::size_t>(std::distance(latest, thread.open.rend())) - 1);
@@ -304,7 +379,8 @@ void LiveRank::follow(const NewEvents& part) {
                 .since = 0,
                 .phase = {known.phase, std::nullopt},
                 .iteration = known.iteration,
-                .call = {}};
+                .call = {},
+                .message = {}};
   };
   const auto find_open = [&](Open::Type type, std::uint64_t id) -> std::optional<std::size_t> {
     for (std::size_t at = thread.open.size(); at-- > 0;) {
@@ -318,7 +394,9 @@ void LiveRank::follow(const NewEvents& part) {
     switch (type) {
       case EventType::push: {
         const std::uint64_t scope = scope_of(head);
-        begin(thread, main, ticks, open_range(Open::Type::push, parts_of(scope).domain, scope), std::nullopt);
+        Open open = open_range(Open::Type::push, parts_of(scope).domain, scope);
+        if (!thread.payload.empty()) open.call = script_collective(thread, scope, ticks);
+        begin(thread, main, ticks, std::move(open), std::nullopt);
         break;
       }
       case EventType::push_payload: {
@@ -348,6 +426,15 @@ void LiveRank::follow(const NewEvents& part) {
           end(thread, main, ticks, *at);
         }
         break;
+      case EventType::payload: {
+        const auto made = unpack<events::Payload>(&head);
+        thread.payload.clear();
+        if (made.bytes == 40) {
+          thread.payload.resize(5);
+          std::memcpy(thread.payload.data(), bytes_of(head).data(), 40);
+        }
+        return;
+      }
       case EventType::mpi_begin_coll:
         begin_collective(thread, main, head);
         break;
@@ -357,6 +444,7 @@ void LiveRank::follow(const NewEvents& part) {
       case EventType::mpi_begin_window: {
         const std::uint16_t function = unpack<events::MpiBegin>(&head).function;
         const bool by_tool = type_of(head) == EventType::mpi_begin && unpack<events::MpiBegin>(&head).by_tool != 0;
+        note_polling(thread, function, ticks);
         begin(thread, main, ticks,
               Open{.type = Open::Type::mpi,
                    .id = function,
@@ -364,7 +452,8 @@ void LiveRank::follow(const NewEvents& part) {
                    .since = 0,
                    .phase = {by_tool ? std::nullopt : mpi_rule(function).phase, std::nullopt},
                    .iteration = false,
-                   .call = {}},
+                   .call = {},
+                   .message = type == EventType::mpi_begin_peer ? message_of(head) : std::nullopt},
               std::nullopt);
         break;
       }
@@ -384,24 +473,65 @@ void LiveRank::follow(const NewEvents& part) {
         thread.completed.push_back(found->first);
         const auto call = std::find_if(thread.open.rbegin(), thread.open.rend(),
                                        [](const Open& o) { return o.type == Open::Type::mpi; });
-        if (call != thread.open.rend()) found->second.blocked_from = std::max(found->second.start, call->since);
+        if (call == thread.open.rend()) return;
+        LiveCall& completed = found->second;
+        completed.blocked_from = completed.polled_from = std::max(completed.start, call->since);
+        if (!main && thread.polls_from) completed.polled_from = std::max(completed.start, *thread.polls_from);
         return;
       }
       default:
         if (type != EventType::mark && type != EventType::mark_payload) return;
         break;
     }
+    if (main && last_ticks_ != 0 && ticks > last_ticks_) {
+      longest_silence_ = std::max(longest_silence_, ticks - last_ticks_);
+    }
     last_ticks_ = std::max(last_ticks_, ticks);
   });
 }
 
+void LiveRank::note_polling(Thread& thread, std::uint16_t function, std::uint64_t ticks) {
+  if (!live_rank_parts::is_test(function)) {
+    thread.polling_since.reset();
+    return;
+  }
+  if (!thread.polling_since) thread.polling_since = ticks;
+  thread.polled = ticks;
+}
+
+// The waits and the polling are those of collective_calls.h.
 void LiveRank::refresh_open_calls() {
   open_collectives_.clear();
+  open_messages_.clear();
+  const Thread* polling = nullptr;
   for (const auto& [track, thread] : threads_) {
     for (const Open& open : thread.open) {
       if (open.call) open_collectives_.push_back(*open.call);
+      if (open.message) open_messages_.push_back(*open.message);
     }
+    for (const std::uint64_t request : thread.completed) {
+      if (const auto found = requests_.find(request); found != requests_.end()) {
+        open_collectives_.push_back(found->second);
+      }
+    }
+    if (thread.polling_since && (polling == nullptr || thread.polled > polling->polled)) polling = &thread;
   }
+  if (polling == nullptr) return;
+  for (const auto& [request, posted] : requests_) {
+    if (posted.start > polling->polled) continue;
+    LiveCall& call = open_collectives_.emplace_back(posted);
+    call.blocked_from = std::max(posted.start, *polling->polling_since);
+    call.polled = polling->polled;
+  }
+}
+
+std::optional<std::uint64_t> LiveRank::in_mpi_since() const {
+  const auto thread = main_ ? threads_.find(*main_) : threads_.end();
+  if (thread == threads_.end()) return std::nullopt;
+  for (const Open& open : thread->second.open) {
+    if (open.type == Open::Type::mpi) return open.since;
+  }
+  return std::nullopt;
 }
 
 std::string LiveRank::name_of(const Open& open) const {

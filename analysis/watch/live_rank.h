@@ -28,6 +28,8 @@ struct LiveIteration {
   std::int64_t number = 0;  // as Iteration::number
   std::uint64_t start = 0, end = 0;
   std::array<std::uint64_t, phase_count> phase{};  // ticks; adds up to end - start
+  // Begin and end of the times in which the main thread works (works() in overlap.h), in order.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> working;
 };
 
 struct LiveCall {
@@ -35,9 +37,13 @@ struct LiveCall {
   std::uint32_t sequence = 0, members = 0;
   std::uint32_t round = 0;     // of a persistent collective: which of its starts, from 1
   std::uint16_t function = 0;  // of mpi_functions.h; of a persistent collective that of its initialisation
+  std::uint32_t range = 0;     // of a script's collective: the file's number of its name; else 0
   bool timed = true;           // as in CollectiveCall
-  std::uint64_t start = 0, end = 0, blocked_from = 0;
-  std::optional<std::int64_t> iteration;  // the number of the one that it began in
+  std::uint64_t start = 0, end = 0, blocked_from = 0, polled_from = 0;
+  std::uint64_t polled = 0;                       // of one that is open: the latest test; 0 = the rank is in a call
+  bool on_main = false;                           // the main thread was blocked in it, else another one
+  std::optional<std::int64_t> iteration;          // the number of the one that it began in
+  std::optional<std::int64_t> blocked_iteration;  // of the one in which the rank was blocked
 };
 
 class LiveRank {
@@ -55,8 +61,20 @@ class LiveRank {
   std::uint64_t last_ticks() const { return last_ticks_; }  // of the newest range, mark or MPI call
   bool process_ended() const { return process_ended_; }     // its last event was written
   bool paused() const { return paused_; }                   // the recording is off
-  // The calls that the rank is in now, the outermost first.
+  // The collectives that the rank is blocked in now, also in the wait for one or because it polls one.
   const std::vector<LiveCall>& open_calls() const { return open_collectives_; }
+  // A send or receive that the rank is blocked in now.
+  struct OpenMessage {
+    std::uint32_t communicator = 0;  // the file's number
+    std::uint16_t function = 0;
+    std::int32_t peer = -1, tag = -1;
+    std::uint64_t since = 0;
+  };
+  const std::vector<OpenMessage>& open_messages() const { return open_messages_; }
+  // The start of the MPI call that the main thread is in now; nothing if it is in none.
+  std::optional<std::uint64_t> in_mpi_since() const;
+  std::uint64_t longest_silence() const { return longest_silence_; }  // ticks between two events, once they were there
+  const std::string& name(std::uint32_t id) const;                    // the text of the file's number; hostile
   // What the main thread does now: the innermost range or MPI call, or "". The text is as hostile as the program.
   std::string doing() const;
   std::string open_range() const;  // the innermost open range that is no MPI call, or ""
@@ -65,8 +83,10 @@ class LiveRank {
     std::uint64_t identity = 0;
     std::string name;
     std::uint32_t members = 0;
+    int own_rank = -1;  // -1 = not known
   };
-  const std::map<std::uint32_t, Membership>& communicators() const { return communicators_; }  // by the file's number
+  // By the file's number; those of scripts after all others.
+  const std::map<std::uint64_t, Membership>& communicators() const { return communicators_; }
   // "rank", "world_size", "counter_error_ns" and "iteration_name", where the recorder learned them.
   const std::map<std::string, std::string>& settings() const { return settings_; }
   const std::vector<ClockPairReading>& clock_pairs() const { return pairs_; }
@@ -82,11 +102,17 @@ class LiveRank {
     NestedPhase phase;
     bool iteration = false;
     std::optional<LiveCall> call;  // a collective that blocks
+    std::optional<OpenMessage> message;
   };
   struct Thread {
     std::vector<Open> open;
     std::vector<LiveCall> posted;  // what the open MPI call posted or completes
     std::vector<std::uint64_t> completed;
+    std::optional<std::uint64_t> polling_since;  // the first test after the last other MPI call
+    std::uint64_t polled = 0;                    // the latest one
+    std::vector<std::uint64_t> payload;          // of the next range, where it may be a collective of a script
+    std::optional<std::uint64_t>
+        polls_from;  // the first of the MPI_Test… that it made since its last other call or range
   };
 
   void define(const NewEvents& events, std::uint64_t start_ticks);
@@ -94,14 +120,15 @@ class LiveRank {
   void begin(Thread& thread, bool main, std::uint64_t ticks, Open&& open, std::optional<std::int64_t> number);
   void end(Thread& thread, bool main, std::uint64_t ticks, std::size_t at);
   void begin_collective(Thread& thread, bool main, const format::Slot& head);
+  std::optional<LiveCall> script_collective(Thread& thread, std::uint64_t scope, std::uint64_t ticks);
   void end_call(Thread& thread, bool main, std::uint64_t ticks);
-  void finish(LiveCall call, std::uint64_t end);
+  void finish(LiveCall call, std::uint64_t end, bool main);
+  static void note_polling(Thread& thread, std::uint16_t function, std::uint64_t ticks);
   void give_time(std::uint64_t ticks);
   bool is_main(const NewEvents& events);
   const KindRule& rule(std::uint64_t scope);
   const KindRule& mpi_rule(std::uint32_t function);
   std::optional<std::int64_t> iteration_at(std::uint64_t ticks) const;
-  const std::string& name(std::uint32_t id) const;
   std::string name_of(const Open& open) const;
   void refresh_open_calls();
 
@@ -109,7 +136,7 @@ class LiveRank {
   std::unordered_map<std::uint32_t, std::string> names_;
   std::unordered_map<std::uint16_t, std::uint32_t> domains_;
   std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> categories_;
-  std::map<std::uint32_t, Membership> communicators_;
+  std::map<std::uint64_t, Membership> communicators_;
   std::map<std::string, std::string> settings_;
   std::vector<ClockPairReading> pairs_;
   std::vector<ClockExchangeReading> exchanges_;
@@ -126,10 +153,11 @@ class LiveRank {
   std::uint64_t iteration_count_ = 0;
   std::vector<LiveIteration> ended_iterations_;
   std::vector<LiveCall> ended_calls_, open_collectives_;
+  std::vector<OpenMessage> open_messages_;
   std::unordered_map<std::uint64_t, LiveCall> requests_;  // calls that do not block, by their request
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::pair<std::uint16_t, std::uint32_t>>
       persistent_;  // function and starts, by communicator and sequence
-  std::uint64_t last_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0, longest_silence_ = 0;
   bool process_ended_ = false, paused_ = false;
 };
 

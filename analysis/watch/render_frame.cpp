@@ -205,7 +205,7 @@ std::vector<FrameLine> render_frame(const WatchFrame& frame, std::size_t width, 
     lines.push_back(
         {fmt::format("{} of {} ranks are not shown; the arrow keys move the list", all - shown, all), Style::faint});
   }
-  for (FrameLine& line : lines) line.text = cut(line.text, width);
+  for (FrameLine& line : lines) line.text = cut(printable(line.text), width);
   if (height > 0 && lines.size() > height) lines.resize(height);
   return lines;
 }
@@ -282,7 +282,7 @@ std::string frame_json(const WatchFrame& frame) {
     if (rank.skipped_events > 0) entry["skipped_events"] = rank.skipped_events;
     out["ranks"].push_back(std::move(entry));
   }
-  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return printable_json(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace paceline::analysis

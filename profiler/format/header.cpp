@@ -144,8 +144,11 @@ std::size_t put_text(const HeaderFacts& facts, char* out, std::size_t capacity) 
   }
   json.member("directory", facts.directory);
   json.member("job", facts.job);
+  json.member("launch", facts.launch);
   json.member("parent", facts.parent);
   if (facts.process_start > 0) json.member("start", static_cast<std::int64_t>(facts.process_start));
+  if (facts.pid_namespace > 0) json.member("pid_namespace", static_cast<std::int64_t>(facts.pid_namespace));
+  if (facts.heartbeat_s > 0) json.member("heartbeat_s", std::int64_t{facts.heartbeat_s});
   if (facts.ancestors.size > 0) {
     json.open("ancestors", "[");
     for_each_piece(facts.ancestors.bytes, facts.ancestors.size, '\0', [&](const char* text, std::size_t size) {
@@ -180,9 +183,10 @@ std::size_t make_header(const HeaderFacts& facts, void* out, std::size_t capacit
   if (capacity > max_header_bytes) capacity = max_header_bytes;
   if (capacity < page_bytes) return 0;
   auto* const bytes = static_cast<char*>(out);
-  const std::size_t text_bytes = put_text(facts, bytes + sizeof(FileHeader), capacity - sizeof(FileHeader));
+  const std::size_t text_bytes =
+      put_text(facts, bytes + sizeof(FileHeader), capacity - sizeof(FileHeader) - late_counters_bytes);
   const std::size_t used = sizeof(FileHeader) + text_bytes;
-  const std::size_t header_bytes = (used + page_bytes - 1) / page_bytes * page_bytes;
+  const std::size_t header_bytes = (used + late_counters_bytes + page_bytes - 1) / page_bytes * page_bytes;
   if (text_bytes == 0 || header_bytes > capacity) return 0;
   memset(bytes + used, 0, header_bytes - used);
 

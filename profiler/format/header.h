@@ -33,9 +33,12 @@ struct HeaderFacts {
   ZeroSeparated command{};   // arguments beyond 64 KiB are replaced by one "…"
   const char* directory = "";
   const char* job = "";
+  const char* launch = "";          // the start by mpirun or srun within the job
   const char* parent = "";          // process id of the recorded process that this one is a child of
   std::uint64_t process_start = 0;  // clock ticks after boot, proc(5)'s starttime; 0 = not known
-  ZeroSeparated ancestors{};        // each PID:START, the parent first
+  std::uint64_t pid_namespace = 0;  // inode of its PID namespace; 0 = not known
+  int heartbeat_s = 0;              // the recorder renews the modification time this often; 0 = not at all
+  ZeroSeparated ancestors{};        // each PID:START or PID:START:NAMESPACE, the parent first
   int forked = 0;                   // number of the nearest ancestors that this process was forked from
   ZeroSeparated environment{};      // each NAME=VALUE
   const char* set = "";             // lines KEY=VALUE; of equal keys the last counts

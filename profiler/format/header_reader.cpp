@@ -50,6 +50,7 @@ void read(const std::string& text, TraceFacts& facts, DamageLog& damage) {
   read_string(json, "boot_id", facts.boot_id);
   read_string(json, "directory", facts.directory);
   read_string(json, "job", facts.job);
+  read_string(json, "launch", facts.launch);
   read_string(json, "parent", facts.parent);
   read_map(json, "environment", facts.environment);
   read_map(json, "set", facts.set);
@@ -57,6 +58,8 @@ void read(const std::string& text, TraceFacts& facts, DamageLog& damage) {
   read_list(json, "command", facts.command);
   read_number(json, "start", ~std::uint64_t{0}, facts.process_start);
   read_number(json, "forked", 4096, facts.forked);
+  read_number(json, "pid_namespace", ~std::uint64_t{0}, facts.pid_namespace);
+  read_number(json, "heartbeat_s", 3601, facts.heartbeat_s);
   read_number(json, "utc_error_us", std::uint64_t{1} << 40, facts.utc_error_us);
 }
 
@@ -82,6 +85,9 @@ std::uint64_t read_header(const InputFile& file, TraceFacts& facts, DamageLog& d
   }
   if (size < header.header_bytes) {
     file.fail(fmt::format("cut in its header, after {} of {} bytes; nothing can be read", size, header.header_bytes));
+  }
+  if (sizeof header + header.text_bytes + late_counters_bytes <= header.header_bytes) {
+    file.read(header.header_bytes - late_counters_bytes, &facts.interrupted, sizeof facts.interrupted);
   }
   std::string text(header.text_bytes, '\0');
   text.resize(file.read(sizeof header, text.data(), text.size()));

@@ -41,8 +41,13 @@ enum class DropCause : std::uint32_t {
   ring = 4,         // the flight recorder's memory was too small for the time that --ring asks for
   device = 5,       // CUPTI found no buffer for its records, or left some out itself
   payload_cut = 6,  // recorded, but without a part of its NVTX payloads
+  interrupted = 7,  // a signal handler emitted it in the middle of another event, or while the file was opened
 };
-inline constexpr std::size_t drop_causes = 7;
+inline constexpr std::size_t drop_causes = 7;  // those that FileHeader::dropped counts
+
+// The last bytes of the header, behind the text: u64 counters of the later causes, from 7 on, which change during the
+// recording. Files of earlier recorders have zeros there, or a text that leaves no room for the counters.
+inline constexpr std::size_t late_counters_bytes = 64;
 
 // The first bytes of the file. Fields marked * change during the recording, by one aligned store each; `hash` covers
 // the others.
@@ -75,8 +80,8 @@ struct FileHeader {
                             //   0 = no event was dropped
 };
 static_assert(sizeof(FileHeader) == 184);
-// JSON text: {"host","boot_id","command":[…],"directory","job","parent","start","ancestors":[…],"forked",
-// "environment":{…},"set":{…}}; all but host are optional.
+// JSON text: {"host","boot_id","command":[…],"directory","job","launch","parent","start","pid_namespace","heartbeat_s",
+// "ancestors":[…],"forked","environment":{…},"set":{…}}; all but host are optional.
 
 // The drain sets a chunk free before it zeroes it. A thread opens it afterwards (sequence, then state).
 enum class ChunkState : std::uint32_t { free = 0, open = 1, full = 2, lost_table = 3 };

@@ -26,12 +26,17 @@ inline constexpr std::uint32_t lost_by_damage = 255;
 struct TraceFacts {
   std::filesystem::path path;
   FileHeader header{};
+  std::uint64_t interrupted = 0;  // events dropped by DropCause::interrupted
   std::string host, boot_id, directory, job;
+  std::string launch;               // the start by mpirun or srun within the job; "" = not known
   std::string parent;               // process id of the recorded process that this one is a child of; "" if it is none
   std::uint64_t process_start = 0;  // clock ticks after the boot; 0 = not known
-  std::vector<std::string> ancestors;  // PID:START, the parent first
-  int forked = 0;                      // number of the nearest ancestors that the process was forked from
-  std::int64_t utc_error_us = -1;      // how far CLOCK_REALTIME may have been from UTC at the start; -1 = not known
+  std::uint64_t pid_namespace = 0;  // inode of its PID namespace; 0 = not known
+  int heartbeat_s = 0;              // the recorder renews the modification time this often; 0 = not known
+  // PID:START, the parent first; PID:START:NAMESPACE for one in another PID namespace
+  std::vector<std::string> ancestors;
+  int forked = 0;                  // number of the nearest ancestors that the process was forked from
+  std::int64_t utc_error_us = -1;  // how far CLOCK_REALTIME may have been from UTC at the start; -1 = not known
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> set;  // what `paceline record --set` described

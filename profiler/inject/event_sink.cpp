@@ -1,6 +1,7 @@
 // The recorder's table of functions for its other libraries.
 #include "profiler/inject/event_sink.h"
 
+#include "profiler/inject/closers.h"
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/say.h"
@@ -54,7 +55,8 @@ int define(std::uint32_t type, std::uint64_t low, const std::uint64_t* words, st
 }
 
 void count_lost(std::uint32_t cause, std::uint64_t events) {
-  if (cause < format::drop_causes) count_dropped(static_cast<format::DropCause>(cause), events);
+  if (cause <= static_cast<std::uint32_t>(format::DropCause::interrupted))
+    count_dropped(static_cast<format::DropCause>(cause), events);
 }
 
 void say_line(const char* text) { say("%s", text); }
@@ -71,5 +73,6 @@ const struct paceline_event_sink_v1 paceline_event_sink_v1 = {
     paceline::inject::frequency,           paceline::inject::intern_text,
     paceline::inject::emit_words,          paceline::inject::define,
     paceline::inject::count_lost,          paceline::inject::say_line,
+    paceline::inject::call_at_close,
 };
 }

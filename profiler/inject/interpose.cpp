@@ -8,10 +8,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "profiler/inject/core/ends.h"
+#include "profiler/inject/core/writer.h"
+#include "profiler/inject/system/say.h"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 
@@ -21,6 +24,7 @@ using Exit = void(int);
 using Execve = int(const char*, char* const*, char* const*);
 using Execv = int(const char*, char* const*);
 using Fexecve = int(int, char* const*, char* const*);
+using Prctl = int(int, ...);
 using Execveat = int(int, const char*, char* const*, char* const*, int);
 
 // Looked up when the library is loaded: dlsym may not be called in a signal handler.
@@ -30,6 +34,7 @@ struct Next {
   Execv *execv, *execvp;
   Fexecve* fexecve;
   Execveat* execveat;
+  Prctl* prctl;
 } next;
 
 template <class Function>
@@ -46,6 +51,7 @@ __attribute__((constructor)) void look_up_all() {
   look_up(next.execvp, "execvp");
   look_up(next.fexecve, "fexecve");
   look_up(next.execveat, "execveat");
+  look_up(next.prctl, "prctl");
 }
 
 // Another library's constructor may come before ours.
@@ -92,6 +98,27 @@ size_t count_arguments(const char* first, va_list rest) {
 
 INTERPOSED void _exit(int status) { end(next.exit_at_once, status); }
 INTERPOSED void _Exit(int status) noexcept { end(next.exit_at_once_too, status); }
+
+// A thread may have reads of the processor's counter end the program (PR_SET_TSC). The file's times are the counter's,
+// so the recording ends before.
+INTERPOSED int prctl(int option, ...) noexcept {
+  va_list given;
+  va_start(given, option);
+  unsigned long arguments[4];
+  for (unsigned long& argument : arguments) argument = va_arg(given, unsigned long);
+  va_end(given);
+  if (option == PR_SET_TSC && arguments[0] == PR_TSC_SIGSEGV && paceline::inject::recording()) {
+    paceline::inject::say(
+        "the program forbids reads of the time stamp counter (prctl, PR_SET_TSC), which all clocks need: recording "
+        "ends "
+        "here");
+    paceline::inject::close_recorder();
+  }
+  if (found(next.prctl, "prctl") == nullptr) {
+    return static_cast<int>(syscall(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3]));
+  }
+  return next.prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+}
 
 INTERPOSED int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
   return replace_by(next.execve, "execve", path, arguments, environment);

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "profiler/inject/closers.h"
 #include "profiler/inject/core/children.h"
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/control.h"
@@ -24,20 +26,25 @@
 #include "profiler/inject/core/trim.h"
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/system/mapping_guard.h"
+#include "profiler/inject/system/quiet_thread.h"
+#include "profiler/inject/system/say.h"
 #include "profiler/record/launcher.h"
 
+extern "C" void __msan_init() __attribute__((weak));                                 // of MemorySanitizer
 extern "C" int on_exit(void (*)(int, void*), void*) noexcept __attribute__((weak));  // not every C library has it
 
 namespace paceline::inject {
 namespace {
 
-pthread_once_t opened_once = PTHREAD_ONCE_INIT;
 std::atomic<bool> close_began{false};
+thread_local constinit bool opens_the_file __attribute__((tls_model("initial-exec"))) = false;
+std::atomic<bool> waited_in_vain{false};
+std::atomic<std::uint64_t> early_events{0};  // events that came while the file was being opened and could not wait
 
 void open_file() {
-  constexpr int chunks_at_start = 16;
+  constexpr int chunks_at_start = 4;
   start_ticks = ticks();
-  if (!create_output(session.file, start_ticks, system_ns(CLOCK_REALTIME))) return;
+  if (!create_output(session.file, units_at_start, start_ticks, system_ns(CLOCK_REALTIME))) return;
   // Kernels before 4.14 cannot wipe the page. There the fork handler does it, for fork() at least.
   madvise(&gate, sizeof gate, MADV_WIPEONFORK);
   start_chunks();
@@ -59,19 +66,60 @@ void open_file() {
   call_sources(&Source::opened);
 }
 
+// A program may have reads of the processor's counter end it with SIGSEGV. The system's clocks read it, too.
+bool may_read_counter() {
+  int mode = PR_TSC_ENABLE;
+  return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
+}
+
 void open_once() {
   const StartInProgress start;
+  if (!may_read_counter()) {
+    say("not recording: the program forbids reads of the time stamp counter (prctl, PR_SET_TSC), which all clocks "
+        "need");
+    return;
+  }
+  if (__msan_init != nullptr) {
+    say("not recording: the program is built with MemorySanitizer, which takes what the recorder writes for "
+        "uninitialised");
+    return;
+  }
   // A process with other rights than its user's must not trust the environment.
   if (getauxval(AT_SECURE) != 0) return;
   read_settings();
   if (!find_out_whether_recorded()) return;
   start_clock();
-  start_writers();
   call_sources(&Source::start);
   // Handlers run in the reverse order of their registration. Events begin in main(), when the system's handler, which
   // runs the libraries' destructors, is there already: so this one runs before close_recorder().
   if (on_exit != nullptr) on_exit([](int status, void*) { note_exit_status(status); }, nullptr);
   open_file();
+}
+
+// Opens the file if it is in state `from`. A handler that interrupted the opening would wait for its own thread, so the
+// thread takes no signals meanwhile. Those that it cannot block (SIGSEGV, …) find it in the middle of an event.
+template <class Open>
+void open_if(FileState from, Open open) {
+  const SignalsBlocked blocked;
+  if (!file_state.compare_exchange_strong(from, FileState::opening)) return;
+  opens_the_file = true;
+  {
+    const Making making;
+    open();
+    count_dropped(format::DropCause::interrupted, early_events.exchange(0));
+  }
+  opens_the_file = false;
+  file_state.store(FileState::settled);
+}
+
+void await_opening(std::int64_t longest_wait_ns) {
+  const bool in_vain = waited_in_vain.load(std::memory_order_relaxed) && longest_wait_ns <= wait_in_handlers_ns;
+  if (opens_the_file || in_vain) return;
+  for (const std::int64_t give_up = monotonic_ns() + longest_wait_ns; file_is_being_opened(); usleep(20)) {
+    if (monotonic_ns() < give_up) continue;
+    waited_in_vain.store(true, std::memory_order_relaxed);
+    return;
+  }
 }
 
 void before_fork() {
@@ -94,21 +142,16 @@ void after_fork_in_child() {
   reset_names_in_child();  // another thread may have held the lock, and a name may come before the child's first event
   call_sources(&Source::forked);
   note_fork();
+  opens_the_file = waited_in_vain = false;
+  early_events = 0;
+  if (file_is_being_opened()) file_state = FileState::settled;  // the thread that opens it is not in this child
   const bool recorded = session.file.header != nullptr && !close_began.load(std::memory_order_relaxed);
-  if (settings.children == Children::none || (!recorded && !forked)) return;
+  if (settings.children == Children::none || (!recorded && file_state != FileState::in_child)) return;
   writer = {};
-  forked = true;
+  file_state = FileState::in_child;
 }
 
-}  // namespace
-
-bool open_recorder() {
-  pthread_once(&opened_once, open_once);
-  return file_is_open();
-}
-
-bool open_in_child() {
-  if (!forked.exchange(false)) return false;  // another thread of the child opens the file
+void open_in_child() {
   const StartInProgress start;
   // A process that got a rank after the fork is the first process of that rank.
   const std::int32_t rank = record::launched_rank().rank;
@@ -120,16 +163,34 @@ bool open_in_child() {
   reset_ring_in_child();
   call_sources(&Source::reset_in_child);
   open_file();
-  if (gate.open.load(std::memory_order_relaxed) == 0) return false;
+  if (gate.open.load(std::memory_order_relaxed) == 0) return;
   repeat_names();
   repeat_definitions();
   call_sources(&Source::opened_in_child);
-  return true;
+}
+
+}  // namespace
+
+bool open_or_await() {
+  const FileState state = file_state.load(std::memory_order_acquire);
+  if (state == FileState::unopened) return false;
+  if (state == FileState::in_child) open_if(state, open_in_child);
+  if (file_is_being_opened()) await_opening(wait_in_handlers_ns);
+  if (gate.open.load(std::memory_order_acquire) != 0) return true;
+  if (file_is_being_opened() && !opens_the_file) early_events.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+bool open_recorder(std::int64_t longest_wait_ns) {
+  if (file_state.load(std::memory_order_acquire) == FileState::unopened) open_if(FileState::unopened, open_once);
+  if (file_is_being_opened()) await_opening(longest_wait_ns);
+  return file_is_open();
 }
 
 void close_recorder() {
   if (session.file.header == nullptr || session.owner != getpid()) return;
   if (close_began.exchange(true)) return;
+  call_closers();
   call_sources(&Source::close);
   gate.on.store(0, std::memory_order_relaxed);
   gate.open.store(0, std::memory_order_relaxed);
@@ -147,6 +208,7 @@ void close_recorder() {
 // At the start of the program, so that a fork is noticed also before the first event.
 __attribute__((constructor)) static void library_loaded() {
   if (getauxval(AT_SECURE) != 0) return;
+  paceline::inject::start_writers();
   paceline::inject::look_for_replaced_clock();
   paceline::inject::start_lineage();
   at_quick_exit(paceline::inject::end_at_once);

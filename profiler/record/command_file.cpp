@@ -1,14 +1,17 @@
 #include "profiler/record/command_file.h"
 
 #include <elf.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 namespace paceline::record {
@@ -37,20 +40,25 @@ bool runs_with_other_rights(const fs::path& file) {
   return getuid() != 0 && getxattr(file.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// True for an ELF program without a dynamic linker.
+// The dynamic linker that an ELF program names: "" for a static program, nothing if the file is damaged.
 template <class Header, class Segment>
-bool is_static(std::ifstream& file) {
+std::optional<std::string> dynamic_linker(std::ifstream& file) {
   Header header{};
   file.seekg(0);
   file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!file || header.e_phentsize != sizeof(Segment)) return false;
+  if (!file || header.e_phentsize != sizeof(Segment)) return std::nullopt;
   file.seekg(static_cast<std::streamoff>(header.e_phoff));
   for (int at = 0; at < header.e_phnum; ++at) {
     Segment segment{};
     file.read(reinterpret_cast<char*>(&segment), sizeof segment);
-    if (!file || segment.p_type == PT_INTERP) return false;
+    if (!file) return std::nullopt;
+    if (segment.p_type != PT_INTERP) continue;
+    std::string path(std::min<std::size_t>(segment.p_filesz, PATH_MAX), '\0');
+    file.seekg(static_cast<std::streamoff>(segment.p_offset));
+    file.read(path.data(), static_cast<std::streamsize>(path.size()));
+    return file ? std::optional(std::string(path.c_str())) : std::nullopt;
   }
-  return true;
+  return "";
 }
 
 std::string why_not(const fs::path& path, int scripts_left) {
@@ -71,7 +79,10 @@ std::string why_not(const fs::path& path, int scripts_left) {
   if (runs_with_other_rights(path)) return "is setuid or setgid or has capabilities";
   if (std::memcmp(start, ELFMAG, SELFMAG) != 0) return {};
   if (start[EI_CLASS] != (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32)) return "has another word size";
-  return is_static<Elf64_Ehdr, Elf64_Phdr>(file) ? "is statically linked" : "";
+  const std::optional<std::string> linker = dynamic_linker<Elf64_Ehdr, Elf64_Phdr>(file);
+  if (!linker) return {};
+  if (linker->empty()) return "is statically linked";
+  return linker->find("/ld-musl") != std::string::npos ? "uses the C library musl" : "";
 }
 
 }  // namespace

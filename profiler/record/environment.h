@@ -97,11 +97,22 @@ inline constexpr char env_clock_error[] = "PACELINE_CLOCK_ERROR";
 // MPI_Finalize. Unset: 10.
 inline constexpr char env_clock_interval[] = "PACELINE_CLOCK_INTERVAL";
 
+// The path of the recorder, which libpaceline-nvtx.so loads in a program that lost LD_PRELOAD.
+inline constexpr char env_recorder[] = "PACELINE_RECORDER";
+
 // --- variables of other programs that `paceline record` sets. The recorder's path is put in front of LD_PRELOAD, and
-// NVTX loads the recorder through the second variable.
+// NVTX loads libpaceline-nvtx.so through the second variable, which passes it on to the recorder.
 
 inline constexpr char env_preload[] = "LD_PRELOAD";
 inline constexpr char env_nvtx[] = "NVTX_INJECTION64_PATH";
+
+// The sanitizers' options, to each of which one is added: AddressSanitizer accepts a library before its own, and
+// ThreadSanitizer, which does not see the recorder's atomic variables, reports no races in it.
+struct SanitizerOption {
+  const char *variable, *name, *value;
+};
+inline constexpr SanitizerOption sanitizer_options[] = {{"ASAN_OPTIONS", "verify_asan_link_order", "0"},
+                                                        {"TSAN_OPTIONS", "ignore_noninstrumented_modules", "1"}};
 
 // The CUDA driver finds libpaceline-cupti.so, and NCCL finds libpaceline-nccl.so. Unset: they are not recorded.
 inline constexpr char env_cuda[] = "CUDA_INJECTION64_PATH";
@@ -120,6 +131,7 @@ inline constexpr char env_cuda_graphs[] = "PACELINE_CUDA_GRAPHS";
 inline constexpr char env_nccl[] = "PACELINE_NCCL";
 
 inline constexpr char recorder_library[] = "libpaceline-inject.so";
+inline constexpr char nvtx_library[] = "libpaceline-nvtx.so";
 inline constexpr char cuda_library[] = "libpaceline-cupti.so";
 inline constexpr char nccl_library[] = "libpaceline-nccl.so";
 inline constexpr char pytorch_folder[] = "paceline/pytorch";  // beside the libraries

@@ -2,102 +2,48 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <sys/random.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <optional>
 #include <sstream>
 #include <vector>
 
 #include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
+#include "profiler/format/process.h"
 #include "profiler/record/environment.h"
-#include "profiler/record/launcher.h"
 
 namespace paceline::record {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A marker or a trace of another host counts as current for this time. A recorder renews both every minute.
-constexpr double fresh_s = 600;
+constexpr mode_t marker_mode = 0644;  // other users read it before they record in the same directory
 
 struct Command {
   std::string host, boot_id;
   int pid = 0;
   std::uint64_t start = 0;
+  std::uint64_t pid_namespace = 0;  // 0: a marker of an older recorder, which does not name it
 };
 
-// First line: the job. Then a line for each process: HOST BOOT_ID PID START.
+// First line: the job. Then a line for each process: HOST BOOT_ID PID START PID_NAMESPACE.
 struct Marker {
   std::string text, job;
   std::vector<Command> commands;
 };
 
-std::string host_name() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  return host.data();
-}
-
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  return file >> id ? id : "unknown";
-}
-
+// A namespace of 0 in a line means that the process ids of /proc are not those of the process itself.
 std::string own_line() {
-  ProcessStatus status;
-  read_process(getpid(), status);
-  return fmt::format("{} {} {} {}\n", host_name(), boot_id(), getpid(), status.start);
-}
-
-bool read_marker(const fs::path& path, Marker& marker) {
-  std::ifstream file(path);
-  if (!file) return false;
-  std::stringstream whole;
-  whole << file.rdbuf();
-  marker = {};
-  marker.text = whole.str();
-  std::getline(whole, marker.job);
-  for (Command command; whole >> command.host >> command.boot_id >> command.pid >> command.start;) {
-    marker.commands.push_back(command);
-  }
-  return true;
-}
-
-bool is_fresh(const fs::path& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && std::difftime(time(nullptr), status.st_mtime) < fresh_s;
-}
-
-bool runs_here(int pid, std::uint64_t start) {
-  ProcessStatus status;
-  return read_process(pid, status) && !status.has_ended && (start == 0 || status.start == start);
-}
-
-// Describes a process of another job that may still run; "" if there is none.
-std::string who_runs(const Marker& marker, const fs::path& path) {
-  const std::string host = host_name(), boot = boot_id();
-  for (const Command& command : marker.commands) {
-    if (command.host != host) {
-      if (!is_fresh(path)) continue;
-      return fmt::format("process {} on {} may still run; if it does not, remove {}", command.pid, command.host,
-                         path.string());
-    }
-    if (command.boot_id == boot && runs_here(command.pid, command.start)) {
-      return fmt::format("process {} runs", command.pid);
-    }
-  }
-  return {};
-}
-
-// A file of this process beside the marker, which is then linked or renamed.
-fs::path own_file(const fs::path& directory, const char* what) {
-  return directory / fmt::format("{}.{}.{}.{}", job_marker_name, host_name(), getpid(), what);
+  format::ProcessStatus status;
+  format::read_own_process(status);
+  return fmt::format("{} {} {} {} {}\n", format::this_host(), format::this_boot(), getpid(), status.start,
+                     format::pid_namespace());
 }
 
 [[noreturn]] void fail(const fs::path& path) {
@@ -105,8 +51,78 @@ fs::path own_file(const fs::path& directory, const char* what) {
   throw Error(fmt::format("{}: {}; choose another directory with -o", path.string(), std::strerror(failure)));
 }
 
+// Returns false if there is no marker. Follows no link, and does not wait for the writer of a FIFO.
+bool read_marker(const fs::path& path, Marker& marker) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0 && errno == ENOENT) return false;
+  if (file < 0) fail(path);
+  marker = {};
+  std::array<char, 4096> piece{};
+  ssize_t got = 0;
+  while ((got = read(file, piece.data(), piece.size())) > 0) marker.text.append(piece.data(), got);
+  close(file);
+  std::istringstream lines(marker.text);
+  std::getline(lines, marker.job);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    Command command;
+    if (!(words >> command.host >> command.boot_id >> command.pid >> command.start)) break;
+    words >> command.pid_namespace;
+    marker.commands.push_back(command);
+  }
+  return true;
+}
+
+// Whether some process of the job may still record in the directory. Nothing if the job has no trace there.
+std::optional<bool> is_being_recorded(const fs::path& directory, const std::string& job) {
+  std::optional<bool> found;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() != ".pace") continue;
+    try {
+      const format::TraceFile file = format::read_trace_header(entry.path());
+      if (file.job != job) continue;
+      found = may_still_be_recorded(file);
+    } catch (const Error&) {  // not a trace, or just removed
+    }
+    if (found == true) break;
+  }
+  return found;
+}
+
+// Describes a process of another job that may still run; "" if there is none.
+std::string who_runs(const Marker& marker, const fs::path& path) {
+  const std::string host = format::this_host(), boot = format::this_boot();
+  const bool sees_pids = format::proc_shows_own_pids();
+  const std::uint64_t own_namespace = format::pid_namespace();
+  bool elsewhere = false;
+  std::string who;
+  for (const Command& command : marker.commands) {
+    const bool other_namespace = command.pid_namespace != 0 && command.pid_namespace != own_namespace;
+    if (command.boot_id == boot && !other_namespace && (sees_pids || command.pid_namespace == 0)) {
+      if (format::runs_in_this_namespace(command.pid, command.start))
+        return fmt::format("process {} runs", command.pid);
+    } else if (command.boot_id == boot || command.host != host) {
+      elsewhere = true;
+      who = command.boot_id == boot ? fmt::format("process {} in another container", command.pid)
+                                    : fmt::format("process {} on {}", command.pid, command.host);
+    }
+  }
+  if (!elsewhere) return {};
+  // Processes that cannot be seen from here: by the job's traces, and before the first one by the marker's age.
+  if (!is_being_recorded(path.parent_path(), marker.job).value_or(format::is_fresh(path))) return {};
+  return fmt::format("{} may still run; if it does not, remove {}", who, path.string());
+}
+
+// A file of this process beside the marker, which is then linked or renamed. Its name is random, because the ranks of a
+// job may all have one process id, and so that nobody can put a file there before.
+fs::path own_file(const fs::path& directory) {
+  std::uint64_t random = 0;
+  if (getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<std::uint64_t>(getpid());
+  return directory / fmt::format("{}.{:016x}", job_marker_name, random);
+}
+
 void write_file(const fs::path& path, const std::string& text, int flags) {
-  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, marker_mode);
   if (file < 0) fail(path);
   const ssize_t put = write(file, text.data(), text.size());
   const int failure = errno;
@@ -119,7 +135,7 @@ void write_file(const fs::path& path, const std::string& text, int flags) {
 bool give_name(const fs::path& from, const fs::path& to) {
   if (link(from.c_str(), to.c_str()) == 0) return true;
   if (errno == EEXIST) return false;
-  const int made = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int made = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, marker_mode);
   if (made < 0 && errno == EEXIST) return false;
   if (made < 0) fail(to);
   close(made);
@@ -138,9 +154,8 @@ void remove_stale(const fs::path& marker, const fs::path& aside, const std::stri
 }  // namespace
 
 void mark_job(const fs::path& directory, const std::string& job) {
-  const fs::path path = directory / job_marker_name, own = own_file(directory, "new"),
-                 aside = own_file(directory, "old");
-  write_file(own, fmt::format("{}\n{}", job, own_line()), O_CREAT | O_TRUNC);
+  const fs::path path = directory / job_marker_name, own = own_file(directory), aside = own_file(directory);
+  write_file(own, fmt::format("{}\n{}", job, own_line()), O_CREAT | O_EXCL);
   try {
     constexpr int attempts = 1000;
     for (int attempt = 0; attempt < attempts && !give_name(own, path); ++attempt) {
@@ -179,10 +194,7 @@ void unmark_job(const fs::path& directory) {
 }
 
 bool may_still_be_recorded(const format::TraceFile& file) {
-  if (file.header.closed != 0) return false;
-  if (file.host != host_name()) return is_fresh(file.path);
-  if (!file.boot_id.empty() && file.boot_id != boot_id()) return false;
-  return runs_here(static_cast<int>(file.header.pid), file.process_start);
+  return format::liveness_of(file) != format::Liveness::ended;
 }
 
 }  // namespace paceline::record

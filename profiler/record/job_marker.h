@@ -14,15 +14,15 @@
 namespace paceline::record {
 
 // Marks the directory for this job. Throws Error if another job is still running there: a process in the marker is
-// alive, or it is on another host, where it cannot be checked, and the marker is younger than ten minutes. The marker
-// of a job that has ended is replaced.
+// alive. A process on another host or in another PID namespace cannot be checked: there the job's traces in the
+// directory count (format/liveness.h), and before the first one the marker's age, which must be below ten minutes. The
+// marker of a job that has ended is replaced.
 void mark_job(const std::filesystem::path& directory, const std::string& job);
 
 // Removes the marker again if only this process is in it.
 void unmark_job(const std::filesystem::path& directory);
 
-// True if the process of the file may still write it. For a process on another host: if the file changed within the
-// last ten minutes.
+// True unless it is certain that the process of the file does not write it any more (format/liveness.h).
 bool may_still_be_recorded(const format::TraceFile& file);
 
 }  // namespace paceline::record

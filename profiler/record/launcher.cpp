@@ -1,12 +1,12 @@
 #include "profiler/record/launcher.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/format/process.h"
 #include "profiler/record/environment.h"
 
 namespace paceline::record {
@@ -46,36 +46,42 @@ std::size_t length_written(int printed, std::size_t capacity) noexcept {
 // The process that started this one, by id and start time, for launchers that give no job: all ranks of one host have
 // the same parent. Empty if /proc is missing.
 std::size_t parent_identity(const char* launcher, char* out, std::size_t capacity) noexcept {
-  const auto parent = static_cast<int>(getppid());
-  ProcessStatus status;
-  if (!read_process(parent, status)) return 0;
+  format::ProcessStatus self, parent;
+  if (!format::read_own_process(self) || !format::read_process(self.parent, parent)) return 0;
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  return length_written(
-      snprintf(out, capacity, "%s-%s-%d-%llu", launcher, host, parent, static_cast<unsigned long long>(status.start)),
-      capacity);
+  return length_written(snprintf(out, capacity, "%s-%s-%d-%llu", launcher, host, self.parent,
+                                 static_cast<unsigned long long>(parent.start)),
+                        capacity);
+}
+
+bool is(const char* name) noexcept { return variable(name) != nullptr; }
+
+const char* or_empty(const char* name) noexcept {
+  const char* value = variable(name);
+  return value != nullptr ? value : "";
+}
+
+std::size_t open_mpi_identity(char* out, std::size_t capacity) noexcept {
+  if (!is("OMPI_COMM_WORLD_RANK") || !(is("PMIX_NAMESPACE") || is("OMPI_MCA_ess_base_jobid"))) return 0;
+  // The name space consists of host and process id. Open MPI 4 also has a random key for each job.
+  return length_written(snprintf(out, capacity, "openmpi-%s-%s",
+                                 or_empty(is("PMIX_NAMESPACE") ? "PMIX_NAMESPACE" : "OMPI_MCA_ess_base_jobid"),
+                                 or_empty("OMPI_MCA_orte_precondition_transports")),
+                        capacity);
+}
+
+// Slurm's step, or the name space of another launcher with PMIx.
+std::size_t step_identity(char* out, std::size_t capacity) noexcept {
+  if (is("SLURM_JOB_ID") && is("SLURM_STEP_ID")) {
+    return length_written(snprintf(out, capacity, "slurm-%s.%s", or_empty("SLURM_JOB_ID"), or_empty("SLURM_STEP_ID")),
+                          capacity);
+  }
+  if (!is("PMIX_NAMESPACE")) return 0;
+  return length_written(snprintf(out, capacity, "pmix-%s", or_empty("PMIX_NAMESPACE")), capacity);
 }
 
 }  // namespace
-
-bool read_process(int pid, ProcessStatus& status) noexcept {
-  char text[1024];
-  snprintf(text, sizeof text, "/proc/%d/stat", pid);
-  const int file = open(text, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t got = read(file, text, sizeof text - 1);
-  close(file);
-  if (got <= 0) return false;
-  text[got] = '\0';
-  const char* field = strrchr(text, ')');  // the program's name, in brackets, may contain any character
-  if (field == nullptr || strlen(field) < 4) return false;
-  status.has_ended = field[2] == 'Z' || field[2] == 'X';
-  status.parent = static_cast<int>(strtol(field + 4, nullptr, 10));  // ") S PARENT"
-  for (int number = 2; number < 22 && field != nullptr; ++number) field = strchr(field + 1, ' ');
-  if (field == nullptr) return false;
-  status.start = strtoull(field, nullptr, 10);
-  return true;
-}
 
 LaunchedRank launched_rank() noexcept {
   for (const Launcher& launcher : launchers) {
@@ -92,19 +98,8 @@ LaunchedRank launched_rank() noexcept {
 std::size_t job_identity(char* out, std::size_t capacity) noexcept {
   if (capacity == 0) return 0;
   out[0] = '\0';
-  const auto is = [](const char* name) { return variable(name) != nullptr; };
-  const auto or_empty = [](const char* name) {
-    const char* value = variable(name);
-    return value != nullptr ? value : "";
-  };
   if (const char* given = variable(env_job)) return length_written(snprintf(out, capacity, "%s", given), capacity);
-  if (is("OMPI_COMM_WORLD_RANK") && (is("PMIX_NAMESPACE") || is("OMPI_MCA_ess_base_jobid"))) {
-    // The name space consists of host and process id. Open MPI 4 also has a random key for each job.
-    return length_written(snprintf(out, capacity, "openmpi-%s-%s",
-                                   or_empty(is("PMIX_NAMESPACE") ? "PMIX_NAMESPACE" : "OMPI_MCA_ess_base_jobid"),
-                                   or_empty("OMPI_MCA_orte_precondition_transports")),
-                          capacity);
-  }
+  if (const std::size_t length = open_mpi_identity(out, capacity)) return length;
   if (is("TORCHELASTIC_RUN_ID") && is("RANK")) {
     const char* run = or_empty("TORCHELASTIC_RUN_ID");
     // The default id is "none". On one host the agent, which started all ranks, distinguishes two runs.
@@ -113,13 +108,7 @@ std::size_t job_identity(char* out, std::size_t capacity) noexcept {
     return length_written(
         snprintf(out, capacity, "torchrun-%s-%s-%s", run, or_empty("MASTER_ADDR"), or_empty("MASTER_PORT")), capacity);
   }
-  if (is("SLURM_JOB_ID") && is("SLURM_STEP_ID")) {
-    return length_written(snprintf(out, capacity, "slurm-%s.%s", or_empty("SLURM_JOB_ID"), or_empty("SLURM_STEP_ID")),
-                          capacity);
-  }
-  if (is("PMIX_NAMESPACE")) {
-    return length_written(snprintf(out, capacity, "pmix-%s", or_empty("PMIX_NAMESPACE")), capacity);
-  }
+  if (const std::size_t length = step_identity(out, capacity)) return length;
   if (is("PMI_RANK")) {
     const char* batch = variable("PBS_JOBID");
     if (batch == nullptr) batch = variable("LSB_JOBID");
@@ -127,6 +116,13 @@ std::size_t job_identity(char* out, std::size_t capacity) noexcept {
     return parent_identity("pmi", out, capacity);
   }
   return 0;
+}
+
+std::size_t launch_identity(char* out, std::size_t capacity) noexcept {
+  if (capacity == 0) return 0;
+  out[0] = '\0';
+  if (const std::size_t length = open_mpi_identity(out, capacity)) return length;
+  return step_identity(out, capacity);
 }
 
 }  // namespace paceline::record

@@ -18,18 +18,13 @@ struct LaunchedRank {
 
 LaunchedRank launched_rank() noexcept;
 
-// A process in /proc/PID/stat (proc(5)).
-struct ProcessStatus {
-  int parent = 0;
-  bool has_ended = false;   // a zombie, whose parent has not read its exit status yet
-  std::uint64_t start = 0;  // clock ticks after boot; distinguishes it from an earlier process with the same id
-};
-// Returns false if there is no such process. No allocation, no lock.
-bool read_process(int pid, ProcessStatus& status) noexcept;
-
 // Writes the job's identity, NUL-terminated and cut to `capacity`, and returns its length; 0 and "" if no launcher
 // gives one. $PACELINE_JOB comes first. The identity is equal on all ranks of a job. Two jobs differ even if their
 // process ids are equal, as is common in containers.
 std::size_t job_identity(char* out, std::size_t capacity) noexcept;
+
+// The same for the start by mpirun or srun, of which a job may have several, one after the other. $PACELINE_JOB does
+// not change it. Equal for all processes of one start, also after exec; 0 and "" if the launcher gives none.
+std::size_t launch_identity(char* out, std::size_t capacity) noexcept;
 
 }  // namespace paceline::record

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <fstream>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -38,12 +39,13 @@ std::string filled_in(const std::string& pattern) {
 std::vector<fs::path> trace_files(const fs::path& directory) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.path().extension() == ending && entry.is_regular_file()) files.push_back(entry.path());
+    if (entry.path().extension() == ending && fs::is_regular_file(entry.symlink_status()))
+      files.push_back(entry.path());
   }
   return files;
 }
 
-// The job in a file's header; nothing if the header is not readable (yet).
+// The job in a file's header; nothing if the header is damaged.
 std::optional<std::string> job_of(const fs::path& file) {
   try {
     return format::read_trace_header(file).job;
@@ -60,14 +62,25 @@ bool is_still_recorded(const fs::path& file) {
   }
 }
 
-bool belongs_to(const fs::path& file, const std::string& job) {
+enum class Owner { this_job, another_job, nobody };
+
+// True if the file is empty or begins with zeros: a rank may have claimed the name for its trace, on a file system that
+// cannot rename without replacing, or a network file system shows the contents late.
+bool has_no_contents_yet(const fs::path& file) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(file, error)) && std::ifstream(file).get() <= 0;
+}
+
+// Whose trace the file is. Nobody's: it is not a trace, or another rank has just removed it.
+Owner owner_of(const fs::path& file, const std::string& job) {
   using std::chrono::steady_clock;
   const auto give_up = steady_clock::now() + std::chrono::seconds(2);
-  for (;;) {
-    if (const auto found = job_of(file)) return *found == job;
-    if (steady_clock::now() > give_up) return false;
+  while (has_no_contents_yet(file) && steady_clock::now() < give_up) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  if (!format::is_trace_file(file)) return Owner::nobody;
+  if (job_of(file) == job) return Owner::this_job;
+  return format::is_trace_file(file) ? Owner::another_job : Owner::nobody;
 }
 
 }  // namespace
@@ -110,7 +123,11 @@ void claim_directory(const fs::path& directory, const std::string& job, bool for
     }
     mark_job(directory, job);
     for (const fs::path& file : trace_files(directory)) {
-      if (belongs_to(file, job)) continue;
+      const Owner owner = owner_of(file, job);
+      if (owner == Owner::nobody && fs::exists(fs::symlink_status(file))) {
+        fmt::print(stderr, "paceline record: {} is not a trace; it is left alone\n", file.string());
+      }
+      if (owner != Owner::another_job) continue;
       if (force && is_still_recorded(file)) {
         unmark_job(directory);
         throw Error(

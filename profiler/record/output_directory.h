@@ -24,10 +24,11 @@ std::filesystem::path absolute_directory(const std::filesystem::path& path, cons
 
 // Creates the directory if necessary and marks it for this job (job_marker.h). Throws Error if it cannot be written to,
 // if another job is running there, or if it has trace files of another job. With `force` those files are removed,
-// except files that are still being recorded.
+// except files that are still being recorded. A file that ends in .pace and is not a trace is named on standard error
+// and left alone.
 //
-// The ranks of a job call this one after another, and some ranks may already be recording. A file that cannot be read
-// yet is therefore tried again for up to 2 s before it counts as another job's.
+// The ranks of a job call this one after another, and some ranks may already be recording. A file without contents
+// is therefore looked at again for up to 2 s. A file that another rank removes meanwhile is skipped at once.
 void claim_directory(const std::filesystem::path& directory, const std::string& job, bool force);
 
 }  // namespace paceline::record

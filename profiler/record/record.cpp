@@ -72,14 +72,31 @@ std::string job() {
   return fmt::format("record-{:016x}", random);
 }
 
+// The path of the recorder as the GNU C library's dynamic linker alone understands it. In place of $ORIGIN it puts the
+// folder of the program, from which enough steps lead up to the root. Other dynamic linkers, such as musl's, ignore a
+// preloaded library that does not exist, but would end the program because of one that was made for another C library.
+std::string preload_name(const fs::path& library) {
+  constexpr int steps = 40;
+  std::string name = "$ORIGIN";
+  for (int step = 0; step < steps; ++step) name += "/..";
+  return name + library.string();
+}
+
 void attach(const fs::path& library) {
-  const std::string others = variable(env_preload);
-  set_variable(env_preload, others.empty() ? library.string() : library.string() + ":" + others);
+  const std::string own = preload_name(library), others = variable(env_preload);
+  set_variable(env_preload, others.empty() ? own : own + ":" + others);
+  for (const auto& [name, option, value] : sanitizer_options) {
+    const std::string given = variable(name);
+    if (given.find(option) != std::string::npos) continue;
+    set_variable(name, fmt::format("{}{}{}={}", given, given.empty() ? "" : ":", option, value));
+  }
+  set_variable(env_recorder, library);
+  const fs::path entry = library.parent_path() / nvtx_library;
   const std::string tool = variable(env_nvtx);
-  if (!tool.empty() && tool != library) {
+  if (!tool.empty() && tool != entry) {
     say(fmt::format("{}={} is replaced: NVTX loads only one tool, which is now the recorder", env_nvtx, tool));
   }
-  set_variable(env_nvtx, library);
+  set_variable(env_nvtx, entry);
 }
 
 // The driver and NCCL load one tool each. A user's own choice is kept and reported.
@@ -111,6 +128,7 @@ fs::path set_environment(const RecordOptions& options, const fs::path& output, c
   fs::path stage;
   if (!options.stage.empty()) {
     stage = make_stage(options.stage);
+    note_stage(stage, output);
     set_variable(env_stage, stage);
   }
   attach(library);

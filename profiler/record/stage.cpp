@@ -7,13 +7,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include "profiler/format/error.h"
+#include "profiler/format/liveness.h"
+#include "profiler/format/process.h"
 #include "profiler/format/reader.h"
+#include "profiler/record/job_marker.h"
+#include "profiler/record/launcher.h"
 #include "profiler/record/output_directory.h"
 
 namespace paceline::record {
@@ -31,9 +37,9 @@ void pass_on(int number, siginfo_t* info, void*) {
   if (command_pid > 0 && info->si_code <= 0) kill(command_pid, number);
 }
 
+// The command has ended. So a file that was renewed a short time ago, without any other sign of life, is complete.
 bool is_being_written(const fs::path& file) {
-  const format::TraceFile trace = format::read_trace_header(file);
-  return trace.header.closed == 0 && kill(static_cast<pid_t>(trace.header.pid), 0) == 0;
+  return format::liveness_of(format::read_trace_header(file)) == format::Liveness::lives;
 }
 
 // The first of NAME.pace, NAME-2.pace, … that does not exist.
@@ -52,7 +58,8 @@ void move_file(const fs::path& file, const fs::path& to) {
   if (!failed) return;
   const fs::path temporary = to.parent_path() / fmt::format(".{}.tmp", to.filename().string());
   try {
-    fs::copy_file(file, temporary, fs::copy_options::overwrite_existing);
+    fs::remove(temporary);
+    fs::copy_file(file, temporary);  // fails if there is a file or a link of somebody else now
     fs::rename(temporary, to);
   } catch (...) {
     fs::remove(temporary, failed);
@@ -63,7 +70,96 @@ void move_file(const fs::path& file, const fs::path& to) {
 
 void complain(const std::string& text) { fmt::print(stderr, "paceline record: {}\n", text); }
 
+// HOST, PID and START of `paceline record`, and the directory on a line of its own.
+struct StageNote {
+  std::string host;
+  int pid = 0;
+  std::uint64_t start = 0;
+  fs::path stage;
+};
+
+constexpr std::string_view note_prefix = ".paceline-stage-";
+
+std::string this_host() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return host.data();
+}
+
+fs::path note_path(const fs::path& stage, const fs::path& output) {
+  return output / fmt::format("{}{}-{}", note_prefix, this_host(), stage.filename().string());
+}
+
+bool read_note(const fs::path& path, StageNote& note) {
+  std::ifstream file(path);
+  std::string stage;
+  if (!(file >> note.host >> note.pid >> note.start) || !std::getline(file >> std::ws, stage)) return false;
+  note.stage = stage;
+  return true;
+}
+
+bool still_runs(const StageNote& note) {
+  format::ProcessStatus status;
+  return format::read_process(note.pid, status) && !status.has_ended && status.start == note.start;
+}
+
+// The line for one note, "" if there is nothing to say.
+std::string collect(const StageNote& note, const fs::path& output, const fs::path& path) {
+  if (note.host != this_host()) {
+    return fmt::format("traces may be left on {} in {} (--stage): run `paceline info` for {} there to get them",
+                       note.host, note.stage.string(), output.string());
+  }
+  if (still_runs(note)) return {};
+  std::size_t moved = 0, stay = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry(note.stage, error), end; !error && entry != end; entry.increment(error)) {
+    if (!format::is_trace_file(entry->path())) continue;
+    try {
+      if (may_still_be_recorded(format::read_trace_header(entry->path()))) return {};
+      move_file(entry->path(), free_name(output, entry->path().filename()));
+      ++moved;
+    } catch (const std::exception&) {
+      ++stay;
+    }
+  }
+  if (stay > 0) {
+    return fmt::format("{} trace{} left in {} (--stage) and cannot be moved to {}: move {} by hand", stay,
+                       stay == 1 ? " is" : "s are", note.stage.string(), output.string(), stay == 1 ? "it" : "them");
+  }
+  fs::remove(note.stage, error);
+  fs::remove(path, error);
+  if (moved == 0) return {};
+  return fmt::format("{} trace{} of killed programs moved here from {} (--stage)", moved, moved == 1 ? "" : "s",
+                     note.stage.string());
+}
+
 }  // namespace
+
+void note_stage(const fs::path& stage, const fs::path& output) {
+  format::ProcessStatus status;
+  format::read_own_process(status);
+  const fs::path path = note_path(stage, output);
+  std::ofstream file(path);
+  file << this_host() << ' ' << status.pid << ' ' << status.start << '\n' << stage.string() << '\n';
+  if (!file.flush()) throw Error(fmt::format("{}: cannot be written; choose another directory with -o", path.string()));
+}
+
+std::vector<std::string> collect_stages(const fs::path& output) {
+  std::vector<std::string> lines;
+  std::vector<fs::path> notes;
+  std::error_code error;
+  for (fs::directory_iterator entry(output, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(note_prefix)) notes.push_back(entry->path());
+  }
+  for (const fs::path& path : notes) {
+    StageNote note;
+    if (!read_note(path, note)) continue;
+    if (std::string line = collect(note, output, path); !line.empty()) {
+      lines.push_back(fmt::format("{}: {}", output.string(), line));
+    }
+  }
+  return lines;
+}
 
 fs::path make_stage(const fs::path& stage) {
   std::error_code error;
@@ -73,7 +169,6 @@ fs::path make_stage(const fs::path& stage) {
     throw Error(
         fmt::format("--stage {}: {}; choose a directory that can be written", stage.string(), std::strerror(errno)));
   }
-  chmod(name.c_str(), 0755);
   return name;
 }
 
@@ -104,7 +199,7 @@ void empty_stage(const fs::path& stage, const fs::path& output, bool force) {
       complain(fmt::format("{}; it stays there", failure.what()));
     }
   }
-  fs::remove(stage, error);
+  if (fs::remove(stage, error)) fs::remove(note_path(stage, output), error);
 }
 
 int run_and_wait(const std::vector<char*>& arguments) {

@@ -13,6 +13,8 @@
 #include <iterator>
 #include <string>
 
+#include "tests/shares.h"
+
 namespace paceline {
 
 namespace fs = std::filesystem;
@@ -31,8 +33,8 @@ class CommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = fs::temp_directory_path() / (std::string("paceline-cli-") + test->test_suite_name() + test->name() +
-                                              std::to_string(getpid()));
+    directory_ = fs::temp_directory_path() /
+                 (std::string("paceline-cli-") + test->test_suite_name() + test->name() + std::to_string(getpid()));
     fs::create_directories(directory_ / "run");
   }
   void TearDown() override { fs::remove_all(directory_); }
@@ -46,6 +48,9 @@ class CommandTest : public ::testing::Test {
     const int status = pclose(pipe);
     outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     outcome.errors = text_of(directory_ / "errors");
+    if (arguments.starts_with("report")) {
+      EXPECT_EQ(impossible_share(outcome.output), "") << arguments;
+    }
     return outcome;
   }
 

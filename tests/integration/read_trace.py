@@ -259,6 +259,9 @@ class Trace:
         if self.header.pop("magic") != b"PACELINE" or self.header["version"] not in (1, 2):
             raise ValueError("not a .pace file of version 1 or 2")
         self.header["dropped"] = list(struct.unpack_from("<7Q", data, 120))
+        late_counters = self.header["header_bytes"] - 64
+        if 184 + self.header["text_bytes"] <= late_counters:
+            self.header["dropped"] += struct.unpack_from("<Q", data, late_counters)
         (self.header["kept_from"],) = struct.unpack_from("<Q", data, 176)
         self.text = json.loads(data[184 : 184 + self.header["text_bytes"]])
 

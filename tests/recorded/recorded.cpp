@@ -131,7 +131,7 @@ std::string RecordedFile::setting(const std::string& key) const {
 }
 
 std::uint64_t RecordedFile::dropped() const {
-  return std::accumulate(std::begin(file.header.dropped), std::end(file.header.dropped), std::uint64_t{0});
+  return std::accumulate(std::begin(file.header.dropped), std::end(file.header.dropped), file.interrupted);
 }
 
 std::vector<RecordedFile> read_recorded_directory(const std::filesystem::path& directory) {

@@ -38,6 +38,11 @@ void add_optimizer(CLI::App& app, OptimizationOptions& options) {
                  "parameters without weight decay (and without the layer rates of lars): batch_norm, bias")
       ->delimiter(',')
       ->check(CLI::IsMember({"batch_norm", "bias"}));
+  app.add_option("--freeze", o.frozen,
+                 "parameters whose names begin with one of these stay as they are: conv1,bn1,layer1 (their batch norms "
+                 "still gather statistics)")
+      ->delimiter(',')
+      ->type_name("PREFIX");
   app.add_option("--clip-grad-norm", options.clip_gradient_norm,
                  "scale the averaged gradient of all parameters down to this norm if it is larger; default: never")
       ->check(positive());

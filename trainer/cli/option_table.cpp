@@ -59,6 +59,7 @@ std::vector<OptionRow> make_rows() {
       {.key = "rate-position", .topic = optimizer, .owners = {{"optimizer", {"sgd"}}}},
       {.key = "weight-decay", .topic = optimizer},
       {.key = "decay-exclude", .topic = optimizer},
+      {.key = "freeze", .topic = optimizer, .owners = {{"device", {"cpu"}}}},
       {.key = "clip-grad-norm", .topic = optimizer, .owners = {{"updater", {"parameter_server"}, true}}},
       {.key = "label-smoothing", .topic = optimizer},
       {.key = "lars-trust", .topic = optimizer, .owners = {{"optimizer", {"lars"}}}},

@@ -83,8 +83,12 @@ void check_writable(const std::filesystem::path& file) {
   if (std::filesystem::exists(target, code) && !std::filesystem::is_regular_file(target, code)) {
     refuse(std::filesystem::is_directory(target, code) ? "it is a directory" : "it is not a regular file");
   }
-  const std::filesystem::path directory = target.has_parent_path() ? target.parent_path() : ".";
-  if (access(directory.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
+  // A trial, because the permissions alone do not show a read-only or special file system or a quota.
+  const std::string beside = fmt::format("{}.{}.trial", target.string(), getpid());
+  const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) refuse(std::strerror(errno));
+  close(descriptor);
+  unlink(beside.c_str());
 }
 
 void write_file_atomically(const std::filesystem::path& file, std::string_view content, Sync sync, unsigned keep) {

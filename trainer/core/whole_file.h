@@ -11,7 +11,7 @@ namespace paceline::train {
 std::string read_file(const std::filesystem::path& file);
 
 // Throws Error if write_file_atomically() could not write the file or should not: `file` exists and is not a regular
-// file (a directory, a device), or its directory is missing or not writable. Creates nothing.
+// file (a directory, a device), or no file can be created in its directory. Leaves nothing behind.
 void check_writable(const std::filesystem::path& file);
 
 enum class Sync { no, yes };

@@ -55,17 +55,11 @@ std::filesystem::path folder_of_batches(const std::filesystem::path& directory) 
 TrainAndTest read_cifar10(const std::filesystem::path& given) {
   const std::filesystem::path directory = folder_of_batches(given);
   std::error_code code;
-  if (std::filesystem::is_regular_file(directory, code)) {
-    throw Error(directory.string(), "is a file", "give its directory to ‹data›");
-  }
-  if (!std::filesystem::is_directory(directory, code)) {
-    throw Error(directory.string(), "no such data set directory",
-                "draw one with: paceline-train make-dataset " + directory.string());
-  }
+  require_directory(directory);
   TrainAndTest data;
   const auto missing = [&](const char* name) {
     if (code) return Error(directory.string(), "cannot be read", code.message());
-    return Error(directory.string(), fmt::format("no {} in it, and no folder train of JPEGs", name),
+    return Error(directory.string(), fmt::format("no {} in it, and no folder train of pictures", name),
                  "unpack CIFAR-10's binary version there, or draw a set with: paceline-train make-dataset " +
                      directory.string());
   };

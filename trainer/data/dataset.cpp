@@ -4,7 +4,19 @@
 #include <cmath>
 #include <utility>
 
+#include "trainer/core/error.h"
+
 namespace paceline::train {
+
+void require_directory(const std::filesystem::path& directory) {
+  std::error_code code;
+  if (std::filesystem::is_directory(directory, code)) return;
+  if (std::filesystem::is_regular_file(directory, code)) {
+    throw Error(directory.string(), "is a file", "give its directory to ‹data›");
+  }
+  throw Error(directory.string(), "no such data set directory",
+              "draw one with: paceline-train make-dataset " + directory.string());
+}
 
 std::vector<std::uint32_t> first_of_each_class(std::span<const std::int32_t> labels, double fraction) {
   std::vector<std::int64_t> left;  // samples to keep of each class

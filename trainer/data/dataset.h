@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct Dataset {
     return {pixels.data() + (sample % stored) * image_bytes(), image_bytes()};
   }
 };
+
+// Throws Error if there is no such directory, or if it is a file.
+void require_directory(const std::filesystem::path& directory);
 
 struct TrainAndTest {
   Dataset train, test;

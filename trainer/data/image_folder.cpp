@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "trainer/core/error.h"
-#include "trainer/data/jpeg_image.h"
+#include "trainer/data/picture_input.h"
 #include "trainer/data/resample.h"
 
 namespace paceline::train {
@@ -27,10 +27,10 @@ const Normalization imagenet{{123.675f, 116.28f, 103.53f}, {1 / 58.395f, 1 / 57.
 // The kinds of entries of a listing. Each entry is a letter, a text and a zero.
 enum EntryKind : char { part_entry = 'P', class_entry = 'C', file_entry = 'F' };
 
-bool is_jpeg(const fs::path& file) {
+bool is_named_as_picture(const fs::path& file) {
   std::string extension = file.extension().string();
   std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-  return extension == ".jpg" || extension == ".jpeg";
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" || extension == ".webp";
 }
 
 const char* kind_of(mode_t mode) {
@@ -50,25 +50,72 @@ void refuse_special_file(const fs::directory_entry& entry) {
               "remove it, or give ‹on-bad-image› skip");
 }
 
-// A folder's entries of one kind in the order of the names' bytes, without names that begin with a dot.
-std::vector<std::string> sorted_names(const fs::path& folder, bool folders, bool refuse_special) {
+// Calls visit(entry) for each entry whose name does not begin with a dot.
+template <typename Visit>
+void for_each_entry(const fs::path& folder, Visit visit) {
   std::error_code code;
-  std::vector<std::string> names;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    std::string name = entry->path().filename().string();
-    if (name.starts_with('.')) continue;
-    std::error_code of_entry;  // ignored here: reading the entry will fail too
-    if (!(folders ? entry->is_directory(of_entry) : is_jpeg(entry->path()))) continue;
-    if (!folders && refuse_special) refuse_special_file(*entry);
-    names.push_back(std::move(name));
+    if (!entry->path().filename().string().starts_with('.')) visit(*entry);
   }
   if (code) throw Error(folder.string(), "cannot be read", code.message());
+}
+
+// The folders in a folder, in the order of their names' bytes.
+std::vector<std::string> classes_in(const fs::path& part, IgnoredFiles& ignored) {
+  std::vector<std::string> names;
+  for_each_entry(part, [&](const fs::directory_entry& entry) {
+    std::error_code code;
+    if (entry.is_directory(code)) {
+      names.push_back(entry.path().filename().string());
+    } else {
+      ignored.add(entry.path(), is_named_as_picture(entry.path()) ? "not in a folder of a class" : "not a picture");
+    }
+  });
   std::ranges::sort(names);
   return names;
 }
 
+// The pictures of a class and of its subfolders, as paths from the folder of the class, in the order of their bytes.
+class ClassWalk {
+ public:
+  ClassWalk(fs::path folder, bool refuse_special, IgnoredFiles& ignored)
+      : folder_(std::move(folder)), refuse_special_(refuse_special), ignored_(ignored) {}
+
+  std::vector<std::string> pictures() {
+    walk(folder_, "");
+    std::ranges::sort(names_);
+    return std::move(names_);
+  }
+
+ private:
+  void walk(const fs::path& folder, const std::string& prefix) {
+    // A link to a folder is followed, as in torchvision, but not a link to a folder that contains it.
+    struct stat status {};
+    if (stat(folder.c_str(), &status) != 0) throw Error(folder.string(), "cannot be read", std::strerror(errno));
+    const std::pair identity{status.st_dev, status.st_ino};
+    if (std::ranges::find(open_, identity) != open_.end()) return ignored_.add(folder, "a link to a folder around it");
+    open_.push_back(identity);
+    for_each_entry(folder, [&](const fs::directory_entry& entry) {
+      std::error_code code;
+      const std::string name = entry.path().filename().string();
+      const bool picture = is_named_as_picture(entry.path());
+      if (!picture && entry.is_directory(code)) return walk(entry.path(), prefix + name + '/');
+      if (!picture) return ignored_.add(entry.path(), "its name does not end in .jpg, .jpeg, .png or .webp");
+      if (refuse_special_) refuse_special_file(entry);
+      names_.push_back(prefix + name);
+    });
+    open_.pop_back();
+  }
+
+  fs::path folder_;
+  bool refuse_special_;
+  IgnoredFiles& ignored_;
+  std::vector<std::pair<dev_t, ino_t>> open_;  // the folders around the current one
+  std::vector<std::string> names_;
+};
+
 void add_part(const fs::path& folder, const std::vector<std::string>& classes, bool refuse_special,
-              std::string& listing) {
+              std::string& listing, IgnoredFiles& ignored) {
   const auto add = [&](EntryKind kind, const std::string& text) {
     listing += kind;
     listing += text;
@@ -77,9 +124,10 @@ void add_part(const fs::path& folder, const std::vector<std::string>& classes, b
   add(part_entry, folder.filename().string());
   for (const std::string& name : classes) {
     add(class_entry, name);
-    const std::vector<std::string> files = sorted_names(folder / name, false, refuse_special);
+    const std::vector<std::string> files = ClassWalk(folder / name, refuse_special, ignored).pictures();
     if (files.empty()) {
-      throw Error((folder / name).string(), "a class without pictures (*.jpg)", "add some, or remove the folder");
+      throw Error((folder / name).string(), "a class without pictures (*.jpg, *.png, *.webp)",
+                  "add some, or remove the folder");
     }
     for (const std::string& file : files) add(file_entry, file);
   }
@@ -129,7 +177,19 @@ bool is_image_folder(const fs::path& directory) {
   return fs::is_directory(directory / "train", code);
 }
 
-std::string list_image_folder(const fs::path& directory, bool refuse_special) {
+void IgnoredFiles::add(const fs::path& file, const char* why) {
+  if (count++ == 0) first = fmt::format("{}: {}", file.string(), why);
+}
+
+std::string IgnoredFiles::line() const {
+  if (count == 0) return {};
+  if (count == 1) return fmt::format("1 file of the data set is ignored: {}", first);
+  return fmt::format("{} files of the data set are ignored, among them {}", count, first);
+}
+
+std::string list_image_folder(const fs::path& directory, bool refuse_special, IgnoredFiles* ignored_files) {
+  IgnoredFiles none;
+  IgnoredFiles& ignored = ignored_files != nullptr ? *ignored_files : none;
   const fs::path train = directory / "train";
   std::error_code code;
   fs::path test = directory / "val";
@@ -137,12 +197,12 @@ std::string list_image_folder(const fs::path& directory, bool refuse_special) {
   if (!fs::is_directory(test, code)) {
     throw Error(directory.string(), "has a folder train, but neither val nor test", "evaluation needs pictures too");
   }
-  const std::vector<std::string> classes = sorted_names(train, true, false);
+  const std::vector<std::string> classes = classes_in(train, ignored);
   if (classes.size() < 2) {
     throw Error(train.string(), classes.empty() ? "no classes" : "a single class",
                 "make a folder of pictures for each class in it");
   }
-  const std::vector<std::string> tested = sorted_names(test, true, false);
+  const std::vector<std::string> tested = classes_in(test, ignored);
   if (tested.empty()) throw Error(test.string(), "no classes", "it needs folders like those of train");
   for (const std::string& name : tested) {
     if (!std::ranges::binary_search(classes, name)) {
@@ -151,8 +211,8 @@ std::string list_image_folder(const fs::path& directory, bool refuse_special) {
     }
   }
   std::string listing;
-  add_part(train, classes, refuse_special, listing);
-  add_part(test, tested, refuse_special, listing);
+  add_part(train, classes, refuse_special, listing, ignored);
+  add_part(test, tested, refuse_special, listing, ignored);
   return listing;
 }
 
@@ -223,15 +283,15 @@ void FolderSource::decode(std::size_t sample, const std::optional<Draw>& draw, c
     bytes = std::span(contents_.bytes).subspan(start, contents_.ends[sample] - start);
   }
   try {
-    JpegReader jpeg(bytes);
-    Crop crop = centre_crop(jpeg.width(), jpeg.height());
+    const std::unique_ptr<PictureReader> picture = open_picture(bytes);
+    Crop crop = centre_crop(picture->width(), picture->height());
     if (draw) {
-      const Crop drawn = random_resized_crop(draw->seed, draw->epoch, sample, jpeg.width(), jpeg.height());
+      const Crop drawn = random_resized_crop(draw->seed, draw->epoch, sample, picture->width(), picture->height());
       if (draw->crop) crop = drawn;
       crop.flip = draw->mirror && drawn.flip;
     }
-    prepare_jpeg(jpeg, crop, image_size_, normalization, out);
-  } catch (const JpegError& error) {
+    prepare_picture(*picture, crop, image_size_, normalization, out);
+  } catch (const PictureError& error) {
     throw ImageError(fmt::format("{}: {}", path(sample).string(), error.what()));
   }
 }

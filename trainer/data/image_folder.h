@@ -1,4 +1,5 @@
-// Data sets in ImageNet's layout: DIR/train/CLASS/*.jpg and DIR/val/CLASS/*.jpg (or DIR/test).
+// Data sets in ImageNet's layout: DIR/train/CLASS/*.jpg and DIR/val/CLASS/*.jpg (or DIR/test). Pictures may lie in
+// subfolders of their class, as for torchvision's ImageFolder.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +14,23 @@ namespace paceline::train {
 // Whether a directory looks like such a set: it has a folder train.
 bool is_image_folder(const std::filesystem::path& directory);
 
-// The names of all pictures (.jpg or .jpeg in any case) as one text, which can be sent to other ranks. Classes and
-// files are numbered in the order of their names' bytes, independent of the file system's order. No picture is opened.
+// The files that a listing left out. Hidden files, whose names begin with a dot, do not count.
+struct IgnoredFiles {
+  std::size_t count = 0;
+  std::string first;  // the path of one of them, and why it is ignored
+
+  void add(const std::filesystem::path& file, const char* why);
+  std::string line() const;  // one sentence; "" if there are none
+};
+
+// The names of all pictures (.jpg, .jpeg, .png or .webp in any case) as one text, which can be sent to other ranks.
+// Classes and files are numbered in the order of their names' bytes, independent of the file system's order. No picture
+// is opened. `ignored` gets the files that are left out.
 // Throws Error if a folder is unreadable, if there are fewer than two classes, for a class without pictures, and for a
 // class of val that train does not have. refuse_special: throws Error for a FIFO, a socket, a device or a folder that
 // is named like a picture; otherwise reading it fails later.
-std::string list_image_folder(const std::filesystem::path& directory, bool refuse_special = true);
+std::string list_image_folder(const std::filesystem::path& directory, bool refuse_special = true,
+                              IgnoredFiles* ignored = nullptr);
 
 // The contents of several files in one buffer.
 struct FileContents {

@@ -1,7 +1,5 @@
 #include "trainer/data/jpeg.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <csetjmp>
@@ -21,8 +19,6 @@ struct JpegFailure {
 };
 
 namespace {
-
-constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
 
 [[noreturn]] void on_error(j_common_ptr info) {
   auto* failure = reinterpret_cast<JpegFailure*>(info->err);
@@ -45,7 +41,7 @@ jpeg_error_mgr* handlers(JpegFailure& failure) {
 // Runs calls of libjpeg, whose errors jump back here. Nothing in `call` may need to be destroyed.
 template <typename Call>
 void guarded(JpegFailure& failure, Call call) {
-  if (setjmp(failure.back) != 0) throw JpegError(failure.message.data());
+  if (setjmp(failure.back) != 0) throw PictureError(failure.message.data());
   call();
 }
 
@@ -78,10 +74,7 @@ JpegReader::JpegReader(std::span<const std::uint8_t> bytes) : state_(std::make_u
     jpeg_mem_src(&info, bytes.data(), bytes.size());
     jpeg_read_header(&info, TRUE);
   });
-  if (static_cast<std::int64_t>(info.image_width) * info.image_height > most_pixels) {
-    throw JpegError(fmt::format("{} × {} pixels are more than the {} million that are read here", info.image_width,
-                                info.image_height, most_pixels / 1'000'000));
-  }
+  check_pixels(info.image_width, info.image_height);
   const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   info.out_color_space = inks ? JCS_CMYK : JCS_RGB;
   set_eighths(8);
@@ -91,6 +84,7 @@ JpegReader::~JpegReader() = default;
 
 int JpegReader::width() const { return static_cast<int>(state_->info.output_width); }
 int JpegReader::height() const { return static_cast<int>(state_->info.output_height); }
+double JpegReader::scale() const { return state_->info.scale_num / 8.0; }
 
 void JpegReader::set_eighths(int eighths) {
   state_->info.scale_num = static_cast<unsigned>(eighths);

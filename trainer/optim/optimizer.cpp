@@ -43,14 +43,17 @@ std::unique_ptr<Optimizer> optimizer_for_chunks(const OptimizerOptions& o, const
 
 }  // namespace
 
-std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay) {
+std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay,
+                             std::span<const std::string> frozen) {
   std::vector<Chunk> chunks;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     const std::size_t end = i + 1 < parameters.size() ? parameters[i + 1].offset : elements;
     const bool bias = !parameter.batch_norm && parameter.name.ends_with(".bias");
     const bool excluded = (parameter.batch_norm && !decay.batch_norm) || (bias && !decay.biases);
-    cut(chunks, {parameter.offset, end - parameter.offset, excluded ? 0 : decay.rate, i, excluded});
+    const bool stays =
+        std::ranges::any_of(frozen, [&](const std::string& begin) { return parameter.name.starts_with(begin); });
+    cut(chunks, {parameter.offset, end - parameter.offset, excluded ? 0 : decay.rate, i, excluded, stays});
   }
   return chunks;
 }
@@ -85,7 +88,10 @@ void Optimizer::step(std::span<float> weights, std::span<const float> gradients,
 void Optimizer::on_all_chunks(const std::function<void(const Chunk&, std::size_t)>& body) const {
   const auto count = static_cast<std::ptrdiff_t>(chunks_.size());
 #pragma omp parallel for schedule(static) if (count > 1)
-  for (std::ptrdiff_t i = 0; i < count; ++i) body(chunks_[static_cast<std::size_t>(i)], static_cast<std::size_t>(i));
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const Chunk& chunk = chunks_[static_cast<std::size_t>(i)];
+    if (!chunk.frozen) body(chunk, static_cast<std::size_t>(i));
+  }
 }
 
 double clip_divisor(double squares, double most) { return std::max(1.0, (std::sqrt(squares) + 1e-6) / most); }
@@ -94,13 +100,14 @@ std::vector<std::string> optimizer_names() { return {"sgd", "lars", "adam", "ada
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
                                           std::size_t elements) {
-  return optimizer_for_chunks(o, chunks_of(parameters, elements, o.weight_decay));
+  return optimizer_for_chunks(o, chunks_of(parameters, elements, o.weight_decay, o.frozen));
 }
 
 std::unique_ptr<Optimizer> make_shard_optimizer(const OptimizerOptions& o, const std::vector<Parameter>& parameters,
                                                 std::size_t elements, Slice shard) {
   if (o.name == "lars") throw std::invalid_argument("lars needs whole parameters");
-  auto optimizer = optimizer_for_chunks(o, chunks_within(chunks_of(parameters, elements, o.weight_decay), shard));
+  auto optimizer =
+      optimizer_for_chunks(o, chunks_within(chunks_of(parameters, elements, o.weight_decay, o.frozen), shard));
   optimizer->set_first(shard.first);
   return optimizer;
 }

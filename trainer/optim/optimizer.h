@@ -29,11 +29,13 @@ struct Chunk {
   float weight_decay = 0;
   std::size_t parameter = 0;  // position in the model's list
   bool excluded = false;      // from weight decay, and so from LARS's rates
+  bool frozen = false;        // its weights stay as they are
 };
 
 // Cuts `elements`, the length of the flat buffers, at each parameter and into chunks. Padding between two parameters
-// goes with the first.
-std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay);
+// goes with the first. Parameters whose names begin with one of `frozen` are frozen.
+std::vector<Chunk> chunks_of(const std::vector<Parameter>& parameters, std::size_t elements, const WeightDecay& decay,
+                             std::span<const std::string> frozen = {});
 
 // The parts of the chunks that lie in the shard, with positions from its start on.
 std::vector<Chunk> chunks_within(const std::vector<Chunk>& chunks, Slice shard);
@@ -69,7 +71,7 @@ class Optimizer {
   Optimizer(std::vector<Chunk> chunks, std::size_t arrays, std::size_t scalars);
   virtual void update(std::span<float> weights, std::span<const float> gradients, float rate) = 0;
 
-  // Calls body(chunk, its index) for every chunk, on all threads.
+  // Calls body(chunk, its index) for every chunk that is not frozen, on all threads.
   void on_all_chunks(const std::function<void(const Chunk&, std::size_t)>& body) const;
   const std::vector<Chunk>& chunks() const { return chunks_; }
   double epoch() const { return epoch_; }
@@ -87,6 +89,7 @@ class Optimizer {
 struct OptimizerOptions {
   std::string name = "sgd";  // one of optimizer_names()
   WeightDecay weight_decay;
+  std::vector<std::string> frozen;      // beginnings of the names of parameters that stay as they are; on CPUs
   double momentum = 0.9;                // sgd, lars, rmsprop_warmup (μ₁)
   bool nesterov = false;                // sgd
   std::string rate_position = "after";  // sgd: after, inside, corrected; see sgd.h

@@ -1,5 +1,6 @@
 #include "trainer/run/job.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -31,9 +32,17 @@ double Job::global_batch() const {
   return static_cast<double>(options.batch_size * options.accumulate * replicas.size());
 }
 
+std::size_t Job::planned_images() const {
+  const std::size_t images = data.train->size();
+  if (!options.evaluate_only) return images;
+  const std::size_t of_iteration = static_cast<std::size_t>(options.batch_size * options.accumulate) *
+                                   static_cast<std::size_t>(replicas.size());
+  return std::max(images, of_iteration);
+}
+
 RunPlan Job::plan_of(int replica) const {
   const bool equal_length = options.sharding == "equal-length";
-  return {{data.train->size(), static_cast<std::size_t>(options.batch_size), replica, replicas.size(), equal_length},
+  return {{planned_images(), static_cast<std::size_t>(options.batch_size), replica, replicas.size(), equal_length},
           batches};
 }
 

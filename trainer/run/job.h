@@ -72,13 +72,16 @@ struct Job {
   std::unique_ptr<Journal> journal;
   Faults faults;
   RunState resumed;  // from the checkpoint
-  std::vector<std::string> resume_notes;
+  std::vector<std::string> notes, resume_notes;
   std::optional<CheckpointTimes> checkpoint_times;
   std::unique_ptr<BadImages> bad_train, bad_test;  // null unless bad images may be skipped
   std::unique_ptr<Updater> updater;
   std::unique_ptr<Loader> loader;
 
   double global_batch() const;  // images of an update over all ranks, when the run begins
+  // The training images that the plan counts on. A run that only evaluates uses none, so it may have fewer than one
+  // iteration takes.
+  std::size_t planned_images() const;
   RunPlan plan_of(int replica) const;
   const ImageSource& train_images() const;  // labels alone on ranks that need no images
   const ImageSource& test_images() const;

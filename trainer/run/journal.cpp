@@ -1,10 +1,12 @@
 #include "trainer/run/journal.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +31,17 @@ bool read_on_a_terminal() {
   return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty");
 }
 
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The most memory that this process has had so far, in bytes.
+std::int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
 }  // namespace
 
 Journal::Journal(int rank, const std::string& log, bool append)
@@ -38,8 +51,9 @@ Journal::Journal(int rank, const std::string& log, bool append)
   if (!log_) throw Error(log, "the log cannot be written", std::strerror(errno));
 }
 
-void Journal::write(const nlohmann::json& object) {
+void Journal::write(nlohmann::json object) {
   if (!log_.is_open()) return;
+  object["unix_s"] = unix_seconds();
   log_ << object.dump() << std::endl;  // flushed, so that readers see whole lines and a killed run leaves its log
   if (!log_) throw Error(name_, "the log cannot be written", "check whether the disk is full");
 }
@@ -47,8 +61,11 @@ void Journal::write(const nlohmann::json& object) {
 void Journal::line(const std::string& text) {
   if (!speaks_) return;
   progress_.clear();
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
+  const std::string whole = text + '\n';
+  if (std::fwrite(whole.data(), 1, whole.size(), stdout) != whole.size() || std::fflush(stdout) != 0) {
+    throw Error("standard output", fmt::format("cannot be written: {}", std::strerror(errno)),
+                "free space, or redirect it to another file");
+  }
 }
 
 void Journal::start(const nlohmann::json& run) {
@@ -57,9 +74,13 @@ void Journal::start(const nlohmann::json& run) {
   write(object);
 }
 
-void Journal::iteration(std::uint64_t iteration, double loss, double seconds, std::optional<std::uint64_t> staleness) {
-  nlohmann::json object = {{"event", "iteration"}, {"iteration", iteration}, {"loss", loss}, {"seconds", seconds}};
-  if (staleness) object["staleness"] = *staleness;
+void Journal::iteration(const IterationReport& r) {
+  nlohmann::json object = {{"event", "iteration"},
+                           {"iteration", r.iteration},
+                           {"loss", r.loss},
+                           {"seconds", r.seconds},
+                           {"learning_rate", r.learning_rate}};
+  if (r.staleness) object["staleness"] = *r.staleness;
   write(object);
 }
 
@@ -94,6 +115,7 @@ void Journal::epoch(const EpochReport& r) {
                            {"train_accuracy", r.train_accuracy},
                            {"images_per_s", r.images_per_s},
                            {"gflops", r.gflops},
+                           {"peak_memory_bytes", peak_memory()},
                            {"seconds", r.seconds}};
   if (r.test_accuracy) {
     object["test_loss"] = *r.test_loss;

@@ -13,6 +13,12 @@
 
 namespace paceline::train {
 
+struct IterationReport {
+  std::uint64_t iteration = 0;
+  double loss = 0, seconds = 0, learning_rate = 0;
+  std::optional<std::uint64_t> staleness{};  // of an asynchronous updater
+};
+
 struct EpochReport {
   std::uint64_t epoch = 0;  // counted from 1
   std::uint64_t epochs = 0;
@@ -42,16 +48,15 @@ class Journal {
   Journal(int rank, const std::string& log, bool append);
 
   void start(const nlohmann::json& run);
-  void iteration(std::uint64_t iteration, double loss, double seconds,
-                 std::optional<std::uint64_t> staleness = std::nullopt);
+  void iteration(const IterationReport& report);
   Progress& progress() { return progress_; }                           // shown if a person reads standard error
   void staleness(std::uint64_t epoch, const StalenessReport& report);  // epoch: counted from 1
   void epoch(const EpochReport& report);
   void end(const EndReport& report);
-  void line(const std::string& text);  // on standard output
+  void line(const std::string& text);  // on standard output; throws Error if that is full or closed
 
  private:
-  void write(const nlohmann::json& object);
+  void write(nlohmann::json object);  // with the time of the call
 
   bool speaks_ = false;
   Progress progress_;  // on standard error, because under mpirun any standard output is a terminal

@@ -78,7 +78,7 @@ class Loop {
     iteration_seconds_.push_back(seconds * static_cast<double>(job_.first_epoch.batch) / static_cast<double>(images));
     epoch_score_ += result.score;
     const double loss = result.score.loss_sum / static_cast<double>(result.score.samples);
-    job_.journal->iteration(iteration, loss, seconds, result.staleness);
+    job_.journal->iteration({iteration, loss, seconds, job_.rate_at(iteration), result.staleness});
     show_progress(iteration, loss, seconds, images);
     if (!std::isfinite(loss)) stop_for_nonfinite_loss(iteration);
 

@@ -168,13 +168,19 @@ RunData open_data(const TrainOptions& options, Collectives& collectives) {
     return in_memory(std::move(data), fmt::format("synthetic {} px", image_size));
   }
   std::string listing;  // empty: CIFAR-10's files
+  IgnoredFiles ignored;
   together(collectives, [&] {
-    if (collectives.rank() == 0 && is_image_folder(options.data)) {
-      listing = list_image_folder(options.data, options.on_bad_image == "stop");
+    if (collectives.rank() != 0) return;
+    require_directory(options.data);  // first, because nothing else is true of a misspelt name
+    if (is_image_folder(options.data)) {
+      listing = list_image_folder(options.data, options.on_bad_image == "stop", &ignored);
     }
   });
   share(collectives, listing);
-  return listing.empty() ? open_cifar10(options, collectives) : open_folder(options, listing, collectives);
+  if (listing.empty()) return open_cifar10(options, collectives);
+  RunData data = open_folder(options, listing, collectives);
+  data.note = ignored.line();
+  return data;
 }
 
 }  // namespace paceline::train

@@ -15,9 +15,10 @@ struct RunData {
   std::unique_ptr<ImageSource> train, test;
   std::uint64_t hash = 0;  // equal on ranks with equal data
   std::string title;       // names the data in comparisons of runs
+  std::string note;        // of rank 0: a line about files that are ignored; "" if there are none
 };
 
-// Opens synthetic images, CIFAR-10's files or a folder of JPEGs. Rank 0 alone lists a folder and broadcasts the list,
+// Opens synthetic images, CIFAR-10's files or a folder of pictures. Rank 0 alone lists a folder and broadcasts the list,
 // as ChainerMN's scatter_dataset broadcasts the order of the samples, because hundreds of ranks that list the same
 // folders overload a parallel file system. The orders of the epochs follow from list and seed without messages. With
 // broadcast_data, rank 0 alone reads the pictures too, sends them in pieces of at most 64 MiB, and every rank keeps all

@@ -71,7 +71,7 @@ void leave_cores_to_other_stages(const Job& job) {
 // Cuts the run into epochs and iterations.
 void plan(Job& job) {
   const TrainOptions& o = job.options;
-  const std::size_t images = job.data.train->size();
+  const std::size_t images = job.planned_images();
   const double longer = stretch(o.optimization.rate, job.global_batch());
   job.batches = batch_schedule_of(o.optimization, o.accumulate, longer);
   job.first_epoch = {.samples = images,
@@ -112,7 +112,10 @@ void take_weights(Job& job) {
   }
   if (!o.import_weights.empty() && job.ranks.rank() == 0) {
     Model& model = job.staged ? *job.staged->whole_model : *job.model;
-    import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), model);
+    const std::string note =
+        import_weights(std::filesystem::path(o.import_weights), title_of(o.model, o.optimization), model);
+    if (!note.empty() && o.evaluate_only) throw Error(note, "name the weights of this data set's classes", "");
+    if (!note.empty()) job.notes.push_back(note);
   }
 }
 
@@ -288,6 +291,11 @@ void announce(const Job& job) {
   if (o.resume && job.first_iteration == 0 && job.ranks.rank() == 0 && !fs::exists(o.checkpoint, code)) {
     job.journal->line(fmt::format("{}: no checkpoint yet: the run starts from the beginning", o.checkpoint));
   }
+  if (job.first_iteration > 0) {
+    job.journal->line(fmt::format("{}: resumed after {} of {} iterations, in epoch {}", o.checkpoint,
+                                  job.first_iteration, job.iterations,
+                                  job.plan.at(std::min(job.first_iteration, job.iterations - 1)).epoch + 1));
+  }
   const std::int64_t warm_up = warm_up_iterations(o.optimization.rate, job.global_batch(),
                                                   static_cast<std::int64_t>(job.first_epoch.iterations()));
   if (static_cast<std::uint64_t>(warm_up) > job.iterations) {
@@ -297,7 +305,9 @@ void announce(const Job& job) {
                     warm_up, job.iterations));
   }
   if (job.staged && !job.staged->balance.empty()) job.journal->line(job.staged->balance);
+  for (const std::string& note : job.notes) job.journal->line(note);
   for (const std::string& note : job.resume_notes) job.journal->line(note);
+  if (!job.data.note.empty()) job.journal->line(job.data.note);
   if (job.staged) mark_parts(*job.staged);
   for (const std::string& fault : o.faults) mark(Category::fault, RangeName(fault), 0);
 }
@@ -321,6 +331,7 @@ void make_loader(Job& job) {
     job.bad_test = std::make_unique<BadImages>(report);
     loading.bad = job.bad_train.get();
   }
+  if (o.evaluate_only) return;  // which loads the test images alone
   const RunPlan images = job.faults.duplicate_shards ? job.plan_of(0) : job.plan;
   const bool crops = o.augment == "all" || o.augment == "crop", mirrors = o.augment == "all" || o.augment == "mirror";
   job.loader =

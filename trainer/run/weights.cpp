@@ -80,6 +80,14 @@ class Source {
     return values;
   }
 
+  // The number of classes of a linear layer with these inputs; 0 if the file has no such layer.
+  std::int64_t classes_of(const Parameter& weight) const {
+    const auto found = by_name_.find(weight.name);
+    if (found == by_name_.end()) return 0;
+    const std::vector<std::int64_t>& shape = found->second->shape;
+    return shape.size() == 2 && weight.shape.size() == 2 && shape[1] == weight.shape[1] ? shape[0] : 0;
+  }
+
   void skip(const std::string& name) { by_name_.erase(name); }
 
   void check_all_taken() const {
@@ -132,9 +140,19 @@ std::string exported_weights(Model& model, std::span<const float> statistics, st
   return safetensors::write(tensors, "paceline-train");
 }
 
-void import_weights(std::string_view content, const std::string& where, const std::string& title, Model& model) {
+std::string import_weights(std::string_view content, const std::string& where, const std::string& title, Model& model) {
   weights_file::Source source(content, where, title);
-  for (const Parameter& parameter : model.parameters()) {
+  // The last layer, which follows from the number of classes: a weight and a bias.
+  const std::size_t count = model.parameters().size();
+  const Parameter& last = model.parameters().at(count - 2);
+  const std::int64_t classes = source.classes_of(last);
+  const bool replaces = classes > 0 && classes != last.shape[0];
+  for (std::size_t i = 0; i < count; ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    if (replaces && i + 2 >= count) {
+      source.skip(parameter.name);
+      continue;
+    }
     model.from_plain(parameter, source.take(parameter.name, parameter.shape), model.weights());
   }
   std::vector<float> statistics(model.statistics().size());
@@ -154,14 +172,17 @@ void import_weights(std::string_view content, const std::string& where, const st
   }
   model.memory().copy(statistics, model.statistics());
   source.check_all_taken();
+  if (!replaces) return {};
+  return fmt::format("{}: its last layer has {} classes, and this data set has {}: the last layer, {}, begins anew",
+                     where, classes, last.shape[0], last.name.substr(0, last.name.rfind('.')));
 }
 
-void import_weights(const std::filesystem::path& file, const std::string& title, Model& model) {
+std::string import_weights(const std::filesystem::path& file, const std::string& title, Model& model) {
   std::error_code code;
   if (std::filesystem::exists(file, code) && !std::filesystem::is_regular_file(file, code)) {
     throw Error(file.string(), "it is not a regular file", "name a file of weights");
   }
-  import_weights(read_file(file), file.string(), title, model);
+  return import_weights(read_file(file), file.string(), title, model);
 }
 
 }  // namespace paceline::train

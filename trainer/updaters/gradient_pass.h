@@ -39,10 +39,10 @@ class GradientPass {
   // The model must outlive it.
   GradientPass(Model& model, const PassOptions& options);
 
-  // Leaves d(Σ loss ÷ images of the batch) in the model's gradients: the sum over the whether the batch has several
-  // passes with the same scale. With frozen batch norms it is the gradient of one large batch; otherwise each pass
-  // normalises with its own statistics. The batch has a multiple of the model's batch size. The last pass's backward
-  // calls `ready`. Dropout masks are a function of seed, rank, iteration and pass.
+  // Leaves d(Σ loss ÷ images of the batch) in the model's gradients. A batch may hold several times the model's batch
+  // size; it then takes several passes, whose gradients are added with the same scale. With frozen batch norms the sum
+  // is the gradient of one large batch; otherwise each pass normalises with its own statistics. The backward of the
+  // last pass calls `ready`. Dropout masks depend on seed, rank, iteration and pass only.
   Score run(const Batch& batch, std::uint64_t iteration, const Ready& ready = {});
 
   // After run() with `ready`: wants_again() returns whether the model asks to repeat its last backward, and again()

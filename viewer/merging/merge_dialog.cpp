@@ -89,7 +89,7 @@ QString offset_text(std::int64_t ns) {
   return (ns < 0 ? "-" : "") + duration_text(std::abs(ns));
 }
 
-// Nothing for any other text than a time.
+// Returns nothing if the text is not a time.
 std::optional<std::int64_t> offset_of(QString text) {
   const double ns = time_from_text(text.replace(QChar(0x2212), '-'));
   if (std::isnan(ns) || std::abs(ns) > 1e18) return std::nullopt;

@@ -11,12 +11,10 @@ namespace paceline::viewer {
 
 WaitTimeline::WaitTimeline(std::vector<Wait> waits) : waits_(std::move(waits)) {
   std::ranges::stable_sort(waits_, {}, &Wait::from_ns);
-  std::int64_t sum = 0, counted_to = 0;
-  for (std::size_t i = 0; i < waits_.size(); ++i) {
+  std::int64_t sum = 0;
+  for (const Wait& wait : waits_) {
     sum_ns_.push_back(sum);
-    const std::int64_t from = i == 0 ? waits_[i].from_ns : std::max(waits_[i].from_ns, counted_to);
-    sum += std::max<std::int64_t>(waits_[i].until_ns - from, 0);
-    counted_to = i == 0 ? waits_[i].until_ns : std::max(counted_to, waits_[i].until_ns);
+    sum += wait.length_ns();
   }
 }
 
@@ -171,23 +169,23 @@ void lead_to_losses(const Run& run, ShownFinding& finding) {
 
 std::vector<WaitTimeline> waits_of(const analysis::Collectives& collectives,
                                    std::span<const analysis::CollectiveCalls> ranks) {
-  std::vector<std::vector<Wait>> waits(ranks.size());
-  for (const Collective& collective : collectives.matched) {
-    if (!collective.timed) continue;
-    for (const auto& call : collective.calls) {
-      const std::int64_t wait_ns = collective.wait_ns(call);
-      if (wait_ns <= 0 || call.rank == collective.last_rank) continue;
-      const analysis::CollectiveCall& place = ranks[call.rank].calls[call.call];
-      waits[call.rank].push_back({.track = place.track,
-                                  .slice = place.slice,
-                                  .from_ns = call.blocked_from_ns,
-                                  .until_ns = call.blocked_from_ns + wait_ns,
-                                  .end_ns = call.end_ns,
-                                  .for_rank = collective.last_rank});
-    }
-  }
   std::vector<WaitTimeline> timelines;
-  for (auto& of_rank : waits) timelines.emplace_back(std::move(of_rank));
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    std::vector<Wait> waits;
+    for (const analysis::BlockedTime& interval : collectives.blocked[rank]) {
+      const Collective& collective = collectives.matched[interval.collective];
+      if (interval.wait_ns() <= 0 || rank == collective.last_rank) continue;
+      const auto& own = *std::ranges::find(collective.calls, rank, &analysis::MemberCall::rank);
+      const analysis::CollectiveCall& place = ranks[rank].calls[own.call];
+      waits.push_back({.track = place.track,
+                       .slice = place.slice,
+                       .from_ns = interval.start_ns,
+                       .until_ns = interval.start_ns + interval.wait_ns(),
+                       .end_ns = interval.end_ns,
+                       .for_rank = collective.last_rank});
+    }
+    timelines.emplace_back(std::move(waits));
+  }
   return timelines;
 }
 

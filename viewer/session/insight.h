@@ -19,19 +19,19 @@ namespace paceline::viewer {
 struct Wait {
   std::uint32_t track = 0, slice = 0;      // the call: index into Rank::tracks, and of its slices
   std::int64_t from_ns = 0, until_ns = 0;  // the wait
-  std::int64_t end_ns = 0;                 // of the call: the transfer is from until_ns to here
+  std::int64_t end_ns = 0;                 // of the time blocked in it: the transfer is from until_ns to here
   std::uint32_t for_rank = 0;              // the last to arrive, as an index into Run::ranks
 
   std::int64_t length_ns() const { return until_ns - from_ns; }
 };
 
-// The waits of one rank, by time.
+// The waits of one rank, by time. They are disjoint, however many collectives are in flight (blocked_time.h).
 class WaitTimeline {
  public:
   WaitTimeline() = default;
   explicit WaitTimeline(std::vector<Wait> waits);  // n log n
 
-  // Those that touch this time, if no wait is inside another one. O(log n).
+  // Those that touch this time. O(log n).
   std::span<const Wait> between(double from_ns, double to_ns) const;
   // How much of the time from from_ns to to_ns was waiting. O(log n).
   std::int64_t waited_ns(std::int64_t from_ns, std::int64_t to_ns) const;
@@ -44,7 +44,7 @@ class WaitTimeline {
 
  private:
   std::vector<Wait> waits_;           // by from_ns
-  std::vector<std::int64_t> sum_ns_;  // of those before, none counted twice
+  std::vector<std::int64_t> sum_ns_;  // of those before
 };
 
 // A finding of the report, and where it can be seen.

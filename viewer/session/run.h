@@ -28,7 +28,7 @@ struct CounterGraph {
   std::optional<analysis::ValueRanges::Range> between(double begin_ns, double end_ns) const;
 };
 
-// A stretch of time of which the trace does not hold everything.
+// A period for which the trace is incomplete.
 struct Unrecorded {
   std::int64_t start_ns = 0, end_ns = 0;
   QString text;  // "1,234 events lost", "outside --iterations"

@@ -219,8 +219,8 @@ void PaceFileImport::event(TrackBuilder& track, Open& open, const Slot& head) {
   }
 }
 
-// What is open when a gap begins has its end in it, or nobody knows where: it ends with the begin of the gap,
-// unfinished.
+// A range that is open when a gap begins ends inside the gap or at an unknown time after it. It is cut at the begin of
+// the gap and marked as unfinished.
 void PaceFileImport::cut(TrackBuilder& track, Open& open, const PaceGap& gap) {
   nvtx_.cut(track, open.ranges, gap);
   if (!gap.incomplete) return;  // the ends of calls are recorded in a pause

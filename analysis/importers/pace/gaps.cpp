@@ -82,7 +82,7 @@ void join_gaps(std::vector<PaceGap>& gaps) {
 
 std::string lost_cause_text(std::uint32_t cause) {
   constexpr const char* causes[] = {"no_free_chunk", "too_long", "too_many_names", "disk",
-                                    "ring",          "device",   "payload_cut"};
+                                    "ring",          "device",   "payload_cut",    "interrupted"};
   if (cause == format::lost_by_damage) return "damage";
   return cause < std::size(causes) ? causes[cause] : "other";
 }

@@ -52,6 +52,7 @@ std::map<std::string, std::uint64_t> dropped_of(const format::TraceFacts& file) 
   for (std::uint32_t i = 0; i < format::drop_causes; ++i) {
     if (file.header.dropped[i] > 0) dropped[lost_cause_text(i)] += file.header.dropped[i];
   }
+  if (file.interrupted > 0) dropped["interrupted"] = file.interrupted;
   return dropped;
 }
 
@@ -62,10 +63,12 @@ void note_utc(const std::vector<PaceProcess>& processes, const std::vector<Align
   for (std::size_t p = 0; p < processes.size(); ++p) {
     const format::TraceFacts &file = processes[p].file, &reference = processes.front().file;
     if (!clocks[p].by_utc || !noted.insert(file.host + '\n' + file.boot_id).second) continue;
-    std::string how_good = fmt::format("good to {:.1f} ms, by their systems' own word", clocks[p].error_ns * 1e-6);
+    std::string how_good =
+        fmt::format("good to {:.1f} ms, as stated by the time services of both hosts", clocks[p].error_ns * 1e-6);
     if (file.utc_error_us < 0 || reference.utc_error_us < 0) {
-      how_good = fmt::format("which nobody keeps right on {}: run NTP or PTP there, or record under mpirun",
-                             file.utc_error_us < 0 ? file.host : reference.host);
+      how_good =
+          fmt::format("but no time service keeps the clock of {} right: run NTP or PTP there, or record under mpirun",
+                      file.utc_error_us < 0 ? file.host : reference.host);
     }
     notes.push_back(fmt::format("no recorder compared the clocks of {} and {}: aligned by UTC alone, {}", file.host,
                                 reference.host, how_good));

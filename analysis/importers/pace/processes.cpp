@@ -54,17 +54,23 @@ struct Family {
   bool spawned = false;               // by Python's multiprocessing
 };
 
-std::string process_key(const std::string& machine, const std::string& pid_and_start) {
-  return machine + '\n' + pid_and_start;
+// Names a process of this file's machine: by PID:START, or by PID:START:NAMESPACE in another PID namespace than the
+// file's. Also a process id alone.
+std::string process_key(const format::TraceFacts& file, const std::string& name) {
+  const std::size_t start = name.find(':');
+  const std::size_t other = start == name.npos ? name.npos : name.find(':', start + 1);
+  const std::string pid_namespace = other == name.npos ? std::to_string(file.pid_namespace) : name.substr(other + 1);
+  return machine_key(file) + '\n' + pid_namespace + '\n' + name.substr(0, other);
 }
 
 std::string own_name(const format::TraceFacts& file) {
   return fmt::format("{}:{}", file.header.pid, file.process_start);
 }
 
-// Files of version 1 identify processes only by their ids.
+// Both have one id on one machine, and in one PID namespace where the files name it. Files of version 1 identify
+// processes only by their ids. In older files two containers on a machine may have processes of one id and start.
 bool is_same_process(const format::TraceFacts& a, const format::TraceFacts& b) {
-  if (a.header.pid != b.header.pid || machine_key(a) != machine_key(b)) return false;
+  if (a.header.rank >= 0 && b.header.rank >= 0 && a.header.rank != b.header.rank) return false;
   if (a.process_start > 0 && b.process_start > 0) return a.process_start == b.process_start;
   const std::int64_t start_a = plausible_process_start_utc_ns(a), start_b = plausible_process_start_utc_ns(b);
   return start_a > 0 && start_b > 0 && std::abs(start_a - start_b) < 1'000'000'000;
@@ -116,7 +122,7 @@ class Families {
 
   void add(std::size_t p, std::multimap<std::string, std::size_t>& by_pid) {
     const format::TraceFacts& file = processes_[p].file;
-    const std::string pid = process_key(machine_key(file), std::to_string(file.header.pid));
+    const std::string pid = process_key(file, std::to_string(file.header.pid));
     const auto [from, to] = by_pid.equal_range(pid);
     for (auto known = from; known != to; ++known) {
       Family& family = families_[known->second];
@@ -126,7 +132,7 @@ class Families {
       return;
     }
     by_pid.emplace(pid, families_.size());
-    by_name_.emplace(process_key(machine_key(file), own_name(file)), families_.size());
+    by_name_.emplace(process_key(file, own_name(file)), families_.size());
     by_pid_.emplace(pid, families_.size());
     Family family;
     family.files = {p};
@@ -140,21 +146,21 @@ class Families {
     const format::TraceFacts& file = first(family);
     const auto self = static_cast<std::size_t>(&family - families_.data());
     if (file.ancestors.empty()) {
-      const auto found = by_pid_.find(process_key(machine_key(file), file.parent));
+      const auto found = by_pid_.find(process_key(file, file.parent));
       if (!file.parent.empty() && found != by_pid_.end() && found->second != self) family.parent = found->second;
       return;
     }
     for (const std::string& ancestor : file.ancestors) {
-      const auto found = by_name_.find(process_key(machine_key(file), ancestor));
+      const auto found = by_name_.find(process_key(file, ancestor));
       if (found == by_name_.end() || found->second == self) continue;
       if (family.rank < 0 || family.rank == families_[found->second].rank) family.parent = found->second;
       return;
     }
     const auto forks = std::min(static_cast<std::size_t>(file.forked), file.ancestors.size());
     if (forks > 0) {
-      family.unrecorded_parent = process_key(machine_key(file), file.ancestors[forks - 1]);
+      family.unrecorded_parent = process_key(file, file.ancestors[forks - 1]);
     } else if (family.spawned && family.rank >= 0) {
-      family.unrecorded_parent = process_key(machine_key(file), file.ancestors.front());
+      family.unrecorded_parent = process_key(file, file.ancestors.front());
     }
   }
 
@@ -231,6 +237,48 @@ void leave_spawned_out(std::vector<PaceProcess>& processes, std::vector<std::str
   std::erase_if(processes, is_spawned);
 }
 
+// The processes that one start of mpirun or srun started.
+struct Launch {
+  std::set<int> ranks;
+  double start_ns = 0, end_ns = 0;
+  const PaceProcess* first = nullptr;
+  std::size_t files = 0;
+};
+
+// One job may start several runs, one after the other (a batch script with two mpirun). The last one is taken.
+void leave_earlier_launches_out(std::vector<PaceProcess>& processes, std::vector<std::string>& notes) {
+  std::map<std::string, Launch> launches;
+  for (const PaceProcess& process : processes) {
+    if (process.rank < 0 || process.file.launch.empty()) continue;
+    Launch& launch = launches[process.file.launch];
+    const auto start_ns = static_cast<double>(process.file.header.start_utc_ns);
+    if (launch.first == nullptr || start_ns < launch.start_ns) {
+      launch.start_ns = start_ns;
+      launch.first = &process;
+    }
+    launch.end_ns = std::max(launch.end_ns, end_utc_ns(process));
+    launch.ranks.insert(process.rank);
+    ++launch.files;
+  }
+  if (launches.size() < 2) return;
+  const auto& last =
+      std::ranges::max_element(launches, {}, [](const auto& launch) { return launch.second.start_ns; })->second;
+  std::set<std::string> earlier;
+  for (const auto& [name, launch] : launches) {
+    const bool repeats = std::ranges::any_of(launch.ranks, [&](int rank) { return last.ranks.contains(rank); });
+    if (&launch == &last || !repeats || launch.end_ns > last.start_ns) continue;
+    earlier.insert(name);
+    const std::string others =
+        launch.files == 1 ? "" : fmt::format(" and {} other file{}", launch.files - 1, launch.files == 2 ? "" : "s");
+    notes.push_back(
+        fmt::format("{}{} left out: an earlier mpirun or srun of the same job wrote them, and the last one is taken; "
+                    "move them into a "
+                    "directory of their own to see that run, and record each run with an -o of its own",
+                    launch.first->file.path.string(), others));
+  }
+  std::erase_if(processes, [&](const PaceProcess& process) { return earlier.contains(process.file.launch); });
+}
+
 void number_the_rest(std::vector<PaceProcess>& processes, const std::vector<std::size_t>& leaders) {
   std::set<int> taken;
   std::vector<PaceProcess*> unnumbered;
@@ -271,6 +319,7 @@ PaceProcesses sort_processes(std::vector<PaceEvents> files, std::vector<std::str
     process.local_rank = setting(process.definitions, "local_rank", process.file.header.local_rank);
   }
   leave_spawned_out(processes, notes);
+  leave_earlier_launches_out(processes, notes);
   const std::vector<std::size_t> left_out = Families(processes).assign(notes);
   // The rank of a process may have become known only after exec.
   for (const PaceProcess& process : processes) {

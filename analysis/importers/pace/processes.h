@@ -35,14 +35,16 @@ struct PaceProcesses {
 
 // Reads each file's definitions and groups the processes by their ancestors, never by the events that they recorded:
 //
-// - Files with one process id and start belong to one process. After exec it continues; in a second copy of the
-// recorder
+// - Files with one PID namespace, process id and start belong to one process, unless their ranks differ. After exec it
+// continues; in a second copy of the recorder
 //   (dlmopen) its threads are helper threads.
 // - A process with a recorded ancestor is a helper of that ancestor's rank, unless it has another rank itself.
 // - Processes that were forked from one unrecorded process are helpers of one rank, the rank of that process.
 // - If several other processes have one rank, the first one is the rank. A process that begins after the rank's last
 //   program has ended is its successor; the others are helpers. If they are on several machines, those of the last
 //   machine are taken and the others are noted.
+// - If mpirun or srun was started several times in one job, one after the other and with ranks in common, the processes
+//   of the last start are taken. The others are left out.
 //
 // Processes without a rank are numbered by start time. Files that are left out are named in `notes`. Throws Error if
 // the files belong to different jobs. Cost: linear in the definitions of the files, and n log n for n files.

@@ -2,6 +2,7 @@
 
 #include "analysis/report/render.h"
 #include "analysis/text/csv.h"
+#include "analysis/text/labels.h"
 
 namespace paceline::analysis {
 namespace {
@@ -59,7 +60,7 @@ std::string render_csv(const Report& report) {
     if (report.run_of_scaling_run[s]) continue;
     out += job(s, "", "", std::nullopt, nullptr) + std::string(phase_count + 6, ',') + "\n";
   }
-  return out;
+  return printable_lines(out);
 }
 
 }  // namespace paceline::analysis

@@ -5,6 +5,7 @@
 
 #include "analysis/report/render.h"
 #include "analysis/text/csv.h"
+#include "analysis/text/labels.h"
 
 namespace paceline::analysis {
 namespace csv_tables {
@@ -81,7 +82,7 @@ std::vector<CsvFile> render_csv_tables(const Report& report) {
   for (const csv_tables::File& file : csv_tables::files) {
     std::string rows;
     for (const RunAnalysis& run : report.runs) rows += file.rows(run);
-    if (!rows.empty()) out.push_back({file.name, std::string(file.header) + "\n" + rows});
+    if (!rows.empty()) out.push_back({file.name, std::string(file.header) + "\n" + printable_lines(rows)});
   }
   return out;
 }

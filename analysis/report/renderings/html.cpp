@@ -12,6 +12,7 @@
 #include "analysis/report/renderings/html_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
+#include "analysis/text/labels.h"
 #include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
@@ -21,7 +22,7 @@ using nlohmann::json;
 
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -5,6 +5,7 @@
 
 #include "analysis/report/render.h"
 #include "analysis/report/section.h"
+#include "analysis/text/labels.h"
 
 namespace paceline::analysis {
 namespace json_rendering {
@@ -71,7 +72,7 @@ Json report_json(const Report& report) {
 
 std::string render_json(const Report& report) {
   // Names in traces may be any bytes: those that are not UTF-8 are replaced.
-  return report_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printable_json(report_json(report).dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace paceline::analysis

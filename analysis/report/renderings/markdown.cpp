@@ -5,6 +5,7 @@
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
+#include "analysis/text/labels.h"
 
 namespace paceline::analysis {
 namespace markdown_rendering {
@@ -26,7 +27,7 @@ void print_findings(const Report& report, const char* heading, const std::vector
 
 std::string markdown_escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     if (std::string_view("|\\*_`<[").find(c) != std::string_view::npos) out += '\\';
     out += c == '\n' ? ' ' : c;
   }
@@ -73,7 +74,7 @@ std::string render_markdown(const Report& report) {
     print_markdown_tables(outline.runs[r].tables, out);
     print_findings(report, "### About this run", outline.runs[r].findings, false, out);
   }
-  return out;
+  return printable_lines(out);
 }
 
 }  // namespace paceline::analysis

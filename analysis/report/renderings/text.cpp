@@ -9,6 +9,7 @@
 #include "analysis/report/renderings/text_parts.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
+#include "analysis/text/labels.h"
 
 namespace paceline::analysis {
 namespace {
@@ -38,7 +39,8 @@ const char* sign(Severity severity) {
 
 }  // namespace
 
-std::string wrapped(const std::string& text, std::size_t columns, const std::string& first, const std::string& indent) {
+std::string wrapped(const std::string& raw, std::size_t columns, const std::string& first, const std::string& indent) {
+  const std::string text = printable(raw);
   std::string out, line = first;
   bool fresh = true;
   for (std::size_t at = 0; at < text.size();) {
@@ -56,7 +58,11 @@ std::string wrapped(const std::string& text, std::size_t columns, const std::str
   return out + line + "\n";
 }
 
-void print_table(const Table& table, std::string& out) {
+void print_table(const Table& raw, std::string& out) {
+  Table table = raw;
+  for (auto& row : table.rows) {
+    for (std::string& cell : row) cell = printable(cell);
+  }
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     widths.push_back(width(table.columns[c]));
@@ -87,17 +93,17 @@ std::string bars_text(const Chart& chart) {
   std::size_t labels = 0;
   for (const Bar* bar : bars) {
     low = std::min({low, bar->from, bar->to}), high = std::max({high, bar->from, bar->to});
-    labels = std::max(labels, width(bar->label));
+    labels = std::max(labels, width(printable(bar->label)));
   }
   const double scale = high > low ? static_cast<double>(columns) / (high - low) : 0;
-  std::string out = chart.title + "\n";
+  std::string out = printable(chart.title) + "\n";
   for (const Bar* bar : bars) {
     const double from = std::max(std::min(bar->from, bar->to), low), to = std::max(bar->from, bar->to);
     const auto begin = static_cast<std::size_t>(std::lround((from - low) * scale));
     const auto end = std::max(begin + 1, static_cast<std::size_t>(std::lround((to - low) * scale)));
-    out += "  " + padded(bar->label, labels, false) + "  " + std::string(begin, ' ');
+    out += "  " + padded(printable(bar->label), labels, false) + "  " + std::string(begin, ' ');
     for (std::size_t i = begin; i < end; ++i) out += "█";
-    out += " " + bar->text + "\n";
+    out += " " + printable(bar->text) + "\n";
   }
   if (left_out > 0) out += fmt::format("  … and {} more\n", left_out);
   return out;
@@ -128,7 +134,7 @@ std::string render_text(const Report& report) {
     for (const auto& table : outline.runs[r].tables) print_table(table, out);
     print_findings("About this run", outline.runs[r].findings, false);
   }
-  return out;
+  return printable_lines(out);
 }
 
 }  // namespace paceline::analysis

@@ -46,7 +46,8 @@ void tables(const RunAnalysis& run, std::vector<Table>& out) {
                   "algorithm bandwidth", "bus bandwidth"},
       .note =
           "Wait: from the rank's own start to the start of the last rank, mean over calls; for a non-blocking "
-          "collective, only the part spent in the call that completed it. Transfer: from the last start to the last "
+          "collective, only the part spent in the call that completed it. Of several that are in flight together, the "
+          "last one that the rank awaited has the wait. Transfer: from the last start to the last "
           "end, mean over collectives. Only collectives whose times are known count. Algorithm bandwidth: "
           "bytes/transfer. "
           "Bus bandwidth: that × 2(n−1)/n for allreduce (nccl-tests), which compares with the speed of a link."};

@@ -28,6 +28,34 @@ std::optional<std::int64_t> slack_of(const PathSlack& slack) {
   return least;
 }
 
+// A rank that the test of lateness names, which does most of the work on the path while all others have slack.
+struct PathHolder {
+  std::size_t rank = 0;           // index into RunAnalysis::per_rank
+  double share = 0;               // of the work on the path
+  std::int64_t others_slack = 0;  // ns; each other rank has at least this much in each iteration
+};
+
+std::optional<PathHolder> path_holder(const RunAnalysis& run) {
+  if (!run.critical_path || run.per_rank.size() < 2) return std::nullopt;
+  const CriticalPath& path = *run.critical_path;
+  std::vector<std::int64_t> work;
+  for (std::size_t r = 0; r < path.rank_phase_ns.size(); ++r) work.push_back(path.work_ns(r));
+  PathHolder holder;
+  holder.rank = static_cast<std::size_t>(std::ranges::max_element(work) - work.begin());
+  holder.share = share(work[holder.rank], std::accumulate(work.begin(), work.end(), std::int64_t{0}));
+  std::optional<std::int64_t> least;
+  for (std::size_t r = 0; r < path.slack.size(); ++r) {
+    const auto slack = slack_of(path.slack[r]);
+    if (slack && r != holder.rank) least = std::min(least.value_or(*slack), *slack);
+  }
+  const bool is_slow =
+      std::ranges::any_of(run.lateness.late, [&](const LateRank& late) { return late.rank == holder.rank; });
+  if (!is_slow) return std::nullopt;
+  if (holder.share < holding_share || !least || share(*least, iteration_ns(path)) < least_slack) return std::nullopt;
+  holder.others_slack = *least;
+  return holder;
+}
+
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   if (!run.critical_path || run.per_rank.size() < 2) return;
   const CriticalPath& path = *run.critical_path;
@@ -188,25 +216,6 @@ void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
 RunSection sections::critical_path() {
   using namespace critical_path_section;
   return {.findings = findings, .tables = tables, .figures = figures, .rank_figures = rank_figures};
-}
-
-std::optional<PathHolder> path_holder(const RunAnalysis& run) {
-  using namespace critical_path_section;
-  if (!run.critical_path || run.per_rank.size() < 2) return std::nullopt;
-  const CriticalPath& path = *run.critical_path;
-  std::vector<std::int64_t> work;
-  for (std::size_t r = 0; r < path.rank_phase_ns.size(); ++r) work.push_back(path.work_ns(r));
-  PathHolder holder;
-  holder.rank = static_cast<std::size_t>(std::ranges::max_element(work) - work.begin());
-  holder.share = share(work[holder.rank], std::accumulate(work.begin(), work.end(), std::int64_t{0}));
-  std::optional<std::int64_t> least;
-  for (std::size_t r = 0; r < path.slack.size(); ++r) {
-    const auto slack = slack_of(path.slack[r]);
-    if (slack && r != holder.rank) least = std::min(least.value_or(*slack), *slack);
-  }
-  if (holder.share < holding_share || !least || share(*least, iteration_ns(path)) < least_slack) return std::nullopt;
-  holder.others_slack = *least;
-  return holder;
 }
 
 }  // namespace paceline::analysis

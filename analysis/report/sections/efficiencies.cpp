@@ -91,10 +91,9 @@ void charts(const RunAnalysis& run, std::vector<Chart>& out) {
   Chart chart{.title = fmt::format("Work of each rank beside the median rank's, in a step of {}", seconds(step)),
               .kind = "bars",
               .picture = true};
-  const auto holder = path_holder(run);
   for (std::size_t r = 0; r < work.size(); ++r) {
     const auto same = [r](const LateRank& late) { return late.rank == r; };
-    const bool slow = std::ranges::any_of(run.lateness.late, same) || (holder && holder->rank == r);
+    const bool slow = std::ranges::any_of(run.lateness.late, same);
     const double more = work[r] - median;
     chart.bars.push_back({fmt::format("rank {}", run.per_rank[r].rank), slow ? "slow" : "rank", 0, more,
                           fmt::format("{}{}", more < 0 ? "−" : "+", seconds(std::abs(more)))});

@@ -161,15 +161,16 @@ void terminal_block(const RunAnalysis& run, const Values& values, std::vector<Ta
 // The figures of the picture, for readers who do not see it.
 void figures_table(const Values& values, std::vector<Table>& out) {
   const Cells cells = cells_of(values, most_table_columns, most_rows);
-  Table table{.id = "heat-map",
-              .title = fmt::format("{} by iteration", values.title()),
-              .columns = {"rank"},
-              .note = values.lateness
-                          ? "Arrival minus the median arrival over the ranks, added up over the collectives "
-                            "of an iteration. The warm-up is left out."
-                          : "Time of the rank's iteration minus the median over the ranks. The warm-up is "
-                            "left out.",
-              .place = Table::Place::documents};
+  Table table{
+      .id = "heat-map",
+      .title = fmt::format("{} by iteration", values.title()),
+      .columns = {"rank"},
+      .note = values.lateness
+                  ? "Arrival at the last collective that was awaited in an iteration, without the time in "
+                    "which the rank was blocked itself, minus the median over the ranks. The warm-up is left out."
+                  : "Time of the rank's iteration minus the median over the ranks. The warm-up is "
+                    "left out.",
+      .place = Table::Place::documents};
   table.note += grouping_text(cells);
   for (std::size_t column = 0; column < cells.columns; ++column) {
     table.columns.push_back(columns_label(values, cells, column));

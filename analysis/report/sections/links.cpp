@@ -62,14 +62,14 @@ void times_finding(const RunAnalysis& run, const LinkTimes& times, std::vector<F
     const LateRank& late = times.test.late[i];
     const RankLink& link = times.links[late.rank];
     text += fmt::format(
-        "{}Messages from {} to {} take {} of an iteration, {} longer than the median of the {} other "
+        "{}Messages from {} to {} take {} of an iteration, {} longer than the mean of the {} other "
         "links {} that carry as much. That costs {} of a step.",
         text.empty() ? "" : " ", rank_text(run, link.sender), rank_text(run, link.receiver),
         seconds(times.times[late.rank]), seconds(1e-9 * late.behind_ns), times.links.size() - 1,
         times.between_hosts ? "between hosts" : "within hosts", percent(late.share_of_step));
   }
   if (text.empty()) return;
-  text += " That is beyond chance (links permuted like ranks). Check these links and the ranks at their ends.";
+  text += " That is beyond chance (tested like the lateness of ranks). Check these links and the ranks at their ends.";
   out.push_back({.severity = Severity::warning,
                  .text = std::move(text),
                  .cost_s = of_the_steps(run, times.test.late.front().share_of_step)});

@@ -33,7 +33,8 @@ bool has_cause(const RunLosses& losses, const char* cause) {
 
 std::string causes_text(const RunLosses& losses) {
   if (has_cause(losses, "disk")) return " because the file could not be written";
-  return has_cause(losses, "no_free_chunk") ? " because the buffers were full" : "";
+  if (has_cause(losses, "no_free_chunk")) return " because the buffers were full";
+  return has_cause(losses, "interrupted") ? " because signal handlers emitted them while the recorder was busy" : "";
 }
 
 std::string remedy_text(const RunLosses& losses) {

@@ -1,17 +1,20 @@
 // What the counters and the facts of the machine show about a run: only what takes time or will break.
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <set>
 
 #include "analysis/report/sections.h"
 #include "analysis/report/sentences.h"
 #include "analysis/report/values.h"
 #include "analysis/text/lists.h"
+#include "analysis/text/numbers.h"
 
 namespace paceline::analysis {
 namespace machine_section {
 
 constexpr double much_waiting = 0.05;     // of a main thread's time
-constexpr double often_throttled = 0.01;  // of a GPU's samples
+constexpr double often_throttled = 0.01;  // of a GPU's samples, or of the periods of a CPU limit
 constexpr unsigned usual_open_files = 1024;
 
 void gpus(const RunAnalysis& run, std::vector<Finding>& out) {
@@ -35,10 +38,14 @@ void gpus(const RunAnalysis& run, std::vector<Finding>& out) {
   }
 }
 
-std::string ranks_text(const RunAnalysis& run, const std::vector<std::size_t>& which) {
+std::string rank_names(const RunAnalysis& run, const std::vector<std::size_t>& which) {
   std::vector<int> ranks;
   for (const std::size_t r : which) ranks.push_back(run.per_rank[r].rank);
-  return capitalised(rank_list(ranks));
+  return rank_list(ranks);
+}
+
+std::string ranks_text(const RunAnalysis& run, const std::vector<std::size_t>& which) {
+  return capitalised(rank_names(run, which));
 }
 
 // What the waiting costs in the mean over all ranks, where `shares` is the sum of the ranks' shares of their time.
@@ -97,10 +104,64 @@ void open_files(const RunAnalysis& run, std::vector<Finding>& out) {
   }
 }
 
+// The ranks of one control group have the same counters.
+std::vector<std::vector<std::size_t>> ranks_of_cgroups(const RunAnalysis& run) {
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
+    const RankSummary& rank = run.per_rank[r];
+    if (!rank.cgroup) continue;
+    groups[rank.host + "\n" + rank.boot_id + "\n" + fact(rank, "cgroup")].push_back(r);
+  }
+  std::vector<std::vector<std::size_t>> out;
+  for (auto& [name, ranks] : groups) out.push_back(std::move(ranks));
+  return out;
+}
+
+void cgroups(const RunAnalysis& run, std::vector<Finding>& out) {
+  for (const std::vector<std::size_t>& ranks : ranks_of_cgroups(run)) {
+    // The rank that was recorded the longest saw the most.
+    CgroupUse use;
+    for (const std::size_t r : ranks) {
+      const CgroupUse& of_rank = *run.per_rank[r].cgroup;
+      if (of_rank.periods >= use.periods) use = of_rank;
+    }
+    const RankSummary& first = run.per_rank[ranks[0]];
+    const std::string whose = fmt::format("The cgroup of {}", rank_names(run, ranks));
+    const char* them = ranks.size() == 1 ? "it" : "them";
+    if (use.periods > 0 && use.throttled_periods / use.periods >= often_throttled) {
+      const double lost_s = std::min(use.throttled_s, 1e-9 * static_cast<double>(first.wall_ns));
+      out.push_back({.severity = Severity::warning,
+                     .text = fmt::format("{} limits {} to {} CPUs: it was throttled in {} of {} periods, {} in all, "
+                                         "added up over the CPUs. Raise the CPU limit (`--cpus` of docker, "
+                                         "`resources.limits.cpu` of Kubernetes, `--cpus-per-task` of Slurm), or start "
+                                         "fewer threads.",
+                                         whose, them, fact(first, "cgroup_cpus"), count(use.throttled_periods),
+                                         count(use.periods), seconds(use.throttled_s)),
+                     .cost_s = lost_s * static_cast<double>(ranks.size()) / static_cast<double>(run.per_rank.size())});
+    }
+    const std::string& limit = fact(first, "cgroup_memory_bytes");
+    const std::string memory = limit.empty() ? "" : fmt::format(" of {}", memory_size(std::atof(limit.c_str())));
+    if (use.oom_kills > 0) {
+      out.push_back(
+          {Severity::problem,
+           fmt::format("{} reached its memory limit{}, and the kernel killed {} in it. Raise the memory "
+                       "limit (`--memory`, `resources.limits.memory`, `--mem`), or use less memory.",
+                       whose, memory, plural(static_cast<std::size_t>(use.oom_kills), "process", "processes"))});
+    } else if (use.memory_hits + use.memory_reclaims > 0) {
+      out.push_back({Severity::info,
+                     fmt::format("{} was at its memory limit{} {} times: the kernel freed memory before the program "
+                                 "went on. This is harmless if the cache of files filled it. Otherwise raise the "
+                                 "memory limit (`--memory`, `resources.limits.memory`, `--mem`).",
+                                 whose, memory, count(use.memory_hits + use.memory_reclaims))});
+    }
+  }
+}
+
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
   gpus(run, out);
   busy_cpus(run, crowded(run, out), out);
   open_files(run, out);
+  cgroups(run, out);
 }
 
 void figures(const RunAnalysis& run, Json& out) { set(out, "waiting_for_cpu_share", run.waiting_for_cpu); }

@@ -30,6 +30,9 @@ std::string cause_text(const LatenessCause& cause, std::size_t iterations) {
   std::string text;
   switch (pattern.shape) {
     case steady:
+      if (10 * pattern.affected < 9 * iterations && pattern.affected > 0) {
+        text = fmt::format(" It is late in {} of {} iterations.", pattern.affected, iterations);
+      }
       break;
     case since:
       text = fmt::format(" It is late from iteration {} on.", pattern.at);
@@ -52,9 +55,10 @@ std::string cause_text(const LatenessCause& cause, std::size_t iterations) {
   return text;
 }
 
-std::string chance_text(const LateRank& late, const char* what) {
-  return fmt::format(" In a balanced run, chance makes some {} this late in fewer than {} of 1,000 runs", what,
-                     late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
+std::string chance_text(const LateRank& late) {
+  return fmt::format(
+      " Chance makes reports of balanced runs accuse anybody this clearly in fewer than {} of 1,000 runs",
+      late.p < 0.001 ? "1" : fixed(std::ceil(1000 * late.p), 0));
 }
 
 // The waiting that the lateness of one rank or host cost `waiting` other ranks, over all iterations that were tested.
@@ -79,11 +83,6 @@ std::string cost_text(const LateRank& late, double rank_seconds) {
                      significant(rank_seconds, 3));
 }
 
-bool on_slow_host(const RunAnalysis& run, const RankSummary& rank) {
-  return std::ranges::any_of(run.host_lateness.late,
-                             [&](const LateRank& host) { return run.hosts[host.rank] == rank.host; });
-}
-
 // The hosts all of whose ranks are late, each with the cause of its latest rank.
 std::string slow_hosts_text(const RunAnalysis& run) {
   std::string text;
@@ -94,9 +93,9 @@ std::string slow_hosts_text(const RunAnalysis& run) {
         " The host {} is slow: its {} ranks arrived at the collectives of an iteration {} later than those of {} "
         "(median of a host's ranks, mean over {}). That costs {}.{}.",
         host, ranks, seconds(1e-9 * late.behind_ns),
-        run.hosts.size() == 2 ? "the other host" : "the median of the other hosts",
+        run.hosts.size() == 2 ? "the other host" : "the mean of the other hosts",
         plural(run.host_lateness.iterations, "iteration", "iterations"),
-        cost_text(late, rank_seconds_of_host(run, late)), chance_text(late, "host"));
+        cost_text(late, rank_seconds_of_host(run, late)), chance_text(late));
     const auto latest =
         std::ranges::find(run.lateness.late, host, [&](const LateRank& rank) { return run.per_rank[rank.rank].host; });
     if (latest != run.lateness.late.end()) {
@@ -127,12 +126,11 @@ std::string slow_ranks_text(const RunAnalysis& run) {
     text += fmt::format(
         " Rank {}{} arrived at the collectives of an iteration {} later than {} (mean over {}). That costs {}.{}",
         rank.rank, on_host(rank), seconds(1e-9 * late.behind_ns),
-        run.per_rank.size() == 2 ? "the other rank" : "the median of the other ranks",
+        run.per_rank.size() == 2 ? "the other rank" : "the mean of the other ranks",
         plural(test.iterations, "iteration", "iterations"), cost_text(late, rank_seconds_of_rank(run, late)),
-        chance_text(late, "rank"));
-    text += named > 0
-                ? "."
-                : fmt::format(" (ranks permuted in blocks of {}).", plural(test.block, "iteration", "iterations"));
+        chance_text(late));
+    text +=
+        named > 0 ? "." : fmt::format(" (Student's t of blocks of {}).", plural(test.block, "iteration", "iterations"));
     ++named;
     if (i < run.lateness_causes.size()) text += cause_text(run.lateness_causes[i], test.iterations);
   }
@@ -148,7 +146,37 @@ std::string slow_ranks_text(const RunAnalysis& run) {
   return text;
 }
 
+void clock_findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  for (const WrongClock& clock : run.wrong_clocks) {
+    out.push_back(
+        {.severity = Severity::warning,
+         .text = fmt::format(
+             "The clock of {} is ahead of the other hosts' by {}: its ranks seem to leave the collectives later "
+             "by that time, which all ranks leave together. The traces state an error of {}. The ranks of this "
+             "host seem late because of that, so none of them is called slow. Align the clocks of the hosts.",
+             run.hosts[clock.host], seconds(1e-9 * clock.ahead_ns), seconds(1e-9 * run.clock_error_ns))});
+  }
+}
+
+void irregular_findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  for (const LateRank& late : run.irregularity.late) {
+    const auto& steps_ns = run.lateness_table.step_ns;
+    out.push_back(
+        {.severity = late.share_of_step > 0.05 ? Severity::warning : Severity::info,
+         .text = fmt::format(
+             "Rank {}{} is irregular, not slow: its mean arrival is within chance of the others', but it varies more. "
+             "Without it, the last rank would arrive {} earlier (mean over {}), {} of a step.{}. Check what interrupts "
+             "this rank.",
+             run.per_rank[late.rank].rank, on_host(run.per_rank[late.rank]), seconds(1e-9 * late.behind_ns),
+             plural(run.irregularity.iterations, "iteration", "iterations"), percent(late.share_of_step),
+             chance_text(late)),
+         .cost_s = 1e-9 * late.share_of_step * std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0)});
+  }
+}
+
 void findings(const RunAnalysis& run, std::vector<Finding>& out) {
+  clock_findings(run, out);
+  irregular_findings(run, out);
   if (!any_timed(run.collectives)) return;
   std::int64_t waited_ns = 0, wall_ns = 0;
   for (std::size_t r = 0; r < run.per_rank.size(); ++r) {
@@ -204,6 +232,16 @@ void figures(const RunAnalysis& run, Json& out) {
                                       {"cost_rank_s", rank_seconds_of_host(run, late)},
                                       {"p", late.p}});
   }
+  if (run.irregularity.judged) lateness["irregular_ranks"] = Json::array();
+  for (const LateRank& late : run.irregularity.late) {
+    lateness["irregular_ranks"].push_back({{"rank", run.per_rank[late.rank].rank},
+                                           {"cost_ns", late.behind_ns},
+                                           {"share_of_step", late.share_of_step},
+                                           {"p", late.p}});
+  }
+  for (const WrongClock& clock : run.wrong_clocks) {
+    lateness["wrong_clocks"].push_back({{"host", run.hosts[clock.host]}, {"ahead_ns", clock.ahead_ns}});
+  }
   constexpr const char* shapes[] = {"steady", "since", "until", "periodic", "single"};
   for (std::size_t i = 0; i < test.late.size(); ++i) {
     const LateRank& late = test.late[i];
@@ -212,7 +250,9 @@ void figures(const RunAnalysis& run, Json& out) {
                                                            {"share_of_step", late.share_of_step},
                                                            {"cost_rank_s", rank_seconds_of_rank(run, late)},
                                                            {"p", late.p}});
+    if (i >= run.lateness_causes.size()) continue;
     const LatenessCause& cause = run.lateness_causes[i];
+    entry["late_iterations"] = cause.pattern.affected;
     entry["pattern"] = shapes[static_cast<std::size_t>(cause.pattern.shape)];
     if (cause.pattern.shape != LatenessPattern::Shape::steady) entry["iteration"] = cause.pattern.at;
     if (cause.pattern.period > 1) entry["period"] = cause.pattern.period;
@@ -226,7 +266,10 @@ void figures(const RunAnalysis& run, Json& out) {
 void rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
   if (!any_timed(run.collectives)) return;
   const RankWaits& waits = run.waits[r];
-  out["waits"] = {{"waited_ns", waits.waited_ns}, {"caused_ns", waits.caused_ns}, {"last_count", waits.last_count}};
+  out["waits"] = {{"waited_ns", waits.waited_ns},
+                  {"caused_ns", waits.caused_ns},
+                  {"last_count", waits.last_count},
+                  {"blocked_ns", waits.blocked_ns}};
 }
 
 }  // namespace waiting_section

@@ -39,18 +39,19 @@ struct Definition {
 std::atomic<Definition*> definitions{nullptr};
 std::atomic<std::uint32_t> definition_count{0};
 
-// The header of the trace file at `path`, if it is one that `pid` itself records into.
+// The header of the trace file at `path`, if it is one that `pid` itself records into. Never called for a file of this
+// process, whose lock would end with the descriptor.
 bool records_into(const char* path, pid_t pid, FileHeader& header) {
-  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   return file.is_open() && read(file.number(), &header, sizeof header) == static_cast<ssize_t>(sizeof header) &&
          memcmp(header.magic, format::file_magic, sizeof header.magic) == 0 &&
          header.pid == static_cast<std::uint32_t>(pid);
 }
 
 // Looks through the files that a process has mapped for one in `directory` that it records into.
-bool is_recorded(pid_t pid, const char* directory, FileHeader& header) {
+bool is_recorded(const ProcessName& process, const char* directory, FileHeader& header) {
   static char buffer[64 * 1024];
-  snprintf(buffer, sizeof buffer, "/proc/%d/maps", static_cast<int>(pid));
+  snprintf(buffer, sizeof buffer, "/proc/%d/maps", static_cast<int>(process.shown));
   const Descriptor maps(open(buffer, O_RDONLY | O_CLOEXEC));
   if (!maps.is_open()) return false;
   const std::size_t directory_length = strlen(directory);
@@ -64,7 +65,7 @@ bool is_recorded(pid_t pid, const char* directory, FileHeader& header) {
       *end = '\0';
       const char* path = strchr(line, '/');
       found = path != nullptr && strncmp(path, directory, directory_length) == 0 && path[directory_length] == '/' &&
-              records_into(path, pid, header);
+              records_into(path, process.pid, header);
     }
     have -= static_cast<std::size_t>(line - buffer);
     memmove(buffer, line, have);
@@ -108,13 +109,13 @@ bool find_out_whether_recorded() {
   FileHeader header{};
   // No process records into a directory that does not exist yet.
   for (int step = 0; made && step < lineage.ancestor_count; ++step) {
-    const pid_t ancestor = lineage.ancestors[step].pid;
-    if (ancestor <= 1 || !is_recorded(ancestor, directory, header)) continue;
+    const ProcessName& ancestor = lineage.ancestors[step];
+    if (ancestor.shown == 0 || !is_recorded(ancestor, directory, header)) continue;
     const record::LaunchedRank own = record::launched_rank();
     if (own.rank >= 0 && own.rank != header.rank) return true;
-    become_child_of(ancestor);
+    become_child_of(ancestor.pid);
     if (settings.children != Children::workers) return settings.children == Children::all;
-    return worker || runs_the_program_of(ancestor);
+    return worker || runs_the_program_of(ancestor.shown);
   }
   if (worker) take_less_memory();  // its parent may open its file later
   return true;

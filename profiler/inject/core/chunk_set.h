@@ -19,6 +19,10 @@ class NumberSet {
     words_[number / 64].fetch_or(std::uint64_t{1} << number % 64, std::memory_order_release);
   }
 
+  bool holds(std::uint32_t number) const {
+    return (words_[number / 64].load(std::memory_order_acquire) >> number % 64 & 1) != 0;
+  }
+
   // Removes one of the first `numbers` numbers and returns it, or returns `none`. Reads one word for 64 numbers.
   std::uint32_t take(std::uint32_t numbers) {
     for (std::uint32_t word = 0; word * 64 < numbers; ++word) {
@@ -57,8 +61,9 @@ class NumberSet {
     return static_cast<std::uint32_t>(members);
   }
 
-  void clear() {
-    for (auto& word : words_) word.store(0, std::memory_order_relaxed);
+  // Removes the first `numbers` numbers.
+  void clear(std::uint32_t numbers = capacity) {
+    for (std::uint32_t word = 0; word * 64 < numbers; ++word) words_[word].store(0, std::memory_order_relaxed);
   }
 
  private:

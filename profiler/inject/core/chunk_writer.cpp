@@ -48,21 +48,26 @@ bool write_chunk(std::uint32_t number) {
 
 bool write_slots(const ChunkHeader& chunk, const Slot* slots, std::size_t count) { return append(chunk, slots, count); }
 
-bool write_definitions(std::uint32_t number) {
+bool write_chunk_from(std::uint32_t number, std::uint64_t first_ticks) {
   const Slot* slots = slots_of(number);
   const std::size_t whole = format::whole_slots(slots, slots_of_chunk(number));
   std::size_t count = 0;
   for (std::size_t at = 0, next = 0; at < whole; at = next) {
     next = at + 1 + format::extension_slots(slots[at]);
-    if (!format::outlives_ring(format::type_of(slots[at]))) continue;
+    if (format::ticks_of(slots[at]) < first_ticks && !format::outlives_ring(format::type_of(slots[at]))) continue;
     std::copy(slots + at, slots + next, kept + count);
     count += next - at;
   }
   return count == 0 || append(*session.file.chunk_at(number), kept, count);
 }
 
-void store_chunk(std::uint32_t number) {
-  if (!write_chunk(number)) {
+void report_lost_events(int error) {
+  if (!disk_complained && error != ESTALE) say("%s: events are lost: %s", session.file.path, strerror(error));
+  disk_complained = true;
+}
+
+void store_chunk(std::uint32_t number, std::uint64_t first_ticks) {
+  if (!(first_ticks == 0 ? write_chunk(number) : write_chunk_from(number, first_ticks))) {
     const int error = errno;
     if (error == ESTALE) return;  // cut short: the end of the recording says so
     if (error == EFBIG) {
@@ -78,8 +83,7 @@ void store_chunk(std::uint32_t number) {
     const ChunkSummary lost = summarize_chunk(number);
     note_lost_by_disk(*session.file.chunk_at(number), lost.first_ticks, lost.last_ticks, lost.events);
     count_dropped(format::DropCause::disk, lost.events);
-    if (!disk_complained) say("%s: events are lost: %s", session.file.path, strerror(error));
-    disk_complained = true;
+    report_lost_events(error);
   } else {
     write_lost(false);
   }

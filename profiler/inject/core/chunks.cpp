@@ -51,13 +51,17 @@ std::uint32_t units_for(std::size_t live_bytes) {
 }
 
 void start_chunks() {
-  session.free.clear();
-  session.free_pages.clear();
-  session.reserve.clear();
-  session.full.clear();
+  session.free.clear(session.file.chunks);
+  session.free_pages.clear(all_pages());  // touching less memory makes the start of a forked child shorter
+  session.reserve.clear(all_pages());
+  session.full.clear(all_pages());
   session.waiting = 0;
   session.file.chunk_at(lost_table_unit)->state = static_cast<std::uint32_t>(ChunkState::lost_table);
-  for (std::uint32_t unit = 1; unit < first_unit(); ++unit) divide(unit, session.reserve, 0);
+  session.disk_error = 0;
+  session.allocated.clear(session.file.chunks);
+  for (std::uint32_t unit = 0; unit < units_at_start; ++unit) session.allocated.insert(unit);
+  for (std::uint32_t unit = 1; unit < units_at_start; ++unit) divide(unit, session.reserve, 0);
+  session.reserve_end = units_at_start;
   session.unused = first_unit();
 }
 
@@ -78,11 +82,28 @@ std::uint32_t number_of(const ChunkHeader* chunk) {
 
 namespace {
 
+bool allocate(std::uint32_t unit) {
+  if (const int error = allocate_live_area(session.file, unit); error != 0) {
+    session.disk_error.store(error, std::memory_order_relaxed);
+    return false;
+  }
+  session.allocated.insert(unit);
+  return true;
+}
+
+// The units that were never used and can be.
+std::uint32_t unused_units() {
+  const std::uint32_t unused = session.unused.load(std::memory_order_relaxed);
+  return session.disk_error.load(std::memory_order_relaxed) != 0 || unused >= session.file.chunks
+             ? 0
+             : session.file.chunks - unused;
+}
+
 // Takes a unit that was never used, or returns ChunkSet::none.
 std::uint32_t take_unused() {
-  if (session.unused.load(std::memory_order_relaxed) >= session.file.chunks) return ChunkSet::none;
+  if (unused_units() == 0) return ChunkSet::none;
   const std::uint32_t unit = session.unused.fetch_add(1, std::memory_order_relaxed);
-  return unit < session.file.chunks ? unit : ChunkSet::none;
+  return unit < session.file.chunks && allocate(unit) ? unit : ChunkSet::none;
 }
 
 }  // namespace
@@ -130,10 +151,7 @@ void set_free(std::uint32_t chunk) {
   if (session.waiting.load(std::memory_order_seq_cst) != 0) wake_all(session.freed);
 }
 
-std::uint32_t ready_units() {
-  const std::uint32_t unused = session.unused.load(std::memory_order_relaxed);
-  return session.free.count(session.file.chunks) + (unused < session.file.chunks ? session.file.chunks - unused : 0);
-}
+std::uint32_t ready_units() { return session.free.count(session.file.chunks) + unused_units(); }
 
 void join_pages() {
   for (std::uint32_t unit = first_unit(); unit < session.file.chunks; ++unit) join_unit(unit);
@@ -144,6 +162,21 @@ bool populate_chunk() {
   if (unit == ChunkSet::none) return false;
   populate(session.file.chunk_at(unit * pages_per_chunk), format::chunk_bytes);
   session.free.insert(unit);
+  return true;
+}
+
+bool populate_ahead() {
+  constexpr std::uint32_t fewest = 4;
+  const std::uint32_t taken = session.file.chunks - first_unit() - unused_units();
+  if (unused_units() > 0 && session.free.count(session.file.chunks) < std::max(fewest, taken / 2)) {
+    return populate_chunk();
+  }
+  const std::uint32_t next = session.reserve_end.load(std::memory_order_relaxed);
+  if (taken <= 2 * fewest || next >= first_unit() || session.disk_error.load(std::memory_order_relaxed) != 0)
+    return false;
+  if (!allocate(next)) return false;
+  divide(next, session.reserve, 0);
+  session.reserve_end.store(next + 1, std::memory_order_relaxed);
   return true;
 }
 

@@ -5,6 +5,9 @@
 // depend on (Need in writer.h), so that the outer ranges survive an overload. The thread that needs a page divides a
 // unit, and the drain joins the pages again when all of them are free.
 //
+// A unit gets space on the disk when it is used for the first time, so that a short recording costs little. The drain
+// keeps some units ready ahead of their use, and a thread that finds none allocates one itself.
+//
 // A chunk's number is that of its first page.
 #pragma once
 
@@ -25,6 +28,9 @@ std::uint32_t units_for(std::size_t live_bytes);
 constexpr std::uint32_t reserve_units(std::uint32_t units) {
   return units / 32 < 1 ? 1 : units / 32 > 8 ? 8 : units / 32;
 }
+
+// The units that have space when the file is created: the table and the first one of the reserve.
+inline constexpr std::uint32_t units_at_start = 2;
 
 // After the file was mapped, before any chunk is taken.
 void start_chunks();
@@ -50,9 +56,13 @@ std::uint32_t ready_units();
 // Joins the pages of divided units whose pages are all free.
 void join_pages();
 
-// Allocates the memory of a unit that was never used, and makes the unit available. Returns false if there is none. The
-// first access to 16 MiB of a file takes tens of milliseconds; the drain does it while the program continues.
+// Allocates disk space and memory of a unit that was never used, and makes the unit available. Returns false if there
+// is none or the disk is full.
 bool populate_chunk();
+// Called by the drain. Populates one more unit if few are ready for the number that is in use, so that it is ahead of a
+// program that emits more and more. A program that has used its first units also gets the whole reserve. Returns false
+// if there is nothing to do. The first access to 16 MiB of a file takes tens of milliseconds.
+bool populate_ahead();
 
 // Waits until the drain has freed a chunk, for 10 ms at most. `seen`: session.freed before the caller found none.
 void wait_for_free(std::uint32_t seen);
@@ -61,6 +71,7 @@ void wait_for_free(std::uint32_t seen);
 template <typename Visit>
 void for_each_used_chunk(Visit&& visit) {
   for (std::uint32_t unit = lost_table_unit + 1; unit < session.file.chunks; ++unit) {
+    if (!session.allocated.holds(unit)) continue;
     const std::uint32_t first = unit * format::pages_per_chunk;
     const std::uint32_t step = is_whole(first) ? format::pages_per_chunk : 1;
     for (std::uint32_t chunk = first; chunk < first + format::pages_per_chunk; chunk += step) {

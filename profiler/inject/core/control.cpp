@@ -43,11 +43,12 @@ void announce_control() {
 
 void set_pause(format::PauseReason reason, bool paused) {
   const Making making;
+  const bool is_open = file_is_open();  // before the lock, because opening the file of a child takes it
   pthread_mutex_lock(&changing);
   const std::uint32_t before = reasons.load(std::memory_order_relaxed);
   const std::uint32_t after = paused ? before | reason : before & ~std::uint32_t{reason};
   reasons.store(after, std::memory_order_relaxed);
-  if (before != after && file_is_open()) {
+  if (before != after && is_open) {
     if (after != 0) gate.on.store(0, std::memory_order_relaxed);
     if (!record_state(ticks(), after)) owed = true;
     if (after == 0) gate.on.store(1, std::memory_order_relaxed);

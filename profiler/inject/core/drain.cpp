@@ -81,32 +81,33 @@ std::int64_t tick_sources() {
   return next;
 }
 
-// Makes one more chunk ready. Returns false after the last one.
+// Makes one more chunk ready. Returns false if enough are.
 bool populate_next() {
   std::uint32_t state = between_chunks;
   if (!populating.compare_exchange_strong(state, in_a_chunk, std::memory_order_acq_rel)) return false;
-  const bool more = populate_chunk();
+  const bool more = populate_ahead();
   populating.store(between_chunks, std::memory_order_release);
   wake_all(populating);
   return more;
 }
 
 void* run(void*) {
-  constexpr std::int64_t second = 1'000'000'000, minute = 60 * second;
+  constexpr std::int64_t second = 1'000'000'000;
   pthread_setname_np(pthread_self(), "paceline");
   this_is_the_drain = true;
   // Taken now, because no chunk may be free when the file reaches its largest size and that must be recorded.
   writer.never_waits = true;
   if (settings.max_size > 0) next_chunk(1, Need::outermost);
-  // Neither the end of a delay nor a full chunk waits until the last chunk is populated.
-  while (!finishing.load(std::memory_order_relaxed) && closing.load(std::memory_order_relaxed) == 0 &&
-         populate_next()) {
-    run_control(monotonic_ns());
-    drain_full_chunks();
-  }
   std::int64_t next_pair = monotonic_ns() + second, next_renewal = monotonic_ns() + 2 * second;
   while (!finishing.load(std::memory_order_acquire)) {
-    const std::int64_t next_control = run_control(monotonic_ns());
+    // Neither the end of a delay nor a full chunk waits until the last chunk is populated.
+    std::int64_t next_control = run_control(monotonic_ns());
+    while (closing.load(std::memory_order_relaxed) == 0 && !finishing.load(std::memory_order_relaxed) &&
+           populate_next()) {
+      drain_full_chunks();
+      next_control = run_control(monotonic_ns());
+    }
+    if (const int error = session.disk_error.load(std::memory_order_relaxed); error != 0) report_lost_events(error);
     sleep_until(std::min({next_control, next_pair, tick_sources()}));
     drain_full_chunks();
     serve_trigger();
@@ -122,8 +123,7 @@ void* run(void*) {
       next_pair = now + second;
     }
     if (now >= next_renewal) {
-      renew_output(session.file);
-      next_renewal = now + minute;
+      next_renewal = now + renew_output(session.file) * second;
     }
   }
   serve_trigger();  // a trigger right before the end
@@ -140,11 +140,12 @@ void report_dropped_events() {
                               {format::DropCause::too_long, "too long"},
                               {format::DropCause::disk, "disk"},
                               {format::DropCause::ring, "ring shorter than asked for (more: --buffer)"},
-                              {format::DropCause::device, "CUDA, left out by CUPTI or without a buffer (at least)"}};
+                              {format::DropCause::device, "CUDA, left out by CUPTI or without a buffer (at least)"},
+                              {format::DropCause::interrupted, "of signal handlers that interrupted the recorder"}};
   char list[512] = "";
   std::size_t size = 0;
   const auto add = [&](const char* before, format::DropCause cause, const char* text) {
-    const std::uint64_t events = session.file.header->dropped[static_cast<std::uint32_t>(cause)];
+    const std::uint64_t events = session.file.dropped(cause);
     if (events == 0 || size >= sizeof list) return;
     size += static_cast<std::size_t>(
         snprintf(list + size, sizeof list - size, "%s%llu: %s", before, static_cast<unsigned long long>(events), text));

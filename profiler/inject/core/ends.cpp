@@ -33,12 +33,19 @@ bool is_free_unit(std::uint32_t unit) {
 // Gives the disk space of empty units back. It does so for runs of units, because a system call for each would be slow.
 void punch_free_units() {
   stop_populating();
-  // A unit that was never used is not looked at, because the system would have to read it.
-  const std::uint32_t used = session.unused.load(std::memory_order_relaxed), units = session.file.chunks;
+  const std::uint32_t units = session.file.chunks;
   for (std::uint32_t first = 0, next = 0; first < units; first = next + 1) {
-    for (next = first; next < units && (next >= used || is_free_unit(next));) ++next;
+    for (next = first; next < units && session.allocated.holds(next) && is_free_unit(next);) ++next;
     if (next > first) punch_live_area(session.file, first, next - first);
   }
+}
+
+// Undoes it. Returns false if the disk is full.
+bool allocate_again() {
+  for (std::uint32_t unit = 0; unit < session.file.chunks; ++unit) {
+    if (session.allocated.holds(unit) && allocate_live_area(session.file, unit) != 0) return false;
+  }
+  return true;
 }
 
 bool is_recorded_here() {
@@ -80,7 +87,7 @@ bool pause_for_exec() {
 void resume_after_failed_exec() {
   std::atomic_ref<std::uint32_t>(session.file.header->closed).store(0, std::memory_order_release);
   // Without space on the disk a write to the live area would kill the program.
-  if (!restore_live_area(session.file)) return;
+  if (!allocate_again()) return;
   exchange(gate.accepting, 1);
   exchange(gate.open, open_before);
   exchange(gate.on, on_before);

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "profiler/format/header.h"
+#include "profiler/format/recorder_lock.h"
 #include "profiler/inject/core/children.h"
 #include "profiler/inject/core/clock.h"
 #include "profiler/inject/core/lineage.h"
@@ -26,6 +27,7 @@ struct HeaderTexts {
   char host[256];
   char boot_id[128];
   char job[256];
+  char launch[256];
   char directory[4096];
   char command[64 * 1024];
   char environment[16 * 1024];
@@ -43,13 +45,19 @@ std::int64_t process_start_utc_ns(std::uint64_t start, std::int64_t utc_ns) {
   return age_ns > -1'000'000'000 && age_ns < format::longest_process_age_ns ? utc_ns - age_ns : 0;
 }
 
-// Writes the ancestors as a list of PID:START, each with a zero byte behind it, and returns its length.
+// Writes the ancestors as a list of PID:START, or PID:START:NAMESPACE in another PID namespace, each with a zero byte
+// behind it, and returns its length.
 std::size_t ancestors_text(const Lineage& lineage, char* out, std::size_t capacity) {
   std::size_t size = 0;
   for (int step = 0; step < lineage.ancestor_count; ++step) {
     const ProcessName& ancestor = lineage.ancestors[step];
-    const int length = snprintf(out + size, capacity - size, "%d:%llu", static_cast<int>(ancestor.pid),
-                                static_cast<unsigned long long>(ancestor.start));
+    char other_namespace[32] = "";
+    if (ancestor.pid_namespace != lineage.self.pid_namespace) {
+      snprintf(other_namespace, sizeof other_namespace, ":%llu",
+               static_cast<unsigned long long>(ancestor.pid_namespace));
+    }
+    const int length = snprintf(out + size, capacity - size, "%d:%llu%s", static_cast<int>(ancestor.pid),
+                                static_cast<unsigned long long>(ancestor.start), other_namespace);
     if (length < 0 || size + static_cast<std::size_t>(length) + 1 > capacity) break;
     size += static_cast<std::size_t>(length) + 1;
   }
@@ -90,6 +98,7 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
     snprintf(texts.boot_id, sizeof texts.boot_id, "test-%s", clock_state.test_domain);
   }
   record::job_identity(texts.job, sizeof texts.job);
+  record::launch_identity(texts.launch, sizeof texts.launch);
   file.job = XXH3_64bits(texts.job, strlen(texts.job));
   file.clock_domain =
       XXH3_64bits_withSeed(texts.host, strlen(texts.host), XXH3_64bits(texts.boot_id, strlen(texts.boot_id))) +
@@ -106,6 +115,8 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   const Lineage& lineage = complete_lineage();
   facts.process_start_utc_ns = process_start_utc_ns(lineage.self.start, system_ns(CLOCK_REALTIME));
   facts.process_start = lineage.self.start;
+  facts.pid_namespace = lineage.self.pid_namespace;
+  facts.heartbeat_s = format::heartbeat_s;
   facts.ancestors = {texts.ancestors, ancestors_text(lineage, texts.ancestors, sizeof texts.ancestors)};
   facts.forked = is_forked_worker() ? lineage.forked : 0;
   facts.utc_error_us = utc_error_us();
@@ -118,6 +129,7 @@ std::size_t fill_header(OutputFile& file, void* out, std::uint64_t start_ticks, 
   facts.command = {texts.command, read_file("/proc/self/cmdline", texts.command, sizeof texts.command)};
   facts.directory = texts.directory;
   facts.job = texts.job;
+  facts.launch = texts.launch;
   facts.environment = {texts.environment, told_environment(texts.environment, sizeof texts.environment)};
   facts.set = text_or(record::env_set, "");
   char parent[16] = "";

@@ -12,10 +12,13 @@
 
 namespace paceline::inject {
 
-// A process id is reused after its process has ended. Together with the start time it is unique until the next boot.
+// A process id is reused after its process has ended, and each PID namespace (a container) has ids of its own. The
+// namespace, the id and the start time together are unique until the next boot.
 struct ProcessName {
-  pid_t pid = 0;
-  std::uint64_t start = 0;  // clock ticks after boot: field 22 of /proc/PID/stat (proc(5)); 0 = unknown
+  pid_t pid = 0;                    // in its own PID namespace
+  std::uint64_t start = 0;          // clock ticks after boot: field 22 of /proc/PID/stat (proc(5)); 0 = unknown
+  std::uint64_t pid_namespace = 0;  // its inode; 0 = unknown
+  pid_t shown = 0;                  // its id in /proc, which may be that of an outer namespace; 0 = unknown
 };
 
 inline constexpr int most_ancestors = 32;
@@ -29,7 +32,7 @@ struct Lineage {
   int forked = 0;
 };
 
-// Called when the library is loaded. Cost: one read of /proc/self/stat.
+// Called when the library is loaded. Cost: one read of /proc/self/stat, and one stat() of its PID namespace.
 void start_lineage();
 
 // Called in a forked child by the fork handler.

@@ -91,21 +91,23 @@ void start_lost() {
   for (std::uint32_t entry = common + 1; entry < format::lost_entries; ++entry) free_entries.insert(entry);
 }
 
-void note_lost(std::uint64_t events, std::uint64_t first) {
+void note_lost(format::DropCause why, std::uint64_t events, std::uint64_t first) {
+  const auto cause = static_cast<std::uint32_t>(why);
   const std::uint64_t now = ticks() - start_ticks;
   const std::uint64_t began = first != 0 ? first - start_ticks : now;
+  if (writer.lost != nullptr && writer.lost->cause != cause) leave_lost();
   if (writer.lost != nullptr) {
     add(*writer.lost, now, events);
     return;
   }
   const std::uint32_t number = free_entries.take(format::lost_entries);
   if (number == LostSet::none) {
-    add_to_common(0, began, now, events);
+    add_to_common(cause, began, now, events);
     return;
   }
   know_thread();
   writer.lost = &table()[number];
-  begin(*writer.lost, writer.track, writer.thread_id, 0, began, now, events);
+  begin(*writer.lost, writer.track, writer.thread_id, cause, began, now, events);
 }
 
 void record_lost(std::uint64_t now) {

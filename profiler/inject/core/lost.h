@@ -13,8 +13,8 @@ namespace paceline::inject {
 void start_lost();
 
 // Adds `events` to the stretch of lost events of the calling thread and sets the end of the stretch to now. A new
-// stretch begins at `first` (absolute ticks), or now if that is 0.
-void note_lost(std::uint64_t events, std::uint64_t first = 0);
+// stretch begins at `first` (absolute ticks), or now if that is 0. A stretch has one cause.
+void note_lost(format::DropCause cause, std::uint64_t events, std::uint64_t first = 0);
 
 // Writes a `lost` event at `now` (absolute ticks) into the chunk that this thread has just opened. It counts the events
 // that were lost since the previous chunk.

@@ -8,9 +8,11 @@
 
 #include <atomic>
 
+#include "profiler/format/iteration_rules.h"
 #include "profiler/inject/core/emit_event.h"
 #include "profiler/inject/core/settings.h"
 #include "profiler/inject/core/source.h"
+#include "profiler/record/environment.h"
 
 namespace paceline::inject {
 namespace {
@@ -31,6 +33,8 @@ constexpr std::uint32_t entries = 2 * most_names;
 std::atomic<Entry*> table{nullptr};
 pthread_mutex_t insertion = PTHREAD_MUTEX_INITIALIZER;
 std::uint32_t count = 0;
+const Name** by_id =
+    nullptr;  // [id - 1]; the table is large and nearly empty, so to walk through it takes milliseconds
 char* arena = nullptr;
 std::size_t arena_left = 0;
 std::size_t arena_bytes = 0;  // of all blocks; bounded by Settings::names_bytes
@@ -70,7 +74,8 @@ std::uint32_t insert(std::uint64_t hash, std::string_view text) {
   Entry* in = table.load(std::memory_order_relaxed);
   if (in == nullptr) {
     in = static_cast<Entry*>(pages(entries * sizeof(Entry)));
-    if (in == nullptr) return 0;
+    by_id = static_cast<const Name**>(pages(most_names * sizeof(const Name*)));
+    if (in == nullptr || by_id == nullptr) return 0;
     table.store(in, std::memory_order_release);
   }
   if (const Name* known = find(in, hash, text)) return known->id;
@@ -78,10 +83,11 @@ std::uint32_t insert(std::uint64_t hash, std::string_view text) {
   if (name == nullptr) return 0;
   const std::uint32_t id = count + 1;
   if (!emit_text(EventType::name, id | std::uint64_t{text.size()} << 32, text)) return 0;
-  ++count;
   name->id = id;
   name->length = static_cast<std::uint32_t>(text.size());
   memcpy(name->text, text.data(), text.size());
+  std::atomic_ref<const Name*>(by_id[count]).store(name, std::memory_order_release);
+  ++count;
   call_sources(&Source::name_added, id, text);
   std::uint32_t at = hash % entries;
   while (in[at].hash.load(std::memory_order_relaxed) != 0) at = (at + 1) % entries;
@@ -103,6 +109,26 @@ std::uint32_t intern_cut(std::string_view text) {
   return intern(std::string_view(place, kept + mark.size()));
 }
 
+// The room that is kept for the two names below.
+constexpr std::uint32_t overflow_names = 2;
+constexpr std::size_t overflow_bytes = 512, longest_pattern = 256;
+
+// A pattern fits itself without its stars. Called with the lock held.
+std::string_view overflow_name_for(std::string_view text) {
+  const char* pattern = text_or(record::env_iteration_name, nullptr);
+  if (pattern == nullptr) return format::is_iteration_name(text) ? overflow_iteration_name : overflow_name;
+  static char without_stars[longest_pattern];
+  static std::size_t length = 0;
+  if (length == 0) {
+    for (const char* at = pattern; *at != '\0' && length < sizeof without_stars; ++at) {
+      if (*at != '*') without_stars[length++] = *at;
+    }
+  }
+  const std::string_view name(without_stars, length);
+  return length > 0 && format::fits_pattern(pattern, text) && format::fits_pattern(pattern, name) ? name
+                                                                                                  : overflow_name;
+}
+
 }  // namespace
 
 std::uint32_t intern(std::string_view text) {
@@ -116,26 +142,35 @@ std::uint32_t intern(std::string_view text) {
   const Making making;  // no signal handler of this thread may wait for the lock
   pthread_mutex_lock(&insertion);
   std::uint32_t id = 0;
-  const bool fits = count + 1 < most_names && (arena_bytes < settings.names_bytes || text.size() + 64 < arena_left);
-  if (fits || text == overflow_name) {
+  const bool fits = count + overflow_names < most_names &&
+                    (arena_bytes < settings.names_bytes || text.size() + overflow_bytes < arena_left);
+  const std::string_view instead = fits ? text : overflow_name_for(text);
+  if (fits || text == instead) {
     id = insert(hash, text);
     pthread_mutex_unlock(&insertion);
   } else {
     pthread_mutex_unlock(&insertion);
     count_dropped(format::DropCause::too_many_names);
-    id = intern(overflow_name);
+    id = intern(instead);
   }
   return id;
+}
+
+std::string_view name_of(std::uint32_t id) {
+  const Entry* in = table.load(std::memory_order_acquire);
+  for (std::uint32_t at = 0; in != nullptr && at < entries; ++at) {
+    if (in[at].hash.load(std::memory_order_acquire) == 0 || in[at].name->id != id) continue;
+    return {in[at].name->text, in[at].name->length};
+  }
+  return {};
 }
 
 void reset_names_in_child() { pthread_mutex_init(&insertion, nullptr); }
 
 void repeat_names() {
-  const Entry* in = table.load(std::memory_order_relaxed);
-  if (in == nullptr) return;
-  for (std::uint32_t at = 0; at < entries; ++at) {
-    if (in[at].hash.load(std::memory_order_relaxed) == 0) continue;
-    const Name* name = in[at].name;
+  for (std::uint32_t at = 0; at < count; ++at) {
+    const Name* name = by_id[at];
+    if (name == nullptr) continue;  // another thread of the parent was in the middle of it
     const std::string_view text(name->text, name->length);
     emit_text(EventType::name, name->id | std::uint64_t{name->length} << 32, text);
     call_sources(&Source::name_added, name->id, text);

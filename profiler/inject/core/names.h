@@ -13,11 +13,16 @@ namespace paceline::inject {
 
 inline constexpr std::size_t longest_name = 32 * 1024;  // bytes; longer texts are cut and end in "…"
 inline constexpr std::uint32_t most_names = 1u << 18;   // later names share one, and their uses are counted
+// A name of an iteration gets another one, by which iterations are still recognised.
 inline constexpr char overflow_name[] = "(more names than can be kept)";
+inline constexpr char overflow_iteration_name[] = "iteration (more names than can be kept)";
 
 // The number of a text, from 1; 0 for the empty text. Needs an open file.
 std::uint32_t intern(std::string_view text);
 std::uint32_t intern(const wchar_t* text);  // converted to UTF-8
+
+// The text of a number, "" if there is none. Looks at the whole table: for messages only.
+std::string_view name_of(std::uint32_t id);
 
 // For a forked child, where the numbers go on. The first resets a lock that another thread of the parent may have held,
 // and the second records all names in the child's file.

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "profiler/format/header.h"
+#include "profiler/format/recorder_lock.h"
 #include "profiler/inject/core/chunks.h"
 #include "profiler/inject/core/file_header.h"
 #include "profiler/inject/core/settings.h"
@@ -33,6 +34,7 @@ using format::FileHeader;
 std::atomic<bool> cut{false};
 
 constexpr int most_numbers = 10'000;
+constexpr mode_t nobody_else_writes = 0644;  // to be cut by the user's umask
 
 bool make_directories(const char* path) {
   char prefix[4096];
@@ -46,47 +48,51 @@ bool make_directories(const char* path) {
   return mkdir(prefix, 0777) == 0 || errno == EEXIST;
 }
 
-bool read_header(const Descriptor& file, FileHeader& header) {
-  return file.is_open() && read(file.number(), &header, sizeof header) == static_cast<ssize_t>(sizeof header) &&
-         memcmp(header.magic, format::file_magic, sizeof header.magic) == 0;
-}
-
-// True if this process wrote the file before it replaced its program (exec keeps the process id).
-bool is_predecessor(const char* path, const FileHeader& header) {
-  FileHeader there{};
-  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
-  return read_header(file, there) && there.pid == header.pid &&
-         llabs(there.process_start_utc_ns - header.process_start_utc_ns) < 1'000'000'000;
-}
-
-// The job in a header's JSON text, with its escapes and its closing quote. Empty if there is none.
-std::string_view job_in(const FileHeader& header) {
+// The value of a member of a header's JSON text, as it is written there: up to `end`. Empty if there is none.
+std::string_view member_of(const FileHeader& header, std::string_view key, std::string_view end) {
   const std::string_view text(reinterpret_cast<const char*>(&header + 1), header.text_bytes);
-  constexpr std::string_view key = "\"job\":\"";
   const std::size_t at = text.find(key);
   if (at == text.npos) return {};
-  const std::size_t end = text.find("\",", at + key.size());
+  const std::size_t until = text.find(end, at + key.size());
   // Not substr(), because it may throw, and code that throws needs a newer C library.
-  return {text.data() + at, (end == text.npos ? text.size() : end) - at};
+  return {text.data() + at, (until == text.npos ? text.size() : until) - at};
+}
+
+std::string_view job_in(const FileHeader& header) { return member_of(header, "\"job\":\"", "\","); }
+
+// True if this process wrote the file before it replaced its program (exec keeps the process id).
+bool is_predecessor(const FileHeader& there, const FileHeader& header) {
+  constexpr std::string_view key = "\"pid_namespace\":";
+  return there.pid == header.pid && member_of(there, key, ",") == member_of(header, key, ",") &&
+         llabs(there.process_start_utc_ns - header.process_start_utc_ns) < 1'000'000'000;
 }
 
 // True if the file belongs to this process's job. Such a file is not replaced even with --force: a worker may have its
 // trainer's rank, and file names may consist of the rank.
-bool is_of_this_job(const char* path, const FileHeader& header) {
-  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+bool is_of_this_job(const FileHeader& there, const FileHeader& header) {
+  return !job_in(header).empty() && job_in(there) == job_in(header);
+}
+
+// True if --force removes the file: it is a trace that an earlier run left. Any other file is left alone.
+bool may_be_removed(const char* path, const FileHeader& header) {
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   FileHeader there{};
   struct stat status {};
-  if (!read_header(file, there) || fstat(file.number(), &status) != 0 ||
+  if (!file.is_open() || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      pread(file.number(), &there, sizeof there, 0) != static_cast<ssize_t>(sizeof there) ||
+      memcmp(there.magic, format::file_magic, sizeof there.magic) != 0 ||
       there.text_bytes >= format::max_header_bytes - sizeof there ||
       static_cast<std::uint64_t>(status.st_size) < sizeof there + there.text_bytes) {
     return false;
   }
+  if (format::is_on_local_file_system(file.number()) && format::is_locked_by_recorder(file.number())) return false;
   const std::size_t bytes = sizeof there + there.text_bytes;
   void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (mapped == MAP_FAILED) return false;
-  const bool same = !job_in(header).empty() && job_in(*static_cast<const FileHeader*>(mapped)) == job_in(header);
+  const FileHeader& whole = *static_cast<const FileHeader*>(mapped);
+  const bool removable = !is_predecessor(whole, header) && !is_of_this_job(whole, header);
   munmap(mapped, bytes);
-  return same;
+  return removable;
 }
 
 // Sets the path to NAME.pace, NAME-2.pace, … Returns false and sets errno if it is too long.
@@ -104,7 +110,7 @@ bool numbered_path(OutputFile& file, const char* directory, const char* name, in
 // Opens a file for reading and writing under a number that no daemon's standard stream gets: descriptors 0 to 2 may be
 // free, and the program's own output must never end up in the trace.
 int open_above_standard_streams(const char* path, int flags) {
-  Descriptor opened(open(path, O_RDWR | O_CLOEXEC | flags, 0666));
+  Descriptor opened(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, nobody_else_writes));
   if (!opened.is_open()) return -1;
   const int moved = fcntl(opened.number(), F_DUPFD_CLOEXEC, 64);
   return moved >= 0 ? moved : opened.release();
@@ -120,6 +126,7 @@ bool make_file(OutputFile& file, const char* directory, std::uint64_t file_id) {
     return false;
   }
   if (!file.descriptor.keep(open_above_standard_streams(file.path, O_CREAT | O_EXCL))) return false;
+  format::lock_as_recorder(file.descriptor.number());
 #ifdef FS_NOCOW_FL
   // On a file system that copies on write (btrfs), a full disk would show only when the program writes to the mapping,
   // and would kill it.
@@ -138,7 +145,7 @@ bool give_name(const char* from, const char* to) {
   if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST || errno == ENOENT) return false;
   // Not every file system can do this. There the name is claimed first.
-  const Descriptor claimed(open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  const Descriptor claimed(open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, nobody_else_writes));
   return claimed.is_open() && rename(from, to) == 0;
 }
 
@@ -147,7 +154,7 @@ bool name_file(OutputFile& file, const char* directory, const char* name, const 
   static char unfinished[sizeof file.path];
   memcpy(unfinished, file.path, sizeof unfinished);
   for (int number = 1; number < most_numbers && numbered_path(file, directory, name, number); ++number) {
-    if (force && !is_predecessor(file.path, header) && !is_of_this_job(file.path, header)) unlink(file.path);
+    if (force && may_be_removed(file.path, header)) unlink(file.path);
     if (give_name(unfinished, file.path)) return true;
     if (errno != EEXIST) break;
   }
@@ -191,14 +198,27 @@ bool is_ours(OutputFile& file) {
   const int again = open_above_standard_streams(file.path, 0);
   if (again < 0) return false;
   file.descriptor.move_to(again);
-  if (file.descriptor.is_ours()) return true;
+  if (file.descriptor.is_ours()) {
+    format::lock_as_recorder(again);
+    return true;
+  }
   errno = EBADF;
   return false;
 }
 
+// Returns 0 or the error's number.
+int reserve(const OutputFile& file, std::uint64_t from, std::uint64_t bytes) {
+  int error = 0;
+  do {
+    error = posix_fallocate(file.descriptor.number(), static_cast<off_t>(from), static_cast<off_t>(bytes));
+  } while (error == EINTR);
+  return error;
+}
+
 }  // namespace
 
-bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t start_utc_ns) {
+bool create_output(OutputFile& file, std::uint32_t units_at_start, std::uint64_t start_ticks,
+                   std::int64_t start_utc_ns) {
   const char* output = text_or(record::env_output, record::default_output);
   const char* directory = text_or(record::env_stage, output);
   file.staged = directory != output;
@@ -230,7 +250,10 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   } else if (!make_directories(file.directory) || !make_directories(directory) ||
              !make_file(file, directory, header->file_id)) {
     say("not recording: cannot write a trace file in %s: %s", directory, strerror(errno));
-  } else if ((error = posix_fallocate(file.descriptor.number(), 0, static_cast<off_t>(mapped_bytes))) != 0) {
+  } else if (ftruncate(file.descriptor.number(), static_cast<off_t>(mapped_bytes)) != 0) {
+    failed = "cannot be extended";
+    error = errno;
+  } else if ((error = reserve(file, 0, header_bytes + std::size_t{units_at_start} * format::chunk_bytes)) != 0) {
     failed = "cannot reserve its space";
   } else if (!write_whole(file.descriptor.number(), scratch, header_bytes, 0)) {
     failed = "cannot write its header";
@@ -241,6 +264,7 @@ bool create_output(OutputFile& file, std::uint64_t start_ticks, std::int64_t sta
   } else {
     void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor.number(), 0);
     if (mapped != MAP_FAILED) {
+      madvise(mapped, mapped_bytes, MADV_RANDOM);  // else the first access reads megabytes of the hole ahead, for 2 ms
       file.header = static_cast<FileHeader*>(mapped);
       file.live = static_cast<std::byte*>(mapped) + header_bytes;
     } else {
@@ -323,8 +347,11 @@ bool write_compacted(const OutputFile& file, const char* path) {
   const std::uint64_t blocks_start = header.header_bytes + header.live_bytes;
   const std::uint64_t blocks_bytes = header.blocks_end - blocks_start;
   const int from = file.descriptor.number();
-  const int copy = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // Others may know the name. O_EXCL follows no link that they have put there.
+  unlink(path);
+  const int copy = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (copy < 0) return false;
+  struct stat status {};
   // The header comes last, so that an incomplete copy is not taken for a trace.
   bool done = copy_range(from, blocks_start, copy, header.header_bytes, blocks_bytes) &&
               copy_range(from, format::page_bytes, copy, format::page_bytes, header.header_bytes - format::page_bytes);
@@ -335,7 +362,8 @@ bool write_compacted(const OutputFile& file, const char* path) {
     closed->live_bytes = 0;
     closed->blocks_end = header.header_bytes + blocks_bytes;
     closed->closed = 1;
-    done = write_whole(copy, first_page, sizeof first_page, 0);
+    done = write_whole(copy, first_page, sizeof first_page, 0) && fstat(from, &status) == 0 &&
+           fchmod(copy, status.st_mode & 0777) == 0;
   }
   done = close(copy) == 0 && done;
   if (!done) unlink(path);
@@ -348,8 +376,7 @@ bool move_to_output(OutputFile& file, const char* temporary, const char* name) {
   const OutputFile staged = file;
   const bool force = is_switched_on(record::env_force);
   for (int number = 1; number < most_numbers && numbered_path(file, file.directory, name, number); ++number) {
-    const bool replace = force && access(file.path, F_OK) == 0 && !is_predecessor(file.path, *file.header) &&
-                         !is_of_this_job(file.path, *file.header);
+    const bool replace = force && may_be_removed(file.path, *file.header);
     // A link never replaces a file. Not every file system has links.
     const bool linked = !replace && link(temporary, file.path) == 0;
     const bool exists = !replace && !linked && (errno == EEXIST || access(file.path, F_OK) == 0);
@@ -369,7 +396,8 @@ bool compact(OutputFile& file) {
   const char* name = strrchr(file.path, '/') + 1;
   static char temporary[sizeof file.directory + 512];
   if (file.staged) {
-    snprintf(temporary, sizeof temporary, "%s/.%s.%d.tmp", file.directory, name, static_cast<int>(getpid()));
+    snprintf(temporary, sizeof temporary, "%s/.%s.%016llx.tmp", file.directory, name,
+             static_cast<unsigned long long>(file.header->file_id));
     static char own_name[512];
     snprintf(own_name, sizeof own_name, "%s", name);
     if (write_compacted(file, temporary) && move_to_output(file, temporary, own_name)) return true;
@@ -394,17 +422,21 @@ void punch_live_area([[maybe_unused]] OutputFile& file, [[maybe_unused]] std::ui
 #endif
 }
 
-bool restore_live_area(OutputFile& file) {
-  return is_ours(file) && posix_fallocate(file.descriptor.number(), file.header->header_bytes,
-                                          static_cast<off_t>(file.header->live_bytes)) == 0;
+int allocate_live_area(OutputFile& file, std::uint32_t unit) {
+  if (!is_ours(file)) return EBADF;
+  if (was_cut(file)) return ESTALE;  // it must not grow again
+  return reserve(file, file.header->header_bytes + std::uint64_t{unit} * format::chunk_bytes, format::chunk_bytes);
 }
 
-void renew_output(OutputFile& file) {
-  if (!is_ours(file)) return;
+int renew_output(OutputFile& file) {
+  constexpr int seconds_on_a_network = 60;
+  if (!is_ours(file)) return format::heartbeat_s;
   futimens(file.descriptor.number(), nullptr);
+  format::lock_as_recorder(file.descriptor.number());  // the program may have closed another descriptor of the file
   static char marker[sizeof file.directory + sizeof record::job_marker_name];
   snprintf(marker, sizeof marker, "%s/%s", file.directory, record::job_marker_name);
-  utimensat(AT_FDCWD, marker, nullptr, 0);
+  utimensat(AT_FDCWD, marker, nullptr, AT_SYMLINK_NOFOLLOW);
+  return format::is_on_local_file_system(file.descriptor.number()) ? format::heartbeat_s : seconds_on_a_network;
 }
 
 void close_output(OutputFile& file, bool all_written, bool quickly) {

@@ -25,14 +25,15 @@ struct Held {
 };
 Held held[PageSet::capacity];
 std::uint32_t held_count = 0;
-// Chunks with lower sequence numbers hold events from before the latest trigger, so they become blocks.
-std::uint64_t asked_for_below = 0;
+// Chunks with lower sequence numbers hold events from before the latest trigger, so they become blocks, from this tick
+// on.
+std::uint64_t asked_for_below = 0, asked_for_from = 0;
 
 std::atomic<std::uint64_t> pending{0};        // cause:8 | number:56
 std::atomic<std::uint64_t> pending_since{0};  // absolute ticks
 
 std::uint64_t ring_ticks() {
-  return static_cast<std::uint64_t>(static_cast<double>(settings.ring_ns) * 1e-9 * clock_state.ticks_per_second);
+  return static_cast<std::uint64_t>(static_cast<double>(settings.ring_ns) * 1e-9 * clock_state.ticks_per_second) + 1;
 }
 
 // The first tick of the last seconds before `now` (absolute), relative to the file's time zero.
@@ -62,7 +63,7 @@ void lose_definitions(std::uint32_t number) {
 // Frees the chunk with the oldest events. Before that the file records that they are gone.
 void recycle(const Held& oldest) {
   if (sequence_of(oldest.number) < asked_for_below) {
-    store_chunk(oldest.number);
+    store_chunk(oldest.number, asked_for_from);
     return;
   }
   if (oldest.last_ticks >= window_start(ticks())) {
@@ -135,7 +136,7 @@ void request_trigger(format::TriggerCause cause, std::uint64_t number) {
 void hold_chunk(std::uint32_t number) {
   const ChunkSummary summary = summarize_chunk(number);
   if (sequence_of(number) < asked_for_below) {
-    store_chunk(number);
+    store_chunk(number, asked_for_from);
   } else {
     held[held_count++] = {number, summary.last_ticks};
     if (is_of_reserve(number)) keep_reserve();
@@ -165,10 +166,12 @@ void serve_trigger() {
   if (settings.ring_ns > 0) {
     asked_for_below = next_chunk_sequence();
     const std::uint64_t start = window_start(at);
+    asked_for_from = start;
+    give_up_before(start);
     while (held_count > 0) {
       const Held oldest = take_oldest();
       if (oldest.last_ticks >= start) {
-        store_chunk(oldest.number);
+        store_chunk(oldest.number, start);
       } else {
         give_up_before(oldest.last_ticks + 1);
         if (!write_definitions(oldest.number)) lose_definitions(oldest.number);
@@ -180,17 +183,17 @@ void serve_trigger() {
 }
 
 bool finish_chunk(std::uint32_t number, std::uint64_t now_ticks) {
+  if (settings.ring_ns == 0) return write_chunk(number);
+  const bool asked_for = sequence_of(number) < asked_for_below;
+  const std::uint64_t start = std::min(window_start(now_ticks), asked_for ? asked_for_from : ~std::uint64_t{0});
   const ChunkSummary summary = summarize_chunk(number);
-  if (settings.ring_ns == 0 || sequence_of(number) < asked_for_below || summary.last_ticks >= window_start(now_ticks)) {
-    return write_chunk(number);
-  }
-  give_up_before(summary.last_ticks + 1);
-  return write_definitions(number);
+  if (summary.first_ticks < start) give_up_before(std::min(start, summary.last_ticks + 1));
+  return write_chunk_from(number, start);
 }
 
 void reset_ring_in_child() {
   held_count = 0;
-  asked_for_below = 0;
+  asked_for_below = asked_for_from = 0;
   pending = 0;
 }
 

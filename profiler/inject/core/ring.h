@@ -28,8 +28,8 @@ void make_room();
 // Writes out the contents if a trigger came since the last call.
 bool trigger_is_asked_for();
 void serve_trigger();
-// Called at the end. Writes a chunk with events of the last seconds as a block, and only the definitions of an older
-// chunk. Returns false if the disk did not take it.
+// Called at the end. Writes the chunk's events of the last seconds as a block, and only the definitions before. Returns
+// false if the disk did not take it.
 bool finish_chunk(std::uint32_t number, std::uint64_t now_ticks);
 
 void reset_ring_in_child();

@@ -32,7 +32,7 @@ bool read_at(const Descriptor& file, void* to, std::size_t size, std::uint64_t a
 // process ids and start times, which also shows that both see the same process ids.
 bool is_of_a_dead_descendant(const Descriptor& file, const FileHeader& header) {
   if (memcmp(header.magic, format::file_magic, sizeof header.magic) != 0 || header.closed != 0 ||
-      header.live_bytes == 0 || header.live_bytes > format::max_live_bytes || header.pid <= 1 ||
+      header.live_bytes == 0 || header.live_bytes > format::max_live_bytes || header.pid == 0 ||
       header.pid == static_cast<std::uint32_t>(getpid())) {
     return false;
   }
@@ -44,6 +44,10 @@ bool is_of_a_dead_descendant(const Descriptor& file, const FileHeader& header) {
   static char text[64 * 1024];
   if (header.text_bytes > sizeof text || !read_at(file, text, header.text_bytes, sizeof header)) return false;
   const std::string_view whole(text, header.text_bytes);
+  char of_this_namespace[48];
+  snprintf(of_this_namespace, sizeof of_this_namespace, "\"pid_namespace\":%llu,",
+           static_cast<unsigned long long>(self.pid_namespace));
+  if (self.pid_namespace != 0 && whole.find(of_this_namespace) == whole.npos) return false;
   const std::size_t at = whole.find("\"ancestors\"");
   return at != whole.npos && whole.find(name, at) != whole.npos;
 }

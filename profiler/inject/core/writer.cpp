@@ -22,7 +22,7 @@ namespace paceline::inject {
 Gate gate;
 thread_local constinit ThreadWriter writer;
 PACELINE_HOT std::uint64_t start_ticks = 0;
-PACELINE_HOT std::atomic<bool> forked{false};
+PACELINE_HOT std::atomic<FileState> file_state{FileState::unopened};
 Session session;
 
 namespace {
@@ -80,20 +80,24 @@ void record_clock_pair() {
 
 void count_dropped(format::DropCause cause, std::uint64_t events) {
   if (session.file.header == nullptr) return;
-  std::atomic_ref<std::uint64_t>(session.file.header->dropped[static_cast<std::uint32_t>(cause)])
-      .fetch_add(events, std::memory_order_relaxed);
+  std::atomic_ref<std::uint64_t>(session.file.dropped(cause)).fetch_add(events, std::memory_order_relaxed);
 }
 
 // The stretch is noted before the count, so that the stretches account for all counted events whenever the process is
 // killed. Events after the end of the recording are not counted.
 void lose_event() {
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
-  note_lost(1);
-  count_dropped(format::DropCause::no_free_chunk);
+  const bool disk = session.disk_error.load(std::memory_order_relaxed) != 0;
+  const format::DropCause cause = disk ? format::DropCause::disk : format::DropCause::no_free_chunk;
+  note_lost(cause, 1);
+  count_dropped(cause);
 }
 
 void lose_interrupted() {
-  if (gate.on.load(std::memory_order_relaxed) == 0) return;
+  if (gate.on.load(std::memory_order_relaxed) == 0 &&
+      file_state.load(std::memory_order_relaxed) != FileState::opening) {
+    return;
+  }
   if (writer.interrupted == 0) writer.interrupted_at = ticks();
   ++writer.interrupted;
 }
@@ -102,8 +106,8 @@ void settle_interrupted() {
   const std::uint32_t events = writer.interrupted;
   writer.interrupted = 0;
   if (gate.accepting.load(std::memory_order_acquire) == 0) return;
-  note_lost(events, writer.interrupted_at);
-  count_dropped(format::DropCause::no_free_chunk, events);
+  note_lost(format::DropCause::interrupted, events, std::max(writer.interrupted_at, start_ticks));
+  count_dropped(format::DropCause::interrupted, events);
 }
 
 std::uint64_t take_chunk_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
@@ -265,12 +269,14 @@ bool emit_surely(EventType type, std::uint64_t low, std::span<const Slot> extens
 }
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low) {
+  const Making making;
   Slot* slot = claim(1, need_of(type));
   if (slot != nullptr) publish(slot, 1, type, low, at);
   return slot != nullptr;
 }
 
 bool emit_at(std::uint64_t at, EventType type, std::uint64_t low, const Slot& extension) {
+  const Making making;
   Slot* slot = claim(2, need_of(type));
   if (slot == nullptr) return false;
   slot[1] = extension;

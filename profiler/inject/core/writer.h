@@ -100,28 +100,43 @@ class Making {
 // The absolute ticks of the file's time zero.
 extern std::uint64_t start_ticks;
 
-// True in a child of fork that will be recorded and has no file yet.
-extern std::atomic<bool> forked;
-// Opens its file. Returns true if there is one.
-bool open_in_child();
+// What a thread that finds the gate closed has to do about the file.
+enum class FileState : std::uint32_t {
+  settled,   // nothing: it is open, or it was closed, or there will be none
+  unopened,  // open_recorder() opens it
+  in_child,  // the next event opens it: this is a child of fork that will be recorded
+  opening,   // another thread opens it
+};
+extern std::atomic<FileState> file_state;
+// Opens the file of a child, or waits until another thread has opened the file. Returns true if there is one.
+//
+// A signal handler that emits may call this while it interrupts the program anywhere, for example while its thread
+// holds a lock of the C library that the opening needs. So the wait ends after 2 s, no second thread waits that long,
+// and the events until the file is open are counted as dropped.
+bool open_or_await();
 
 // True while there is a file: definitions go there even while recording is switched off.
 inline bool file_is_open() {
   if (gate.open.load(std::memory_order_acquire) != 0) return true;
-  return forked.load(std::memory_order_relaxed) && open_in_child();
+  return file_state.load(std::memory_order_relaxed) != FileState::settled && open_or_await();
 }
 // True while events are recorded. One relaxed load.
 inline bool recording() {
   if (gate.on.load(std::memory_order_relaxed) != 0) [[likely]]
     return true;
-  return forked.load(std::memory_order_relaxed) && open_in_child() && gate.on.load(std::memory_order_relaxed) != 0;
+  return file_state.load(std::memory_order_relaxed) != FileState::settled && open_or_await() &&
+         gate.on.load(std::memory_order_relaxed) != 0;
 }
 
-// This function, open_in_child() and close_recorder() are defined in lifecycle.cpp, which knows the event sources.
+// This function, open_or_await() and close_recorder() are defined in lifecycle.cpp, which knows the event sources.
 //
 // Opens the file at the first call, whichever event source makes it. Returns true if there is a file. Never opens a
-// second file in a process. children.h describes the children of a recorded process.
-bool open_recorder();
+// second file in a process. The calling thread takes no signals while it opens the file. If another thread is opening
+// it, the call waits for at most `longest_wait_ns`. children.h describes the children of a recorded process.
+inline constexpr std::int64_t wait_in_handlers_ns = 2'000'000'000;
+bool open_recorder(std::int64_t longest_wait_ns = wait_in_handlers_ns);
+// True while a thread opens the file, after open_recorder() returned false because it waited in vain.
+inline bool file_is_being_opened() { return file_state.load(std::memory_order_acquire) == FileState::opening; }
 
 // Ends the recording: drains all chunks and compacts the file. Later events are ignored. Has no effect when called
 // twice or in a child.

@@ -13,34 +13,23 @@
 namespace paceline::inject::cupti {
 namespace {
 
-// By major version of CUDA, the headers' first.
-constexpr const char* file_names[] = {
+// CUDA's major versions whose CUPTI is known here.
+constexpr int majors[] = {
 #if CUPTI_API_VERSION >= 130000
-    "libcupti.so.13",
+    13,
 #endif
-    "libcupti.so.12",
+    12,
 };
 
-void* open_library() {
-  if (const char* given = getenv(record::env_cupti)) return dlopen(given, RTLD_NOW);
-  for (const char* name : file_names) {
-    if (void* there = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return there;
-  }
-  for (const char* name : file_names) {
-    if (void* library = dlopen(name, RTLD_NOW)) return library;
-  }
-  const char* home = getenv("CUDA_HOME");
-  if (home == nullptr) home = getenv("CUDA_PATH");
-  if (home == nullptr) home = "/usr/local/cuda";
-  for (const char* folder : {"extras/CUPTI/lib64", "lib64", "lib"}) {
-    for (const char* name : file_names) {
-      char path[4096];
-      const int length = snprintf(path, sizeof path, "%s/%s/%s", home, folder, name);
-      if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) continue;
-      if (void* library = dlopen(path, RTLD_NOW)) return library;
-    }
-  }
-  return nullptr;
+// The newest major version of CUDA that the driver serves; 0 if there is no driver.
+int driver_major() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  int version = 0;
+  if (driver == nullptr) return 0;
+  const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDriverGetVersion"));
+  if (get_version == nullptr || get_version(&version) != 0) version = 0;
+  dlclose(driver);
+  return version / 1000;
 }
 
 template <class Function>
@@ -59,18 +48,10 @@ const char* CuptiLibrary::name_of(CUptiResult result) const {
   return number;
 }
 
-bool load_cupti(CuptiLibrary& cupti, char* why, std::size_t capacity) {
-  void* library = open_library();
-  if (library == nullptr && getenv(record::env_cupti) != nullptr) {
-    snprintf(why, capacity, "%s, which PACELINE_CUPTI names, cannot be loaded", getenv(record::env_cupti));
-    return false;
-  }
-  if (library == nullptr) {
-    snprintf(why, capacity,
-             "%s is not found: put its folder (extras/CUPTI/lib64 of the CUDA toolkit) into LD_LIBRARY_PATH",
-             file_names[0]);
-    return false;
-  }
+namespace {
+
+CuptiVerdict judge_whole(void* library, CuptiLibrary& cupti, JudgeCupti judge, char* why, std::size_t capacity) {
+  cupti = {};
   const bool whole =
       find(library, cupti.get_version, "cuptiGetVersion") &&
       find(library, cupti.get_result_string, "cuptiGetResultString") &&
@@ -92,10 +73,97 @@ bool load_cupti(CuptiLibrary& cupti, char* why, std::size_t capacity) {
   if (!whole || cupti.get_version(&cupti.version) != CUPTI_SUCCESS || !is_known_version(cupti.version)) {
     snprintf(why, capacity,
              "CUPTI's version %u is not known here (CUDA 12.0 to %d): use a Paceline built with its toolkit",
-             cupti.version, CUPTI_API_VERSION >= 130000 ? CUPTI_API_VERSION / 10000 : 12);
+             cupti.version, majors[0]);
+    return CuptiVerdict::try_another;
+  }
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(cupti.get_version), &info) != 0 && info.dli_fname != nullptr) {
+    snprintf(cupti.path, sizeof cupti.path, "%s", info.dli_fname);
+  }
+  return judge(cupti, why, capacity);
+}
+
+// Tries libraries until one is used or none can be.
+class Search {
+ public:
+  Search(CuptiLibrary& cupti, JudgeCupti judge, char* why, std::size_t capacity)
+      : cupti_(cupti), judge_(judge), why_(why), capacity_(capacity) {
+    why[0] = '\0';
+  }
+
+  // Returns true when the search is over. `library` may be null.
+  bool try_library(void* library) {
+    if (library == nullptr) return false;
+    char reason[1536] = "";
+    const CuptiVerdict verdict = judge_whole(library, cupti_, judge_, reason, sizeof reason);
+    found_ = verdict == CuptiVerdict::use;
+    if (!found_) dlclose(library);
+    if (!found_ && why_[0] == '\0') snprintf(why_, capacity_, "%s", reason);
+    return verdict != CuptiVerdict::try_another;
+  }
+
+  // Tries what open_one(file name) opens, for the driver's own major version of CUDA first.
+  template <class Open>
+  bool try_names(Open open_one) {
+    for (const bool of_driver : {true, false}) {
+      for (const int major : majors) {
+        char name[32];
+        snprintf(name, sizeof name, "libcupti.so.%d", major);
+        if ((major == own_) == of_driver && try_library(open_one(name))) return true;
+      }
+    }
     return false;
   }
-  return true;
+
+  bool found() const { return found_; }
+  bool has_reason() const { return why_[0] != '\0'; }
+
+ private:
+  CuptiLibrary& cupti_;
+  JudgeCupti judge_;
+  char* why_;
+  std::size_t capacity_;
+  const int own_ = driver_major();
+  bool found_ = false;
+};
+
+bool search_everywhere(Search& search) {
+  if (search.try_names([](const char* name) { return dlopen(name, RTLD_NOW | RTLD_NOLOAD); })) return true;
+  if (search.try_names([](const char* name) { return dlopen(name, RTLD_NOW); })) return true;
+  const char* home = getenv("CUDA_HOME");
+  if (home == nullptr) home = getenv("CUDA_PATH");
+  if (home == nullptr) home = "/usr/local/cuda";
+  for (const char* folder : {"extras/CUPTI/lib64", "lib64", "lib"}) {
+    const auto open_there = [&](const char* name) -> void* {
+      char path[4096];
+      const int length = snprintf(path, sizeof path, "%s/%s/%s", home, folder, name);
+      return length > 0 && static_cast<std::size_t>(length) < sizeof path ? dlopen(path, RTLD_NOW) : nullptr;
+    };
+    if (search.try_names(open_there)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool load_cupti(CuptiLibrary& cupti, JudgeCupti judge, char* why, std::size_t capacity) {
+  Search search(cupti, judge, why, capacity);
+  const char* given = getenv(record::env_cupti);
+  if (given != nullptr) {
+    search.try_library(dlopen(given, RTLD_NOW));
+  } else {
+    search_everywhere(search);
+  }
+  if (search.found() || search.has_reason()) return search.found();
+  if (given != nullptr) {
+    snprintf(why, capacity, "%s, which PACELINE_CUPTI names, cannot be loaded", given);
+  } else {
+    snprintf(
+        why, capacity,
+        "libcupti.so.%d is not found: put its folder (extras/CUPTI/lib64 of the CUDA toolkit) into LD_LIBRARY_PATH",
+        majors[0]);
+  }
+  return false;
 }
 
 }  // namespace paceline::inject::cupti

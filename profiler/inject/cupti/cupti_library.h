@@ -11,6 +11,7 @@ namespace paceline::inject::cupti {
 
 struct CuptiLibrary {
   std::uint32_t version = 0;  // from cuptiGetVersion: 19 for CUDA 12.0, … 28, then 130000 for 13.0
+  char path[1024] = "";
 
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetResultString) get_result_string = nullptr;
@@ -38,9 +39,15 @@ struct CuptiLibrary {
   const char* name_of(CUptiResult result) const;
 };
 
-// Loads the library: the one that PACELINE_CUPTI names, else the one that the program has loaded, else by name
-// (LD_LIBRARY_PATH, the system's folders), else from the CUDA toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda). On
-// failure returns false, and `why` describes what is missing and what to do.
-bool load_cupti(CuptiLibrary& library, char* why, std::size_t capacity);
+// What a library is good for.
+enum class CuptiVerdict { use, try_another, use_none };
+
+// Loads the first library that `judge` wants to use: the one that PACELINE_CUPTI names and no other, else the one that
+// the program has loaded, else by name (LD_LIBRARY_PATH, the system's folders), else from the CUDA toolkit (CUDA_HOME,
+// CUDA_PATH, /usr/local/cuda). The library of the driver's own major version is tried before others, because a newer
+// CUPTI refuses an older driver. `judge` is called with a whole library of a known version; if it does not want to use
+// it it writes the reason to `why`. On failure returns false, and `why` describes the first problem and what to do.
+using JudgeCupti = CuptiVerdict (*)(CuptiLibrary& library, char* why, std::size_t capacity);
+bool load_cupti(CuptiLibrary& library, JudgeCupti judge, char* why, std::size_t capacity);
 
 }  // namespace paceline::inject::cupti

@@ -6,7 +6,11 @@
 //   - CUPTI, in the program's calls, takes an empty buffer (request) and returns a full one (complete): a few
 //     instructions each;
 //   - the recorder's thread, which sleeps in between, asks CUPTI ten times per second for complete buffers, reads both
-//     clocks and writes the records as events. So a killed process loses about 0.1 s of its device's work;
+//     clocks and writes the records as events. CUPTI keeps a buffer back while any of its records is incomplete, such
+//     as that of a kernel that runs or waits in a queue. So a killed process loses the last 0.1 s of its device's work,
+//     and of a device that is never idle the buffer that was being filled;
+//   - if a buffer stays away for ten seconds, a kernel hangs or the device has little work: the thread asks for all
+//     records. The few that are incomplete then are counted as dropped;
 //   - at exit the thread asks for all remaining records.
 // A failure is reported in one line, and the program goes on without a recording of CUDA.
 #include <errno.h>
@@ -39,16 +43,19 @@ namespace paceline::inject::cupti {
 namespace {
 
 constexpr long flush_interval_ns = 100'000'000;
+constexpr unsigned rounds_of_a_stall = 100;  // of flush_interval_ns, without a buffer from CUPTI while it has one
 constexpr std::uint32_t null_buffers_are_safe_from = 27;  // CUPTI of CUDA 12.9; older ones may crash (Kineto's guard)
 
 const paceline_event_sink_v1* sink = nullptr;
 CuptiLibrary cupti;
+CUpti_SubscriberHandle subscriber = nullptr;
 BufferPool buffers;
 pid_t owner = 0;
 std::atomic<std::uint32_t> wakeups{0};  // a futex: their number
 std::atomic<std::uint32_t> ended{0};    // a futex: 1 when the thread has ended
 pthread_t thread;
 std::atomic<bool> finishing{false};
+std::atomic<std::uint32_t> taken{0}, returned{0};  // number of buffers that CUPTI has taken and returned
 
 // Built in place and never destroyed, because CUPTI may call until the process ends.
 alignas(Timestamps) std::byte timestamps_place[sizeof(Timestamps)];
@@ -57,7 +64,7 @@ Timestamps* timestamps = nullptr;
 Transcoder* transcoder = nullptr;
 
 __attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
-  char line[768];
+  char line[1792];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(line, sizeof line, format, arguments);
@@ -89,7 +96,10 @@ void CUPTIAPI request(std::uint8_t** buffer, std::size_t* size, std::size_t* mos
   *most_records = 0;  // as many as fit
   *size = BufferPool::buffer_bytes;
   *buffer = buffers.take();
-  if (*buffer != nullptr) return;
+  if (*buffer != nullptr) {
+    taken.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   add_one(wakeups);
   if (cupti.version >= null_buffers_are_safe_from) {
     count_lost(1);  // at least: CUPTI's own count is added at exit
@@ -107,6 +117,7 @@ void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size
     munmap(buffer, size);
     return;
   }
+  returned.fetch_add(1, std::memory_order_relaxed);
   add_one(wakeups);
 }
 
@@ -125,7 +136,7 @@ void CUPTIAPI note_handle(void*, CUpti_CallbackDomain domain, CUpti_CallbackId w
                        .context = context, .stream = stream, .handle = reinterpret_cast<std::uintptr_t>(handle)});
 }
 
-void follow_handles(CUpti_SubscriberHandle subscriber) {
+void follow_handles() {
   if (cupti.enable_callback == nullptr || cupti.get_context_id == nullptr || cupti.get_stream_id == nullptr) return;
   for (const CUpti_CallbackId made : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED}) {
     cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, made);
@@ -174,6 +185,7 @@ timespec after(const timespec& time, long ns) {
 }
 
 void* run(void*) {
+  StallWatch watch(rounds_of_a_stall);
   pthread_setname_np(pthread_self(), "paceline-cupti");
   timespec next_flush{};
   clock_gettime(CLOCK_MONOTONIC, &next_flush);
@@ -187,7 +199,9 @@ void* run(void*) {
     }
     if (finishing.load(std::memory_order_acquire)) break;
     read_clocks();
-    cupti.flush_all(0);
+    const bool stalled =
+        watch.is_stalled(taken.load(std::memory_order_relaxed), returned.load(std::memory_order_relaxed));
+    cupti.flush_all(stalled ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     // The records of this round began after the last round, when recording may still have been on.
     const bool recorded_now = sink->recording() != 0;
     write_full_buffers(recorded_before || recorded_now);
@@ -209,8 +223,9 @@ bool start_thread() {
   return error == 0;
 }
 
-// Runs before the CUDA libraries shut down, because it was registered after they started.
-void at_exit() {
+// At exit() it runs before the CUDA libraries shut down, because it was registered after they started; at _exit() it runs
+// when the recorder closes the file.
+void finish() {
   if (getpid() != owner || finishing.exchange(true, std::memory_order_acq_rel)) return;
   add_one(wakeups);
   // The thread may be inside CUPTI and wait without end. The end of the program does not wait for it.
@@ -235,17 +250,19 @@ bool wants_graph_nodes() {
   return wanted != nullptr && strcmp(wanted, "nodes") == 0;
 }
 
-bool subscribe(CUpti_SubscriberHandle& subscriber) {
-  const CUptiResult result = cupti.subscribe(&subscriber, note_handle, nullptr);
-  if (result == CUPTI_SUCCESS) return true;
+// A CUPTI that is too new for the driver refuses here.
+CuptiVerdict subscribe(CuptiLibrary& library, char* why, std::size_t capacity) {
+  const CUptiResult result = library.subscribe(&subscriber, note_handle, nullptr);
+  if (result == CUPTI_SUCCESS) return CuptiVerdict::use;
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-    say("CUDA is not recorded: another tool (Nsight Systems, a debugger, PyTorch's profiler) has taken CUPTI, which "
-        "serves "
-        "one at a time; all else is recorded");
-  } else {
-    say("CUDA is not recorded: cuptiSubscribe: %s", cupti.name_of(result));
+    snprintf(why, capacity,
+             "another tool (Nsight Systems, a debugger, PyTorch's profiler) has taken CUPTI, which serves one at a "
+             "time; all else is recorded");
+    return CuptiVerdict::use_none;
   }
-  return false;
+  snprintf(why, capacity, "%s: cuptiSubscribe: %s: name the CUPTI of the driver's version with PACELINE_CUPTI",
+           library.path, library.name_of(result));
+  return CuptiVerdict::try_another;
 }
 
 struct Kind {
@@ -265,16 +282,18 @@ constexpr Kind kinds[] = {
 };
 
 void leave_out(bool driver, std::uint32_t call) {
-  transcoder->leave_out(driver, call);  // also if CUPTI (before CUDA 12.5) cannot
-  const auto disable = driver ? cupti.enable_driver_call : cupti.enable_runtime_call;
-  if (disable != nullptr) disable(call, 0);
+  transcoder->leave_out(driver, call);  // a call may be in progress
+  (driver ? cupti.enable_driver_call : cupti.enable_runtime_call)(call, 0);
 }
 
 // Reports failures. Returns false if not even kernels can be recorded.
 bool enable_kinds() {
   char missing[256] = "";
   CUptiResult last = CUPTI_SUCCESS;
+  const bool filters_calls = cupti.enable_runtime_call != nullptr && cupti.enable_driver_call != nullptr;
   for (const Kind& kind : kinds) {
+    const bool is_call = kind.kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind.kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    if (is_call && !filters_calls) continue;
     const CUptiResult result = cupti.enable(kind.kind);
     if (result == CUPTI_SUCCESS) continue;
     last = result;
@@ -288,32 +307,39 @@ bool enable_kinds() {
   // One record for a whole graph instead of one for each node, so the cost does not depend on the number of nodes.
   if (!wants_graph_nodes()) cupti.enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
   if (missing[0] != '\0') say("of CUDA, not recorded: %s: cuptiActivityEnable: %s", missing, cupti.name_of(last));
+  if (!filters_calls) {
+    say("of CUDA, calls of the runtime and the driver are not recorded: CUPTI before CUDA 12.5 cannot leave out the "
+        "calls "
+        "with which programs poll, and these would displace all other records");
+    return true;
+  }
   // Called after the kinds are enabled, because that enables all calls.
   for (const std::uint32_t call : quiet_runtime_calls) leave_out(false, call);
   for (const std::uint32_t call : quiet_driver_calls) leave_out(true, call);
   return true;
 }
 
-void note_version() {
-  constexpr char key[] = "cupti";
+void note_setting(const char* key, const char* value) {
+  define_in(*sink, events::Setting{.key = sink->intern(key, strlen(key)), .value = sink->intern(value, strlen(value))});
+}
+
+void note_library() {
   char version[16];
-  const int length = snprintf(version, sizeof version, "%u", cupti.version);
-  define_in(*sink, events::Setting{.key = sink->intern(key, sizeof key - 1),
-                                   .value = sink->intern(version, static_cast<std::size_t>(length))});
+  snprintf(version, sizeof version, "%u", cupti.version);
+  note_setting("cupti", version);
+  note_setting("cupti_library", cupti.path);
 }
 
 void start() {
   sink = find_event_sink("CUDA");
   if (sink == nullptr || sink->open() == 0) return;
-  char why[512];
-  if (!load_cupti(cupti, why, sizeof why)) return say("CUDA is not recorded: %s", why);
+  char why[1536];
+  if (!load_cupti(cupti, subscribe, why, sizeof why)) return say("CUDA is not recorded: %s", why);
   if (!buffers.make()) return say("CUDA is not recorded: no memory for its records");
   timestamps = new (timestamps_place) Timestamps(sink->ticks_per_second());
   transcoder = new (transcoder_place) Transcoder(*sink, *timestamps, call_name);
-  CUpti_SubscriberHandle subscriber = nullptr;
-  if (!subscribe(subscriber)) return;
   owner = getpid();
-  note_version();
+  note_library();
   read_clocks();
   std::uint8_t zeroed = 1;
   std::size_t size = sizeof zeroed;
@@ -329,8 +355,9 @@ void start() {
   if (registered != CUPTI_SUCCESS) {
     say("CUDA is not recorded: cuptiActivityRegisterCallbacks: %s", cupti.name_of(registered));
   } else if (enable_kinds() && start_thread()) {
-    follow_handles(subscriber);
-    atexit(at_exit);
+    follow_handles();
+    atexit(finish);
+    sink->at_close(finish);
     return;
   }
   for (const Kind& kind : kinds) cupti.disable(kind.kind);

@@ -23,8 +23,8 @@ class SignalsBlocked {
 
 enum class ThreadEnd { joined, detached };
 
-// Starts run(nullptr) on a thread that takes no signal. Returns 0, or the error number of pthread_create.
+// Starts run(argument) on a thread that takes no signal. Returns 0, or the error number of pthread_create.
 int start_quiet_thread(pthread_t& thread, void* (*run)(void*), std::size_t stack_bytes,
-                       ThreadEnd end = ThreadEnd::joined);
+                       ThreadEnd end = ThreadEnd::joined, void* argument = nullptr);
 
 }  // namespace paceline::inject

@@ -1,6 +1,7 @@
 // usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the driver
 // does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
-//   WAYS "kill" ends by SIGKILL after half a second, "kill-busy" in the midst of launches, each followed by a mark, "many" launches 60 times as many, "graphs" launches graphs instead,
+//   WAYS "kill" ends by SIGKILL after half a second, "kill-busy" and (in larger number) "kill-queued" in the midst of
+//   launches, each followed by a mark, "exit-at-once" calls _exit right after the launches, "many" launches 60 times as many, "graphs" launches graphs instead,
 //   "named" names its context and streams before, "idle" says at the end what the recorder's threads do while nothing
 //   happens
 #include <dlfcn.h>
@@ -23,7 +24,8 @@ int main(int count, char** arguments) {
   if (library == NULL) return puts(dlerror()), 1;
   int (*initialize)(void) = (int (*)(void))dlsym(library, "InitializeInjection");
   if (initialize == NULL || initialize() != 1) return puts("InitializeInjection"), 1;
-  void* cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  void* cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
+  if (cupti == NULL) cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
   int (*run)(unsigned, unsigned, unsigned) =
       cupti != NULL ? (int (*)(unsigned, unsigned, unsigned))dlsym(cupti, "stand_in_run") : NULL;
   if (run != NULL && strcmp(way, "named") == 0) {
@@ -40,6 +42,14 @@ int main(int count, char** arguments) {
     }
     kill(getpid(), SIGKILL);
   }
+  if (run != NULL && strcmp(way, "kill-queued") == 0) {
+    for (unsigned launch = 0; launch < 6000; ++launch) {
+      run(1 + launch * 10, 1, (unsigned)syscall(SYS_gettid));
+      nvtxMarkA("launched");
+      if (launch % 10 == 9) usleep(1000);
+    }
+    kill(getpid(), SIGKILL);
+  }
   if (run != NULL && strcmp(way, "graphs") == 0) {
     ((void (*)(unsigned))dlsym(cupti, "stand_in_graphs"))(1);
   } else if (run != NULL) {
@@ -47,9 +57,10 @@ int main(int count, char** arguments) {
     const unsigned launches = strcmp(way, "many") == 0 ? 60000 : 1000;
     for (unsigned round = 0; round < 3; ++round) {
       run(1 + round * 100000, launches, thread);
-      usleep(20000);
+      if (strcmp(way, "exit-at-once") != 0) usleep(20000);
     }
   }
+  if (strcmp(way, "exit-at-once") == 0) _exit(0);
   if (strcmp(way, "idle") == 0) print_idle_threads();
   if (strcmp(way, "kill") == 0) {
     usleep(500000);

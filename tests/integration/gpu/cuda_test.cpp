@@ -202,6 +202,45 @@ TEST_F(CudaTest, AProgramThatIsKilledAtWorkLosesOnlyWhatItsDeviceDidSinceItWasAs
   EXPECT_GE(static_cast<std::ptrdiff_t>(file.of(format::EventType::cuda_kernel_run).size()), before);
 }
 
+// CUPTI keeps a buffer back while any of its kernels is in the queue. What is lost is at most the buffer that was being
+// filled and what was launched since CUPTI was asked, not megabytes.
+TEST_F(CudaTest, AKilledProgramWhoseDeviceIsNeverIdleLosesOneSmallBuffer) {
+  const Ended ended = record("queued", "kill-queued");
+  EXPECT_TRUE(WIFSIGNALED(ended.status) || WEXITSTATUS(ended.status) == 128 + SIGKILL);
+  const RecordedFile file = files().at(0);
+  const auto readings = file.of(format::EventType::cuda_clock);
+  ASSERT_GE(readings.size(), 4U);
+  const std::uint64_t asked = readings[readings.size() - 2].ticks;
+  const auto queue = static_cast<std::uint64_t>(0.05 * file.file.header.ticks_per_second);
+  const auto marks = file.named(format::EventType::mark, "launched");
+  ASSERT_EQ(marks.size(), 6000U);
+  const auto ready =
+      std::ranges::count_if(marks, [&](const RecordedEvent& mark) { return mark.ticks + queue < asked; });
+  EXPECT_GT(ready, 1500);
+  constexpr std::ptrdiff_t launches_of_a_buffer = 1000;  // of 128 KiB; a launch takes about 270 bytes
+  const auto kernels = static_cast<std::ptrdiff_t>(file.of(format::EventType::cuda_kernel_run).size());
+  EXPECT_GE(kernels, ready - launches_of_a_buffer);
+}
+
+// _exit, as Python's os._exit, runs no exit handlers.
+TEST_F(CudaTest, AProgramThatExitsAtOnceLosesNothing) {
+  const Ended ended = record("works", "exit-at-once");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const Trace trace = analysis::load_run(directory / "run");
+  EXPECT_EQ(trace.ranks[0].cuda_events, 3U * 2003);
+  EXPECT_TRUE(trace.ranks[0].dropped.empty());
+}
+
+TEST_F(CudaTest, ACuptiThatRefusesTheDriverIsReplacedByAnOlderOne) {
+  const Ended ended = record("old-driver");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 1);
+  EXPECT_THAT(ended.err, HasSubstr("calls of the runtime and the driver are not recorded: CUPTI before CUDA 12.5"));
+  const RecordedFile file = files().at(0);
+  EXPECT_EQ(file.of(format::EventType::cuda_kernel_run).size(), 3000U);
+  EXPECT_EQ(file.of(format::EventType::cuda_call).size(), 0U);
+}
+
 TEST_F(CudaTest, BuffersThatDoNotComeBackAreCountedAsLosses) {
   const Ended ended = record("starved", "many");
   ASSERT_TRUE(ended.by_itself(0)) << ended.err;

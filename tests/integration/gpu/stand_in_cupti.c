@@ -1,8 +1,14 @@
 // A stand-in for libcupti, for machines without a GPU: it answers as CUPTI is documented to and as $STAND_IN says, so
 // that what surrounds CUPTI (buffers, flushing, exit, refusals) can be tested. It is no CUPTI: that the real one behaves
-// so is not shown by any test.
+// so is not shown by any test. It is built twice: as CUDA 13's, and as an old one of CUDA 12 (STAND_IN_VERSION), which
+// cannot leave out single calls.
+//
+// As cupti_activity.h says, a flush returns the buffers whose records are all complete, and a forced one all of them. The
+// end of a record that is incomplete then is 0.
 //
 //   STAND_IN=works      (default) takes buffers, fills them, gives them back when flushed
+//   STAND_IN=queued     as works, but each kernel ends 50 ms after its launch: the device is never idle
+//   STAND_IN=old-driver CUDA 13's refuses to be subscribed to, as with a driver of CUDA 12
 //   STAND_IN=conflict   another tool has subscribed: error 39
 //   STAND_IN=unknown    a version that nobody knows
 //   STAND_IN=starved    as works, but buffers are given back at exit only
@@ -32,8 +38,20 @@ static int is(const char* behaviour) {
   return wanted != NULL && strcmp(wanted, behaviour) == 0;
 }
 
+#ifndef STAND_IN_VERSION
+#define STAND_IN_VERSION CUPTI_API_VERSION
+EXPORT CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId call, uint8_t enable) {
+  (void)call, (void)enable;
+  return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId call, uint8_t enable) {
+  (void)call, (void)enable;
+  return CUPTI_SUCCESS;
+}
+#endif
+
 EXPORT CUptiResult cuptiGetVersion(uint32_t* version) {
-  *version = is("unknown") ? 990000 : CUPTI_API_VERSION;
+  *version = is("unknown") ? 990000 : STAND_IN_VERSION;
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
@@ -45,6 +63,7 @@ EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_Call
   (void)data;
   told = callback;
   *subscriber = NULL;
+  if (is("old-driver") && STAND_IN_VERSION >= 130000) return CUPTI_ERROR_NOT_INITIALIZED;
   return is("conflict") ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
@@ -134,22 +153,65 @@ EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t* from, size_t valid, CUpti
   return CUPTI_SUCCESS;
 }
 
-EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag) {
-  if (is("starved") && flag == 0) return CUPTI_SUCCESS;
-  pthread_mutex_lock(&lock);
-  uint8_t* full = buffer;
-  const size_t full_size = size, valid = used;
+// Full buffers that wait for their records to become complete.
+enum { most_full = 1024 };
+static struct Full {
+  uint8_t* buffer;
+  size_t size, used;
+  uint64_t complete_from;
+} full[most_full];
+static size_t full_count;
+static uint64_t complete_from;  // of the records in the buffer that is being filled
+
+static uint64_t now_ns(void) {
+  uint64_t now;
+  cuptiGetTimestamp(&now);
+  return now;
+}
+
+static void set_buffer_aside(void) {
+  if (buffer == NULL || full_count == most_full) return;
+  full[full_count++] = (struct Full){buffer, size, used, complete_from};
   buffer = NULL;
   used = 0;
+  complete_from = 0;
+}
+
+// The kernels that have not ended yet. Only they can be incomplete here.
+static void blank_ends(const struct Full* of, uint64_t now) {
+  CUpti_Activity* record = NULL;
+  while (cuptiActivityGetNextRecord(of->buffer, of->used, &record) == CUPTI_SUCCESS) {
+    CUpti_ActivityKernel10* kernel = (CUpti_ActivityKernel10*)record;
+    if (is("queued") && record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kernel->end > now) kernel->end = 0;
+  }
+}
+
+EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+  const int forced = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+  if (is("starved") && !forced) return CUPTI_SUCCESS;
+  pthread_mutex_lock(&lock);
+  const uint64_t now = now_ns();
+  if (forced || complete_from <= now) set_buffer_aside();
+  size_t kept = 0;
+  for (size_t i = 0; i < full_count; ++i) {
+    const struct Full of = full[i];
+    if (!forced && of.complete_from > now) {
+      full[kept++] = of;
+      continue;
+    }
+    blank_ends(&of, now);
+    complete(NULL, 0, of.buffer, of.size, of.used);
+  }
+  full_count = kept;
   pthread_mutex_unlock(&lock);
-  if (full != NULL) complete(NULL, 0, full, full_size, valid);
   return CUPTI_SUCCESS;
 }
 
 static void put(const void* record, size_t bytes) {
+  if (!enabled[((const CUpti_Activity*)record)->kind]) return;
   pthread_mutex_lock(&lock);
   if (buffer != NULL && used + bytes > size) {
-    if (!is("starved")) complete(NULL, 0, buffer, size, used);
+    if (!is("starved")) set_buffer_aside();
     buffer = NULL;  // starved: as if it were never given back
   }
   if (buffer == NULL) {
@@ -167,6 +229,9 @@ static void put(const void* record, size_t bytes) {
   } else {
     memcpy(buffer + used, record, bytes);
     used += bytes;
+    // Without a queue, a round's kernels count as ended when they are told of, although their times may be later.
+    const CUpti_ActivityKernel10* kernel = record;
+    if (is("queued") && kernel->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) complete_from = kernel->end;
   }
   pthread_mutex_unlock(&lock);
 }
@@ -193,7 +258,7 @@ EXPORT int stand_in_run(unsigned first, unsigned launches, unsigned thread) {
     kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     kernel.name = i % 2 == 0 ? "_Z6squarePfi" : "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
     kernel.start = call.end + 3000;
-    kernel.end = kernel.start + 10000;
+    kernel.end = kernel.start + (is("queued") ? 50000000 : 10000);
     kernel.contextId = 1;
     kernel.streamId = 7;
     kernel.gridX = 64, kernel.gridY = 2, kernel.gridZ = 1;

@@ -11,9 +11,11 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PACELINE, SOURCES = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -57,6 +59,8 @@ class Recorded(unittest.TestCase):
 
     def report(self):
         ended = self.run_program(PACELINE, "report", "--format", "json", "run")
+        shares = re.findall(r"([0-9.,]+) % of (?:a step|its wall time|the step|the delay)", ended.stdout)
+        self.assertLessEqual(max([0, *(float(share.replace(",", "")) for share in shares)]), 100)
         return json.loads(ended.stdout)
 
     def events(self):
@@ -76,6 +80,46 @@ class Recorded(unittest.TestCase):
 
     def assert_nothing_said(self, ended):
         self.assertNotIn("paceline", ended.stderr)
+
+
+class Hangs(Recorded):
+    SCRIPT = """
+import os, time
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+for i in range(3):
+    dist.all_reduce(torch.ones(4))
+if dist.get_rank() == 1:
+    time.sleep(3600)
+dist.all_reduce(torch.ones(4))
+"""
+    TEXT = "Rank 1 never entered gloo:all_reduce #4 on default group; rank 0 has waited in it since "
+
+    def test_a_collective_of_gloo_that_a_rank_never_enters_is_named(self):
+        errors = self.folder / "errors"
+        with open(errors, "w") as file:
+            job = subprocess.Popen([PACELINE, "record", "--pytorch", "--hang", "2", "-o", "run", "--",
+                                    *self.launch(2, self.script(self.SCRIPT))], cwd=self.folder, stdout=file, stderr=file,
+                                   start_new_session=True)
+        try:
+            self.until(lambda: re.search(r"hang\? rank 0.*gloo:all_reduce #4 has been open for", errors.read_text()), errors)
+            self.until(lambda: any(self.TEXT in hang for hang in self.watch()["hangs"]), errors)
+        finally:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+        self.assertNotIn("hang? rank 1", errors.read_text())
+        self.assertIn(self.TEXT, self.run_program(PACELINE, "info", "run").stdout)
+        self.assertIn(self.TEXT, self.report()["runs"][0]["hangs"][0])
+
+    def watch(self):
+        return json.loads(self.run_program(PACELINE, "watch", "--once", "--json", "run").stdout)
+
+    def until(self, shown, errors):
+        end = time.monotonic() + 120
+        while not shown():
+            self.assertLess(time.monotonic(), end, errors.read_text())
+            time.sleep(0.2)
 
 
 class Training(Recorded):
@@ -131,6 +175,28 @@ class Training(Recorded):
         self.assertNotRegex(findings, r"Rank 0 on [^ ]* arrived")
         other = [rank["phases"]["other"] for rank in report["runs"][0]["per_rank"]]
         self.assertGreater(other[1] - other[0], 96 * 25_000_000)  # outside forward and backward
+
+    def test_a_delay_counts_once_however_many_buckets_are_in_flight(self):
+        for buckets in (1, 2, 13):
+            ended = self.record(*self.launch(2, str(HERE / "buckets.py"), str(buckets), "60"))
+            slept_ns = 1e6 * float(re.search(r"slept ([0-9.]+) ms", ended.stdout).group(1))
+            report = self.report()
+            run = report["runs"][0]
+            reduced = [row["count"] for row in run["collectives"] if row["operation"] == "gloo:all_reduce"]
+            # The first iteration of DistributedDataParallel divides the gradient by the order of the parameters.
+            self.assertAlmostEqual(sum(reduced) / 60, buckets, delta=0.3)
+            # Where each bucket counted, the rank was late by up to 13 times the sleep. Other programs may delay the ranks.
+            late_ns = statistics.median(second - first for first, second in zip(*run["heat_map"]["ns"]))
+            self.assertGreater(late_ns, 0.5 * slept_ns)
+            self.assertLess(late_ns, 1.5 * slept_ns)
+            for late in run["lateness"]["slow_ranks"]:
+                self.assertEqual(late["rank"], 1)
+                self.assertLessEqual(late["share_of_step"], 1)
+                self.assertEqual(late["phase"], "other")
+            for rank in run["per_rank"]:
+                self.assertLessEqual(rank["waits"]["waited_ns"], rank["waits"]["blocked_ns"])
+                self.assertLessEqual(rank["waits"]["blocked_ns"], rank["wall_ns"])
+            shutil.rmtree(self.folder / "run")
 
     def test_a_slow_data_set_is_named(self):
         self.record(*self.launch(2, SAMPLE, "--images", "256", "--workers", "1", "--slow-item", "16", "--width", "4"))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -240,6 +241,12 @@ int main(int argc, char** argv) {
     printf("%d calls\n", stand_in_calls());
   } else if (strcmp(mode, "count") == 0) {
     count_for(atof(argv[2]), 0, argc > 3 ? argv[3] : NULL);
+  } else if (strcmp(mode, "seldom") == 0) {
+    for (uint64_t number = 0; number < 200; ++number) {
+      numbered_mark(number);
+      usleep(5000);
+    }
+    if (argc > 2) raise(SIGUSR2);
   } else if (strcmp(mode, "ring") == 0) {
     const uint64_t number = 60000;
     count_up_to(number);
@@ -269,7 +276,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "names") == 0) {
     char name[32];
     for (int i = 0; i < 60000; ++i) {
-      snprintf(name, sizeof name, "one of many names: %d", i);
+      snprintf(name, sizeof name, "%.20s %d", argc > 2 ? argv[2] : "one of many names:", i);
       ranges(name, 1);
       if (i % 500 == 499) usleep(1000);
     }
@@ -325,6 +332,12 @@ int main(int argc, char** argv) {
     tail(argc, argv);
   } else if (strcmp(mode, "stuck") == 0 && argc > 2) {
     stuck(argv[2]);
+  } else if (strcmp(mode, "no-counter") == 0 || strcmp(mode, "no-counter-at-all") == 0) {
+    if (strcmp(mode, "no-counter") == 0) ranges("range", 1000);
+    prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    ranges("range", 1000);
+    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+    return 7;
   } else if (strcmp(mode, "status") == 0) {
     ranges("range", 1000);
     return 7;

@@ -1,13 +1,22 @@
 // Clocks of ranks on different machines, simulated by one machine with a rank that has another clock.
 #define XXH_INLINE_ALL
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <fstream>
+#include <iterator>
+#include <optional>
 #include <thread>
 
+#include "profiler/inject/sources/clock_exchange/packet.h"
 #include "tests/integration/record/run.h"
 
 namespace paceline::test {
@@ -209,6 +218,140 @@ TEST_F(RecordClock, ARankThatDoesNotAnswerIsGivenUp) {
   }
   const double waited = static_cast<double>(next - init_end + finalize - last);
   EXPECT_LT(waited / ranks[0].file.header.ticks_per_second, 2.0);
+}
+
+// The test vector of the algorithm's authors: the key 00 … 0f, the message of eight bytes 00 … 07.
+TEST(SipHash, IsThatOfItsAuthors) {
+  const inject::SipKey key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  const std::uint64_t message[] = {0x0706050403020100};
+  EXPECT_EQ(inject::siphash(key, message), 0x93f5f5799a932462);
+  EXPECT_EQ(inject::siphash(key, {}), 0x726fdb47dd0e0e31);
+}
+
+// Somebody on the network, or another user of the machine.
+class Stranger {
+ public:
+  Stranger(in_addr_t address, unsigned port) : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    to.sin_addr.s_addr = htonl(address);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  }
+  ~Stranger() { close(socket_); }
+  Stranger(const Stranger&) = delete;
+
+  void send(const void* bytes, std::size_t size) const {
+    EXPECT_EQ(::send(socket_, bytes, size, 0), static_cast<ssize_t>(size));
+  }
+  // What comes first; nothing if the port is closed.
+  std::optional<inject::Packet> receive() const {
+    pollfd waited{socket_, POLLIN, 0};
+    EXPECT_EQ(poll(&waited, 1, 30'000), 1) << "neither an answer nor an error";
+    inject::Packet packet;
+    if (recv(socket_, &packet, sizeof packet, 0) != static_cast<ssize_t>(sizeof packet)) return std::nullopt;
+    return packet;
+  }
+
+ private:
+  int socket_;
+};
+
+// The beacon of a rank; its port is 0 if there is none.
+inject::Beacon beacon_of(const std::filesystem::path& directory, int rank) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    inject::Beacon beacon;
+    const int read = sscanf(entry.path().filename().c_str(), ".clock-%16" SCNx64 "-%16" SCNx64 "-%d-%u", &beacon.job,
+                            &beacon.domain, &beacon.rank, &beacon.port);
+    if (read == 4 && beacon.rank == rank) return beacon;
+  }
+  return {};
+}
+
+in_addr_t address_of_an_interface() {
+  in_addr_t found = 0;
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) != 0) return 0;
+  for (const ifaddrs* at = interfaces; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    if ((at->ifa_flags & IFF_UP) != 0)
+      found = ntohl(reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr.s_addr);
+  }
+  freeifaddrs(interfaces);
+  return found;
+}
+
+TEST_F(RecordClock, OnlyWhoKnowsTheSecretGetsAnAnswer) {
+  const std::string often = "PACELINE_CLOCK_INTERVAL=0.1 ", program = CLOCK_MARKS " 60 seen";
+  Ended ended;
+  std::thread job([&] {
+    ended =
+        run(mpirun() + "-n 1 " + recorded(often) + program + " : -n 1 " + recorded(often + other_clock) + program, 90);
+  });
+  const auto done = [](const std::vector<RecordedFile>& ranks) {
+    return ranks.size() == 2 && ranks[1].setting("clock_exchange") == "done";
+  };
+  wait_until(done);
+  const inject::Beacon asked = beacon_of(directory / "run", 0);
+  EXPECT_GT(asked.port, 0u);
+
+  char name[64];
+  snprintf(name, sizeof name, ".clock-%016" PRIx64 ".key", asked.job);
+  struct stat status {};
+  EXPECT_EQ(stat((directory / "run" / name).c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+  inject::SipKey secret;
+  std::ifstream(directory / "run" / name, std::ios::binary).read(reinterpret_cast<char*>(&secret), sizeof secret);
+
+  const auto question = [&](const inject::SipKey& key, std::uint64_t sequence) {
+    inject::Packet packet{.sequence = sequence};
+    packet.seal = seal_of(key, inject::PacketKind::question, asked, packet);
+    return packet;
+  };
+  // What the directory shows to everybody is not enough. Answers come in the order of the questions, so the answer to
+  // the last one shows that the others got none.
+  const Stranger here(INADDR_LOOPBACK, asked.port);
+  for (std::uint64_t number = 1; number < 50; ++number) {
+    const inject::Packet forged = question({secret.low ^ number, secret.high}, number);
+    here.send(&forged, sizeof forged);
+    here.send(&forged, number % sizeof forged);
+  }
+  const inject::Packet known = question(secret, 50);
+  here.send(&known, sizeof known);
+  const std::optional<inject::Packet> answer = here.receive();
+  EXPECT_TRUE(answer);
+  if (answer) {
+    EXPECT_EQ(answer->sequence, 50u);
+    EXPECT_EQ(answer->seal, seal_of(secret, inject::PacketKind::answer, asked, *answer));
+  }
+  // Both ranks are on this machine, so the port is closed on its other interfaces.
+  if (const in_addr_t outside = address_of_an_interface(); outside != 0) {
+    const Stranger there(outside, asked.port);
+    there.send(&known, sizeof known);
+    EXPECT_FALSE(there.receive());
+  }
+
+  std::ofstream(directory / "seen");
+  job.join();
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  EXPECT_EQ(ended.recorder_lines(), 0) << ended.err;
+  EXPECT_EQ(of_phase(files().at(1).of(EventType::clock_exchange), 1), 10);
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "run")) {
+    EXPECT_TRUE(entry.path().filename().string().ends_with(".pace")) << entry.path();
+  }
+}
+
+// Another user made the file, or can read it.
+TEST_F(RecordClock, ASecretThatOthersKnowIsNotUsed) {
+  std::filesystem::create_directory(directory / "run");
+  char name[64];
+  snprintf(name, sizeof name, ".clock-%016" PRIx64 ".key", XXH3_64bits("test", 4));
+  std::ofstream(directory / "run" / name) << "sixteen letters!";
+  const Ended ended = run(mpirun() + "-n 1 " + recorded() + PROGRAM + " : -n 1 " + recorded(other_clock) + PROGRAM);
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  for (const RecordedFile& file : files()) EXPECT_TRUE(file.of(EventType::clock_exchange).empty());
+  EXPECT_EQ(files().size(), 2u);
 }
 
 }  // namespace

@@ -175,6 +175,32 @@ TEST_F(RecordControl, NamesBeyondTheMemoryAreCountedAndTheirRangesRecorded) {
   EXPECT_GT(file.named(EventType::push, "one of many names: 17").size(), 0u);
 }
 
+// Each iteration has a name of its own, and most names are not kept.
+TEST_F(RecordControl, IterationsWhoseNamesWereNotKeptAreCounted) {
+  const auto iterations = [&](const std::string& options, const char* name) {
+    std::filesystem::remove_all(directory / "run");
+    const Ended ended = record("--max-memory 4M " + options, std::string(CONTROL " names ") + name);
+    EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+    EXPECT_GT(only_file().file.header.dropped[static_cast<int>(format::DropCause::too_many_names)], 10'000u);
+    const auto report = nlohmann::json::parse(run(PACELINE " report --format json run").out, nullptr, false);
+    return report["runs"][0]["iterations"]["count"].get<int>();
+  };
+  EXPECT_EQ(iterations("", "step"), 60'000);
+  EXPECT_EQ(iterations("--iteration-name \"epoch *\"", "epoch"), 60'000);
+}
+
+// A batch script with two mpirun, recorded as one job.
+TEST_F(RecordControl, TwoRunsOfMpirunInOneJobAreTwoRuns) {
+  const Ended ended =
+      record("", "sh -c \"" + mpirun() + "-n 2 " CONTROL " status; " + mpirun() + "-n 2 " CONTROL " names step\"");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+  const auto traces = info()["traces"];
+  ASSERT_EQ(traces.size(), 2u) << traces;
+  for (const auto& trace : traces) EXPECT_NE(trace["command"].dump().find("names"), std::string::npos) << trace;
+  const std::string text = run(PACELINE " info run").out;
+  EXPECT_NE(text.find("and 1 other file left out: an earlier mpirun"), std::string::npos) << text;
+}
+
 TEST_F(RecordControl, StagedFilesAreMovedAtTheEnd) {
   const Ended ended = record("--stage local", CONTROL " status");
   EXPECT_TRUE(ended.by_itself(7)) << ended.err;
@@ -195,6 +221,32 @@ TEST_F(RecordControl, StagedFilesOfAKilledProgramAreMovedByRecord) {
   std::filesystem::remove_all(stage);
 }
 
+// As mpirun does that kills all processes of a job: `paceline record` cannot move anything any more.
+TEST_F(RecordControl, StagedFilesAreMovedByInfoIfRecordWasKilledToo) {
+  const Ended ended =
+      run(PACELINE " record -o run --stage local -- sh -c \"" CONTROL
+                   " kill-self; touch killed; exec sleep 60\" & parent=$!; until [ -e killed ]; do sleep 0.05; done;"
+                   " child=$(cat /proc/$parent/task/$parent/children); kill -9 $parent $child; exit 0");
+  EXPECT_TRUE(ended.by_itself(0)) << ended.status << ended.err;
+  EXPECT_TRUE(files().empty());
+  const Ended info = run(PACELINE " info run");
+  EXPECT_TRUE(info.by_itself(0)) << info.err;
+  EXPECT_NE(info.err.find("run: 1 trace of killed programs moved here from "), std::string::npos) << info.err;
+  EXPECT_EQ(only_file().of(EventType::push).size(), 1000u);
+  EXPECT_TRUE(std::filesystem::is_empty(directory / "local"));
+  EXPECT_EQ(run(PACELINE " report run").err, "") << "the note is gone";
+}
+
+// Another host's files are named; they cannot be moved from here.
+TEST_F(RecordControl, StagedFilesOfAnotherHostAreNamed) {
+  EXPECT_TRUE(record("", CONTROL " status").by_itself(7));
+  std::ofstream(directory / "run" / ".paceline-stage-node7-paceline-abc") << "node7 12 34\n/scratch/paceline-abc\n";
+  const Ended info = run(PACELINE " info run");
+  EXPECT_TRUE(info.by_itself(0)) << info.err;
+  EXPECT_NE(info.err.find("traces may be left on node7 in /scratch/paceline-abc (--stage)"), std::string::npos)
+      << info.err;
+}
+
 TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {
   // The output directory does not exist any more when the program ends.
   const Ended ended = record("--stage local", "sh -c \"" CONTROL " status; s=\\$?; rm -rf run; touch run; exit \\$s\"");
@@ -211,6 +263,77 @@ TEST_F(RecordControl, AStagedFileThatCannotBeMovedStaysAndIsNamed) {
     left += entry.path().extension() == ".pace";
   }
   EXPECT_EQ(left, 1);
+}
+
+// NVTX loads what NVTX_INJECTION64_PATH names in a static program, too.
+TEST_F(RecordControl, AStaticProgramWithRangesRunsUnharmed) {
+  const std::string program = STATIC_PROGRAM;
+  if (program.empty()) GTEST_SKIP() << "there is no static C library (libc6-dev)";
+  for (const std::string& kind : {program, program + "-pie"}) {
+    const Ended ended = record("", kind + " " NVTX_ENTRY);
+    EXPECT_TRUE(ended.by_itself(5)) << kind << ' ' << ended.status << ended.err;
+    EXPECT_EQ(ended.out, "static\nloaded\n") << "NVTX could load the entry";
+    const Ended launched = record("", "nice " + kind + " " NVTX_ENTRY);
+    EXPECT_TRUE(launched.by_itself(5)) << kind << ' ' << launched.status << launched.err;
+    EXPECT_EQ(launched.out, "static\nloaded\n");
+  }
+}
+
+TEST_F(RecordControl, AProgramOfAnotherCLibraryRunsUnharmedWithOneLine) {
+  const std::string program = MUSL_PROGRAM;
+  if (program.empty()) GTEST_SKIP() << "there is no musl-gcc (musl-tools)";
+  const Ended ended = record("", program);
+  EXPECT_TRUE(ended.by_itself(3)) << ended.status;
+  EXPECT_EQ(ended.out, "musl\n");
+  EXPECT_EQ(ended.err, "paceline record: " + program +
+                           " uses the C library musl: the recorder cannot be loaded into it, so it runs unrecorded\n");
+  const Ended launched = record("", "nice " + program);
+  EXPECT_TRUE(launched.by_itself(3)) << launched.status;
+  EXPECT_EQ(launched.out + launched.err, "musl\n");
+}
+
+TEST_F(RecordControl, AProgramThatForbidsTheCounterRunsUnharmed) {
+  const Ended late = record("", CONTROL " no-counter");
+  EXPECT_TRUE(late.by_itself(7)) << late.status;
+  EXPECT_THAT(late.err, testing::HasSubstr("PR_SET_TSC), which all clocks need: recording ends here\n"));
+  ASSERT_EQ(files().size(), 1U);
+  EXPECT_EQ(files()[0].of(format::EventType::push).size(), 1000U);
+
+  std::filesystem::remove_all(directory / "run");
+  const Ended early = record("", CONTROL " no-counter-at-all");
+  EXPECT_TRUE(early.by_itself(7)) << early.status;
+  EXPECT_THAT(early.err, testing::StartsWith("paceline: not recording: the program forbids reads of the time stamp"));
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(RecordControl, SanitizedProgramsAreRecorded) {
+  for (const char* sanitizer : {"address", "thread", "undefined"}) {
+    const std::string program = std::string(SANITIZED_PROGRAM) + sanitizer;
+    for (const std::string& launcher : {std::string(), std::string("nice ")}) {
+      std::filesystem::remove_all(directory / "run");
+      const Ended ended = record("", launcher + program);
+      EXPECT_TRUE(ended.by_itself(4)) << sanitizer << ' ' << ended.status;
+      EXPECT_EQ(ended.out, "sanitized\n") << sanitizer;
+      EXPECT_EQ(ended.err, "") << sanitizer;
+      ASSERT_EQ(files().size(), 1U) << sanitizer;
+      EXPECT_EQ(files()[0].of(format::EventType::push).size(), 2000U) << sanitizer;
+      EXPECT_EQ(files()[0].of(format::EventType::pop).size(), 2000U) << sanitizer;
+    }
+  }
+}
+
+TEST_F(RecordControl, TheEntryOfNvtxNeedsNoLibraryAndNoThreadLocalStorage) {
+  const Ended dynamic = run("readelf -Wdl " NVTX_ENTRY);
+  ASSERT_TRUE(dynamic.by_itself(0)) << dynamic.err;
+  EXPECT_THAT(dynamic.out, testing::HasSubstr("SONAME"));
+  for (const char* unwanted : {"NEEDED", "TLS", "INIT"}) EXPECT_THAT(dynamic.out, testing::Not(testing::HasSubstr(unwanted)));
+}
+
+// A launcher may clear LD_PRELOAD.
+TEST_F(RecordControl, AProgramWithoutThePreloadIsRecordedThroughNvtx) {
+  const Ended ended = record("", "env -u LD_PRELOAD " CONTROL " status");
+  EXPECT_TRUE(ended.by_itself(7)) << ended.status << ended.err;
+  EXPECT_EQ(files().size(), 1U);
 }
 
 TEST_F(RecordControl, ProgramsThatCannotBeRecordedStillRunWithOneLine) {

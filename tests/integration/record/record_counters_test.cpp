@@ -261,5 +261,56 @@ TEST_F(RecordCounters, EndWithTheProcessAndNotInItsChild) {
   EXPECT_TRUE(std::is_sorted(cpu->value.begin(), cpu->value.end()));
 }
 
+// A control group of the test's own, of version 1 or 2; `folder` is empty where none can be made.
+class OwnCgroup {
+ public:
+  // Gives the group a fifth of a CPU.
+  OwnCgroup() {
+    const std::string name = "paceline-test-" + std::to_string(getpid());
+    for (const bool v2 : {false, true}) {
+      std::filesystem::path at = (v2 ? "/sys/fs/cgroup/" : "/sys/fs/cgroup/cpu/") + name;
+      std::error_code error;
+      if (!std::filesystem::create_directory(at, error)) continue;
+      folder = at;
+      if (write(v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "20000 100000" : "20000")) return;
+      std::filesystem::remove(folder, error);
+      folder.clear();
+    }
+  }
+  ~OwnCgroup() {
+    std::error_code error;
+    if (!folder.empty()) std::filesystem::remove(folder, error);
+  }
+
+  std::filesystem::path folder;
+
+ private:
+  bool write(const char* file, const char* text) const {
+    std::ofstream out(folder / file, std::ios::app);  // without truncation, which cgroups do not know
+    return static_cast<bool>(out << text << std::flush);
+  }
+};
+
+TEST_F(RecordCounters, AThrottledCgroupIsAFinding) {
+  const OwnCgroup group;
+  if (group.folder.empty()) GTEST_SKIP() << "no control group with a CPU limit can be made here (it needs root)";
+  const Ended ended =
+      run("echo $$ > " + (group.folder / "cgroup.procs").string() + " && " + recorded() + MACHINE " work 1500");
+  ASSERT_TRUE(ended.by_itself(0)) << ended.err;
+  const analysis::Trace trace = load();
+  const analysis::RankSummary rank = analysis::summarise(trace).at(0);
+  EXPECT_EQ(analysis::fact(rank, "cgroup"), group.folder.string());
+  EXPECT_EQ(analysis::fact(rank, "cgroup_cpus"), "0.2");
+  ASSERT_TRUE(rank.cgroup);
+  // A period takes 100 ms. The program would use a whole CPU.
+  EXPECT_GT(rank.cgroup->periods, 5);
+  EXPECT_GT(rank.cgroup->throttled_periods, rank.cgroup->periods / 3);
+  EXPECT_LE(rank.cgroup->throttled_periods, rank.cgroup->periods);
+  EXPECT_GT(rank.cgroup->throttled_s, 0.2);
+  EXPECT_THAT(findings_of(trace), HasSubstr("The cgroup of rank 0 limits it to 0.2 CPUs: it was throttled in "));
+  EXPECT_THAT(analysis::machine_lines(analysis::identities(trace)),
+              ::testing::Contains(HasSubstr("limited to 0.2 CPUs")));
+}
+
 }  // namespace
 }  // namespace paceline::test

@@ -235,17 +235,31 @@ TEST_F(RecordEnds, ALimitOnFileSizesThatIsReachedLaterIsReportedWithItsCost) {
   EXPECT_GT(file.of(EventType::push_payload).size(), 10'000u);
 }
 
+// The buffer is a hole in the file until it is used. The file of a killed process keeps its buffer.
+TEST_F(RecordEnds, AShortRecordingTakesLittleSpaceOnTheDisk) {
+  const Ended ended = run(recorded() + WAYS " abort 60");
+  EXPECT_FALSE(ended.by_itself(0));
+  const RecordedFile file = only_file();
+  EXPECT_EQ(file.of(EventType::push).size(), 60u);
+  struct stat status {};
+  ASSERT_EQ(stat(file.file.path.c_str(), &status), 0);
+  EXPECT_GT(status.st_size, 32'000'000);
+  EXPECT_LT(status.st_blocks * 512, 2'000'000);
+}
+
 TEST_F(RecordEnds, AFullDiskIsReportedWithItsCost) {
   const std::filesystem::path small = directory / "run";
   std::filesystem::create_directory(small);
   if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
-  const Ended ended = run(recorded("PACELINE_BUFFER_BYTES=2097152") + WAYS " steady 600000");
-  EXPECT_TRUE(ended.by_itself(0)) << ended.err;
-  EXPECT_EQ(ended.out, "done\n");
-  EXPECT_EQ(ended.recorder_lines(), 2) << ended.err;
-  EXPECT_NE(ended.err.find("No space left"), std::string::npos) << ended.err;
-  EXPECT_NE(ended.err.find(": disk\n"), std::string::npos) << ended.err;
-  {
+  // The second buffer is larger than the disk, so that its units get no space either.
+  for (const char* buffer : {"PACELINE_BUFFER_BYTES=2097152", "PACELINE_BUFFER_BYTES=33554432"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(small)) std::filesystem::remove_all(entry);
+    const Ended ended = run(recorded(buffer) + WAYS " steady 600000");
+    EXPECT_TRUE(ended.by_itself(0)) << ended.err;
+    EXPECT_EQ(ended.out, "done\n");
+    EXPECT_EQ(ended.recorder_lines(), 2) << ended.err;
+    EXPECT_NE(ended.err.find("No space left"), std::string::npos) << ended.err;
+    EXPECT_NE(ended.err.find(": disk\n"), std::string::npos) << ended.err;
     const RecordedFile file = only_file();
     EXPECT_FALSE(file.file.damaged) << file.file.damage;
     const std::uint64_t dropped = file.file.header.dropped[static_cast<int>(DropCause::disk)];
@@ -263,7 +277,7 @@ TEST_F(RecordEnds, AFullDiskIsReportedWithItsCost) {
 TEST_F(RecordEnds, ADiskThatIsFullAtTheStartCostsOneLine) {
   const std::filesystem::path small = directory / "run";
   std::filesystem::create_directory(small);
-  if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  if (mount("tmpfs", small.c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "mounting a small disk needs root";
   const Ended ended = run(recorded() + WAYS " return");
   EXPECT_TRUE(ended.by_itself(0)) << ended.err;
   EXPECT_EQ(ended.out, "done\n");

@@ -42,8 +42,15 @@ says "directory"
 status 0 "$TRAIN" --help
 grep -q -- --batch-size stdout || fail "no help"
 
+status 1 sh -c '"$@" >/dev/full' sh "$TRAIN" "${tiny[@]}"
+says "standard output: cannot be written"
+status 1 "$TRAIN" "${tiny[@]}" --checkpoint /proc/checkpoint
+says "/proc/checkpoint: cannot be written"
+[ ! -s stdout ] || fail "it trained before it looked at the checkpoint's path: $(cat stdout)"
 status 1 "$TRAIN" --data missing
 says "missing: no such data set directory" "paceline-train make-dataset missing"
+status 1 "$TRAIN" --data missing --image-size 64 --classes 3
+says "missing: no such data set directory"
 "$TRAIN" make-dataset data --train 20 --test 5 >/dev/null
 status 1 "$TRAIN" --data data/test_batch.bin
 says "data/test_batch.bin: is a file: give its directory to --data"

@@ -42,7 +42,8 @@ TEST(Hangs, NamesTheRankThatNeverCame) {
   EXPECT_EQ(hangs[0].number, 17u);
   EXPECT_EQ(hangs[0].waiting.size(), 3u);
   EXPECT_EQ(hang_text(hangs[0]),
-            "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have waited in it since 30.000 s, for "
+            "Rank 2 never entered MPI_Allreduce #17 on MPI_COMM_WORLD; ranks 0, 1 and 3 have waited in it since 30.000 "
+            "s, for "
             "30.000 s; rank 2 was in evaluate.");
 }
 
@@ -131,6 +132,80 @@ TEST(Hangs, ARankOfWhichTheEndIsNotKnownIsNotAccused) {
   files[1].file.header.dropped[0] = 0;
   files[1].add(20'000'000'000, format::EventType::recording, format::by_program);
   EXPECT_TRUE(find_hangs(import(files)).empty());
+}
+
+// Three ranks poll a barrier, and the fourth never comes. Tests between two collectives are none.
+TEST(Hangs, ARankThatPollsACollectiveWithTestsWaitsInIt) {
+  std::vector<PaceFile> files;
+  for (int rank = 0; rank < 4; ++rank) files.push_back(member(rank, 4, 3));
+  for (const int rank : {0, 1, 2}) {
+    PaceFile& file = files[rank];
+    enter(file, MpiId::Ibarrier, 3, 10'000'000'000);
+    file.add(10'000'000'100, format::EventType::mpi_posted, 9);
+    file.mpi_end(10'000'000'200, MpiId::Ibarrier);
+    for (std::uint64_t at = 20'000'000'000; at < 60'000'000'000; at += 1'000'000'000) {
+      file.mpi_begin(at, MpiId::Test);
+      file.mpi_end(at + 1000, MpiId::Test);
+    }
+  }
+  files[3].push(9'000'000'000, format::pack_scope(files[3].name("elsewhere"), 0, 0));
+  const auto hangs = find_hangs(import(files));
+  ASSERT_EQ(hangs.size(), 1u);
+  EXPECT_EQ(
+      hang_text(hangs[0]),
+      "Rank 3 never entered MPI_Ibarrier #4 on MPI_COMM_WORLD; ranks 0, 1 and 2 have waited in it since 20.000 s, "
+      "for 39.000 s; rank 3 was in elsewhere.");
+  // A rank that called something else after its last test does not poll.
+  for (const int rank : {0, 1, 2}) files[rank].mpi_begin(59'500'000'000, MpiId::Probe);
+  EXPECT_TRUE(find_hangs(import(files)).empty());
+}
+
+// Each rank is in a call with a peer and a tag since 30 s.
+Trace in_messages(const std::vector<std::tuple<MpiId, int, int>>& calls) {
+  const int ranks = static_cast<int>(calls.size());
+  std::vector<PaceFile> files;
+  for (int rank = 0; rank < ranks; ++rank) {
+    files.push_back(member(rank, ranks, 3));
+    const auto [function, peer, tag] = calls[rank];
+    files[rank].mpi_peer(30'000'000'000, function, tag, 8, 1, peer);
+  }
+  return import(files);
+}
+
+std::vector<std::string> texts_of(const Trace& trace) {
+  std::vector<std::string> texts;
+  for (const Hang& hang : find_hangs(trace)) texts.push_back(hang_text(hang));
+  return texts;
+}
+
+TEST(Hangs, RanksThatWaitForEachOthersMessagesAreNamedWithPeersAndTags) {
+  EXPECT_EQ(
+      texts_of(in_messages({{MpiId::Recv, 1, 7}, {MpiId::Recv, 0, 9}})),
+      std::vector<std::string>{"Messages hang: rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Recv "
+                               "for rank 0, tag 9; since 30.000 s, for 30.000 s."});
+  EXPECT_EQ(texts_of(in_messages({{MpiId::Ssend, 1, 1}, {MpiId::Ssend, 0, 1}})).size(), 1u);
+  const auto ring = texts_of(in_messages({{MpiId::Recv, 2, 0}, {MpiId::Recv, 0, 0}, {MpiId::Recv, 1, -1}}));
+  ASSERT_EQ(ring.size(), 1u);
+  EXPECT_NE(ring[0].find("rank 2 waits in MPI_Recv for rank 1, any tag"), std::string::npos) << ring[0];
+  EXPECT_EQ(texts_of(in_messages({{MpiId::Ssend, 1, 7}, {MpiId::Recv, 0, 9}})).size(), 1u) << "the wrong tag";
+}
+
+TEST(Hangs, AMessageThatIsUnderWayIsNone) {
+  EXPECT_TRUE(texts_of(in_messages({{MpiId::Ssend, 1, 7}, {MpiId::Recv, 0, 7}})).empty());
+  EXPECT_TRUE(texts_of(in_messages({{MpiId::Ssend, 1, 7}, {MpiId::Recv, 0, -1}})).empty());
+  EXPECT_TRUE(texts_of(in_messages({{MpiId::Sendrecv, 1, 1}, {MpiId::Sendrecv, 0, 2}})).empty());
+  EXPECT_TRUE(texts_of(in_messages({{MpiId::Recv, -1, 1}, {MpiId::Recv, -1, 2}})).empty()) << "from any rank";
+}
+
+// The wrong tag, where the sender went on to a barrier.
+TEST(Hangs, ARankThatWaitsInAMessageInsteadIsNamedWithIt) {
+  std::vector<PaceFile> files = {member(0, 2, 3), member(1, 2, 3)};
+  enter(files[0], MpiId::Barrier, 3, 30'000'000'000);
+  files[1].mpi_peer(29'000'000'000, MpiId::Recv, 7, 8, 1, 0);
+  EXPECT_EQ(
+      texts_of(import(files)),
+      std::vector<std::string>{"Rank 1 never entered MPI_Barrier #4 on MPI_COMM_WORLD; rank 0 has waited in it since "
+                               "30.000 s, for 30.000 s; rank 1 waits in MPI_Recv for rank 0, tag 7."});
 }
 
 // Two ranks whose calls are given as (name, category, sequence, end); an end of 0 is "never".

@@ -31,6 +31,7 @@ using Shape = LatenessPattern::Shape;
 
 TEST(LatenessPatterns, ASteadyDelayIsSteady) {
   EXPECT_EQ(lateness_pattern(table_of(100, [](std::size_t) { return 30; }), 1).shape, Shape::steady);
+  EXPECT_EQ(lateness_pattern(table_of(100, [](std::size_t) { return 30; }), 1).affected, 100U);
 }
 
 TEST(LatenessPatterns, ASuddenDelayHasItsIteration) {
@@ -47,6 +48,21 @@ TEST(LatenessPatterns, ADelayInEveryTenthIterationIsPeriodic) {
   EXPECT_EQ(pattern.shape, Shape::periodic);
   EXPECT_EQ(pattern.at, 103);
   EXPECT_EQ(pattern.period, 10U);
+}
+
+// The noise is as large as the delay.
+TEST(LatenessPatterns, ADelayInEveryThirdIterationIsPeriodicThoughNoiseHidesIt) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, 30);
+  const auto pattern =
+      lateness_pattern(table_of(300, [&](std::size_t i) { return (i % 3 == 1 ? 30 : 0) + noise(random); }), 1);
+  EXPECT_EQ(pattern.shape, Shape::periodic);
+  EXPECT_EQ(pattern.at, 101);
+  EXPECT_EQ(pattern.period, 3U);
+  EXPECT_EQ(pattern.affected, 100U);
+  const auto steady = lateness_pattern(table_of(300, [&](std::size_t) { return 30 + noise(random); }), 1);
+  EXPECT_EQ(steady.shape, Shape::steady);
+  EXPECT_LT(steady.affected, 270U);  // not in nearly each iteration
 }
 
 TEST(LatenessPatterns, DelaysWithoutAPeriodAreSingle) {

@@ -246,7 +246,8 @@ TEST(PaceImport, SaysHowGoodUtcIsWhereNothingElseAlignsHosts) {
   Trace trace = import(here, there);
   EXPECT_EQ(trace.ranks[1].clock_source, "utc");
   ASSERT_EQ(trace.notes.size(), 1U);
-  EXPECT_THAT(trace.notes[0], ::testing::AllOf(HasSubstr("other and node"), HasSubstr("nobody keeps right")));
+  EXPECT_THAT(trace.notes[0],
+              ::testing::AllOf(HasSubstr("other and node"), HasSubstr("no time service keeps the clock of")));
 
   here.file.utc_error_us = 400;
   there.file.utc_error_us = 2100;

@@ -1,4 +1,5 @@
 // Which process belongs to which rank, by what the files say of their ancestors.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,6 +56,33 @@ TEST(PaceProcesses, AForkedWorkerThatRecordsFirstBelongsToItsParentsRank) {
   EXPECT_EQ(track_labelled(trace.ranks[0], "process 300: main thread").slices.size(), 10U);
 }
 
+// In containers each rank may be process 1, and ranks that start together have one start.
+TEST(PaceProcesses, RanksOfOneIdAndStartAreDifferentProcesses) {
+  for (const bool older : {false, true}) {  // older files do not name the PID namespace
+    std::vector<PaceFile> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      ranks.push_back(process(rank, 1, 1000, rank, "rank " + std::to_string(rank), {}));
+      if (!older) ranks.back().file.pid_namespace = static_cast<std::uint64_t>(4026532000 + rank);
+    }
+    EXPECT_THAT(import(ranks[0], ranks[1], ranks[2], ranks[3]).ranks, ::testing::SizeIs(4)) << older;
+  }
+}
+
+TEST(PaceProcesses, ProcessesWithoutARankInDifferentNamespacesAreDifferent) {
+  PaceFile first = process(-1, 1, 1000, 0, "first", {}), second = process(-1, 1, 1000, 1, "second", {});
+  first.file.pid_namespace = 10;
+  second.file.pid_namespace = 11;
+  PaceFile worker = process(-1, 7, 1001, 2, "worker", {"1:1000"}, 1);
+  worker.file.pid_namespace = 11;
+  PaceFile contained = process(-1, 1, 1002, 3, "contained", {"7:1001:11"}, 1);  // forked into a third namespace
+  contained.file.pid_namespace = 12;
+  const Trace trace = import(first, second, worker, contained);
+  ASSERT_THAT(trace.ranks, ::testing::SizeIs(2));
+  EXPECT_EQ(trace.ranks[0].path, "first.pace");
+  EXPECT_THAT(names_of(trace, track_labelled(trace.ranks[1], "process 7: main thread")), ElementsAre("worker"));
+  EXPECT_THAT(names_of(trace, track_labelled(trace.ranks[1], "process 1: main thread")), ElementsAre("contained"));
+}
+
 TEST(PaceProcesses, WorkersWithoutARankBelongToTheProcessThatTheyDescendFrom) {
   const Trace trace =
       import(process(-1, 300, 1001, 10, "spawned", {"200:1000", shell}),
@@ -64,6 +92,50 @@ TEST(PaceProcesses, WorkersWithoutARankBelongToTheProcessThatTheyDescendFrom) {
   EXPECT_EQ(trace.ranks[0].pid, 200U);
   EXPECT_EQ(trace.ranks[0].tracks.size(), 3U);
   EXPECT_EQ(trace.ranks[1].pid, 400U);
+}
+
+// `mpirun -n 2` with another process of each rank, `begin_ms` after the first start.
+std::vector<PaceFile> launched(const std::string& launch, std::uint32_t pid, int begin_ms) {
+  std::vector<PaceFile> files;
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto own = pid + static_cast<std::uint32_t>(rank);
+    files.push_back(process(rank, own, own, begin_ms, fmt::format("{} {}", launch, rank), {shell}));
+    files.back().file.launch = launch;
+  }
+  return files;
+}
+
+Trace import_both(std::vector<PaceFile> files, const std::vector<PaceFile>& more) {
+  files.insert(files.end(), more.begin(), more.end());
+  return import(files);
+}
+
+TEST(PaceProcesses, OfTwoLaunchesOfOneJobTheLastIsTaken) {
+  const Trace trace = import_both(launched("second", 300, 500), launched("first", 200, 10));
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  for (std::size_t r = 0; r < 2; ++r) {
+    EXPECT_EQ(trace.ranks[r].pid, 300U + r);
+    EXPECT_EQ(trace.ranks[r].tracks.size(), 1U);
+  }
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], HasSubstr("first 0.pace and 1 other file left out: an earlier mpirun"));
+}
+
+TEST(PaceProcesses, AProgramAfterExecAndLaunchesAtOneTimeStayTogether) {
+  EXPECT_THAT(import_both(launched("one", 200, 10), launched("one", 200, 500)).notes, IsEmpty()) << "after exec";
+  // A rank starts mpirun itself, whose ranks end before it does.
+  std::vector<PaceFile> outer = launched("outer", 200, 10);
+  for (PaceFile& file : outer) {
+    file.push(900'000'000, format::pack_scope(1, 0, 0));
+    file.pop(900'000'001);
+  }
+  const Trace nested = import_both(outer, launched("inner", 300, 500));
+  ASSERT_EQ(nested.ranks.size(), 2U);
+  EXPECT_EQ(nested.ranks[0].pid, 200U);
+  // Two mpirun with different ranks are one run, if the user gives both the same job.
+  std::vector<PaceFile> others = launched("second", 300, 500);
+  for (PaceFile& file : others) file.file.header.rank += 2;
+  EXPECT_EQ(import_both(launched("first", 200, 10), others).ranks.size(), 4U);
 }
 
 TEST(PaceProcesses, AProcessWithARankOfItsOwnIsNoChild) {

@@ -38,7 +38,7 @@ TEST(QueryOutput, TableHasNumbersOnTheRight) {
 }
 
 TEST(QueryOutput, TableKeepsEachRowOnOneLine) {
-  EXPECT_EQ(output_of(QueryFormat::table, "SELECT char(97, 10, 98, 27, 99) AS t"), "t\na\\nb c\n");
+  EXPECT_EQ(output_of(QueryFormat::table, "SELECT char(97, 10, 98, 27, 99) AS t"), "t\na\\nb�c\n");
 }
 
 TEST(QueryOutput, TableOfNoRowsIsItsHeader) {

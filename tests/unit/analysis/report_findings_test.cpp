@@ -6,6 +6,7 @@
 #include "analysis/report/build.h"
 #include "analysis/report/render.h"
 #include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -173,7 +174,7 @@ TEST(Findings, ThousandsOfConfigurationsAreSummarised) {
   const Report report = build_report({}, parse_runs_table(table, "t"));
   EXPECT_LT(report.findings.size(), 200u);
   EXPECT_THAT(sentences(report), HasSubstr("sentences of the kinds above are left out here"));
-  const std::string text = render_text(report);
+  const std::string text = checked_text(report);
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 1200);
   EXPECT_THAT(text, HasSubstr("… and 2,950 more"));
   EXPECT_EQ(nlohmann::json::parse(render_json(report))["scaling"]["points"].size(), 3000u);
@@ -220,34 +221,34 @@ TEST(Findings, NameASlowRankOnlyWhereTheTestOfItsLatenessDoes) {
   run.lateness.iterations = 400;
   run.lateness.block = 12;
   EXPECT_THAT(sentences(build_report({run})), AllOf(Not(HasSubstr("not tested")), Not(HasSubstr("Rank 1 on"))));
-  run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p = 0.0005}};
+  run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
   run.lateness_table.step_ns.assign(400, 120e6);
   EXPECT_THAT(
       sentences(build_report({run})),
       HasSubstr("Rank 1 on alice arrived at the collectives of an iteration 10.0 ms later than the other rank (mean "
-                "over 400 iterations). That costs 8.3 % of a step, 3.98 rank-seconds of waiting in all. In a balanced "
-                "run, chance makes some rank this late in fewer than 1 of 1,000 runs (ranks permuted in blocks of 12 "
-                "iterations)."));
+                "over 400 iterations). That costs 8.3 % of a step, 3.98 rank-seconds of waiting in all. Chance makes "
+                "reports of balanced runs accuse anybody this clearly in fewer than 1 of 1,000 runs (Student's t of "
+                "blocks of 12 iterations)."));
 }
 
 TEST(Findings, NameASlowHostInsteadOfItsRanks) {
   RunAnalysis run = analyse_run(make_trace({.ranks = 4}), "run");
   run.per_rank[2].host = run.per_rank[3].host = "bob";
   run.hosts = {"alice", "bob"};
-  const LateRank late{.rank = 3, .behind_ns = 2e7, .share_of_step = 0.1, .p = 0.004};
-  run.lateness = {.iterations = 400, .autocorrelation_time = 1, .block = 12, .judged = true, .late = {late}};
+  const LateRank late{.rank = 3, .behind_ns = 2e7, .share_of_step = 0.1, .p_alone = 1e-6};
+  run.lateness = {.iterations = 400, .autocorrelation_time = 1, .block = 12, .judged = true, .tests = 4, .late = {late}};
   run.lateness_causes = {
       {.phase = PhaseExcess{.phase = Phase::forward, .ns = 2e7, .share_of_delay = 1}, .pattern = {}}};
   run.host_lateness = run.lateness;
-  run.host_lateness.late = {{.rank = 1, .behind_ns = 1.5e7, .share_of_step = 0.08, .p = 0.002}};
+  run.host_lateness.late = {{.rank = 1, .behind_ns = 1.5e7, .share_of_step = 0.08, .p_alone = 0.00007}};
   run.lateness_table.step_ns.assign(400, 120e6);
   const Report report = build_report({run});
   EXPECT_THAT(
       sentences(report),
       AllOf(HasSubstr("The host bob is slow: its 2 ranks arrived at the collectives of an iteration 15.0 ms later than "
                       "those of the other host (median of a host's ranks, mean over 400 iterations). That costs 8.0 % "
-                      "of a step, 7.68 rank-seconds of waiting in all. In a balanced run, chance makes some host this "
-                      "late in fewer than 2 of 1,000 runs. "
+                      "of a step, 7.68 rank-seconds of waiting in all. Chance makes reports of balanced runs accuse "
+                      "anybody this clearly in fewer than 2 of 1,000 runs. "
                       "Rank 3 is its latest. Its forward takes 20.0 ms longer (100.0 % of the delay). Check the clock"),
             Not(HasSubstr("Rank 3 on bob"))));
 }
@@ -334,7 +335,7 @@ TEST(Findings, DoNotCountUnobservedCommunicationAsZero) {
   EXPECT_FALSE(json["communication_observed"].get<bool>());
   EXPECT_FALSE(json["breakdown"].contains("overhead_ns"));
   for (const auto& rank : json["per_rank"]) EXPECT_FALSE(rank["phases"].contains("communication"));
-  for (const std::string& text : {render_text(report), render_html(report)}) {
+  for (const std::string& text : {checked_text(report), render_html(report)}) {
     EXPECT_THAT(text, HasSubstr("Communication was not observed"));
     EXPECT_THAT(text, HasSubstr("not observed"));
   }

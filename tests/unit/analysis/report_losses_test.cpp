@@ -9,6 +9,7 @@
 #include "analysis/report/render.h"
 #include "analysis/report/section.h"
 #include "analysis/report/sentences.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -75,7 +76,7 @@ TEST(LostEvents, AreInEveryRendering) {
   EXPECT_EQ(run["per_rank"][1]["lost_ns"], 170 * loss_ms);
   EXPECT_FALSE(run["per_rank"][0].contains("lost_ns"));
   EXPECT_FALSE(json.contains("scaling") && json["scaling"].contains("amdahl"));
-  for (const std::string& text : {render_text(report), render_markdown(report), render_html(report)}) {
+  for (const std::string& text : {checked_text(report), render_markdown(report), render_html(report)}) {
     EXPECT_THAT(text, HasSubstr("where the time went is not known, because events were lost"));
     EXPECT_THAT(text, HasSubstr("events lost, in no phase"));
     EXPECT_THAT(text, Not(HasSubstr("What shrinks when ranks are added")));

@@ -50,6 +50,44 @@ TEST(MachineFindings, RanksThatShareACpu) {
                   "none`)."));
 }
 
+void add_cgroup(RankBuilder& rank, const char* counter, double rise) {
+  TrackBuilder& samples = rank.add_counter(counter, "", "cgroup", true);
+  samples.add_sample(0, 7);
+  samples.add_sample(1'000'000'000, 7 + rise);
+}
+
+TEST(MachineFindings, ACgroupThatKillsAndOneThatThrottles) {
+  MachineRun job;
+  RankBuilder &killed = job.add_rank(0, "0-1"), &throttled = job.add_rank(1, "2-3");
+  killed.info().facts["cgroup_memory_bytes"] = "1073741824";
+  add_cgroup(killed, "memory limit, OOM kills", 1);
+  add_cgroup(killed, "memory limit, hits", 12);
+  throttled.info().facts["cgroup"] = "/sys/fs/cgroup/job";
+  throttled.info().facts["cgroup_cpus"] = "0.5";
+  add_cgroup(throttled, "CPU limit, periods", 300);
+  add_cgroup(throttled, "CPU limit, throttled periods", 240);
+  add_cgroup(throttled, "CPU limit, throttled time", 14.2e6);
+  add_cgroup(throttled, "memory limit, OOM kills", 0);
+  EXPECT_THAT(
+      job.findings(),
+      ElementsAre(
+          "problem: The cgroup of rank 0 reached its memory limit of 1 GiB, and the kernel killed 1 process in "
+          "it. Raise the memory limit (`--memory`, `resources.limits.memory`, `--mem`), or use less memory.",
+          "warning: The cgroup of rank 1 limits it to 0.5 CPUs: it was throttled in 240 of 300 periods, 14.20 s "
+          "in all, added up over the CPUs. Raise the CPU limit (`--cpus` of docker, `resources.limits.cpu` of "
+          "Kubernetes, `--cpus-per-task` of Slurm), or start fewer threads."));
+}
+
+TEST(MachineFindings, ACgroupThatHeldNobodyBack) {
+  MachineRun job;
+  RankBuilder& rank = job.add_rank(0, "0-1");
+  rank.info().facts["cgroup_cpus"] = "4";
+  add_cgroup(rank, "CPU limit, periods", 300);
+  add_cgroup(rank, "CPU limit, throttled periods", 2);
+  add_cgroup(rank, "memory limit, OOM kills", 0);
+  EXPECT_THAT(job.findings(), IsEmpty());
+}
+
 TEST(MachineFindings, AMainThreadThatWaitsForACpu) {
   MachineRun job;
   add_waiting(job.add_rank(0, "0-1"), 0.23);

@@ -9,6 +9,7 @@
 #include "analysis/report/render.h"
 #include "analysis/report/sentences.h"
 #include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -40,13 +41,70 @@ TEST(VerdictOfAReport, NamesTheRankThatTheTestOfLatenessNames) {
   EXPECT_THAT(build_report({run}).verdict.state, HasSubstr("too short to tell whether a rank is slow"));
   run.lateness.judged = true;
   EXPECT_THAT(build_report({run}).verdict.state, HasSubstr("no rank is late beyond chance"));
-  run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p = 0.0005}};
+  run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
+  run.lateness.iterations = 450;
+  run.lateness_causes = {{.phase = {}, .pattern = {.affected = 440}}};
   EXPECT_THAT(build_report({run}).verdict.state,
               HasSubstr("rank 1 on alice holds the others up: it arrives 10.0 ms late in each step"));
-  run.lateness_causes.resize(1);
-  run.host_lateness.late = {{.rank = 0, .behind_ns = 1e7, .share_of_step = 0.083, .p = 0.0005}};
+  run.lateness_causes[0].pattern.affected = 150;
   EXPECT_THAT(build_report({run}).verdict.state,
-              HasSubstr("the host alice holds the others up: its ranks arrive 10.0 ms late in each step"));
+              HasSubstr("holds the others up: it arrives 10.0 ms late on average, in 150 of 450 steps"));
+  run.host_lateness.judged = true;
+  run.host_lateness.late = {{.rank = 0, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.0005}};
+  EXPECT_THAT(build_report({run}).verdict.state,
+              HasSubstr("the host alice holds the others up: its ranks arrive 10.0 ms late on average"));
+}
+
+TEST(VerdictOfAReport, NamesTheHostOrTheRankThatCostsMore) {
+  RunAnalysis run = analysed(4);
+  run.critical_path.reset();
+  run.hosts = {"alice", "bob"};
+  run.per_rank[2].host = run.per_rank[3].host = "bob";
+  run.lateness.judged = run.host_lateness.judged = true;
+  run.lateness.late = {{.rank = 0, .behind_ns = 2e7, .share_of_step = 0.16, .p_alone = 1e-6},
+                       {.rank = 3, .behind_ns = 1e7, .share_of_step = 0.08, .p_alone = 1e-6}};
+  run.lateness_causes.resize(2);
+  run.host_lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.08, .p_alone = 1e-6}};
+  EXPECT_THAT(build_report({run}).verdict.state, HasSubstr("rank 0 on alice holds the others up"));
+  run.host_lateness.late[0].share_of_step = 0.2;
+  EXPECT_THAT(build_report({run}).verdict.state, HasSubstr("the host bob holds the others up"));
+}
+
+TEST(VerdictOfAReport, NamesAnIrregularRankAndAWrongClockWhereNobodyIsSlow) {
+  RunAnalysis run = analysed(4);
+  run.critical_path.reset();
+  run.lateness.judged = run.irregularity.judged = true;
+  run.irregularity.late = {{.rank = 3, .behind_ns = 5e6, .share_of_step = 0.04, .p_alone = 1e-6}};
+  EXPECT_THAT(build_report({run}).verdict.state,
+              HasSubstr("rank 3 on alice is irregular, not slow: without it a step takes 5.00 ms less on average"));
+  run.irregularity.late.clear();
+  run.wrong_clocks = {{.host = 0, .ahead_ns = 5e5}};
+  EXPECT_THAT(build_report({run}).verdict.state,
+              HasSubstr("the clock of alice is off by 500 µs, which looks like lateness"));
+}
+
+// One level holds for the ranks of all runs of a report.
+TEST(VerdictOfAReport, AccusesLessInAReportOfSeveralRuns) {
+  RunAnalysis run = analysed(2);
+  run.lateness.judged = true;
+  run.lateness.tests = 2;
+  run.lateness.late = {{.rank = 1, .behind_ns = 1e7, .share_of_step = 0.083, .p_alone = 0.02}};
+  EXPECT_EQ(build_report({run}).runs[0].lateness.late.size(), 1U);
+  RunAnalysis other = run;
+  other.lateness.late.clear();
+  EXPECT_TRUE(build_report({run, other}).runs[0].lateness.late.empty());
+}
+
+// The work on the critical path is no test.
+TEST(VerdictOfAReport, TheCriticalPathAloneNamesNobody) {
+  RunAnalysis run = analysed(2);
+  ASSERT_TRUE(run.critical_path);
+  run.lateness.judged = true;
+  run.lateness.late.clear();
+  const Report report = build_report({run});
+  EXPECT_THAT(report.verdict.state, HasSubstr("no rank is late beyond chance"));
+  for (const Finding& finding : report.findings)
+    EXPECT_THAT(finding.text, Not(HasSubstr("of the work on the critical path")));
 }
 
 TEST(VerdictOfAReport, OfARunThatIsDamagedIsToGetTheWholeTrace) {
@@ -146,8 +204,8 @@ TEST(Outline, IsTheOrderOfEveryRendering) {
       at = found;
     }
   };
-  expect_order(render_text(report), {"In these runs", "Speed-up of 2 ranks: from 2 down to", "Reasons",
-                                     "Changes that pay", "Details of the scaling", "── run1"});
+  expect_order(checked_text(report), {"In these runs", "Speed-up of 2 ranks: from 2 down to", "Reasons",
+                                      "Changes that pay", "Details of the scaling", "── run1"});
   expect_order(render_markdown(report), {"In these runs", "## The picture", "## Reasons", "## Changes that pay",
                                          "## Details of the scaling", "## run1"});
   expect_order(render_html(report),

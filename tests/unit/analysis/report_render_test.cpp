@@ -9,6 +9,7 @@
 #include "analysis/report/build.h"
 #include "analysis/report/renderings/html_parts.h"
 #include "analysis/scaling/runs_table.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -130,16 +131,17 @@ TEST(Csv, HasOneRowARunAndRankAndOneATablesRow) {
 TEST(Text, NamesNoHostWhereTheTraceHasNone) {
   Trace trace = make_trace({.ranks = 2});
   for (Rank& rank : trace.ranks) rank.host.clear();
-  const std::string text = render_text(build_report({analyse_run(trace, "run")}));
+  const std::string text = checked_text(build_report({analyse_run(trace, "run")}));
   EXPECT_THAT(text, HasSubstr("rank 1"));
   EXPECT_THAT(text, Not(HasSubstr("rank 1 on")));
 }
 
 TEST(Text, HasTheVerdictFirstAndAlignsColumns) {
-  const std::string text = render_text(two_runs());
-  EXPECT_TRUE(text.starts_with("In these runs, 2 ranks trained 1.25 times as fast as one (1.61 s against 2.00 s, an "
-                               "efficiency of 62.3 %); of\nthe 605 ms beyond a perfect division, 525 ms are serial "
-                               "work, most of it startup"))
+  const std::string text = checked_text(two_runs());
+  EXPECT_TRUE(
+      text.starts_with("In these runs, 2 ranks trained 1.25 times as fast as one (1.61 s against 2.00 s, an "
+                       "efficiency of 62.3 %); of\nthe 605 ms beyond a perfect division, 525 ms are serial "
+                       "work, most of it startup"))
       << text;
   EXPECT_THAT(text, HasSubstr("\n  phase          rank 0 on alice  rank 1 on alice\n"
                               "  startup        1.00 s (62.3 %)  1.00 s (62.3 %)\n"));

@@ -9,6 +9,7 @@
 #include "analysis/report/render.h"
 #include "analysis/report/section.h"
 #include "analysis/run/device_peak.h"
+#include "tests/unit/analysis/checked_report.h"
 #include "tests/unit/analysis/report_job.h"
 
 namespace paceline::analysis {
@@ -56,7 +57,7 @@ TEST(RangesTable, ShowsTheLargestOfMany) {
     now += 2000;
   }
   const Report report = build_report({analyse_run(run.finish(), "run")});
-  const std::string text = render_text(report);
+  const std::string text = checked_text(report);
   EXPECT_THAT(text, HasSubstr("Time in ranges and calls: the 15 largest of 40"));
   EXPECT_THAT(text, HasSubstr("layer39"));
   EXPECT_THAT(text, HasSubstr("layer25"));
@@ -77,7 +78,7 @@ TEST(RangesTable, HasARowForTheNamesThatWereNotKept) {
   rank.ranges.push_back(row("other names", 77'000'000));
   rank.ranges.back().others = 9'800'000;
   const Report report = build_report({analyse_run(std::vector{rank}, "run")});
-  const std::string text = render_text(report);
+  const std::string text = checked_text(report);
   EXPECT_THAT(text, HasSubstr("Time in ranges and calls: the 15 largest of 9,800,020"));
   EXPECT_THAT(text, HasSubstr("other names (9,800,000)"));
   EXPECT_THAT(text, Not(HasSubstr("layer15")));
@@ -98,7 +99,7 @@ TEST(RangesTable, NamesAreTextInEveryRendering) {
   const std::string html = render_html(report);
   EXPECT_THAT(html, Not(HasSubstr("<img src=x")));
   EXPECT_THAT(html, HasSubstr("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"));
-  EXPECT_THAT(render_text(report), HasSubstr("red�[31m�next line"));
+  EXPECT_THAT(checked_text(report), HasSubstr("red�[31m�next line"));
   EXPECT_THAT(render_markdown(report), HasSubstr("\\</script>\\<img src=x"));
   EXPECT_THAT(render_markdown(report), HasSubstr("a\\|b"));
   EXPECT_EQ(entry_named(json_of(report)["runs"][0]["per_rank"][0]["ranges"], "red\x1b[31m\nnext line")["calls"], 1);
@@ -143,7 +144,7 @@ TEST(HeatMap, HasTheLatenessOfTheHandMadeJob) {
   EXPECT_THAT(html, HasSubstr("\"kind\":\"heat\""));
   EXPECT_THAT(html, HasSubstr("<summary>Lateness of each rank by iteration</summary>"));
   EXPECT_THAT(render_markdown(report), HasSubstr("| 1 | 5.00 ms | 5.00 ms | 5.00 ms |"));
-  EXPECT_THAT(render_text(report), Not(HasSubstr("Lateness of each rank by iteration")));
+  EXPECT_THAT(checked_text(report), Not(HasSubstr("Lateness of each rank by iteration")));
 }
 
 // Three ranks without collectives; rank 2 takes 30 ms instead of 10 in the iterations from 50 on.
@@ -195,7 +196,7 @@ TEST(HeatMap, IsABlockOnTheTerminalWhereARankIsSlow) {
     }
     now = end;
   }
-  const std::string text = render_text(build_report({analyse_run(run.finish(), "run")}));
+  const std::string text = checked_text(build_report({analyse_run(run.finish(), "run")}));
   std::string dark;
   for (int cell = 0; cell < 36; ++cell) dark += "█";
   EXPECT_THAT(text, HasSubstr("Lateness in iterations 8 to 79: █ is"));
@@ -262,7 +263,7 @@ TEST(MessagesTable, ShowsPairsAndMatrices) {
                                         {"late_receiver_ns", 0}}));
   EXPECT_EQ(messages["pairs"][1]["late_receiver_ns"], 10'000);
   EXPECT_EQ(messages["pairs"][2]["late_sender_ns"], 13'000);
-  const std::string text = render_text(report), html = render_html(report);
+  const std::string text = checked_text(report), html = render_html(report);
   EXPECT_THAT(text, HasSubstr("Messages between ranks"));
   EXPECT_THAT(text, HasSubstr("Waiting in messages: from the rank of the row to that of the column\n"
                               "  from \\ to        0        1        2\n"
@@ -282,7 +283,7 @@ TEST(Flops, AreThoseOfTheDescriptionAndTheDevice) {
   job.config["peak_flops"] = 1e12;  // of each rank
   const RunAnalysis known = analyse_run(make_trace(job), "run");
   EXPECT_NEAR(*known.iterations.flops_share_of_peak, 64e9 / 0.12 / 2e12, 1e-9);
-  EXPECT_THAT(render_text(build_report({known})), HasSubstr("533.3 GFLOP/s (26.7 % of the peak)"));
+  EXPECT_THAT(checked_text(build_report({known})), HasSubstr("533.3 GFLOP/s (26.7 % of the peak)"));
   EXPECT_FALSE(analyse_run(make_trace({.ranks = 2}), "run").iterations.flops_per_s);
   EXPECT_EQ(device_peak_flops("NVIDIA A100-SXM4-40GB, 40 GiB", "bf16"), 312e12);
   EXPECT_FALSE(device_peak_flops("NVIDIA A100-SXM4-40GB, 40 GiB", "f32"));

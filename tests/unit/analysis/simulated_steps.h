@@ -99,6 +99,7 @@ struct Job {
   double noise = 0.05;         // standard deviation of a rank's work in a step, of its mean
   bool exponential = false;    // else normal
   double autocorrelation = 0;  // of the AR(1) process
+  double noise_of_first = 1;   // times the noise of the others
   std::size_t slow_rank = 1;
   std::size_t slow_ranks = 1;    // from slow_rank on
   double delay = 0;              // of the slow ranks, of a step
@@ -122,7 +123,8 @@ inline LatenessTable simulate(const Job& job, Random& random) {
     LatenessRow row;
     for (std::size_t c = 0; c < job.collectives; ++c) {
       for (std::size_t r = 0; r < job.ranks; ++r) {
-        arrivals[r] = work_ns / parts + noise_ns * noises[c * job.ranks + r].next(random);
+        arrivals[r] =
+            work_ns / parts + noise_ns * (r == 0 ? job.noise_of_first : 1) * noises[c * job.ranks + r].next(random);
       }
       if (i >= job.delayed_from) {
         for (std::size_t r = 0; r < job.slow_ranks; ++r) arrivals[job.slow_rank + r] += job.delay * work_ns / parts;

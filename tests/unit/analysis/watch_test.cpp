@@ -10,6 +10,7 @@
 #include "analysis/watch/render_frame.h"
 #include "profiler/format/error.h"
 #include "profiler/format/event_table.h"
+#include "profiler/format/liveness.h"
 #include "profiler/format/mpi_functions.h"
 #include "profiler/format/writer.h"
 
@@ -246,6 +247,75 @@ TEST_F(Watch, FiguresOfAnEndedJobAreThoseOfTheReport) {
   EXPECT_EQ(frame.ranks[2].mpi_events, 120U);
 }
 
+// Steps of 60 ms with 5 nonblocking allreduces of the main thread, which it awaits together, while a second thread
+// makes 3 calls of its own under backward and beyond. Rank 1 begins backward 8 ms late.
+TEST_F(Watch, WaitsOfCollectivesInFlightTogetherAreThoseOfTheReport) {
+  constexpr int ranks = 3, steps = 64;
+  constexpr std::uint64_t ms = 1'000'000;
+  const auto function = [](format::MpiId id) { return static_cast<std::uint64_t>(id); };
+  for (int rank = 0; rank < ranks; ++rank) {
+    format::TraceWriter writer(facts(rank, ranks));
+    writer.thread(0, 100 + static_cast<std::uint64_t>(rank), "main thread");
+    writer.thread(1, 900, "sender");
+    for (const std::uint64_t communicator : {1U, 2U}) {
+      writer.add(0, 10, EventType::communicator, communicator | std::uint64_t{ranks} << 32,
+                 {{4711 * communicator, static_cast<std::uint64_t>(rank) |
+                                            std::uint64_t{writer.name(communicator == 1 ? "a" : "b")} << 32}});
+    }
+    std::uint64_t sequence = 0, sent = 0, request = 0;
+    for (int step = 0; step < steps; ++step) {
+      const std::uint64_t begin = ms + static_cast<std::uint64_t>(step) * 60 * ms;
+      const auto noise = static_cast<std::uint64_t>((step * 7919 + rank * 104'729) % 1000);
+      const std::uint64_t backward = begin + 5 * ms + noise + (rank == 1 ? 8 * ms : 0);
+      writer.add(0, begin, EventType::push_payload, writer.scope("step"),
+                 {{static_cast<std::uint64_t>(format::PayloadType::signed_integer), static_cast<std::uint64_t>(step)}});
+      writer.add(0, backward, EventType::push, writer.scope("backward"));
+      const std::uint64_t first = request + 1;
+      for (std::uint64_t k = 0; k < 5; ++k) {
+        const std::uint64_t at = backward + (2 + 2 * k) * ms;
+        const std::uint64_t id = function(format::MpiId::Iallreduce);
+        writer.add(0, at, EventType::mpi_begin_coll, id | std::uint64_t{0xffffffff} << 16,
+                   {{1024, 1 | sequence++ << 32}});
+        writer.add(0, at + 500, EventType::mpi_posted, ++request);
+        writer.add(0, at + 1000, EventType::mpi_end, id);
+      }
+      for (std::uint64_t k = 0; k < 3; ++k) {
+        const std::uint64_t id = function(format::MpiId::Allreduce), at = backward + (4 + 6 * k) * ms;
+        writer.add(1, at, EventType::mpi_begin_coll, id | std::uint64_t{0xffffffff} << 16, {{1024, 2 | sent++ << 32}});
+        writer.add(1, begin + (22 + 6 * k) * ms, EventType::mpi_end, id);
+      }
+      writer.add(0, backward + 12 * ms, EventType::pop, 0);
+      writer.add(0, backward + 13 * ms, EventType::mpi_begin, function(format::MpiId::Waitall));
+      for (std::uint64_t done = first; done <= request; ++done) {
+        writer.add(0, begin + 40 * ms, EventType::mpi_completed, done);
+      }
+      writer.add(0, begin + 40 * ms + 10, EventType::mpi_end, function(format::MpiId::Waitall));
+      writer.add(0, begin + 55 * ms, EventType::pop, 0);
+    }
+    writer.write(path(rank));
+  }
+  LiveJob job(directory_);
+  job.poll();
+  const WatchFrame frame = job.frame();
+  const RunAnalysis run = analyse_run(load_run(directory_), directory_.string());
+  ASSERT_THAT(frame.ranks, SizeIs(ranks));
+  for (std::size_t r = 0; r < ranks; ++r) {
+    EXPECT_GT(run.waits[r].blocked_ns, 0);
+    EXPECT_THAT(frame.ranks[r].wait_share,
+                DoubleNear(static_cast<double>(run.waits[r].waited_ns) / (steps * 55e6), 1e-6));
+  }
+  EXPECT_GT(run.waits[0].waited_ns, 0);
+  const double on_main = static_cast<double>(run.waits[0].waited_ns) / steps;
+  EXPECT_LT(on_main, 8.1e6) << "rank 1 is 8 ms late";
+  // The report leaves the warm-up out, and the noise of an iteration is at most 1 µs.
+  const LatenessTable& table = run.lateness_table;
+  ASSERT_EQ(table.iterations(), steps - 6U);
+  for (std::size_t i = 0; i < table.iterations(); ++i) {
+    EXPECT_THAT(table.behind_ns[i * ranks + 1], DoubleNear(8e6, 1000));
+  }
+  EXPECT_THAT(frame.ranks[1].late_ns, DoubleNear(8e6, 1000));
+}
+
 TEST_F(Watch, ACollectiveThatOneRankNeverReachedIsAHang) {
   write_rank(0, 3, 21, -1, 0, format::Ending::killed);
   write_rank(1, 3, 20, -1, 0, format::Ending::killed);
@@ -305,6 +375,8 @@ TEST_F(Watch, AProcessThatIsGoneIsKilled) {
   std::string boot_id;
   std::getline(boot, boot_id);
   gone.boot_id = boot_id.c_str();
+  const std::string host = format::this_host();
+  gone.host = host.c_str();
   gone.process_start = 1;  // no process with this id began at that time
   format::write_trace_file(path(0), gone, {{0, 100, {{format::pack_high(5, EventType::mark), 0}}}},
                            format::Ending::killed);

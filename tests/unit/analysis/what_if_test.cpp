@@ -6,6 +6,7 @@
 
 #include "analysis/graph/changed_work.h"
 #include "analysis/trace/builder.h"
+#include "tests/unit/analysis/buckets_in_flight.h"
 
 namespace paceline::analysis {
 namespace what_if_test {
@@ -15,9 +16,9 @@ constexpr std::int64_t ms = 1'000'000;
 const std::string trainer = "paceline.trainer";
 
 // `ranks` ranks, `iterations` equal iterations, in ms: preprocess 2, forward 40 on the slow rank and 20 on the others,
-// backward 30, an allreduce of 4 MB whose transfer takes 21, a barrier-like allreduce of 8 bytes whose transfer takes 1,
-// optimizer 5. A step takes 2 + 40 + 30 + 21 + 1 + 5 = 99, and the other ranks wait 20 in it.
-// With `uneven`, the first transfer takes i % 5 longer in iteration i.
+// backward 30, an allreduce of 4 MB whose transfer takes 21, a barrier-like allreduce of 8 bytes whose transfer takes
+// 1, optimizer 5. A step takes 2 + 40 + 30 + 21 + 1 + 5 = 99, and the other ranks wait 20 in it. With `uneven`, the
+// first transfer takes i % 5 longer in iteration i.
 Trace blocking_job(int iterations = 40, bool uneven = false, int ranks = 2, int slow = 1) {
   TraceBuilder run;
   for (int r = 0; r < ranks; ++r) {
@@ -73,6 +74,14 @@ TEST_F(WhatIfTest, AReplayOfEqualIterationsIsExact) {
   EXPECT_NEAR(unchanged.program().iterations[20].recorded_wait_ns, 10.0 * ms, 1);
   EXPECT_NEAR(unchanged.unchanged().waiting_share, 10.0 / 99, 1e-9);
   EXPECT_NEAR(unchanged.unchanged().replayed_waiting_share, 10.0 / 99, 1e-9);
+}
+
+TEST(WhatIf, OneWaitForManyRequestsIsRecordedOnce) {
+  const Trace trace = trace_of({.how = InFlight::waitall, .buckets = 13});
+  const PhaseTable table(trace);
+  const Predictor unchanged(table, dependency_graph(table), {}, {});
+  EXPECT_NEAR(unchanged.program().iterations[20].recorded_wait_ns, 15.0 * ms, 0.01 * ms)
+      << "rank 0 waits 30, and rank 1 does not";
 }
 
 TEST_F(WhatIfTest, TheFitSeparatesLatencyAndBandwidth) {

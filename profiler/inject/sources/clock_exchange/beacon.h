@@ -39,7 +39,16 @@ struct PlaceInTree {
   bool asks = false;     // it asks `parent`
   int ranks = 0;         // the number of ranks found
   Beacon parent;
+  Beacon children[12];  // the leaders that ask this one: log2 of the number of domains
+  int child_count = 0;
 };
+
+// True if a process of the job has its beacon in the directory.
+bool any_beacon(const char* directory, std::uint64_t job);
+
+// This machine's addresses at which the children can reach the parent, one for each network: the loopback if they are
+// on this machine, else those of the interfaces towards them. Returns the number of addresses.
+int addresses_for(const Beacon& own, const PlaceInTree& place, in_addr_t (&addresses)[most_addresses]);
 
 // Reads the directory. Domains beyond the first 4096 are aligned by UTC only. Cost: beacons × domains comparisons.
 PlaceInTree find_place(const Beacon& own, const char* directory);

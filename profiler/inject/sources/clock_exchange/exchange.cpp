@@ -17,6 +17,8 @@
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/sources/clock_exchange/beacon.h"
+#include "profiler/inject/sources/clock_exchange/packet.h"
+#include "profiler/inject/sources/clock_exchange/secret.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/descriptor.h"
 #include "profiler/inject/system/quiet_thread.h"
@@ -40,7 +42,7 @@ struct Effort {
 constexpr Effort effort_of(ExchangePhase phase) {
   switch (phase) {
     case ExchangePhase::at_init:
-      return {100, 100, 50, 3, 1'000 * ms};
+      return {100, 50, 50, 3, 1'000 * ms};
     case ExchangePhase::at_finalize:
       return {100, 100, 50, 3, 500 * ms};
     case ExchangePhase::between:
@@ -48,13 +50,6 @@ constexpr Effort effort_of(ExchangePhase phase) {
   }
   return {};
 }
-
-// Question and answer have the same length, so that a forged question gains nothing.
-struct Packet {
-  std::uint64_t token;
-  std::uint64_t sequence;
-  std::uint64_t ticks;
-};
 
 struct Sample {
   std::uint64_t sent, received, peer;
@@ -87,21 +82,26 @@ struct Samples {
   bool settled() { return count == most && longest()->round_trip() <= shortest()->round_trip() * 5 / 4; }
 };
 
-// A datagram socket on a port that the system chooses.
-bool open_socket(KeptDescriptor& socket) {
+// A datagram socket on an address of this machine, and on a port; the system chooses the port if it is 0.
+bool open_socket(KeptDescriptor& socket, in_addr_t address, unsigned port) {
   const Descriptor made(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   // The low numbers are the program's.
   if (!made.is_open() || !socket.keep(fcntl(made.number(), F_DUPFD_CLOEXEC, 64))) return false;
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  any.sin_addr.s_addr = htonl(INADDR_ANY);
-  return bind(socket.number(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(port));
+  to.sin_addr.s_addr = htonl(address);
+  return bind(socket.number(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
 }
 
 Beacon own;
 Beacon parent;
 char beacon_path[sizeof OutputFile::path + 512];
-KeptDescriptor answering_socket, asking_socket;
+SipKey secret;
+// Reserves the port on the loopback until the place in the tree is known.
+KeptDescriptor reserved_socket;
+KeptDescriptor answering_sockets[most_addresses];
+KeptDescriptor asking_socket;
 std::atomic<bool> asks{false};
 
 // The state of the asking thread, guarded by `asking`.
@@ -121,33 +121,53 @@ std::int64_t interval_ns = 0;                // between two rounds of phase `bet
 std::int64_t next_round_ns = 0;              // used by the drain; 0: the first tick sets it
 constexpr int most_ranks_to_look_for = 256;  // a larger directory is not read repeatedly
 
-std::uint64_t token_of(const Beacon& beacon) {
-  return beacon.job ^ (beacon.domain * 0x9e3779b97f4a7c15) ^ 0x636c6f636b;
-}
-
-// Answers questions until the process ends. The thread sleeps in the kernel between questions and touches no file.
-void* answer(void*) {
+// Answers the questions that arrive at one socket until the process ends. The thread sleeps in the kernel between
+// questions and touches no file.
+void* answer(void* argument) {
   pthread_setname_np(pthread_self(), "paceline-clock");
-  const std::uint64_t token = token_of(own);
-  while (answering_socket.is_ours()) {
+  const KeptDescriptor& socket = *static_cast<const KeptDescriptor*>(argument);
+  while (socket.is_ours()) {
     Packet packet;
     sockaddr_in from{};
     socklen_t from_size = sizeof from;
     const ssize_t size =
-        recvfrom(answering_socket.number(), &packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &from_size);
+        recvfrom(socket.number(), &packet, sizeof packet, MSG_TRUNC, reinterpret_cast<sockaddr*>(&from), &from_size);
     const std::uint64_t now = ticks();
     if (size < 0 && errno != EINTR && errno != ECONNREFUSED) return nullptr;
-    if (size != static_cast<ssize_t>(sizeof packet) || packet.token != token) continue;
+    if (size != static_cast<ssize_t>(sizeof packet)) continue;
+    if (packet.seal != seal_of(secret, PacketKind::question, own, packet)) continue;
     packet.ticks = now;
-    sendto(answering_socket.number(), &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&from),
-           from_size);
+    packet.seal = seal_of(secret, PacketKind::answer, own, packet);
+    sendto(socket.number(), &packet, sizeof packet, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&from), from_size);
   }
   return nullptr;
 }
 
-bool start_answering() {
-  pthread_t thread;
-  return start_quiet_thread(thread, answer, 128 * 1024, ThreadEnd::detached) == 0;
+// True if every child can reach one of the sockets.
+bool start_answering(const PlaceInTree& place) {
+  in_addr_t addresses[most_addresses];
+  const int count = addresses_for(own, place, addresses);
+  bool all = true;
+  for (int at = 0; at < count; ++at) {
+    KeptDescriptor& socket = answering_sockets[at];
+    pthread_t thread;
+    if (addresses[at] == INADDR_LOOPBACK) {
+      socket = reserved_socket;
+    } else if (!open_socket(socket, addresses[at], own.port)) {
+      socket.close();
+      all = false;
+      continue;
+    }
+    all = start_quiet_thread(thread, answer, 128 * 1024, ThreadEnd::detached, &socket) == 0 && all;
+  }
+  if (std::find(addresses, addresses + count, INADDR_LOOPBACK) == addresses + count) reserved_socket.close();
+  return all;
+}
+
+Packet next_question() {
+  Packet packet{.sequence = ++sequence};
+  packet.seal = seal_of(secret, PacketKind::question, parent, packet);
+  return packet;
 }
 
 void send_question(const Packet& packet, const sockaddr_in& to) {
@@ -181,8 +201,8 @@ bool await(std::int64_t deadline, Sample& sample, sockaddr_in& from) {
         recvfrom(asking_socket.number(), &packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &from_size);
     sample.received = ticks();
     sample.peer = packet.ticks;
-    if (size == static_cast<ssize_t>(sizeof packet) && packet.token == token_of(parent) &&
-        packet.sequence == sequence) {
+    if (size == static_cast<ssize_t>(sizeof packet) && packet.sequence == sequence &&
+        packet.seal == seal_of(secret, PacketKind::answer, parent, packet)) {
       return true;
     }
   } while (monotonic_ns() < deadline);
@@ -193,9 +213,13 @@ bool find_parent(const Effort& effort, std::int64_t deadline) {
   wait_at_most(effort.first_ms);
   do {
     Sample unused{};
-    send_everywhere({token_of(parent), ++sequence, 0});
+    send_everywhere(next_question());
     parent_found = await(monotonic_ns() + effort.first_ms * ms, unused, parent_address);
   } while (!parent_found && monotonic_ns() < deadline);
+  // From now on the system passes on only what comes from there.
+  if (parent_found) {
+    connect(asking_socket.number(), reinterpret_cast<const sockaddr*>(&parent_address), sizeof parent_address);
+  }
   return parent_found;
 }
 
@@ -206,7 +230,7 @@ void ask(const Effort& effort, std::int64_t longest_trip_ns, std::int64_t deadli
   for (int question = 0; question < 4 * effort.questions && misses < effort.misses; ++question) {
     const std::int64_t now = monotonic_ns();
     if (now >= deadline || (question >= effort.questions && samples.settled())) return;
-    const Packet packet{token_of(parent), ++sequence, 0};
+    const Packet packet = next_question();
     Sample sample{};
     sockaddr_in from{};
     sample.sent = ticks();
@@ -248,8 +272,8 @@ void publish_clock() {
   own.rank = header.rank;
   sockaddr_in bound{};
   socklen_t bound_size = sizeof bound;
-  if (!open_socket(answering_socket) ||
-      getsockname(answering_socket.number(), reinterpret_cast<sockaddr*>(&bound), &bound_size) != 0) {
+  if (!share_secret(session.file.directory, own.job, secret) || !open_socket(reserved_socket, INADDR_LOOPBACK, 0) ||
+      getsockname(reserved_socket.number(), reinterpret_cast<sockaddr*>(&bound), &bound_size) != 0) {
     return;
   }
   own.port = ntohs(bound.sin_port);
@@ -257,7 +281,7 @@ void publish_clock() {
   char name[256];
   print_beacon(own, name, sizeof name);
   snprintf(beacon_path, sizeof beacon_path, "%s/%s", session.file.directory, name);
-  const Descriptor file(open(beacon_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  const Descriptor file(open(beacon_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (interval_ns == 0 || header.world_size > most_ranks_to_look_for) return;
   next_look_ns.store(monotonic_ns() + look_pause_ns, std::memory_order_release);
   wake_drain();
@@ -268,11 +292,13 @@ namespace {
 // Called with `finding` held.
 void take_place(const PlaceInTree& place) {
   found = true;
-  const bool answering = place.answers && start_answering();
+  const bool answering = place.answers && start_answering(place);
+  if (!place.answers) reserved_socket.close();
   if (place.answers && !place.asks) record_setting("clock_exchange", answering ? "reference" : "none");
   if (!place.asks) return;
   parent = place.parent;
-  asks = open_socket(asking_socket);
+  sequence = ticks();  // an answer that somebody kept from an earlier run has another number
+  asks = open_socket(asking_socket, INADDR_ANY, 0);
   if (!asks) record_setting("clock_exchange", "none");
 }
 
@@ -352,6 +378,7 @@ void withdraw_clock() {
   if (beacon_path[0] == '\0') return;
   unlink(beacon_path);
   beacon_path[0] = '\0';
+  remove_secret(session.file.directory, own.job);
 }
 
 // In a forked child the address file is the parent's.

@@ -12,6 +12,7 @@
 #include "profiler/inject/core/names.h"
 #include "profiler/inject/core/session.h"
 #include "profiler/inject/core/settings.h"
+#include "profiler/inject/sources/counters/cgroup.h"
 #include "profiler/inject/sources/counters/machine_facts.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/system/futex.h"
@@ -56,6 +57,7 @@ void sample(bool gpus) {
   begin_moment();
   sample_process();
   sample_network();
+  sample_cgroup();
   if (gpus) sample_gpus();
 }
 
@@ -63,6 +65,7 @@ void* run(void*) {
   pthread_setname_np(pthread_self(), "paceline-count");
   open_process_counters();
   open_network_counters();
+  open_cgroup_counters();
   sample(false);
   record_machine_facts();
 
@@ -130,6 +133,7 @@ void reset_counters_in_child() {
   defined = 0;
   after_fork = true;
   forget_files();
+  forget_cgroup_files();
 }
 
 }  // namespace

@@ -18,9 +18,8 @@
 #include "profiler/inject/system/sysfs.h"
 
 namespace paceline::inject {
-namespace {
 
-__attribute__((format(printf, 2, 3))) void fact(const char* key, const char* format, ...) {
+void machine_fact(const char* key, const char* format, ...) {
   char text[2048];
   va_list arguments;
   va_start(arguments, format);
@@ -30,6 +29,8 @@ __attribute__((format(printf, 2, 3))) void fact(const char* key, const char* for
   const std::uint32_t name = intern(std::string_view(key));
   emit_surely(events::Setting{.key = name, .value = intern(std::string_view(text))});
 }
+
+namespace {
 
 // A set of CPUs or NUMA nodes. Its text has the form that the kernel uses: "0-3,8".
 struct NumberSet {
@@ -83,7 +84,7 @@ void cpu_facts() {
   // The affinity of the main thread, because this thread's could differ.
   if (syscall(SYS_sched_getaffinity, getpid(), sizeof allowed.bits, allowed.bits) > 0) {
     write_list(allowed, text, sizeof text);
-    fact("cpus_allowed", "%s", text);
+    machine_fact("cpus_allowed", "%s", text);
     sysfs_path(path, sizeof path, "devices/system/node/online");
     read_file_high(path, text, sizeof text);
     read_list(text, online_nodes);
@@ -98,28 +99,28 @@ void cpu_facts() {
       }
     }
     write_list(nodes, text, sizeof text);
-    fact("numa_nodes", "%s", text);
+    machine_fact("numa_nodes", "%s", text);
   }
   sysfs_path(path, sizeof path, "devices/system/cpu/online");
-  if (read_file_high(path, text, sizeof text) > 0) fact("cpus_online", "%s", text);
+  if (read_file_high(path, text, sizeof text) > 0) machine_fact("cpus_online", "%s", text);
   sysfs_path(path, sizeof path, "devices/system/node/online");
-  if (read_file_high(path, text, sizeof text) > 0) fact("numa_nodes_online", "%s", text);
+  if (read_file_high(path, text, sizeof text) > 0) machine_fact("numa_nodes_online", "%s", text);
   read_file_high("/proc/cpuinfo", text, sizeof text);
   const char* model = strstr(text, "model name");
   if (model != nullptr) model = strchr(model, ':');
-  if (model != nullptr) fact("cpu_model", "%.*s", static_cast<int>(strcspn(model + 1, "\n")) - 1, model + 2);
+  if (model != nullptr) machine_fact("cpu_model", "%.*s", static_cast<int>(strcspn(model + 1, "\n")) - 1, model + 2);
   const std::uint64_t memory =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  fact("memory_bytes", "%llu", static_cast<unsigned long long>(memory));
+  machine_fact("memory_bytes", "%llu", static_cast<unsigned long long>(memory));
 }
 
 void limit_fact(const char* key, __rlimit_resource which) {
   rlimit limit{};
   if (getrlimit(which, &limit) != 0) return;
   if (limit.rlim_cur == RLIM_INFINITY) {
-    fact(key, "unlimited");
+    machine_fact(key, "unlimited");
   } else {
-    fact(key, "%llu", static_cast<unsigned long long>(limit.rlim_cur));
+    machine_fact(key, "%llu", static_cast<unsigned long long>(limit.rlim_cur));
   }
 }
 
@@ -143,9 +144,9 @@ void network_facts() {
     read_file_high(file, speed, sizeof speed);
     snprintf(key, sizeof key, "nic.%.64s", name);
     if (speed[0] >= '1' && speed[0] <= '9') {
-      fact(key, "%s Mbit/s%s", speed, node);
+      machine_fact(key, "%s Mbit/s%s", speed, node);
     } else {
-      fact(key, "speed not known%s", node);
+      machine_fact(key, "speed not known%s", node);
     }
   });
   sysfs_path(path, sizeof path, "class/infiniband");
@@ -165,7 +166,7 @@ void network_facts() {
       node_of(node, sizeof node, file);
       snprintf(key, sizeof key, "hca.%.64s/%.8s", adapter, port);
       const char* word = strchr(state, ' ');  // "4: ACTIVE"
-      fact(key, "%s %s, %s%s", layer, rate, word != nullptr ? word + 1 : state, node);
+      machine_fact(key, "%s %s, %s%s", layer, rate, word != nullptr ? word + 1 : state, node);
     });
   });
 }
@@ -241,10 +242,10 @@ void record_gpu_facts() {
     sysfs_path(path, sizeof path, "bus/pci/devices/%s/numa_node", address);
     node_of(node, sizeof node, path);
     snprintf(key, sizeof key, "gpu.%u", gpus[g].index);
-    fact(key, "%s, %llu bytes, PCI %s%s", name, memory.total, address, node);
+    machine_fact(key, "%s, %llu bytes, PCI %s%s", name, memory.total, address, node);
   }
   write_list(visible, text, sizeof text);
-  fact("gpus_visible", "%s", text);
+  machine_fact("gpus_visible", "%s", text);
   for (unsigned a = 0; a < count; ++a) {
     for (unsigned b = a + 1; b < count; ++b) {
       char key[64];
@@ -255,11 +256,11 @@ void record_gpu_facts() {
           nvml->common_ancestor != nullptr && nvml->common_ancestor(gpus[a].device, gpus[b].device, &level) == 0;
       const char* path = path_between(known ? level : ~0U);
       if (links.direct > 0) {
-        fact(key, "%u NVLinks, PCIe: %s", links.direct, path);
+        machine_fact(key, "%u NVLinks, PCIe: %s", links.direct, path);
       } else if (links.to_switches > 0 && back.to_switches > 0) {
-        fact(key, "%u NVLinks to NVSwitch, PCIe: %s", links.to_switches, path);
+        machine_fact(key, "%u NVLinks to NVSwitch, PCIe: %s", links.to_switches, path);
       } else {
-        fact(key, "PCIe: %s", path);
+        machine_fact(key, "PCIe: %s", path);
       }
     }
   }

@@ -50,6 +50,20 @@ HandleTable::Place* HandleTable::place_for(Handle handle, bool repeats, Handle& 
   return into;
 }
 
+bool HandleTable::find_oldest(Remembered& entry) const {
+  bool found = false;
+  for (std::uint32_t at = 0; at < 1u << bits_; ++at) {
+    const Handle key = places_[at].key.load(std::memory_order_acquire);
+    Remembered there;
+    copy(places_[at], there);
+    if (key <= busy || there.facts[0] == 0 || (found && there.id > entry.id)) continue;
+    if (places_[at].key.load(std::memory_order_acquire) != key) continue;
+    entry = there;
+    found = true;
+  }
+  return found;
+}
+
 bool HandleTable::put(Handle handle, const Remembered& entry, bool repeats) {
   if (handle <= busy) return false;
   for (int attempt = 0; attempt < 4; ++attempt) {

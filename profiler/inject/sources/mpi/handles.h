@@ -31,6 +31,8 @@ class HandleTable {
   // operations that are complete at once; otherwise it is replaced. Returns false if other threads got in the way.
   bool put(Handle handle, const Remembered& entry, bool repeats);
   bool find(Handle handle, Remembered& entry) const;
+  // The oldest entry whose first fact is not 0. Looks at all places.
+  bool find_oldest(Remembered& entry) const;
   // Finds an entry and removes it.
   bool take(Handle handle, Remembered& entry);
 

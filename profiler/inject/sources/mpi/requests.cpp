@@ -80,7 +80,11 @@ void post(const Arguments& call, Handle key, const Began& begun) {
   const std::uint64_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   if (duplicate) remember_duplicate(call, number);
   const bool complete = key == complete_key(call);
-  if (!complete && !requests.put(key, {number, {}}, true)) return;
+  Remembered entry{.id = number};
+  if (begun.type == EventType::mpi_begin_coll) {
+    entry.facts[0] = begun.low, entry.facts[1] = begun.extension.high, entry.facts[2] = begun.extension.low;
+  }
+  if (!complete && !requests.put(key, entry, true)) return;
   if (begun.recorded) emit(events::MpiPosted{.request = number});
   if (begun.recorded && complete) emit(events::MpiCompleted{.request = number});
   if (complete && duplicate) claim_duplicate(number);
@@ -154,6 +158,14 @@ void describe_start(Handle request, Began& begun) {
   begun.type = static_cast<EventType>(entry.facts[0] & 0xffff);
   begun.low = (entry.facts[0] & ~std::uint64_t{0xffff}) | function_low(MpiId::Start);
   begun.extension = {entry.facts[1], entry.facts[2]};
+}
+
+bool find_posted_collective(Slot& head, Slot& extension) {
+  Remembered entry;
+  if (!requests.find_oldest(entry)) return false;
+  head = {format::pack_high(0, EventType::mpi_begin_coll), entry.facts[0]};
+  extension = {entry.facts[1], entry.facts[2]};
+  return true;
 }
 
 void requests_before(const Arguments& call, const Began& begun, RequestKeys keys) {

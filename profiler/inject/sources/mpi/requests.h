@@ -23,4 +23,8 @@ void describe_start(Handle request, Began& begun);
 void requests_before(const Arguments& call, const Began& begun, RequestKeys keys);
 void requests_after(const Arguments& call, const Began& begun, RequestKeys keys);
 
+// For messages only: looks at a table of 8,192 places. The oldest collective that no call has completed yet, as its
+// mpi_begin_coll. Returns false if there is none.
+bool find_posted_collective(Slot& head, Slot& extension);
+
 }  // namespace paceline::inject

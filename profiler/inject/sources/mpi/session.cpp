@@ -10,6 +10,7 @@
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/mpi/communicators.h"
+#include "profiler/inject/sources/mpi/requests.h"
 #include "profiler/inject/sources/mpi/static_library.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/hang.h"
@@ -81,7 +82,8 @@ void compare_clocks() {
 }  // namespace
 
 void before_init() {
-  if (found_depth != MpiDepth::nothing || !open_recorder()) return;
+  constexpr std::int64_t a_minute_ns = 60'000'000'000;  // no signal handler may call MPI_Init
+  if (found_depth != MpiDepth::nothing || !open_recorder(a_minute_ns)) return;
   suspend_mapping_guard();
   char version[256];
   found_depth = open_mpi_library(version, sizeof version);
@@ -102,7 +104,7 @@ void after_init() {
   if (found_depth == MpiDepth::nothing || !file_is_open()) return;
   if (found_depth == MpiDepth::full && mpi_depth.load(std::memory_order_relaxed) != MpiDepth::full) {
     note_predefined_communicators();
-    name_communicators_by(write_communicator_name);
+    ask_for_hangs({.write_communicator = write_communicator_name, .find_posted = find_posted_collective});
     correct_rank();
     note_whether_spawned();
     mpi_depth.store(MpiDepth::full, std::memory_order_release);

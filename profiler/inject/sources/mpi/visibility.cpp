@@ -274,9 +274,16 @@ void match_mpi_libraries() {
 // The resolver of this indirect function runs while the recorder itself is relocated, which is before the program is:
 // so the program's own weak references are right as well.
 extern "C" {
+// A sanitizer of the program replaces functions of the C library, and its replacements work only after it has started,
+// which is after the relocation. There the constructor below comes first.
+extern void __tsan_init() __attribute__((weak));
+extern void __msan_init() __attribute__((weak));
+extern void __asan_init() __attribute__((weak));
+
 static void nothing_more() {}
 __attribute__((used, no_sanitize("address", "thread", "undefined"))) static void (*at_relocation())() {
-  paceline::inject::match_mpi_libraries();
+  const bool sanitized = __tsan_init != nullptr || __msan_init != nullptr || __asan_init != nullptr;
+  if (!sanitized) paceline::inject::match_mpi_libraries();
   return nothing_more;
 }
 __attribute__((visibility("hidden"), ifunc("at_relocation"))) void paceline_relocated();

@@ -5,6 +5,7 @@
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/sources/watch/iterations.h"
+#include "profiler/inject/system/quiet_thread.h"
 
 namespace paceline::inject {
 namespace {
@@ -95,7 +96,7 @@ std::uint8_t domain_is_enabled(nvtxDomainHandle_t domain) {
 bool attach(const nvtxExtModuleInfo_t* module) {
   if (module == nullptr || module->structSize < sizeof *module || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID ||
       module->compatId >> 8 != oldest_compatible >> 8 || module->compatId < oldest_compatible ||
-      module->segmentsCount == 0 || module->segments == nullptr || !open_recorder()) {
+      module->segmentsCount == 0 || module->segments == nullptr) {
     return false;
   }
   follow_filter();
@@ -109,16 +110,22 @@ bool attach(const nvtxExtModuleInfo_t* module) {
   slots.fill(NVTX3EXT_CBID_nvtxRangeEndPayload, end_payload);
   slots.fill(NVTX3EXT_CBID_nvtxDomainIsEnabled, domain_is_enabled);
   fill_deferred(slots);
-  return true;
+  return open_recorder() || file_is_being_opened();
 }
 
 }  // namespace
 }  // namespace paceline::inject
 
-// Called by each copy of NVTX for each of its extensions that the program uses. 1: the calls are recorded; 0: they do
-// nothing.
-extern "C" __attribute__((visibility("default"))) int NVTX_API
-InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+// Called for each copy of NVTX and each of its extensions that the program uses, by libpaceline-nvtx.so (nvtx_entry.c).
+// 1: the calls are recorded; 0: they do nothing.
+extern "C" __attribute__((visibility("default"))) int paceline_initialize_nvtx_extension(nvtxExtModuleInfo_t* module) {
+  const paceline::inject::SignalsBlocked blocked;  // as in paceline_initialize_nvtx
   const paceline::inject::StartInProgress start;
   return paceline::inject::attach(module) ? 1 : 0;
+}
+
+// The same for a user who names this library in NVTX_INJECTION64_PATH.
+extern "C" __attribute__((visibility("default"))) int NVTX_API
+InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  return paceline_initialize_nvtx_extension(module);
 }

@@ -65,7 +65,6 @@ void read_lists() {
     }
   }
   filters_categories = !categories.empty() || !without_categories.empty();
-  repeat_nvtx_filter();
 }
 
 bool keeps(const List& only, const List& without, bool in_only, bool in_without) {
@@ -118,7 +117,7 @@ OpenPushes* pushes_of(std::uint16_t domain) {
 
 }  // namespace
 
-void repeat_nvtx_filter() {
+void record_nvtx_filter() {
   for (const auto& [variable, key, list] : lists) {
     if (!list.empty()) record_setting(key, list.text);
   }

@@ -6,10 +6,11 @@
 
 namespace paceline::inject {
 
-// Reads the environment (record/environment.h) once and records the filter as settings. Needs an open file.
+// Reads the environment (record/environment.h) at the first call. The caller blocks its signals; another thread waits
+// for it only for as long as the reading takes, which needs no lock.
 void read_nvtx_filter();
-// Records the filter again, in a forked child's file.
-void repeat_nvtx_filter();
+// Records the filter as settings, for each file.
+void record_nvtx_filter();
 
 // True if events of the domain with this name are left out. The default domain is called "default".
 bool leaves_out_domain(std::string_view name);

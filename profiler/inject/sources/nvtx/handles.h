@@ -63,7 +63,7 @@ std::uint32_t message_of(const Attributes& given) {
   }
 }
 
-// Sets default_domain and the filter from the environment. Needs an open file; has no effect when repeated.
+// Sets default_domain and the filter from the environment. Has no effect when repeated. As read_nvtx_filter().
 void follow_filter();
 
 // The function slots of one module of one copy of NVTX.

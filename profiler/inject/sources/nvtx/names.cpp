@@ -191,17 +191,18 @@ NvtxSlots slots_of(const NvtxExportTableCallbacks* callbacks, NvtxCallbackModule
   return slots;
 }
 
-const Source nvtx_source = {
-    .before_fork = find_nvtx_copies,
-    .forked = reset_nvtx_copies,
-    .reset_in_child = reset_nvtx_in_child,
-    .opened_in_child = repeat_nvtx_filter,
-};
-
 void follow_filter() {
   read_nvtx_filter();
   default_domain = leaves_out_domain("") ? left_out_bit : 0;
 }
+
+const Source nvtx_source = {
+    .start = follow_filter,
+    .opened = record_nvtx_filter,
+    .before_fork = find_nvtx_copies,
+    .forked = reset_nvtx_copies,
+    .reset_in_child = reset_nvtx_in_child,
+};
 
 void fill_names(const NvtxExportTableCallbacks* callbacks) {
   const NvtxSlots core = slots_of(callbacks, NVTX_CB_MODULE_CORE);

@@ -15,6 +15,7 @@
 #include "profiler/inject/core/writer.h"
 #include "profiler/inject/sources/nvtx/payload.h"
 #include "profiler/inject/sources/nvtx/ranges.h"
+#include "profiler/inject/system/quiet_thread.h"
 
 namespace paceline::inject {
 
@@ -291,9 +292,8 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
   if (export_table == nullptr) return false;
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(export_table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return false;
-  if (!open_recorder()) return false;
-  follow_filter();
 
+  follow_filter();
   const NvtxSlots core = slots_of(callbacks, NVTX_CB_MODULE_CORE);
   core.fill(NVTX_CBID_CORE_MarkEx, core_mark);
   core.fill(NVTX_CBID_CORE_MarkA, mark_text<char>);
@@ -323,16 +323,24 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
   locks.fill(NVTX_CBID_SYNC_DomainSyncUserAcquireFailed, end_wait_for_lock);
   locks.fill(NVTX_CBID_SYNC_DomainSyncUserAcquireSuccess, end_wait_for_lock);
   locks.fill(NVTX_CBID_SYNC_DomainSyncUserReleasing, release_lock);
-  return true;
+  // Last, because until the functions are filled in, NVTX lets each call of another thread wait without limit.
+  return open_recorder() || file_is_being_opened();
 }
 
 }  // namespace
 }  // namespace paceline::inject
 
-// Called by NVTX at a program's first NVTX call, once for each copy of NVTX. 1: the calls are recorded; 0: they do
-// nothing.
-extern "C" __attribute__((visibility("default"))) int NVTX_API
-InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
+// Called at a program's first NVTX call, once for each copy of NVTX, by libpaceline-nvtx.so (nvtx_entry.c). 1: the calls
+// are recorded; 0: they do nothing.
+extern "C" __attribute__((visibility("default"))) int paceline_initialize_nvtx(NvtxGetExportTableFunc_t export_table) {
+  // A handler that emits now would wait in NVTX for the thread that it interrupted.
+  const paceline::inject::SignalsBlocked blocked;
   const paceline::inject::StartInProgress start;
   return paceline::inject::attach(export_table) ? 1 : 0;
+}
+
+// The same for a user who names this library in NVTX_INJECTION64_PATH.
+extern "C" __attribute__((visibility("default"))) int NVTX_API
+InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
+  return paceline_initialize_nvtx(export_table);
 }

@@ -10,6 +10,7 @@
 #include "profiler/inject/sources/nvtx/ranges.h"
 #include "profiler/inject/sources/nvtx/schemas.h"
 #include "profiler/inject/sources/nvtx/script_phases.h"
+#include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/say.h"
 
 namespace paceline::inject {
@@ -152,12 +153,13 @@ bool open_for_script() {
   if (!open_recorder()) return false;
   pthread_mutex_lock(&script_lock);
   if (!script_attached.load(std::memory_order_relaxed)) {
-    follow_filter();
     torch_domain = create_domain("torch");
     torch_domain_number = domain_of(torch_domain);
     collective_schema = schema_of("collective", {"communicator", "bytes", "sequence", "members", "request"});
     message_schema = schema_of("message", {"communicator", "bytes", "peer", "tag", "request"}, 0b1100);
     wait_schema = schema_of("wait", {"request", "last_request"});
+    note_script_collectives(number_of(torch_domain_number), schema_number(collective_schema));
+    note_progress();  // the watch begins
     script_attached.store(true, std::memory_order_release);
   }
   pthread_mutex_unlock(&script_lock);

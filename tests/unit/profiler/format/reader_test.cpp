@@ -116,6 +116,8 @@ TEST_F(Reader, GivesBackTheHeader) {
   facts.command = {command, sizeof command - 1};
   facts.directory = "/home/ä/\x1b[1m";
   facts.job = "slurm-1.0";
+  facts.pid_namespace = 4026531836;
+  facts.heartbeat_s = 5;
   const char environment[] = "OMP_NUM_THREADS=1\0EMPTY=\0";
   facts.environment = {environment, sizeof environment - 1};
   facts.set = "model=resnet18\nnote=a=b, \"c\"\nmodel=vgg16\n=nothing\nnor this";
@@ -139,6 +141,8 @@ TEST_F(Reader, GivesBackTheHeader) {
   EXPECT_THAT(trace.command, ElementsAre("./a.out", "--name", "x \"y\"\\\n\xef\xbf\xbd"));
   EXPECT_EQ(trace.directory, "/home/ä/\x1b[1m");
   EXPECT_EQ(trace.job, "slurm-1.0");
+  EXPECT_EQ(trace.pid_namespace, 4026531836U);
+  EXPECT_EQ(trace.heartbeat_s, 5);
   EXPECT_THAT(trace.environment, UnorderedElementsAre(Pair("OMP_NUM_THREADS", "1"), Pair("EMPTY", "")));
   EXPECT_THAT(trace.set, UnorderedElementsAre(Pair("model", "vgg16"), Pair("note", "a=b, \"c\"")));
   EXPECT_THAT(trace.tracks, IsEmpty());

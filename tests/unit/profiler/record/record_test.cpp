@@ -86,8 +86,11 @@ TEST_F(Record, PutsTheRecorderIntoTheEnvironment) {
   const std::string library = fs::path(RECORD_COMMAND).parent_path().parent_path() / "lib/libpaceline-inject.so";
   const Outcome outcome = record("-o run --set model=resnet18 --set 'note=a b' --buffer 4M -- env");
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_THAT(outcome.output, HasSubstr("LD_PRELOAD=" + library + "\n"));
-  EXPECT_THAT(outcome.output, HasSubstr("NVTX_INJECTION64_PATH=" + library + "\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("LD_PRELOAD=$ORIGIN/../"));
+  EXPECT_THAT(outcome.output, HasSubstr("/.." + library + "\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("PACELINE_RECORDER=" + library + "\n"));
+  const std::string entry = fs::path(library).parent_path() / "libpaceline-nvtx.so";
+  EXPECT_THAT(outcome.output, HasSubstr("NVTX_INJECTION64_PATH=" + entry + "\n"));
   EXPECT_THAT(outcome.output, HasSubstr("PACELINE_OUTPUT=" + (directory_ / "run").string() + "\n"));
   EXPECT_THAT(outcome.output, HasSubstr("PACELINE_PATTERN=%h-r%r-p%p.pace\n"));
   EXPECT_THAT(outcome.output, HasSubstr("PACELINE_SET=model=resnet18\nnote=a b\n"));

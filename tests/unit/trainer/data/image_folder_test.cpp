@@ -73,6 +73,25 @@ TEST(ImageFolder, NumbersClassesAndPicturesByTheirNames) {
   EXPECT_EQ(half.label(1), 1);
 }
 
+TEST(ImageFolder, WalksTheSubfoldersOfAClassAndNamesWhatItIgnores) {
+  const TemporaryDirectory directory;
+  add_pets(directory);
+  add(directory / "train/cat/2019/a.png");
+  add(directory / "train/cat/2019/deep/b.webp");
+  add(directory / "train/stray.jpg");
+  fs::create_directory_symlink(directory / "train/cat", directory / "train/cat/2019/again");
+  IgnoredFiles ignored;
+  const std::string listing = list_image_folder(directory.path(), true, &ignored);
+  const FolderSource train(directory.path(), listing, FolderPart::train, 16);
+  std::vector<std::string> cats;
+  for (std::size_t i = 0; i < train.size() && train.label(i) == 0; ++i) {
+    cats.push_back(train.path(i).lexically_relative(directory / "train/cat"));
+  }
+  EXPECT_THAT(cats, ElementsAre("10.jpeg", "2019/a.png", "2019/deep/b.webp", "9.jpg"));
+  EXPECT_EQ(ignored.count, 4U) << "notes.txt, README, stray.jpg, and the link to a folder around it";
+  EXPECT_THAT(ignored.line(), AllOf(HasSubstr("4 files of the data set are ignored, among them "), HasSubstr(": ")));
+}
+
 TEST(ImageFolder, NormalisesLikeTorchvisionFromFilesAndFromMemory) {
   const TemporaryDirectory directory;
   add_pets(directory);

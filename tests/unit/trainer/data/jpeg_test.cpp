@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/data/jpeg_image.h"
+#include "trainer/data/picture_input.h"
 #include "trainer/data/random.h"
 
 namespace paceline::train {
@@ -132,7 +132,7 @@ std::vector<float> prepared_crop(const std::string& file, const Crop& crop, std:
                                  const Normalization& normalization = plain) {
   JpegReader jpeg(bytes_of(file));
   std::vector<float> out(static_cast<std::size_t>(3 * size * size), -1000);
-  prepare_jpeg(jpeg, crop, size, normalization, out);
+  prepare_picture(jpeg, crop, size, normalization, out);
   return out;
 }
 
@@ -184,7 +184,7 @@ TEST(PrepareJpeg, FlipMirrorsEachRow) {
 std::string damage_of(const std::string& file, const Crop& crop = {0, 0, 8, 8, false}) try {
   prepared_crop(file, crop, 8);
   return "";
-} catch (const JpegError& error) {
+} catch (const PictureError& error) {
   return error.what();
 }
 

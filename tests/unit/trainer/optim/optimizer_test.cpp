@@ -140,6 +140,20 @@ TEST(WeightDecay, LeavesOutBatchNormsAndBiasesOnRequest) {
   }
 }
 
+TEST(Optimizers, LeaveFrozenParametersAsTheyAre) {
+  for (const std::string& name : optimizer_names()) {
+    OptimizerOptions options;
+    options.name = name;
+    options.weight_decay = {0.5f, true, true};
+    options.frozen = {three[1].name, three[2].name.substr(0, three[2].name.size() - 1)};
+    const auto optimizer = make_optimizer(options, three, 20032);
+    std::vector<float> w(20032, 1.0f), g(20032, 1.0f);
+    for (int step = 0; step < 3; ++step) optimizer->step(w, g, 0.1f);
+    EXPECT_NE(w[0], 1.0f) << name;
+    for (std::size_t i = three[1].offset; i < w.size(); ++i) ASSERT_EQ(w[i], 1.0f) << name << ' ' << i;
+  }
+}
+
 TEST(Chunks, CoverEveryElementOnce) {
   const std::vector<Chunk> chunks = chunks_of(three, 20032, {});
   std::size_t next = 0;

@@ -26,7 +26,13 @@ TEST(SteadyRate, IsTheMedianWithoutTheFirstTenth) {
 std::vector<nlohmann::json> lines_of(const std::filesystem::path& file) {
   std::vector<nlohmann::json> lines;
   std::istringstream in(content_of(file));
-  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  double latest = 1.7e9;  // the time of each line, in seconds since 1970
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(nlohmann::json::parse(line));
+    EXPECT_GE(lines.back().at("unix_s").get<double>(), latest);
+    latest = lines.back().at("unix_s");
+    lines.back().erase("unix_s");
+  }
   return lines;
 }
 
@@ -35,7 +41,7 @@ TEST(Journal, WritesOneObjectPerLineWithTheDocumentedKeys) {
   {
     Journal journal(0, directory / "log.jsonl", false);
     journal.start({{"model", "resnet18"}});
-    journal.iteration(0, 2.5, 0.25);
+    journal.iteration({.iteration = 0, .loss = 2.5, .seconds = 0.25, .learning_rate = 0.1});
     EpochReport epoch;
     epoch.epoch = epoch.epochs = 1;
     epoch.train_loss = 1.5;
@@ -53,11 +59,14 @@ TEST(Journal, WritesOneObjectPerLineWithTheDocumentedKeys) {
   const auto lines = lines_of(directory / "log.jsonl");
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0], (nlohmann::json{{"event", "start"}, {"model", "resnet18"}}));
-  EXPECT_EQ(lines[1], (nlohmann::json{{"event", "iteration"}, {"iteration", 0}, {"loss", 2.5}, {"seconds", 0.25}}));
+  EXPECT_EQ(lines[1],
+            (nlohmann::json{
+                {"event", "iteration"}, {"iteration", 0}, {"loss", 2.5}, {"seconds", 0.25}, {"learning_rate", 0.1}}));
   EXPECT_EQ(lines[2].at("event"), "epoch");
   EXPECT_EQ(lines[2].at("epoch"), 1);
   EXPECT_EQ(lines[2].at("train_loss"), 1.5);
   EXPECT_EQ(lines[2].at("images_per_s"), 128);
+  EXPECT_GT(lines[2].at("peak_memory_bytes"), 1 << 20);
   EXPECT_FALSE(lines[2].contains("test_accuracy"));  // it was not evaluated
   EXPECT_EQ(lines[3].at("test_accuracy"), 0.75);
   EXPECT_EQ(lines[4].at("event"), "end");
@@ -70,16 +79,16 @@ TEST(Journal, WritesOneObjectPerLineWithTheDocumentedKeys) {
 
 TEST(Journal, AppendsWhenARunIsResumed) {
   const TemporaryDirectory directory;
-  Journal(0, directory / "log.jsonl", false).iteration(0, 2, 1);
-  Journal(0, directory / "log.jsonl", true).iteration(1, 1, 1);
+  Journal(0, directory / "log.jsonl", false).iteration({0, 2, 1});
+  Journal(0, directory / "log.jsonl", true).iteration({1, 1, 1});
   EXPECT_EQ(lines_of(directory / "log.jsonl").size(), 2u);
-  Journal(0, directory / "log.jsonl", false).iteration(0, 2, 1);
+  Journal(0, directory / "log.jsonl", false).iteration({0, 2, 1});
   EXPECT_EQ(lines_of(directory / "log.jsonl").size(), 1u);
 }
 
 TEST(Journal, IsSilentOnOtherRanks) {
   const TemporaryDirectory directory;
-  Journal(1, directory / "log.jsonl", false).iteration(0, 2, 1);
+  Journal(1, directory / "log.jsonl", false).iteration({0, 2, 1});
   EXPECT_FALSE(std::filesystem::exists(directory / "log.jsonl"));
 }
 

@@ -24,11 +24,11 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // 12 channels are no multiple of a vector, so that layouts and statistics are padded.
-std::unique_ptr<Model> model_of(std::uint64_t seed) {
+std::unique_ptr<Model> model_of(std::uint64_t seed, std::int64_t classes = 10) {
   Network net({3, 8, 8});
   int x = net.batch_norm("bn1", net.convolution("conv1", 0, 12, 3, 1, false), true);
   x = net.batch_norm("layer.bn", net.convolution("layer.conv", x, 20, 3, 2, true), true);
-  net.linear("fc", net.average_pool("avgpool", x, 4), 10);
+  net.linear("fc", net.average_pool("avgpool", x, 4), classes);
   ModelOptions options;
   options.batch_size = 2;
   options.seed = seed;
@@ -55,6 +55,24 @@ std::string exported(Model& model) { return exported_weights(model, positive_sta
 std::string error_of_importing(const std::string& content) {
   const auto model = model_of(1);
   return message_of<Error>([&] { import_weights(content, "w.safetensors", "small network", *model); });
+}
+
+// Fine-tuning: everything but the last layer comes from the file.
+TEST(Weights, OfAnotherNumberOfClassesLeaveTheLastLayerAsItIs) {
+  const auto from = model_of(1, 10), to = model_of(2, 3);
+  const std::vector<float> before = plain_weights(*to);
+  const std::string note = import_weights(exported(*from), "w.safetensors", "small network", *to);
+  EXPECT_THAT(note,
+              AllOf(HasSubstr("its last layer has 10 classes, and this data set has 3"), HasSubstr("begins anew")));
+  const std::vector<float> after = plain_weights(*to), given = plain_weights(*from);
+  const auto last_layer = [](const Model& model) {
+    const Parameter& weight = model.parameters().at(model.parameters().size() - 2);
+    return static_cast<std::ptrdiff_t>(weight.shape[0] * weight.shape[1] + weight.shape[0]);
+  };
+  const auto shared = static_cast<std::ptrdiff_t>(after.size()) - last_layer(*to);
+  ASSERT_EQ(shared, static_cast<std::ptrdiff_t>(given.size()) - last_layer(*from));
+  EXPECT_TRUE(std::equal(after.begin(), after.begin() + shared, given.begin()));
+  EXPECT_TRUE(std::equal(after.begin() + shared, after.end(), before.begin() + shared));
 }
 
 TEST(Weights, ReturnFromAFileToTheBit) {

@@ -19,6 +19,8 @@
 namespace paceline::inject::cupti {
 namespace {
 
+CuptiVerdict use_any_cupti(CuptiLibrary&, char*, std::size_t) { return CuptiVerdict::use; }
+
 using format::EventType;
 using format::Slot;
 using ::testing::ElementsAre;
@@ -56,6 +58,7 @@ const paceline_event_sink_v1 sink = {
     },
     [](std::uint32_t, std::uint64_t events) { sink_state.lost += events; },
     [](const char*) {},
+    [](void (*)()) { return 1; },
 };
 
 const char* name_of_call(bool driver, std::uint32_t call) {
@@ -160,7 +163,7 @@ CUpti_ActivityAPI call_record(CUpti_ActivityKind kind, std::uint32_t cbid, std::
 TEST_F(CuptiTest, RecordsOfTheTestBecomeEventsWithTheRealCupti) {
   CuptiLibrary cupti;
   char why[512] = "";
-  if (!load_cupti(cupti, why, sizeof why)) GTEST_SKIP() << why;
+  if (!load_cupti(cupti, use_any_cupti, why, sizeof why)) GTEST_SKIP() << why;
   constexpr std::uint64_t t = 1'000'000'000;
   lay(call_record(CUPTI_ACTIVITY_KIND_RUNTIME, 211, t, t + 4'000, 31));
   lay(kernel_record("_Z6squarePfi", t + 10'000, t + 30'000, 31));
@@ -257,7 +260,7 @@ TEST_F(CuptiTest, RecordsOfTheTestBecomeEventsWithTheRealCupti) {
 TEST_F(CuptiTest, TheRealCuptiNamesTheCallsThatAreLeftOut) {
   CuptiLibrary cupti;
   char why[512] = "";
-  if (!load_cupti(cupti, why, sizeof why)) GTEST_SKIP() << why;
+  if (!load_cupti(cupti, use_any_cupti, why, sizeof why)) GTEST_SKIP() << why;
   const auto name = [&](CUpti_CallbackDomain domain, std::uint32_t call) -> std::string {
     const char* text = nullptr;
     return cupti.get_callback_name(domain, call, &text) == CUPTI_SUCCESS && text != nullptr ? text : "";
@@ -396,6 +399,18 @@ TEST(CuptiBuffers, AreZeroedBeforeTheirReuse) {
   pool.put_free(taken[3], 6);
   EXPECT_EQ(pool.take(), taken[3]);
   EXPECT_EQ(taken[3][5], 0);
+}
+
+TEST(CuptiStall, IsABufferThatDoesNotComeBackForTheGivenRounds) {
+  StallWatch watch(3);
+  EXPECT_FALSE(watch.is_stalled(0, 0));
+  for (int round = 0; round < 10; ++round) EXPECT_FALSE(watch.is_stalled(0, 0)) << "CUPTI has no buffer";
+  for (std::uint32_t round = 1; round < 10; ++round)
+    EXPECT_FALSE(watch.is_stalled(round + 1, round)) << "they come back";
+  EXPECT_FALSE(watch.is_stalled(10, 9));
+  EXPECT_FALSE(watch.is_stalled(10, 9));
+  EXPECT_TRUE(watch.is_stalled(10, 9));
+  EXPECT_FALSE(watch.is_stalled(10, 9)) << "it counts again";
 }
 
 TEST(CuptiVersions, FromCuda12ToTheHeadersMajorVersionAreKnown) {

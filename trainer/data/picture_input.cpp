@@ -1,4 +1,4 @@
-#include "trainer/data/jpeg_image.h"
+#include "trainer/data/picture_input.h"
 
 #include <algorithm>
 #include <array>
@@ -63,33 +63,32 @@ void write_row(const float* row, std::span<const Tap> columns, const Normalizati
 
 }  // namespace
 
-void prepare_jpeg(JpegReader& jpeg, const Crop& crop, std::int64_t image_size, const Normalization& normalization,
-                  std::span<float> out) {
-  const int eighths = eighths_for(crop, image_size);
-  const double scale = eighths / 8.0;
-  jpeg.set_eighths(eighths);
-  std::vector<Tap> columns = linear_taps(crop.x * scale, crop.width * scale, image_size, jpeg.width());
-  const std::vector<Tap> rows = linear_taps(crop.y * scale, crop.height * scale, image_size, jpeg.height());
-  jpeg.start(static_cast<int>(columns.front().first), static_cast<int>(columns.back().second),
-             static_cast<int>(rows.front().first));
+void prepare_picture(PictureReader& picture, const Crop& crop, std::int64_t image_size,
+                     const Normalization& normalization, std::span<float> out) {
+  picture.set_eighths(eighths_for(crop, image_size));
+  const double scale = picture.scale();
+  std::vector<Tap> columns = linear_taps(crop.x * scale, crop.width * scale, image_size, picture.width());
+  const std::vector<Tap> rows = linear_taps(crop.y * scale, crop.height * scale, image_size, picture.height());
+  picture.start(static_cast<int>(columns.front().first), static_cast<int>(columns.back().second),
+                static_cast<int>(rows.front().first));
   for (Tap& tap : columns) {
-    tap.first -= jpeg.first_column();
-    tap.second -= jpeg.first_column();
+    tap.first -= picture.first_column();
+    tap.second -= picture.first_column();
   }
   if (crop.flip) std::ranges::reverse(columns);
 
-  const std::size_t width = 3 * static_cast<std::size_t>(jpeg.row_pixels());
+  const std::size_t width = 3 * static_cast<std::size_t>(picture.row_pixels());
   std::array<std::vector<std::uint8_t>, 2> decoded{std::vector<std::uint8_t>(width), std::vector<std::uint8_t>(width)};
   std::vector<float> blended(width + slack);
   const auto line = [&](std::int64_t row) { return decoded[static_cast<std::size_t>(row % 2)].data(); };
   const std::size_t side = static_cast<std::size_t>(image_size), plane = side * side;
   std::int64_t next = rows.front().first;  // the next row to decode
   for (std::size_t y = 0; y < side; ++y) {
-    for (; next <= rows[y].second; ++next) jpeg.row(line(next));
+    for (; next <= rows[y].second; ++next) picture.row(line(next));
     blend_rows(line(rows[y].first), line(rows[y].second), rows[y].weight, width, blended.data());
     write_row(blended.data(), columns, normalization, out.data() + y * side, plane);
   }
-  jpeg.finish();
+  picture.finish();
 }
 
 }  // namespace paceline::train

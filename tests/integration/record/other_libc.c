@@ -1,0 +1,7 @@
+/* A program of another C library (musl). */
+#include <stdio.h>
+
+int main(void) {
+  puts("musl");
+  return 3;
+}

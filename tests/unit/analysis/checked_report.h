@@ -1,0 +1,19 @@
+// Renderings of the reports that tests make, with what holds of all of them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "analysis/report/render.h"
+#include "tests/shares.h"
+
+namespace paceline::analysis {
+
+inline std::string checked_text(const Report& report) {
+  std::string text = render_text(report);
+  EXPECT_EQ(impossible_share(text), "");
+  return text;
+}
+
+}  // namespace paceline::analysis
