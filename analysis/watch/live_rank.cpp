@@ -443,13 +443,14 @@ void LiveRank::follow(const NewEvents& part) {
       case EventType::mpi_begin_file:
       case EventType::mpi_begin_window: {
         const std::uint16_t function = unpack<events::MpiBegin>(&head).function;
+        const bool by_tool = type_of(head) == EventType::mpi_begin && unpack<events::MpiBegin>(&head).by_tool != 0;
         note_polling(thread, function, ticks);
         begin(thread, main, ticks,
               Open{.type = Open::Type::mpi,
                    .id = function,
                    .scope = 0,
                    .since = 0,
-                   .phase = {mpi_rule(function).phase, std::nullopt},
+                   .phase = {by_tool ? std::nullopt : mpi_rule(function).phase, std::nullopt},
                    .iteration = false,
                    .call = {},
                    .message = type == EventType::mpi_begin_peer ? message_of(head) : std::nullopt},

@@ -10,14 +10,18 @@ namespace paceline::format::events {
 // MPI calls. `function` is an id of mpi_functions.h. Tag, peer, root and target are those of every MPI library alike.
 // The packed structs have 32 bits at an odd place.
 
-template <EventType event_type>
-struct MpiFunction {
-  static constexpr EventType type = event_type;
+struct MpiBegin {
+  static constexpr EventType type = EventType::mpi_begin;
+  std::uint16_t function = 0;
+  std::uint16_t by_tool = 0;  // 1 = another tool's own call, under the PMPI name
+  std::uint16_t unused[2] = {};
+};
+
+struct MpiEnd {  // ends the latest open call of this track
+  static constexpr EventType type = EventType::mpi_end;
   std::uint16_t function = 0;
   std::uint16_t unused[3] = {};
 };
-using MpiBegin = MpiFunction<EventType::mpi_begin>;
-using MpiEnd = MpiFunction<EventType::mpi_end>;  // ends the latest open call of this track
 
 struct [[gnu::packed]] MpiBeginPeer {
   static constexpr EventType type = EventType::mpi_begin_peer;

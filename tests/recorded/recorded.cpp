@@ -97,7 +97,8 @@ RecordedFile read_recorded(const std::filesystem::path& path) {
       case EventType::mpi_begin_window:
       case EventType::mpi_end:
         if (const format::MpiFunction* function = format::find_mpi_function(head.low & 0xffff)) {
-          event.name = function->name;
+          const bool by_tool = event.type == EventType::mpi_begin && (head.low >> 16 & 0xffff) != 0;
+          event.name = (by_tool ? "P" : "") + std::string(function->name);
         }
         break;
       default:

@@ -24,7 +24,9 @@ class PaceMpi {
   // The begin of a call, as a slice of `track` that is still open. The first is for a call without arguments.
   Call begin_simple(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head) {
     const auto call = format::unpack<format::events::MpiBegin>(&head);
-    return {track.begin_slice(time_ns, context_.words.mpi(call.function)), ticks_of(head)};
+    const KindId kind =
+        call.by_tool != 0 ? context_.words.mpi_of_tool(call.function) : context_.words.mpi(call.function);
+    return {track.begin_slice(time_ns, kind), ticks_of(head)};
   }
   Call begin(TrackBuilder& track, std::int64_t time_ns, const format::Slot& head);
 

@@ -48,4 +48,10 @@ KindId PaceVocabulary::look_up(std::uint32_t function) {
   return mpi_[function];
 }
 
+KindId PaceVocabulary::mpi_of_tool(std::uint32_t function) {
+  const format::MpiFunction* known = format::find_mpi_function(function);
+  return rank_.kind(known != nullptr ? fmt::format("P{}", known->name) : fmt::format("PMPI function {}", function),
+                    "mpi", "tool");
+}
+
 }  // namespace paceline::analysis

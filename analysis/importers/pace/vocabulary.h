@@ -33,6 +33,9 @@ class PaceVocabulary {
     return function < mpi_.size() && mpi_[function] != 0 ? mpi_[function] : look_up(function);
   }
 
+  // A call that another tool made on its own behalf: "PMPI_Allreduce", of the category "tool".
+  KindId mpi_of_tool(std::uint32_t function);
+
   NameId communicator_text(std::uint64_t identity) { return rank_.names().intern(communicators_(identity)); }
 
  private:

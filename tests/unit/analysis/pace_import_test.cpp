@@ -112,6 +112,20 @@ TEST(PaceImport, WhatAKilledProcessLeftOpenEndsWithItsLastEvent) {
   EXPECT_EQ(track.slices.number(1, trace.names.find("unfinished")), 1.0);
 }
 
+TEST(PaceImport, CallsThatAToolMakesOnItsOwnBehalfAreNoCallsOfTheProgram) {
+  PaceFile file;
+  file.mpi_begin(20, MpiId::Allreduce);
+  file.mpi_end(30, MpiId::Allreduce);
+  constexpr std::uint64_t by_tool = 1 << 16;
+  file.add(40, format::EventType::mpi_begin, static_cast<std::uint64_t>(MpiId::Allreduce) | by_tool);
+  file.mpi_end(50, MpiId::Allreduce);
+  const Trace trace = import(file);
+  const Track& track = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, track), ElementsAre("MPI_Allreduce", "PMPI_Allreduce"));
+  EXPECT_EQ(class_text(trace, track, 0), "mpi/collective");
+  EXPECT_EQ(class_text(trace, track, 1), "mpi/tool");
+}
+
 TEST(PaceImport, MpiCallsNestInTheirThreadWithTheirArguments) {
   PaceFile file;
   file.communicator(5, 2, 0xabcdef, 0, "MPI_COMM_WORLD");

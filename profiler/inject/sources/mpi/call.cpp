@@ -1,9 +1,9 @@
 #include "profiler/inject/sources/mpi/call.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
 
+#include "profiler/inject/sources/mpi/callers.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/objects.h"
 #include "profiler/inject/sources/mpi/requests.h"
@@ -13,12 +13,11 @@
 
 namespace paceline::inject {
 
+thread_local constinit int nesting = 0;
+
 namespace {
 
 constexpr int mpi_error = 16;  // MPI_ERR_OTHER of Open MPI
-
-// A call is inside another: it passes through.
-thread_local constinit int nesting __attribute__((tls_model("initial-exec"))) = 0;
 
 std::uint64_t type_bytes(Handle type) {
   int size = 0;
@@ -239,48 +238,48 @@ bool counts_fit(const MpiRow& row, const Word* words) {
 }
 
 void* find_real(RealFunction& real, const MpiRow& row) {
-  // The next function of the same name may be that of another tool. A library that a Python module has loaded is found
-  // by its PMPI name, which some functions do not have (MPICH's mpi_init_f08_).
-  void* function = real.behind == Behind::next ? dlsym(RTLD_NEXT, real.symbol + 1) : nullptr;
-  if (function == nullptr) function = find_in_mpi(real.symbol);
-  if (function == nullptr) function = find_in_mpi(real.symbol + 1);
+  void* function = find_in_mpi(real.symbol);
   if (function == nullptr) {
     function = find_with_int_counts(real.symbol, row);
     real.int_counts.store(function != nullptr, std::memory_order_relaxed);
   }
+  if (function == nullptr) say("the program calls %s, which none of its MPI libraries has", real.symbol);
   real.found.store(function, std::memory_order_release);
   return function;
 }
 
-}  // namespace
-
-int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran) {
+// Returns nullptr, after a line about it, if the call cannot be passed on.
+void* function_for(RealFunction& real, const MpiRow& row, const Word* words) {
   void* function = real.found.load(std::memory_order_acquire);
-  if (function == nullptr) {
-    function = find_real(real, row);
-    if (function == nullptr) {
-      say("the program calls %s, which none of its MPI libraries has", real.symbol);
-      return mpi_error;
-    }
-  }
+  if (function == nullptr) function = find_real(real, row);
   if (real.int_counts.load(std::memory_order_relaxed) && !counts_fit(row, words)) {
     say("the program calls %s with a count above 2147483647, but its MPI library has only int counts", real.symbol);
-    return mpi_error;
+    return nullptr;
   }
-  const MpiDepth depth = mpi_depth.load(std::memory_order_relaxed);
-  if (depth == MpiDepth::nothing || nesting != 0) return pass_on(function, row, words, fortran);
+  return function;
+}
+
+bool is_recorded() { return !is_nested() && mpi_depth.load(std::memory_order_relaxed) != MpiDepth::nothing; }
+
+// Only the times.
+int call_in_brief(void* function, const Arguments& call, events::MpiBegin event) {
+  bool begun = false;
+  {
+    const Making making;
+    begun = recording() && emit(event);
+  }
+  const int result = pass_on(function, call.row, call.words, call.fortran);
+  const Making making;
+  if (begun) emit_mpi_end(function_low(call.row.id));
+  return result;
+}
+
+int record_call(void* function, const Arguments& call) {
+  const MpiRow& row = call.row;
   ++nesting;
   int result = 0;
-  const Arguments call{row, words, fortran};
-  if (depth == MpiDepth::times) {
-    bool begun = false;
-    {
-      const Making making;
-      begun = recording() && emit(EventType::mpi_begin, function_low(row.id));
-    }
-    result = pass_on(function, row, words, fortran);
-    const Making making;
-    if (begun) emit_mpi_end(function_low(row.id));
+  if (mpi_depth.load(std::memory_order_relaxed) == MpiDepth::times) {
+    result = call_in_brief(function, call, {.function = static_cast<std::uint16_t>(row.id)});
   } else if (call.has(MpiRole::requests) && row.id != MpiId::Waitall && row.id != MpiId::Startall) {
     result = call_with_many_requests(function, call);
   } else {
@@ -290,6 +289,36 @@ int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fort
   if (row.kind == MpiKind::collective) note_progress();
   --nesting;
   return result;
+}
+
+int record_call_of_tool(void* function, const Arguments& call) {
+  ++nesting;
+  const int result = call_in_brief(function, call, {.function = static_cast<std::uint16_t>(call.row.id), .by_tool = 1});
+  --nesting;
+  return result;
+}
+
+}  // namespace
+
+int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran) {
+  void* function = function_for(real, row, words);
+  if (function == nullptr) return mpi_error;
+  if (!is_recorded()) return pass_on(function, row, words, fortran);
+  return record_call(function, {row, words, fortran});
+}
+
+int call_pmpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran, const void* site) {
+  void* function = function_for(real, row, words);
+  if (function == nullptr) return mpi_error;
+  if (!is_recorded()) return pass_on(function, row, words, fortran);
+  switch (find_caller(site, real.symbol, function, row.id)) {
+    case MpiCaller::program:
+      return record_call(function, {row, words, fortran});
+    case MpiCaller::tool:
+      return record_call_of_tool(function, {row, words, fortran});
+    default:
+      return pass_on(function, row, words, fortran);
+  }
 }
 
 }  // namespace paceline::inject

@@ -9,7 +9,12 @@
 //          the v-forms the part that the calling rank knows.
 //   peer   the destination, for a call that sends and receives
 //
-// A call inside another is not recorded again. MPI-IO and MPICH's Fortran functions make nested calls.
+// The wrappers stand under MPI's names and under its PMPI names, because other tools may stand before or behind the
+// recorder: each wrapper calls the next function of its own name. A tool behind the recorder is called by the wrapper
+// of MPI_Send, so it sees what it sees alone. A tool before it (inside the executable, or first in LD_PRELOAD) passes
+// the program's call on to PMPI_Send, which is recorded then. callers.h tells such a call from the tool's own ones.
+//
+// A call inside another is not recorded again. MPI-IO, MPICH's Fortran functions and tools make nested calls.
 #pragma once
 
 #include <array>
@@ -125,16 +130,9 @@ inline bool emit_begin(const Began& begun) {
                                             : emit(begun.type, begun.low, begun.extension);
 }
 
-// Which function a wrapper calls.
-enum class Behind : std::uint8_t {
-  next,     // of MPI_X: the next MPI_X, which may be another tool's and calls PMPI_X in turn
-  library,  // of PMPI_X: the MPI library's PMPI_X
-};
-
-// The real function behind a wrapper, found at its first call.
+// The function that a wrapper passes calls on to: the next one of the wrapper's own name, found at its first call.
 struct RealFunction {
-  const char* symbol;  // PMPI_X
-  Behind behind = Behind::next;
+  const char* symbol;  // "MPI_Send", "PMPI_Send", "mpi_send_", …
   std::atomic<void*> found{nullptr};
   std::atomic<bool> int_counts{false};  // `found` has int counts, the wrapper large ones
 };
@@ -144,5 +142,20 @@ inline std::uint64_t function_low(MpiId id) { return static_cast<std::uint64_t>(
 // Calls the real function with the words (most_words of them; the unused ones are 0) and records the call. Returns its
 // result, which has no meaning for Fortran. Returns an error code if there is no such function.
 int call_mpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran);
+
+// The same for a function under its PMPI name that is called from `site`. A call that a tool makes on its own behalf is
+// recorded without arguments and with the mark `by_tool`. A call from inside the MPI library is not recorded.
+int call_pmpi(RealFunction& real, const MpiRow& row, const Word* words, bool fortran, const void* site);
+
+// The number of calls of this thread that are being recorded: not 0 in what MPI or a tool calls meanwhile.
+extern thread_local constinit int nesting __attribute__((tls_model("initial-exec")));
+inline bool is_nested() { return nesting != 0; }
+
+// The function that a nested call goes to without further work, or nullptr. A tool behind the recorder and MPI's
+// Fortran functions make one such call of a PMPI function for each call of the program.
+inline void* straight_to(const RealFunction& real) {
+  if (!is_nested() || real.int_counts.load(std::memory_order_relaxed)) return nullptr;
+  return real.found.load(std::memory_order_acquire);
+}
 
 }  // namespace paceline::inject

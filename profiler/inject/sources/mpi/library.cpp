@@ -133,6 +133,11 @@ void* find_in_mpi(const char* symbol) {
   return search.found;
 }
 
+void* find_in_tool(const char* symbol, const char* pmpi_symbol) {
+  void* function = find_in_mpi(symbol);
+  return function != find_in_mpi(pmpi_symbol) ? function : nullptr;
+}
+
 MpiDepth open_mpi_library(char* version, std::size_t capacity) {
   char text[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest
   int length = 0;

@@ -24,9 +24,14 @@ enum class MpiDepth : int {
 };
 extern std::atomic<MpiDepth> mpi_depth;
 
-// Finds a symbol such as PMPI_Send in the program's library. Returns nullptr if there is none. Slow: callers keep the
+// Finds a symbol such as PMPI_Send behind the recorder: in another tool or in the program's library. Returns nullptr if
+// there is none. Slow: callers keep the
 // result.
 void* find_in_mpi(const char* symbol);
+
+// The function `symbol` of a tool that stands behind the recorder and before the MPI library, whose own function of
+// that name is also called `pmpi_symbol`. Returns nullptr if there is none. Slow.
+void* find_in_tool(const char* symbol, const char* pmpi_symbol);
 
 // The library's functions, and the values that mpi.h of its ABI defines. Set by open_mpi_library().
 struct MpiLibrary {

@@ -11,6 +11,7 @@
 #include "profiler/inject/sources/clock_exchange/exchange.h"
 #include "profiler/inject/sources/mpi/communicators.h"
 #include "profiler/inject/sources/mpi/requests.h"
+#include "profiler/inject/sources/mpi/static_library.h"
 #include "profiler/inject/sources/sources.h"
 #include "profiler/inject/sources/watch/hang.h"
 #include "profiler/inject/system/mapping_guard.h"
@@ -47,8 +48,8 @@ void note_whether_spawned() {
   record_setting("spawned_by_mpi", "1");
 }
 
-// At the end of a recording: one line if an MPI launcher started several ranks and no call to MPI was seen, or if there
-// were sessions only.
+// At the end of a recording: one line if an MPI launcher started several ranks and no call to MPI was seen, unless
+// there was a line about it at the start (static_library.h), or if there were sessions only.
 void report_missing_mpi() {
   if (const int count = spawned.load(std::memory_order_relaxed); count > 0) {
     say("MPI_Comm_spawn started %d process%s, which the traces of this run do not show", count, count == 1 ? "" : "es");
@@ -60,7 +61,7 @@ void report_missing_mpi() {
   if (found_depth != MpiDepth::nothing || session.file.header->rank != 0) return;  // once in a job
   for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* ranks = getenv(launcher);
-    if (ranks == nullptr || atoi(ranks) < 2) continue;
+    if (ranks == nullptr || atoi(ranks) < 2 || has_static_mpi()) continue;
     say("%s ranks were started, but no call of MPI was seen: a program that links MPI statically hides its calls; link "
         "MPI's shared library to record them",
         ranks);
@@ -79,8 +80,6 @@ void compare_clocks() {
 }
 
 }  // namespace
-
-thread_local constinit int SessionCall::depth_ = 0;
 
 void before_init() {
   constexpr std::int64_t a_minute_ns = 60'000'000'000;  // no signal handler may call MPI_Init

@@ -6,22 +6,6 @@
 
 namespace paceline::inject {
 
-// One of MPI_Init, PMPI_Init, MPI_Finalize and so on. Another tool's MPI_Init calls PMPI_Init, and Fortran's calls C's:
-// the steps belong to the outermost one.
-class SessionCall {
- public:
-  SessionCall() : outermost_(depth_++ == 0) {}
-  ~SessionCall() { --depth_; }
-  SessionCall(const SessionCall&) = delete;
-  SessionCall& operator=(const SessionCall&) = delete;
-
-  bool is_outermost() const { return outermost_; }
-
- private:
-  static thread_local constinit int depth_ __attribute__((tls_model("initial-exec")));
-  const bool outermost_;
-};
-
 void before_init();
 void after_init();
 void before_finalize();

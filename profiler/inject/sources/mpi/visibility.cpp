@@ -18,7 +18,9 @@
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,10 +28,13 @@
 #include <atomic>
 #include <utility>
 
+#include "profiler/inject/sources/mpi/static_library.h"
+#include "profiler/record/environment.h"
+
 namespace paceline::inject {
 namespace {
 
-constexpr std::size_t most_wrappers = 1408;
+constexpr std::size_t most_wrappers = 2560;
 constexpr ElfW(Half) absent_version = 0x8002;
 
 // The dynamic symbols of one loaded object.
@@ -186,8 +191,9 @@ constexpr std::array<Resolver, sizeof...(index)> make_resolvers(std::index_seque
 constexpr auto resolvers = make_resolvers(std::make_index_sequence<most_wrappers>());
 
 bool is_mpi(const char* name) {
+  if (*name == 'P' || *name == 'p') ++name;
   return strncmp(name, "MPI_", 4) == 0 || strncmp(name, "MPIX_", 5) == 0 || strncmp(name, "mpi_", 4) == 0 ||
-         strncmp(name, "mpix_", 5) == 0 || strncmp(name, "PMPI_", 5) == 0 || strncmp(name, "PMPIX_", 6) == 0;
+         strncmp(name, "mpix_", 5) == 0;
 }
 
 struct Own {
@@ -285,4 +291,7 @@ __attribute__((visibility("hidden"), ifunc("at_relocation"))) void paceline_relo
 __attribute__((constructor)) static void paceline_match_mpi() {
   paceline_relocated();
   paceline::inject::match_mpi_libraries();
+  if (getauxval(AT_SECURE) == 0 && getenv(paceline::record::env_output) != nullptr) {
+    paceline::inject::report_static_mpi();
+  }
 }

@@ -6,6 +6,9 @@
 
 #define PACELINE_EXPORT extern "C" __attribute__((visibility("default")))
 
+// Where the function that uses it is called.
+#define PACELINE_CALL_SITE __builtin_extract_return_addr(__builtin_return_address(0))
+
 #define WORDS_1 Word a
 #define WORDS_2 WORDS_1, Word b
 #define WORDS_3 WORDS_2, Word c
