@@ -21,8 +21,8 @@ void balance_ranks(ReplayProgram& program);
 // more.
 void relieve_ranks(ReplayProgram& program, const std::vector<std::size_t>& ranks);
 
-// By how much each rank's own work exceeds the median of all ranks, in ns: the sum over the phases of the iterations after
-// the first `warmup`. Cost: linear in the items, and a sort of the ranks for each phase of an iteration.
+// By how much each rank's own work exceeds the median of all ranks, in ns: the sum over the phases of the iterations
+// after the first `warmup`. Cost: linear in the items, and a sort of the ranks for each phase of an iteration.
 std::vector<double> excess_work(const ReplayProgram& program, std::size_t warmup);
 
 // The standard deviation of a rank's work in an iteration around the rank's own mean, in ns, over iterations after the

@@ -13,9 +13,9 @@
 namespace paceline::analysis {
 namespace what_if_parts {
 
-constexpr double least_change = 0.01;      // of the step; smaller ones are not worth a line
-// Ranks, and hosts, that are relieved one after another: those with the most work beyond the median of all ranks. If more
-// of them are slow, relieving one alone saves nothing.
+constexpr double least_change = 0.01;  // of the step; smaller ones are not worth a line
+// Ranks, and hosts, that are relieved one after another: those with the most work beyond the median of all ranks. If
+// more of them are slow, relieving one alone saves nothing.
 constexpr std::size_t most_relieved = 8;
 
 struct Candidate {

@@ -26,8 +26,8 @@ std::optional<double> speed_up_without(const Report& report, const LostTime& los
 
 // The prediction to try first among those that do the same work for the same images. It is the relief of the rank or
 // host that holds the others up if that gains at least half of what the best one gains. Else it is the best change that
-// keeps the results of training and the machine, by the same rule; else the best one. Faster layers and kernels are none
-// of them. Relief of a rank or host and equal ranks only count where one is late beyond chance or a rank holds the
+// keeps the results of training and the machine, by the same rule; else the best one. Faster layers and kernels are
+// none of them. Relief of a rank or host and equal ranks only count where one is late beyond chance or a rank holds the
 // critical path. nullptr where none gains.
 const Prediction* first_prediction(const RunAnalysis& run);
 // The relief of a rank, or ranks with equal work, that shortens a step most; nullptr where none of them shortens it.

@@ -121,8 +121,8 @@ class TrackBuilder {
   // Gives a slice another name.
   void rename(std::uint32_t slice, NameId name);
 
-  // The slices so far, in the order in which they were added, not yet sorted or nested. An open slice has no duration yet.
-  // The reference holds until the next slice is added.
+  // The slices so far, in the order in which they were added, not yet sorted or nested. An open slice has no duration
+  // yet. The reference holds until the next slice is added.
   const Slices& slices() {
     cut_room();
     return track_.slices;

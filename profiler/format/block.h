@@ -31,8 +31,8 @@ class BlockEncoder {
 
   // Encodes whole_slots(slots, count) of a chunk, and takes track, sequence and thread_id from the chunk's header.
   // `count` is at most slots_per_chunk. The result is the block, ready to be appended to the file, valid until the next
-  // call. Empty if the chunk has no whole event, if zstd fails, or if there was no memory for the scratch buffers (about
-  // 1 MiB).
+  // call. Empty if the chunk has no whole event, if zstd fails, or if there was no memory for the scratch buffers
+  // (about 1 MiB).
   std::span<const std::byte> encode(const ChunkHeader& chunk, const Slot* slots, std::size_t count) noexcept;
 
  private:

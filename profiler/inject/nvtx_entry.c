@@ -1,9 +1,10 @@
-/* libpaceline-nvtx.so: what NVTX loads (NVTX_INJECTION64_PATH). It passes NVTX on to the recorder if that is in the program.
+/* libpaceline-nvtx.so: what NVTX loads (NVTX_INJECTION64_PATH). It passes NVTX on to the recorder if that is in the
+ * program.
  *
- * A static program, or one of another C library, loads this file, too: NVTX calls dlopen there as anywhere. The recorder
- * itself needs the C library of the program and thread-local storage, and would end such a program with SIGSEGV. So this
- * library needs nothing: no other library, no thread-local storage, no constructor. Its references are weak, and null where
- * the program has no such function. */
+ * A static program, or one of another C library, loads this file, too: NVTX calls dlopen there as anywhere. The
+ * recorder itself needs the C library of the program and thread-local storage, and would end such a program with
+ * SIGSEGV. So this library needs nothing: no other library, no thread-local storage, no constructor. Its references are
+ * weak, and null where the program has no such function. */
 #include <stddef.h>
 
 #define RTLD_NOW_ 2 /* of the GNU C library, the only one that the recorder is loaded into */
@@ -32,8 +33,8 @@ static int pass_on(Initialize* preloaded, const char* name, void* of_nvtx) {
   return initialize != NULL ? initialize(of_nvtx) : 0;
 }
 
-/* Called by NVTX at a program's first NVTX call, and at the first call of an extension of NVTX. 1: the calls are recorded;
- * 0: they do nothing. */
+/* Called by NVTX at a program's first NVTX call, and at the first call of an extension of NVTX. 1: the calls are
+ * recorded; 0: they do nothing. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void* get_export_table) {
   return pass_on(paceline_initialize_nvtx, "paceline_initialize_nvtx", get_export_table);
 }

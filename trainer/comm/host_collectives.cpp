@@ -34,15 +34,18 @@ void HostCollectives::wait_for_all() {
 }
 
 void HostCollectives::broadcast(std::span<float> values, int root) {
-  host_collectives::in_calls(values, [&](float* data, int count) { MPI_Bcast(data, count, MPI_FLOAT, root, ranks_->world); });
+  host_collectives::in_calls(values,
+                             [&](float* data, int count) { MPI_Bcast(data, count, MPI_FLOAT, root, ranks_->world); });
 }
 
 void HostCollectives::broadcast(std::span<std::uint64_t> values, int root) {
-  host_collectives::in_calls(values, [&](std::uint64_t* data, int count) { MPI_Bcast(data, count, MPI_UINT64_T, root, ranks_->world); });
+  host_collectives::in_calls(
+      values, [&](std::uint64_t* data, int count) { MPI_Bcast(data, count, MPI_UINT64_T, root, ranks_->world); });
 }
 
 void HostCollectives::broadcast(std::span<std::byte> values, int root) {
-  host_collectives::in_calls(values, [&](std::byte* data, int count) { MPI_Bcast(data, count, MPI_BYTE, root, ranks_->world); });
+  host_collectives::in_calls(
+      values, [&](std::byte* data, int count) { MPI_Bcast(data, count, MPI_BYTE, root, ranks_->world); });
 }
 
 void HostCollectives::allreduce_sum(std::span<double> values) {
@@ -57,8 +60,9 @@ void HostCollectives::allgather(std::span<const std::byte> own, std::span<std::b
 }
 
 void HostCollectives::send(std::span<const std::byte> bytes, int to) {
-  host_collectives::in_calls(bytes,
-           [&](const std::byte* data, int count) { MPI_Send(data, count, MPI_BYTE, to, host_collectives::message_tag, ranks_->world); });
+  host_collectives::in_calls(bytes, [&](const std::byte* data, int count) {
+    MPI_Send(data, count, MPI_BYTE, to, host_collectives::message_tag, ranks_->world);
+  });
 }
 
 void HostCollectives::receive(std::span<std::byte> bytes, int from) {

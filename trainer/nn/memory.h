@@ -29,8 +29,8 @@ class Memory {
     return room;
   }
 
-  // The spans have the same length and lie in buffers of this memory. All operations are complete when the call returns.
-  // Inside gradients_ready of a model with a stream, they are queued in that stream instead.
+  // The spans have the same length and lie in buffers of this memory. All operations are complete when the call
+  // returns. Inside gradients_ready of a model with a stream, they are queued in that stream instead.
   virtual void add(std::span<const float> from, std::span<float> to) = 0;  // to += from
   virtual void divide(std::span<float> values, float divisor) = 0;
 

@@ -58,8 +58,8 @@ class Optimizer {
 
   virtual std::string name() const = 0;  // one of optimizer_names()
 
-  // The part of the flat buffers that the optimizer was made for. step() takes these parts of weights and gradients, and
-  // arrays() are as long.
+  // The part of the flat buffers that the optimizer was made for. step() takes these parts of weights and gradients,
+  // and arrays() are as long.
   Slice shard() const { return {first_, elements_}; }
   void set_first(std::size_t first) { first_ = first; }
 
@@ -114,7 +114,8 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const
                                           std::size_t elements);
 
 // An optimizer for a part of the flat buffers. Not lars, whose rates need whole parameters: std::invalid_argument.
-std::unique_ptr<Optimizer> make_shard_optimizer(const OptimizerOptions& options, const std::vector<Parameter>& parameters,
-                                                std::size_t elements, Slice shard);
+std::unique_ptr<Optimizer> make_shard_optimizer(const OptimizerOptions& options,
+                                                const std::vector<Parameter>& parameters, std::size_t elements,
+                                                Slice shard);
 
 }  // namespace paceline::train

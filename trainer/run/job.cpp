@@ -1,7 +1,7 @@
 #include "trainer/run/job.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cmath>
 #include <utility>
@@ -35,8 +35,8 @@ double Job::global_batch() const {
 std::size_t Job::planned_images() const {
   const std::size_t images = data.train->size();
   if (!options.evaluate_only) return images;
-  const std::size_t of_iteration = static_cast<std::size_t>(options.batch_size * options.accumulate) *
-                                   static_cast<std::size_t>(replicas.size());
+  const std::size_t of_iteration =
+      static_cast<std::size_t>(options.batch_size * options.accumulate) * static_cast<std::size_t>(replicas.size());
   return std::max(images, of_iteration);
 }
 

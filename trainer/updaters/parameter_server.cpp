@@ -164,7 +164,7 @@ class Server {
 
   Collectives& collectives_;
   Optimizer& optimizer_;
-  Memory& memory_;  // of the model
+  Memory& memory_;          // of the model
   std::vector<float> own_;  // rank 0's gradient, if the host cannot read it
   const std::optional<std::uint64_t> most_ahead_;
 

@@ -12,7 +12,8 @@ namespace paceline::viewer {
 
 // The phases in which any rank spent time, in the order of phase_order.
 std::vector<analysis::Phase> phases_present(const Run& run);
-// The same, and the phases whose colour appears on any other row, such as a copy on a stream. Cost: linear in the kinds of slices.
+// The same, and the phases whose colour appears on any other row, such as a copy on a stream. Cost: linear in the kinds
+// of slices.
 std::vector<analysis::Phase> phases_drawn(const Run& run);
 
 class Legend : public QWidget {

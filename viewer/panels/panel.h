@@ -5,8 +5,8 @@
 //     CountPanel(Document& document, ViewState& state);
 //   };
 //
-// It gets onto the page by one line of the table in panels.cpp. Panels at the bottom are docks: they share tabs, and can
-// be moved, floated and closed.
+// It gets onto the page by one line of the table in panels.cpp. Panels at the bottom are docks: they share tabs, and
+// can be moved, floated and closed.
 #pragma once
 
 #include <span>

@@ -213,10 +213,10 @@ class ViewState : public QObject {
   void panel_wanted(const QString& title);
   void page_wanted(int pages);
   void step_wanted(paceline::viewer::ViewState::Step step);
-  void row_hiding_wanted();  // of the row of the selection
+  void row_hiding_wanted();           // of the row of the selection
   void row_pinning_wanted();          // of the row of the selection, or its unpinning
   void colour_wanted(bool of_phase);  // of the name of the selection, or of its phase
-  void partner_wanted();     // the slice that the selected one started, or was started by
+  void partner_wanted();              // the slice that the selected one started, or was started by
 
  private:
   struct Folds {

@@ -223,8 +223,8 @@ bool start_thread() {
   return error == 0;
 }
 
-// At exit() it runs before the CUDA libraries shut down, because it was registered after they started; at _exit() it runs
-// when the recorder closes the file.
+// At exit() it runs before the CUDA libraries shut down, because it was registered after they started; at _exit() it
+// runs when the recorder closes the file.
 void finish() {
   if (getpid() != owner || finishing.exchange(true, std::memory_order_acq_rel)) return;
   add_one(wakeups);

@@ -1,6 +1,6 @@
-/* usage: peers nvtx|lttng|mpi: the time of one range (a push and a pop, or two tracepoints) or of one MPI_Allreduce of 8
- * bytes on one rank. Prints the median of bursts, in ns of the thread's CPU time. Between bursts it sleeps, so that the
- * recorder's own thread catches up, as it does in programs that have other work. */
+/* usage: peers nvtx|lttng|mpi: the time of one range (a push and a pop, or two tracepoints) or of one MPI_Allreduce of
+ * 8 bytes on one rank. Prints the median of bursts, in ns of the thread's CPU time. Between bursts it sleeps, so that
+ * the recorder's own thread catches up, as it does in programs that have other work. */
 #include <mpi.h>
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>

@@ -326,7 +326,8 @@ TEST_F(RecordControl, TheEntryOfNvtxNeedsNoLibraryAndNoThreadLocalStorage) {
   const Ended dynamic = run("readelf -Wdl " NVTX_ENTRY);
   ASSERT_TRUE(dynamic.by_itself(0)) << dynamic.err;
   EXPECT_THAT(dynamic.out, testing::HasSubstr("SONAME"));
-  for (const char* unwanted : {"NEEDED", "TLS", "INIT"}) EXPECT_THAT(dynamic.out, testing::Not(testing::HasSubstr(unwanted)));
+  for (const char* unwanted : {"NEEDED", "TLS", "INIT"})
+    EXPECT_THAT(dynamic.out, testing::Not(testing::HasSubstr(unwanted)));
 }
 
 // A launcher may clear LD_PRELOAD.

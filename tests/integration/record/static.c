@@ -1,4 +1,5 @@
-/* usage: static [FILE]: a statically linked program with NVTX ranges; with FILE it prints whether NVTX could load that. */
+/* usage: static [FILE]: a statically linked program with NVTX ranges; with FILE it prints whether NVTX could load that.
+ */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>

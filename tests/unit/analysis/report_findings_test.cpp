@@ -236,7 +236,8 @@ TEST(Findings, NameASlowHostInsteadOfItsRanks) {
   run.per_rank[2].host = run.per_rank[3].host = "bob";
   run.hosts = {"alice", "bob"};
   const LateRank late{.rank = 3, .behind_ns = 2e7, .share_of_step = 0.1, .p_alone = 1e-6};
-  run.lateness = {.iterations = 400, .autocorrelation_time = 1, .block = 12, .judged = true, .tests = 4, .late = {late}};
+  run.lateness = {
+      .iterations = 400, .autocorrelation_time = 1, .block = 12, .judged = true, .tests = 4, .late = {late}};
   run.lateness_causes = {
       {.phase = PhaseExcess{.phase = Phase::forward, .ns = 2e7, .share_of_delay = 1}, .pattern = {}}};
   run.host_lateness = run.lateness;

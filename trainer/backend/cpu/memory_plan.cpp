@@ -37,8 +37,8 @@ std::size_t MemoryPlan::unfilled_bytes() const {
   const std::size_t mapped = storage_.get_deleter().bytes;
   std::vector<unsigned char> filled(mapped / small_page);  // the lowest bit of each
   if (mincore(storage_.get(), mapped, filled.data()) != 0) return mapped;
-  return small_page * static_cast<std::size_t>(
-                          std::ranges::count_if(filled, [](unsigned char bits) { return (bits & 1) == 0; }));
+  return small_page *
+         static_cast<std::size_t>(std::ranges::count_if(filled, [](unsigned char bits) { return (bits & 1) == 0; }));
 }
 
 void MemoryPlan::Unmap::operator()(void* pointer) const { munmap(pointer, bytes); }

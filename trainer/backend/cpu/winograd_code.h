@@ -292,8 +292,8 @@ bool runs_here() { return PACELINE_WINOGRAD_RUNS_HERE; }
 Shape turned(const Shape& s) { return {s.batch, s.height, s.width, s.out, s.in}; }
 
 std::size_t work_size(const Shape& shape, int threads) {
-  return std::max({convolution_work(shape, threads), convolution_work(turned(shape), threads),
-                   GradientWork(shape, threads).total});
+  return std::max(
+      {convolution_work(shape, threads), convolution_work(turned(shape), threads), GradientWork(shape, threads).total});
 }
 
 void forward(const Shape& shape, const float* source, const float* weights, const float* bias, float* output,

@@ -7,7 +7,8 @@
 //   group of tiles from the pixels to the output, in memory of its own;
 // - those with fewer tiles transform a chunk of the source first. Then each thread takes a piece of the output channels
 //   and transforms the weights of that piece;
-// - gradients of weights transform a chunk of source and gradient first. With at least as many tiles as output channels,
+// - gradients of weights transform a chunk of source and gradient first. With at least as many tiles as output
+// channels,
 //   each thread then takes matrices, 36 to choose from, and adds the products of the whole chunk. With fewer tiles it
 //   takes a piece of the output channels, as above.
 
@@ -119,8 +120,7 @@ void convolve_by_channels(const Shape& s, const float* source, const float* bias
   const std::size_t sharing = static_cast<std::size_t>(threads) > pieces ? sizes.groups : 1;
 #pragma omp parallel num_threads(threads)
   {
-    float* const weights =
-        work + sizes.groups * planes.size() + static_cast<std::size_t>(this_thread()) * sizes.thread;
+    float* const weights = work + sizes.groups * planes.size() + static_cast<std::size_t>(this_thread()) * sizes.thread;
     float* const products = weights + sizes.weights;
     for (std::size_t begin = 0; begin < tiling.total; begin += sizes.groups * group) {
       const std::size_t groups = std::min(sizes.groups, divide_up(tiling.total - begin, group));
@@ -160,8 +160,8 @@ void convolve(const Shape& s, const float* source, const float* bias, float* out
                    : convolve_by_channels(s, source, bias, output, work, threads, transform);
 }
 
-// Work memory of the weights' gradient: source and gradient of a chunk of tiles, then products: of all threads together,
-// or by channels, of each thread.
+// Work memory of the weights' gradient: source and gradient of a chunk of tiles, then products: of all threads
+// together, or by channels, of each thread.
 struct GradientWork {
   std::size_t channels;  // output channels that are computed at once
   std::size_t tiles;     // of a chunk

@@ -330,8 +330,8 @@ bool attach(NvtxGetExportTableFunc_t export_table) {
 }  // namespace
 }  // namespace paceline::inject
 
-// Called at a program's first NVTX call, once for each copy of NVTX, by libpaceline-nvtx.so (nvtx_entry.c). 1: the calls
-// are recorded; 0: they do nothing.
+// Called at a program's first NVTX call, once for each copy of NVTX, by libpaceline-nvtx.so (nvtx_entry.c). 1: the
+// calls are recorded; 0: they do nothing.
 extern "C" __attribute__((visibility("default"))) int paceline_initialize_nvtx(NvtxGetExportTableFunc_t export_table) {
   // A handler that emits now would wait in NVTX for the thread that it interrupted.
   const paceline::inject::SignalsBlocked blocked;
