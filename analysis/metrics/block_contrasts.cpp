@@ -41,7 +41,7 @@ void centre(std::vector<double>& values, std::size_t column, std::size_t columns
   for (std::size_t i = 0; i < n; ++i) values[i * columns + column] -= i < at ? before : after;
 }
 
-// Means over all blocks of `length` neighbouring iterations, which overlap: one row for each block, and one of the means
+// Means over all blocks of `block` neighbouring iterations, which overlap: one row for each block, and one of the means
 // over all iterations.
 std::vector<double> block_means(std::span<const double> values, std::size_t columns, std::size_t block) {
   const std::size_t rows = values.size() / columns;

@@ -15,9 +15,10 @@ namespace lateness_cause_parts {
 constexpr double least_share_of_delay = 0.5;
 constexpr double most_affected = 0.2, lateness_of_affected = 0.8;
 constexpr std::size_t fewest_repeats = 3;  // of a period
-// A rank is late in every p-th iteration if those differ from the others by so many standard errors, far beyond the
-// best of all periods and phases by chance, and the lateness of the others is less than this share of theirs.
 constexpr std::size_t longest_folded_period = 8;
+// A rank is late in every p-th iteration if these iterations differ from the others by `clear_period` standard errors,
+// which is far beyond the best of all periods and phases by chance, and if the lateness in the others is less than the
+// share `elsewhere` of that in these.
 constexpr double clear_period = 4.5, elsewhere = 1.0 / 3;
 
 // The iteration with this number, or nullptr. Numbers rise.

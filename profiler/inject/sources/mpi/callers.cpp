@@ -1,7 +1,6 @@
 #include "profiler/inject/sources/mpi/callers.h"
 
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <string.h>
 #include <strings.h>
 
@@ -10,7 +9,7 @@
 
 #include "profiler/inject/sources/mpi/library.h"
 
-extern "C" int backtrace(void**, int) noexcept __attribute__((weak));  // not every C library has it
+extern "C" int backtrace(void**, int) __attribute__((weak));  // not every C library has it
 
 namespace paceline::inject {
 namespace {
@@ -76,7 +75,7 @@ MpiCaller judge(const void* site, const char* symbol, const void* real, format::
   if (caller != nullptr && caller == object_of(real)) return MpiCaller::library;
   if (is_fortran_library(site)) return MpiCaller::program;
   void* stack[48];
-  const int depth = backtrace != nullptr ? backtrace(stack, sizeof stack / sizeof *stack) : 0;
+  const int depth = &backtrace != nullptr ? backtrace(stack, sizeof stack / sizeof *stack) : 0;
   const void* own = object_of(reinterpret_cast<const void*>(&judge));
   for (int at = 0; at < depth; ++at) {
     Dl_info info{};
