@@ -186,12 +186,7 @@ static void blank_ends(const struct Full* of, uint64_t now) {
   }
 }
 
-EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag) {
-  const int forced = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
-  if (is("starved") && !forced) return CUPTI_SUCCESS;
-  pthread_mutex_lock(&lock);
-  const uint64_t now = now_ns();
-  if (forced || complete_from <= now) set_buffer_aside();
+static void give_back(int forced, uint64_t now) {
   size_t kept = 0;
   for (size_t i = 0; i < full_count; ++i) {
     const struct Full of = full[i];
@@ -203,6 +198,15 @@ EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag) {
     complete(NULL, 0, of.buffer, of.size, of.used);
   }
   full_count = kept;
+}
+
+EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+  const int forced = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+  if (is("starved") && !forced) return CUPTI_SUCCESS;
+  pthread_mutex_lock(&lock);
+  const uint64_t now = now_ns();
+  if (forced || complete_from <= now) set_buffer_aside();
+  give_back(forced, now);
   pthread_mutex_unlock(&lock);
   return CUPTI_SUCCESS;
 }
@@ -213,6 +217,8 @@ static void put(const void* record, size_t bytes) {
   if (buffer != NULL && used + bytes > size) {
     if (!is("starved")) set_buffer_aside();
     buffer = NULL;  // starved: as if it were never given back
+    // CUPTI's own thread delivers full buffers between the flushes, too.
+    if (full_count >= 64) give_back(0, now_ns());
   }
   if (buffer == NULL) {
     size_t most = 0;
