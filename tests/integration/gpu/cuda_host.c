@@ -1,9 +1,9 @@
-// usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the driver
-// does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
+// usage: cuda_host [WAYS]: stands for a program that uses CUDA: loads $CUDA_INJECTION64_PATH and calls it, as the
+// driver does when it is initialised; then, with the stand-in of CUPTI loaded, lets it tell of 3 × 1000 launches.
 //   WAYS "kill" ends by SIGKILL after half a second, "kill-busy" and (in larger number) "kill-queued" in the midst of
-//   launches, each followed by a mark, "exit-at-once" calls _exit right after the launches, "many" launches 60 times as many, "graphs" launches graphs instead,
-//   "named" names its context and streams before, "idle" says at the end what the recorder's threads do while nothing
-//   happens
+//   launches, each followed by a mark, "exit-at-once" calls _exit right after the launches, "many" launches 60 times as
+//   many, "graphs" launches graphs instead, "named" names its context and streams before, "idle" says at the end what
+//   the recorder's threads do while nothing happens
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>

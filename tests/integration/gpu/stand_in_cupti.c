@@ -1,10 +1,10 @@
 // A stand-in for libcupti, for machines without a GPU: it answers as CUPTI is documented to and as $STAND_IN says, so
-// that what surrounds CUPTI (buffers, flushing, exit, refusals) can be tested. It is no CUPTI: that the real one behaves
-// so is not shown by any test. It is built twice: as CUDA 13's, and as an old one of CUDA 12 (STAND_IN_VERSION), which
-// cannot leave out single calls.
+// that what surrounds CUPTI (buffers, flushing, exit, refusals) can be tested. It is no CUPTI: that the real one
+// behaves so is not shown by any test. It is built twice: as CUDA 13's, and as an old one of CUDA 12
+// (STAND_IN_VERSION), which cannot leave out single calls.
 //
-// As cupti_activity.h says, a flush returns the buffers whose records are all complete, and a forced one all of them. The
-// end of a record that is incomplete then is 0.
+// As cupti_activity.h says, a flush returns the buffers whose records are all complete, and a forced one all of them.
+// The end of a record that is incomplete then is 0.
 //
 //   STAND_IN=works      (default) takes buffers, fills them, gives them back when flushed
 //   STAND_IN=queued     as works, but each kernel ends 50 ms after its launch: the device is never idle
@@ -88,7 +88,7 @@ EXPORT CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t call, const char** name) {
-  *name = domain == CUPTI_CB_DOMAIN_DRIVER_API                             ? "cuCtxSynchronize"
+  *name = domain == CUPTI_CB_DOMAIN_DRIVER_API                      ? "cuCtxSynchronize"
           : call == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 ? "cudaLaunchKernel_v7000"
                                                                     : "cudaMemcpyAsync_ptsz_v7000";
   return CUPTI_SUCCESS;
@@ -243,8 +243,8 @@ static void put(const void* record, size_t bytes) {
 }
 
 // What a program with a GPU would have caused: so many launches by this thread, each of 2 µs, whose kernels of 10 µs
-// follow one another; then a call that waits for them; meanwhile a copy from the host and one to another device, each of
-// 50 µs. Returns the kinds that were enabled.
+// follow one another; then a call that waits for them; meanwhile a copy from the host and one to another device, each
+// of 50 µs. Returns the kinds that were enabled.
 EXPORT int stand_in_run(unsigned first, unsigned launches, unsigned thread) {
   uint64_t now;
   if (request == NULL) return 0;  // nobody listens

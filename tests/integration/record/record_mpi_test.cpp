@@ -18,25 +18,6 @@ std::uint64_t identity_of(const RecordedFile& file, std::uint32_t communicator) 
   return 0;
 }
 
-// The recorder sees all calls of the program, and another tool sees what it sees alone.
-TEST_F(RecordMpi, AnotherToolCountsTheSameCalls) {
-  const std::string alone = PMPI_PROGRAM "alone", linked = PMPI_PROGRAM "linked", inside = PMPI_PROGRAM "inside";
-  const std::string preload = "env LD_PRELOAD=" PMPI_TOOL " ";
-  for (const auto& [before, program] : {std::pair(preload, alone), {std::string(), linked}, {std::string(), inside}}) {
-    const Ended without = run(before + program);
-    ASSERT_TRUE(without.by_itself(0)) << without.err;
-    ASSERT_EQ(without.out, "tool: 202\n") << program;
-    std::filesystem::remove_all(directory / "run");
-    const Ended ended = run(before + PACELINE " record -o run -- " + program);
-    EXPECT_TRUE(ended.by_itself(0)) << ended.err;
-    EXPECT_EQ(ended.out, "tool: 202\n") << program;
-    EXPECT_EQ(ended.err, "") << program;
-    ASSERT_EQ(files().size(), 1U) << program;
-    EXPECT_EQ(files()[0].of(EventType::mpi_end).size(), 102U) << program << ": MPI_Comm_rank is not recorded";
-    EXPECT_EQ(files()[0].of(EventType::mpi_begin_coll).size(), 100U) << program;
-  }
-}
-
 // The two ranks of program.c, whose calls are known in number.
 TEST_F(RecordMpi, AProgramOfThirtyLinesIsRecordedCallByCall) {
   const Ended ended = run(mpirun() + "-n 2 " + recorded() + PROGRAM);
