@@ -17,7 +17,7 @@ if(TARGET paceline-report-mpi)
 endif()
 install(DIRECTORY profiler/pytorch/ DESTINATION lib/paceline/pytorch COMPONENT program FILES_MATCHING PATTERN "*.py"
         PATTERN "__pycache__" EXCLUDE)
-install(FILES README.md CHANGELOG.md DESTINATION share/doc/paceline COMPONENT program)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/paceline COMPONENT program)
 install(DIRECTORY docs/ DESTINATION share/doc/paceline/docs COMPONENT program)
 if(TARGET paceline-view)
   install(TARGETS paceline-view RUNTIME DESTINATION bin COMPONENT viewer)
@@ -31,6 +31,8 @@ if(TARGET paceline-train)
   cmake_path(IS_PREFIX DNNL_FROM_PYPI "${DNNL_LIBRARY}" unpacked)  # samples/setup.sh --onednn
   if(unpacked)
     install(FILES ${DNNL_FROM_PYPI}/lib/libdnnl.so.3 DESTINATION lib/paceline COMPONENT trainer)
+    install(FILES ${DNNL_FROM_PYPI}/share/doc/onednn/LICENSE ${DNNL_FROM_PYPI}/share/doc/onednn/THIRD-PARTY-PROGRAMS
+            DESTINATION share/doc/paceline-trainer/onednn COMPONENT trainer)
     set_target_properties(paceline-train PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/paceline")
   else()
     set_target_properties(paceline-train PROPERTIES INSTALL_RPATH "")

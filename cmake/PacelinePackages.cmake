@@ -27,8 +27,8 @@ macro(paceline_package component name depends summary description)
   set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
   set(CPACK_DEBIAN_${upper}_DESCRIPTION "${summary}\n${description}")
   set(CPACK_COMPONENT_${upper}_DESCRIPTION "${summary}\n${description}")
-  install(FILES ${CMAKE_BINARY_DIR}/debian/changelog.Debian.gz cmake/debian/copyright DESTINATION share/doc/${name}
-          COMPONENT ${component})
+  install(FILES ${CMAKE_BINARY_DIR}/debian/changelog.Debian.gz DESTINATION share/doc/${name} COMPONENT ${component})
+  install(FILES cmake/debian/${name}.copyright DESTINATION share/doc/${name} RENAME copyright COMPONENT ${component})
 endmacro()
 set(same_version "paceline (= ${PROJECT_VERSION}-1)")
 paceline_package(program paceline ""

@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(build-essential cmake ninja-build pkg-config ccache ca-certificates
-          libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libzstd-dev libxxhash-dev libjs-chart.js
+          libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libxxhash-dev libjs-chart.js
           libdnnl-dev libopenmpi-dev openmpi-bin libtomlplusplus-dev libjpeg-dev libpng-dev libwebp-dev
           libsimdjson-dev libsqlite3-dev zlib1g-dev libarchive-dev libopen-trace-format2-dev libflatbuffers-dev
           qt6-base-dev qt6-svg-dev qt6-qpa-plugins fonts-dejavu-core python3-pip)
@@ -20,7 +20,7 @@ for option; do
     --tests)
       tests=yes
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
-                 bubblewrap clang-16 libclang-rt-16-dev lld-16 libmpich-dev mpich musl-tools netpipe-openmpi otf2-tools python3-torch
+                 bubblewrap clang-format shellcheck clang-16 libclang-rt-16-dev lld-16 libmpich-dev mpich musl-tools netpipe-openmpi otf2-tools python3-torch
                  protobuf-compiler) ;;
     --onednn) onednn=asked ;;
     *)
@@ -55,12 +55,14 @@ fi
 # pyarrow, which the tests of `paceline export --to arrow` read with, has no Debian package: an environment of its own.
 if [ $tests = yes ] && [ ! -x build/deps/pyarrow/bin/python3 ]; then
   echo "Fetching pyarrow (PyPI)"
-  python3 -m venv build/deps/pyarrow.part && build/deps/pyarrow.part/bin/pip install -q --only-binary=:all: pyarrow &&
+  python3 -m venv build/deps/pyarrow.part && build/deps/pyarrow.part/bin/pip install -q --only-binary=:all: pyarrow==26.0.1 &&
     mv build/deps/pyarrow.part build/deps/pyarrow ||
     echo "setup.sh: pyarrow was not fetched: the test of Arrow exports will be skipped" >&2
 fi
 
 # The NVTX 3 headers: the CUDA toolkit's where there is one, else those of PyPI's package, unpacked beside the build.
+nvtx=13.5.25
+nvtx_hash=f72f21bd338c531afb3f802d03c569e9f7c324739ac332c672a431734d0b5c41
 have_nvtx() {
   local folder
   for folder in "${NVTX_HOME:-}" "${CUDA_HOME:-}" /usr/local/cuda /usr "$PWD/build/deps/nvtx"; do
@@ -86,8 +88,10 @@ PY
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 if ! have_nvtx; then
-  echo "Fetching the NVTX headers (PyPI: nvidia-nvtx)"
-  python3 -m pip download -q --no-deps --only-binary=:all: -d "$folder/nvtx" nvidia-nvtx
+  echo "Fetching the NVTX headers (PyPI: nvidia-nvtx $nvtx)"
+  echo "nvidia-nvtx==$nvtx --hash=sha256:$nvtx_hash" > "$folder/nvtx.txt"
+  python3 -m pip download -q --no-deps --only-binary=:all: --platform manylinux_2_17_x86_64 --require-hashes \
+    -d "$folder/nvtx" -r "$folder/nvtx.txt"
   unpack "$folder/nvtx" build/deps/nvtx
   have_nvtx || { echo "setup.sh: PyPI's nvidia-nvtx holds no nvtx3/nvToolsExt.h; set NVTX_HOME to a folder with include/nvtx3" >&2; exit 1; }
 fi
@@ -135,6 +139,7 @@ for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
             file.write_bytes(archive.read(name))
 (target / "lib/libdnnl.so").symlink_to("libdnnl.so.3")
 PY
+    strip --strip-unneeded build/deps/onednn.part/lib/libdnnl.so.3 &&  # a fifth of what packages ship
     mv build/deps/onednn.part build/deps/onednn
   local status=$?
   rm -rf "$folder" build/deps/onednn.part

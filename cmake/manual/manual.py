@@ -187,7 +187,7 @@ def completion(pages, programs):
     commands = {page.command.removeprefix(name).strip(): page for page in pages}
     for command, _ in pages[0].commands:
         if command not in commands:
-            commands.update({command: page for page in programs if page.name == f"{name}-{command}"})
+            commands.update((command, page) for page in programs if page.name == f"{name}-{command}")
     options, values = [], []
     for command, page in commands.items():
         all_options = [option for title, group in page.groups if title != "Positionals" for option in group]

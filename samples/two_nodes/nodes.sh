@@ -50,7 +50,8 @@ for node in $a $b; do
 done
 printf '%s slots=2\n' $network.1 $network.2 >"$hosts"
 
-export OMPI_MCA_orte_default_hostfile=$hosts OMPI_MCA_plm_rsh_agent="$(realpath "$0") --on $b"
+self=$(realpath "$0")
+export OMPI_MCA_orte_default_hostfile=$hosts OMPI_MCA_plm_rsh_agent="$self --on $b"
 export OMPI_MCA_btl_tcp_if_include=$network.0/24 OMPI_MCA_oob_tcp_if_include=$network.0/24
 status=0
 ip netns exec $a unshare --uts sh -c 'hostname "$0" && exec "$@"' $a "$@" || status=$?

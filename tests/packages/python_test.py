@@ -12,7 +12,7 @@ import tempfile
 
 try:
     import duckdb
-    import pandas
+    import pandas  # noqa: F401
     import polars
     import pyarrow
     import pyarrow.parquet

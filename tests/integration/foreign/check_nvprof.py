@@ -1,7 +1,6 @@
 """usage: check_nvprof.py PACELINE DATABASE: compares what Paceline reads from a database of nvprof (or a zip file with
 one) with its tables."""
 import collections
-import os
 import sqlite3
 import sys
 import tempfile

@@ -268,8 +268,8 @@ def sweep(samples, options):
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for sample in samples:
             variants = range(options.first, options.first + options.count)
-            results = pool.map(lambda number: judge(options.program, sample, number, options.seed, options.keep),
-                               variants)
+            results = pool.map(lambda number, sample=sample: judge(options.program, sample, number, options.seed,
+                                                                   options.keep), variants)
             counts = {"read": 0, "noticed": 0, "refused": 0}
             for failures, happened in results:
                 counts[happened] += 1

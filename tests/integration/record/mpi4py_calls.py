@@ -1,5 +1,6 @@
 # Calls of MPI by way of mpi4py. It knows nothing of Paceline.
-import array, sys
+import array
+import sys
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 rank, size = world.rank, world.size

@@ -92,7 +92,7 @@ touch elsewhere && ln -s elsewhere link
 [ -L link ] && [ -s elsewhere ] || fail "the link was replaced"
 "$TRAIN" make-dataset pictures --format jpeg --image-size 40 --train 20 --test 10 >/dev/null
 # A folder without read permission. root can read it, so root drops these capabilities.
-as=(); [ "$(id -u)" -ne 0 ] || as=(setpriv --bounding-set=-dac_override,-dac_read_search)
+as=(); [ "$(id -u)" -ne 0 ] || as=(setpriv "--bounding-set=-dac_override,-dac_read_search")
 for folder in pictures/train/ pictures/val pictures; do
   chmod 0 "$folder"
   status 1 "${as[@]}" "$TRAIN" --data pictures

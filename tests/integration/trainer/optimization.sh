@@ -27,7 +27,7 @@ status 2 "$TRAIN" "${run[@]}" --optimizer adamw --momentum 0.9
 says "--momentum only applies to --optimizer sgd, lars, rmsprop_warmup, not to adamw"
 
 # The batch doubles at epochs 1 and 2: 10, 5 and 2 iterations of 4, 8 and 16 of the 40 images.
-grow=("${run[@]}" --schedule step --lr-steps 1,2 --grow-batch 2 --warmup none)
+grow=("${run[@]}" --schedule step --lr-steps "1,2" --grow-batch 2 --warmup none)
 "$TRAIN" --threads 1 "${grow[@]}" --epochs 3 --checkpoint grown --log grown.jsonl >/dev/null
 python3 - <<'PY'
 import json

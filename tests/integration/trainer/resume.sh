@@ -76,6 +76,7 @@ for updater in allreduce double_buffering; do
   ranks 2 "${with[@]}" --iterations 8 --checkpoint "often.$updater" --checkpoint-every 2 --keep 3 >/dev/null
   ranks 2 "${with[@]}" --iterations 8 --checkpoint "seldom.$updater" --checkpoint-every 100 >/dev/null
   cmp "often.$updater" "seldom.$updater" || fail "$updater: checkpoints within an epoch changed the run"
+  # shellcheck disable=SC2010 # the names are our own
   ls "often.$updater".* | grep -qvE '[.][12]$' && fail "more than three are kept: $(ls)"
   mv "often.$updater.2" older
   ranks 2 "${with[@]}" --iterations 8 --checkpoint older --resume --log older.jsonl >/dev/null
