@@ -1,12 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all tests: optimised, then what does not need a window or another
-# program again by clang under AddressSanitizer and UndefinedBehaviorSanitizer, with a fuzzer for each reader of files.
-# The last line counts the tests of all presets: N passed, N failed, N skipped.
-# usage: tests/run.sh [release|asan|tsan …]        default: release asan; asan is without the trainer then, to save minutes
+# Installs what is missing, builds everything and runs all tests. The last line counts the tests of all presets: N passed, N failed,
+# N skipped.
+# usage: tests/run.sh [STAGE…]        default: style release asan
+#   style         the form of the source: clang-format, ruff, shellcheck, licences
+#   release       the optimised build and all tests
+#   asan          recorder and analysis again by clang under AddressSanitizer and UndefinedBehaviorSanitizer: what needs no window
+#                 and no other program, with a fuzzer for each reader of files
+#   asan-trainer  the same with the trainer
+#   tsan          the same as asan under ThreadSanitizer
+#   fuzz          each fuzzer for 30 s, with other inputs each time
+#   tidy          clang-tidy on the files that changed since the last commit on main (tests/tidy.sh)
+#   packages      Debian packages and the wheel, built, and used in a bare Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
-sanitized_trainer=ON
-[ $# -gt 0 ] || { set -- release asan; sanitized_trainer=OFF; }
+[ $# -gt 0 ] || set -- style release asan
 
 samples/setup.sh --tests
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -18,21 +25,43 @@ gpus=()
 [ -e /dev/nvidiactl ] || gpus=(-DCMAKE_CUDA_ARCHITECTURES=80)
 
 results=() failed=()
-for preset in "$@"; do
-  printf '\n== %s: build\n' "$preset"
-  viewer=ON trainer=ON  # the viewer reads files through the analysis alone, which the sanitized builds test
-  [ "$preset" = release ] || viewer=OFF trainer=$sanitized_trainer
-  samples/configure.sh "$preset" -DPACELINE_TESTS=ON -DPACELINE_TRAINER=$trainer -DPACELINE_VIEWER=$viewer "${gpus[@]}"
-  cmake --build --preset "$preset"
-  printf '\n== %s: tests\n' "$preset"
+
+# build_and_test PRESET TRAINER VIEWER: each part ON or OFF. The viewer reads files through the analysis alone, which the sanitized
+# builds test.
+build_and_test() {
+  local preset=$1
   results+=("build/$preset/tests.xml")
   rm -f "build/$preset/tests.xml"
+  samples/configure.sh "$preset" -DPACELINE_TESTS=ON -DPACELINE_TRAINER="$2" -DPACELINE_VIEWER="$3" "${gpus[@]}" &&
+    cmake --build --preset "$preset" || return 1
+  printf '\n== %s: tests\n' "$preset"
   # Tests wait now and then, so one more than there are cores run at once. The whole output of the programs goes to the
   # file: tally.py reads GoogleTest's summaries in it.
   ctest --test-dir "build/$preset" --output-on-failure -j $(($(nproc) + 1)) --output-junit tests.xml \
-    --test-output-size-passed 1000000 --test-output-size-failed 1000000 --test-output-truncation head ||
-    failed+=("$preset")
+    --test-output-size-passed 1000000 --test-output-size-failed 1000000 --test-output-truncation head
+}
+
+packages() {
+  cmake --workflow --preset packages &&
+    tests/packages/debian_root.sh build/packages/packages &&
+    tests/packages/wheel.sh &&
+    tests/packages/debian_root.sh out/wheel
+}
+
+for stage in "$@"; do
+  printf '\n== %s\n' "$stage"
+  begin=$SECONDS
+  case $stage in
+    release) build_and_test release ON ON ;;
+    asan | tsan) build_and_test "$stage" OFF OFF ;;
+    asan-trainer) build_and_test asan ON OFF ;;
+    style | tidy) "tests/$stage.sh" ;;
+    fuzz) tests/fuzz/run.sh 30 ;;
+    packages) packages ;;
+    *) echo "run.sh: unknown stage '$stage'" >&2; exit 2 ;;
+  esac || failed+=("$stage")
+  printf '== %s took %d min %d s\n' "$stage" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60))
 done
 if [ ${#failed[@]} -gt 0 ]; then echo "Failed: ${failed[*]}" >&2; fi
-tests/tally.py "${results[@]}"
+[ ${#results[@]} -eq 0 ] || tests/tally.py "${results[@]}"
 [ ${#failed[@]} -eq 0 ]
