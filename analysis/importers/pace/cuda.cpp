@@ -150,11 +150,17 @@ void PaceCuda::join_nccl() {
   for (const auto& [stream, all] : ran_) {
     for (const Ran& ran : all) {
       const auto* run = std::get_if<events::CudaKernelRun>(&ran.event);
-      if (run == nullptr || run->graph != 0) continue;  // graphs are not launched by calls of NCCL
+      if (run == nullptr) continue;
       const auto kernel = kernels_.find(run->kernel);
-      if (kernel != kernels_.end() && kernel->second.nccl) kernels[run->correlation] = &ran;
+      if (kernel == kernels_.end() || !kernel->second.nccl) continue;
+      if (run->graph != 0) {  // graphs are not launched by calls of NCCL
+        nccl_kernels_of_graphs_.push_back({ran.start_ns, ran.start_ns, ran.end_ns});
+      } else {
+        kernels[run->correlation] = &ran;
+      }
     }
   }
+  std::ranges::sort(nccl_kernels_of_graphs_, {}, &Launch::time_ns);
   if (kernels.empty()) return;
   for (const auto& [thread, calls] : calls_) {
     std::vector<Launch>& launches = nccl_launches_[thread];

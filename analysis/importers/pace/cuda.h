@@ -38,6 +38,8 @@ class PaceCuda {
     std::int64_t start_ns = 0, end_ns = 0;
   };
   const std::vector<Launch>& nccl_launches(std::uint64_t thread) const;
+  // Kernels of NCCL that ran in graphs, in the order of their starts. time_ns is that of the start.
+  const std::vector<Launch>& nccl_kernels_of_graphs() const { return nccl_kernels_of_graphs_; }
 
   std::uint64_t events() const { return events_; }
 
@@ -93,6 +95,7 @@ class PaceCuda {
   std::map<std::uint32_t, std::uint32_t> waited_for_;  // correlation of a call to the stream it waited for
   std::vector<Overhead> overheads_;
   std::map<std::uint64_t, std::vector<Launch>> nccl_launches_;
+  std::vector<Launch> nccl_kernels_of_graphs_;
   std::uint64_t events_ = 0;
 };
 

@@ -208,19 +208,55 @@ void PaceNccl::add_calls(std::uint32_t track_index, std::uint64_t thread, TrackB
   }
 }
 
-std::optional<PaceNccl::Span> PaceNccl::ran(std::uint64_t id, const Work& work, const PaceCuda& cuda,
-                                            std::uint64_t thread) {
-  const auto channels = channels_.find(id);
-  if (channels != channels_.end() && channels->second.start_ns <= channels->second.end_ns) return channels->second;
-  // A plan is enqueued right after its kernel was launched, on the same thread; each kernel is one plan's.
+std::uint64_t PaceNccl::thread_of(const Work& work) const { return context_.events.tracks()[work.track].thread_id; }
+
+// A plan is enqueued right after its kernel was launched, on the same thread; each kernel is one plan's.
+bool PaceNccl::launched_by_its_thread(std::uint64_t id, const Work& work, const PaceCuda& cuda, Span* kernel) {
+  const std::uint64_t thread = thread_of(work);
   const auto& launches = cuda.nccl_launches(thread);
   const auto after = std::ranges::upper_bound(launches, work.start_ns, {}, &PaceCuda::Launch::time_ns);
-  if (after != launches.begin()) {
-    const PaceCuda::Launch& launch = *std::prev(after);
-    const std::uint64_t group = work.group != 0 ? work.group : id;
-    const auto owner = launch_of_group_.try_emplace({thread, launch.time_ns}, group).first;
-    if (owner->second == group) return Span{launch.start_ns, launch.end_ns};
+  if (after == launches.begin()) return false;
+  const PaceCuda::Launch& launch = *std::prev(after);
+  const std::uint64_t group = work.group != 0 ? work.group : id;
+  *kernel = {launch.start_ns, launch.end_ns};
+  return launch_of_group_.try_emplace({thread, launch.time_ns}, group).first->second == group;
+}
+
+void PaceNccl::join_callbacks(const PaceCuda& cuda) {
+  using Plans = std::vector<std::pair<std::uint64_t, std::int64_t>>;  // ids and times
+  std::map<std::uint32_t, Plans> plans;                               // by communicator, as are the launches
+  std::map<std::uint32_t, std::vector<PaceCuda::Launch>> launches;
+  Span kernel;
+  for (const auto& [id, work] : works_) {
+    if (work.type != EventType::nccl_call || work.call != NcclCall::group) continue;
+    if (!launched_by_its_thread(id, work, cuda, &kernel)) plans[work.communicator].emplace_back(id, work.start_ns);
   }
+  if (plans.empty()) return;
+  for (const auto& [id, work] : works_) {
+    if (work.type != EventType::nccl_call || work.call != NcclCall::kernel_launch || !work.end_ns) continue;
+    const std::uint64_t thread = thread_of(work);
+    const auto& all = cuda.nccl_launches(thread);
+    const auto launch = std::ranges::lower_bound(all, work.start_ns, {}, &PaceCuda::Launch::time_ns);
+    if (launch == all.end() || launch->time_ns > *work.end_ns) continue;  // captured: nothing ran
+    if (!launch_of_group_.contains({thread, launch->time_ns})) launches[work.communicator].push_back(*launch);
+  }
+  const auto pair = [&](const Plans& of, const std::vector<PaceCuda::Launch>& kernels) {
+    if (of.size() != kernels.size()) return;  // one of them was not seen
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (kernels[i].start_ns < of[i].second) return;  // a kernel waits for the callback
+    }
+    for (std::size_t i = 0; i < of.size(); ++i) callbacks_[of[i].first] = {kernels[i].start_ns, kernels[i].end_ns};
+  };
+  for (const auto& [communicator, of] : plans) pair(of, launches[communicator]);
+  std::erase_if(plans, [&](const auto& of) { return callbacks_.contains(of.second.front().first); });
+  if (plans.size() == 1) pair(plans.begin()->second, cuda.nccl_kernels_of_graphs());
+}
+
+std::optional<PaceNccl::Span> PaceNccl::ran(std::uint64_t id, const Work& work, const PaceCuda& cuda) {
+  const auto channels = channels_.find(id);
+  if (channels != channels_.end() && channels->second.start_ns <= channels->second.end_ns) return channels->second;
+  if (const auto plan = callbacks_.find(work.group); plan != callbacks_.end()) return plan->second;
+  if (Span kernel; launched_by_its_thread(id, work, cuda, &kernel)) return kernel;
   const auto proxy = proxies_.find(id);
   if (proxy != proxies_.end()) return Span{work.start_ns, proxy->second};
   return std::nullopt;
@@ -335,6 +371,7 @@ void PaceNccl::add_tracks(const PaceCuda& cuda, const std::string& process) {
   process_ = process;
   last_call_ = rank_.info().nccl_events;  // above the numbers of the rank's other processes
   TrackBuilder* proxies = nullptr;
+  join_callbacks(cuda);
   for (const auto& [id, work] : works_) {
     if (work.type == EventType::nccl_proxy) {
       if (proxies == nullptr) proxies = &rank_.add_track(TrackKind::nccl, process + "NCCL proxies");
@@ -347,16 +384,15 @@ void PaceNccl::add_tracks(const PaceCuda& cuda, const std::string& process) {
       continue;
     }
     if (work.type == EventType::nccl_call) continue;
-    const std::uint64_t thread = context_.events.tracks()[work.track].thread_id;
     const auto communicator = communicators_.find(work.communicator);
     NcclRanges::Call* call = nullptr;
     if (communicator != communicators_.end()) {
       const bool message = work.type == EventType::nccl_peer;
       const std::int32_t peer = message ? work.peer : -1;
-      call = ranges_.take(thread, work.start_ns, communicator->second.identity, operation(work.operation).name,
+      call = ranges_.take(thread_of(work), work.start_ns, communicator->second.identity, operation(work.operation).name,
                           work.bytes, peer);
     }
-    add_work(work, ran(id, work, cuda, thread), call);
+    add_work(work, ran(id, work, cuda), call);
   }
   add_untold_calls(cuda);
 }

@@ -2,9 +2,15 @@
 //
 // NCCL reports the end of a collective when it is enqueued. The time at which it ran comes from the first of these that
 // is known: the channels of its kernel (the device's clock), the kernel that the same thread launched just before
-// (CUPTI), or the last of its proxies. Then the collective has the category "collective" (a send or receive
-// "point-to-point") and this time. Otherwise it has the category "enqueue" and the time of its enqueueing, and no waits
-// are computed from it.
+// (CUPTI), the kernel that its plan's callback belongs to, or the last of its proxies. Then the collective has the
+// category "collective" (a send or receive "point-to-point") and this time. Otherwise it has the category "enqueue" and
+// the time of its enqueueing, and no waits are computed from it.
+//
+// NCCL enqueues a plan in a callback on a thread of CUDA's, before the plan's kernel runs, if the plan is launched by a
+// graph, or if the network must be told in the order of the stream (enqueue.cc, hostStreamPlanCallback). Then the
+// thread launched nothing. The callbacks of one communicator come in the order of its launches, and the k-th one
+// belongs to the k-th launch. Of graphs, whose kernels do not name their communicator, that is known only where one
+// communicator has such plans.
 //
 // NCCL's own NVTX range is the call that a collective came from (nccl_ranges.h): both have the same number "call". If
 // no plugin reported a communicator, its track is made from the calls. A collective then ran when the one kernel ran
@@ -78,7 +84,10 @@ class PaceNccl {
   void place_channels();
   KindId kind(NameId name, std::string_view category);
   const Operation& operation(std::uint32_t name);
-  std::optional<Span> ran(std::uint64_t id, const Work& work, const PaceCuda& cuda, std::uint64_t thread);
+  void join_callbacks(const PaceCuda& cuda);
+  bool launched_by_its_thread(std::uint64_t id, const Work& work, const PaceCuda& cuda, Span* kernel);
+  std::uint64_t thread_of(const Work& work) const;
+  std::optional<Span> ran(std::uint64_t id, const Work& work, const PaceCuda& cuda);
   void add_work(const Work& work, std::optional<Span> ran, NcclRanges::Call* call);
   void add_untold_calls(const PaceCuda& cuda);
 
@@ -100,6 +109,7 @@ class PaceNccl {
   std::unordered_map<std::uint64_t, Span> channels_;                                 // by what they worked for
   std::unordered_map<std::uint64_t, std::int64_t> proxies_;                          // the same; the last one's end
   std::map<std::pair<std::uint64_t, std::int64_t>, std::uint64_t> launch_of_group_;  // thread and launch, to group
+  std::unordered_map<std::uint64_t, Span> callbacks_;  // kernels of the plans that callbacks enqueued, by plan
   std::uint64_t events_ = 0;
 };
 

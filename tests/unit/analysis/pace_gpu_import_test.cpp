@@ -227,6 +227,76 @@ TEST(PaceGpuImport, ACollectiveRunsWhenItsKernelDoesAndIsMatchedAcrossRanksByHas
   EXPECT_EQ(trace.names[trace.kind_of(track.slices, 3).category], "enqueue");
 }
 
+// A plan with one collective that a callback on CUDA's thread enqueues. With `launch_at` NCCL also tells of the launch
+// of its kernel, on the main thread.
+void plan_in_callback(GpuFile& file, std::uint64_t at, std::uint64_t sequence, std::uint64_t id,
+                      std::uint64_t launch_at = 0) {
+  const auto call = [&](std::uint64_t from, std::uint64_t to, NcclCall kind, std::uint64_t number) {
+    file.add(from, EventType::nccl_call, pair(file.operation, 9));
+    file.extension(0, pair(static_cast<std::uint64_t>(kind), 0));
+    file.extension(number, 0);
+    file.add(to, EventType::nccl_end, number);
+  };
+  if (launch_at != 0) call(launch_at, launch_at + 400, NcclCall::kernel_launch, id);
+  file.use_thread(888);
+  call(at, at + 10, NcclCall::group, id + 1);
+  file.collective(at + 1, sequence, id + 2, id + 1);
+  file.use_thread(file.main);
+}
+
+std::vector<std::int64_t> begins_of_collectives(const Trace& trace) {
+  const Track& track = track_labelled(trace.ranks[0], "NCCL 0000000000000abc");
+  std::vector<std::int64_t> begins;
+  for (std::size_t i = 0; i < track.slices.size(); ++i) {
+    if (trace.names[trace.kind_of(track.slices, i).category] == "collective")
+      begins.push_back(track.slices.start_ns[i]);
+  }
+  return begins;
+}
+
+TEST(PaceGpuImport, APlanThatACallbackEnqueuedRunsWithTheLaunchOfItsPlaceInTheCommunicator) {
+  GpuFile file;
+  file.communicator(9, 1, 0xabc, 0, "");
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const std::uint64_t at = 10'000 * i;
+    plan_in_callback(file, at + 5500, i, 100 + 10 * i, at + 3900);
+    file.use_thread(999);
+    file.call(at + 4000, 300, 1, 50 + i);
+    file.kernel(at + 6000, 2000, 2, 2, 50 + i);
+    file.use_thread(file.main);
+  }
+  file.collective(45'000, 3, 1000, 1001);  // and one that its own thread enqueued, after its launch
+  file.use_thread(999);
+  file.call(44'000, 300, 1, 60);
+  file.kernel(46'000, 2000, 2, 2, 60);
+  const Trace trace = import(file);
+  EXPECT_THAT(begins_of_collectives(trace), ElementsAre(6000, 16'000, 26'000, 46'000));
+}
+
+TEST(PaceGpuImport, APlanOfAGraphRunsWithTheGraphsKernelOfItsPlace) {
+  GpuFile file;
+  file.communicator(9, 1, 0xabc, 0, "");
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    plan_in_callback(file, 10'000 * i + 5000, i, 100 + 10 * i);
+    file.use_thread(999);
+    file.kernel(10'000 * i + 6000, 2000, 2, 2, 50 + i, 77);
+    file.use_thread(file.main);
+  }
+  EXPECT_THAT(begins_of_collectives(import(file)), ElementsAre(6000, 16'000, 26'000));
+}
+
+TEST(PaceGpuImport, APlanWhoseKernelWasNotSeenIsNotGivenAnother) {
+  GpuFile file;
+  file.communicator(9, 1, 0xabc, 0, "");
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    plan_in_callback(file, 10'000 * i + 5000, i, 100 + 10 * i);
+    file.use_thread(999);
+    if (i != 1) file.kernel(10'000 * i + 6000, 2000, 2, 2, 50 + i, 77);
+    file.use_thread(file.main);
+  }
+  EXPECT_THAT(begins_of_collectives(import(file)), ElementsAre());
+}
+
 // NCCL without its plugin: two calls alone, two in a group with one kernel, two in a group with two.
 GpuFile nccl_ranges_of(int rank, std::uint64_t late) {
   GpuFile file(rank, 2);
