@@ -361,7 +361,7 @@ std::string PaceNccl::missing() const {
   if (uncounted_ > 0) {
     return fmt::format(
         "{} NCCL calls cannot be matched with other ranks': only their NVTX ranges were recorded, and not all of them, "
-        "so that they cannot be counted. NCCL 2.27 or newer numbers them in its profiler plugin",
+        "so that they cannot be counted. NCCL 2.23 or newer numbers them in its profiler plugin",
         uncounted_);
   }
   return "";

@@ -1,4 +1,4 @@
-// NCCL as an event source: a profiler plugin for versions 4, 5 and 6 of the interface.
+// NCCL as an event source: a profiler plugin for versions 1 to 6 of the interface.
 //
 // NCCL loads this library from NCCL_PROFILER_PLUGIN with its first communicator and unloads it with its last, so
 // nothing here may outlive that: no thread, no memory, no lock. NCCL returns the handle of an event and never looks
@@ -19,6 +19,7 @@
 #include "profiler/format/event.h"
 #include "profiler/inject/find_event_sink.h"
 #include "profiler/inject/nccl/nccl_abi.h"
+#include "profiler/inject/nccl/nccl_abi_old.h"
 #include "profiler/inject/sink_events.h"
 #include "profiler/record/environment.h"
 
@@ -205,13 +206,8 @@ std::uint32_t communicator_text(std::uint64_t hash, int rank) {
   return sink->intern(text, at);
 }
 
-Result init(void** context, std::uint64_t hash, int* mask, int wanted, const char* name, int ranks, int rank) {
-  *context = nullptr;
-  *mask = 0;
-  pthread_once(&sink_sought, seek_sink);
-  if (sink == nullptr) return system_error;
-  if (asked_for("proxy")) wanted |= proxy_op;
-  if (asked_for("channels")) wanted |= kernel_channel;
+// Writes what is known of a communicator; ranks: 0 if unknown. Returns its number, which stands for it as a context.
+std::uint32_t define_communicator(std::uint64_t hash, const char* name, int ranks, int rank) {
   const std::uint32_t number = first_communicator | communicator_text(hash, rank);
   const std::uint32_t name_id = name != nullptr ? sink->intern(name, strlen(name)) : 0;
   define_in(*sink, events::Communicator{.communicator = number,
@@ -219,9 +215,28 @@ Result init(void** context, std::uint64_t hash, int* mask, int wanted, const cha
                                         .identity = hash,
                                         .rank = static_cast<std::uint32_t>(rank),
                                         .name = name_id});
-  *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
+  return number;
+}
+
+void* context_of(std::uint32_t communicator) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(communicator));
+}
+
+Result begin_plugin(void** context, int* mask, int wanted) {
+  *context = nullptr;
+  *mask = 0;
+  pthread_once(&sink_sought, seek_sink);
+  if (sink == nullptr) return system_error;
+  if (asked_for("proxy")) wanted |= proxy_op;
+  if (asked_for("channels")) wanted |= kernel_channel;
   *mask = wanted;
   return success;
+}
+
+Result init(void** context, std::uint64_t hash, int* mask, int wanted, const char* name, int ranks, int rank) {
+  const Result began = begin_plugin(context, mask, wanted);
+  if (began == success) *context = context_of(define_communicator(hash, name, ranks, rank));
+  return began;
 }
 
 constexpr int wanted4 = group | collective | peer;
@@ -310,7 +325,77 @@ Result record_event_state(void* handle, int state, StateArguments* arguments) {
 
 Result finalize(void*) { return success; }
 
+// --- versions 1 to 3
+
+// The communicators that events have named, so that each is defined once: a table without a lock. Two threads that meet
+// a communicator at the same time both define it, equally.
+class Known {
+ public:
+  std::uint32_t number(std::uint64_t hash, const char* name, int rank) {
+    const std::uint64_t key = (hash ^ static_cast<std::uint64_t>(rank) << 48) | 1;
+    for (std::size_t i = 0; i < size; ++i) {
+      Entry& entry = entries_[(key / 2 + i) % size];
+      std::uint64_t found = entry.key.load(std::memory_order_acquire);
+      if (found == 0 && entry.key.compare_exchange_strong(found, key)) found = key;
+      if (found != key) continue;
+      std::uint32_t number = entry.number.load(std::memory_order_relaxed);
+      if (number == 0) {
+        number = define_communicator(hash, name, 0, rank);
+        entry.number.store(number, std::memory_order_relaxed);
+      }
+      return number;
+    }
+    return define_communicator(hash, name, 0, rank);  // the table is full
+  }
+
+ private:
+  static constexpr std::size_t size = 256;
+  struct Entry {
+    std::atomic<std::uint64_t> key{0};
+    std::atomic<std::uint32_t> number{0};
+  };
+  Entry entries_[size];
+};
+Known known;
+
+// No kernel channels: these versions do not give the device's clock.
+Result init_old(void** context, int* mask) {
+  const Result began = begin_plugin(context, mask, wanted4);
+  *mask &= ~kernel_channel;
+  return began;
+}
+
+template <class Descriptor>
+Result start_event_old(void*, void** handle, Descriptor* of) {
+  if (handle == nullptr) return success;
+  *handle = nullptr;
+  if (of == nullptr || sink == nullptr || sink->recording() == 0) return success;
+  switch (of->kind) {
+    case group:
+      *handle = begin_call(nullptr, NcclCall::group, operation("Enqueue"));
+      break;
+    case collective:
+      *handle = begin_collective(context_of(known.number(of->collective.hash, of->collective.name, of->rank)),
+                                 newer(of->collective), of->parent);
+      break;
+    case peer:
+      *handle =
+          begin_peer(context_of(known.number(of->peer.hash, of->peer.name, of->rank)), newer(of->peer), of->parent);
+      break;
+    case proxy_op:
+      *handle = begin_proxy(of->proxy_op, of->parent);
+      break;
+  }
+  return success;
+}
+
+Result ignore_state(void*, int, StateArguments*) { return success; }
+
 constexpr char plugin_name[] = "Paceline";
+
+template <class Descriptor>
+constexpr OldProfiler<Descriptor> old_profiler{plugin_name, init_old,     start_event_old<Descriptor>,
+                                               stop_event,  ignore_state, finalize};
 
 }  // namespace
 }  // namespace paceline::inject::nccl
@@ -318,9 +403,15 @@ constexpr char plugin_name[] = "Paceline";
 namespace nccl = paceline::inject::nccl;
 extern "C" {
 #define PACELINE_EXPORT extern __attribute__((visibility("default")))
+PACELINE_EXPORT const nccl::Profiler1 ncclProfiler_v1;
+PACELINE_EXPORT const nccl::Profiler2 ncclProfiler_v2;
+PACELINE_EXPORT const nccl::Profiler3 ncclProfiler_v3;
 PACELINE_EXPORT const nccl::Profiler4 ncclProfiler_v4;
 PACELINE_EXPORT const nccl::Profiler5 ncclProfiler_v5;
 PACELINE_EXPORT const nccl::Profiler6 ncclProfiler_v6;
+const nccl::Profiler1 ncclProfiler_v1 = nccl::old_profiler<nccl::Descriptor1>;
+const nccl::Profiler2 ncclProfiler_v2 = nccl::old_profiler<nccl::Descriptor2>;
+const nccl::Profiler3 ncclProfiler_v3 = nccl::old_profiler<nccl::Descriptor3>;
 const nccl::Profiler4 ncclProfiler_v4 = {nccl::plugin_name,        nccl::init4,   nccl::start_event, nccl::stop_event,
                                          nccl::record_event_state, nccl::finalize};
 const nccl::Profiler5 ncclProfiler_v5 = {nccl::plugin_name,        nccl::init5,   nccl::start_event, nccl::stop_event,

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "profiler/inject/nccl/nccl_abi.h"
+#include "profiler/inject/nccl/nccl_abi_old.h"
 #include "tests/integration/nccl_ranges.h"
 
 namespace {
@@ -145,6 +146,40 @@ void enqueue(Communicator<Profiler5, Descriptor5>& communicator, std::uint64_t s
   communicator.proxy(work);
 }
 
+// Versions 1 to 3: the communicator comes with each event. Version 1 names by numbers.
+template <class Descriptor>
+struct OldCommunicator : Communicator<OldProfiler<Descriptor>, Descriptor> {
+  using Communicator<OldProfiler<Descriptor>, Descriptor>::Communicator;
+  const char* name = nullptr;
+  std::uint64_t hash = 0;
+  int rank = 0;
+};
+
+void fill(Collective1& of, std::uint64_t sequence, std::size_t count) {
+  of = {nullptr, 0, sequence, 4, nullptr, nullptr, count, 0, 7, 0, 0, 2, 16, 1, 2, 0, 0};
+}
+void fill(Collective2& of, std::uint64_t sequence, std::size_t count) {
+  of = {nullptr, 0, sequence, "AllReduce", nullptr, nullptr, count, 0, "ncclFloat32", 0, 2, 16, "RING", "SIMPLE"};
+}
+void fill(Collective3& of, std::uint64_t sequence, std::size_t count) {
+  of = {nullptr, 0, sequence, "AllReduce", nullptr, nullptr, count, 0, "ncclFloat32", 2, 16, "RING", "SIMPLE"};
+}
+
+template <class Descriptor>
+void enqueue(OldCommunicator<Descriptor>& communicator, std::uint64_t sequence, std::size_t count) {
+  void* plan = communicator.start(group);
+  Descriptor of{};
+  of.kind = collective;
+  of.parent = plan;
+  of.rank = communicator.rank;
+  fill(of.collective, sequence, count);
+  of.collective.name = communicator.name, of.collective.hash = communicator.hash;
+  void* work = communicator.start(of);
+  communicator.stop(work);
+  communicator.stop(plan);
+  communicator.proxy(work);
+}
+
 void peer5(Communicator<Profiler5, Descriptor5>& communicator) {
   void* plan = communicator.start(group);
   Descriptor5 of{};
@@ -197,6 +232,19 @@ void both(Body&& body) {
 constexpr std::uint64_t hashes[] = {0xfeed'0000'0000'0001, 0xfeed'0000'0000'0002};
 const char* const names[] = {"data parallel", nullptr};
 
+template <class Descriptor>
+void use_old(const void* table, int which, int rank, std::uint64_t count, bool ranges) {
+  const auto& plugin = *static_cast<const OldProfiler<Descriptor>*>(table);
+  void* context = nullptr;
+  int mask = 0;
+  if (plugin.init(&context, &mask) != success) fail("init");
+  if ((mask & kernel_channel) != 0) fail("channels without the device's clock were asked for");
+  OldCommunicator<Descriptor> communicator(plugin, context, mask);
+  communicator.name = names[which], communicator.hash = hashes[which], communicator.rank = rank;
+  collectives(hashes[which], count, ranges, [&](auto... of) { enqueue(communicator, of...); });
+  communicator.finalize();
+}
+
 void use(void* library, int version, std::uint64_t count, bool ranges) {
   const char* place = getenv("RANK");
   const int rank = place != nullptr ? atoi(place) : 0;
@@ -204,6 +252,9 @@ void use(void* library, int version, std::uint64_t count, bool ranges) {
   void* found = dlsym(library, symbol.c_str());
   if (found == nullptr) fail(dlerror());
   both([&](int which) {
+    if (version == 1) return use_old<Descriptor1>(found, which, rank, count, ranges);
+    if (version == 2) return use_old<Descriptor2>(found, which, rank, count, ranges);
+    if (version == 3) return use_old<Descriptor3>(found, which, rank, count, ranges);
     void* context = nullptr;
     int mask = 0;
     if (version == 4) {

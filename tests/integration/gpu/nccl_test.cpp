@@ -127,6 +127,33 @@ TEST_P(NcclVersionTest, WithoutACompletionACollectiveIsOnlyEnqueued) {
   }
 }
 
+class OldNcclTest : public NcclTest, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Interface, OldNcclTest, ::testing::Values(1, 2, 3),
+                         [](const auto& version) { return std::string(1, 'v').append(std::to_string(version.param)); });
+
+TEST_P(OldNcclTest, TheCommunicatorThatEachEventNamesMatchesTheCollectivesOfTwoRanks) {
+  const Trace trace = both_ranks(GetParam(), 40, "--nccl-kernel-channels --nccl-proxy");
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  const analysis::Collectives collectives = analysis::match_collectives(trace);
+  EXPECT_EQ(collectives.matched.size(), 80U);  // 40 on each of two communicators
+  EXPECT_EQ(collectives.unmatched_calls, 0U);
+  ASSERT_EQ(collectives.rows.size(), 1U);
+  EXPECT_EQ(collectives.rows[0].operation, "ncclAllReduce");
+  EXPECT_EQ(collectives.rows[0].bytes, 262144U * 4);
+  EXPECT_EQ(collectives.rows[0].timed, 80U);  // by their proxies
+  std::vector<std::string> communicators;
+  for (const analysis::Communicator& communicator : trace.communicators)
+    communicators.push_back(trace.names[communicator.text]);
+  EXPECT_THAT(communicators, ::testing::UnorderedElementsAre("data parallel", "feed000000000002"));
+  for (const Rank& rank : trace.ranks) {
+    EXPECT_EQ(count(trace, rank, "collective", "ncclAllReduce"), 80);
+    EXPECT_EQ(count(trace, rank, "proxy", "proxy send"), 160);
+    const Track& track = *tracks_of(rank, analysis::TrackKind::nccl).front();
+    const auto text = [&](const char* key) { return trace.names[track.slices.text(0, trace.names.find(key))]; };
+    EXPECT_EQ(text("datatype") + " " + text("algorithm") + " " + text("protocol"), "ncclFloat32 RING SIMPLE");
+  }
+}
+
 // Each collective of a rank and the call that it came from, by their number: bytes and reduction of both.
 struct Joined {
   double bytes = 0, said = 0;  // by the plugin, by the range
