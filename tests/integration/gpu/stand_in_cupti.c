@@ -87,7 +87,13 @@ EXPORT CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_
   *number = (uint32_t)((uintptr_t)stream - 0x2000);
   return CUPTI_SUCCESS;
 }
+static char* call_names[2][1024];  // by API and number: of the calls that are replayed
 EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t call, const char** name) {
+  const int driver = domain == CUPTI_CB_DOMAIN_DRIVER_API;
+  if (call < 1024 && call_names[driver][call] != NULL) {
+    *name = call_names[driver][call];
+    return CUPTI_SUCCESS;
+  }
   *name = domain == CUPTI_CB_DOMAIN_DRIVER_API                      ? "cuCtxSynchronize"
           : call == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 ? "cudaLaunchKernel_v7000"
                                                                     : "cudaMemcpyAsync_ptsz_v7000";
@@ -137,6 +143,8 @@ static size_t bytes_of(const CUpti_Activity* record) {
       return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
       return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(CUpti_ActivityMemset4);
     case CUPTI_ACTIVITY_KIND_MEMCPY2:
       return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
@@ -357,4 +365,89 @@ EXPORT void stand_in_graphs(unsigned first) {
       put(&kernel, sizeof kernel);
     }
   }
+}
+
+// Delivers the records of a file, which replay.py makes of another tool's trace, when their ends have come; `thread` is
+// the thread of all calls. A line is a record: a letter, the begin and the end in ns since the first, and
+//   R or D (a call of the runtime or the driver): number, correlation, result, name
+//   K (a kernel): context, stream, correlation, graph, grid × 3, block × 3, registers, shared memory × 2, name
+//   C (a copy): context, stream, correlation, graph, kind, kinds of memory × 2, bytes
+//   S (a memset): context, stream, correlation, graph, value, kind of memory, bytes
+// Returns 0, or 1 for a file that is not like that.
+EXPORT int stand_in_replay(const char* path, unsigned thread) {
+  FILE* file = fopen(path, "r");
+  if (file == NULL || request == NULL) return 1;
+  const uint64_t zero = now_ns() + 1000000;
+  static char line[8192];
+  while (fgets(line, sizeof line, file) != NULL) {
+    line[strcspn(line, "\n")] = '\0';
+    unsigned long long from, to, of[14];
+    int used_chars = 0, count = 0;
+    if (sscanf(line + 1, " %llu %llu%n", &from, &to, &used_chars) != 2) return 1;
+    char* at = line + 1 + used_chars;
+    const int numbers = line[0] == 'K' ? 13 : line[0] == 'C' ? 8 : line[0] == 'S' ? 7 : 3;
+    while (count < numbers && sscanf(at, " %llu%n", &of[count], &used_chars) == 1) at += used_chars, ++count;
+    if (count != numbers) return 1;
+    const char* name = *at == ' ' ? at + 1 : at;
+    const uint64_t start = zero + from, end = zero + to;
+    for (uint64_t now = now_ns(); now < end; now = now_ns()) {
+      const struct timespec rest = {(time_t)((end - now) / 1000000000), (long)((end - now) % 1000000000)};
+      nanosleep(&rest, NULL);
+    }
+    union {
+      CUpti_ActivityAPI call;
+      CUpti_ActivityKernel10 kernel;
+      CUpti_ActivityMemcpy6 copy;
+      CUpti_ActivityMemset4 set;
+    } record;
+    memset(&record, 0, sizeof record);
+    switch (line[0]) {
+      case 'R':
+      case 'D': {
+        char** known = of[0] < 1024 ? &call_names[line[0] == 'D'][of[0]] : NULL;
+        if (known == NULL) return 1;
+        if (*known == NULL) *known = strdup(name);
+        record.call.kind = line[0] == 'D' ? CUPTI_ACTIVITY_KIND_DRIVER : CUPTI_ACTIVITY_KIND_RUNTIME;
+        record.call.start = start, record.call.end = end, record.call.threadId = thread;
+        record.call.cbid = (CUpti_CallbackId)of[0];
+        record.call.correlationId = (uint32_t)of[1], record.call.returnValue = (uint32_t)of[2];
+        put(&record.call, sizeof record.call);
+        break;
+      }
+      case 'K':
+        record.kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        record.kernel.start = start, record.kernel.end = end;
+        record.kernel.contextId = (uint32_t)of[0], record.kernel.streamId = (uint32_t)of[1];
+        record.kernel.correlationId = (uint32_t)of[2], record.kernel.graphId = (uint32_t)of[3];
+        record.kernel.gridX = (int)of[4], record.kernel.gridY = (int)of[5], record.kernel.gridZ = (int)of[6];
+        record.kernel.blockX = (int)of[7], record.kernel.blockY = (int)of[8], record.kernel.blockZ = (int)of[9];
+        record.kernel.registersPerThread = (uint16_t)of[10];
+        record.kernel.staticSharedMemory = (int)of[11], record.kernel.dynamicSharedMemory = (int)of[12];
+        record.kernel.name = strdup(name);  // lives as long as the process, as a module's
+        put(&record.kernel, sizeof record.kernel);
+        break;
+      case 'C':
+        record.copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+        record.copy.start = start, record.copy.end = end;
+        record.copy.contextId = (uint32_t)of[0], record.copy.streamId = (uint32_t)of[1];
+        record.copy.correlationId = (uint32_t)of[2], record.copy.graphId = (uint32_t)of[3];
+        record.copy.copyKind = (uint8_t)of[4], record.copy.srcKind = (uint8_t)of[5],
+        record.copy.dstKind = (uint8_t)of[6];
+        record.copy.bytes = of[7];
+        put(&record.copy, sizeof record.copy);
+        break;
+      case 'S':
+        record.set.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+        record.set.start = start, record.set.end = end;
+        record.set.contextId = (uint32_t)of[0], record.set.streamId = (uint32_t)of[1];
+        record.set.correlationId = (uint32_t)of[2], record.set.graphId = (uint32_t)of[3];
+        record.set.value = (uint32_t)of[4], record.set.memoryKind = (uint16_t)of[5], record.set.bytes = of[6];
+        put(&record.set, sizeof record.set);
+        break;
+      default:
+        return 1;
+    }
+  }
+  fclose(file);
+  return 0;
 }
