@@ -21,7 +21,7 @@ for option; do
       tests=yes
       packages+=(git libgtest-dev libgmock-dev libbenchmark-dev python3-venv faketime python3-mpi4py gfortran iproute2
                  bubblewrap clang-16 libclang-rt-16-dev lld-16 libmpich-dev mpich musl-tools netpipe-openmpi otf2-tools python3-torch
-                 protobuf-compiler) ;;
+                 libseccomp-dev protobuf-compiler) ;;
     --onednn) onednn=asked ;;
     *)
       echo "setup.sh: unknown option '$option'; there are --tests and --onednn" >&2
