@@ -15,6 +15,7 @@ namespace paceline::test {
 namespace {
 
 namespace fs = std::filesystem;
+using format::EventType;
 
 constexpr char with_own_proc[] = "unshare -p -f --mount-proc ", with_proc_of_the_host[] = "unshare -p -f ";
 
@@ -155,6 +156,59 @@ TEST_F(RecordContainer, ARunningJobIsSeenFromOutsideAndAKilledOneToo) {
     EXPECT_FALSE(fs::exists(trace));
   }
 }
+
+// Containers of other kinds: only the record's folder can be written, memory for files is tiny, or the kernel denies
+// the system calls that Docker's default profile denies.
+struct Container {
+  const char* name;
+  const char* start;
+};
+
+class RecordInContainers : public RecordTest, public ::testing::WithParamInterface<Container> {
+ protected:
+  void SetUp() override {
+    RecordTest::SetUp();
+    const Ended ended = run(start() + "true");
+    if (!ended.by_itself(0)) GTEST_SKIP() << start() << "does not work here: " << ended.err;
+  }
+  static std::string start() { return GetParam().start + std::string(" "); }
+};
+
+TEST_P(RecordInContainers, FourRanksAreRecordedAndUnharmed) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    fs::remove_all(directory / "run");
+    const bool inside = repeat % 2 == 0;
+    const std::string recorder = PACELINE " record -o run -- ";
+    const Ended ended = run("export PACELINE_JOB=test; for rank in 0 1 2 3; do RANK=$rank WORLD_SIZE=4 " +
+                            (inside ? start() + recorder : recorder + start()) +
+                            CONTROL
+                            " ranges & ranks=\"$ranks $!\"; done; "
+                            "for rank in $ranks; do wait $rank || exit 1; done");
+    ASSERT_TRUE(ended.by_itself(0)) << "in run " << repeat << ": " << ended.err;
+    EXPECT_EQ(ended.err, "");
+    const std::vector<RecordedFile> ranks = files();
+    ASSERT_EQ(ranks.size(), 4u) << "in run " << repeat;
+    for (int rank = 0; rank < 4; ++rank) {
+      const RecordedFile& file = ranks[static_cast<std::size_t>(rank)];
+      EXPECT_EQ(file.file.header.rank, rank);
+      EXPECT_EQ(file.file.header.closed, 1u);
+      EXPECT_EQ(file.of(EventType::push).size(), 7u);
+      EXPECT_EQ(file.of(EventType::pop).size(), 7u);
+      EXPECT_EQ(file.dropped(), 0u);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, RecordInContainers,
+    ::testing::Values(Container{"UserNamespace", "unshare --map-root-user"},
+                      Container{"ReadOnlyRootAndTinyShm",
+                                "bwrap --unshare-user --unshare-pid --ro-bind / / --dev /dev --proc /proc --size 65536 "
+                                "--tmpfs /dev/shm --bind $PWD $PWD"},
+                      Container{"SystemCallsDeniedWithEperm", DENIED " EPERM"},
+                      Container{"SystemCallsDeniedWithEnosys", DENIED " ENOSYS"},
+                      Container{"SystemCallsDeniedByDeath", DENIED " KILL"}),
+    [](const auto& container) { return container.param.name; });
 
 }  // namespace
 }  // namespace paceline::test

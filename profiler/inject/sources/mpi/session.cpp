@@ -62,8 +62,8 @@ void report_missing_mpi() {
   for (const char* launcher : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const char* ranks = getenv(launcher);
     if (ranks == nullptr || atoi(ranks) < 2 || has_static_mpi()) continue;
-    say("%s ranks were started, but no call of MPI was seen: a program that links MPI statically hides its calls; link "
-        "MPI's shared library to record them",
+    say("%s ranks were started, but no call of MPI was seen: a program that links MPI statically, or finds its "
+        "functions with dlsym, hides its calls; link MPI's shared library to record them",
         ranks);
     return;
   }
