@@ -6,7 +6,8 @@ function that a call came from shows whether it waits: `all_reduce(tensor)` is o
 
 DistributedDataParallel's reducer calls its process group from C++. It gets a process group that passes every call on to
 the real one. At the end of a backward the reducer waits; two callbacks of the autograd engine, one before the reducer's
-and one after it, make the range of that wait.
+and one after it, make the range of that wait. A communication hook that is written in Python calls its collectives itself, and
+the reducer waits for the hook's future: the first bucket of a backward queues the callbacks there, too.
 """
 import itertools
 import os
@@ -279,6 +280,39 @@ class Observer:
 
         queue_callback(before)
 
+    def reduce_bucket(self, queue_callback, reduce):
+        """Calls the function that starts the reduction of a bucket; the first one of a backward asks for the wait's range."""
+        thread = get_ident()
+        # An earlier backward that failed has left its entry.
+        first = thread not in self.reducing or self.reducing[thread][2] != ranges.count_backwards()
+        if first:
+            self.reducing[thread] = [0, 0, ranges.count_backwards()]
+        started = reduce()
+        if first:
+            requests = self.reducing[thread]
+            requests[0] = requests[1]
+            try:
+                self.wait_of_reducer(queue_callback)
+            except RuntimeError:  # not in a backward
+                del self.reducing[thread]
+        return started
+
+    def hook_register(self, queue_callback):
+        """For dist._register_comm_hook(reducer, state, hook)."""
+
+        def make(original):
+            def _register_comm_hook(reducer, state, hook):
+                def observed(of_state, bucket):
+                    if not attach():
+                        return hook(of_state, bucket)
+                    return self.reduce_bucket(queue_callback, lambda: hook(of_state, bucket))
+
+                return original(reducer, state, observed)
+
+            return _register_comm_hook
+
+        return make
+
     def observed_group(self, process_group_class, queue_callback):
         observer = self
 
@@ -290,20 +324,7 @@ class Observer:
                 self.real = real
 
             def allreduce(self, *args, **kwargs):
-                thread = get_ident()
-                # An earlier backward that failed has left its entry.
-                first = thread not in observer.reducing or observer.reducing[thread][2] != ranges.count_backwards()
-                if first:
-                    observer.reducing[thread] = [0, 0, ranges.count_backwards()]
-                work = self.real.allreduce(*args, **kwargs)
-                requests = observer.reducing[thread]
-                if first:
-                    requests[0] = requests[1]
-                    try:
-                        observer.wait_of_reducer(queue_callback)
-                    except RuntimeError:  # not in a backward
-                        del observer.reducing[thread]
-                return work
+                return observer.reduce_bucket(queue_callback, lambda: self.real.allreduce(*args, **kwargs))
 
         def passing_on(name):
             def call(self, *args, **kwargs):
@@ -327,11 +348,13 @@ def install(torch):
     c10d = torch._C._distributed_c10d
     observer = Observer(distributed)
     process_group = c10d.ProcessGroup
-    observed = observer.observed_group(process_group, torch.autograd.Variable._execution_engine.queue_callback)
+    queue_callback = torch.autograd.Variable._execution_engine.queue_callback
+    observed = observer.observed_group(process_group, queue_callback)
     for method in (*_COLLECTIVES, *_MESSAGES):
         hooked(process_group, method, observer.hook_method(method))
     hooked(c10d.Work, "wait", observer.hook_wait)
     hooked(distributed, "_broadcast_coalesced", observer.hook_broadcast_coalesced)
+    hooked(distributed, "_register_comm_hook", observer.hook_register(queue_callback))
 
     real_reducer = distributed.Reducer
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""usage: buckets.py BUCKETS ITERATIONS, under launch.py
+"""usage: buckets.py BUCKETS ITERATIONS [fp16 | power_sgd | own], under launch.py
 
 DistributedDataParallel whose gradient is averaged in 1, 2 or 13 buckets. Rank 1 sleeps for 30 ms before each backward, and
-prints how long it really slept on average.
+prints how long it really slept on average. The last argument chooses a communication hook: two of PyTorch's, or one of the
+script's own.
 """
 import sys
 import time
 
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
 LAYERS, WIDTH = 13, 256
@@ -24,6 +26,21 @@ first, others = CAPS[buckets]
 dist._DEFAULT_FIRST_BUCKET_BYTES = int(first * LAYER_MIB * 2**20)
 model = torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)))
 model = DistributedDataParallel(model, bucket_cap_mb=others * LAYER_MIB)
+
+
+def own_hook(group, bucket):
+    work = dist.all_reduce(bucket.buffer().div_(2), group=group, async_op=True)
+    return work.get_future().then(lambda future: future.value()[0])
+
+
+hook = sys.argv[3] if len(sys.argv) > 3 else None
+if hook == "fp16":
+    model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+elif hook == "power_sgd":
+    state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2)
+    model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+elif hook == "own":
+    model.register_comm_hook(dist.group.WORLD, own_hook)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
 images = torch.randn(2, WIDTH)
 slept = 0.0
