@@ -15,7 +15,7 @@ import sys
 import weakref
 from _thread import get_ident
 
-from . import ranges
+from . import group_hooks, ranges
 from .training import hooked
 
 attach, pop = ranges.phases.attach, ranges.pop
@@ -129,7 +129,12 @@ class Observer:
         self.sequences = {}  # by name of a group
         self.waiting = {}  # by id of a Work: what its wait() ends
         self.reducing = {}  # by thread: the requests of the buckets in the current backward, first and last
+        self.issuing = set()  # threads in a replaced method
+        self.last_unseen = {}  # by thread: the request of its last collective that no replaced method issued
         os.register_at_fork(after_in_child=self.waiting.clear)
+
+    def new_request(self):
+        return next(_requests)
 
     def group_of(self, group):
         known = self.groups.get(id(group))
@@ -164,20 +169,17 @@ class Observer:
                     kind = 0
                 if not kind:
                     return original(self_, *args, **kwargs)
-                if is_message:
-                    return self.message(group, kind, size, original, self_, args, kwargs)
-                sequence = next(group.sequence)
-                if method == "monitored_barrier" or self.waits(sys._getframe(1)):
-                    return self.blocking(group, kind, size, sequence, original, self_, args, kwargs)
-                request = next(_requests)
-                running = start_collective(kind, group.communicator, size, sequence, group.members, request)
+                thread = get_ident()
+                self.issuing.add(thread)
                 try:
-                    work = original(self_, *args, **kwargs)
-                except BaseException:
-                    end(running)
-                    raise
-                self.follow(work, running, request)
-                return work
+                    if is_message:
+                        return self.message(group, kind, size, original, self_, args, kwargs)
+                    sequence = next(group.sequence)
+                    if method == "monitored_barrier" or self.waits(sys._getframe(1)):
+                        return self.blocking(group, kind, size, sequence, original, self_, args, kwargs)
+                    return self.asynchronous(group, kind, size, sequence, original, self_, args, kwargs)
+                finally:
+                    self.issuing.discard(thread)
 
             return call
 
@@ -194,6 +196,17 @@ class Observer:
             pop()
         else:
             self.waiting[id(work)] = (get_ident(), 0, 0)
+        return work
+
+    def asynchronous(self, group, kind, size, sequence, original, self_, args, kwargs):
+        request = next(_requests)
+        running = start_collective(kind, group.communicator, size, sequence, group.members, request)
+        try:
+            work = original(self_, *args, **kwargs)
+        except BaseException:
+            end(running)
+            raise
+        self.follow(work, running, request)
         return work
 
     def message(self, group, kind, size, original, self_, args, kwargs):
@@ -354,6 +367,7 @@ def install(torch):
         hooked(process_group, method, observer.hook_method(method))
     hooked(c10d.Work, "wait", observer.hook_wait)
     hooked(distributed, "_broadcast_coalesced", observer.hook_broadcast_coalesced)
+    group_hooks.install(torch, observer, _COLLECTIVES, _bytes_of, _device_of)
     hooked(distributed, "_register_comm_hook", observer.hook_register(queue_callback))
 
     real_reducer = distributed.Reducer

@@ -134,6 +134,26 @@ def fsdp2():
     dist.destroy_process_group()
 
 
+def tensor_parallel():
+    """Functional collectives, called from C++ through DTensor."""
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    dist.init_process_group("gloo")
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256))
+    parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batch = torch.randn(8, 256)
+    for step in range(48):
+        optimizer.zero_grad()
+        loss = model(batch).square().mean()
+        loss.backward()
+        optimizer.step()
+    say(step + 1, loss, [parameter.to_local() for parameter in model.parameters()])
+    dist.destroy_process_group()
+
+
 def lightning():
     import lightning
 
@@ -210,6 +230,7 @@ CASES = {
     "two-optimizers": two_optimizers,
     "fsdp": fsdp,
     "fsdp2": fsdp2,
+    "tensor-parallel": tensor_parallel,
     "lightning": lightning,
     "accelerate": accelerate,
     "transformers": transformers,

@@ -199,14 +199,14 @@ class Training(Recorded):
             shutil.rmtree(self.folder / "run")
 
     def test_a_communication_hook_hides_no_communication(self):
-        # PowerSGD waits in gloo's two threads, so that two buckets can wait for each other for ever.
-        for hook, buckets, reductions in ("fp16", "2", 2), ("power_sgd", "1", 2), ("own", "2", 2):
+        # Not PowerSGD: it waits in gloo's two threads, where two reductions can wait for each other for ever.
+        for hook in "fp16", "own":
             with self.subTest(hook):
-                ended = self.record(*self.launch(2, str(HERE / "buckets.py"), buckets, "60", hook))
+                ended = self.record(*self.launch(2, str(HERE / "buckets.py"), "2", "60", hook))
                 slept_ns = 1e6 * float(re.search(r"slept ([0-9.]+) ms", ended.stdout).group(1))
                 run = self.report()["runs"][0]
                 reduced = [row["count"] for row in run["collectives"] if row["operation"] == "gloo:all_reduce"]
-                self.assertGreater(sum(reduced) / 60, 0.9 * reductions)
+                self.assertGreater(sum(reduced) / 60, 1.9)
                 self.assertFalse(run.get("unmatched_calls"))
                 # Rank 0 waits for rank 1 where the reducer does, at the end of the backward.
                 first, second = (rank["phases"].get("communication", 0) for rank in run["per_rank"])

@@ -1,0 +1,90 @@
+"""Collectives that are called from C++: functional collectives, DTensor, tensor parallelism, code that torch.compile made.
+
+They pass the methods that collectives.py replaces. From PyTorch 2.15 on a process group tells of every collective before and
+after it is issued. What a replaced method issues is recorded there, and left out here. The wait for the result of a
+functional collective is AsyncCollectiveTensor.trigger_wait(); code of torch.compile waits in C++, which nothing tells of.
+"""
+import itertools
+from _thread import get_ident
+
+from . import ranges
+from .training import hooked
+
+_METHODS = {"ALLGATHER_BASE": "_allgather_base", "REDUCE_SCATTER_BASE": "_reduce_scatter_base"}  # others: in lower case
+_PARTS = {"gather": "input_tensors", "scatter": "output_tensors"}  # where every rank has its own part alone
+
+_hook_ids = itertools.count(0x70616365)
+
+
+class GroupHooks:
+    """For one process group. The observer is that of collectives.py."""
+
+    def __init__(self, observer, group, names, bytes_of, device_of):
+        self.observer, self.group = observer, group
+        self.names, self.bytes_of, self.device_of = names, bytes_of, device_of
+        self.running = {}  # by number of the operation: its range and request
+
+    def before(self, arguments):
+        if get_ident() in self.observer.issuing or not ranges.phases.attach():
+            return
+        real = self.group.reference()
+        name = arguments.name.name
+        method = _METHODS.get(name, name.lower())
+        tensors = (*arguments.input_tensors, *arguments.output_tensors)
+        backend = self.group.backend(real, self.device_of(tensors)) if real is not None else ""
+        if not backend or method not in self.names:
+            return
+        if method in _PARTS:
+            size = self.bytes_of(getattr(arguments, _PARTS[method])) * self.group.members
+        else:
+            size = max(self.bytes_of(arguments.input_tensors), self.bytes_of(arguments.output_tensors))
+        request = self.observer.new_request()
+        running = ranges.start_collective(self.group.kind(method, backend), self.group.communicator, size,
+                                          next(self.group.sequence), self.group.members, request)
+        self.running[arguments.op_id] = running, request
+
+    def after(self, arguments):
+        found = self.running.pop(arguments.op_id, None)
+        if found is not None:
+            self.observer.follow(arguments.work, *found)
+            self.observer.last_unseen[get_ident()] = found[1]
+
+
+def install(torch, observer, names, bytes_of, device_of):
+    distributed = torch.distributed
+    c10d = distributed.distributed_c10d
+    if not hasattr(torch._C._distributed_c10d.ProcessGroup, "register_pre_hook"):
+        return
+    cpu = torch.device("cpu")
+
+    def make_register(original):
+        def _register_process_group(name, group, *args, **kwargs):
+            result = original(name, group, *args, **kwargs)
+            if ranges.phases.attach():
+                known = observer.group_of(group)
+                if known.backend(group, cpu):  # else other sources record it
+                    hooks, number = GroupHooks(observer, known, names, bytes_of, device_of), next(_hook_ids)
+                    group.register_pre_hook(number, hooks.before)
+                    group.register_post_hook(number, hooks.after)
+            return result
+
+        return _register_process_group
+
+    hooked(c10d, "_register_process_group", make_register)
+
+    def make_wait(original):
+        def trigger_wait(self):
+            request = 0 if self.completed else observer.last_unseen.get(get_ident(), 0)
+            if not request:
+                return original(self)
+            ranges.push_wait(request, request)
+            try:
+                return original(self)
+            finally:
+                ranges.pop()
+
+        return trigger_wait
+
+    from torch.distributed import _functional_collectives
+
+    hooked(_functional_collectives.AsyncCollectiveTensor, "trigger_wait", make_wait)
