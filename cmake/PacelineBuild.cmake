@@ -31,7 +31,8 @@ endif()
 # Linked into every target of ours by name, never into foreign ones.
 add_library(paceline_build_flags INTERFACE)
 target_compile_options(paceline_build_flags INTERFACE
-  $<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Wall -Wextra -Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+  $<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Wall -Wextra -Werror> $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Werror=all-warnings>
+  $<$<COMPILE_LANG_AND_ID:CUDA,Clang>:-Wall -Wextra -Werror -Wno-unknown-cuda-version>)
 target_include_directories(paceline_build_flags INTERFACE ${CMAKE_SOURCE_DIR})
 
 # Options that sources with precompiled headers need: for ccache; and because GCC 12 takes the false alarms that it raises

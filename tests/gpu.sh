@@ -11,7 +11,9 @@
 #
 # Each step is reported as done, failed or skipped, with the reason: in figures.txt, and with its figures in figures.json.
 # Both, and OUTPUT/results.tar.xz with all logs and traces, are written after every step, so that an end in the middle
-# loses one step. --limit: the seconds that all steps may take; those that do not fit are skipped.
+# loses one step. OUTPUT stays below 60 MiB, the archive below 16. Called again with the same programs and OUTPUT, which may
+# also be the unpacked archive, it does what is not done yet; --steps repeats. --limit: the seconds that all steps may take;
+# those that do not fit are skipped.
 # Status: 0 all that could be done was right, 1 a step failed, 2 wrong usage, 3 there is no GPU: then each step was tried up
 # to its first call of CUDA. PYTHON: the interpreter that has PyTorch, if not python3.
 set -euo pipefail
@@ -23,8 +25,8 @@ usage() {
 }
 
 # The steps in their order, with the seconds that each may take.
-steps="machine:60 gpu_tests:300 sanitizer:540 kernel_times:60 training_step:120 two_ranks:120 nccl_plugin:60 overlap:120
-  accuracy:240 images:120 fusion:300 overhead:420 allreduce:240 torch_trace:120 pytorch:540"
+steps="machine:60 gpu_tests:300 kernel_times:60 training_step:120 torch_trace:120 two_ranks:120 nccl_plugin:60 pytorch:540
+  overhead:420 fusion:300 overlap:120 accuracy:240 images:120 allreduce:240 sanitizer:540"
 
 pack=no quick=no with_cuda=no wanted='' limit=''
 while [ $# -gt 0 ]; do
@@ -79,6 +81,10 @@ make_pack() {
   [ $# -eq 2 ] || usage
   local archive=$1 build=$2 package file
   [ -d "$build/bin" ] || { echo "gpu.sh: $build: no folder of a build: it has no bin/" >&2; exit 2; }
+  grep -q '^CMAKE_CUDA_ARCHITECTURES:.*90' "$build/CMakeCache.txt" || {
+    echo "gpu.sh: $build has no kernels for compute capability 9.0 (H100, H200): configure it with -DCMAKE_CUDA_ARCHITECTURES='80-real;90-real;100'" >&2
+    exit 2
+  }
   kit=$(mktemp -d)
   trap 'rm -rf "$kit"' EXIT
   mkdir -p "$kit/build/bin" "$kit/build/lib" "$kit/build/tests" "$(dirname "$archive")"
@@ -127,7 +133,12 @@ for program in paceline paceline-train; do
   [ -x "$build/bin/$program" ] || { echo "gpu.sh: $build/bin/$program is missing: build Paceline with CUDA first" >&2; exit 2; }
 done
 mkdir -p "$output/steps"
-rm -f "$output"/steps/* "$output"/figures.{json,txt} "$output/results.tar.xz"
+programs=$(cd "$build" && sha256sum bin/paceline* lib/*.so* tests/gpu_* | sha256sum)
+if [ "$(cat "$output/steps/programs" 2>/dev/null)" != "$programs" ]; then
+  rm -f "$output"/steps/* "$output"/figures.{json,txt} "$output/results.tar.xz"
+  echo "$programs" > "$output/steps/programs"
+fi
+touch "$output/steps/all.tsv"
 
 libraries=
 if [ -n "$root" ]; then
@@ -178,9 +189,13 @@ command -v ssh >/dev/null || export OMPI_MCA_plm_rsh_agent="${OMPI_MCA_plm_rsh_a
 # step NAME LIMIT: runs the function NAME below in a shell of its own; its output is in OUTPUT/steps/NAME.txt. It ends with
 # 0 if done, with `skip REASON` if it cannot be, else it has failed.
 step() {
-  local name=$1 seconds=$2 status=0 how reason=""
+  local name=$1 seconds=$2 status=0 left how reason=""
   export step_reason=$output/steps/$name.reason
-  if [ -n "$limit" ] && [ $((limit - SECONDS)) -lt "$seconds" ]; then seconds=$((limit - SECONDS)); fi
+  if [ -n "$limit" ]; then  # a step that hangs must not take all of what is left
+    left=$((limit - SECONDS))
+    seconds=$((left < 60 ? left : left / 2 < 60 ? 60 : left / 2))
+    [ "$seconds" -lt "$2" ] || seconds=$2
+  fi
   if [ "$seconds" -lt 15 ]; then
     status=77
     echo "no time is left: call it again with --steps $name" > "$step_reason"
@@ -191,7 +206,10 @@ step() {
   case $status in
     0) how='done' ;;
     77) how=skipped reason=$(cat "$step_reason") ;;
-    124 | 137) how=failed reason="not done after $seconds s" ;;
+    124 | 137)
+      how=failed reason="not done after $seconds s"
+      [ "$seconds" -eq "$2" ] || how=skipped reason+=", and the limit leaves no more: call it again with --steps $name"
+      ;;
     *)
       how=failed reason=$(grep -m1 -E '^(paceline|gpu_|[a-z_]+\.py)[a-z_-]*: ' "$output/steps/$name.txt" ||
         grep -vE '^[ -]*$' "$output/steps/$name.txt" | tail -1 || true)
@@ -199,6 +217,10 @@ step() {
   esac
   [ -n "$reason" ] || [ ! -e "$step_reason" ] || reason=$(cat "$step_reason")
   rm -f "$step_reason"
+  if [ "$(stat -c %s "$output/steps/$name.txt" 2>/dev/null || echo 0)" -gt 1000000 ]; then
+    tail -c 1000000 "$output/steps/$name.txt" > "$work/end" && mv "$work/end" "$output/steps/$name.txt"
+  fi
+  sed -i "/^$name\t/d" "$output/steps/all.tsv"
   printf '%s\t%s\t%s\n' "$name" "$how" "${reason:0:400}" >> "$output/steps/all.tsv"
   printf '%-16s %-8s %s\n' "$name" "$how" "$reason"
   cp "$output/steps/all.tsv" "$output/figures.txt"
@@ -211,6 +233,20 @@ cat > "$work/functions" <<'FUNCTIONS'
 # skip REASON: ends the step. say TEXT: what is shown beside it.
 skip() { echo "$*" > "$step_reason"; exit 77; }
 say() { echo "$*" > "$step_reason"; }
+
+# keep FOLDER FILE…: copies into OUTPUT/FOLDER what leaves OUTPUT, without its archive, below 14 MiB.
+keep() {
+  local folder=$output/$1 file
+  shift
+  mkdir -p "$folder"
+  for file; do
+    if [ $(($(du -skc --exclude=results.tar.xz "$output" "$file" | tail -1 | cut -f1))) -lt 14336 ]; then
+      cp "$file" "$folder/"
+    else
+      echo "$file: $(du -k "$file" | cut -f1) KiB are left out: OUTPUT would be too large" | tee -a "$output/steps/left_out"
+    fi
+  done
+}
 with_python() { command -v python3 >/dev/null || skip "no python3"; }
 with_mpi() { command -v mpirun >/dev/null || skip "no mpirun"; }
 
@@ -285,8 +321,7 @@ training_step() {
   paceline info step
   paceline report --format text,json -o ./ step
   cat report.txt
-  mkdir -p "$output/trace"
-  cp step/*.pace "$output/trace/"
+  keep trace step/*.pace
   with_python
   python3 "$here/gpu/figures.py" training-step report.json step.jsonl "$output/steps/training_step.json" | tee said
   say "$(tail -1 said)"
@@ -300,9 +335,7 @@ two_ranks() {
   [ "$(ls two/*.pace | wc -l)" -eq 2 ]
   paceline report --format text,json -o ./ two
   cat report.txt
-  mkdir -p "$output/two-ranks"
-  cp report.txt report.json "$output/two-ranks/"
-  cp two/*.pace "$output/two-ranks/"
+  keep two-ranks report.txt report.json two/*.pace
   say "two traces on one clock, and a report"
 }
 
@@ -315,8 +348,7 @@ nccl_plugin() {
   mpirun --bind-to none -n 1 paceline record --force -o nccl -- "$build/tests/gpu_communicators_test" \
     --gtest_filter='Nccl.OfOneRank*'
   paceline info nccl
-  mkdir -p "$output/nccl"
-  cp nccl/*.pace "$output/nccl/"
+  keep nccl nccl/*.pace
   reduced=$(paceline query --format csv nccl "SELECT count(*) FROM slices WHERE domain = 'nccl'" | tail -1)
   echo "{\"collectives\": $reduced}" > "$output/steps/nccl_plugin.json"
   say "$reduced calls of NCCL in the trace"
@@ -431,8 +463,8 @@ torch_trace() {
   "$python" -c 'import torch' 2>/dev/null || skip "PyTorch is not installed"
   "$python" "$here/gpu/torch_step.py" --kineto kineto.json
   env -u PACELINE_CUPTI paceline record --force --pytorch -o torch -- "$python" "$here/gpu/torch_step.py"
-  mkdir -p "$output/torch"
-  cp kineto.json torch/*.pace "$output/torch/"
+  gzip -k kineto.json
+  keep torch kineto.json.gz torch/*.pace
   local run
   for run in torch kineto.json; do
     paceline query --format csv "$run" "SELECT name, count(*), sum(duration_ns) FROM slices WHERE category = 'kernel'
@@ -457,7 +489,12 @@ export build root output here quick python python_libraries cupti_version
 
 SECONDS=0
 for entry in $steps; do
-  if [ -z "$wanted" ] || [[ ,$wanted, == *,${entry%:*},* ]]; then step "${entry%:*}" "${entry#*:}"; fi
+  name=${entry%:*}
+  if [ -z "$wanted" ] && grep -q "^$name"$'\tdone\t' "$output/steps/all.tsv"; then
+    printf '%-16s %-8s %s\n' "$name" done before
+  elif [ -z "$wanted" ] || [[ ,$wanted, == *,$name,* ]]; then
+    step "$name" "${entry#*:}"
+  fi
 done
 if grep -qP '\tfailed\t' "$output/steps/all.tsv"; then exit 1; fi
 if grep -qP '^machine\tskipped\tno GPU' "$output/steps/all.tsv"; then

@@ -7,7 +7,7 @@ output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 fail() {
   echo "FAILED: $*" >&2
-  cat "$output/said" "$output"/out/steps/*.txt >&2
+  cat "$output/said" "$output"/*/steps/*.txt >&2 || true
   exit 1
 }
 status=0
@@ -26,6 +26,30 @@ import json, sys
 figures = json.load(open(sys.argv[1]))
 assert len(figures["steps"]) == 15 and all(step["status"] == "skipped" for step in figures["steps"]), figures
 PY
+# What is done stays so when the script is called again with the same programs, and is done anew with others.
+sed -i '/^machine/!s/\tskipped\t.*/\tdone\tsaid before/' "$output/out/steps/all.tsv"
+status=0
+"$kit" --limit 120 "$1" "$output/out" > "$output/said" 2>&1 || status=$?
+[ "$status" -eq 3 ] || fail "status $status, not 3, when called again"
+grep -q '^kernel_times *done *before' "$output/said" || fail "a step that is done is repeated"
+grep -q '^kernel_times *done *said before' "$output/out/figures.txt" || fail "a step that was done is lost"
+[ "$(cut -d' ' -f1 "$output/out/figures.txt" | sort | uniq -c | grep -c '^ *1 ')" -eq 15 ] || fail "not one line for each step"
+"$kit" --steps kernel_times "$1" "$output/out" > "$output/said" 2>&1 || true
+grep -q '^kernel_times *skipped *no GPU' "$output/said" || fail "--steps does not repeat"
+echo other > "$output/out/steps/programs"
+"$kit" --steps machine "$1" "$output/out" > "$output/said" 2>&1 || true
+! grep -q said.before "$output/out/figures.txt" || fail "results of other programs are kept"
+
+# Traces that would make OUTPUT too large are left out, by name.
+(
+  eval "$(sed -n '/^keep()/,/^}/p' "$kit")"
+  cd "$output" && output=$output/small
+  mkdir -p "$output/steps"
+  head -c 9000000 /dev/zero > first.pace && cp first.pace second.pace && echo small > third.pace
+  keep traces first.pace second.pace third.pace
+  [ "$(ls "$output/traces" | paste -sd' ')" = "first.pace third.pace" ] && grep -q '^second.pace: 87.. KiB are left out' "$output/steps/left_out"
+) > "$output/said" 2>&1 || fail "what is kept"
+
 # The figures' limits, on figures made up.
 cd "$output"
 figures=$(dirname "$kit")/gpu/figures.py
@@ -80,6 +104,22 @@ tar -tJf "$output/packed/results.tar.xz" > "$output/said"
 grep -q 'figures.json' "$output/said" || fail "the results are not packed"
 "$kit" --steps machine --limit 5 "$1" "$output/short" > "$output/said" 2>&1 || true
 grep -q 'no time is left' "$output/said" || fail "a step that does not fit"
+
+# On a bare machine, most steps lack Python.
+status=0
+"$(dirname "$kit")/gpu/bare_machine.sh" "$output/kit.tar.xz" "$output/bare" > "$output/said" 2>&1 || status=$?
+if [ "$status" -ne 77 ]; then
+  [ "$status" -eq 3 ] || fail "status $status, not 3, on a bare machine"
+  while IFS=$'\t' read -r name how reason; do
+    case $name:$how:$reason in
+      *:skipped:"no GPU: "* | *:skipped:"no python3") ;;
+      *) fail "on a bare machine: $name: $how: $reason" ;;
+    esac
+  done < "$output/bare/steps/all.tsv"
+  for step in machine gpu_tests sanitizer two_ranks allreduce; do
+    grep -qP "^$step\tskipped\tno GPU: " "$output/bare/steps/all.tsv" || fail "on a bare machine $step does not come to a call of CUDA"
+  done
+fi
 
 for wrong in "" "$1" "$output/none $output/out" "--steps wrong $1 $output/out" "--fast $1 $output/out"; do
   status=0

@@ -44,8 +44,9 @@ bool has_all_calls(const PaceEvents& file_events, const PaceDefinitions& definit
   return !lost && !paused && file_events.facts().header.kept_from == 0;
 }
 
-// The device's clock drifts, so it is compared with the host's clock again for each stretch of this length.
-constexpr std::int64_t clock_stretch_ns = 10'000'000'000;
+// Of the device's clock against the host's, as one part in so many: oscillators differ by 100 ppm, and a daemon may
+// slew the host's clock by 500 ppm.
+constexpr std::uint64_t largest_drift = 1000;
 
 }  // namespace
 
@@ -136,25 +137,30 @@ void PaceNccl::collect() {
   });
 }
 
-// An edge is reported after it happened. The host's clock at the report minus the device's clock is therefore at least
-// the clocks' distance, and the smallest difference is nearest to it. It is too large by the shortest delay.
+// An edge is reported after it happened. The host's clock at the report minus the device's clock is therefore the
+// distance of the clocks plus the report's delay. A prompt report bounds the distance at other times too, because the
+// clocks' rates differ by less than largest_drift. The least bound is taken.
 void PaceNccl::place_channels() {
-  std::map<std::int64_t, std::int64_t> distances;
-  const auto difference = [](const Edge& edge) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(edge.told_ns) - edge.device_ns);
-  };
+  std::ranges::stable_sort(edges_, {}, &Edge::device_ns);
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> distances;
   for (const Edge& edge : edges_) {
-    const std::int64_t distance = difference(edge);
-    auto& least = distances.try_emplace(edge.told_ns / clock_stretch_ns, distance).first->second;
-    least = std::min(least, distance);
+    distances.push_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(edge.told_ns) - edge.device_ns));
   }
-  for (const Edge& edge : edges_) {
-    const auto distance = static_cast<std::uint64_t>(distances[edge.told_ns / clock_stretch_ns]);
+  const auto bound_by = [&](std::size_t i, std::size_t other) {
+    const std::uint64_t between = edges_[std::max(i, other)].device_ns - edges_[std::min(i, other)].device_ns;
+    std::int64_t bound = most;
+    if (__builtin_add_overflow(distances[other], static_cast<std::int64_t>(between / largest_drift), &bound)) return;
+    distances[i] = std::min(distances[i], bound);
+  };
+  for (std::size_t i = 1; i < edges_.size(); ++i) bound_by(i, i - 1);
+  for (std::size_t i = edges_.size(); i-- > 1;) bound_by(i - 1, i);
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
     constexpr std::int64_t bound = 4'000'000'000'000'000'000;  // so that no difference overflows
-    const auto at = std::clamp(static_cast<std::int64_t>(edge.device_ns + distance), -bound, bound);
-    constexpr auto most = std::numeric_limits<std::int64_t>::max();
-    Span& span = channels_.try_emplace(edge.id, Span{most, -most}).first->second;
-    if (edge.end) {
+    const auto device = edges_[i].device_ns + static_cast<std::uint64_t>(distances[i]);
+    const auto at = std::clamp(static_cast<std::int64_t>(device), -bound, bound);
+    Span& span = channels_.try_emplace(edges_[i].id, Span{most, -most}).first->second;
+    if (edges_[i].end) {
       span.end_ns = std::max(span.end_ns, at);
     } else {
       span.start_ns = std::min(span.start_ns, at);

@@ -297,6 +297,35 @@ TEST(PaceGpuImport, APlanWhoseKernelWasNotSeenIsNotGivenAnother) {
   EXPECT_THAT(begins_of_collectives(import(file)), ElementsAre());
 }
 
+// The device's clock is five seconds ahead and gains 40 µs in a second. NCCL reports each edge 3 µs after it happened,
+// but for twelve seconds two seconds late.
+TEST(PaceGpuImport, AReportsDelayIsNotTakenForTheDistanceOfTheClocks) {
+  constexpr std::uint64_t ms = 1'000'000, late_from = 15'000 * ms, late_to = 27'000 * ms;
+  GpuFile file;
+  std::vector<std::uint64_t> starts;
+  for (std::uint64_t at = 1000 * ms; at < 40'000 * ms; at += 100 * ms) {
+    const std::uint64_t id = starts.size() + 1, started = at + ms / 50;
+    starts.push_back(started);
+    file.collective(at, id, id, 0);
+    for (const std::uint64_t edge : {0, 1}) {
+      const std::uint64_t happened = started + edge * ms / 10;
+      file.add(happened + (at >= late_from && at < late_to ? 2000 * ms : 3000), EventType::nccl_channel, id);
+      file.extension(happened + 5000 * ms + happened / 25'000, pair(0, edge));
+    }
+  }
+  const Trace trace = import(file);
+  const Track& track = track_labelled(trace.ranks[0], "NCCL ");
+  ASSERT_EQ(track.slices.size(), starts.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::uint64_t from_prompt = starts[i] < late_from || starts[i] > late_to
+                                          ? 0
+                                          : std::min(starts[i] - late_from + 100 * ms, late_to - starts[i]);
+    EXPECT_NEAR(static_cast<double>(track.slices.start_ns[i]), static_cast<double>(starts[i]),
+                3010 + 1.05e-3 * static_cast<double>(from_prompt))
+        << i;
+  }
+}
+
 // NCCL without its plugin: two calls alone, two in a group with one kernel, two in a group with two.
 GpuFile nccl_ranges_of(int rank, std::uint64_t late) {
   GpuFile file(rank, 2);

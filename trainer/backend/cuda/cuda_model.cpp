@@ -125,7 +125,7 @@ class CudaModel final : public Model {
     if (network.layers().back().kind != LayerKind::linear) {
       throw std::invalid_argument("on a GPU the last layer must be a linear one");
     }
-    plans_.save();
+    plans_.end_turn();
     gradients_ = {network_.flat().gradients, network_.elements()};
     for (const CudaParameter& parameter : network_.parameters()) parameters_.push_back(parameter.parameter);
     std::size_t next = 0;

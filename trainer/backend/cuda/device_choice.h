@@ -15,4 +15,9 @@ int choose_device(int local_rank, std::size_t visible, const std::string& reason
 // unless `share` is set.
 void refuse_shared_gpu(std::span<const std::string> uuids, bool share);
 
+// A device's UUID as 32 hexadecimal digits. Instances of one GPU (MIG) have UUIDs of their own, which the driver has
+// (cuDeviceGetUuid_v2); cudaDeviceProp::uuid, which is returned where the driver has none, may be that of the whole
+// GPU. driver: another library in tests.
+std::string uuid_of_device(int ordinal, std::span<const char, 16> of_properties, const char* driver = "libcuda.so.1");
+
 }  // namespace paceline::train::cuda

@@ -1,12 +1,12 @@
 #include <algorithm>
 
 #include "trainer/backend/cuda/flat.h"
-#include "trainer/backend/cuda/runtime.h"
+#include "trainer/backend/cuda/launch.cuh"
 
 namespace paceline::train::cuda::flat {
 namespace {
 
-constexpr int threads = 256;
+constexpr unsigned threads = 256;
 
 __global__ void __launch_bounds__(threads) add_kernel(const float* from, float* to, std::size_t count) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * threads;
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(threads) sum_squares_kernel(const float* value
   }
   sums[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = threads / 2; half > 0; half /= 2) {
+  for (unsigned half = threads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     __syncthreads();
   }
@@ -56,8 +56,7 @@ __global__ void __launch_bounds__(threads) step_kernel(Arrays a, Rule rule) {
 template <class Rule>
 void run(cudaStream_t stream, const Arrays& arrays, Rule rule) {
   if (arrays.chunk_count == 0) return;
-  step_kernel<<<arrays.chunk_count, threads, 0, stream>>>(arrays, rule);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(step_kernel<Rule>, arrays.chunk_count, threads, stream, arrays, rule);
 }
 
 struct SgdRule {
@@ -135,7 +134,7 @@ __global__ void __launch_bounds__(threads) squares_kernel(Arrays a, double* squa
   sums[threadIdx.x][0] = w2;
   sums[threadIdx.x][1] = g2;
   __syncthreads();
-  for (int half = threads / 2; half > 0; half /= 2) {
+  for (unsigned half = threads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) {
       sums[threadIdx.x][0] += sums[threadIdx.x + half][0];
       sums[threadIdx.x][1] += sums[threadIdx.x + half][1];
@@ -173,20 +172,17 @@ __global__ void local_rates_kernel(Arrays a, Lars f) {
 void add(cudaStream_t stream, const float* from, float* to, std::size_t count) {
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<std::size_t>((count + threads - 1) / threads, 8192));
-  add_kernel<<<blocks, threads, 0, stream>>>(from, to, count);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(add_kernel, blocks, threads, stream, from, to, count);
 }
 
 void divide(cudaStream_t stream, float* values, std::size_t count, float divisor) {
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<std::size_t>((count + threads - 1) / threads, 8192));
-  divide_kernel<<<blocks, threads, 0, stream>>>(values, count, divisor);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(divide_kernel, blocks, threads, stream, values, count, divisor);
 }
 
 void sum_squares(cudaStream_t stream, const float* values, std::size_t count, double* sums) {
-  sum_squares_kernel<<<squares_blocks, threads, 0, stream>>>(values, count, sums);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(sum_squares_kernel, squares_blocks, threads, stream, values, count, sums);
 }
 
 void step(cudaStream_t stream, const Arrays& arrays, const Sgd& factors) { run(stream, arrays, SgdRule{factors}); }
@@ -198,10 +194,8 @@ void step(cudaStream_t stream, const Arrays& arrays, const RmspropWarmup& factor
 
 void step(cudaStream_t stream, const Arrays& arrays, const Lars& factors) {
   if (arrays.chunk_count == 0) return;
-  squares_kernel<<<arrays.chunk_count, threads, 0, stream>>>(arrays, factors.squares);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
-  local_rates_kernel<<<(factors.parameters + threads - 1) / threads, threads, 0, stream>>>(arrays, factors);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(squares_kernel, arrays.chunk_count, threads, stream, arrays, factors.squares);
+  launch(local_rates_kernel, (factors.parameters + threads - 1) / threads, threads, stream, arrays, factors);
   run(stream, arrays, LarsRule{factors});
 }
 

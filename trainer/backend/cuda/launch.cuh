@@ -1,5 +1,5 @@
-// Launches a kernel. Without nvcc, `launch` comes from a mock of CUDA that runs the threads on the CPU
-// (tests/unit/trainer/backend/cuda/mock_cuda), so that tests without a GPU can check the arithmetic.
+// Launches a kernel. Without a CUDA compiler, `launch` comes from the header of the host run, which runs the threads on
+// the CPU (tests/unit/trainer/backend/cuda/host_run), so that tests without a GPU can check the kernels.
 #pragma once
 
 #include "trainer/backend/cuda/runtime.h"
@@ -13,7 +13,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t s
   PACELINE_CHECK_CUDA(cudaGetLastError());
 }
 #else
-using mock_cuda::launch;
+using host_run::launch;
 #endif
 
 }  // namespace paceline::train::cuda

@@ -6,7 +6,7 @@ namespace {
 
 // ---- loss: a block for each sample ----
 
-constexpr int loss_threads = 128;
+constexpr unsigned loss_threads = 128;
 
 struct Top {
   float value;
@@ -23,7 +23,7 @@ __device__ double softmax_sum(const float* row, std::int64_t classes, Top& top) 
   }
   tops[threadIdx.x] = own;
   __syncthreads();
-  for (int half = loss_threads / 2; half > 0; half /= 2) {
+  for (unsigned half = loss_threads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) {
       const Top other = tops[threadIdx.x + half];
       Top& mine = tops[threadIdx.x];
@@ -37,7 +37,7 @@ __device__ double softmax_sum(const float* row, std::int64_t classes, Top& top) 
     sum += exp(static_cast<double>(row[c]) - top.value);
   sums[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = loss_threads / 2; half > 0; half /= 2) {
+  for (unsigned half = loss_threads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     __syncthreads();
   }
@@ -51,7 +51,7 @@ __device__ double row_mean(const float* row, std::int64_t classes) {
   for (std::int64_t c = threadIdx.x; c < classes; c += loss_threads) sum += row[c];
   sums[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = loss_threads / 2; half > 0; half /= 2) {
+  for (unsigned half = loss_threads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     __syncthreads();
   }
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(loss_threads)
   sums[threadIdx.x][1] = correct;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (int i = 1; i < loss_threads; ++i) loss += sums[i][0], correct += sums[i][1];
+  for (unsigned i = 1; i < loss_threads; ++i) loss += sums[i][0], correct += sums[i][1];
   score->loss_sum = loss;
   score->correct = static_cast<long long>(correct);
 }
@@ -127,26 +127,22 @@ namespace kernels {
 
 void linear_bias_gradient(cudaStream_t stream, Storage s, const void* dy, float* gradient, Step* step,
                           std::int64_t samples, std::int64_t outputs) {
-  column_sums_kernel<<<static_cast<unsigned>((outputs + 31) / 32), dim3(32, 8), 0, stream>>>(s, dy, gradient, step,
-                                                                                             samples, outputs);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(column_sums_kernel, static_cast<unsigned>((outputs + 31) / 32), dim3(32, 8), stream, s, dy, gradient, step,
+         samples, outputs);
 }
 
 void cross_entropy(cudaStream_t stream, const float* logits, const std::int32_t* labels, std::int64_t samples,
                    std::int64_t classes, double smoothing, double* losses, BatchScore* score) {
-  cross_entropy_kernel<<<static_cast<unsigned>(samples), loss_threads, 0, stream>>>(logits, labels, classes, smoothing,
-                                                                                    losses);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
-  add_scores_kernel<<<1, loss_threads, 0, stream>>>(losses, samples, score);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(cross_entropy_kernel, static_cast<unsigned>(samples), loss_threads, stream, logits, labels, classes, smoothing,
+         losses);
+  launch(add_scores_kernel, 1, loss_threads, stream, losses, samples, score);
 }
 
 void cross_entropy_backward(cudaStream_t stream, Storage s, const float* logits, const std::int32_t* labels,
                             std::int64_t samples, std::int64_t classes, double smoothing, const Step* step,
                             void* gradient) {
-  cross_entropy_backward_kernel<<<static_cast<unsigned>(samples), loss_threads, 0, stream>>>(s, logits, labels, classes,
-                                                                                             smoothing, step, gradient);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  launch(cross_entropy_backward_kernel, static_cast<unsigned>(samples), loss_threads, stream, s, logits, labels,
+         classes, smoothing, step, gradient);
 }
 
 }  // namespace kernels

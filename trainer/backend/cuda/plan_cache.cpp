@@ -1,11 +1,16 @@
 #include "trainer/backend/cuda/plan_cache.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <system_error>
+#include <thread>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "trainer/core/whole_file.h"
 
@@ -99,7 +104,8 @@ std::optional<PlanCache::Plans> PlanCache::parse(std::string_view content) {
   return plans;
 }
 
-PlanCache::PlanCache(std::filesystem::path file) : file_(std::move(file)), plans_(read()) {}
+PlanCache::PlanCache(std::filesystem::path file, std::chrono::milliseconds patience)
+    : file_(std::move(file)), patience_(patience), plans_(read()) {}
 
 PlanCache::Plans PlanCache::read() {
   std::error_code error;
@@ -118,22 +124,43 @@ PlanCache::Plans PlanCache::read() {
   return {};
 }
 
-std::optional<Plan> PlanCache::find(const std::string& key) const {
+std::optional<Plan> PlanCache::find(const std::string& key) {
+  if (!plans_.contains(key) && !file_.empty() && turn_ < 0) {
+    take_turn();
+    plans_.merge(read());
+    if (plans_.contains(key)) end_turn();
+  }
   const auto found = plans_.find(key);
   if (found == plans_.end()) return std::nullopt;
   return found->second;
 }
 
-void PlanCache::add(const std::string& key, const Plan& plan) { plans_[key] = added_[key] = plan; }
+// Without the turn where the file cannot be locked, or where others keep it for too long.
+void PlanCache::take_turn() {
+  std::error_code error;
+  std::filesystem::create_directories(file_.parent_path(), error);
+  turn_ = open((file_.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  constexpr std::chrono::milliseconds pause(20);
+  while (turn_ >= 0 && flock(turn_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || patience_ < pause) return end_turn();
+    std::this_thread::sleep_for(pause);
+    patience_ -= pause;
+  }
+}
 
-void PlanCache::save() {
-  if (file_.empty() || added_.empty()) return;
+void PlanCache::end_turn() {
+  if (turn_ >= 0) close(turn_);
+  turn_ = -1;
+}
+
+void PlanCache::add(const std::string& key, const Plan& plan) {
+  plans_[key] = plan;
+  if (file_.empty()) return;
   try {
     Plans all = read();
-    for (const auto& [key, plan] : added_) all[key] = plan;
+    all[key] = plan;
     if (file_.has_parent_path()) std::filesystem::create_directories(file_.parent_path());
     write_file_atomically(file_, print(all), Sync::no);
-    added_.clear();
   } catch (const std::exception& failure) {
     trouble_ = failure.what();
   }

@@ -4,6 +4,7 @@
 // plans are measured again.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -62,14 +63,21 @@ class PlanCache {
  public:
   // An empty name: nothing is kept. A missing file is an empty cache. A damaged or too large file is one too, and
   // trouble() describes the problem in one line.
-  explicit PlanCache(std::filesystem::path file);
+  // patience: how long find() waits for other processes in all.
+  explicit PlanCache(std::filesystem::path file, std::chrono::milliseconds patience = std::chrono::minutes(1));
+  ~PlanCache() { end_turn(); }
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
 
-  std::optional<Plan> find(const std::string& key) const;
+  // One process measures at a time, because ranks would measure the same plans, and disturb each other on one GPU: the
+  // first that lacks a plan has the turn until end_turn() or its end. Others that lack one wait here, and then read
+  // what it wrote.
+  std::optional<Plan> find(const std::string& key);
+  void end_turn();
+
+  // Writes the plan at once, because a run may be killed, together with those that other processes wrote meanwhile.
+  // Never throws, because a run does not need the cache; trouble() has the reason of a failure.
   void add(const std::string& key, const Plan& plan);
-
-  // Writes the new plans together with those that other processes wrote meanwhile. Never throws, because a run does not
-  // need the cache; trouble() has the reason of a failure.
-  void save();
   const std::string& trouble() const { return trouble_; }
 
   // The file's content. parse() returns nothing if anything differs from the format of print().
@@ -79,10 +87,13 @@ class PlanCache {
 
  private:
   Plans read();
+  void take_turn();
 
   std::filesystem::path file_;
+  std::chrono::milliseconds patience_;
+  int turn_ = -1;        // the locked file, while this process has the turn
   std::string trouble_;  // read() may set it
-  Plans plans_, added_;
+  Plans plans_;
 };
 
 // $XDG_CACHE_HOME/paceline/cudnn-plans.txt, else the same below ~/.cache; empty if neither variable is set.

@@ -17,7 +17,11 @@ const char* remedy(cudaError_t status) {
       return "take a smaller ‹batch-size›, or end what else uses this GPU (nvidia-smi lists it)";
     case cudaErrorInsufficientDriver:
     case cudaErrorNoKernelImageForDevice:
-      return "this build needs a driver for CUDA 13 (580 or newer) and compute capability 8.0; or take ‹device› cpu";
+      return CUDART_VERSION >= 13000
+                 ? "this build needs a driver for CUDA 13 (580 or newer) and compute capability 8.0; "
+                   "build with CUDA 12 for an older one, or take ‹device› cpu"
+                 : "this build needs a driver for CUDA 12 (525 or newer) and compute capability 8.0; "
+                   "or take ‹device› cpu";
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
       return "see nvidia-smi and CUDA_VISIBLE_DEVICES, or take ‹device› cpu";
@@ -32,17 +36,6 @@ const char* remedy(cudaError_t status) {
 
 // Shows "cudaMalloc(&p, n)" as "cudaMalloc".
 std::string name_in(std::string_view call) { return std::string(call.substr(0, call.find('('))); }
-
-std::string hexadecimal(const cudaUUID_t& uuid) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const char c : uuid.bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -64,8 +57,8 @@ VisibleDevices visible_devices() {
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp properties{};
     PACELINE_CHECK_CUDA(cudaGetDeviceProperties(&properties, i));
-    visible.devices.push_back({i, properties.name, hexadecimal(properties.uuid), properties.major, properties.minor,
-                               properties.totalGlobalMem, properties.multiProcessorCount});
+    visible.devices.push_back({i, properties.name, uuid_of_device(i, properties.uuid.bytes), properties.major,
+                               properties.minor, properties.totalGlobalMem, properties.multiProcessorCount});
   }
   return visible;
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "trainer/backend/cuda/runtime.h"
+#include "trainer/backend/cuda/launch.cuh"
 #include "trainer/comm/gpu/numbers.h"
 #include "trainer/core/error.h"
 
@@ -72,43 +72,38 @@ unsigned blocks(std::size_t count) {
 }
 
 template <typename To, typename From, typename Change>
-void launch(const void* from, void* to, std::size_t count, Change how, cudaStream_t stream) {
+void change_all(const void* from, void* to, std::size_t count, Change how, cudaStream_t stream) {
   if (count == 0) return;
-  change<To, From>
-      <<<blocks(count), threads, 0, stream>>>(static_cast<const From*>(from), static_cast<To*>(to), count, how);
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  cuda::launch(change<To, From, Change>, blocks(count), threads, stream, static_cast<const From*>(from),
+               static_cast<To*>(to), count, how);
+}
+
+template <typename T>
+void add_all(void* into, const void* from, std::size_t count, cudaStream_t stream) {
+  if (count == 0) return;
+  cuda::launch(sum<T>, blocks(count), threads, stream, static_cast<T*>(into), static_cast<const T*>(from), count);
 }
 
 }  // namespace
 
 void divide(float* values, std::size_t count, float divisor, cudaStream_t stream) {
-  launch<float, float>(values, values, count, Quotient{divisor}, stream);
+  change_all<float, float>(values, values, count, Quotient{divisor}, stream);
 }
 
 void narrow(Type type, const float* values, std::size_t count, float divisor, void* out, cudaStream_t stream) {
-  if (type == Type::f16) return launch<__half, float>(values, out, count, Quotient{divisor}, stream);
-  launch<__nv_bfloat16, float>(values, out, count, Quotient{divisor}, stream);
+  if (type == Type::f16) return change_all<__half, float>(values, out, count, Quotient{divisor}, stream);
+  change_all<__nv_bfloat16, float>(values, out, count, Quotient{divisor}, stream);
 }
 
 void widen(Type type, const void* values, std::size_t count, float* out, cudaStream_t stream) {
-  if (type == Type::f16) return launch<float, __half>(values, out, count, Same{}, stream);
-  launch<float, __nv_bfloat16>(values, out, count, Same{}, stream);
+  if (type == Type::f16) return change_all<float, __half>(values, out, count, Same{}, stream);
+  change_all<float, __nv_bfloat16>(values, out, count, Same{}, stream);
 }
 
 void add(Type type, void* into, const void* from, std::size_t count, cudaStream_t stream) {
-  if (count == 0) return;
-  switch (type) {
-    case Type::f32:
-      sum<<<blocks(count), threads, 0, stream>>>(static_cast<float*>(into), static_cast<const float*>(from), count);
-      break;
-    case Type::f16:
-      sum<<<blocks(count), threads, 0, stream>>>(static_cast<__half*>(into), static_cast<const __half*>(from), count);
-      break;
-    case Type::bf16:
-      sum<<<blocks(count), threads, 0, stream>>>(static_cast<__nv_bfloat16*>(into),
-                                                 static_cast<const __nv_bfloat16*>(from), count);
-  }
-  PACELINE_CHECK_CUDA(cudaGetLastError());
+  if (type == Type::f32) return add_all<float>(into, from, count, stream);
+  if (type == Type::f16) return add_all<__half>(into, from, count, stream);
+  add_all<__nv_bfloat16>(into, from, count, stream);
 }
 
 }  // namespace paceline::train::nccl

@@ -2,10 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <random>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
 
 #include "tests/unit/trainer/temporary_directory.h"
 #include "trainer/backend/cuda/device_choice.h"
@@ -84,6 +91,18 @@ TEST(PlanKey, DiffersIfAnyFieldDiffers) {
   EXPECT_EQ(text_of(some_key(), {"a\tb\nc", 1, 1}).find_first_of("\t\n"), std::string::npos);
 }
 
+// With a stand-in for a driver whose two devices are instances of one GPU.
+TEST(Device, InstancesOfAGpuHaveUuidsOfTheirOwn) {
+  constexpr std::array<char, 16> of_gpu{'\x12', '\xab'};
+  const std::string whole = uuid_of_device(0, of_gpu, "no such driver");
+  EXPECT_EQ(whole, "12ab0000000000000000000000000000");
+  const std::vector<std::string> uuids{uuid_of_device(0, of_gpu, STAND_IN_DRIVER),
+                                       uuid_of_device(1, of_gpu, STAND_IN_DRIVER)};
+  EXPECT_THAT(uuids, ElementsAre("70000000000000000000000000000000", "71000000000000000000000000000000"));
+  EXPECT_NO_THROW(refuse_shared_gpu(uuids, false));
+  EXPECT_EQ(uuid_of_device(2, of_gpu, STAND_IN_DRIVER), whole);  // it has no third device
+}
+
 TEST(PlanKey, KnowsTheSizeOfTheOutput) {
   EXPECT_EQ(some_key().out_height(), 28);
   EXPECT_EQ((PlanKey{Direction::forward, Precision::f32, true, 1, 4, 224, 200, 64, 7, 2, 3}.out_width()), 100);
@@ -91,19 +110,72 @@ TEST(PlanKey, KnowsTheSizeOfTheOutput) {
 
 const Plan some_plan{5, 38, {{26, 128}, {27, 64}, {7, 4}}, 81.25};
 
-TEST(PlanCache, KeepsItsPlansAndThoseOfOtherProcesses) {
+// At once, because a run that is killed has no later moment.
+TEST(PlanCache, KeepsEachPlanAtOnceAndThoseOfOtherProcesses) {
   const TemporaryDirectory directory;
   const auto file = directory.path() / "below" / "plans.txt";
   PlanCache first(file), second(file);
   first.add("a; n1", some_plan);
   second.add("b; n2", {0, 0, {}, 3});
-  first.save();
-  second.save();
   EXPECT_EQ(first.trouble() + second.trouble(), "");
-  const PlanCache later(file);
+  PlanCache later(file);
   EXPECT_EQ(later.find("a; n1"), some_plan);
   EXPECT_EQ(later.find("b; n2"), (Plan{0, 0, {}, 3}));
   EXPECT_EQ(later.find("c"), std::nullopt);
+}
+
+// Whether this process has the file open.
+bool is_open(const std::filesystem::path& file, std::size_t times) {
+  std::size_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    found += std::filesystem::read_symlink(entry, gone) == file;
+  }
+  return found >= times;
+}
+
+TEST(PlanCache, WaitsForThePlansOfTheProcessThatMeasures) {
+  const TemporaryDirectory directory;
+  const auto file = directory.path() / "plans.txt", lock = directory.path() / "plans.txt.lock";
+  PlanCache first(file), second(file), third(file, std::chrono::milliseconds(0));
+  EXPECT_EQ(first.find("a"), std::nullopt);
+  EXPECT_EQ(third.find("a"), std::nullopt);  // its patience is at an end
+  ASSERT_TRUE(is_open(lock, 1));
+  std::optional<Plan> found;
+  std::atomic<bool> returned = false;
+  std::thread waiting([&] {
+    found = second.find("b");
+    returned = true;
+  });
+  while (!is_open(lock, 2) && !returned) std::this_thread::yield();
+  first.add("a", some_plan);
+  EXPECT_EQ(first.find("b"), std::nullopt);
+  first.add("b", {1, 2, {}, 3});
+  first.end_turn();
+  waiting.join();
+  EXPECT_EQ(found, (Plan{1, 2, {}, 3}));
+  EXPECT_EQ(second.find("a"), some_plan);
+  EXPECT_FALSE(is_open(lock, 1)) << "who waited for nothing more has no turn";
+}
+
+TEST(PlanCache, AProcessThatIsKilledLeavesItsPlansAndTheTurn) {
+  const TemporaryDirectory directory;
+  const auto file = directory.path() / "plans.txt";
+  const pid_t child = fork();
+  if (child == 0) {
+    PlanCache killed(file);
+    killed.find("a");
+    killed.add("a", some_plan);
+    killed.find("b");
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  PlanCache next(file, std::chrono::milliseconds(0));
+  EXPECT_EQ(next.find("a"), some_plan);
+  EXPECT_EQ(next.find("b"), std::nullopt);
+  EXPECT_TRUE(is_open(directory.path() / "plans.txt.lock", 1));
 }
 
 TEST(PlanCache, ReadsOnlyItsOwnFormat) {
@@ -166,20 +238,17 @@ TEST(PlanCache, WorksWithoutAnUnusableFile) {
   EXPECT_THAT(damaged.trouble(), HasSubstr("plans.txt: damaged"));
   EXPECT_EQ(damaged.find("a"), std::nullopt);
   damaged.add("a", some_plan);
-  damaged.save();
   EXPECT_EQ(PlanCache(file).find("a"), some_plan);  // the file was rewritten
 
   PlanCache folder(directory.path());
   EXPECT_THAT(folder.trouble(), HasSubstr("not a file of cuDNN plans"));
   folder.add("a", some_plan);
-  folder.save();
   EXPECT_THAT(folder.trouble(), HasSubstr("cannot be written"));
 
   std::filesystem::resize_file(file, (std::size_t{8} << 20) + 1);
   EXPECT_THAT(PlanCache(file).trouble(), HasSubstr("not a file of cuDNN plans"));
   PlanCache none("");
   none.add("a", some_plan);
-  none.save();
   EXPECT_EQ(none.trouble(), "");
 }
 

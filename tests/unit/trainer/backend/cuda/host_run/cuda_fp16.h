@@ -1,4 +1,4 @@
-// Part of the mock of CUDA: fp16 as the CPU's communicators round it, which have tests of their own.
+// Part of the host run: fp16 as the CPU's communicators round it, which have tests of their own.
 #pragma once
 
 #include "cuda_runtime_api.h"
@@ -7,7 +7,7 @@
 struct __attribute__((may_alias)) __half {
   std::uint16_t bits;
 };
-struct __attribute__((may_alias)) __half2 {
+struct __attribute__((may_alias, aligned(4))) __half2 {
   __half x, y;
 };
 

@@ -1,4 +1,4 @@
-// Part of the mock of CUDA: bf16 as the CPU's communicators round it, which have tests of their own.
+// Part of the host run: bf16 as the CPU's communicators round it, which have tests of their own.
 #pragma once
 
 #include "cuda_runtime_api.h"
@@ -7,7 +7,7 @@
 struct __attribute__((may_alias)) __nv_bfloat16 {
   std::uint16_t bits;
 };
-struct __attribute__((may_alias)) __nv_bfloat162 {
+struct __attribute__((may_alias, aligned(4))) __nv_bfloat162 {
   __nv_bfloat16 x, y;
 };
 

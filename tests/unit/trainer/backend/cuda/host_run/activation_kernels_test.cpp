@@ -1,13 +1,14 @@
-// The arithmetic of the GPU's kernels by channel and by element, run on the CPU by a mock of CUDA (mock_cuda/), against
-// the float64 reference in every storage. tests/gpu checks them on a GPU.
+// A host run of the kernels on activations and of the loss, against the float64 reference in every storage. tests/gpu
+// checks them on a GPU.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/trainer/backend/cuda/host_run/orders.h"
 #include "tests/unit/trainer/backend/operations.h"
-#include "trainer/backend/cuda/by_channel.cu"
-#include "trainer/backend/cuda/elementwise.cu"
+#include "trainer/backend/cuda/kernels.h"
+#include "trainer/core/cast.h"
 
 namespace paceline::train::cuda {
 namespace {
@@ -16,6 +17,9 @@ constexpr Storage storages[]{Storage::f32, Storage::bf16, Storage::f16};
 
 // The bound of one rounding of the result to the storage; sums are wider.
 double bound_of(Storage storage) { return storage == Storage::f32 ? 1e-6 : storage == Storage::bf16 ? 4e-3 : 5e-4; }
+
+class HostRunOfActivations : public InBothOrders {};
+INSTANTIATE_TEST_SUITE_P(All, HostRunOfActivations, testing::Bool(), order_name);
 
 // An activation in the GPU's layout.
 struct Activation {
@@ -57,7 +61,7 @@ Tensor random_tensor(Storage storage, std::int64_t samples, const Shape& shape) 
   return Activation(storage, tensor).tensor();
 }
 
-TEST(MockCudaKernels, NormaliseAndItsGradientsAgreeWithTheReference) {
+TEST_P(HostRunOfActivations, NormaliseAndItsGradientsAgreeWithTheReference) {
   constexpr std::int64_t channels = 20, samples = 3;  // 11 of the last 16 threads of a row have no work
   const Shape shape{channels, 7, 7};
   for (const Storage storage : storages) {
@@ -123,7 +127,7 @@ TEST(MockCudaKernels, NormaliseAndItsGradientsAgreeWithTheReference) {
 }
 
 // The factors of a fused convolution: y = max(0, scale × x + shift), both with 11 bits.
-TEST(MockCudaKernels, FactorAndSummandEqualTheBatchNormUpToRounding) {
+TEST_P(HostRunOfActivations, FactorAndSummandEqualTheBatchNormUpToRounding) {
   const std::vector<float> mean{100, -3, 0, 0.5f}, inverse{0.5f, 0.3f, 2, 1}, gamma{1.1f, 0.7f, 1.3f, 1},
       beta{0.1f, 0, -1, 2};
   std::uint16_t scale[4], shift[4];
@@ -138,7 +142,7 @@ TEST(MockCudaKernels, FactorAndSummandEqualTheBatchNormUpToRounding) {
   }
 }
 
-TEST(MockCudaKernels, BiasesReluAndPoolingAgreeWithTheReference) {
+TEST_P(HostRunOfActivations, BiasesReluAndPoolingAgreeWithTheReference) {
   for (const Storage storage : storages) {
     const Shape shape{24, 11, 11};
     const Tensor x = random_tensor(storage, 3, shape), dy = random_tensor(storage, 3, shape);
@@ -194,7 +198,7 @@ TEST(MockCudaKernels, BiasesReluAndPoolingAgreeWithTheReference) {
   }
 }
 
-TEST(MockCudaKernels, ConvertBytesToRowsAndMarkAnOverflow) {
+TEST_P(HostRunOfActivations, ConvertBytesToRowsAndMarkAnOverflow) {
   const std::vector<std::uint8_t> planes{0, 10, 20, 30, 40, 50, 60, 70};  // a sample of two channels of 2 × 2 pixels
   const ImageCut cut{1, 0, 1};                                            // from (1 − x) + 1
   const kernels::ByteImages images{planes.data(), &cut, {10, 0}, {0.5f, 0.25f}, 1, 2, 2};
@@ -215,6 +219,108 @@ TEST(MockCudaKernels, ConvertBytesToRowsAndMarkAnOverflow) {
     kernels::narrow(nullptr, storage, values.data(), narrow.data(), 8);
     kernels::take_gradient(nullptr, storage, narrow.data(), taken.data(), 8, &step);
     EXPECT_EQ(step.overflow, storage == Storage::f16 ? 1u : 0u);
+  }
+}
+
+TEST_P(HostRunOfActivations, DropoutKeepsTheMeanAndNamesItsMaskByStepAndLayer) {
+  constexpr std::size_t count = 4096;
+  std::vector<float> ones(count, 1), first(count), again(count), other(count);
+  Step step;
+  step.dropout = 7;
+  kernels::dropout(nullptr, Storage::f32, ones.data(), first.data(), count, 0.25f, 1, &step);
+  kernels::dropout(nullptr, Storage::f32, ones.data(), again.data(), count, 0.25f, 1, &step);
+  kernels::dropout(nullptr, Storage::f32, ones.data(), other.data(), count, 0.25f, 2, &step);
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, other);
+  std::size_t kept = 0;
+  for (const float value : first) {
+    ASSERT_TRUE(value == 0 || value == 1 / 0.75f);
+    kept += value != 0;
+  }
+  EXPECT_NEAR(static_cast<double>(kept) / count, 0.75, 5 * std::sqrt(0.25 * 0.75 / count));
+}
+
+TEST_P(HostRunOfActivations, FindNonfiniteMarksWhatIsNotFinite) {
+  for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1.0f}) {
+    std::vector<float> values(1024);
+    values[1023] = value;
+    unsigned flag = 0;
+    kernels::find_nonfinite(nullptr, Storage::f32, values.data(), values.size(), &flag);
+    EXPECT_EQ(flag, std::isfinite(value) ? 0u : 1u);
+  }
+}
+
+TEST_P(HostRunOfActivations, FrozenBatchNormsTakeTheRunningStatistics) {
+  const std::vector<float> running_mean{1, -2, 0, 5}, running_variance{4, 0.25f, 0, 1};
+  std::vector<float> mean(4), inverse(4);
+  kernels::use_running_statistics(nullptr, running_mean.data(), running_variance.data(), 4, mean.data(),
+                                  inverse.data());
+  EXPECT_EQ(mean, running_mean);
+  for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(inverse[c] * std::sqrt(running_variance[c] + 1e-5), 1, 1e-6);
+}
+
+// Rows longer and shorter than a block has threads, and two equal logits, of which the first counts.
+TEST_P(HostRunOfActivations, LossScoreAndGradientAgreeWithTheReference) {
+  for (const std::int64_t classes : {8, 132, 1000}) {
+    for (const double smoothing : {0.0, 0.1}) {
+      SCOPED_TRACE(testing::Message() << classes << " classes, smoothing " << smoothing);
+      constexpr std::int64_t samples = 5;
+      Tensor logits(samples, {classes, 1, 1});
+      logits.values = random_values(logits.values.size(), 0, 3);
+      std::vector<std::int32_t> labels;
+      double correct = 0, smoothed = 0;
+      for (std::int64_t n = 0; n < samples; ++n) {
+        const auto row = logits.values.begin() + n * classes;
+        if (n == 1) row[classes - 1] = row[classes / 2] = 20;
+        const auto top = std::max_element(row, row + classes) - row;
+        labels.push_back(static_cast<std::int32_t>(n % 2 == 0 ? 3 : top));
+        correct += labels.back() == top;
+        for (std::int64_t c = 0; c < classes; ++c) smoothed += row[labels.back()] - row[c];
+      }
+      const double loss =
+          reference::cross_entropy(logits, labels) + smoothing * smoothed / static_cast<double>(classes);
+      const std::vector<float> narrow(logits.values.begin(), logits.values.end());
+      std::vector<double> losses(2 * samples);
+      BatchScore score;
+      kernels::cross_entropy(nullptr, narrow.data(), labels.data(), samples, classes, smoothing, losses.data(), &score);
+      EXPECT_NEAR(score.loss_sum, loss, 1e-9 * loss);
+      EXPECT_EQ(static_cast<double>(score.correct), correct);
+
+      Step step;
+      step.loss_gradient = 0.5f;
+      Tensor expected = reference::cross_entropy_backward(logits, labels, 0.5);
+      for (std::int64_t n = 0; n < samples; ++n) {
+        for (std::int64_t c = 0; c < classes; ++c) {
+          const double label = c == labels[static_cast<std::size_t>(n)] ? 1 : 0;
+          expected.at(n, c, 0, 0) += 0.5 * smoothing * (label - 1 / static_cast<double>(classes));
+        }
+      }
+      for (const Storage storage : storages) {
+        Activation gradient(storage, expected.shape, samples);
+        kernels::cross_entropy_backward(nullptr, storage, narrow.data(), labels.data(), samples, classes, smoothing,
+                                        &step, gradient.data());
+        EXPECT_LE(relative_error(gradient.tensor().values, expected.values), bound_of(storage));
+      }
+    }
+  }
+}
+
+TEST_P(HostRunOfActivations, BiasGradientsOfLinearLayersAreSumsOverTheSamples) {
+  constexpr std::size_t outputs = 42, samples = 19;  // neither fills its blocks
+  for (const Storage storage : storages) {
+    std::vector<float> wide(outputs * samples + 2, 0.5f), gradient(outputs);
+    for (std::size_t i = 0; i < outputs * samples; ++i) wide[i] = static_cast<float>(i % 13) - 4;
+    Activation dy(storage, {static_cast<std::int64_t>(outputs * samples + 2), 1, 1}, 1);
+    kernels::narrow(nullptr, storage, wide.data(), dy.data(), wide.size());
+    Step step;
+    step.unscale = 0.25f;
+    kernels::linear_bias_gradient(nullptr, storage, dy.data(), gradient.data(), &step, samples, outputs);
+    for (std::size_t o = 0; o < outputs; ++o) {
+      float sum = 0;
+      for (std::size_t n = 0; n < samples; ++n) sum += wide[n * outputs + o];
+      EXPECT_EQ(gradient[o], sum * 0.25f);
+    }
+    EXPECT_EQ(step.overflow, 0u);
   }
 }
 
