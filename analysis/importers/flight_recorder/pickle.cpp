@@ -1,0 +1,313 @@
+// Python's pickle format, as far as plain values need it: a program for a machine with a stack and a memo.
+// https://docs.python.org/3/library/pickletools.html lists the opcodes.
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cstdlib>
+#include <unordered_map>
+
+#include "analysis/importers/flight_recorder/values.h"
+#include "profiler/format/error.h"
+
+namespace paceline::analysis::flight_recorder {
+namespace pickle_parts {
+
+class Machine {
+ public:
+  Machine(std::string_view bytes, Values& values) : bytes_(bytes), values_(values) {}
+
+  const Value& run() {
+    for (;;) {
+      const auto opcode = static_cast<unsigned char>(take(1)[0]);
+      if (opcode == '.') return *pop();
+      step(opcode);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw Error(fmt::format("{} at byte {}", what, at_)); }
+
+  std::string_view take(std::uint64_t count) {
+    if (count > bytes_.size() - at_) fail("the pickle ends early");
+    at_ += count;
+    return bytes_.substr(at_ - count, count);
+  }
+  // A number with the lowest byte first.
+  std::uint64_t number(std::size_t count) {
+    std::uint64_t value = 0;
+    const std::string_view bytes = take(count);
+    for (std::size_t i = count; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+    return value;
+  }
+  std::string_view line() {
+    const std::size_t end = bytes_.find('\n', at_);
+    if (end == bytes_.npos) fail("the pickle ends early");
+    std::string_view text = take(end - at_ + 1);
+    text.remove_suffix(1);
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    return text;
+  }
+
+  Value& push(Value::Type type) {
+    Value& made = values_.emplace_back();
+    made.type = type;
+    stack_.push_back(&made);
+    return made;
+  }
+  void push_text(std::string_view text) { push(Value::Type::text).text = text; }
+  void push_whole(std::int64_t value) { push(Value::Type::whole).whole = value; }
+  void push_boolean(bool value) { push(Value::Type::boolean).whole = value; }
+
+  Value* pop() {
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("a value is missing");
+    Value* value = stack_.back();
+    stack_.pop_back();
+    return value;
+  }
+  Value& top(Value::Type type) {
+    if (stack_.empty() || stack_.back()->type != type) fail("a value has the wrong type");
+    return *stack_.back();
+  }
+  // The values since the last mark.
+  std::vector<Value*> pop_marked() {
+    if (marks_.empty() || marks_.back() > stack_.size()) fail("a mark is missing");
+    std::vector<Value*> marked(stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
+    stack_.resize(marks_.back());
+    marks_.pop_back();
+    return marked;
+  }
+
+  void append(const std::vector<Value*>& items) {
+    Value& list = top(Value::Type::list);
+    list.items.insert(list.items.end(), items.begin(), items.end());
+  }
+  void set_items(const std::vector<Value*>& pairs) {
+    Value& dictionary = top(Value::Type::dictionary);
+    for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) dictionary.entries.emplace_back(pairs[i], pairs[i + 1]);
+  }
+  void push_list(const std::vector<Value*>& items) {
+    push(Value::Type::list);
+    append(items);
+  }
+  void push_tuple(std::size_t size) {
+    std::vector<Value*> items(size);
+    for (std::size_t i = size; i-- > 0;) items[i] = pop();
+    push_list(items);
+  }
+
+  void put(std::uint64_t place) {
+    if (stack_.empty()) fail("a value is missing");
+    memo_[place] = stack_.back();
+  }
+  void get(std::uint64_t place) {
+    const auto found = memo_.find(place);
+    if (found == memo_.end()) fail("a value of the memo is missing");
+    stack_.push_back(found->second);
+  }
+  std::uint64_t decimal(std::string_view text) const {
+    std::uint64_t value = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) fail("a number is damaged");
+    return value;
+  }
+
+  // An integer of any length; those beyond 64 bits become real numbers.
+  void push_long(std::uint64_t length) {
+    const std::string_view bytes = take(length);
+    const bool negative = !bytes.empty() && (static_cast<unsigned char>(bytes.back()) & 0x80) != 0;
+    std::uint64_t low = negative ? ~std::uint64_t{0} : 0;
+    bool fits = true;
+    for (std::size_t i = bytes.size(); i-- > 0;) {
+      const auto byte = static_cast<unsigned char>(bytes[i]);
+      if (i >= 8) fits = fits && byte == (negative ? 0xff : 0);
+      low = low << 8 | byte;
+    }
+    if (fits && (bytes.size() <= 8 || (static_cast<std::int64_t>(low) < 0) == negative)) {
+      push_whole(static_cast<std::int64_t>(low));
+    } else {
+      push(Value::Type::real).real = negative ? -1e300 : 1e300;
+    }
+  }
+  // "I01" is true; other numbers of protocol 0 end with an L at times.
+  void push_number_line() {
+    const std::string_view text = line();
+    if (text == "00" || text == "01") return push_boolean(text == "01");
+    std::int64_t value = 0;
+    const bool whole = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
+    if (whole) return push_whole(value);
+    push(Value::Type::none);
+  }
+  void push_real_line() {
+    const std::string text(line());
+    push(Value::Type::real).real = std::strtod(text.c_str(), nullptr);
+  }
+  // A literal of Python, in quotes. Escapes stay as they are: names of processes and functions have none.
+  void push_quoted_line() {
+    std::string_view text = line();
+    if (text.size() >= 2) text = text.substr(1, text.size() - 2);
+    push_text(text);
+  }
+
+  void step(unsigned char opcode) {
+    switch (opcode) {
+      case 0x80:
+        take(1);
+        break;  // PROTO
+      case 0x95:
+        take(8);
+        break;  // FRAME
+      case '(':
+        marks_.push_back(stack_.size());
+        break;
+      case '0':
+        pop();
+        break;  // POP
+      case '1':
+        pop_marked();
+        break;  // POP_MARK
+      case '2':
+        stack_.push_back(pop());
+        stack_.push_back(stack_.back());
+        break;  // DUP
+      case 'N':
+        push(Value::Type::none);
+        break;
+      case 0x88:
+        push_boolean(true);
+        break;
+      case 0x89:
+        push_boolean(false);
+        break;
+      case 'I':
+      case 'L':
+        push_number_line();
+        break;
+      case 'F':
+        push_real_line();
+        break;
+      case 'S':
+        push_quoted_line();
+        break;
+      case 'V':
+        push_text(line());
+        break;
+      case 'J':
+        push_whole(static_cast<std::int32_t>(number(4)));
+        break;
+      case 'K':
+        push_whole(static_cast<std::int64_t>(number(1)));
+        break;
+      case 'M':
+        push_whole(static_cast<std::int64_t>(number(2)));
+        break;
+      case 0x8a:
+        push_long(number(1));
+        break;
+      case 0x8b:
+        push_long(number(4));
+        break;
+      case 'G': {  // the highest byte first
+        const std::string_view bytes = take(8);
+        std::uint64_t bits = 0;
+        for (const char c : bytes) bits = bits << 8 | static_cast<unsigned char>(c);
+        push(Value::Type::real).real = std::bit_cast<double>(bits);
+        break;
+      }
+      case 'U':
+      case 'C':
+      case 0x8c:
+        push_text(take(number(1)));
+        break;
+      case 'T':
+      case 'X':
+      case 'B':
+        push_text(take(number(4)));
+        break;
+      case 0x8d:
+      case 0x8e:
+      case 0x96:
+        push_text(take(number(8)));
+        break;
+      case ']':
+      case ')':
+      case 0x8f:
+        push(Value::Type::list);
+        break;
+      case '}':
+        push(Value::Type::dictionary);
+        break;
+      case 'l':
+      case 't':
+      case 0x91:
+        push_list(pop_marked());
+        break;
+      case 'd': {
+        const std::vector<Value*> pairs = pop_marked();
+        push(Value::Type::dictionary);
+        set_items(pairs);
+        break;
+      }
+      case 0x85:
+      case 0x86:
+      case 0x87:
+        push_tuple(opcode - 0x84U);
+        break;
+      case 'a': {
+        Value* item = pop();
+        append({item});
+        break;
+      }
+      case 'e':
+      case 0x90:
+        append(pop_marked());
+        break;
+      case 's': {
+        Value* value = pop();
+        Value* key = pop();
+        set_items({key, value});
+        break;
+      }
+      case 'u':
+        set_items(pop_marked());
+        break;
+      case 'p':
+        put(decimal(line()));
+        break;
+      case 'q':
+        put(number(1));
+        break;
+      case 'r':
+        put(number(4));
+        break;
+      case 0x94:
+        put(memo_.size());
+        break;
+      case 'g':
+        get(decimal(line()));
+        break;
+      case 'h':
+        get(number(1));
+        break;
+      case 'j':
+        get(number(4));
+        break;
+      default:
+        fail(fmt::format("the opcode 0x{:02x}, which plain values do not need, is refused", opcode));
+    }
+  }
+
+  const std::string_view bytes_;
+  Values& values_;
+  std::size_t at_ = 0;
+  std::vector<Value*> stack_;
+  std::vector<std::size_t> marks_;
+  std::unordered_map<std::uint64_t, Value*> memo_;
+};
+
+}  // namespace pickle_parts
+
+const Value& decode_pickle(std::string_view bytes, Values& values) {
+  return pickle_parts::Machine(bytes, values).run();
+}
+
+}  // namespace paceline::analysis::flight_recorder
