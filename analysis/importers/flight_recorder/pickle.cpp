@@ -150,147 +150,117 @@ class Machine {
 
   void step(unsigned char opcode) {
     switch (opcode) {
-      case 0x80:
+      case 0x80:  // PROTO
         take(1);
-        break;  // PROTO
-      case 0x95:
+        return;
+      case 0x95:  // FRAME
         take(8);
-        break;  // FRAME
+        return;
       case '(':
-        marks_.push_back(stack_.size());
-        break;
-      case '0':
+        return marks_.push_back(stack_.size());
+      case '0':  // POP
         pop();
-        break;  // POP
-      case '1':
+        return;
+      case '1':  // POP_MARK
         pop_marked();
-        break;  // POP_MARK
-      case '2':
+        return;
+      case '2':  // DUP
         stack_.push_back(pop());
-        stack_.push_back(stack_.back());
-        break;  // DUP
+        return stack_.push_back(stack_.back());
       case 'N':
         push(Value::Type::none);
-        break;
+        return;
       case 0x88:
-        push_boolean(true);
-        break;
+        return push_boolean(true);
       case 0x89:
-        push_boolean(false);
-        break;
+        return push_boolean(false);
       case 'I':
       case 'L':
-        push_number_line();
-        break;
+        return push_number_line();
       case 'F':
-        push_real_line();
-        break;
+        return push_real_line();
       case 'S':
-        push_quoted_line();
-        break;
+        return push_quoted_line();
       case 'V':
-        push_text(line());
-        break;
+        return push_text(line());
       case 'J':
-        push_whole(static_cast<std::int32_t>(number(4)));
-        break;
+        return push_whole(static_cast<std::int32_t>(number(4)));
       case 'K':
-        push_whole(static_cast<std::int64_t>(number(1)));
-        break;
+        return push_whole(static_cast<std::int64_t>(number(1)));
       case 'M':
-        push_whole(static_cast<std::int64_t>(number(2)));
-        break;
+        return push_whole(static_cast<std::int64_t>(number(2)));
       case 0x8a:
-        push_long(number(1));
-        break;
+        return push_long(number(1));
       case 0x8b:
-        push_long(number(4));
-        break;
+        return push_long(number(4));
       case 'G': {  // the highest byte first
         const std::string_view bytes = take(8);
         std::uint64_t bits = 0;
         for (const char c : bytes) bits = bits << 8 | static_cast<unsigned char>(c);
         push(Value::Type::real).real = std::bit_cast<double>(bits);
-        break;
+        return;
       }
       case 'U':
       case 'C':
       case 0x8c:
-        push_text(take(number(1)));
-        break;
+        return push_text(take(number(1)));
       case 'T':
       case 'X':
       case 'B':
-        push_text(take(number(4)));
-        break;
+        return push_text(take(number(4)));
       case 0x8d:
       case 0x8e:
       case 0x96:
-        push_text(take(number(8)));
-        break;
+        return push_text(take(number(8)));
       case ']':
       case ')':
       case 0x8f:
         push(Value::Type::list);
-        break;
+        return;
       case '}':
         push(Value::Type::dictionary);
-        break;
+        return;
       case 'l':
       case 't':
       case 0x91:
-        push_list(pop_marked());
-        break;
+        return push_list(pop_marked());
       case 'd': {
         const std::vector<Value*> pairs = pop_marked();
         push(Value::Type::dictionary);
-        set_items(pairs);
-        break;
+        return set_items(pairs);
       }
       case 0x85:
       case 0x86:
       case 0x87:
-        push_tuple(opcode - 0x84U);
-        break;
+        return push_tuple(opcode - 0x84U);
       case 'a': {
         Value* item = pop();
-        append({item});
-        break;
+        return append({item});
       }
       case 'e':
       case 0x90:
-        append(pop_marked());
-        break;
+        return append(pop_marked());
       case 's': {
         Value* value = pop();
         Value* key = pop();
-        set_items({key, value});
-        break;
+        return set_items({key, value});
       }
       case 'u':
-        set_items(pop_marked());
-        break;
+        return set_items(pop_marked());
       case 'p':
-        put(decimal(line()));
-        break;
+        return put(decimal(line()));
       case 'q':
-        put(number(1));
-        break;
+        return put(number(1));
       case 'r':
-        put(number(4));
-        break;
+        return put(number(4));
       case 0x94:
-        put(memo_.size());
-        break;
+        return put(memo_.size());
       case 'g':
-        get(decimal(line()));
-        break;
+        return get(decimal(line()));
       case 'h':
-        get(number(1));
-        break;
+        return get(number(1));
       case 'j':
-        get(number(4));
-        break;
+        return get(number(4));
       default:
         fail(fmt::format("the opcode 0x{:02x}, which plain values do not need, is refused", opcode));
     }

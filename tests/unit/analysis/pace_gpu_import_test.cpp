@@ -136,6 +136,22 @@ TEST(PaceGpuImport, ACallThatSeemsToCrossARangesEdgeByTheClocksErrorIsCutThere) 
   EXPECT_THAT(main.slices.depth, ElementsAre(0, 1, 1, 0, 1));
 }
 
+TEST(PaceGpuImport, KernelsThatOverlapBySomeNanosecondsStayOnTheirStream) {
+  GpuFile file;
+  file.push(0, pack_scope(file.name("step"), 0, 0));
+  file.pop(50'000);
+  file.use_thread(999);
+  file.kernel(10'000, 5'003, 1, 1, 1);
+  file.kernel(15'000, 5'000, 1, 1, 2);
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  const Track& stream = trace.ranks[0].tracks[1];
+  EXPECT_EQ(stream.kind, TrackKind::stream);
+  EXPECT_THAT(stream.slices.start_ns, ElementsAre(10'000, 15'000));
+  EXPECT_THAT(stream.slices.duration_ns, ElementsAre(5'000, 5'000));
+  EXPECT_THAT(trace.notes, ElementsAre(::testing::StartsWith("1 slice was cut")));
+}
+
 TEST(PaceGpuImport, FiguresOfTheDeviceFollowHolisticTraceAnalysis) {
   GpuFile file;
   file.push(0, pack_scope(file.name("step"), 0, 0));
