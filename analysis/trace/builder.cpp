@@ -450,9 +450,9 @@ Trace TraceBuilder::finish() {
   }
   if (moved > 0) {
     trace.notes.push_back(
-        fmt::format("{} of main threads and streams cross longer ones: they are on tracks of their own, and no figure "
-                    "covers them",
-                    moved == 1 ? "1 slice" : fmt::format("{} slices", moved)));
+        fmt::format("{} of main threads and streams {} on tracks of their own, because they cross "
+                    "longer ones: the phases leave out those of main threads",
+                    moved == 1 ? "1 slice" : fmt::format("{} slices", moved), moved == 1 ? "is" : "are"));
   }
   return trace;
 }

@@ -109,7 +109,7 @@ TEST(TraceBuilder, ARangeKeepsItsPlaceBesideAShortCallThatItBeganIn) {
   EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[1]), ElementsAre("enter"));
   EXPECT_EQ(main.depths, 2);
   ASSERT_EQ(trace.notes.size(), 1U);
-  EXPECT_THAT(trace.notes[0], ::testing::StartsWith("1 slice of main threads and streams cross"));
+  EXPECT_THAT(trace.notes[0], ::testing::StartsWith("1 slice of main threads and streams is on"));
 }
 
 TEST(TraceBuilder, OverlapsOfAtMostAMicrosecondAreCutAndCounted) {

@@ -73,7 +73,10 @@ TEST(FlightRecorder, AnOpcodeThatCouldRunCodeIsRefused) {
   EXPECT_THAT(refusal("\x8d\xff\xff\xff\xff\xff\xff\xff\xff"), HasSubstr("ends early"));
   EXPECT_THAT(refusal("h\x01."), HasSubstr("memo"));
   EXPECT_THAT(refusal("a."), HasSubstr("missing"));
-  EXPECT_EQ(refusal("]q\x01h\x01" "a."), "") << "a list that holds itself is a value";
+  EXPECT_EQ(refusal("]q\x01h\x01"
+                    "a."),
+            "")
+      << "a list that holds itself is a value";
 }
 
 Call call_of(std::int64_t number, bool pends, bool message = false) {
