@@ -350,11 +350,11 @@ void add_info(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember({"text", "json"}));
   add_align_option(*command, options->clock);
   command
-      ->add_option(
-          "PATH", options->paths,
-          "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "
-          ".pace, PyTorch and Chrome JSON, Nsight Systems SQLite, nvprof, OTF2; compressed or not. Directories that "
-          "hold different ranks of one job are one run")
+      ->add_option("PATH", options->paths,
+                   "Run directories, trace files, archives (.tar, .tar.gz, .zip, …) or quoted patterns. Formats: "
+                   ".pace, PyTorch and Chrome JSON, Flight Recorder dumps, Nsight Systems SQLite, nvprof, OTF2; "
+                   "compressed or not. "
+                   "Directories that hold different ranks of one job are one run")
       ->required()
       ->type_name("");
   command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });

@@ -40,7 +40,8 @@ class ChromeWriter {
     out_.text("{\"displayTimeUnit\":\"ns\",");
     if (job_.ranks().size() == 1) {
       const Rank& rank = *job_.ranks().front();
-      out_.print("\"distributedInfo\":{{\"rank\":{},\"world_size\":{}}},", rank.rank, rank.world_size);
+      // HTA finds the rank by this text, with the space.
+      out_.print("\"distributedInfo\": {{\"rank\": {}, \"world_size\": {}}},", rank.rank, rank.world_size);
     }
     if (const auto utc = job_.utc_of_zero_ns()) out_.print("\"baseTimeNanoseconds\":{},", *utc);
     out_.text("\"traceEvents\":[");

@@ -182,43 +182,49 @@ void add_names(const Trace& trace, const std::vector<TrackSums>& sums, CriticalP
   if (path.names.size() > most_names) path.names.resize(most_names);
 }
 
-// The least float of a rank's main thread in each phase of an iteration, as a mean over the iterations.
-void add_slack(const PhaseTable& table, const DependencyGraph& graph, const Ends& ends,
-               const std::vector<std::vector<Iteration>>& iterations, CriticalPath& path) {
+// The least float of each phase on one track, for each iteration.
+using LeastFloats = std::vector<std::array<std::int64_t, phase_count>>;
+constexpr std::int64_t no_float = std::numeric_limits<std::int64_t>::max() / 4;  // as total_floats() has it
+
+void add_least(const PhaseTable& table, const TrackDependencies& track, const std::vector<FloatStep>& steps,
+               const std::vector<PathIteration>& iterations, LeastFloats& least) {
+  std::size_t step = steps.size(), window = 0;  // the latest step is the first one
+  const PathIteration& last = iterations.back();
+  each_phase_of(table, track, last.start_ns + last.wall_ns, [&](const PhaseInterval& part) {
+    const auto end_of = [&] { return iterations[window].start_ns + iterations[window].wall_ns; };
+    while (window < iterations.size() && end_of() <= part.start_ns) ++window;
+    if (window == iterations.size() || part.end_ns <= iterations[window].start_ns) return;
+    while (step > 0 && steps[step - 1].time_ns <= part.start_ns) --step;
+    std::int64_t& of_phase = least[window][static_cast<std::size_t>(part.phase)];
+    // The work of a phase may grow by the float that holds where the phase begins and at each step inside it.
+    for (std::size_t s = step; s > 0; --s) {
+      of_phase = std::min(of_phase, steps[s - 1].float_ns);
+      if (steps[s - 1].time_ns >= part.end_ns) break;
+    }
+  });
+}
+
+// The least float of a rank in each phase of an iteration, as a mean over the iterations. The work of streams and
+// helper threads counts as well: a main thread that waits for a kernel has time to spare, and the phase of the kernel
+// has not.
+void add_slack(const PhaseTable& table, const DependencyGraph& graph, const Ends& ends, CriticalPath& path) {
   const auto floats = total_floats(graph, ends.of_rank);
-  path.slack.resize(iterations.size());
-  parallel_for(iterations.size(), [&](std::size_t r) {
-    const GraphTrack main = graph.main[r];
-    if (main == no_track) return;
-    const std::vector<FloatStep>& steps = floats[main];  // the latest first
-    constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-    std::array<std::int64_t, phase_count> least, sum{}, seen{};
-    least.fill(none);
-    std::size_t step = steps.size(), window = 0;
-    const auto close_window = [&] {
-      for (std::size_t phase = 0; phase < phase_count; ++phase) {
-        if (least[phase] == none) continue;
-        sum[phase] += least[phase];
-        ++seen[phase];
-      }
-      least.fill(none);
-      ++window;
-    };
-    each_phase_interval(table, table.trace().ranks[r], [&](const PhaseInterval& part) {
-      const auto end_of = [&] { return path.iterations[window].start_ns + path.iterations[window].wall_ns; };
-      while (window < path.iterations.size() && end_of() <= part.start_ns) close_window();
-      if (window == path.iterations.size() || part.end_ns <= path.iterations[window].start_ns) return;
-      while (step > 0 && steps[step - 1].time_ns <= part.start_ns) --step;
-      std::int64_t& of_phase = least[static_cast<std::size_t>(part.phase)];
-      // The work of a phase may grow by the float that holds where the phase begins and at each step inside it.
-      for (std::size_t s = step; s > 0; --s) {
-        of_phase = std::min(of_phase, steps[s - 1].float_ns);
-        if (steps[s - 1].time_ns >= part.end_ns) break;
-      }
-    });
-    if (window < path.iterations.size()) close_window();
+  path.slack.resize(graph.main.size());
+  parallel_for(path.slack.size(), [&](std::size_t r) {
+    if (graph.main[r] == no_track) return;
+    LeastFloats least(path.iterations.size());
+    for (auto& of_window : least) of_window.fill(no_float);
+    for (GraphTrack t = 0; t < graph.tracks.size(); ++t) {
+      if (graph.tracks[t].rank == r) add_least(table, graph.tracks[t], floats[t], path.iterations, least);
+    }
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
-      if (seen[phase] > 0) path.slack[r].phase_ns[phase] = sum[phase] / seen[phase];
+      std::int64_t sum = 0, seen = 0;
+      for (const auto& of_window : least) {
+        if (of_window[phase] >= no_float / 2) continue;
+        sum += of_window[phase];
+        ++seen;
+      }
+      if (seen > 0) path.slack[r].phase_ns[phase] = sum / seen;
     }
   });
 }
@@ -269,7 +275,7 @@ std::optional<CriticalPath> critical_path(const PhaseTable& table, const Depende
   }
   for (const PathIteration& iteration : path.iterations) path.wall_ns += iteration.wall_ns;
   add_names(trace, sums, path);
-  add_slack(table, graph, ends, iterations, path);
+  add_slack(table, graph, ends, path);
   return path;
 }
 

@@ -7,7 +7,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "analysis/index/correlations.h"
 #include "analysis/metrics/intervals.h"
 #include "analysis/metrics/phase_rules.h"
 #include "analysis/trace/trace.h"
@@ -28,5 +31,16 @@ struct GpuUsage {
 };
 // Nothing if the rank has no stream.
 std::optional<GpuUsage> gpu_usage(const GpuActivity& activity);
+
+// Why a stream was idle between one piece of its work and the next, by Holistic Trace Analysis's definitions: the host
+// had not launched the next one yet when the last one ended (host wait); it had, and the next one came within 30 ns
+// (kernel wait), or later (other: a dependency on another stream, or no room on the device). Work whose launch is not
+// recorded counts as launched.
+struct StreamIdle {
+  std::string stream;  // "GPU 0 stream 7"
+  std::int64_t host_wait_ns = 0, kernel_wait_ns = 0, other_ns = 0;
+};
+// The streams with at least two pieces of work, in the rank's order. Cost: n log n in the slices of the streams.
+std::vector<StreamIdle> stream_idle(const Trace& trace, const Rank& rank, const Correlations& correlations);
 
 }  // namespace paceline::analysis

@@ -1,5 +1,6 @@
 // The verdict of a report: how well the job runs or scales, what limits it, which rank, and what to change first.
 #include <algorithm>
+#include <map>
 
 #include "analysis/report/changes.h"
 #include "analysis/report/lateness_judgement.h"
@@ -59,20 +60,56 @@ std::string rank_text(const RunAnalysis& run) {
   return unknown.empty() ? "no rank is late beyond chance" : unknown;
 }
 
-// "the GPUs compute during 80.0 % of their time, idle during 12.0 %, and 5.0 % is communication that no computation
-// hides", over all ranks; "" where no rank has a GPU.
-std::string limit_of_gpus(const RunAnalysis& run) {
-  std::int64_t span = 0, idle = 0, compute = 0, exposed = 0;
+// The copies of all GPUs by their name, "Memcpy HtoD (pinned -> GPU 0)"; the ranks' sums together.
+struct Copies {
+  std::int64_t ns = 0, largest_ns = 0;
+  std::string largest;
+};
+Copies copies_of(const RunAnalysis& run) {
+  std::map<std::string, std::int64_t> by_name;
+  Copies copies;
+  for (const RankSummary& rank : run.per_rank) {
+    for (const KernelStatistics& work : rank.gpu_kernels) {
+      if (work.category != "memcpy") continue;
+      copies.ns += work.sum_ns;
+      by_name[work.name.substr(0, work.name.find(" ("))] += work.sum_ns;
+    }
+  }
+  for (const auto& [name, ns] : by_name) {
+    if (ns > copies.largest_ns) copies.largest_ns = ns, copies.largest = name;
+  }
+  return copies;
+}
+
+struct GpuSums {
+  std::int64_t span_ns = 0, idle_ns = 0, compute_ns = 0, exposed_ns = 0;
+};
+GpuSums gpu_sums(const RunAnalysis& run) {
+  GpuSums sums;
   for (const RankSummary& rank : run.per_rank) {
     if (!rank.gpu) continue;
-    span += rank.gpu->span_ns, idle += rank.gpu->idle_ns, compute += rank.gpu->compute_ns;
-    if (rank.overlap) exposed += rank.overlap->communication_ns - rank.overlap->hidden_ns;
+    sums.span_ns += rank.gpu->span_ns, sums.idle_ns += rank.gpu->idle_ns, sums.compute_ns += rank.gpu->compute_ns;
+    if (rank.overlap) sums.exposed_ns += rank.overlap->communication_ns - rank.overlap->hidden_ns;
   }
-  if (span == 0) return "";
-  std::string text = fmt::format("the GPUs compute during {} of their time and idle during {}",
-                                 percent(share(compute, span)), percent(share(idle, span)));
-  if (exposed > 0)
-    text += fmt::format(", and {} is communication that no computation hides", percent(share(exposed, span)));
+  return sums;
+}
+
+// "the GPUs compute during 80.0 % of their time, idle during 12.0 %, and 5.0 % is communication that no computation
+// hides", over all ranks; "" where no rank has a GPU. Copies are named where they take more time than computation.
+std::string limit_of_gpus(const RunAnalysis& run) {
+  const GpuSums sums = gpu_sums(run);
+  if (sums.span_ns == 0) return "";
+  std::string text =
+      fmt::format("the GPUs compute during {} of their time and idle during {}",
+                  percent(share(sums.compute_ns, sums.span_ns)), percent(share(sums.idle_ns, sums.span_ns)));
+  if (sums.exposed_ns > 0) {
+    text += fmt::format(", and {} is communication that no computation hides",
+                        percent(share(sums.exposed_ns, sums.span_ns)));
+  }
+  if (const Copies copies = copies_of(run); copies.ns > sums.compute_ns) {
+    text += fmt::format(", and their copies take {}, {} of it {}", duration(copies.ns), duration(copies.largest_ns),
+                        copies.largest);
+  }
   return text;
 }
 
@@ -145,8 +182,28 @@ std::string state_of_scaling(const Report& report, const LostTime& lost) {
   return text + accuracy_text(report, report.scaling.points[lost.point]) + ".";
 }
 
+// The ranks that PyTorch's Flight Recorder shows to be at fault, and what each one did not do.
+struct Faults {
+  std::vector<int> ranks;
+  std::vector<std::string> texts;
+};
+Faults faults_of(const RunAnalysis& run) {
+  Faults faults;
+  for (const RankSummary& rank : run.per_rank) {
+    const auto fault = rank.facts.find("fault");
+    if (fault == rank.facts.end()) continue;
+    faults.ranks.push_back(rank.rank);
+    faults.texts.push_back(fault->second);
+  }
+  return faults;
+}
+
 // A run that hangs, lost events or is damaged: what to repair before anything else. "" where it is whole.
 std::string repair_text(const RunAnalysis& run) {
+  if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
+    return fmt::format("First find out what {} did instead: look at the stacks of {} there, and at the GPUs.",
+                       rank_list(faults.ranks), faults.ranks.size() == 1 ? "the process" : "the processes");
+  }
   if (!run.hangs.empty()) {
     std::vector<int> missing;
     for (const auto& rank : run.hangs.front().missing) missing.push_back(rank.rank);
@@ -169,7 +226,9 @@ std::string repair_text(const RunAnalysis& run) {
 std::string state_of_broken(const Report& report, const RunAnalysis& run) {
   const std::string whose = report.runs.size() > 1 ? run.name + ": " : "";
   std::string text;
-  if (!run.hangs.empty()) {
+  if (const Faults faults = faults_of(run); !faults.ranks.empty()) {
+    text = fmt::format("The job hangs because of {}: {}.", rank_list(faults.ranks), joined(faults.texts, "; "));
+  } else if (!run.hangs.empty()) {
     text = hang_text(run.hangs.front());
   } else if (!run.damage.empty()) {
     text = fmt::format("The trace is damaged ({}), so where the time went is not known.", run.damage.front());
@@ -230,7 +289,17 @@ std::string change_of_run(const RunAnalysis& run) {
     return "First collect the files of the other ranks: without them, the report cannot show which rank limits the "
            "others.";
   }
-  if (run.iterations.count == 0) return "First name the training steps, so that the report can break them down.";
+  if (run.iterations.count == 0) {
+    const Copies copies = copies_of(run);
+    const GpuSums gpus = gpu_sums(run);
+    if (copies.ns > gpus.compute_ns && 2 * copies.ns > gpus.span_ns) {
+      return fmt::format(
+          "First copy less, or beside the computation: the GPUs copy longer than they compute ({} "
+          "against {}).",
+          duration(copies.ns), duration(gpus.compute_ns));
+    }
+    return "First name the training steps, so that the report can break them down.";
+  }
   const std::string none = run.what_if ? no_change_text(run) : "";
   if (!run.breakdown || run.breakdown->serial_ns < little_lost * static_cast<double>(run.breakdown->wall_ns)) {
     return none.empty() ? "" : none + ".";

@@ -154,6 +154,7 @@ RankSummary summary_of(const PhaseTable& table, const Rank& rank) {
     correlations.emplace(table.trace(), rank);
     summary.gpu_kernels = gpu_kernels(table.trace(), rank);
     summary.launches = launches_of(table.trace(), rank, *correlations);
+    summary.stream_idle = stream_idle(table.trace(), rank, *correlations);
   }
   summary.ranges = range_statistics(table.trace(), rank, correlations ? &*correlations : nullptr);
   summary.collective_calls = collective_calls(table.trace(), rank);

@@ -72,6 +72,7 @@ struct RankSummary {
   std::optional<GpuUsage> gpu = {};
   std::vector<KernelStatistics> gpu_kernels = {};
   std::optional<Launches> launches = {};
+  std::vector<StreamIdle> stream_idle = {};
   std::vector<RangeStatistics> ranges = {};  // the largest total first
 
   std::vector<std::string> descriptions = {};  // the messages of its marks `run`

@@ -38,6 +38,10 @@ void each_member(A& a, Launches& v) {
   a(v.statistics, v.queues);
 }
 template <class A>
+void each_member(A& a, StreamIdle& v) {
+  a(v.stream, v.host_wait_ns, v.kernel_wait_ns, v.other_ns);
+}
+template <class A>
 void each_member(A& a, RankLosses& v) {
   a(v.events, v.main_ns, v.main_thread, v.other_threads, v.located, v.causes);
 }
@@ -78,12 +82,12 @@ template <class A>
 void each_member(A& a, RankSummary& v) {
   auto& [rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
          clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
-         iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions,
-         accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges] = v;
+         iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, stream_idle, ranges,
+         descriptions, accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges] = v;
   a(rank, world_size, path, format, host, boot_id, start_ns, end_ns, wall_ns, span_ns, ended, damaged, damage,
     clock_source, clock_error_ns, set, facts, dropped, pauses, losses, first_loss_ns, touched_iterations, phase_ns,
-    iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, ranges, descriptions, accuracies,
-    waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges);
+    iterations, collective_calls, communicated, overlap, gpu, gpu_kernels, launches, stream_idle, ranges, descriptions,
+    accuracies, waiting_for_cpu, gpu_troubles, cgroup, stage, exchanges);
 }
 
 class Writer {

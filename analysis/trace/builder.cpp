@@ -1,5 +1,6 @@
 #include "analysis/trace/builder.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "profiler/format/error.h"
@@ -98,32 +98,81 @@ void sort_by_start(Slices& slices) {
   reorder(slices, order);
 }
 
-// Sets depths; returns the slices that cross an earlier one, whose depths mean nothing. Returns nothing where the
-// slices are not sorted.
-std::optional<std::vector<std::uint32_t>> nest(Slices& slices, std::uint16_t& depths) {
-  std::vector<std::uint32_t> crossing;
-  std::vector<std::int64_t> open_ends(1);
-  std::size_t open = 0, deepest = 0;
-  std::int64_t last_start = std::numeric_limits<std::int64_t>::min(), last_duration = 0;
-  const auto size = static_cast<std::uint32_t>(slices.size());
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const std::int64_t start = slices.start_ns[i], duration = slices.duration_ns[i], end = start + duration;
-    if (start < last_start || (start == last_start && duration > last_duration)) return std::nullopt;
-    last_start = start;
-    last_duration = duration;
-    while (open > 0 && open_ends[open - 1] <= start) --open;
-    if (open > 0 && end > open_ends[open - 1]) {
-      crossing.push_back(i);
-      continue;
-    }
-    slices.depth[i] = static_cast<std::uint16_t>(std::min<std::size_t>(open, 65535));
-    if (open == open_ends.size()) open_ends.resize(2 * open);
-    open_ends[open++] = end;
-    deepest = std::max(deepest, open);
+bool in_order(const Slices& slices) {
+  for (std::uint32_t i = 1; i < slices.size(); ++i) {
+    if (begins_before(slices, i, i - 1)) return false;
   }
-  depths = static_cast<std::uint16_t>(std::min<std::size_t>(deepest, 65535));
-  return crossing;
+  return true;
 }
+
+// Sets the depths of slices that are in order. Of two slices that cross, the shorter one has to move: a range of
+// minutes keeps its place beside a short call that it began in. An overlap that the rounding of times and the errors
+// of clocks explain is cut instead.
+class Nesting {
+ public:
+  explicit Nesting(Slices& slices) : slices_(slices) {}
+
+  void run() {
+    const auto size = static_cast<std::uint32_t>(slices_.size());
+    for (std::uint32_t i = 0; i < size; ++i) {
+      while (!open_.empty() && end_ns(open_.back()) <= slices_.start_ns[i]) open_.pop_back();
+      if (!open_.empty() && crosses(i, open_.back()) && !settle(i)) continue;
+      slices_.depth[i] = static_cast<std::uint16_t>(std::min<std::size_t>(open_.size(), 65535));
+      open_.push_back(i);
+      deepest_ = std::max(deepest_, open_.size());
+    }
+    std::ranges::sort(moved_);
+  }
+
+  // The slices that have to move, rising. Where there are any, the depths mean nothing.
+  const std::vector<std::uint32_t>& moved() const { return moved_; }
+  std::uint64_t cut() const { return cut_; }
+  std::uint16_t depths() const { return static_cast<std::uint16_t>(std::min<std::size_t>(deepest_, 65535)); }
+
+ private:
+  static constexpr std::int64_t largest_error_ns = 1000;  // many profilers round to microseconds
+
+  std::int64_t end_ns(std::uint32_t slice) const { return slices_.end_ns(slice); }
+  bool crosses(std::uint32_t i, std::uint32_t around) const { return end_ns(i) > end_ns(around); }
+  bool is_error(std::int64_t overlap_ns, std::uint32_t a, std::uint32_t b) const {
+    const std::int64_t shorter_ns = std::min(slices_.duration_ns[a], slices_.duration_ns[b]);
+    return overlap_ns <= largest_error_ns && 2 * overlap_ns < shorter_ns;
+  }
+
+  // Slice i crosses open slices. Returns false if it has to move; else it nests in those that are still open.
+  bool settle(std::uint32_t i) {
+    const std::int64_t start_ns = slices_.start_ns[i];
+    for (std::size_t o = open_.size(); o > 0 && crosses(i, open_[o - 1]); --o) {
+      const std::uint32_t around = open_[o - 1];
+      const std::int64_t least = std::min(end_ns(around) - start_ns, end_ns(i) - end_ns(around));
+      if (is_error(least, i, around) || slices_.duration_ns[around] < slices_.duration_ns[i]) continue;
+      moved_.push_back(i);
+      return false;
+    }
+    while (!open_.empty() && crosses(i, open_.back())) {
+      const std::uint32_t around = open_.back();
+      const std::int64_t overlap_ns = end_ns(around) - start_ns, beyond_ns = end_ns(i) - end_ns(around);
+      if (!is_error(std::min(overlap_ns, beyond_ns), i, around)) {
+        moved_.push_back(around);
+        open_.pop_back();
+        continue;
+      }
+      ++cut_;
+      if (beyond_ns <= overlap_ns) {
+        slices_.duration_ns[i] -= beyond_ns;
+      } else {
+        slices_.duration_ns[around] -= overlap_ns;
+        open_.pop_back();
+      }
+    }
+    return true;
+  }
+
+  Slices& slices_;
+  std::vector<std::uint32_t> open_, moved_;
+  std::size_t deepest_ = 0;
+  std::uint64_t cut_ = 0;
+};
 
 std::vector<LostInterval> clipped(std::vector<LostInterval> losses, const Rank& rank) {
   for (LostInterval& loss : losses) {
@@ -274,23 +323,29 @@ void TrackBuilder::finish(std::int64_t end_ns, std::vector<Track>& tracks) {
   }
   if (!std::ranges::is_sorted(track_.marks.start_ns)) sort_by_start(track_.marks);
 
+  if (!in_order(track_.slices)) sort_by_start(track_.slices);
+
   // Each turn keeps what nests and carries the rest over to a track of its own.
   const std::string label = track_.label;
   for (int number = 1;; ++number) {
-    auto crossing = nest(track_.slices, track_.depths);
-    if (!crossing) {
-      sort_by_start(track_.slices);
-      crossing = nest(track_.slices, track_.depths);
-    }
     if (number > 1) track_.label = label + " (" + std::to_string(number) + ")";
+    Nesting nesting(track_.slices);
+    nesting.run();
+    cut_slices_ += nesting.cut();
     Track rest;
-    if (!crossing->empty()) {
+    if (!nesting.moved().empty()) {
       rest.kind = track_.kind;
       rest.thread_id = track_.thread_id;
-      rest.slices = take_out(track_.slices, *crossing);
+      rest.slices = take_out(track_.slices, nesting.moved());
+      Nesting kept(track_.slices);  // without what moved, others may be less deep
+      kept.run();
+      track_.depths = kept.depths();
+    } else {
+      track_.depths = nesting.depths();
     }
+    if (number == 1 && (track_.main || track_.kind == TrackKind::stream)) moved_slices_ = rest.slices.size();
     tracks.push_back(std::move(track_));
-    if (crossing->empty()) return;
+    if (rest.slices.size() == 0) return;
     track_ = std::move(rest);
   }
 }
@@ -335,6 +390,8 @@ void RankBuilder::finish() {
   for (TrackBuilder& track : tracks_) {
     track.track_.lost = clipped(std::move(track.track_.lost), rank_);
     track.finish(rank_.end_ns, rank_.tracks);
+    cut_slices_ += track.cut_slices_;
+    moved_slices_ += track.moved_slices_;
   }
   tracks_.clear();
   rank_.lost = clipped(std::move(rank_.lost), rank_);
@@ -377,13 +434,26 @@ RankBuilder& TraceBuilder::add_rank(int rank, int world_size) {
 
 Trace TraceBuilder::finish() {
   Trace trace;
+  std::uint64_t cut = 0, moved = 0;
   for (RankBuilder& builder : ranks_) {
     builder.finish();
+    cut += builder.cut_slices_;
+    moved += builder.moved_slices_;
     merge(std::exchange(builder.words_, {}), builder.communicators_, builder.rank_, trace);
     trace.ranks.push_back(std::move(builder.rank_));
   }
   ranks_.clear();
   std::ranges::stable_sort(trace.ranks, {}, &Rank::rank);
+  if (cut > 0) {
+    trace.notes.push_back(fmt::format("{} {} that overlapped {} neighbour by at most 1 µs, as rounded times do", cut,
+                                      cut == 1 ? "slice was cut" : "slices were cut", cut == 1 ? "its" : "their"));
+  }
+  if (moved > 0) {
+    trace.notes.push_back(
+        fmt::format("{} of main threads and streams {} on tracks of their own, because they cross "
+                    "longer ones: the phases leave out those of main threads",
+                    moved == 1 ? "1 slice" : fmt::format("{} slices", moved), moved == 1 ? "is" : "are"));
+  }
   return trace;
 }
 

@@ -10,10 +10,11 @@
 //   main.pop(100);
 //   Trace trace = run.finish();
 //
-// Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, moves slices that
-// cross another one (begin inside it and end after it) onto further tracks, so that every track nests, and leaves out
-// tracks without slices, marks, samples and losses but for the main thread's. Cost: linear where slices come in the
-// order of their starts, as a thread makes them.
+// Times are nanoseconds from the run's zero. finish() sorts what is not sorted, computes depths, and leaves out tracks
+// without slices, marks, samples and losses but for the main thread's. Every track nests afterwards: where a slice
+// begins inside another one and ends after it, an overlap of at most 1 µs that is less than half of both is cut, and
+// else the shorter of the two moves onto a further track. Notes of the trace count what was cut, and what moved away
+// from main threads and streams. Cost: linear where slices come in the order of their starts, as a thread makes them.
 //
 // Each rank has names and kinds of its own until finish(), so that several threads can build one rank each.
 #pragma once
@@ -118,6 +119,8 @@ class TrackBuilder {
     track_.main = main;
   }
 
+  void become(TrackKind kind) { track_.kind = kind; }
+
   // Gives a slice another name.
   void rename(std::uint32_t slice, NameId name);
 
@@ -159,6 +162,7 @@ class TrackBuilder {
   std::uint32_t room_ = 0;           // length of the columns, except for depths
   std::vector<std::uint32_t> open_;  // by push()
   std::size_t open_slices_ = 0;
+  std::uint64_t cut_slices_ = 0, moved_slices_ = 0;  // by finish()
 };
 
 class RankBuilder {
@@ -204,6 +208,7 @@ class RankBuilder {
   Rank rank_;
   std::deque<TrackBuilder> tracks_;
   bool finished_ = false;
+  std::uint64_t cut_slices_ = 0, moved_slices_ = 0;
 };
 
 class TraceBuilder {

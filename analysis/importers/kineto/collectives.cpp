@@ -98,9 +98,56 @@ std::uint64_t element_bytes(std::string_view datatype) {
 }
 
 bool Collectives::wants_launches() const {
-  return !steps_.empty() && std::ranges::any_of(kernels_, [](const Call& call) {
-    return call.collective != nullptr && !call.sequence && call.correlation != 0;
-  });
+  return (!steps_.empty() || !ranges_.empty()) &&
+         std::ranges::any_of(kernels_, [](const Call& call) { return !call.sequence && call.correlation != 0; });
+}
+
+// What the thread was in when it launched the kernel: "nccl:all_to_all". NCCL runs an all-to-all as sends and receives,
+// so the kernel's own name does not say it.
+std::optional<Operation> Collectives::operation_by_range(const Call& call) const {
+  const auto launch = launches_.find(call.correlation);
+  if (launch == launches_.end()) return std::nullopt;
+  const auto [time_ns, thread] = launch->second;
+  auto range = std::ranges::upper_bound(ranges_, time_ns, {}, &Range::start_ns);
+  constexpr int most_steps = 64;  // back over the ranges of other threads
+  for (int steps = 0; range != ranges_.begin() && steps < most_steps; ++steps) {
+    --range;
+    if (range->thread != thread) continue;
+    const std::string_view text = rank_.names()[range->name];
+    return range->end_ns < time_ns ? std::nullopt : kineto::operation_of(text.substr(text.find(':') + 1));
+  }
+  return std::nullopt;
+}
+
+Operation Collectives::operation_of(const Call& call) const {
+  std::optional<Operation> operation;
+  if (call.collective != nullptr) {
+    operation = kineto::operation_of(call.collective->name);
+  } else {
+    operation = operation_by_range(call);
+  }
+  return operation ? *operation : operation_of_kernel(rank_.names()[call.kernel]);
+}
+
+// Before PyTorch 2.2 a kernel has no communicator. PyTorch has a stream for each, and makes the streams in the same
+// order on all ranks.
+void Collectives::add_stream_groups(const Header& header) {
+  for (const Call& call : kernels_) {
+    if (call.collective == nullptr) stream_groups_.try_emplace(call.stream);
+  }
+  std::size_t number = 0;
+  const auto members = static_cast<std::uint32_t>(header.world_size.value_or(0));
+  for (auto& [stream, group] : stream_groups_) {
+    const std::string text = fmt::format("NCCL stream {}", ++number);
+    group = {rank_.names().intern(text), members};
+    rank_.add_communicator({group.text, identity_of(text), members});
+  }
+}
+
+Collectives::Group Collectives::group_of(const Call& call, const Header& header, int own_rank) {
+  if (call.collective != nullptr) return group_of(*call.collective, header, own_rank);
+  const auto of_stream = stream_groups_.find(call.stream);
+  return of_stream == stream_groups_.end() ? Group{} : of_stream->second;
 }
 
 // The text is the same on all members: PyTorch's name of the group, and the ranks unless it is the whole world.
@@ -143,53 +190,66 @@ Collectives::Group Collectives::group_of(const Collective& collective, const Hea
   return found->second;
 }
 
-// Without the file's numbers: the ordinal of the call among those of its operation that were launched in the same
-// iteration of the profiler. Iterations have the same number on all ranks.
+// The iteration of the profiler in which the call was made.
+const Collectives::Step* Collectives::step_of(const Call& call) const {
+  const auto launch = launches_.find(call.correlation);
+  const std::int64_t at = launch != launches_.end() ? launch->second.time_ns : call.start_ns;
+  const auto behind = std::ranges::upper_bound(steps_, at, {}, &Step::start_ns);
+  if (behind == steps_.begin() || std::prev(behind)->end_ns < at) return nullptr;
+  return &*std::prev(behind);
+}
+
+// Without the file's numbers: the ordinal of the call among those of its operation in the same iteration, which has the
+// same number on all ranks. On a stream without a known communicator the number of these calls is a part of it: ranks
+// that disagree on it do not match.
 std::optional<std::uint64_t> Collectives::number(const Call& call, NameId communicator, const std::string& operation) {
   if (call.sequence) return call.sequence;
-  const auto launch = launches_.find(call.correlation);
-  const std::int64_t at = launch != launches_.end() ? launch->second : call.start_ns;
-  auto step = std::ranges::upper_bound(steps_, at, {}, &Step::start_ns);
-  if (step == steps_.begin() || (--step)->end_ns < at) return std::nullopt;
-  const std::uint64_t ordinal = counts_[{communicator, operation, step->number}]++;
-  return (static_cast<std::uint64_t>(step->number) << 20) + ordinal;
+  const Step* step = step_of(call);
+  if (step == nullptr) return std::nullopt;
+  const std::tuple key(communicator, operation, step->number);
+  const std::uint64_t ordinal = counts_[key]++;
+  const auto total = totals_.find(key);
+  const std::uint64_t of_iteration = total == totals_.end() ? 0 : total->second;
+  return (static_cast<std::uint64_t>(step->number) << 40) + (of_iteration << 20) + ordinal;
 }
 
 void Collectives::add(const Call& call, const Header& header, int own_rank, bool of_kernel) {
   Names& names = rank_.names();
-  std::optional<Operation> operation;
-  if (call.collective != nullptr) operation = operation_of(call.collective->name);
-  if (!operation && !of_kernel) return;
-  if (!operation) operation = operation_of_kernel(names[call.kernel]);
-  const Group group = call.collective != nullptr ? group_of(*call.collective, header, own_rank) : Group{};
+  if (!of_kernel && !kineto::operation_of(call.collective->name)) return;
+  const Operation operation = operation_of(call);
+  const Group group = group_of(call, header, own_rank);
   const std::string backend = of_kernel ? "nccl" : header.backend.empty() ? "gloo" : header.backend;
   TrackBuilder*& track = tracks_[group.text];
   if (track == nullptr) {
-    const std::string title = of_kernel ? "NCCL" : backend;
-    track = &rank_.add_track(TrackKind::nccl, group.text == 0 ? title : title + " " + names[group.text]);
+    std::string label = names[group.text];
+    if (const std::string title = of_kernel ? "NCCL" : backend; !label.starts_with(title)) {
+      label = label.empty() ? title : title + " " + label;
+    }
+    track = &rank_.add_track(TrackKind::nccl, label);
   }
-  const std::string name = of_kernel ? "nccl" + operation->name : backend + ":" + operation->name;
+  const std::string name = of_kernel ? "nccl" + operation.name : backend + ":" + operation.name;
   const std::uint32_t slice =
-      track->add_slice(call.start_ns, call.end_ns, name, backend, operation->message ? "point-to-point" : "collective");
-  if (call.collective == nullptr) return;
-  const Collective& collective = *call.collective;
-  const std::uint64_t bytes_each = element_bytes(collective.datatype);
-  const auto elements = std::max(collective.elements_in, collective.elements_out);
-  // The larger side is the whole array for the calls with a part for each rank, as nccl-tests count.
-  if (elements && bytes_each != 0 && *elements < 1ull << 59) {
-    track->argument(slice, names.intern("bytes"), *elements * bytes_each);
-  }
+      track->add_slice(call.start_ns, call.end_ns, name, backend, operation.message ? "point-to-point" : "collective");
   if (group.text != 0) track->text_argument(slice, names.intern("communicator"), group.text);
   if (group.members != 0) track->argument(slice, names.intern("members"), group.members);
-  if (!collective.datatype.empty()) {
-    track->text_argument(slice, names.intern("datatype"), names.intern(collective.datatype));
+  if (call.collective != nullptr) {
+    const Collective& collective = *call.collective;
+    const std::uint64_t bytes_each = element_bytes(collective.datatype);
+    const auto elements = std::max(collective.elements_in, collective.elements_out);
+    // The larger side is the whole array for the calls with a part for each rank, as nccl-tests count.
+    if (elements && bytes_each != 0 && *elements < 1ull << 59) {
+      track->argument(slice, names.intern("bytes"), *elements * bytes_each);
+    }
+    if (!collective.datatype.empty()) {
+      track->text_argument(slice, names.intern("datatype"), names.intern(collective.datatype));
+    }
+    if (operation.message) {
+      const auto peer = operation.name == "Send" ? collective.destination : collective.source;
+      if (peer && *peer >= 0) track->argument(slice, names.intern("peer"), *peer);
+    }
   }
-  if (operation->message) {
-    const auto peer = operation->name == "Send" ? collective.destination : collective.source;
-    if (peer && *peer >= 0) track->argument(slice, names.intern("peer"), *peer);
-    return;
-  }
-  const auto sequence = group.text != 0 ? number(call, group.text, operation->name) : std::nullopt;
+  if (operation.message) return;
+  const auto sequence = group.text != 0 ? number(call, group.text, operation.name) : std::nullopt;
   if (sequence) track->varying_argument(slice, names.intern("sequence"), *sequence);
   if (!sequence) ++unnumbered_;
 }
@@ -198,15 +258,14 @@ void Collectives::add(const Call& call, const Header& header, int own_rank, bool
 void Collectives::place_operators() {
   const auto plain = [&](NameId name) {  // "gloo:all_reduce" -> "AllReduce"
     const std::string& text = rank_.names()[name];
-    const auto operation = operation_of(std::string_view(text).substr(text.find(':') + 1));
+    const auto operation = kineto::operation_of(std::string_view(text).substr(text.find(':') + 1));
     return operation ? operation->name : "";
   };
-  std::ranges::stable_sort(ranges_, {}, &Range::start_ns);
   std::map<std::string, std::vector<const Range*>> ranges;  // by operation
   for (const Range& range : ranges_) ranges[plain(range.name)].push_back(&range);
   std::map<std::string, std::size_t> next;
   for (Call& call : operators_) {
-    const auto operation = operation_of(call.collective->name);
+    const auto operation = kineto::operation_of(call.collective->name);
     if (!operation) continue;
     const std::vector<const Range*>& all = ranges[operation->name];
     std::size_t& at = next[operation->name];
@@ -222,6 +281,13 @@ void Collectives::finish(const Header& header, int own_rank) {
   std::ranges::stable_sort(steps_, {}, &Step::start_ns);
   std::ranges::stable_sort(kernels_, {}, &Call::start_ns);
   std::ranges::stable_sort(operators_, {}, &Call::start_ns);
+  std::ranges::stable_sort(ranges_, {}, &Range::start_ns);
+  add_stream_groups(header);
+  for (const Call& call : kernels_) {
+    if (call.collective != nullptr) continue;
+    const Step* step = step_of(call);
+    if (step != nullptr) ++totals_[{stream_groups_[call.stream].text, operation_of(call).name, step->number}];
+  }
   for (const Call& call : kernels_) add(call, header, own_rank, true);
   rank_.info().nccl_events += kernels_.size();
   // With NCCL an operator only enqueues the kernel.

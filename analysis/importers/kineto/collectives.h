@@ -43,18 +43,21 @@ class Collectives {
  public:
   explicit Collectives(RankBuilder& rank) : rank_(rank) {}
 
+  using Stream = std::pair<std::int64_t, std::int64_t>;  // device, stream
   struct Call {
     std::int64_t start_ns = 0, end_ns = 0;
     std::uint64_t correlation = 0;           // of the kernel; 0 = not known
     std::optional<std::uint64_t> sequence;   // as the file has it
     const Collective* collective = nullptr;  // valid until finish(); nullptr: only the kernel's name is known
     NameId kernel = 0;
+    Stream stream = {};  // of the kernel
   };
   void add_kernel(const Call& call) { kernels_.push_back(call); }
-  // record_param_comms, and the range in which the backend did the work ("gloo:all_reduce").
+  // record_param_comms, and the range in which the backend did the work ("gloo:all_reduce") or enqueued it
+  // ("nccl:all_to_all"), with its thread.
   void add_operator(const Call& call) { operators_.push_back(call); }
-  void add_backend_range(std::int64_t start_ns, std::int64_t end_ns, NameId name) {
-    ranges_.push_back({start_ns, end_ns, name, false});
+  void add_backend_range(std::int64_t start_ns, std::int64_t end_ns, NameId name, std::uint32_t thread) {
+    ranges_.push_back({start_ns, end_ns, name, thread});
   }
   // An iteration of PyTorch's profiler.
   void add_step(std::int64_t start_ns, std::int64_t end_ns, std::int64_t number) {
@@ -62,9 +65,11 @@ class Collectives {
   }
 
   bool has_kernels() const { return !kernels_.empty(); }
-  // The correlations for which finish() wants to know when the call was made.
+  // Whether finish() wants to know when the kernels were launched.
   bool wants_launches() const;
-  void add_launch(std::uint64_t correlation, std::int64_t time_ns) { launches_[correlation] = time_ns; }
+  void add_launch(std::uint64_t correlation, std::int64_t time_ns, std::uint32_t thread) {
+    launches_[correlation] = {time_ns, thread};
+  }
 
   // Makes the tracks and the communicators. `own_rank` is -1 where it is not known.
   void finish(const Header& header, int own_rank);
@@ -76,7 +81,11 @@ class Collectives {
   struct Range {
     std::int64_t start_ns = 0, end_ns = 0;
     NameId name = 0;
-    bool used = false;
+    std::uint32_t thread = 0;
+  };
+  struct Launch {
+    std::int64_t time_ns = 0;
+    std::uint32_t thread = 0;
   };
   struct Step {
     std::int64_t start_ns = 0, end_ns = 0, number = 0;
@@ -89,14 +98,21 @@ class Collectives {
   Group group_of(const Collective& collective, const Header& header, int own_rank);
   void add(const Call& call, const Header& header, int own_rank, bool of_kernel);
   void place_operators();
+  void add_stream_groups(const Header& header);
+  std::optional<Operation> operation_by_range(const Call& call) const;
+  Operation operation_of(const Call& call) const;
+  Group group_of(const Call& call, const Header& header, int own_rank);
+  const Step* step_of(const Call& call) const;
   std::optional<std::uint64_t> number(const Call& call, NameId communicator, const std::string& operation);
 
   RankBuilder& rank_;
   std::vector<Call> kernels_, operators_;
   std::vector<Range> ranges_;
   std::vector<Step> steps_;
-  std::unordered_map<std::uint64_t, std::int64_t> launches_;
+  std::unordered_map<std::uint64_t, Launch> launches_;                             // by correlation
   std::map<std::string, Group> groups_;                                            // by name and ranks
+  std::map<Stream, Group> stream_groups_;                                          // of kernels without a group
+  std::map<std::tuple<NameId, std::string, std::int64_t>, std::uint64_t> totals_;  // of calls of these, in a step
   std::map<NameId, TrackBuilder*> tracks_;                                         // by communicator
   std::map<std::tuple<NameId, std::string, std::int64_t>, std::uint64_t> counts_;  // in a step
   std::uint64_t unnumbered_ = 0;

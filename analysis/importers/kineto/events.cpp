@@ -61,7 +61,7 @@ EventClass class_of(std::string_view category) {
       {"kernel", EventClass::kernel},
       {"cuda_runtime", EventClass::runtime},
       {"cuda_driver", EventClass::driver},
-      {"python_function", EventClass::torch},
+      {"python_function", EventClass::frame},
       {"user_annotation", EventClass::torch},
       {"gpu_memcpy", EventClass::copy},
       {"gpu_memset", EventClass::set},
@@ -235,11 +235,12 @@ void EventParser::add(const EventFields& fields) {
       Event event{.time_ns = *time_ns, .phase = phase};
       if (phase == 'X' && !fields.duration.empty()) {
         const std::optional<std::int64_t> duration_ns = nanoseconds(fields.duration);
-        if (!duration_ns || *duration_ns < 0) {
+        if (!duration_ns) {
           ++piece_.damaged;
           return;
         }
-        event.duration_ns = *duration_ns;
+        piece_.endless += *duration_ns < 0;
+        event.duration_ns = std::max<std::int64_t>(*duration_ns, 0);
       }
       event.kind = kind_of(fields);
       event.thread = thread_of(fields);

@@ -20,7 +20,8 @@ namespace paceline::analysis::kineto {
 // What an event's category makes of it.
 enum class EventClass : std::uint8_t {
   other,    // of a program that is not PyTorch
-  torch,    // operators, annotations, Python functions
+  torch,    // operators, annotations
+  frame,    // Python functions
   runtime,  // calls of CUDA's runtime
   driver,   // calls of CUDA's driver
   kernel,
@@ -85,6 +86,7 @@ class EventParser {
     std::vector<MetadataEvent> metadata;
     std::uint64_t damaged = 0;              // events that could not be read
     std::uint64_t left_out = 0;             // events of a phase that has no place in the model
+    std::uint64_t endless = 0;              // events with a negative duration, read as 0 ns: their end is not known
     std::optional<std::size_t> incomplete;  // the place of an event that goes on behind the piece
     std::optional<std::size_t> closed;      // the place behind the bracket that closes the array
   };
@@ -128,7 +130,7 @@ class EventParser {
   std::vector<EventClass> classes_;  // by kind
   std::vector<Role> roles_;          // by key
   // Events of one class mostly have the same arguments in the same order.
-  std::array<std::array<std::uint32_t, EventFields::most_arguments>, 11> last_keys_{};  // by class and place
+  std::array<std::array<std::uint32_t, EventFields::most_arguments>, 12> last_keys_{};  // by class and place
   std::string scratch_;
   EventFields fields_;
   std::vector<std::uint32_t> repaired_;

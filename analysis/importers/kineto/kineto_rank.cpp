@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <span>
 
 #include "analysis/importers/cuda_names.h"
@@ -69,6 +70,7 @@ KinetoRank::KindInfo KinetoRank::kind_info(std::string_view compound, EventClass
       case EventClass::overhead:
         return {"cuda", "overhead"};
       case EventClass::torch:
+      case EventClass::frame:
       case EventClass::gpu_annotation:
         return {"torch", category};
       default:
@@ -101,7 +103,7 @@ KinetoRank::KindInfo KinetoRank::kind_info(std::string_view compound, EventClass
   if (event_class == EventClass::torch || event_class == EventClass::other) {
     info.iteration = format::is_iteration_name(name);
     info.communication = name == "record_param_comms";
-    info.gloo = name.starts_with("gloo:");
+    info.backend_range = name.starts_with("gloo:") || name.starts_with("nccl:");
   }
   of_pytorch_ = of_pytorch_ || (event_class != EventClass::other && !own);
   info.kind = rank_.kind(name, domain, model_category);
@@ -163,9 +165,11 @@ void KinetoRank::look_up(EventParser& parser, Seen& seen) {
   }
 }
 
+// Python functions have rows of their own: an annotation begins inside the call of `__enter__` and outlives it.
 KinetoRank::Group KinetoRank::group_of(EventClass event_class) {
   if (is_device_work(event_class)) return stream;
   if (event_class == EventClass::gpu_annotation) return annotations;
+  if (event_class == EventClass::frame) return frames;
   return event_class == EventClass::gpu_wait ? waits : host;
 }
 
@@ -173,7 +177,8 @@ KinetoRank::TrackState& KinetoRank::track_of(std::uint32_t thread, Group group) 
   Thread& info = thread_infos_[thread];
   TrackState& track = info.tracks[group];
   if (track.builder == nullptr) {
-    constexpr TrackKind kinds[] = {TrackKind::thread, TrackKind::stream, TrackKind::copy, TrackKind::copy};
+    constexpr TrackKind kinds[] = {TrackKind::thread, TrackKind::stream, TrackKind::copy, TrackKind::copy,
+                                   TrackKind::copy};
     const auto id = static_cast<std::uint64_t>(std::max<std::int64_t>(whole_number(info.thread).value_or(0), 0));
     track.builder = &rank_.add_track(kinds[group], "", id);
   }
@@ -240,13 +245,17 @@ void KinetoRank::add_slice(const Event& event, std::uint32_t kind, std::uint32_t
   ++track.events;
   const auto& collective = set_infos_[set].collective;
   if (info.event_class == EventClass::kernel && (info.nccl || collective)) {
+    const auto number = [](const std::string& text) { return whole_number(text).value_or(0); };
+    const Collectives::Stream of(number(thread_infos_[thread].process), number(thread_infos_[thread].thread));
     collectives_.add_kernel({event.time_ns, end_ns, correlation, sequence, collective ? &*collective : nullptr,
-                             rank_.vocabulary().kinds[info.kind].name});
+                             rank_.vocabulary().kinds[info.kind].name, of});
   }
   if (info.communication && collective) {
-    collectives_.add_operator({event.time_ns, end_ns, 0, sequence, &*collective, 0});
+    collectives_.add_operator({event.time_ns, end_ns, 0, sequence, &*collective});
   }
-  if (info.gloo) collectives_.add_backend_range(event.time_ns, end_ns, rank_.vocabulary().kinds[info.kind].name);
+  if (info.backend_range) {
+    collectives_.add_backend_range(event.time_ns, end_ns, rank_.vocabulary().kinds[info.kind].name, thread);
+  }
   if (info.iteration && group_of(info.event_class) == host) {
     ++track.iterations;
     collectives_.add_step(event.time_ns, end_ns,
@@ -271,6 +280,7 @@ void KinetoRank::add(EventParser& parser, std::size_t number) {
   EventParser::Piece& piece = parser.piece();
   damaged_ += piece.damaged;
   left_out_ += piece.left_out;
+  endless_ += piece.endless;
   std::uint32_t value = 0;
   for (const Event& event : piece.events) {
     const std::uint32_t kind = seen.kinds[event.kind], thread = seen.threads[event.thread], set = seen.sets[event.set];
@@ -386,7 +396,7 @@ void KinetoRank::add_counters() {
     const std::vector<std::string_view> fields = fields_of(counters_[c]);
     const std::string process = plain_text(fields[0]), name = plain_text(fields[1]), series = plain_text(fields[2]);
     if (own_) {
-      add_own_counter(own_rank_prefix(process_names_[process]), name, series == "value" ? "" : series, samples);
+      add_own_counter(rank_prefix(process_names_[process]), name, series == "value" ? "" : series, samples);
       samples = {};
       continue;
     }
@@ -410,6 +420,21 @@ void KinetoRank::add_own_counter(const std::string& prefix, const std::string& l
   rank_.info().counter_events += samples.size();
 }
 
+// The processes with ranges of a program that is not PyTorch, and whether each one's name has a rank of its own.
+bool KinetoRank::processes_are_ranks() {
+  std::set<std::string> processes;
+  std::set<std::string> prefixes;
+  for (const Thread& thread : thread_infos_) {
+    if (thread.tracks[host].builder == nullptr) continue;
+    processes.insert(thread.process);
+    if (const std::string prefix = rank_prefix(process_names_[thread.process]); !prefix.empty())
+      prefixes.insert(prefix);
+  }
+  if (processes.size() < 2 || of_pytorch_) return false;
+  joined_processes_ = prefixes.size() == processes.size() ? 0 : processes.size();
+  return joined_processes_ == 0;
+}
+
 // The main thread is the one that iterates, else the process's first thread, else the one with the most slices.
 void KinetoRank::label_tracks() {
   const auto rating = [](const Thread& thread) {
@@ -419,23 +444,26 @@ void KinetoRank::label_tracks() {
   };
   const auto main = std::ranges::max_element(thread_infos_, {}, rating);
   if (main != thread_infos_.end()) rank_.info().pid = whole_number(main->process).value_or(0);
+  const bool ranks = !own_ && processes_are_ranks();
   for (Thread& thread : thread_infos_) {
     const std::string& process = process_names_[thread.process];
-    if (const std::string prefix = own_ ? own_rank_prefix(process) : ""; !prefix.empty()) {
+    if (const std::string prefix = own_ ? rank_prefix(process) : ""; !prefix.empty()) {
       describe_own(thread, prefix);
       continue;
     }
-    const bool is_main = &thread == &*main && thread.tracks[host].builder != nullptr;
+    const std::string prefix = ranks ? rank_prefix(process) : "";
+    const bool is_main = !ranks && &thread == &*main && thread.tracks[host].builder != nullptr;
     const std::string of_gpu = fmt::format("GPU {} stream {}", thread.process, thread.thread);
     std::string label = thread.name.empty() ? "thread " + thread.thread : thread.name;
-    if (thread.process != main->process) {
+    if (thread.process != main->process && !ranks) {
       label = (process.empty() ? "process " + thread.process : process) + " " + label;
     }
     const auto describe = [&](Group group, const std::string& text) {
       if (thread.tracks[group].builder != nullptr)
-        thread.tracks[group].builder->describe(text, is_main && group == host);
+        thread.tracks[group].builder->describe(prefix + text, is_main && group == host);
     };
     describe(host, is_main ? "main thread" : label);
+    describe(frames, (is_main ? "main thread" : label) + " Python functions");
     describe(stream, of_gpu);
     describe(annotations, of_gpu + " annotations");
     describe(waits, of_gpu + " waits");
@@ -447,6 +475,11 @@ void KinetoRank::describe_own(Thread& thread, const std::string& prefix) {
   for (TrackState& track : thread.tracks) {
     if (track.builder != nullptr) track.builder->describe(prefix + thread.name, thread.name == "main thread");
   }
+  TrackState& calls = thread.tracks[host];
+  if (calls.builder == nullptr || (thread.name != "NCCL" && !thread.name.starts_with("NCCL "))) return;
+  calls.builder->become(TrackKind::nccl);
+  rank_.info().nccl_events += calls.events;
+  rank_.info().nvtx_events -= calls.events;
 }
 
 void KinetoRank::finish(const Header& header) {
@@ -454,21 +487,20 @@ void KinetoRank::finish(const Header& header) {
   add_flows();
   add_counters();
   Rank& info = rank_.info();
-  for (Thread& thread : thread_infos_) {
-    TrackState& track = thread.tracks[host];
+  for (std::uint32_t t = 0; collectives_.wants_launches() && t < thread_infos_.size(); ++t) {
+    const TrackState& track = thread_infos_[t].tracks[host];
     if (track.builder == nullptr) continue;
-    if (collectives_.wants_launches()) {
-      const Slices& slices = track.builder->slices();
-      for (std::uint32_t i = 0; i < slices.size(); ++i) {
-        if (const auto found = slices.argument(i, correlation_)) {
-          collectives_.add_launch(found->whole(), slices.start_ns[i]);
-        }
+    const Slices& slices = track.builder->slices();
+    for (std::uint32_t i = 0; i < slices.size(); ++i) {
+      if (const auto found = slices.argument(i, correlation_)) {
+        collectives_.add_launch(found->whole(), slices.start_ns[i], t);
       }
     }
   }
-  collectives_.finish(header, info.rank);
+  // Paceline's export has the collectives beside their kernels.
+  if (!own_) collectives_.finish(header, info.rank);
   for (const Thread& thread : thread_infos_) {
-    for (const Group group : {host, stream}) info.nvtx_events += group == host ? thread.tracks[group].events : 0;
+    info.nvtx_events += thread.tracks[host].events + thread.tracks[frames].events;
     info.cuda_events += thread.tracks[stream].events;
   }
   label_tracks();

@@ -32,7 +32,10 @@ class KinetoRank {
   RankBuilder& builder() { return rank_; }
   std::uint64_t damaged() const { return damaged_; }
   std::uint64_t left_out() const { return left_out_; }
+  std::uint64_t endless() const { return endless_; }
   bool of_pytorch() const { return of_pytorch_; }
+  // How many processes with ranges became one rank, because their names have no ranks; 0 where there is no choice.
+  std::size_t joined_processes() const { return joined_processes_; }
 
  private:
   struct CopiedMemory {
@@ -41,7 +44,7 @@ class KinetoRank {
   struct KindInfo {  // a trace may have millions of them
     EventClass event_class = EventClass::other;
     KindId kind = 0;
-    bool iteration = false, nccl = false, communication = false, gloo = false;
+    bool iteration = false, nccl = false, communication = false, backend_range = false;
     std::unique_ptr<CopiedMemory> memory = {};  // of a copy or a fill
   };
   struct SetInfo {
@@ -55,7 +58,7 @@ class KinetoRank {
     std::uint64_t events = 0, iterations = 0;
     std::int64_t first_ns = 0, last_ns = 0;
   };
-  enum Group : std::uint8_t { host, stream, annotations, waits, group_count };
+  enum Group : std::uint8_t { host, stream, annotations, waits, frames, group_count };
   struct Bracket {
     std::int64_t time_ns = 0;
     std::uint32_t kind = 0, set = 0;
@@ -97,6 +100,7 @@ class KinetoRank {
   void add_own_counter(const std::string& prefix, const std::string& label, const std::string& unit,
                        const Samples& samples);
   void describe_own(Thread& thread, const std::string& prefix);
+  bool processes_are_ranks();
   void label_tracks();
 
   static constexpr RecordId unknown = ~RecordId{0};
@@ -113,9 +117,10 @@ class KinetoRank {
   std::vector<Flow> flows_;
   std::map<std::string, std::string> process_names_;
   Collectives collectives_;
-  std::uint64_t damaged_ = 0, left_out_ = 0;
+  std::uint64_t damaged_ = 0, left_out_ = 0, endless_ = 0;
   bool of_pytorch_ = false;
   bool own_ = false;  // Paceline's export
+  std::size_t joined_processes_ = 0;
   const NameId correlation_, sequence_key_;
 };
 

@@ -1,6 +1,8 @@
 #include "analysis/importers/kineto/own_ranks.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -10,7 +12,7 @@ namespace paceline::analysis::kineto {
 namespace {
 
 constexpr char mark = '\x1f';  // around the name of the process; no label has it
-constexpr std::string_view rank_word = "rank ";
+constexpr std::string_view rank_word = "rank";
 
 struct OwnRank {
   int number = 0;
@@ -18,17 +20,20 @@ struct OwnRank {
   bool operator<(const OwnRank& other) const { return number < other.number; }
 };
 
-// "rank 3 (node17)" or "rank 3".
+// The number behind the word "rank", and the host of the export's own form, "rank 3 (node17)".
 std::optional<OwnRank> own_rank_of(std::string_view process_name) {
-  if (!process_name.starts_with(rank_word)) return std::nullopt;
-  process_name.remove_prefix(rank_word.size());
-  const std::size_t space = std::min(process_name.find(' '), process_name.size());
-  const auto number = whole_number(process_name.substr(0, space));
-  std::string_view host = process_name.substr(space);
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  const auto word = std::ranges::search(process_name, rank_word, same);
+  if (word.empty() || (word.begin() != process_name.begin() && letter(*std::prev(word.begin())))) return std::nullopt;
+  std::string_view rest(word.end(), process_name.end());
+  if (const std::size_t gap = rest.find_first_not_of(" :#_-="); gap != rest.npos) rest.remove_prefix(gap);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  const auto number = whole_number(rest.substr(0, digits));
   if (!number || *number < 0 || *number > 100'000'000) return std::nullopt;
-  if (!host.empty() && (!host.starts_with(" (") || !host.ends_with(')'))) return std::nullopt;
-  if (!host.empty()) host = host.substr(2, host.size() - 3);
-  return OwnRank{static_cast<int>(*number), std::string(host)};
+  std::string_view host = rest.substr(digits);
+  if (!host.starts_with(" (") || !host.ends_with(')')) return OwnRank{static_cast<int>(*number), ""};
+  return OwnRank{static_cast<int>(*number), std::string(host.substr(2, host.size() - 3))};
 }
 
 // Takes the prefix off the text and returns the rank in it.
@@ -43,7 +48,7 @@ std::optional<OwnRank> take_own_rank(std::string& text) {
 
 // What the rank has from its tracks alone.
 void count_events(Rank& rank) {
-  rank.nvtx_events = rank.cuda_events = rank.counter_events = 0;
+  rank.nvtx_events = rank.cuda_events = rank.nccl_events = rank.counter_events = 0;
   bool any = false;
   const auto extend = [&](std::int64_t start_ns, std::int64_t end_ns) {
     rank.start_ns = any ? std::min(rank.start_ns, start_ns) : start_ns;
@@ -51,7 +56,9 @@ void count_events(Rank& rank) {
     any = true;
   };
   for (const Track& track : rank.tracks) {
-    (track.kind == TrackKind::stream ? rank.cuda_events : rank.nvtx_events) += track.slices.size();
+    (track.kind == TrackKind::stream ? rank.cuda_events
+     : track.kind == TrackKind::nccl ? rank.nccl_events
+                                     : rank.nvtx_events) += track.slices.size();
     rank.counter_events += track.samples.time_ns.size();
     for (const Slices* slices : {&track.slices, &track.marks}) {
       for (std::size_t i = 0; i < slices->size(); ++i) extend(slices->start_ns[i], slices->end_ns(i));
@@ -62,7 +69,7 @@ void count_events(Rank& rank) {
 
 }  // namespace
 
-std::string own_rank_prefix(const std::string& process_name) {
+std::string rank_prefix(const std::string& process_name) {
   return own_rank_of(process_name) ? mark + process_name + mark : "";
 }
 

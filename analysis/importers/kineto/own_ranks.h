@@ -1,4 +1,5 @@
-// Paceline's own export to Chrome JSON: a process named "rank 3 (node17)" for each rank, all in one file.
+// Chrome JSON with several ranks in one file: a process for each, named "rank 3 (node17)" by Paceline's own export, and
+// "Rank 3" or "MPI rank 3 of 8" by others.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 namespace paceline::analysis::kineto {
 
 // What the label of a track, or the device of a counter, begins with until split_own_ranks(). Empty where the process's
-// name is not one that the export writes.
-std::string own_rank_prefix(const std::string& process_name);
+// name has no rank.
+std::string rank_prefix(const std::string& process_name);
 
 // Makes ranks out of a rank whose tracks have such prefixes, and adds them to the list. Other ranks are added as they
 // are.

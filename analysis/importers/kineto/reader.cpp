@@ -8,6 +8,7 @@
 #include "analysis/importers/kineto/file_reader.h"
 #include "analysis/importers/kineto/own_ranks.h"
 #include "analysis/importers/kineto/values.h"
+#include "analysis/importers/main_thread.h"
 #include "analysis/importers/reader.h"
 #include "analysis/trace/parallel.h"
 #include "profiler/format/error.h"
@@ -53,6 +54,16 @@ void finish(const TraceFile& file, Opened& opened, KinetoRank& rank) {
         fmt::format("{}: {} events were left out: object, sample and asynchronous events have no place "
                     "on a thread",
                     file.name, rank.left_out()));
+  }
+  if (rank.joined_processes() > 0) {
+    opened.notes.push_back(
+        fmt::format("{}: its {} processes were read as one rank: name them \"rank 0\", \"rank 1\", … (events "
+                    "\"process_name\") to read them as ranks",
+                    file.name, rank.joined_processes()));
+  }
+  if (rank.endless() > 0) {
+    opened.notes.push_back(
+        fmt::format("{}: {} events have a negative duration: they were read as 0 ns", file.name, rank.endless()));
   }
   if (rank.collectives().unnumbered() > 0) {
     opened.notes.push_back(
@@ -120,9 +131,11 @@ Trace read(std::span<const TraceFile> files, const Progress& progress) {
     kineto::split_own_ranks(std::move(rank), ranks);
   }
   trace.ranks = std::move(ranks);
+  choose_main_threads(trace);  // of processes that are ranks
   std::ranges::stable_sort(trace.ranks, {}, &Rank::rank);
+  std::ranges::move(trace.notes, std::back_inserter(notes));
   trace.notes = std::move(failures);
-  trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
+  std::ranges::move(notes, std::back_inserter(trace.notes));
   return trace;
 }
 

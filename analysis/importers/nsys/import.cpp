@@ -19,7 +19,6 @@ constexpr std::int64_t runtime_class = 0, driver_class = 1;
 
 // Tables with events that the model has no place for. Their rows are only mentioned.
 constexpr const char* unread_tables[] = {
-    "OSRT_API",          "SCHED_EVENTS",           "COMPOSITE_EVENTS",
     "SYSCALL",           "OPENMP_EVENT_KIND_TASK", "CUDA_GPU_MEMORY_USAGE_EVENTS",
     "UCP_SUBMIT_EVENTS", "NET_NIC_METRIC",         "CUDA_UM_CPU_PAGE_FAULT_EVENTS"};
 
@@ -65,6 +64,9 @@ void NsysImport::read(const ShareDone& done) {
       [&] { number_requests(); },
       [&] { read_nvtx(); },
       [&] { read_overhead(); },
+      [&] { read_system_calls(); },
+      [&] { read_scheduling(); },
+      [&] { read_samples(); },
       [&] { read_gpu_metrics(); },
   };
   run_parts(parts, done);

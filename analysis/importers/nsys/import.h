@@ -70,6 +70,9 @@ class NsysImport {
   void read_waits();
   void read_calls();
   void read_library_calls(const char* table, const char* domain);
+  void read_system_calls();
+  void read_scheduling();
+  void read_samples();
   void read_mpi(const char* table);
   void add_mpi_arguments(Process& process, TrackBuilder& track, std::uint32_t slice, const Rows& row,
                          std::int64_t global_process);

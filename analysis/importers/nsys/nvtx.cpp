@@ -33,6 +33,17 @@ std::optional<Argument> payload(const Rows& row, NameId key) {
   return std::nullopt;
 }
 
+// PyTorch's emit_nvtx() gives each call a name of its own: "aten::add, seq = 7, op_id = 12".
+std::string without_numbers(std::string name) {
+  for (const std::string_view key : {", op_id = ", ", seq = "}) {
+    const std::size_t at = name.find(key);
+    if (at == name.npos) continue;
+    const std::size_t end = name.find_first_not_of("0123456789", at + key.size());
+    name.erase(at, end == name.npos ? end : end - at);
+  }
+  return name;
+}
+
 }  // namespace nsys_nvtx
 
 KindId NsysImport::range_kind(Process& process, std::int64_t global_process, const Rows& row) {
@@ -43,7 +54,8 @@ KindId NsysImport::range_kind(Process& process, std::int64_t global_process, con
   if (plain) {
     if (const auto known = process.ranges.find(key); known != process.ranges.end()) return known->second;
   }
-  const std::string name(capture_.text_or_string(row, nsys_nvtx::text, nsys_nvtx::text_id));
+  const std::string name =
+      nsys_nvtx::without_numbers(std::string(capture_.text_or_string(row, nsys_nvtx::text, nsys_nvtx::text_id)));
   const auto domain = capture_.nvtx_domains.find({global_process, domain_number});
   const std::string_view domain_name = domain != capture_.nvtx_domains.end() ? std::string_view(domain->second) : "";
   KindId kind = 0;

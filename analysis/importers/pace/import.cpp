@@ -283,7 +283,8 @@ Trace PaceRun::import(std::span<const std::size_t> wanted, const Progress& progr
     notes_of_ranks[i] = import.notes();
   });
   Trace trace = run.finish();
-  trace.notes = std::exchange(state.notes, {});  // those of the run come with the first ranks
+  notes_of_ranks.push_back(
+      std::exchange(trace.notes, std::exchange(state.notes, {})));  // the run's with the first ranks
   for (const auto& of_rank : notes_of_ranks) trace.notes.insert(trace.notes.end(), of_rank.begin(), of_rank.end());
   trace.iteration_name = state.iteration_name;
   return trace;

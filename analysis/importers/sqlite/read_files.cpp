@@ -35,7 +35,7 @@ Trace read_databases(
   if (trace.ranks.empty()) {
     throw Error(!failures.empty() ? failures.front() : fmt::format("{}: {}", files.front().name, without_events));
   }
-  trace.notes = std::move(failures);
+  notes.push_back(std::exchange(trace.notes, std::move(failures)));
   for (const std::vector<std::string>& of_file : notes) {
     trace.notes.insert(trace.notes.end(), of_file.begin(), of_file.end());
   }

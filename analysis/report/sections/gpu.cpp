@@ -23,6 +23,24 @@ void overlap_rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
   if (overlap) out["overlap"] = {{"communication_ns", overlap->communication_ns}, {"hidden_ns", overlap->hidden_ns}};
 }
 
+// Why the streams were idle between two pieces of work.
+void idle_table(const RunAnalysis& run, std::vector<Table>& out) {
+  Table table{.id = "gpu_idle",
+              .title = "Idle streams",
+              .columns = {"rank", "stream", "idle", "host wait", "kernel wait", "other"},
+              .note =
+                  "Host wait: the next work was launched after the last one had ended. Kernel wait: it followed "
+                  "within 30 ns. Other: it was launched in time, and waited for another stream or for the device."};
+  for (const auto& rank : run.per_rank) {
+    for (const StreamIdle& of : rank.stream_idle) {
+      const std::int64_t sum = of.host_wait_ns + of.kernel_wait_ns + of.other_ns;
+      table.rows.push_back({std::to_string(rank.rank), of.stream, duration(sum), with_share(of.host_wait_ns, sum),
+                            with_share(of.kernel_wait_ns, sum), with_share(of.other_ns, sum)});
+    }
+  }
+  out.push_back(std::move(table));
+}
+
 void gpu_tables(const RunAnalysis& run, std::vector<Table>& out) {
   Table table{.id = "gpu",
               .title = "GPU",
@@ -35,6 +53,7 @@ void gpu_tables(const RunAnalysis& run, std::vector<Table>& out) {
                           with_share(gpu.noncompute_ns, gpu.span_ns), with_share(gpu.idle_ns, gpu.span_ns)});
   }
   out.push_back(std::move(table));
+  idle_table(run, out);
 }
 
 Json distribution_json(const Distribution& of) {
@@ -59,6 +78,13 @@ void gpu_rank_figures(const RunAnalysis& run, std::size_t r, Json& out) {
                        {"max_ns", kernel.max_ns},
                        {"mean_ns", kernel.mean_ns},
                        {"stddev_ns", kernel.stddev_ns}});
+  }
+  Json& idle = out["gpu"]["idle"] = Json::array();
+  for (const StreamIdle& of : run.per_rank[r].stream_idle) {
+    idle.push_back({{"stream", of.stream},
+                    {"host_wait_ns", of.host_wait_ns},
+                    {"kernel_wait_ns", of.kernel_wait_ns},
+                    {"other_ns", of.other_ns}});
   }
   const auto& launches = run.per_rank[r].launches;
   if (!launches) return;

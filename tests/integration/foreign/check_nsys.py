@@ -16,11 +16,19 @@ def of(table, columns, rest=""):
     return list(database.execute(f"SELECT {columns} FROM {table} {rest}")) if table in tables else []
 
 
+# The times of threads on a CPU: from an event "in" to the next one "out" of the thread.
+running, since = [], {}
+for time, into, thread in of("SCHED_EVENTS", "start, isSchedIn, globalTid", "ORDER BY start"):
+    if into:
+        since[thread] = time
+    elif thread in since:
+        running.append((since.pop(thread), time))
+
 # The run's zero is its first event.
 mpi_tables = ("MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS")
 timed = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
-         "CUPTI_ACTIVITY_KIND_RUNTIME", "PROFILER_OVERHEAD", *mpi_tables)
-zero = min([start for table in timed for (start,) in of(table, "start")] +
+         "CUPTI_ACTIVITY_KIND_RUNTIME", "PROFILER_OVERHEAD", "OSRT_API", "COMPOSITE_EVENTS", *mpi_tables)
+zero = min([start for table in timed for (start,) in of(table, "start")] + [start for start, _ in running] +
            [start for (start,) in of("NVTX_EVENTS", "start", "WHERE eventType IN (34, 59, 60, 70, 71)")])
 
 
@@ -67,9 +75,15 @@ ours = [row for row in slices if row["name"].startswith("MPI_")]
 check.equal("MPI calls", summary(spans(ours)), summary(shifted(mpi)))
 check.equal("MPI functions", collections.Counter(row["name"] for row in ours),
             collections.Counter(row[4] for row in mpi))
-others = {"kernel", "memcpy", "memset", "graph", "runtime", "driver", "synchronization", "overhead"}
+others = {"kernel", "memcpy", "memset", "graph", "runtime", "driver", "synchronization", "overhead", "call", "state"}
 ours = [row for row in slices if not row["name"].startswith("MPI_") and row["category"] not in others]
 check.equal("NVTX ranges", summary(spans(ours)), summary(shifted(user)))
 ours = [row for row in slices if row["category"] == "overhead"]
 check.equal("overhead of the profiler", summary(spans(ours)), summary(shifted(of("PROFILER_OVERHEAD", "start, end"))))
+ours = [row for row in slices if row["category"] == "call"]
+check.equal("system calls", summary(spans(ours)), summary(shifted(of("OSRT_API", "start, end"))))
+ours = [row for row in slices if row["category"] == "state"]
+check.equal("times on a CPU", summary(spans(ours)), summary(shifted(running)))
+samples = [row for row in rows if row["kind"] == "mark" and row["category"] == "sample"]
+check.equal("samples", len(samples), len(of("COMPOSITE_EVENTS", "id")))
 check.end()

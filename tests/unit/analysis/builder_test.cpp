@@ -78,20 +78,59 @@ TEST(TraceBuilder, SlicesInAnyOrderComeOutByStartWithTheirArguments) {
 TEST(TraceBuilder, SlicesThatCrossOthersMoveToFurtherTracks) {
   TraceBuilder run;
   TrackBuilder& track = run.add_rank(0).add_track(TrackKind::thread, "ranges", 7);
-  track.add_slice(0, 10, "a");
-  track.add_slice(5, 15, "b");  // crosses a
+  track.add_slice(0, 10'000, "a");
+  track.add_slice(5000, 15'000, "b");  // crosses a
   track.argument("payload", 2);
-  track.add_slice(8, 20, "c");   // crosses a and b
-  track.add_slice(10, 12, "d");  // begins where a ends: no crossing
+  track.add_slice(8000, 20'000, "c");    // crosses a and b
+  track.add_slice(10'000, 12'000, "d");  // begins where a ends: no crossing
   const Trace trace = run.finish();
   ASSERT_EQ(trace.ranks[0].tracks.size(), 3U);
-  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("a", "d"));
-  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[1]), ElementsAre("b"));
-  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[2]), ElementsAre("c"));
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[0]), ElementsAre("c", "d"));  // c is the longest
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[1]), ElementsAre("a"));
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[2]), ElementsAre("b"));
   EXPECT_EQ(trace.ranks[0].tracks[1].label, "ranges (2)");
   EXPECT_EQ(trace.ranks[0].tracks[2].label, "ranges (3)");
   EXPECT_EQ(trace.ranks[0].tracks[2].thread_id, 7U);
-  EXPECT_EQ(trace.ranks[0].tracks[1].slices.number(0, trace.names.find("payload")), 2.0);
+  EXPECT_EQ(trace.ranks[0].tracks[2].slices.number(0, trace.names.find("payload")), 2.0);
+}
+
+TEST(TraceBuilder, ARangeKeepsItsPlaceBesideAShortCallThatItBeganIn) {
+  TraceBuilder run;
+  TrackBuilder& track = run.add_rank(0).add_main_thread();
+  track.add_slice(0, 100'000, "enter");  // the call in which the iteration begins
+  track.add_slice(1000, 4000, "inside");
+  track.add_slice(50'000, 900'000, "iteration");
+  track.add_slice(60'000, 70'000, "forward");
+  const Trace trace = run.finish();
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  const Track& main = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, main), ElementsAre("inside", "iteration", "forward"));
+  EXPECT_THAT(main.slices.depth, ElementsAre(0, 0, 1));
+  EXPECT_THAT(names_of(trace, trace.ranks[0].tracks[1]), ElementsAre("enter"));
+  EXPECT_EQ(main.depths, 2);
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], ::testing::StartsWith("1 slice of main threads and streams is on"));
+}
+
+TEST(TraceBuilder, OverlapsOfAtMostAMicrosecondAreCutAndCounted) {
+  TraceBuilder run;
+  TrackBuilder& stream = run.add_rank(0).add_track(TrackKind::stream, "stream 7", 7);
+  stream.add_slice(0, 10'001, "a");
+  stream.add_slice(10'000, 20'000, "b");  // begins 1 ns before a ends
+  stream.add_slice(20'000, 40'000, "around");
+  stream.add_slice(30'000, 41'000, "inside");  // ends 1000 ns after the slice around it
+  stream.add_slice(50'000, 60'000, "real");
+  stream.add_slice(58'999, 70'000, "concurrent");  // 1001 ns
+  const Trace trace = run.finish();
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  const Track& kept = trace.ranks[0].tracks[0];
+  EXPECT_THAT(names_of(trace, kept), ElementsAre("a", "b", "around", "inside", "concurrent"));
+  EXPECT_THAT(kept.slices.start_ns, ElementsAre(0, 10'000, 20'000, 30'000, 58'999));
+  EXPECT_THAT(kept.slices.duration_ns, ElementsAre(10'000, 10'000, 20'000, 10'000, 11'001));
+  EXPECT_THAT(kept.slices.depth, ElementsAre(0, 0, 0, 1, 0));
+  ASSERT_EQ(trace.notes.size(), 2U);
+  EXPECT_THAT(trace.notes[0], ::testing::StartsWith("2 slices were cut"));
+  EXPECT_THAT(trace.notes[1], ::testing::StartsWith("1 slice of main threads and streams"));
 }
 
 TEST(TraceBuilder, EqualStringsHaveOneIdInAllRanksAndRanksAreSorted) {

@@ -187,6 +187,37 @@ TEST(CriticalPath, GoesThroughStreamsAndTheirLaunches) {
   EXPECT_EQ(path->names[1].name, "a");
 }
 
+//   thread: preprocess 0 … 10 (launch of a at 1 … 2), forward 10 … 13 (launch of b at 11 … 12), synchronise 14 … 50
+//   stream: a 2 … 40, b 40 … 49
+// Forward's launch could come 28 later, but forward's kernel is on the critical path.
+TEST(CriticalPath, SlackCountsTheWorkOfStreams) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0, 1);
+  TrackBuilder& main = rank.add_main_thread();
+  TrackBuilder& stream = rank.add_track(TrackKind::stream, "stream 7");
+  const auto launch = [&](std::int64_t call_ms, std::int64_t start_ms, std::int64_t end_ms, const char* name, int id) {
+    main.add_slice(call_ms * ms, (call_ms + 1) * ms, "cudaLaunchKernel", "cuda", "runtime");
+    main.argument("correlation", id);
+    stream.add_slice(start_ms * ms, end_ms * ms, name, "cuda", "kernel");
+    stream.argument("correlation", id);
+  };
+  main.push(0, "iteration", trainer, "iteration");
+  main.push(0, "preprocess", trainer, "preprocess");
+  launch(1, 2, 40, "a", 1);
+  main.pop(10 * ms);
+  main.push(10 * ms, "forward", trainer, "forward");
+  launch(11, 40, 49, "b", 2);
+  main.pop(13 * ms);
+  main.push(13 * ms, "optimizer", trainer, "optimizer");
+  main.add_slice(14 * ms, 50 * ms, "cudaDeviceSynchronize", "cuda", "synchronization");
+  main.pop(50 * ms);
+  main.pop(50 * ms);
+  const auto path = path_of(run.finish());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->phase_ns(Phase::forward), 9 * ms);
+  EXPECT_EQ(slack_of(*path, 0, Phase::forward), 0);
+}
+
 //   rank 0: forward 0 … 40, send 40 … 41
 //   rank 1: forward 0 … 10, receive 10 … 45
 TEST(CriticalPath, GoesFromAReceiveToItsSend) {

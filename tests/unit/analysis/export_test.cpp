@@ -41,7 +41,7 @@ std::string exported(const Exporter& format, const Trace& trace, const Selection
 }
 
 TEST(ExportChrome, IsTheTextWrittenHere) {
-  const char* expected = R"json({"displayTimeUnit":"ns","distributedInfo":{"rank":1,"world_size":1},"traceEvents":[
+  const char* expected = R"json({"displayTimeUnit":"ns","distributedInfo": {"rank": 1, "world_size": 1},"traceEvents":[
 {"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"rank 1 (node,7)"}},
 {"ph":"M","pid":1,"tid":0,"name":"process_sort_index","args":{"sort_index":1}},
 {"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"main thread"}},

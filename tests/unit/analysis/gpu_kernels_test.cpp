@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/metrics/gpu.h"
 #include "analysis/metrics/launches.h"
 #include "analysis/trace/builder.h"
 
@@ -28,6 +29,32 @@ TEST(GpuKernels, AreSummedByName) {
   EXPECT_NEAR(kernels[0].stddev_ns, 7.0711, 1e-4);
   EXPECT_EQ(kernels[1].category, "memset");
   EXPECT_EQ(kernels[1].stddev_ns, 0);
+}
+
+TEST(StreamIdle, IsDividedAsHolisticTraceAnalysisDoes) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0);
+  TrackBuilder& thread = rank.add_main_thread();
+  TrackBuilder& stream = rank.add_track(TrackKind::stream, "GPU 0 stream 7");
+  const auto kernel = [&](std::int64_t launch_ns, std::int64_t start_ns, std::int64_t end_ns, int id) {
+    thread.add_slice(launch_ns, launch_ns + 10, "cudaLaunchKernel", "cuda", "runtime");
+    thread.argument("correlation", id);
+    stream.add_slice(start_ns, end_ns, "kernel", "cuda", "kernel");
+    stream.argument("correlation", id);
+  };
+  kernel(0, 1000, 2000, 1);
+  kernel(20, 2029, 3000, 2);                                 // 29 ns after the last one: kernel wait
+  kernel(40, 3030, 4000, 3);                                 // 30 ns: other
+  kernel(4001, 4500, 5000, 4);                               // launched after the last one had ended: host wait
+  stream.add_slice(5600, 5700, "Memcpy", "cuda", "memcpy");  // its launch is not recorded: other
+  rank.add_track(TrackKind::stream, "GPU 0 stream 8").add_slice(0, 9, "alone", "cuda", "kernel");
+  const Trace trace = run.finish();
+  const auto idle = stream_idle(trace, trace.ranks[0], Correlations(trace, trace.ranks[0]));
+  ASSERT_EQ(idle.size(), 1U);
+  EXPECT_EQ(idle[0].stream, "GPU 0 stream 7");
+  EXPECT_EQ(idle[0].host_wait_ns, 500);
+  EXPECT_EQ(idle[0].kernel_wait_ns, 29);
+  EXPECT_EQ(idle[0].other_ns, 630);
 }
 
 TEST(Distribution, InterpolatesQuartiles) {

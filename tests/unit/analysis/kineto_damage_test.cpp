@@ -66,7 +66,7 @@ TEST_F(KinetoDamage, IntegersBeyond64BitsAreRealNumbers) {
 }
 
 TEST_F(KinetoDamage, AnEventWithoutAUsableTimeIsCountedAndLeftOut) {
-  for (const char* dur : {"-5", "NaN", "18446744073709551615", "1e300", "true", "[1]"}) {
+  for (const char* dur : {"NaN", "18446744073709551615", "1e300", "true", "[1]"}) {
     EXPECT_THAT(names_around(operator_event("second", "10", dur), 1), ElementsAre("first", "third"));
   }
   for (const char* ts : {"NaN", "-1e30", "null", "\"\"", "99999999999999999999999999"}) {
@@ -74,6 +74,15 @@ TEST_F(KinetoDamage, AnEventWithoutAUsableTimeIsCountedAndLeftOut) {
   }
   EXPECT_THAT(names_around(R"({"ph":"X","name":"second"})", 1), ElementsAre("first", "third"));
   EXPECT_THAT(names_around("{}", 1), ElementsAre("first", "third"));
+}
+
+TEST_F(KinetoDamage, AnEventWithANegativeDurationIsKeptAndNoted) {
+  EXPECT_THAT(names_around(operator_event("second", "10", "-5"), 0), ElementsAre("first", "second", "third"));
+  const Trace trace = files.read({kineto_file(operator_event("only", "10", "-5"))});
+  EXPECT_FALSE(trace.ranks.at(0).damaged);
+  EXPECT_EQ(trace.ranks[0].tracks[0].slices.duration_ns[0], 0);
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], testing::HasSubstr("1 events have a negative duration"));
 }
 
 TEST_F(KinetoDamage, AnEventWithoutADurationHasNone) {

@@ -1,8 +1,9 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/importers/kineto/values.h"
-#include "analysis/metrics/collective_calls.h"
+#include "analysis/metrics/collectives.h"
 #include "analysis/metrics/iterations.h"
 #include "profiler/format/error.h"
 #include "tests/unit/analysis/kineto_file.h"
@@ -254,18 +255,101 @@ TEST_F(KinetoEvents, CollectivesWithoutNumbersAreCountedInTheStepThatLaunchedThe
            four_ranks);
   const Slices& slices = track_of(trace, "NCCL default_pg (group 0)")->slices;
   ASSERT_EQ(slices.size(), 3U);
-  EXPECT_EQ(argument_of(trace, slices, 0, "sequence"), std::to_string(5 << 20));
-  EXPECT_EQ(argument_of(trace, slices, 1, "sequence"), std::to_string((5 << 20) + 1));  // launched in step 5
-  EXPECT_EQ(argument_of(trace, slices, 2, "sequence"), std::to_string(6 << 20));
+  EXPECT_EQ(argument_of(trace, slices, 0, "sequence"), std::to_string(std::int64_t{5} << 40));
+  EXPECT_EQ(argument_of(trace, slices, 1, "sequence"),
+            std::to_string((std::int64_t{5} << 40) + 1));  // launched in step 5
+  EXPECT_EQ(argument_of(trace, slices, 2, "sequence"), std::to_string(std::int64_t{6} << 40));
 }
 
 TEST_F(KinetoEvents, OldNcclKernelsHaveTheNameOfTheirOperation) {
   const Trace trace = read(
       device_event("kernel", "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "30", "9", "\"correlation\": 4"));
-  const Track* track = track_of(trace, "NCCL");
+  const Track* track = track_of(trace, "NCCL stream 1");
   ASSERT_NE(track, nullptr);
   EXPECT_THAT(names_of(trace, *track), ElementsAre("ncclAllReduce"));
   EXPECT_EQ(argument_of(trace, track->slices, 0, "bytes"), "");
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], HasSubstr("1 collectives cannot be matched"));
+}
+
+std::string profiler_step(int number, const std::string& ts) {
+  return R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#)" + std::to_string(number) +
+         R"(","pid":7,"tid":7,"ts":)" + ts + ",\"dur\":100}";
+}
+
+// An all-to-all of NCCL, which runs as sends and receives, and the call that launched it inside PyTorch's range.
+std::string old_all_to_all(const std::string& ts, int correlation, const std::string& start,
+                           const std::string& stream) {
+  std::string kernel = device_event("kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", start, "9",
+                                    "\"correlation\": " + std::to_string(correlation));
+  kernel.replace(kernel.find("\"tid\": 20"), 9, "\"tid\": " + stream);
+  return R"({"ph":"X","cat":"user_annotation","name":"nccl:all_to_all","pid":7,"tid":7,"ts":)" + ts + ",\"dur\":5}," +
+         call_event("cudaLaunchKernelExC", ts + ".5", std::to_string(correlation)) + "," + kernel;
+}
+
+TEST_F(KinetoEvents, OldNcclKernelsMatchByTheirOrderOnTheirStreamInAnIteration) {
+  const auto file = [](int rank, const std::string& late, const std::string& more) {
+    return kineto_file(profiler_step(5, "0") + "," + profiler_step(6, "100") + "," +
+                           old_all_to_all("10", 1, "20", "84") + "," + old_all_to_all("30", 2, late, "84") + "," +
+                           old_all_to_all("50", 3, "60", "203") + "," + old_all_to_all("110", 4, "120", "84") + more,
+                       R"("distributedInfo": {"rank": )" + std::to_string(rank) + R"(, "world_size": 2})");
+  };
+  // In step 6 rank 1 has one call more, so nobody knows which of its calls belong to those of rank 0.
+  const Trace trace = files.read({file(0, "40", ""), file(1, "44", "," + old_all_to_all("130", 5, "140", "84"))});
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  const Track* track = track_of(trace, "NCCL stream 1");
+  ASSERT_NE(track, nullptr);
+  EXPECT_THAT(names_of(trace, *track), ElementsAre("ncclAlltoAll", "ncclAlltoAll", "ncclAlltoAll"));
+  EXPECT_EQ(trace.names[trace.kind_of(track->slices, 0).category], "collective");
+  const Collectives matched = match_collectives(trace);
+  EXPECT_EQ(matched.matched.size(), 3U);  // two on the stream 84, one on the stream 203
+  EXPECT_EQ(matched.unmatched_calls, 3U);
+}
+
+TEST_F(KinetoEvents, PythonFunctionsHaveRowsOfTheirOwn) {
+  const auto event = [](const char* category, const char* name, int ts, int dur) {
+    return fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":7,"tid":7,"ts":{},"dur":{}}})", category, name, ts,
+                       dur);
+  };
+  const Trace trace =
+      read(event("python_function", "train.py(3): step", 0, 100) + "," +
+           event("python_function", "torch/autograd/profiler.py(490): __enter__", 1, 5) + "," +
+           event("user_annotation", "ProfilerStep#3", 3, 90) + "," + event("user_annotation", "forward", 10, 20));
+  const Track* main = main_track(trace.ranks[0]);
+  ASSERT_NE(main, nullptr);
+  EXPECT_THAT(names_of(trace, *main), ElementsAre("ProfilerStep#3", "forward"));
+  EXPECT_THAT(main->slices.depth, ElementsAre(0, 1));
+  const Track* functions = track_of(trace, "main thread Python functions");
+  ASSERT_NE(functions, nullptr);
+  EXPECT_EQ(functions->slices.size(), 2U);
+  EXPECT_EQ(iterations_of(PhaseTable(trace), trace.ranks[0]).size(), 1U);
+  EXPECT_THAT(trace.notes, testing::IsEmpty());
+}
+
+std::string work_of(int process, const char* ts) {
+  return fmt::format(R"({{"ph":"X","name":"work","pid":{0},"tid":{0},"ts":{1},"dur":2}})", process, ts);
+}
+std::string process_name(int process, const char* name) {
+  return fmt::format(R"(,{{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{}"}}}})", process, name);
+}
+
+TEST_F(KinetoEvents, ProcessesWithARankInTheirNamesAreRanks) {
+  const Trace trace = files.read({"[" + work_of(40, "5") + "," + work_of(41, "7") +
+                                  process_name(40, "MPI Rank 1 of 2") + process_name(41, "MPI Rank 0 of 2") + "]"});
+  ASSERT_EQ(trace.ranks.size(), 2U);
+  EXPECT_EQ(trace.ranks[0].rank, 0);
+  EXPECT_EQ(trace.ranks[1].rank, 1);
+  ASSERT_NE(main_track(trace.ranks[0]), nullptr);
+  EXPECT_THAT(main_track(trace.ranks[0])->slices.start_ns, ElementsAre(2000));
+  EXPECT_THAT(trace.notes, testing::IsEmpty());
+}
+
+TEST_F(KinetoEvents, ProcessesWithoutRanksAreOneRankAndThisIsNoted) {
+  const Trace trace = files.read({"[" + work_of(40, "5") + "," + work_of(41, "7") + process_name(40, "browser") +
+                                  process_name(41, "renderer") + "]"});
+  ASSERT_EQ(trace.ranks.size(), 1U);
+  ASSERT_EQ(trace.notes.size(), 1U);
+  EXPECT_THAT(trace.notes[0], HasSubstr("its 2 processes were read as one rank"));
 }
 
 TEST_F(KinetoEvents, CollectivesOfGlooRunInTheThreadsOfGloo) {

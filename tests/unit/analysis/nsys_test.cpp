@@ -149,6 +149,45 @@ TEST(Nsys, PlacesRangesThatCrossOthersOnATrackOfTheirOwn) {
               ElementsAre("//across at 20 for 30", "//after b, crosses around at 60 for 20"));
 }
 
+TEST(Nsys, NumbersThatEmitNvtxAddsAreNotPartOfAName) {
+  const std::string of = thread(pid);
+  const SqliteFile made(strings + nvtx_table + push_pop(10, 20, "aten::add, seq = 7, op_id = 12", of) +
+                        push_pop(30, 40, "aten::add, op_id = 13, sizes = [[2]]", of));
+  const Trace trace = read_with(nsys_reader, made.file());
+  EXPECT_THAT(slices_of(trace, find_track(trace.ranks[0], "main thread")),
+              ElementsAre("//aten::add at 10 for 10", "//aten::add, sizes = [[2]] at 30 for 10"));
+}
+
+TEST(Nsys, SystemCallsSchedulingAndSamplesHaveRowsBesideTheThread) {
+  const std::string of = thread(pid);
+  const SqliteFile made(strings + nvtx_table + push_pop(10, 100, "a", of) + R"(
+    INSERT INTO StringIds VALUES (20, 'poll'), (21, 'memcpy_avx');
+    CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER);
+    INSERT INTO OSRT_API VALUES (5, 20, )" +
+                        of + R"(, 20);
+    CREATE TABLE SCHED_EVENTS (start INTEGER, cpu INTEGER, isSchedIn INTEGER, globalTid INTEGER);
+    INSERT INTO SCHED_EVENTS VALUES (1, 3, 0, )" +
+                        of + "), (12, 3, 1, " + of + "), (30, 3, 0, " + of + "), (40, 2, 1, " + of + R"();
+    CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, cpu INTEGER, globalTid INTEGER);
+    INSERT INTO COMPOSITE_EVENTS VALUES (1, 15, 3, )" +
+                        of + "), (2, 16, NULL, " + of + R"();
+    CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, stackDepth INTEGER);
+    INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 21, 0), (1, 20, 1);)");
+  const Trace trace = read_with(nsys_reader, made.file());
+  const Rank& rank = trace.ranks[0];
+  EXPECT_THAT(slices_of(trace, find_track(rank, "main thread")), ElementsAre("//a at 10 for 90"));
+  EXPECT_THAT(slices_of(trace, find_track(rank, "thread 4711, system calls")), ElementsAre("os/call/poll at 5 for 15"));
+  const Track* running = find_track(rank, "thread 4711, on a CPU");
+  EXPECT_THAT(slices_of(trace, running), ElementsAre("os/state/running at 12 for 18"));
+  EXPECT_EQ(arguments_of(trace, running, 0), "cpu=3");
+  const Track* samples = find_track(rank, "thread 4711, samples");
+  ASSERT_NE(samples, nullptr);
+  ASSERT_EQ(samples->marks.size(), 2U);
+  EXPECT_EQ(trace.name_of(samples->marks, 0), "memcpy_avx");
+  EXPECT_EQ(trace.name_of(samples->marks, 1), "sample");
+  EXPECT_THAT(trace.notes, IsEmpty());
+}
+
 TEST(Nsys, RangesOfTheDomainMpiAreMpiCalls) {
   const std::string of = thread(pid);
   const SqliteFile made(strings + nvtx_table + R"(
@@ -249,8 +288,8 @@ TEST(Nsys, ReadsTheThirdSchemaWithItsOwnTables) {
     INSERT INTO TARGET_INFO_GPU_METRICS VALUES (256, 4, 'SMs Active [Throughput %]');
     CREATE TABLE GPU_METRICS (timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER);
     INSERT INTO GPU_METRICS VALUES (55, 256, 4, 90), (15, 256, 4, 30);
-    CREATE TABLE OSRT_API (start, end, globalTid, nameId);
-    INSERT INTO OSRT_API VALUES (1, 2, )" +
+    CREATE TABLE SYSCALL (start, end, globalTid, nameId);
+    INSERT INTO SYSCALL VALUES (1, 2, )" +
                         of + ", 9);");
   ASSERT_TRUE(nsys_reader.recognises(made.file()));
   const Trace trace = read_with(nsys_reader, made.file());
@@ -271,7 +310,7 @@ TEST(Nsys, ReadsTheThirdSchemaWithItsOwnTables) {
   EXPECT_EQ(counter->samples.unit, "%");
   EXPECT_THAT(counter->samples.time_ns, ElementsAre(15, 55));
   EXPECT_THAT(counter->samples.value, ElementsAre(30, 90));
-  EXPECT_THAT(trace.notes, ElementsAre("name of the trace: tables that are not read: OSRT_API"));
+  EXPECT_THAT(trace.notes, ElementsAre("name of the trace: tables that are not read: SYSCALL"));
 }
 
 TEST(Nsys, ReadsOperationsOfNcclFromTheirRangesAndKernels) {

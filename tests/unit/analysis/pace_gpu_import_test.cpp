@@ -136,27 +136,43 @@ TEST(PaceGpuImport, ACallThatSeemsToCrossARangesEdgeByTheClocksErrorIsCutThere) 
   EXPECT_THAT(main.slices.depth, ElementsAre(0, 1, 1, 0, 1));
 }
 
+TEST(PaceGpuImport, KernelsThatOverlapBySomeNanosecondsStayOnTheirStream) {
+  GpuFile file;
+  file.push(0, pack_scope(file.name("step"), 0, 0));
+  file.pop(50'000);
+  file.use_thread(999);
+  file.kernel(10'000, 5'003, 1, 1, 1);
+  file.kernel(15'000, 5'000, 1, 1, 2);
+  const Trace trace = import(file);
+  ASSERT_EQ(trace.ranks[0].tracks.size(), 2U);
+  const Track& stream = trace.ranks[0].tracks[1];
+  EXPECT_EQ(stream.kind, TrackKind::stream);
+  EXPECT_THAT(stream.slices.start_ns, ElementsAre(10'000, 15'000));
+  EXPECT_THAT(stream.slices.duration_ns, ElementsAre(5'000, 5'000));
+  EXPECT_THAT(trace.notes, ElementsAre(::testing::StartsWith("1 slice was cut")));
+}
+
 TEST(PaceGpuImport, FiguresOfTheDeviceFollowHolisticTraceAnalysis) {
   GpuFile file;
   file.push(0, pack_scope(file.name("step"), 0, 0));
-  file.pop(2000);
+  file.pop(200'000);
   file.use_thread(999);
-  file.kernel(100, 200, 1, 1, 1);  // compute 100–300
-  file.kernel(250, 150, 1, 2, 2);  // compute 250–400
-  file.kernel(350, 250, 2, 2, 3);  // NCCL 350–600, hidden until 400
-  file.kernel(900, 100, 1, 1, 4);  // compute 900–1000
+  file.kernel(10'000, 20'000, 1, 1, 1);  // compute 10–30 µs
+  file.kernel(25'000, 15'000, 1, 2, 2);  // compute 25–40 µs
+  file.kernel(35'000, 25'000, 2, 2, 3);  // NCCL 35–60 µs, hidden until 40 µs
+  file.kernel(90'000, 10'000, 1, 1, 4);  // compute 90–100 µs
   const Trace trace = import(file);
   const Rank& rank = trace.ranks[0];
   const auto usage = gpu_usage(gpu_activity(trace, rank));
   ASSERT_TRUE(usage);
-  EXPECT_EQ(usage->span_ns, 900);
-  EXPECT_EQ(usage->compute_ns, 400);
-  EXPECT_EQ(usage->idle_ns, 300);
-  EXPECT_EQ(usage->noncompute_ns, 200);
+  EXPECT_EQ(usage->span_ns, 90'000);
+  EXPECT_EQ(usage->compute_ns, 40'000);
+  EXPECT_EQ(usage->idle_ns, 30'000);
+  EXPECT_EQ(usage->noncompute_ns, 20'000);
   const auto overlap = overlap_of(trace, rank, phases_of(trace, rank));
   ASSERT_TRUE(overlap);
-  EXPECT_EQ(overlap->communication_ns, 250);
-  EXPECT_EQ(overlap->hidden_ns, 50);
+  EXPECT_EQ(overlap->communication_ns, 25'000);
+  EXPECT_EQ(overlap->hidden_ns, 5'000);
 }
 
 TEST(PaceGpuImport, PhasesOfCudaCallsAndOfWaitingForExposedCommunication) {
@@ -347,7 +363,7 @@ GpuFile nccl_ranges_of(int rank, std::uint64_t late) {
     file.nccl_range(at + 300, at + 400);
     file.nccl_range(at + 500, at + 3000, 2);
     launch(at + 600);
-    if (at == 40'000) launch(at + 1600);
+    if (at == 40'000) launch(at + 2650);
   }
   return file;
 }

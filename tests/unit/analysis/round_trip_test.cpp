@@ -153,5 +153,29 @@ TEST_F(RoundTrip, RanksComeBackFromChromeJson) {
   }
 }
 
+TEST_F(RoundTrip, CollectivesOfNcclComeBackOnceFromChromeJson) {
+  TraceBuilder run;
+  RankBuilder& rank = run.add_rank(0, 2);
+  rank.add_main_thread().add_slice(0, 100, "step");
+  TrackBuilder& stream = rank.add_track(TrackKind::stream, "GPU 0 stream 7");
+  stream.add_slice(10, 40, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "cuda", "kernel");
+  TrackBuilder& calls = rank.add_track(TrackKind::nccl, "NCCL world");
+  calls.add_slice(10, 40, "ncclAllReduce", "nccl", "collective");
+  calls.argument("sequence", 3);
+  const std::filesystem::path path = folder_ / "nccl.json";
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  const Trace before = run.finish();
+  chrome_exporter.write(ExportJob(before), file);
+  std::fclose(file);
+  const std::vector<TraceFile> files{{path, "the file"}};
+  const Trace after = kineto_reader.read(files, {});
+  EXPECT_THAT(lines_of(after), ElementsAreArray(lines_of(before)));
+  ASSERT_EQ(after.ranks.size(), 1U);
+  EXPECT_EQ(after.ranks[0].nccl_events, 1U);
+  ASSERT_EQ(after.ranks[0].tracks.size(), 3U);
+  EXPECT_EQ(after.ranks[0].tracks[2].kind, TrackKind::nccl);
+}
+
 }  // namespace
 }  // namespace paceline::analysis

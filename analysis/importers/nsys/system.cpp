@@ -1,0 +1,85 @@
+// What the operating system did with the threads of a Nsight Systems export: calls of its runtime libraries, when each
+// thread was on a CPU, and samples of what it ran. They stand on rows beside the thread's own, because their times come
+// from other clocks and sources than its ranges, and need not nest in them.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "analysis/importers/nsys/import.h"
+
+namespace paceline::analysis {
+namespace nsys_system {
+
+constexpr const char* domain = "os";
+
+std::string label(std::int64_t global_thread, const char* what) {
+  return fmt::format("thread {}, {}", nsys_tid(global_thread), what);
+}
+
+}  // namespace nsys_system
+
+void NsysImport::read_system_calls() {
+  const char* table = "OSRT_API";
+  Rows row = database_.rows(table, {"start", "end", "globalTid", "nameId"});
+  while (row.next()) {
+    std::int64_t start_ns = 0, end_ns = 0;
+    if (row.is_null(2) || !read_times(row, table, start_ns, end_ns)) continue;
+    Process* of = process(nsys_process(row.integer(2)), false);
+    if (of == nullptr) continue;
+    TrackBuilder& track = of->tracks.extra(TrackKind::copy, nsys_system::label(row.integer(2), "system calls"));
+    track.add_slice(start_ns, end_ns, capture_.string(row.integer(3)), nsys_system::domain, "call");
+  }
+}
+
+void NsysImport::read_scheduling() {
+  const char* table = "SCHED_EVENTS";
+  struct Running {
+    std::int64_t since_ns = 0, cpu = 0;
+  };
+  std::map<std::int64_t, Running> running;  // by thread
+  Rows row = database_.rows(table, {"start", "cpu", "isSchedIn", "globalTid"}, "ORDER BY start");
+  while (row.next()) {
+    const std::int64_t time_ns = row.integer(0), thread = row.integer(3);
+    if (row.is_null(0) || row.is_null(3) || !is_usable_time(time_ns)) {
+      ++unusable_[table];
+      continue;
+    }
+    if (row.integer(2) != 0) {
+      running[thread] = {time_ns, row.integer(1)};
+      continue;
+    }
+    const auto began = running.find(thread);
+    if (began == running.end()) continue;  // it ran before the recording began
+    if (Process* of = process(nsys_process(thread), false)) {
+      TrackBuilder& track = of->tracks.extra(TrackKind::copy, nsys_system::label(thread, "on a CPU"));
+      track.add_slice(began->second.since_ns, time_ns, "running", nsys_system::domain, "state");
+      track.argument("cpu", began->second.cpu);
+    }
+    running.erase(began);
+  }
+}
+
+void NsysImport::read_samples() {
+  const char* table = "COMPOSITE_EVENTS";
+  std::map<std::int64_t, std::int64_t> symbols;  // of the innermost frame, by sample
+  for (Rows row = database_.rows("SAMPLING_CALLCHAINS", {"id", "symbol", "stackDepth"}); row.next();) {
+    if (row.integer(2) == 0) symbols[row.integer(0)] = row.integer(1);
+  }
+  Rows row = database_.rows(table, {"id", "start", "cpu", "globalTid"});
+  while (row.next()) {
+    const std::int64_t time_ns = row.integer(1), thread = row.integer(3);
+    if (row.is_null(1) || row.is_null(3) || !is_usable_time(time_ns)) {
+      ++unusable_[table];
+      continue;
+    }
+    Process* of = process(nsys_process(thread), false);
+    if (of == nullptr) continue;
+    const auto symbol = symbols.find(row.integer(0));
+    TrackBuilder& track = of->tracks.extra(TrackKind::copy, nsys_system::label(thread, "samples"));
+    const std::string_view name = symbol == symbols.end() ? "" : capture_.string(symbol->second);
+    const std::uint32_t mark = track.add_mark(time_ns, name.empty() ? "sample" : name, nsys_system::domain, "sample");
+    if (!row.is_null(2)) track.mark_argument(mark, "cpu", row.integer(2));
+  }
+}
+
+}  // namespace paceline::analysis
